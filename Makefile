@@ -1,0 +1,46 @@
+# Every target shares one environment, .venv; a stamp per requirements file says what it holds.
+PYTHON ?= python3
+ARGS ?=
+BIN := .venv/bin
+SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
+
+.PHONY: install demo test lint pins clean
+
+install: .venv/.runtime
+demo: .venv/.runtime .venv/.demo
+	@$(BIN)/feltd demo $(ARGS)
+
+test: .venv/.runtime .venv/.dev
+	@systemd/need-mosquitto
+	$(BIN)/pytest -n auto $(ARGS)
+
+lint: .venv/.runtime .venv/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/mypy tests
+	$(BIN)/lint-imports
+
+# A fresh Debian has python3 but no venv module: take the package where that is allowed, say so where it is not.
+.venv/bin/python:
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || $(SUDO) apt-get install -y -qq python3-venv \
+	  || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq python3-venv; } \
+	  || { echo "feltd needs Python's venv module: apt-get install python3-venv, then run make again"; exit 1; }
+	$(PYTHON) -m venv .venv
+
+.venv/.runtime: .venv/bin/python requirements/runtime.txt pyproject.toml
+	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/runtime.txt
+	$(BIN)/pip install -q --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@touch $@
+
+.venv/.%: .venv/bin/python requirements/%.txt | .venv/.runtime
+	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/$*.txt
+	@touch $@
+
+# New pins: needs pip-tools on the PATH. The files name no registry.
+pins:
+	cd requirements && for f in runtime demo dev; do CUSTOM_COMPILE_COMMAND="make pins" pip-compile -q --upgrade --generate-hashes \
+	  --allow-unsafe --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras $$f.in -o $$f.txt; done
+
+clean:
+	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,48 @@
+"""What every driver is: it speaks one vendor's wire over a link and tells what happened in the casino's words.
+
+Rule of this floor: a driver never opens a port and never reconnects. `run` is straight-line and ends by LinkLost (link
+gone or silent), DeviceRefused (the device will not work with us) or cancellation; anything else is a bug.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal, Protocol, TypeAlias
+
+import msgspec
+
+from protocols.events import Event
+from protocols.link import Chunk, DeviceRefused, Link, LinkLost
+
+__all__ = ["Chunk", "DeviceRefused", "Driver", "Emit", "Evidence", "Link", "LinkLost", "Sighting"]
+
+Evidence: TypeAlias = Literal["manual", "capture", "hardware", "reference protocol", "public code"]
+
+
+class Sighting(msgspec.Struct, frozen=True):
+    """One event with the wire bytes it was read from and the chunk in which the last of them arrived."""
+
+    event: Event
+    wire: bytes
+    chunk: Chunk
+
+
+class Emit(Protocol):
+    """Where a driver tells what it saw."""
+
+    async def __call__(self, sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
+        """Return when all sightings are durable, in order; only then may a driver acknowledge them to its device.
+
+        `memory` is what the driver wants handed back when it is made again, also after a restart: committed with the
+        sightings or not at all. None leaves the last one standing.
+        """
+        ...
+
+
+class Driver(Protocol):
+    """One session with one device. Made by its registry entry with (options, memory)."""
+
+    name: ClassVar[str]
+    evidence: ClassVar[tuple[Evidence, ...]]
+
+    async def run(self, link: Link, emit: Emit) -> None:
+        """Speak until the link is lost."""
+        ...

@@ -1,0 +1,307 @@
+"""Our vocabulary: what happened on a table, in the casino's words and the past tense.
+
+A closed union of frozen structs; `match` over it is exhaustive. A driver translates a vendor's words into these, a
+ruleset reads nothing else. The type name on the wire is the struct's tag; the fields are the event's `data`.
+Cards are rank then suit (`AS TD 9H KC`, T is ten); pockets are text because wheels exist with more than one zero.
+"""
+
+from typing import Annotated, Any, Literal, TypeAlias, get_args
+
+import msgspec
+from msgspec import Meta
+
+Card: TypeAlias = Annotated[
+    str, Meta(pattern="^[A2-9TJQK][SHDC]$", description="rank then suit, T is ten: AS TD 9H KC")
+]
+Pocket: TypeAlias = Annotated[
+    str, Meta(pattern="^(0{1,4}|[1-9]|[12][0-9]|3[0-6])$", description="0 to 36, or 00, 000, 0000")
+]
+Face: TypeAlias = Annotated[int, Meta(ge=1, le=6)]
+Seat: TypeAlias = Annotated[int, Meta(ge=1, le=99)]
+Amount: TypeAlias = Annotated[int, Meta(gt=0, description="minor units")]
+Count: TypeAlias = Annotated[int, Meta(ge=1)]
+Turn: TypeAlias = Literal["clockwise", "anticlockwise"]
+Severity: TypeAlias = Literal["warning", "error"]
+
+
+class _Event(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True):
+    """Common settings only: frozen, tagged by its type name."""
+
+
+# ---- cards
+
+
+class ShoeStarted(_Event, frozen=True, tag="shoe.started"):
+    """Freshly shuffled cards stand in the shoe. `decks` is 0 where the device does not know."""
+
+    decks: Annotated[int, Meta(ge=0, le=12)] = 0
+
+
+class CardDrawn(_Event, frozen=True, tag="card.drawn"):
+    """One card left the shoe. `face` is how it came out, where the device can tell."""
+
+    card: Card
+    face: Literal["up", "down"] | None = None
+
+
+class CardUnreadable(_Event, frozen=True, tag="card.unreadable"):
+    """A card left the shoe, or may have, and nobody knows which."""
+
+
+class CutCardDrawn(_Event, frozen=True, tag="cut_card.drawn"):
+    """The white card came out of the shoe."""
+
+
+class ShoeEmptied(_Event, frozen=True, tag="shoe.emptied"):
+    """No card is left in the shoe."""
+
+
+class CardsReturned(_Event, frozen=True, tag="cards.returned"):
+    """`count` cards went back into a continuous shuffler."""
+
+    count: Annotated[int, Meta(ge=0)] = 0
+
+
+# ---- table
+
+
+class BetsOpened(_Event, frozen=True, tag="bets.opened"):
+    """Players may bet."""
+
+
+class BetsClosed(_Event, frozen=True, tag="bets.closed"):
+    """The bell: nothing more."""
+
+
+class RoundVoided(_Event, frozen=True, tag="round.voided"):
+    """The dealer or supervisor declares the round void."""
+
+    reason: str = ""
+
+
+class RoundPaid(_Event, frozen=True, tag="round.paid"):
+    """Losers collected, winners paid."""
+
+
+class RoundDemo(_Event, frozen=True, tag="round.demo"):
+    """The next round is a demonstration: nobody bets."""
+
+
+class DealCorrected(_Event, frozen=True, tag="deal.corrected"):
+    """A dealing error was put right: the hands as they lie now: {"player": ["9D", "KC"], "banker": ["AS", "4H"]}."""
+
+    hands: dict[str, tuple[Card, ...]]
+
+
+class WagerPlaced(_Event, frozen=True, tag="wager.placed"):
+    """`amount` minor units were put on `bet` from `seat`."""
+
+    seat: Seat
+    bet: str
+    amount: Amount
+
+
+class WagerWithdrawn(_Event, frozen=True, tag="wager.withdrawn"):
+    """`amount` minor units were taken back from `bet`; 0 is all of it."""
+
+    seat: Seat
+    bet: str
+    amount: Annotated[int, Meta(ge=0)] = 0
+
+
+# ---- dice
+
+
+class DiceCovered(_Event, frozen=True, tag="dice.covered"):
+    """The dome is over the dice and its clasps are shut."""
+
+
+class DiceAgitated(_Event, frozen=True, tag="dice.agitated"):
+    """The dice were shaken: `cycles` pulls of the lever, or one electronic agitation."""
+
+    mode: Literal["lever", "electronic"]
+    cycles: Count = 1
+
+
+class DiceUncovered(_Event, frozen=True, tag="dice.uncovered"):
+    """The dome was lifted."""
+
+
+class DiceRead(_Event, frozen=True, tag="dice.read"):
+    """What lies there. `stacked` and `leaning` count dice that lie on another or not flat; not trusted then."""
+
+    faces: tuple[Face, ...]
+    stacked: Annotated[int, Meta(ge=0)] = 0
+    leaning: Annotated[int, Meta(ge=0)] = 0
+
+
+# ---- roulette
+
+
+class WheelStarted(_Event, frozen=True, tag="wheel.started"):
+    """The wheel turns, before a game."""
+
+
+class WheelStopped(_Event, frozen=True, tag="wheel.stopped"):
+    """The table is closed: the wheel is idle."""
+
+
+class SpinStarted(_Event, frozen=True, tag="spin.started"):
+    """A new spin begins: the wheel asks for bets and looks for its ball. `number` is the wheel's own spin counter."""
+
+    number: Annotated[int, Meta(ge=0)] = 0
+
+
+class BallLaunched(_Event, frozen=True, tag="ball.launched"):
+    """The ball runs in the rim. `direction` is the ball's, `rotor` the wheel's; they should be opposite."""
+
+    direction: Turn
+    rotor: Turn
+
+
+class BallSettling(_Event, frozen=True, tag="ball.settling"):
+    """The ball is slower than the no-more-bets threshold."""
+
+
+class BallLanded(_Event, frozen=True, tag="ball.landed"):
+    """The ball rests in `pocket`."""
+
+    pocket: Pocket
+
+
+class SpinVoided(_Event, frozen=True, tag="spin.voided"):
+    """The wheel or its controller says that this spin does not count."""
+
+    reason: str
+
+
+class SpinMissed(_Event, frozen=True, tag="spin.missed"):
+    """The wheel's counter proves that `count` spins ended unseen."""
+
+    count: Count
+
+
+class BallReplaced(_Event, frozen=True, tag="ball.replaced"):
+    """The ball was put back by hand, into `pocket` where that is known."""
+
+    pocket: Pocket | None = None
+
+
+# ---- devices
+
+
+class DeviceOnline(_Event, frozen=True, tag="device.online"):
+    """The device is there and answers. `continuous`: proven that nothing it reports was lost since its last event.
+
+    Where it is not, a round under way that rests on this device cannot be trusted to be complete.
+    """
+
+    continuous: bool
+    model: str = ""
+    serial: str = ""
+    firmware: str = ""
+
+
+class DeviceOffline(_Event, frozen=True, tag="device.offline"):
+    """The way to the device is gone."""
+
+    reason: str
+
+
+class DeviceFaulted(_Event, frozen=True, tag="device.faulted"):
+    """A fault began. `code` is stable, `remedy` is what a technician should try."""
+
+    code: str
+    text: str
+    severity: Severity
+    remedy: str
+
+
+class DeviceRecovered(_Event, frozen=True, tag="device.recovered"):
+    """The fault `code` is over."""
+
+    code: str
+
+
+class EventsMissed(_Event, frozen=True, tag="events.missed"):
+    """The device's own counter proves that `count` of its events are lost for ever."""
+
+    count: Count
+
+
+Event: TypeAlias = (
+    ShoeStarted
+    | CardDrawn
+    | CardUnreadable
+    | CutCardDrawn
+    | ShoeEmptied
+    | CardsReturned
+    | BetsOpened
+    | BetsClosed
+    | RoundVoided
+    | RoundPaid
+    | RoundDemo
+    | DealCorrected
+    | WagerPlaced
+    | WagerWithdrawn
+    | DiceCovered
+    | DiceAgitated
+    | DiceUncovered
+    | DiceRead
+    | WheelStarted
+    | WheelStopped
+    | SpinStarted
+    | BallLaunched
+    | BallSettling
+    | BallLanded
+    | SpinVoided
+    | SpinMissed
+    | BallReplaced
+    | DeviceOnline
+    | DeviceOffline
+    | DeviceFaulted
+    | DeviceRecovered
+    | EventsMissed
+)
+
+
+def type_of(event: Event) -> str:
+    """The event's type name, e.g. "card.drawn"."""
+    return str(event.__struct_config__.tag)
+
+
+EVENT_TYPES: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Event)}
+
+
+class UnknownEvent(ValueError):
+    """An event type that this version does not know, or `data` that does not fit its type. The message says where."""
+
+
+_ENCODER = msgspec.json.Encoder()
+_TAGGED: dict[type[Event], int] = {kind: len(f'{{"type":"{tag}"') for tag, kind in EVENT_TYPES.items()}
+
+
+def encode_data(event: Event) -> bytes:
+    """The event's fields as a JSON object, without the type: it stands in the envelope."""
+    tagged = _ENCODER.encode(event)
+    rest = tagged[_TAGGED[type(event)] :]
+    return b"{" + rest.removeprefix(b",")
+
+
+_UNTAGGED = {tag: msgspec.json.Decoder(kind) for tag, kind in EVENT_TYPES.items()}
+
+
+def decode_data(type_name: str, data: bytes | msgspec.Raw) -> Event:
+    """The event of `type_name` with the fields in `data` (JSON). Raises UnknownEvent."""
+    decoder = _UNTAGGED.get(type_name)
+    if decoder is None:
+        raise UnknownEvent(f"unknown event type {type_name!r}")
+    try:
+        return decoder.decode(data)
+    except msgspec.DecodeError as error:
+        raise UnknownEvent(f"{type_name}: {error}") from error
+
+
+def unknown_fields(type_name: str, data: dict[str, Any]) -> list[str]:
+    """Keys of `data` that the event does not have: a typing error where a person wrote the line."""
+    return sorted(set(data) - set(EVENT_TYPES[type_name].__struct_fields__))

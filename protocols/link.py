@@ -1,0 +1,41 @@
+"""A link carries bytes to and from one device; nobody above it knows whether it is a tty, TCP, USB or memory.
+
+Rule of this file: a link never reconnects. It lives until `LinkLost`; its owner (the supervisor) makes another.
+"""
+
+from datetime import datetime
+from typing import Protocol
+
+import msgspec
+
+
+class LinkLost(Exception):
+    """The way to the device is gone (hang-up, unplugged, silent beyond its heartbeat): try again soon."""
+
+
+class DeviceRefused(Exception):
+    """The device answers, but will not work with us (wrong model, locked, wrong setting): try again slowly, say why."""
+
+
+class Chunk(msgspec.Struct, frozen=True):
+    """Bytes as they arrived.
+
+    `at` is the UTC instant of their arrival; `tick` the monotonic second of it, for durations (a stepped wall clock
+    must not shorten a time limit of a driver).
+    """
+
+    data: bytes
+    at: datetime
+    tick: float
+
+
+class Link(Protocol):
+    """Both ways to one device."""
+
+    async def read(self) -> Chunk:
+        """The next bytes, never empty. Raises LinkLost when there will be no more."""
+        ...
+
+    async def write(self, data: bytes) -> None:
+        """Send all of `data`. Raises LinkLost."""
+        ...

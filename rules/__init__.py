@@ -1,0 +1,10 @@
+"""The games: one file each, registered here."""
+
+from typing import Any
+
+from rules.macau_roulette import Roulette
+from rules.ruleset import Ruleset
+
+RULESETS: dict[str, type[Ruleset[Any]]] = {
+    Roulette.id: Roulette,
+}

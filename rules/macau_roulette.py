@@ -1,0 +1,459 @@
+"""Macau roulette: Despacho Regulamentar Externo 60/2004 (edition 2004) and 30/2003 (edition 2003).
+
+The flow: bets open once the last spin is paid (3(1)); they close at the bell before the launch, or, in edition 2004 as
+the house chooses, at "no more bets" while the ball runs (3(2)); the ball runs against the wheel, either way round
+(2(1)); it comes to rest (4) and the round is resolved (6, 7, 8). An object on the wheel makes the spin null: the bets
+stand, the ball goes back into the last number's pocket and is launched again (2(2)-(3)).
+
+Readings. An automatic wheel has no croupier at its bell: its launch closes the bets under `bell`, its no-more-bets
+threshold under `no_more_bets`, unless the console's bell came before. Art. 8 is read by the letter: on 0 nothing wins
+but the straight on 0, so a combination with 0 (`zero_combinations`, off) loses on it. The nine numbers of 6(6) are
+printed nowhere: a sector of nine is offered only when `nines` names it. Colours and pocket order are not in the text:
+`red` comes with the wheel. A spin that ended unseen is void with the bets returned; no article speaks of it, and
+nothing is guessed.
+"""
+
+from itertools import pairwise
+from typing import Annotated, ClassVar, Literal
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from protocols.events import (
+    BallLanded,
+    BallLaunched,
+    BallReplaced,
+    BallSettling,
+    BetsClosed,
+    BetsOpened,
+    DeviceOnline,
+    EventsMissed,
+    RoundPaid,
+    RoundVoided,
+    SpinMissed,
+    SpinStarted,
+    SpinVoided,
+    WagerPlaced,
+    WagerWithdrawn,
+)
+from protocols.topics import Envelope
+from rules.money import Rounding
+from rules.rounds import Round, Terms, irregular, resolved, voided, wager, witness
+from rules.ruleset import (
+    Bet,
+    Closed,
+    Irregularity,
+    Noted,
+    Opened,
+    Resolved,
+    Suspended,
+    Verdict,
+    View,
+    Void,
+    Voided,
+    Wager,
+    Win,
+    option,
+)
+
+USUAL_RED = (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)
+# Art. 6(7) of both editions.
+SECTOR_A = (1, 3, 5, 13, 15, 17, 20, 22, 24, 32, 34, 36)
+SECTOR_B = (2, 4, 6, 14, 16, 18, 19, 21, 23, 31, 33, 35)
+
+# Bet, odds, article 6 and 7 paragraph, in the order of payment of article 5(1).
+PAYTABLE = (
+    Bet("column:n", "2", "arts. 6(8), 7(7)", "one of the three columns, 12 numbers"),
+    Bet("dozen:n", "2", "arts. 6(9)-(11), 7(7)", "1-12, 13-24 or 25-36"),
+    Bet("sector_a", "2", "arts. 6(7), 7(7)", "1 3 5 13 15 17 20 22 24 32 34 36"),
+    Bet("sector_b", "2", "arts. 6(7), 7(7)", "2 4 6 14 16 18 19 21 23 31 33 35"),
+    Bet("nine:a-b-…", "3", "arts. 6(6), 7(6)", "a sector of nine numbers, as configured"),
+    Bet("even", "1", "arts. 6(12), 7(8)", "even numbers"),
+    Bet("odd", "1", "arts. 6(13), 7(8)", "odd numbers"),
+    Bet("low", "1", "arts. 6(14), 7(8)", "1 to 18"),
+    Bet("high", "1", "arts. 6(15), 7(8)", "19 to 36"),
+    Bet("red", "1", "arts. 6(16), 7(8)", "red numbers"),
+    Bet("black", "1", "arts. 6(17), 7(8)", "black numbers"),
+    Bet("line:a-b-c-d-e-f", "5", "arts. 6(5), 7(5)", "two rows, six numbers"),
+    Bet("street:a-b-c", "11", "arts. 6(3), 7(3)", "one row, three numbers"),
+    Bet("corner:a-b-c-d", "8", "arts. 6(4), 7(4)", "four numbers that meet"),
+    Bet("split:a-b", "17", "arts. 6(2), 7(2)", "two neighbours on the cloth"),
+    Bet("straight:n", "35", "arts. 6(1), 7(1)", "one number, 0 included"),
+)
+FAMILIES = tuple(bet.id.partition(":")[0] for bet in PAYTABLE)
+
+
+def combinations(red: tuple[int, ...], nines: tuple[tuple[int, ...], ...], zero: bool) -> dict[str, frozenset[int]]:
+    """Every bet on the cloth with the numbers it covers, in the order of payment."""
+    grid = [(row * 3 + 1, row * 3 + 2, row * 3 + 3) for row in range(12)]
+    every = range(1, 37)
+    cloth: dict[str, frozenset[int]] = {}
+
+    def put(family: str, numbers: tuple[int, ...]) -> None:
+        cloth[f"{family}:{'-'.join(str(number) for number in sorted(numbers))}"] = frozenset(numbers)
+
+    for column in range(3):
+        cloth[f"column:{column + 1}"] = frozenset(row[column] for row in grid)
+    for dozen in range(3):
+        cloth[f"dozen:{dozen + 1}"] = frozenset(range(dozen * 12 + 1, dozen * 12 + 13))
+    cloth["sector_a"] = frozenset(SECTOR_A)
+    cloth["sector_b"] = frozenset(SECTOR_B)
+    for nine in nines:
+        put("nine", nine)
+    cloth["even"] = frozenset(n for n in every if n % 2 == 0)
+    cloth["odd"] = frozenset(n for n in every if n % 2)
+    cloth["low"] = frozenset(range(1, 19))
+    cloth["high"] = frozenset(range(19, 37))
+    cloth["red"] = frozenset(red)
+    cloth["black"] = frozenset(every) - frozenset(red)
+    for above, below in pairwise(grid):
+        put("line", above + below)
+    for row in grid:
+        put("street", row)
+    if zero:
+        put("street", (0, 1, 2))
+        put("street", (0, 2, 3))
+        put("corner", (0, 1, 2, 3))
+    for above, below in pairwise(grid):
+        put("corner", (above[0], above[1], below[0], below[1]))
+        put("corner", (above[1], above[2], below[1], below[2]))
+    if zero:
+        for number in (1, 2, 3):
+            put("split", (0, number))
+    for number in every:
+        if number % 3:
+            put("split", (number, number + 1))
+        if number <= 33:
+            put("split", (number, number + 3))
+    for number in range(37):
+        cloth[f"straight:{number}"] = frozenset((number,))
+    return cloth
+
+
+class RouletteOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the texts leave to the house (art. 9), and what the wheel brings with it."""
+
+    edition: Annotated[Literal["2004", "2003"], option("60/2004, 30/2003", "which text is in force at the table")] = (
+        "2004"
+    )
+    betting: Annotated[
+        Literal["bell", "no_more_bets"],
+        option(
+            "art. 3(2)",
+            "bets close at the bell before the launch, or at 'no more bets' while the ball runs (2004 only)",
+        ),
+    ] = "bell"
+    payment: Annotated[
+        Literal["implied", "console"],
+        option("art. 3(1)", "whether the dealer console reports that the last spin was paid before bets may open"),
+    ] = "implied"
+    bets_offered: Annotated[
+        tuple[str, ...],
+        option("arts. 6, 9", f"bet families offered, of {' '.join(FAMILIES)}; empty: all (nine only with `nines`)"),
+    ] = ()
+    nines: Annotated[
+        tuple[tuple[int, ...], ...], option("art. 6(6)", "the sectors of nine numbers of this table, each a list")
+    ] = ()
+    zero_combinations: Annotated[
+        bool, option("arts. 6, 8", "also splits, streets and the corner with 0; by art. 8 they lose on 0")
+    ] = False
+    red: Annotated[tuple[int, ...], option("art. 1(4)", "the eighteen red numbers of the wheel")] = USUAL_RED
+    smallest_chip: Annotated[int, msgspec.Meta(ge=1), option("-", "minor units that a prize can be paid in")] = 1
+    rounding: Annotated[Rounding, option("-", "direction where the smallest chip forces a rounding")] = "down"
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a combination the text excludes, naming the article."""
+        if self.edition == "2003" and self.betting == "no_more_bets":
+            raise ValueError(
+                "30/2003 art. 3: bets close at the bell; betting = no_more_bets exists in edition 2004 only"
+            )
+        unknown = [family for family in self.bets_offered if family not in FAMILIES]
+        if unknown:
+            raise ValueError(f"art. 6 has no bet {unknown[0]!r}; it has {', '.join(FAMILIES)}")
+        if "nine" in self.bets_offered and not self.nines:
+            raise ValueError("art. 6(6): the nine numbers are printed nowhere; name them in `nines` to offer `nine`")
+        for nine in self.nines:
+            if len(set(nine)) != 9 or not all(1 <= number <= 36 for number in nine):
+                raise ValueError(
+                    f"art. 6(6): a sector of nine is nine different numbers from 1 to 36, not {list(nine)}"
+                )
+        if len(set(self.red)) != 18 or not all(1 <= number <= 36 for number in self.red):
+            raise ValueError("art. 1(4): red is eighteen different numbers from 1 to 36")
+
+
+class RouletteState(Struct, frozen=True):
+    """Where a table stands. `carried` are the bets that stand after a null spin."""
+
+    table: str
+    day: str = ""
+    count: int = 0
+    round: Round | None = None
+    launched: bool = False
+    last_pocket: str = ""
+    unpaid: str = ""
+    carried: tuple[Wager, ...] = ()
+    carried_closed: bool = False
+
+
+class Roulette:
+    """The ruleset."""
+
+    id: ClassVar[str] = "macau.roulette"
+    title: ClassVar[str] = "Roulette, Macau"
+    law: ClassVar[str] = "Despacho 60/2004; edition 2003: Despacho 30/2003"
+    Options: ClassVar[type[RouletteOptions]] = RouletteOptions
+    State: ClassVar[type[RouletteState]] = RouletteState
+
+    def __init__(self, options: RouletteOptions) -> None:
+        """Lay the cloth and work out, once, what wins on each pocket."""
+        self.options = options
+        self._text = "Despacho 60/2004" if options.edition == "2004" else "Despacho 30/2003"
+        self._terms = Terms(
+            self.id, options.edition, msgspec.Raw(msgspec.json.encode(options)), options.smallest_chip, options.rounding
+        )
+        families = options.bets_offered or tuple(family for family in FAMILIES if family != "nine" or options.nines)
+        self._bets = tuple(bet for bet in PAYTABLE if bet.id.partition(":")[0] in families)
+        pays = {bet.id.partition(":")[0]: bet.pays for bet in self._bets}
+        cloth = {
+            bet: numbers
+            for bet, numbers in combinations(options.red, options.nines, options.zero_combinations).items()
+            if bet.partition(":")[0] in families
+        }
+        order = {family: place for place, family in enumerate(pays)}
+        offered = sorted(cloth, key=lambda bet: order[bet.partition(":")[0]])
+        self.cloth = {bet: cloth[bet] for bet in offered}
+        self._offered = frozenset(self.cloth)
+        self._wins = {
+            str(pocket): tuple(
+                Win(bet, pays[bet.partition(":")[0]])
+                for bet, numbers in self.cloth.items()
+                if pocket in numbers and (pocket or bet == "straight:0")
+            )
+            for pocket in range(37)
+        }
+        self._facts = {str(pocket): self._outcome(pocket) for pocket in range(37)}
+
+    def bets(self) -> tuple[Bet, ...]:
+        """The bets offered, in the order of payment of art. 5(1)."""
+        return self._bets
+
+    def start(self, table: str) -> RouletteState:
+        """A table nobody has played on."""
+        return RouletteState(table)
+
+    def view(self, state: RouletteState) -> View:
+        """Phase: idle, betting, closed, running, suspended."""
+        round_ = state.round
+        if round_ is None:
+            return View("", "idle", {"last_pocket": state.last_pocket})
+        phase = "running" if state.launched else "closed" if round_.closed else "betting"
+        if round_.suspended:
+            phase = "suspended"
+        return View(round_.id, phase, {"last_pocket": state.last_pocket, "reason": round_.suspended})
+
+    def apply(self, state: RouletteState, seen: Envelope) -> tuple[RouletteState, tuple[Verdict, ...]]:
+        """One event."""
+        round_ = state.round
+        match seen.event:
+            case SpinStarted():
+                return self._began(state, seen, "spin_superseded")
+            case BetsOpened():
+                return self._bets_opened(state, seen)
+            case BetsClosed() if round_ is not None:
+                return self._bell(state, round_, seen)
+            case BallLaunched() as launch:
+                return self._launched(state, seen, launch)
+            case BallSettling() if round_ is not None:
+                return self._close(replace(state, round=witness(round_, seen)))
+            case BallLanded(pocket=pocket):
+                return self._landed(state, seen, pocket)
+            case SpinVoided(reason=reason) | RoundVoided(reason=reason) if round_ is not None:
+                return self._null_spin(state, round_, seen, reason or "declared by the croupier")
+            case SpinMissed(count=count):
+                return self._missed(state, seen, count)
+            case BallReplaced(pocket=pocket) if round_ is not None and pocket not in (None, state.last_pocket):
+                note = irregular(
+                    round_,
+                    "ball_in_wrong_pocket",
+                    f"the ball was put back into {pocket}, the last number is {state.last_pocket or 'unknown'}",
+                    f"{self._text} art. 2({'3' if self.options.edition == '2004' else '2'})",
+                    seen,
+                )
+                return replace(state, round=note), ()
+            case RoundPaid():
+                return replace(state, unpaid=""), ()
+            case WagerPlaced() | WagerWithdrawn() as one:
+                if round_ is None:
+                    return self._note(state, "bet_without_round", f"seat {one.seat} on {one.bet}", "art. 3", seen)
+                taken = wager(round_, one, self._offered, f"{self._text} art. 3", seen)
+                return replace(state, round=taken), ()
+            case DeviceOnline(continuous=False) | EventsMissed() if round_ is not None and not round_.suspended:
+                held = replace(witness(round_, seen), suspended="events of this round may be missing")
+                remedy = "declare the spin null at the console, or launch again: the open spin is then void"
+                return replace(state, round=held), (Suspended(held.id, held.suspended, remedy),)
+            case _:
+                return state, ()
+
+    # ---- the flow
+
+    def _open(self, state: RouletteState, seen: Envelope) -> tuple[RouletteState, Round, tuple[Verdict, ...]]:
+        day = seen.time.date().isoformat()
+        count = state.count + 1 if day == state.day else 1
+        round_ = Round(f"{state.table}:{day}:{count}", (seen.id,), state.carried, closed=state.carried_closed)
+        verdicts: tuple[Verdict, ...] = (Opened(round_.id),)
+        if round_.closed:
+            verdicts += (Closed(round_.id),)
+        state = replace(state, day=day, count=count, round=round_, launched=False, carried=(), carried_closed=False)
+        return state, round_, verdicts
+
+    def _began(self, state: RouletteState, seen: Envelope, reason: str) -> tuple[RouletteState, tuple[Verdict, ...]]:
+        """The wheel begins a spin: an open round that already ran, or waits for a person, can no longer be resolved."""
+        ended: tuple[Verdict, ...] = ()
+        if state.round is not None:
+            if not state.launched and not state.round.suspended:
+                return replace(state, round=witness(state.round, seen)), ()
+            state, ended = self._lost(state, state.round, seen, state.round.suspended or reason)
+        state, _, verdicts = self._open(state, seen)
+        return state, ended + verdicts
+
+    def _bets_opened(self, state: RouletteState, seen: Envelope) -> tuple[RouletteState, tuple[Verdict, ...]]:
+        law = f"{self._text} art. 3{'(1)' if self.options.edition == '2004' else ''}"
+        if state.round is None:
+            state, round_, verdicts = self._open(state, seen)
+            if state.unpaid and self.options.payment == "console":
+                note = irregular(round_, "bets_before_payment", f"{state.unpaid} was not paid yet", law, seen)
+                state = replace(state, round=note, unpaid="")
+            return state, verdicts
+        if state.round.suspended:
+            return self._began(state, seen, "")
+        if state.round.closed:
+            note = irregular(state.round, "bets_reopened", "bets were opened again after the bell", law, seen)
+            return replace(state, round=note), ()
+        return replace(state, round=witness(state.round, seen)), ()
+
+    def _bell(self, state: RouletteState, round_: Round, seen: Envelope) -> tuple[RouletteState, tuple[Verdict, ...]]:
+        if self.options.betting == "bell" and state.launched:
+            law = f"{self._text} art. 3{'(2)(1)' if self.options.edition == '2004' else ''}"
+            late = irregular(round_, "bell_after_launch", "the bell rang after the launch", law, seen)
+            return replace(state, round=late), ()
+        return self._close(replace(state, round=witness(round_, seen)))
+
+    def _close(self, state: RouletteState) -> tuple[RouletteState, tuple[Verdict, ...]]:
+        round_ = state.round
+        if round_ is None or round_.closed:
+            return state, ()
+        return replace(state, round=replace(round_, closed=True)), (Closed(round_.id),)
+
+    def _launched(
+        self, state: RouletteState, seen: Envelope, launch: BallLaunched
+    ) -> tuple[RouletteState, tuple[Verdict, ...]]:
+        verdicts: tuple[Verdict, ...] = ()
+        if state.round is None or state.round.suspended:
+            state, verdicts = self._began(state, seen, "")
+        elif state.launched:
+            # The same spin, launched again by the controller after a failed launch.
+            return replace(state, round=witness(state.round, seen)), ()
+        assert state.round is not None
+        round_ = state.round if verdicts else witness(state.round, seen)
+        state = replace(state, round=round_, launched=True)
+        if self.options.betting == "bell":
+            state, closed = self._close(state)
+            verdicts += closed
+        if launch.direction == launch.rotor:
+            assert state.round is not None
+            law = f"{self._text} art. 2(1)"
+            wrong = irregular(state.round, "ball_with_rotor", "the ball runs with the wheel", law, seen)
+            state, null = self._null_spin(replace(state, round=wrong), wrong, seen, "ball_with_rotor")
+            verdicts += null
+        return state, verdicts
+
+    def _landed(self, state: RouletteState, seen: Envelope, pocket: str) -> tuple[RouletteState, tuple[Verdict, ...]]:
+        round_ = state.round
+        if round_ is None:
+            return self._note(state, "landing_without_spin", f"{pocket} was reported, no round is open", "art. 4", seen)
+        round_ = witness(round_, seen)
+        if not state.launched or pocket not in self._wins or round_.suspended:
+            if round_.suspended:
+                return replace(state, round=round_), ()
+            reason = (
+                f"{pocket} was reported, but no launch was seen"
+                if not state.launched
+                else f"this text has no pocket {pocket}"
+            )
+            held = replace(round_, suspended=reason)
+            remedy = "declare the spin null at the console, or launch again: the open spin is then void"
+            return replace(state, round=held), (Suspended(held.id, reason, remedy),)
+        state, closed = self._close(replace(state, round=round_))
+        assert state.round is not None
+        outcome, announcements = self._facts[pocket]
+        result = resolved(
+            state.round,
+            self._terms,
+            outcome=outcome,
+            winners=self._wins[pocket],
+            announcements=announcements,
+            law=self._cite("art. 4", "art. 6", *(("art. 8",) if pocket == "0" else ("art. 7",))),
+        )
+        state = replace(state, round=None, launched=False, last_pocket=pocket, unpaid=result.round)
+        return state, (*closed, Resolved(result))
+
+    def _null_spin(
+        self, state: RouletteState, round_: Round, seen: Envelope, reason: str
+    ) -> tuple[RouletteState, tuple[Verdict, ...]]:
+        """Art. 2(2)-(3): the bets stand and the ball is launched again."""
+        round_ = witness(round_, seen) if round_.evidence[-1:] != (seen.id,) else round_
+        paragraphs = "2(2)-(3)" if self.options.edition == "2004" else "2(2)"
+        result = voided(round_, self._terms, Void(reason, "stand"), self._cite(f"art. {paragraphs}"))
+        state = replace(state, round=None, launched=False, carried=round_.wagers, carried_closed=round_.closed)
+        return state, (Voided(result),)
+
+    def _lost(
+        self, state: RouletteState, round_: Round, seen: Envelope, reason: str
+    ) -> tuple[RouletteState, tuple[Verdict, ...]]:
+        """Nobody saw how the spin ended: no article speaks of it, nothing is guessed, the bets come back."""
+        round_ = witness(round_, seen)
+        result = voided(round_, self._terms, Void(reason, "returned"), self._cite("art. 4"))
+        return replace(state, round=None, launched=False, last_pocket=""), (Voided(result),)
+
+    def _missed(self, state: RouletteState, seen: Envelope, count: int) -> tuple[RouletteState, tuple[Verdict, ...]]:
+        """Every spin has an end that can be cited: the open one and each that the wheel's counter proves."""
+        verdicts: list[Verdict] = []
+        for _ in range(count):
+            if state.round is None:
+                state, _, opened = self._open(replace(state, carried=(), carried_closed=False), seen)
+                verdicts += opened
+            assert state.round is not None
+            state, lost = self._lost(state, state.round, seen, "spin_missed")
+            verdicts += lost
+        return state, tuple(verdicts)
+
+    def _note(
+        self, state: RouletteState, code: str, text: str, article: str, seen: Envelope
+    ) -> tuple[RouletteState, tuple[Verdict, ...]]:
+        return state, (Noted(Irregularity(code, text, f"{self._text} {article}", seen.id)),)
+
+    def _cite(self, *articles: str) -> tuple[str, ...]:
+        return tuple(f"{self._text} {article}" for article in articles)
+
+    def _outcome(self, pocket: int) -> tuple[dict[str, object], dict[str, str]]:
+        if pocket == 0:
+            return {"pocket": "0"}, {"pt": "Zero", "zh-Hant": "零", "en": "Zero"}
+        red, odd, high = pocket in self.options.red, pocket % 2 == 1, pocket > 18
+        facts: dict[str, object] = {
+            "pocket": str(pocket),
+            "colour": "red" if red else "black",
+            "parity": "odd" if odd else "even",
+            "half": "high" if high else "low",
+            "dozen": (pocket - 1) // 12 + 1,
+            "column": (pocket - 1) % 3 + 1,
+        }
+        words = {
+            "pt": (
+                f"{pocket}, {'encarnado' if red else 'preto'}, "
+                f"{'ímpar' if odd else 'par'}, {'maior' if high else 'menor'}"
+            ),
+            "zh-Hant": f"{pocket}號，{'紅' if red else '黑'}，{'單' if odd else '雙'}，{'大' if high else '小'}",
+            "en": f"{pocket}, {'red' if red else 'black'}, {'odd' if odd else 'even'}, {'high' if high else 'low'}",
+        }
+        return facts, words

@@ -1,0 +1,141 @@
+"""The bookkeeping of one round, the same for every game: its id, its evidence, its bets, its irregularities.
+
+All functions are pure: they return the next Round.
+"""
+
+from typing import Any
+
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from protocols.events import WagerPlaced, WagerWithdrawn
+from protocols.topics import Envelope
+from rules.money import Rounding, settle
+from rules.ruleset import Award, Irregularity, Result, Void, Wager, Win
+
+MAX_EVIDENCE = 500
+MAX_WAGERS = 1000
+MAX_IRREGULARITIES = 50
+
+
+class Round(Struct, frozen=True):
+    """A round under way. `suspended` says why it waits for a person, where it does."""
+
+    id: str
+    evidence: tuple[str, ...] = ()
+    wagers: tuple[Wager, ...] = ()
+    irregularities: tuple[Irregularity, ...] = ()
+    closed: bool = False
+    demo: bool = False
+    suspended: str = ""
+
+
+def witness(round_: Round, seen: Envelope) -> Round:
+    """The round rests on this event too. Bounded: a stuck sensor must not fill the memory."""
+    if len(round_.evidence) >= MAX_EVIDENCE:
+        return round_
+    return replace(round_, evidence=(*round_.evidence, seen.id))
+
+
+def irregular(round_: Round, code: str, text: str, law: str, seen: Envelope) -> Round:
+    """Note an irregularity; the event is evidence of it."""
+    if len(round_.irregularities) >= MAX_IRREGULARITIES:
+        return round_
+    note = Irregularity(code, text, law, seen.id)
+    return witness(replace(round_, irregularities=(*round_.irregularities, note)), seen)
+
+
+def wager(
+    round_: Round, event: WagerPlaced | WagerWithdrawn, offered: frozenset[str], law: str, seen: Envelope
+) -> Round:
+    """Take a wager, or give it back. A late bet, one not offered, or one never placed is refused and noted."""
+    if round_.closed:
+        return irregular(round_, "late_bet", f"seat {event.seat} on {event.bet} after the bets were closed", law, seen)
+    if event.bet not in offered or len(round_.wagers) >= MAX_WAGERS:
+        return irregular(round_, "bet_not_offered", f"seat {event.seat} on {event.bet}", law, seen)
+    held = {(one.seat, one.bet): one.amount for one in round_.wagers}
+    key = (event.seat, event.bet)
+    match event:
+        case WagerPlaced():
+            held[key] = held.get(key, 0) + event.amount
+        case WagerWithdrawn():
+            left = held.get(key, 0) - (event.amount or held.get(key, 0))
+            if key not in held or left < 0:
+                return irregular(round_, "bet_not_placed", f"seat {event.seat} on {event.bet} withdrawn", law, seen)
+            held[key] = left
+    wagers = tuple(Wager(seat, bet, amount) for (seat, bet), amount in held.items() if amount)
+    return witness(replace(round_, wagers=wagers), seen)
+
+
+class Terms(Struct, frozen=True):
+    """What stands in every result of a table, made once."""
+
+    ruleset: str
+    edition: str
+    options: Raw
+    chip: int = 1
+    rounding: Rounding = "down"
+
+
+def resolved(
+    round_: Round,
+    terms: Terms,
+    *,
+    outcome: dict[str, Any],
+    winners: tuple[Win, ...],
+    pushes: tuple[str, ...] = (),
+    jackpots: tuple[Award, ...] = (),
+    announcements: dict[str, str],
+    law: tuple[str, ...],
+    supersedes: str = "",
+) -> Result:
+    """The result of a round that counts."""
+    return Result(
+        round=round_.id,
+        ruleset=terms.ruleset,
+        edition=terms.edition,
+        options=terms.options,
+        demo=round_.demo,
+        outcome=outcome,
+        winners=winners,
+        pushes=pushes,
+        void=None,
+        jackpots=jackpots,
+        settlements=settle(round_.wagers, winners, pushes, chip=terms.chip, rounding=terms.rounding),
+        irregularities=round_.irregularities,
+        announcements=announcements,
+        evidence=round_.evidence,
+        law=law,
+        supersedes=supersedes,
+    )
+
+
+VOID_WORDS = {
+    "pt": "Jogada nula",
+    "zh-Hant": "此局無效",
+    "en": "Void",
+}
+
+
+def voided(
+    round_: Round, terms: Terms, void: Void, law: tuple[str, ...], outcome: dict[str, Any] | None = None
+) -> Result:
+    """The result of a round that does not count. Bets that are returned are settled; others stay with the players."""
+    pushes = tuple(dict.fromkeys(one.bet for one in round_.wagers)) if void.bets == "returned" else ()
+    return Result(
+        round=round_.id,
+        ruleset=terms.ruleset,
+        edition=terms.edition,
+        options=terms.options,
+        demo=round_.demo,
+        outcome=outcome or {},
+        winners=(),
+        pushes=pushes,
+        void=void,
+        jackpots=(),
+        settlements=settle(round_.wagers, (), pushes) if void.bets == "returned" else (),
+        irregularities=round_.irregularities,
+        announcements=VOID_WORDS,
+        evidence=round_.evidence,
+        law=law,
+    )

@@ -1,0 +1,1 @@
+"""Simulated devices: the devices' own side of each wire."""

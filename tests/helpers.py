@@ -1,0 +1,102 @@
+"""What several test files need: scripts of events, links in memory, tests in virtual time."""
+
+import asyncio
+import functools
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, ParamSpec
+
+from drivers.driver import Chunk, LinkLost, Sighting
+from protocols.events import Event
+from protocols.topics import Envelope
+from rules.ruleset import Resolved, Result, Ruleset, Verdict, Voided
+from simulators.clock import JumpingLoop
+
+START = datetime(2026, 11, 20, 20, 0, 0, tzinfo=UTC)
+
+
+def script(events: Iterable[Event], table: str = "t-1", device: str = "d-1") -> list[Envelope]:
+    """Events as envelopes e1, e2, …, a second apart."""
+    return [
+        Envelope(f"e{n}", f"felt/1/site/table/{table}/device/{device}", START + timedelta(seconds=n), event, n)
+        for n, event in enumerate(events, 1)
+    ]
+
+
+def play(ruleset: Ruleset[Any], events: Iterable[Event], table: str = "t-1") -> list[Verdict]:
+    """All verdicts of a script from a fresh table."""
+    state = ruleset.start(table)
+    verdicts: list[Verdict] = []
+    for seen in script(events, table):
+        state, new = ruleset.apply(state, seen)
+        verdicts += new
+    return verdicts
+
+
+def results(verdicts: Iterable[Verdict]) -> list[Result]:
+    """The results among the verdicts, resolved and void."""
+    return [verdict.result for verdict in verdicts if isinstance(verdict, Resolved | Voided)]
+
+
+class MemoryLink:
+    """A link whose other end is the test: `feed` and `hang_up` from one side, `sent` from the other."""
+
+    def __init__(self) -> None:
+        self._chunks: asyncio.Queue[Chunk | None] = asyncio.Queue(10_000)
+        self.sent = bytearray()
+        self.on_write: Callable[[bytes], None] = lambda _: None
+
+    def feed(self, data: bytes) -> None:
+        loop = asyncio.get_running_loop()
+        at = START + timedelta(seconds=loop.time())
+        self._chunks.put_nowait(Chunk(data, at, loop.time()))
+
+    def hang_up(self) -> None:
+        self._chunks.put_nowait(None)
+
+    async def read(self) -> Chunk:
+        chunk = await self._chunks.get()
+        if chunk is None:
+            self._chunks.put_nowait(None)
+            raise LinkLost("hung up")
+        return chunk
+
+    async def write(self, data: bytes) -> None:
+        self.sent += data
+        self.on_write(data)
+
+
+class Notebook:
+    """An `Emit` that writes down what the driver told."""
+
+    def __init__(self) -> None:
+        self.sightings: list[Sighting] = []
+        self.memory: bytes | None = None
+
+    async def __call__(self, sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
+        self.sightings += sightings
+        if memory is not None:
+            self.memory = memory
+
+    @property
+    def events(self) -> list[Event]:
+        return [sighting.event for sighting in self.sightings]
+
+
+P = ParamSpec("P")
+
+
+def virtual_time(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """Run an async test on a loop whose clock jumps: hours pass in no time. Fails a test that leaves a task running."""
+
+    @functools.wraps(test)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        async def body() -> None:
+            await test(*args, **kwargs)
+            left = asyncio.all_tasks() - {asyncio.current_task()}
+            assert not left, f"tasks left running: {left}"
+
+        with asyncio.Runner(loop_factory=JumpingLoop) as runner:
+            runner.run(body())
+
+    return run
