@@ -1,0 +1,1 @@
+"""The processes: the only place with a clock, ports, files and the network."""

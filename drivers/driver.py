@@ -5,7 +5,7 @@ gone or silent), DeviceRefused (the device will not work with us) or cancellatio
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -38,10 +38,13 @@ class Emit(Protocol):
 
 
 class Driver(Protocol):
-    """One session with one device. Made by its registry entry with (options, memory)."""
+    """One session with one device. `memory` is what the last session left with its last durable event."""
 
     name: ClassVar[str]
     evidence: ClassVar[tuple[Evidence, ...]]
+    Options: ClassVar[type[Any]]
+
+    def __init__(self, options: Any, memory: bytes | None = None) -> None: ...
 
     async def run(self, link: Link, emit: Emit) -> None:
         """Speak until the link is lost."""

@@ -87,6 +87,10 @@ class Pace:
         """Simulated seconds since the beginning."""
         return (asyncio.get_running_loop().time() - self._began) * self._speed
 
+    def real(self, seconds: float) -> float:
+        """Simulated seconds as seconds of the loop."""
+        return seconds / self._speed
+
     async def sleep(self, seconds: float) -> None:
         """Let `seconds` of simulated time pass."""
-        await asyncio.sleep(seconds / self._speed)
+        await asyncio.sleep(self.real(seconds))

@@ -1,0 +1,239 @@
+"""The configuration: one TOML file for all processes of a site's edge. Every mistake is named with its line.
+
+Unknown keys are errors: a misspelt option that is silently ignored is found at 3 a.m.
+"""
+
+import difflib
+import hashlib
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta, Struct
+
+from drivers import DRIVERS
+from protocols.topics import Id
+
+Path_ = Annotated[str, Meta(min_length=1)]
+
+
+class Site(Struct, frozen=True, kw_only=True):
+    """`[site]`: the casino."""
+
+    name: Id
+
+
+class Edge(Struct, frozen=True, kw_only=True):
+    """`[edge]`: this computer. `journal` is the SQLite file of every event."""
+
+    name: Id
+    journal: Path_ = "/var/lib/feltd/edge/journal.db"
+
+
+class Mqtt(Struct, frozen=True, kw_only=True):
+    """`[mqtt]`: the broker. Loopback unless configured; the password stands in a file of its own."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Meta(ge=1, le=65535)] = 1883
+    version: Literal["5", "3.1.1"] = "5"
+    username: str = ""
+    password_file: str = ""
+
+
+class Rules(Struct, frozen=True, kw_only=True):
+    """`[rules]`: the consumer. `journal` is the SQLite file of positions, open rounds and results."""
+
+    name: Id = "rules"
+    journal: Path_ = "/var/lib/feltd/rules/journal.db"
+
+
+class Device(Struct, frozen=True, kw_only=True):
+    """`[[table.device]]`: one device, its driver and where it is plugged in."""
+
+    name: Id
+    driver: str
+    url: str
+    options: dict[str, Any] = {}
+
+
+class Table(Struct, frozen=True, kw_only=True):
+    """`[[table]]`: one table, its game and its devices."""
+
+    name: Id
+    ruleset: str = ""
+    options: dict[str, Any] = {}
+    device: tuple[Device, ...] = ()
+
+
+class Config(Struct, frozen=True, kw_only=True):
+    """The whole file."""
+
+    site: Site
+    edge: Edge
+    mqtt: Mqtt = Mqtt()
+    rules: Rules = Rules()
+    table: tuple[Table, ...] = ()
+    digest: str = ""
+
+
+class Mistake(Struct, frozen=True):
+    """One thing wrong, where, and what to do."""
+
+    line: int
+    text: str
+
+
+class BadConfig(Exception):
+    """All mistakes of one file."""
+
+    def __init__(self, path: str, mistakes: list[Mistake]) -> None:
+        """Each becomes one line, "file:line: text"."""
+        self.mistakes = sorted(mistakes, key=lambda mistake: mistake.line)
+        super().__init__("\n".join(f"{path}:{mistake.line}: {mistake.text}" for mistake in self.mistakes))
+
+
+def load(path: Path) -> Config:
+    """The configuration in `path`. Raises BadConfig."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadConfig(str(path), [Mistake(0, f"cannot be read: {error.strerror}")]) from error
+    except UnicodeDecodeError as error:
+        raise BadConfig(str(path), [Mistake(0, f"is not UTF-8 text: {error.reason}")]) from error
+    return parse(text, str(path))
+
+
+def parse(text: str, path: str = "configuration") -> Config:
+    """The configuration in `text`. Raises BadConfig."""
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"at line (\d+)", str(error))
+        raise BadConfig(path, [Mistake(int(found[1]) if found else 0, f"not TOML: {error}")]) from error
+    lines = _Lines(text)
+    mistakes: list[Mistake] = []
+    _check_struct(raw, Config, (), lines, mistakes)
+    if mistakes:
+        raise BadConfig(path, mistakes)
+    config = msgspec.convert(raw, Config)
+    _check_sense(config, lines, mistakes)
+    if mistakes:
+        raise BadConfig(path, mistakes)
+    return msgspec.structs.replace(config, digest=hashlib.sha256(text.encode()).hexdigest()[:16])
+
+
+_HIDDEN = {"digest"}
+
+
+def _check_struct(value: Any, kind: type[Struct], at: tuple[Any, ...], lines: "_Lines", out: list[Mistake]) -> None:
+    """Every unknown key, every missing one and every value that does not fit, not only the first."""
+    if not isinstance(value, dict):
+        out.append(Mistake(lines.of(at), f"{_name(at)} must be a table"))
+        return
+    hints = get_type_hints(kind, include_extras=True)
+    known = [name for name in hints if name not in _HIDDEN]
+    for key in value:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(known)}"
+            out.append(Mistake(lines.of((*at, key)), f"unknown key {_name((*at, key))!r}; {hint}"))
+    required = {field.encode_name for field in msgspec.structs.fields(kind) if field.required}
+    for name in known:
+        hint = hints[name]
+        where = (*at, name)
+        if name not in value:
+            if name in required:
+                out.append(Mistake(lines.of(at), f"{_name(where)!r} is missing"))
+        elif isinstance(hint, type) and issubclass(hint, Struct):
+            _check_struct(value[name], hint, where, lines, out)
+        elif get_origin(hint) is tuple and issubclass(get_args(hint)[0], Struct):
+            if not isinstance(value[name], list):
+                out.append(Mistake(lines.of(where), f"{_name(where)!r} must be written [[{_name(where)}]]"))
+                continue
+            for index, item in enumerate(value[name]):
+                _check_struct(item, get_args(hint)[0], (*where, index), lines, out)
+        else:
+            try:
+                msgspec.convert(value[name], hint)
+            except msgspec.ValidationError as error:
+                out.append(Mistake(lines.of(where), f"{_name(where)!r}: {error}"))
+
+
+def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
+    """What the types cannot say: names twice, drivers and their options, links."""
+    from daemon.links import BadUrl, check_url
+
+    tables: set[str] = set()
+    urls: dict[str, str] = {}
+    for t, table in enumerate(config.table):
+        at = ("table", t)
+        if table.name in tables:
+            out.append(Mistake(lines.of((*at, "name")), f"table {table.name!r} is there twice; names must differ"))
+        tables.add(table.name)
+        names: set[str] = set()
+        for d, device in enumerate(table.device):
+            where = (*at, "device", d)
+            if device.name in names or device.name == "round":
+                text = f"device {device.name!r} is there twice on table {table.name!r}, or a reserved name"
+                out.append(Mistake(lines.of((*where, "name")), text))
+            names.add(device.name)
+            driver = DRIVERS.get(device.driver)
+            if driver is None:
+                near = difflib.get_close_matches(device.driver, DRIVERS, 1)
+                hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(DRIVERS)}"
+                out.append(Mistake(lines.of((*where, "driver")), f"no driver {device.driver!r}; {hint}"))
+            else:
+                try:
+                    msgspec.convert(device.options, driver.Options)
+                except msgspec.ValidationError as error:
+                    out.append(Mistake(lines.of((*where, "options")), f"options of {device.driver}: {error}"))
+            try:
+                check_url(device.url)
+            except BadUrl as error:
+                out.append(Mistake(lines.of((*where, "url")), str(error)))
+            if device.url in urls:
+                out.append(Mistake(lines.of((*where, "url")), f"{device.url} already belongs to {urls[device.url]}"))
+            urls[device.url] = f"{table.name}/{device.name}"
+
+
+def _name(at: tuple[Any, ...]) -> str:
+    return ".".join(str(part) for part in at if not isinstance(part, int)) or "the file"
+
+
+class _Lines:
+    """In which line a key stands. tomllib does not tell, so the headers and keys are looked up in the text."""
+
+    _HEADER = re.compile(r"^\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(#.*)?$")
+    _KEY = re.compile(r"^\s*([A-Za-z0-9_\-\"'.]+)\s*=")
+
+    def __init__(self, text: str) -> None:
+        self._at: dict[tuple[Any, ...], int] = {(): 1}
+        counts: dict[tuple[Any, ...], int] = {}
+        here: tuple[Any, ...] = ()
+        for number, line in enumerate(text.splitlines(), 1):
+            if header := self._HEADER.match(line):
+                words = [word.strip().strip("\"'") for word in header[2].split(".")]
+                path: tuple[Any, ...] = ()
+                for word in words[:-1]:
+                    path = (*path, word)
+                    if path in counts:
+                        path = (*path, counts[path])
+                path = (*path, words[-1])
+                if header[1] == "[[":
+                    counts[path] = counts.get(path, -1) + 1
+                    self._at.setdefault(path, number)
+                    path = (*path, counts[path])
+                here = path
+                self._at.setdefault(here, number)
+            elif key := self._KEY.match(line):
+                words = [word.strip("\"'") for word in key[1].split(".")]
+                for end in range(1, len(words) + 1):
+                    self._at.setdefault((*here, *words[:end]), number)
+
+    def of(self, at: tuple[Any, ...]) -> int:
+        """The line of `at`, or of what it stands in."""
+        while at not in self._at:
+            at = at[:-1]
+        return self._at[at]

@@ -1,0 +1,356 @@
+"""The rules consumer: events in, rounds out, exactly once in effect.
+
+It trusts nobody to remember. Events are put in order by their seq and taken once; a gap is asked for at the edge's
+journal. Position, open round and results are one transaction in a journal of its own; what follows is published from
+there. The same events give the same results, so it may be killed anywhere.
+"""
+
+import asyncio
+import contextlib
+import importlib.metadata
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from daemon import logs
+from daemon.config import Config, Table
+from daemon.journal import Entry, Journal, Row
+from daemon.links import utc_now
+from daemon.mqtt import BrokerLost, Message, Session, Will, stay_connected
+from daemon.outbox import Outbox
+from daemon.retained import Retained
+from protocols.events import UnknownEvent
+from protocols.topics import BadEnvelope, Envelope, Wire, decode_envelope, edge_topic, encode_wire, table_topic
+from rules import RULESETS
+from rules.ruleset import Corrected, Noted, Resolved, Ruleset, Suspended, Verdict, Voided, options_from
+from rules.ruleset import type_of as verdict_type
+
+__all__ = ["Consumer", "Stream"]
+
+BUFFER = 2000
+PAGE = 500
+ASK_AGAIN = 2.0
+ENDS = ("resolved", "voided", "corrected")
+
+
+class Stream:
+    """The events of one journal for one table: each once, in order, whatever way they come."""
+
+    def __init__(self, expected: int = 1) -> None:
+        """`expected` is the next seq."""
+        self.expected = expected
+        self._early: dict[int, Envelope] = {}
+        self.asked_at = float("-inf")
+
+    def take(self, envelope: Envelope) -> list[Envelope]:
+        """What may be used now, in order. A duplicate gives nothing; an early one waits, as far as there is room."""
+        if envelope.seq < self.expected:
+            return []
+        if envelope.seq > self.expected:
+            if len(self._early) >= BUFFER and envelope.seq not in self._early:
+                last = max(self._early)
+                if envelope.seq > last:
+                    return []
+                del self._early[last]
+            self._early[envelope.seq] = envelope
+            return []
+        ready = [envelope]
+        self.expected += 1
+        while (following := self._early.pop(self.expected, None)) is not None:
+            ready.append(following)
+            self.expected += 1
+        return ready
+
+    def skip_to(self, seq: int) -> list[Envelope]:
+        """What stood before `seq` no longer exists anywhere: go on from there."""
+        self.expected = max(self.expected, seq)
+        self._early = {n: envelope for n, envelope in self._early.items() if n >= self.expected}
+        ready = []
+        while (following := self._early.pop(self.expected, None)) is not None:
+            ready.append(following)
+            self.expected += 1
+        return ready
+
+    @property
+    def gap(self) -> tuple[int, int] | None:
+        """First and last seq missing before what waits."""
+        return (self.expected, min(self._early) - 1) if self._early else None
+
+
+class Answer(Struct, frozen=True, rename={"first": "from", "last": "to"}):
+    """What an edge says after a replay: what it sent, and the newest it has."""
+
+    edge: str
+    journal: str
+    first: int
+    last: int
+    newest: int
+
+
+class Health(Struct, frozen=True):
+    """The part of an edge's health that tells of events we may not have heard of."""
+
+    newest: dict[str, int]
+
+
+class _Table:
+    """One table: its ruleset and where the round stands."""
+
+    def __init__(self, table: Table, journal: Journal) -> None:
+        self.name = table.name
+        ruleset = RULESETS[table.ruleset]
+        self.ruleset: Ruleset[Any] = ruleset(options_from(ruleset, table.options))
+        stored = journal.memory(f"state/{table.name}")
+        self.state: Any = (
+            msgspec.json.decode(stored, type=self.ruleset.State) if stored else self.ruleset.start(table.name)
+        )
+        self.suspended = False
+
+
+class Consumer:
+    """The process."""
+
+    def __init__(self, config: Config, journal: Journal, *, now: Callable[[], datetime] = utc_now) -> None:
+        """Take up every table where the journal left it. Raises BadOption for a table's options."""
+        self.config = config
+        self.journal = journal
+        self.site = config.site.name
+        self.name = config.rules.name
+        self._now = now
+        self._log = logs.get(rules=self.name)
+        self.outbox = Outbox(journal, self._message_of)
+        self.retained = Retained()
+        self._tables = {table.name: _Table(table, journal) for table in config.table if table.ruleset}
+        self._streams = {
+            tuple(key.split("/")[1:]): Stream(int(value) + 1) for key, value in journal.memories("stream/").items()
+        }
+        self._unsaved: dict[str, bytes] = {}
+        self._edges: set[str] = set()
+        self.connected = False
+        self.on_verdict: Callable[[str, Verdict], None] = lambda _table, _verdict: None
+
+    async def run(self) -> None:
+        """Consume until cancelled."""
+        self._log.info("rules.started", tables=sorted(self._tables), journal=str(self.journal.path))
+        will = Will(edge_topic(self.site, self.name, "availability"), b"offline")
+        try:
+            await stay_connected(self.config.mqtt, f"feltd-rules-{self.name}", will, self._serve, self._log)
+        finally:
+            self._commit([])
+
+    # ---- events to verdicts
+
+    def take(self, envelopes: Iterable[Envelope]) -> None:
+        """Use what is in order, and write down what follows. Nothing is published before it is durable."""
+        entries: list[Entry] = []
+        verdicts: list[tuple[str, Verdict]] = []
+        for envelope in envelopes:
+            edge, _, table_name = envelope.id.rpartition(":")[0].partition(":")
+            table = self._tables.get(table_name)
+            if table is None or not edge or envelope.seq < 1:
+                continue
+            key = (edge, envelope.journal, table_name)
+            if key not in self._streams:
+                self._new_stream(key)
+            stream = self._streams[key]
+            for ready in stream.take(envelope):
+                self._apply(table, ready, entries, verdicts)
+            self._note(key, stream, table)
+        self._finish(entries, verdicts)
+
+    def _new_stream(self, key: tuple[str, ...]) -> None:
+        """An edge that counts in a new journal is not asked for the old one any more."""
+        for old in [known for known in self._streams if known[0] == key[0] and known[2] == key[2]]:
+            del self._streams[old]
+        self._streams[key] = Stream()
+
+    def _apply(
+        self, table: _Table, envelope: Envelope, entries: list[Entry], verdicts: list[tuple[str, Verdict]]
+    ) -> None:
+        table.state, new = table.ruleset.apply(table.state, envelope)
+        for number, verdict in enumerate(new):
+            # The id is made of the event and its consequence, so that a standby says the same.
+            cause = f"{envelope.id}/{number}"
+            entries.append(
+                Entry(table.name, "round", verdict_type(verdict), envelope.time, _data(verdict), cause=cause)
+            )
+            verdicts.append((table.name, verdict))
+
+    def _note(self, key: tuple[str, ...], stream: Stream, table: _Table) -> None:
+        self._unsaved["stream/" + "/".join(key)] = b"%d" % (stream.expected - 1)
+        self._unsaved[f"state/{table.name}"] = b""  # encoded when written: a batch may change it many times
+
+    def _finish(self, entries: list[Entry], verdicts: list[tuple[str, Verdict]]) -> None:
+        if entries:
+            self._commit(entries)
+        for table_name, verdict in verdicts:
+            self._tell(self._tables[table_name], verdict)
+        for table_name in {key.partition("/")[2] for key in self._unsaved if key.startswith("state/")}:
+            self.retained.touch(table_topic(self.site, table_name, "round/state"))
+
+    def _commit(self, entries: list[Entry]) -> None:
+        """Positions without verdicts wait for the next commit: after a crash those events are asked for again."""
+        memory = {
+            key: msgspec.json.encode(self._tables[key.partition("/")[2]].state) if key.startswith("state/") else value
+            for key, value in self._unsaved.items()
+        }
+        if entries or memory:
+            rows = self.journal.append(entries, {**memory, **self.outbox.memory()})
+            self._unsaved.clear()
+            self.outbox.offer(rows)
+
+    def _tell(self, table: _Table, verdict: Verdict) -> None:
+        self.on_verdict(table.name, verdict)
+        alert = table_topic(self.site, table.name, "alert/round-suspended")
+        match verdict:
+            case Resolved(result=result) | Voided(result=result) | Corrected(result=result):
+                self.retained.put(table_topic(self.site, table.name, "round/result"), msgspec.json.encode(result))
+                self.retained.put(alert, b"")
+                self._log.info(
+                    "round." + verdict_type(verdict),
+                    table=table.name,
+                    round=result.round,
+                    outcome=result.announcements.get("en", ""),
+                    reason=result.void.reason if result.void else "",
+                )
+            case Suspended(round=round_, reason=reason, remedy=remedy):
+                text = {"round": round_, "code": "round.suspended", "text": reason, "severity": "error"}
+                self.retained.put(alert, msgspec.json.encode({**text, "remedy": remedy}))
+                self._log.warning("round.suspended", table=table.name, round=round_, reason=reason)
+            case Noted(irregularity=irregularity):
+                self._log.warning("round.irregular", table=table.name, code=irregularity.code, text=irregularity.text)
+            case _:
+                pass
+
+    # ---- on the broker
+
+    def _message_of(self, row: Row, late: bool) -> tuple[str, bytes]:
+        source = table_topic(self.site, row.place, "round")
+        wire = Wire(
+            "1.0",
+            row.cause,
+            source,
+            row.type,
+            row.time,
+            row.seq,
+            "",
+            self.journal.name,
+            late,
+            msgspec.Raw(row.data),
+        )
+        return f"{source}/event/{row.type}", encode_wire(wire)
+
+    async def _serve(self, session: Session) -> None:
+        for table in self._tables.values():
+            self.retained.put(table_topic(self.site, table.name, "round/state"), self._view_of(table))
+            if (last := self.journal.latest(table.name, ENDS)) is not None:
+                result = msgspec.json.decode(last.data, type=dict[str, msgspec.Raw])["result"]
+                self.retained.put(table_topic(self.site, table.name, "round/result"), bytes(result))
+        info = {"version": importlib.metadata.version("feltd"), "config": self.config.digest, "rules": True}
+        self.retained.put(edge_topic(self.site, self.name, "info"), msgspec.json.encode(info))
+        self.retained.put(edge_topic(self.site, self.name, "availability"), b"online")
+        await self.retained.publish_all(session)
+        topics = [edge_topic(self.site, "+", "availability"), edge_topic(self.site, "+", "health")]
+        for name in self._tables:
+            topics += [
+                table_topic(self.site, name, "device/+/event/#"),
+                table_topic(self.site, name, "cmd/replay/result"),
+            ]
+        await session.subscribe(*topics)
+        self.connected = True
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self.outbox.run(session))
+                group.create_task(self.retained.run(session))
+                group.create_task(self._receive(session))
+                group.create_task(self._chase(session))
+        except asyncio.CancelledError:
+            with contextlib.suppress(BrokerLost, TimeoutError):
+                async with asyncio.timeout(1.0):
+                    await session.publish(edge_topic(self.site, self.name, "availability"), b"offline", retain=True)
+                    await session.drained()
+            raise
+        finally:
+            self.connected = False
+
+    def _view_of(self, table: _Table) -> Callable[[], Any]:
+        return lambda: table.ruleset.view(table.state)
+
+    async def _receive(self, session: Session) -> None:
+        while True:
+            batch = await session.messages()
+            envelopes: list[Envelope] = []
+            for message in batch:
+                words = message.topic.split("/")
+                if words[3] == "edge":
+                    await self._edge_says(session, words[4], words[5], message)
+                elif words[5] == "cmd":
+                    self.take(envelopes)
+                    envelopes = []
+                    await self._answered(session, words[4], message)
+                else:
+                    try:
+                        envelopes.append(decode_envelope(message.payload))
+                    except (BadEnvelope, UnknownEvent) as error:
+                        self._log.warning("event.refused", topic=message.topic, reason=str(error))
+            self.take(envelopes)
+            await self._ask_for_gaps(session)
+
+    async def _edge_says(self, session: Session, edge: str, leaf: str, message: Message) -> None:
+        """An edge came back: ask for all that happened while we did not listen. Its health tells of a lost tail."""
+        if edge == self.name:
+            return
+        if leaf == "availability" and message.payload == b"online":
+            for name in self._tables:
+                next_ones = [one.expected for key, one in self._streams.items() if key[0] == edge and key[2] == name]
+                await self._ask(session, name, edge, max(next_ones, default=1), None)
+        elif leaf == "health":
+            with contextlib.suppress(msgspec.DecodeError):
+                newest = msgspec.json.decode(message.payload, type=Health).newest
+                for (known, _, name), stream in list(self._streams.items()):
+                    if known == edge and newest.get(name, 0) >= stream.expected:
+                        await self._ask(session, name, edge, stream.expected, None)
+
+    async def _answered(self, session: Session, name: str, message: Message) -> None:
+        try:
+            answer = msgspec.json.decode(message.payload, type=Answer)
+        except msgspec.DecodeError as error:
+            self._log.warning("answer.refused", topic=message.topic, reason=str(error))
+            return
+        key = (answer.edge, answer.journal, name)
+        stream = self._streams.get(key)
+        if stream is None and answer.first > 1:
+            # The edge counts in a new journal: what we asked for stands from 1 there.
+            await self._ask(session, name, answer.edge, 1, None)
+        elif stream is not None and answer.newest >= stream.expected and answer.last >= answer.first:
+            await self._ask(session, name, answer.edge, stream.expected, None)
+
+    async def _ask(self, session: Session, name: str, edge: str, first: int, last: int | None) -> None:
+        request = {"from": first, "to": last, "edge": edge}
+        await session.publish(table_topic(self.site, name, "cmd/replay"), msgspec.json.encode(request))
+
+    async def _ask_for_gaps(self, session: Session) -> None:
+        now = asyncio.get_running_loop().time()
+        for (edge, _, name), stream in self._streams.items():
+            if stream.gap is not None and now - stream.asked_at >= ASK_AGAIN:
+                stream.asked_at = now
+                first, last = stream.gap
+                await self._ask(session, name, edge, first, min(last, first + PAGE - 1))
+            elif stream.gap is None:
+                stream.asked_at = float("-inf")
+
+    async def _chase(self, session: Session) -> None:
+        """A request or its answer may be lost too."""
+        while True:
+            await asyncio.sleep(ASK_AGAIN)
+            await self._ask_for_gaps(session)
+            self._commit([])
+
+
+def _data(verdict: Verdict) -> bytes:
+    """The verdict's fields without its tag: the envelope's type says it."""
+    tagged = msgspec.json.encode(verdict)
+    return b"{" + tagged[tagged.index(b",") + 1 :]

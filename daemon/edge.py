@@ -1,0 +1,372 @@
+"""The edge: all devices of this computer, one journal, one broker.
+
+An event is durable in the journal before anybody sees it; the outbox carries it to the broker in order. On every
+(re)connect: meta, then state, then online, then the backlog. Who finds a gap asks for it by `cmd/replay`.
+"""
+
+import asyncio
+import contextlib
+import importlib.metadata
+import os
+import resource
+import shutil
+import uuid
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from daemon import logs
+from daemon.config import Config, Device, Table
+from daemon.journal import Entry, Journal, Row
+from daemon.links import StreamLink, open_link, utc_now
+from daemon.mqtt import BrokerLost, Message, Session, Will, stay_connected
+from daemon.outbox import Outbox
+from daemon.retained import Retained
+from daemon.supervisor import Opener, supervise
+from drivers.driver import Sighting
+from protocols.events import DeviceFaulted, DeviceOffline, DeviceOnline, DeviceRecovered, encode_data, type_of
+from protocols.topics import Wire, device_topic, edge_topic, encode_wire, table_topic
+
+__all__ = ["Edge"]
+
+HEALTH_EVERY = 30.0
+REPLAY_MOST = 500
+ONLINE, OFFLINE = b"online", b"offline"
+
+
+class Fault(Struct, frozen=True):
+    """An open fault of a device, as its state and its alert show it."""
+
+    code: str
+    text: str
+    severity: str
+    remedy: str
+    since: datetime
+
+
+class Board(Struct, frozen=True):
+    """What is known of a device, kept over restarts: a fault outlives them until it is seen cleared."""
+
+    online: bool = False
+    model: str = ""
+    serial: str = ""
+    firmware: str = ""
+    faults: tuple[Fault, ...] = ()
+    reason: str = ""
+
+
+class DevicePost:
+    """One device's place in the edge: its events into the journal, its state onto the broker."""
+
+    def __init__(self, edge: "Edge", table: Table, device: Device) -> None:
+        """Take up what the journal remembers."""
+        self._edge = edge
+        self.table = table.name
+        self.device = device
+        self._key = f"{table.name}/{device.name}"
+        stored = edge.journal.memory(f"board/{self._key}")
+        self.board = msgspec.json.decode(stored, type=Board) if stored else Board()
+        self.state_topic = device_topic(edge.site, table.name, device.name, "state")
+        self._link: StreamLink | None = None
+        self._bytes = (0, 0)
+        self.events = 0
+        self.last: Row | None = None
+
+    @property
+    def online(self) -> bool:
+        """As the last event said."""
+        return self.board.online
+
+    def memory(self) -> bytes | None:
+        """What the driver left with its last durable event."""
+        return self._edge.journal.memory(f"driver/{self._key}")
+
+    def has_fault(self, code: str) -> bool:
+        """Whether `code` is open."""
+        return any(fault.code == code for fault in self.board.faults)
+
+    def linked(self, link: StreamLink | None) -> None:
+        """Count the bytes of all sessions."""
+        if link is None and self._link is not None:
+            self._bytes = (self._bytes[0] + self._link.received_bytes, self._bytes[1] + self._link.sent_bytes)
+        self._link = link
+
+    @property
+    def traffic(self) -> tuple[int, int]:
+        """Bytes received and sent since the process began."""
+        now = (self._link.received_bytes, self._link.sent_bytes) if self._link else (0, 0)
+        return self._bytes[0] + now[0], self._bytes[1] + now[1]
+
+    async def emit(self, sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
+        """Durable when it returns. One transaction: the events, the driver's memory, the board."""
+        if not sightings and memory is None:
+            return
+        entries = [
+            Entry(self.table, self.device.name, type_of(one.event), one.chunk.at, encode_data(one.event), one.wire)
+            for one in sightings
+        ]
+        kept: dict[str, bytes] = {} if memory is None else {f"driver/{self._key}": memory}
+        board = self.board
+        for one in sightings:
+            board = _after(board, one)
+        if board is not self.board:
+            kept[f"board/{self._key}"] = msgspec.json.encode(board)
+        rows = self._edge.append(entries, kept)
+        self.events += len(rows)
+        self.last = rows[-1] if rows else self.last
+        if board is not self.board:
+            self.board = board
+            self._edge.show(self)
+        else:
+            self._edge.retained.touch(self.state_topic)
+
+    def meta(self) -> dict[str, Any]:
+        """The retained `meta`."""
+        return {
+            "driver": self.device.driver,
+            "model": self.board.model,
+            "serial": self.board.serial,
+            "firmware": self.board.firmware,
+            "url": self.device.url,
+            "edge": self._edge.name,
+        }
+
+    def state(self) -> dict[str, Any]:
+        """The retained `state`: a full snapshot."""
+        received, sent = self.traffic
+        last = self.last
+        return {
+            "online": self.board.online,
+            "reason": self.board.reason,
+            "faults": self.board.faults,
+            "counters": {"events": self.events, "bytes_received": received, "bytes_sent": sent},
+            "last_event": {"type": last.type, "time": last.time, "seq": last.seq} if last else None,
+        }
+
+
+def _after(board: Board, one: Sighting) -> Board:
+    match one.event:
+        case DeviceOnline(model=model, serial=serial, firmware=firmware):
+            return msgspec.structs.replace(board, online=True, reason="", model=model, serial=serial, firmware=firmware)
+        case DeviceOffline(reason=reason):
+            return msgspec.structs.replace(board, online=False, reason=reason)
+        case DeviceFaulted(code=code, text=text, severity=severity, remedy=remedy):
+            others = tuple(fault for fault in board.faults if fault.code != code)
+            return msgspec.structs.replace(board, faults=(*others, Fault(code, text, severity, remedy, one.chunk.at)))
+        case DeviceRecovered(code=code):
+            return msgspec.structs.replace(board, faults=tuple(fault for fault in board.faults if fault.code != code))
+        case _:
+            return board
+
+
+class ReplayRequest(Struct, frozen=True, rename={"first": "from", "last": "to"}):
+    """`cmd/replay`: the events of a table from one seq to another (or the newest), of one edge or of all."""
+
+    first: int
+    last: int | None = None
+    edge: str = ""
+
+
+class Edge:
+    """The process."""
+
+    def __init__(
+        self,
+        config: Config,
+        journal: Journal,
+        *,
+        now: Callable[[], datetime] = utc_now,
+        opener: Opener | None = None,
+    ) -> None:
+        """`now` is the wall clock, `opener` makes links; both are handed in for simulations."""
+        self.config = config
+        self.journal = journal
+        self.name = config.edge.name
+        self.site = config.site.name
+        self._now = now
+        self._opener: Opener = opener or partial(open_link, now=now)
+        self._boot = uuid.uuid4().hex[:12]
+        self._log = logs.get(edge=self.name)
+        self.outbox = Outbox(journal, self._message_of)
+        self.retained = Retained()
+        self.posts = [DevicePost(self, table, device) for table in config.table for device in table.device]
+        for post in self.posts:
+            self.show(post)
+        self.connected = False
+        self._lag = 0.0
+        boots = int(journal.memory("boots") or b"0") + 1
+        journal.append((), {"boots": b"%d" % boots})
+        self._boots = boots
+
+    async def run(self) -> None:
+        """Serve all devices until cancelled."""
+        self._log.info(
+            "edge.started",
+            site=self.site,
+            tables=len(self.config.table),
+            devices=len(self.posts),
+            journal=str(self.journal.path),
+            seq=self.journal.head,
+        )
+        async with asyncio.TaskGroup() as group:
+            for post in self.posts:
+                log = logs.get(edge=self.name, table=post.table, device=post.device.name)
+                group.create_task(supervise(post.device, post, self._opener, self._now, log))
+            will = Will(edge_topic(self.site, self.name, "availability"), OFFLINE)
+            group.create_task(stay_connected(self.config.mqtt, f"feltd-edge-{self.name}", will, self._serve, self._log))
+            group.create_task(self._watch_lag())
+
+    def append(self, entries: list[Entry], memory: dict[str, bytes]) -> list[Row]:
+        """Into the journal, and to the outbox."""
+        rows = self.journal.append(entries, {**memory, **self.outbox.memory()})
+        self.outbox.offer(rows)
+        return rows
+
+    def show(self, post: DevicePost) -> None:
+        """Bring a device's retained topics up to date."""
+        place = partial(device_topic, self.site, post.table, post.device.name)
+        self.retained.put(place("meta"), post.meta)
+        self.retained.put(post.state_topic, post.state)
+        self.retained.put(place("availability"), ONLINE if post.board.online else OFFLINE)
+        for fault in post.board.faults:
+            alert = {"device": post.device.name, **msgspec.to_builtins(fault, builtin_types=(datetime,))}
+            self.retained.put(self._alert(post, fault.code), msgspec.json.encode(alert))
+        self._clear_alerts(post)
+        if not post.board.online:
+            text = f"{post.device.name} does not answer: {post.board.reason or 'never seen'}"
+            offline = {
+                "device": post.device.name,
+                "code": "device.offline",
+                "text": text,
+                "severity": "error",
+                "remedy": "check power and cable; it comes back by itself",
+            }
+            self.retained.put(self._alert(post, "device.offline"), msgspec.json.encode(offline))
+
+    def _alert(self, post: DevicePost, code: str) -> str:
+        return table_topic(self.site, post.table, f"alert/{post.device.name}-{code.replace('.', '-')}")
+
+    def _clear_alerts(self, post: DevicePost) -> None:
+        open_codes = {fault.code for fault in post.board.faults} | (set() if post.board.online else {"device.offline"})
+        keep = {self._alert(post, code) for code in open_codes}
+        prefix = table_topic(self.site, post.table, f"alert/{post.device.name}-")
+        for topic in self.retained.topics(prefix):
+            if topic not in keep:
+                self.retained.put(topic, b"")
+
+    def _message_of(self, row: Row, late: bool) -> tuple[str, bytes]:
+        source = device_topic(self.site, row.place, row.device, "")[:-1]
+        wire = Wire(
+            "1.0",
+            f"{self.name}:{row.place}:{row.seq}",
+            source,
+            row.type,
+            row.time,
+            row.seq,
+            self._boot,
+            self.journal.name,
+            late,
+            msgspec.Raw(row.data),
+        )
+        return f"{source}/event/{row.type}", encode_wire(wire)
+
+    # ---- on the broker
+
+    async def _serve(self, session: Session) -> None:
+        tables = [table.name for table in self.config.table]
+        if tables:
+            await session.subscribe(*(table_topic(self.site, table, "cmd/replay") for table in tables))
+        info = {
+            "version": importlib.metadata.version("feltd"),
+            "config": self.config.digest,
+            "drivers": sorted({post.device.driver for post in self.posts}),
+            "bootid": self._boot,
+            "journal": self.journal.name,
+            "boots": self._boots,
+        }
+        self.retained.put(edge_topic(self.site, self.name, "info"), msgspec.json.encode(info))
+        self.retained.put(edge_topic(self.site, self.name, "health"), self.health)
+        for post in self.posts:
+            self.show(post)
+        self.retained.put(edge_topic(self.site, self.name, "availability"), ONLINE)
+        await self.retained.publish_all(session)
+        self.connected = True
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self.outbox.run(session))
+                group.create_task(self.retained.run(session))
+                group.create_task(self._commands(session))
+                group.create_task(self._health())
+        except asyncio.CancelledError:
+            with contextlib.suppress(BrokerLost, TimeoutError):  # a last word, where the broker still hears it
+                async with asyncio.timeout(1.0):
+                    await session.publish(edge_topic(self.site, self.name, "availability"), OFFLINE, retain=True)
+                    await session.drained()
+            raise
+        finally:
+            self.connected = False
+
+    async def _commands(self, session: Session) -> None:
+        while True:
+            for message in await session.messages():
+                await self._replay(session, message)
+
+    async def _replay(self, session: Session, message: Message) -> None:
+        table = message.topic.split("/")[4]
+        try:
+            request = msgspec.json.decode(message.payload, type=ReplayRequest)
+        except msgspec.DecodeError as error:
+            self._log.warning("command.refused", topic=message.topic, reason=str(error))
+            return
+        if request.edge not in ("", self.name):
+            return
+        newest = self.journal.last(table)
+        first = max(request.first, 1)
+        last = min(newest if request.last is None else request.last, first + REPLAY_MOST - 1, newest)
+        for row in self.journal.range(table, first, last):
+            topic, payload = self._message_of(row, True)
+            await session.publish(topic, payload)
+        answer = {"edge": self.name, "journal": self.journal.name, "from": first, "to": last, "newest": newest}
+        await session.publish(message.topic + "/result", msgspec.json.encode(answer))
+
+    # ---- health
+
+    def health(self) -> dict[str, Any]:
+        """How the edge is: what waits, how late the loop is, what room there is."""
+        oldest = self.journal.after(self.outbox.cursor, 1) if self.outbox.depth else []
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        return {
+            "time": self._now(),
+            "outbox": {
+                "depth": self.outbox.depth,
+                "age_s": (self._now() - oldest[0].time).total_seconds() if oldest else 0.0,
+            },
+            "loop_lag_ms": round(self._lag * 1000, 1),
+            "disk_free": shutil.disk_usage(self.journal.path.parent).free,
+            "cpu_s": round(usage.ru_utime + usage.ru_stime, 3),
+            "rss": _resident(),
+            "boots": self._boots,
+            "devices": {f"{post.table}/{post.device.name}": post.board.online for post in self.posts},
+            "newest": {table.name: self.journal.last(table.name) for table in self.config.table},
+        }
+
+    async def _health(self) -> None:
+        while True:
+            await asyncio.sleep(HEALTH_EVERY)
+            self.retained.touch(edge_topic(self.site, self.name, "health"))
+
+    async def _watch_lag(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            due = loop.time() + 1.0
+            await asyncio.sleep(1.0)
+            self._lag = max(loop.time() - due, 0.0)
+
+
+def _resident() -> int:
+    with open("/proc/self/statm", encoding="ascii") as statm:  # noqa: PTH123
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,251 @@
+"""Links by URL.
+
+    serial:///dev/serial/by-id/usb-…?baud=9600      a port by its stable name
+    serial:?vid=0403&pid=6001&serial=A50285BI       a port by what is plugged in, looked up at every opening
+    tcp://192.168.7.20:4001                         a serial server, or a simulator
+
+Rule of this file: a link that ended never comes back; its owner opens another.
+"""
+
+import asyncio
+import contextlib
+import errno
+import os
+import socket
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from typing import Any, cast
+from urllib.parse import parse_qs, urlsplit
+
+from protocols.link import Chunk, DeviceRefused, LinkLost
+
+__all__ = ["BadUrl", "StreamLink", "check_url", "open_link", "plugged_in"]
+
+MAX_WAITING = 65536
+PARITIES = {"N", "E", "O", "M", "S"}
+CONNECT_TIMEOUT = 5.0
+
+
+class BadUrl(ValueError):
+    """A link URL that cannot be meant. The message says what is expected."""
+
+
+class _Target:
+    """A URL taken apart: kind, then what opening it needs."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        query = {key: values[-1] for key, values in parse_qs(parts.query, keep_blank_values=True).items()}
+        self.kind = parts.scheme
+        self.match: dict[str, str] = {}
+        match parts.scheme:
+            case "tcp":
+                try:
+                    self.host, self.port = parts.hostname or "", parts.port or 0
+                except ValueError as error:
+                    raise BadUrl(f"{url}: {error}") from error
+                if not self.host or not self.port or query:
+                    raise BadUrl(f"{url}: write tcp://host:port")
+            case "serial":
+                self.path = parts.path
+                self.match = {key: query.pop(key) for key in ("vid", "pid", "serial") if key in query}
+                if bool(self.path) == bool(self.match):
+                    raise BadUrl(f"{url}: write serial:///dev/serial/by-id/NAME, or serial:?vid=…&pid=…&serial=…")
+                for key in ("vid", "pid"):
+                    if key in self.match and not _is_hex(self.match[key]):
+                        raise BadUrl(f"{url}: {key} is four hexadecimal digits, as lsusb prints them")
+                self.parity = query.pop("parity", "N")
+                if self.parity not in PARITIES:
+                    raise BadUrl(f"{url}: parity is one of {' '.join(sorted(PARITIES))}")
+                baud = query.pop("baud", "9600")
+                if not baud.isdecimal() or not 50 <= int(baud) <= 4_000_000:
+                    raise BadUrl(f"{url}: baud is a number, for example 9600")
+                self.baud = int(baud)
+                if query:
+                    raise BadUrl(f"{url}: unknown {', '.join(query)}; known: baud, parity, vid, pid, serial")
+            case _:
+                raise BadUrl(f"{url}: a link begins with serial: or tcp:")
+
+
+def _is_hex(text: str) -> bool:
+    try:
+        return 0 <= int(text, 16) <= 0xFFFF
+    except ValueError:
+        return False
+
+
+def check_url(url: str) -> None:
+    """Raise BadUrl where `url` cannot be a link."""
+    _Target(url)
+
+
+def utc_now() -> datetime:
+    """The wall clock."""
+    return datetime.now(UTC)
+
+
+class StreamLink(asyncio.Protocol):
+    """A tty or a TCP connection. Bytes are stamped when the loop hears of them; what waits is bounded."""
+
+    def __init__(self, now: Callable[[], datetime] = utc_now) -> None:
+        """`now` is the wall clock."""
+        self._now = now
+        self._loop = asyncio.get_running_loop()
+        self._waiting: deque[Chunk] = deque()
+        self._waiting_bytes = 0
+        self._paused = False
+        self._lost: str | None = None
+        self._reader: asyncio.Future[None] | None = None
+        self._drained = asyncio.Event()
+        self._drained.set()
+        self._transport: asyncio.Transport | None = None
+        self.received_bytes = 0
+        self.sent_bytes = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Stamp and keep; stop reading where nobody takes them (flow control is then the kernel's)."""
+        self._waiting.append(Chunk(bytes(data), self._now(), self._loop.time()))
+        self._waiting_bytes += len(data)
+        if self._waiting_bytes > MAX_WAITING and not self._paused and self._transport is not None:
+            self._paused = True
+            self._transport.pause_reading()
+        self._wake()
+
+    def eof_received(self) -> bool:
+        """The other side closed."""
+        self._end("the other side closed the connection")
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Hang-up."""
+        self._end(f"{exc}" if exc else "hung up")
+
+    def pause_writing(self) -> None:
+        """The device does not take our bytes."""
+        self._drained.clear()
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        self._drained.set()
+
+    def _end(self, reason: str) -> None:
+        if self._lost is None:
+            self._lost = reason
+        self._drained.set()
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
+
+    async def read(self) -> Chunk:
+        """The next bytes. Raises LinkLost."""
+        while not self._waiting:
+            if self._lost is not None:
+                raise LinkLost(self._lost)
+            self._reader = self._loop.create_future()
+            try:
+                await self._reader
+            finally:
+                self._reader = None
+        chunk = self._waiting.popleft()
+        self._waiting_bytes -= len(chunk.data)
+        self.received_bytes += len(chunk.data)
+        if self._paused and self._waiting_bytes <= MAX_WAITING // 2 and self._transport is not None:
+            self._paused = False
+            self._transport.resume_reading()
+        return chunk
+
+    async def write(self, data: bytes) -> None:
+        """Send. Raises LinkLost."""
+        await self._drained.wait()
+        if self._lost is not None or self._transport is None:
+            raise LinkLost(self._lost or "not open")
+        self.sent_bytes += len(data)
+        self._transport.write(data)
+
+    def close(self) -> None:
+        """Give the port back."""
+        if self._transport is not None:
+            self._transport.abort()
+
+
+@contextlib.asynccontextmanager
+async def open_link(url: str, now: Callable[[], datetime] = utc_now) -> AsyncIterator[StreamLink]:
+    """The link under `url`, closed at the end. Raises LinkLost where it is not there, DeviceRefused where denied."""
+    target = _Target(url)
+    link = await (_open_tcp(target, now) if target.kind == "tcp" else _open_serial(target, now))
+    try:
+        yield link
+    finally:
+        link.close()
+        await asyncio.sleep(0)  # let the transport take its reader off the loop before anybody opens the port again
+
+
+async def _open_tcp(target: _Target, now: Callable[[], datetime]) -> StreamLink:
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(CONNECT_TIMEOUT):
+            transport, link = await loop.create_connection(lambda: StreamLink(now), target.host, target.port)
+    except TimeoutError as error:
+        raise LinkLost(f"no answer from {target.host}:{target.port} in {CONNECT_TIMEOUT:g} s") from error
+    except OSError as error:
+        raise LinkLost(os.strerror(error.errno) if error.errno else str(error)) from error
+    sock = transport.get_extra_info("socket")
+    if sock is not None:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return link
+
+
+async def _open_serial(target: _Target, now: Callable[[], datetime]) -> StreamLink:
+    import serial
+    import serial_asyncio_fast
+
+    path = target.path or _find(target.match)
+    loop = asyncio.get_running_loop()
+    try:
+        _, link = await serial_asyncio_fast.create_serial_connection(
+            loop, lambda: StreamLink(now), path, baudrate=target.baud, parity=target.parity, exclusive=True
+        )
+    except serial.SerialException as error:
+        match error.errno:
+            case errno.EACCES | errno.EPERM:
+                raise DeviceRefused(f"{path}: no permission; add this user to the group dialout") from error
+            case errno.EAGAIN | errno.EBUSY:
+                raise DeviceRefused(f"{path} is in use by another program") from error
+            case errno.ENOENT | errno.ENODEV | errno.ENXIO | errno.EIO:
+                raise LinkLost(f"{path} is not there") from error
+            case _:
+                raise LinkLost(f"{path}: {error}") from error
+    except (OSError, ValueError) as error:
+        raise DeviceRefused(f"{path}: the port refuses {target.baud} 8{target.parity}1: {error}") from error
+    return cast("StreamLink", link)
+
+
+def plugged_in() -> list[Any]:
+    """The serial ports that are there, with VID, PID and serial number (pyserial's ListPortInfo)."""
+    from serial.tools import list_ports
+
+    return sorted(list_ports.comports(), key=lambda port: str(port.device))
+
+
+def _find(match: dict[str, str]) -> str:
+    wanted = {key: int(value, 16) if key != "serial" else value for key, value in match.items()}
+    found = [
+        str(port.device)
+        for port in plugged_in()
+        if all(
+            (port.serial_number if key == "serial" else getattr(port, key)) == value for key, value in wanted.items()
+        )
+    ]
+    words = " ".join(f"{key}={value}" for key, value in match.items())
+    if not found:
+        raise LinkLost(f"nothing with {words} is plugged in")
+    if len(found) > 1:
+        raise DeviceRefused(f"{words} fits {', '.join(found)}; add serial=… to tell them apart")
+    return found[0]

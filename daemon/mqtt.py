@@ -1,0 +1,226 @@
+"""MQTT, behind one small class: aiomqtt connects and subscribes, one sender publishes in order with a window.
+
+What the libraries leave open is closed here. A publish in flight when the broker dies is unknown: it is sent again with
+the same id, and readers dedupe. A publish that an access list refuses returns as success in aiomqtt: the reason code is
+read. Each connection is fresh (clean start), so that no old message is sent behind our back.
+"""
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import aiomqtt
+import structlog
+from msgspec import Struct
+from paho.mqtt import client as paho
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+
+from daemon.config import Mqtt
+from protocols.topics import CONTENT_TYPE
+
+__all__ = ["BrokerLost", "Message", "Session", "Will", "connect", "stay_connected"]
+
+WINDOW = 64
+KEEPALIVE = 15
+TIMEOUT = 5.0
+WILL_DELAY = 5
+MAX_WAITING = 20_000
+_SILENT = logging.getLogger("feltd.mqtt.silent")
+_SILENT.disabled = True  # what it would say is said once, by stay_connected
+
+
+class BrokerLost(Exception):
+    """The broker is gone, or refuses us. The message says why."""
+
+
+class Message(Struct, frozen=True):
+    """One message received."""
+
+    topic: str
+    payload: bytes
+
+
+class Will(Struct, frozen=True):
+    """What the broker says for us when we vanish."""
+
+    topic: str
+    payload: bytes
+
+
+class Session:
+    """One connection."""
+
+    def __init__(self, client: aiomqtt.Client, version5: bool) -> None:
+        """Take over publishing and receiving from the client: its own ways cost two tasks a message."""
+        self._client = client
+        self._paho: paho.Client = client._client  # noqa: SLF001 - the documented way to the reason codes
+        self._paho.on_publish = self._on_publish
+        self._paho.on_message = self._on_message
+        self._flying: dict[int, tuple[str, Callable[[], None] | None]] = {}
+        self._room = asyncio.Event()
+        self._room.set()
+        self._landed = asyncio.Event()
+        self._waiting: deque[Message] = deque()
+        self._arrived = asyncio.Event()
+        self._refused: str | None = None
+        self._properties: Properties | None = None
+        if version5:
+            self._properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
+            self._properties.ContentType = CONTENT_TYPE
+
+    # ---- out
+
+    async def publish(
+        self, topic: str, payload: bytes, *, retain: bool = False, acknowledged: Callable[[], None] | None = None
+    ) -> None:
+        """Send with QoS 1, in the order of the calls; return once it is on its way. `acknowledged` is called in order.
+
+        Raises BrokerLost, also where an earlier message was refused.
+        """
+        while len(self._flying) >= WINDOW and self._refused is None:
+            self._room.clear()
+            await self._room.wait()
+        if self._refused is not None:
+            raise BrokerLost(self._refused)
+        info = self._paho.publish(topic, payload, 1, retain, self._properties)
+        if info.rc != paho.MQTT_ERR_SUCCESS:
+            raise BrokerLost(paho.error_string(info.rc))
+        self._flying[info.mid] = topic, acknowledged
+
+    async def drained(self) -> None:
+        """Return when nothing is in flight. Raises BrokerLost where a message was refused."""
+        while self._flying:
+            self._landed.clear()
+            await self._landed.wait()
+        if self._refused is not None:
+            raise BrokerLost(self._refused)
+
+    @property
+    def flying(self) -> int:
+        """How many messages await their acknowledgement."""
+        return len(self._flying)
+
+    def _on_publish(self, _client: Any, _data: Any, mid: int, reason: Any, _properties: Any) -> None:
+        topic, acknowledged = self._flying.pop(mid, ("", None))
+        if reason.is_failure:
+            self._refused = f"the broker refuses {topic}: {reason}; allow this client to write there"
+        elif acknowledged is not None and self._refused is None:
+            acknowledged()
+        if len(self._flying) < WINDOW:
+            self._room.set()
+        if not self._flying or self._refused is not None:
+            self._landed.set()
+
+    # ---- in
+
+    async def subscribe(self, *topics: str) -> None:
+        """Hear of `topics` with QoS 1. Raises BrokerLost where the broker refuses one."""
+        for topic, code in zip(topics, await self._client.subscribe([(topic, 1) for topic in topics]), strict=True):
+            if getattr(code, "is_failure", code == 128):
+                raise BrokerLost(f"the broker refuses to let us read {topic}: {code}")
+
+    def _on_message(self, _client: Any, _data: Any, message: paho.MQTTMessage) -> None:
+        if len(self._waiting) >= MAX_WAITING:
+            self._waiting.popleft()  # a gap, which the reader finds by seq and has replayed
+        self._waiting.append(Message(message.topic, bytes(message.payload)))
+        self._arrived.set()
+
+    async def messages(self, most: int = 500) -> list[Message]:
+        """What arrived, at least one, in order."""
+        while not self._waiting:
+            self._arrived.clear()
+            await self._arrived.wait()
+        return [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
+
+    async def until_lost(self) -> None:
+        """Raise BrokerLost when the connection ends."""
+        try:
+            await asyncio.shield(self._client._disconnected)  # noqa: SLF001 - what its own iterator waits for
+        except aiomqtt.MqttError as error:
+            raise BrokerLost(str(error)) from error
+        except (OSError, ValueError) as error:
+            raise BrokerLost(str(error)) from error
+        raise BrokerLost("the broker closed the connection")
+
+
+def _password(settings: Mqtt) -> str | None:
+    if not settings.password_file:
+        return None
+    try:
+        return Path(settings.password_file).read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise BrokerLost(f"{settings.password_file}: {error.strerror}") from error
+
+
+@contextlib.asynccontextmanager
+async def connect(settings: Mqtt, identifier: str, will: Will | None = None) -> AsyncIterator[Session]:
+    """A session with the broker. Raises BrokerLost."""
+    version5 = settings.version == "5"
+    password = _password(settings)
+    last_words = None
+    if will is not None:
+        properties = None
+        if version5:
+            properties = Properties(PacketTypes.WILLMESSAGE)  # type: ignore[no-untyped-call]
+            properties.WillDelayInterval = WILL_DELAY
+        last_words = aiomqtt.Will(will.topic, will.payload, 1, retain=True, properties=properties)
+    client = aiomqtt.Client(
+        settings.host,
+        settings.port,
+        username=settings.username or None,
+        password=password,
+        identifier=identifier,
+        protocol=aiomqtt.ProtocolVersion.V5 if version5 else aiomqtt.ProtocolVersion.V311,
+        will=last_words,
+        clean_start=True if version5 else paho.MQTT_CLEAN_START_FIRST_ONLY,
+        clean_session=None if version5 else True,
+        keepalive=KEEPALIVE,
+        timeout=TIMEOUT,
+        max_inflight_messages=WINDOW * 2,
+        socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],
+        logger=_SILENT,
+    )
+    try:
+        await client.__aenter__()
+    except aiomqtt.MqttError as error:
+        raise BrokerLost(str(error)) from error
+    try:
+        yield Session(client, version5)
+    finally:
+        with contextlib.suppress(aiomqtt.MqttError):  # it was lost already, and whoever used it knows
+            await client.__aexit__(None, None, None)
+
+
+async def stay_connected(
+    settings: Mqtt,
+    identifier: str,
+    will: Will | None,
+    serve: Callable[[Session], Coroutine[Any, Any, None]],
+    log: structlog.typing.FilteringBoundLogger,
+) -> None:
+    """Serve one session after the other, for ever. Log once when lost, once when back."""
+    delay = 0.1
+    lost = False
+    reason = ""
+    where = f"{settings.host}:{settings.port}"
+    while True:
+        try:
+            async with connect(settings, identifier, will) as session:
+                log.info("broker.back" if lost else "broker.connected", broker=where)
+                lost, delay = False, 0.1
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(session.until_lost())
+                    group.create_task(serve(session))
+        except* BrokerLost as errors:
+            reason = str(errors.exceptions[0])
+        if not lost:
+            log.warning("broker.lost", broker=where, reason=reason, remedy="nothing is lost; look at the broker")
+            lost = True
+        await asyncio.sleep(delay)
+        delay = min(delay * 2, 5.0)

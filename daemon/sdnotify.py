@@ -1,0 +1,28 @@
+"""What systemd wants to hear (sd_notify(3)): ready, alive, stopping. Silent where systemd does not listen."""
+
+import asyncio
+import os
+import socket
+
+__all__ = ["notify", "watchdog"]
+
+
+def notify(state: str) -> None:
+    """Send `state`, e.g. "READY=1"."""
+    address = os.environ.get("NOTIFY_SOCKET")
+    if not address:
+        return
+    if address.startswith("@"):
+        address = "\0" + address[1:]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sock:
+        sock.sendto(state.encode(), address)
+
+
+async def watchdog() -> None:
+    """Say that the loop runs, twice in each watchdog period, for as long as it does."""
+    usec = int(os.environ.get("WATCHDOG_USEC", "0"))
+    if not usec:
+        return
+    while True:
+        notify("WATCHDOG=1")
+        await asyncio.sleep(usec / 2_000_000)

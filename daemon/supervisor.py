@@ -1,0 +1,120 @@
+"""The supervisor: the one place that opens links, makes drivers, and makes them again.
+
+Errors are three. LinkLost: try again soon. DeviceRefused: try again slowly, say why. Anything else is a bug of ours: a
+traceback, the device marked lost, back off; the other devices keep running. Logged once when lost, once when back.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+from typing import Any, Protocol
+
+import msgspec
+import structlog
+
+from daemon.config import Device
+from daemon.links import StreamLink
+from drivers import DRIVERS
+from drivers.driver import Chunk, DeviceRefused, Emit, LinkLost, Sighting
+from protocols.events import DeviceFaulted, DeviceOffline, DeviceOnline, DeviceRecovered, Event
+
+__all__ = ["Opener", "Post", "supervise"]
+
+SOON, SOON_MOST = 0.25, 5.0
+SLOWLY = 30.0
+AFTER_BUG, AFTER_BUG_MOST = 1.0, 60.0
+# A session that lasted this long was a good one: the next failure starts with short waits again.
+GOOD_SESSION = 10.0
+
+REFUSED = "device.refused"
+BUG = "driver.bug"
+
+Opener = Callable[[str], AbstractAsyncContextManager[StreamLink]]
+
+
+class Post(Protocol):
+    """Where a device's events go, and what is remembered of it."""
+
+    @property
+    def online(self) -> bool:
+        """As the last event said."""
+        ...
+
+    @property
+    def emit(self) -> Emit:
+        """Into the journal."""
+        ...
+
+    def memory(self) -> bytes | None:
+        """What its driver left."""
+        ...
+
+    def has_fault(self, code: str) -> bool:
+        """Whether `code` is open."""
+        ...
+
+    def linked(self, link: StreamLink | None) -> None:
+        """The link in use, for its counters."""
+        ...
+
+
+async def supervise(
+    device: Device,
+    post: Post,
+    opener: Opener,
+    now: Callable[[], datetime],
+    log: structlog.typing.FilteringBoundLogger,
+) -> None:
+    """Keep one device connected, for ever."""
+    driver_type = DRIVERS[device.driver]
+    options: Any = msgspec.convert(device.options, driver_type.Options)
+    loop = asyncio.get_running_loop()
+    logged_lost = False
+    soon, after_bug = SOON, AFTER_BUG
+
+    def sighting(event: Event) -> Sighting:
+        return Sighting(event, b"", Chunk(b"", now(), loop.time()))
+
+    async def emit(sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
+        nonlocal logged_lost
+        await post.emit(sightings, memory)
+        for one in sightings:
+            if isinstance(one.event, DeviceOnline):
+                log.info("device.back" if logged_lost else "device.online", model=one.event.model, url=device.url)
+                logged_lost = False
+                cleared = [code for code in (REFUSED, BUG) if post.has_fault(code)]
+                await post.emit([sighting(DeviceRecovered(code)) for code in cleared])
+
+    while True:
+        began = loop.time()
+        fault: DeviceFaulted | None = None
+        try:
+            async with opener(device.url) as link:
+                post.linked(link)
+                await driver_type(options, post.memory()).run(link, emit)
+            reason = "the driver ended"
+        except LinkLost as error:
+            reason, wait = str(error), soon
+            soon = min(soon * 2, SOON_MOST)
+        except DeviceRefused as error:
+            reason, wait = str(error), SLOWLY
+            fault = DeviceFaulted(REFUSED, reason, "error", "mend what the text says; it is tried again every 30 s")
+        except Exception as error:
+            log.exception("driver.bug", driver=device.driver)
+            reason, wait = f"{type(error).__name__}: {error}", after_bug
+            after_bug = min(after_bug * 2, AFTER_BUG_MOST)
+            text = f"the driver failed: {reason}"
+            fault = DeviceFaulted(BUG, text, "error", "send the log to the maintainers; it is tried again by itself")
+        finally:
+            post.linked(None)
+        if loop.time() - began > GOOD_SESSION:
+            soon, after_bug = SOON, AFTER_BUG
+        events: list[Event] = [DeviceOffline(reason)] if post.online else []
+        if fault is not None and not post.has_fault(fault.code):
+            events.append(fault)
+        await post.emit([sighting(event) for event in events])
+        if not logged_lost:
+            log.warning("device.lost", reason=reason, url=device.url)
+            logged_lost = True
+        await asyncio.sleep(wait)

@@ -1,0 +1,235 @@
+"""Where a simulated device is plugged in: a pty or a TCP port.
+
+`live` joins device, port and clock. Unplugging closes the device's end, so that the host sees what it sees when a cable
+is pulled; plugging in again makes a new one under the same name.
+"""
+
+import asyncio
+import contextlib
+import os
+import socket
+import termios
+import tty
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from simulators.clock import Pace
+from simulators.device import Device
+
+MAX_UNSENT = 65536
+
+
+class Port(Protocol):
+    """The device's end of a cable."""
+
+    received: Callable[[bytes], None]
+
+    def plug(self) -> None:
+        """Make it appear."""
+        ...
+
+    def unplug(self) -> None:
+        """Pull the cable."""
+        ...
+
+    def send(self, data: bytes) -> None:
+        """To the host; lost where nobody listens, as on a real wire."""
+        ...
+
+
+class Pty:
+    """A pseudo terminal, reachable under `path` (a symbolic link)."""
+
+    def __init__(self, path: Path) -> None:
+        """Nothing appears before `plug`."""
+        self._path = path
+        self._ends: tuple[int, int] | None = None
+        self._unsent = bytearray()
+        self.received: Callable[[bytes], None] = lambda _: None
+        self.sent_bytes = 0
+
+    def plug(self) -> None:
+        """Make the tty appear, raw, as a serial port would be."""
+        master, slave = os.openpty()
+        tty.setraw(slave, termios.TCSANOW)
+        os.set_blocking(master, False)
+        # The device's own open slave end keeps the pty alive while the host comes and goes.
+        self._ends = master, slave
+        self._path.unlink(missing_ok=True)
+        self._path.symlink_to(os.ttyname(slave))
+        asyncio.get_running_loop().add_reader(master, self._readable)
+
+    def unplug(self) -> None:
+        """Pull the cable: the host's end hangs up."""
+        if self._ends is None:
+            return
+        master, slave = self._ends
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(master)
+        loop.remove_writer(master)
+        os.close(slave)
+        os.close(master)
+        self._ends = None
+        self._unsent.clear()
+        self._path.unlink(missing_ok=True)
+
+    def send(self, data: bytes) -> None:
+        """Bytes to the host. What the host does not take is lost beyond MAX_UNSENT, as in a real device's buffer."""
+        if self._ends is None:
+            return
+        self._unsent += data[: MAX_UNSENT - len(self._unsent)]
+        self._flush()
+
+    def _flush(self) -> None:
+        if self._ends is None:
+            return
+        master, _ = self._ends
+        loop = asyncio.get_running_loop()
+        try:
+            written = os.write(master, self._unsent)
+        except BlockingIOError:
+            written = 0
+        self.sent_bytes += written
+        del self._unsent[:written]
+        if self._unsent:
+            loop.add_writer(master, self._flush)
+        else:
+            loop.remove_writer(master)
+
+    def _readable(self) -> None:
+        if self._ends is None:
+            return
+        with contextlib.suppress(BlockingIOError):
+            data = os.read(self._ends[0], 4096)
+            if data:
+                self.received(data)
+
+
+class Tcp:
+    """A TCP port that one host may connect to at a time; a new host takes the place of the old one."""
+
+    def __init__(self, host: str, port: int) -> None:
+        """Nothing listens before `plug`."""
+        self._address = host, port
+        self._listener: socket.socket | None = None
+        self._host: socket.socket | None = None
+        self._unsent = bytearray()
+        self.received: Callable[[bytes], None] = lambda _: None
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return self._address[1]
+
+    def plug(self) -> None:
+        """Listen."""
+        self._listener = socket.create_server(self._address, reuse_port=False)
+        self._address = self._listener.getsockname()[:2]
+        self._listener.setblocking(False)
+        asyncio.get_running_loop().add_reader(self._listener, self._accept)
+
+    def unplug(self) -> None:
+        """Close everything."""
+        self._drop()
+        if self._listener is not None:
+            asyncio.get_running_loop().remove_reader(self._listener)
+            self._listener.close()
+            self._listener = None
+
+    def send(self, data: bytes) -> None:
+        """Bytes to the host."""
+        if self._host is not None:
+            self._unsent += data[: MAX_UNSENT - len(self._unsent)]
+            self._flush()
+
+    def _accept(self) -> None:
+        if self._listener is None:
+            return
+        with contextlib.suppress(BlockingIOError):
+            host, _ = self._listener.accept()
+            self._drop()
+            host.setblocking(False)
+            host.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._host = host
+            asyncio.get_running_loop().add_reader(host, self._readable)
+
+    def _drop(self) -> None:
+        if self._host is not None:
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(self._host)
+            loop.remove_writer(self._host)
+            self._host.close()
+            self._host = None
+        self._unsent.clear()
+
+    def _flush(self) -> None:
+        if self._host is None:
+            return
+        loop = asyncio.get_running_loop()
+        try:
+            written = self._host.send(self._unsent)
+        except BlockingIOError:
+            written = 0
+        except OSError:
+            self._drop()
+            return
+        del self._unsent[:written]
+        if self._unsent:
+            loop.add_writer(self._host, self._flush)
+        else:
+            loop.remove_writer(self._host)
+
+    def _readable(self) -> None:
+        if self._host is None:
+            return
+        try:
+            data = self._host.recv(4096)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if data:
+            self.received(data)
+        else:
+            self._drop()
+
+
+class Socket:
+    """One device plugged into one port, living at one pace."""
+
+    def __init__(self, device: Device, port: Port, pace: Pace) -> None:
+        """Plug it in with `live`."""
+        self.device = device
+        self.port = port
+        self._pace = pace
+        self._stirred = asyncio.Event()
+        port.received = self._received
+
+    def stir(self) -> None:
+        """Somebody did something to the device: look again when it wants to be woken."""
+        self._stirred.set()
+
+    def _received(self, data: bytes) -> None:
+        answer = self.device.hear(data, self._pace.now())
+        if answer:
+            self.port.send(answer)
+        self._stirred.set()
+
+    async def live(self) -> None:
+        """Wake the device whenever it is due, until cancelled."""
+        self.port.plug()
+        try:
+            while True:
+                self._stirred.clear()
+                out = self.device.wake(self._pace.now())
+                if out:
+                    self.port.send(out)
+                wait = self.device.due() - self._pace.now()
+                if self._stirred.is_set():
+                    continue
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(None if wait == float("inf") else self._pace.real(max(wait, 0.0))):
+                        await self._stirred.wait()
+        finally:
+            self.port.unplug()
