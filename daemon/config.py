@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 from msgspec import Meta, Struct
 
-from drivers import DRIVERS
 from protocols.topics import Id
 
 Path_ = Annotated[str, Meta(min_length=1)]
@@ -162,9 +161,7 @@ def _check_struct(value: Any, kind: type[Struct], at: tuple[Any, ...], lines: "_
 
 
 def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
-    """What the types cannot say: names twice, drivers and their options, links."""
-    from daemon.links import BadUrl, check_url
-
+    """What the types cannot say: names and links that are there twice."""
     tables: set[str] = set()
     urls: dict[str, str] = {}
     for t, table in enumerate(config.table):
@@ -179,20 +176,6 @@ def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
                 text = f"device {device.name!r} is there twice on table {table.name!r}, or a reserved name"
                 out.append(Mistake(lines.of((*where, "name")), text))
             names.add(device.name)
-            driver = DRIVERS.get(device.driver)
-            if driver is None:
-                near = difflib.get_close_matches(device.driver, DRIVERS, 1)
-                hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(DRIVERS)}"
-                out.append(Mistake(lines.of((*where, "driver")), f"no driver {device.driver!r}; {hint}"))
-            else:
-                try:
-                    msgspec.convert(device.options, driver.Options)
-                except msgspec.ValidationError as error:
-                    out.append(Mistake(lines.of((*where, "options")), f"options of {device.driver}: {error}"))
-            try:
-                check_url(device.url)
-            except BadUrl as error:
-                out.append(Mistake(lines.of((*where, "url")), str(error)))
             if device.url in urls:
                 out.append(Mistake(lines.of((*where, "url")), f"{device.url} already belongs to {urls[device.url]}"))
             urls[device.url] = f"{table.name}/{device.name}"
@@ -237,3 +220,8 @@ class _Lines:
         while at not in self._at:
             at = at[:-1]
         return self._at[at]
+
+
+def line_of(path: Path, at: tuple[Any, ...]) -> int:
+    """The line of a key of the file, e.g. ("table", 0, "ruleset")."""
+    return _Lines(path.read_text(encoding="utf-8")).of(at)

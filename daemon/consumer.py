@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import importlib.metadata
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -18,7 +17,6 @@ from msgspec import Struct
 from daemon import logs
 from daemon.config import Config, Table
 from daemon.journal import Entry, Journal, Row
-from daemon.links import utc_now
 from daemon.mqtt import BrokerLost, Message, Session, Will, stay_connected
 from daemon.outbox import Outbox
 from daemon.retained import Retained
@@ -113,13 +111,12 @@ class _Table:
 class Consumer:
     """The process."""
 
-    def __init__(self, config: Config, journal: Journal, *, now: Callable[[], datetime] = utc_now) -> None:
+    def __init__(self, config: Config, journal: Journal) -> None:
         """Take up every table where the journal left it. Raises BadOption for a table's options."""
         self.config = config
         self.journal = journal
         self.site = config.site.name
         self.name = config.rules.name
-        self._now = now
         self._log = logs.get(rules=self.name)
         self.outbox = Outbox(journal, self._message_of)
         self.retained = Retained()

@@ -161,6 +161,10 @@ class StreamLink(asyncio.Protocol):
             self._transport.resume_reading()
         return chunk
 
+    def stamp(self) -> Chunk:
+        """No bytes, now."""
+        return Chunk(b"", self._now(), self._loop.time())
+
     async def write(self, data: bytes) -> None:
         """Send. Raises LinkLost."""
         await self._drained.wait()
@@ -209,9 +213,10 @@ async def _open_serial(target: _Target, now: Callable[[], datetime]) -> StreamLi
     path = target.path or _find(target.match)
     loop = asyncio.get_running_loop()
     try:
-        _, link = await serial_asyncio_fast.create_serial_connection(
+        transport, link = await serial_asyncio_fast.create_serial_connection(
             loop, lambda: StreamLink(now), path, baudrate=target.baud, parity=target.parity, exclusive=True
         )
+        link.connection_made(transport)  # it would be told an iteration later, too late for the driver's first word
     except serial.SerialException as error:
         match error.errno:
             case errno.EACCES | errno.EPERM:

@@ -241,11 +241,7 @@ class CammeghSS2:
         if spin is not None and chunk.at - spin.at < LONGEST_SPIN:
             before = State(spin.state)
             natural = status.spin == spin.spin and status.state in (before, *_NEXT.get(before, ()))
-            natural |= (
-                before is State.WINNING_NUMBER
-                and status.spin == spin.spin % SPINS + 1
-                and status.state in (State.PLACE_BETS, State.STARTED)
-            )
+            natural |= status.spin == spin.spin % SPINS + 1 and (before, status.state) in _NEXT_SPIN
             if natural:
                 self._doubted = None
                 return True
@@ -381,6 +377,11 @@ _NEXT: dict[State, tuple[State, ...]] = {
     State.NO_MORE_BETS: (State.WINNING_NUMBER,),
     State.WINNING_NUMBER: (State.STARTED,),
     State.TABLE_CLOSED: (State.STARTED,),
+}
+_NEXT_SPIN = {
+    (State.WINNING_NUMBER, State.PLACE_BETS),
+    (State.WINNING_NUMBER, State.STARTED),
+    (State.STARTED, State.PLACE_BETS),
 }
 
 

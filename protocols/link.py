@@ -39,3 +39,7 @@ class Link(Protocol):
     async def write(self, data: bytes) -> None:
         """Send all of `data`. Raises LinkLost."""
         ...
+
+    def stamp(self) -> Chunk:
+        """No bytes, now: for what a driver sees in silence."""
+        ...

@@ -9,8 +9,9 @@ Readings. An automatic wheel has no croupier at its bell: its launch closes the 
 threshold under `no_more_bets`, unless the console's bell came before. Art. 8 is read by the letter: on 0 nothing wins
 but the straight on 0, so a combination with 0 (`zero_combinations`, off) loses on it. The nine numbers of 6(6) are
 printed nowhere: a sector of nine is offered only when `nines` names it. Colours and pocket order are not in the text:
-`red` comes with the wheel. A spin that ended unseen is void with the bets returned; no article speaks of it, and
-nothing is guessed.
+`red` comes with the wheel. A ball launched with the wheel makes the spin null like an object on it: 2(1) forbids it and
+names no consequence. A spin that ended unseen is void with the bets returned, those of a null spin before it too; no
+article speaks of it, and nothing is guessed.
 """
 
 from itertools import pairwise
@@ -61,6 +62,9 @@ USUAL_RED = (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)
 # Art. 6(7) of both editions.
 SECTOR_A = (1, 3, 5, 13, 15, 17, 20, 22, 24, 32, 34, 36)
 SECTOR_B = (2, 4, 6, 14, 16, 18, 19, 21, 23, 31, 33, 35)
+
+# More spins than this unseen at once is a counter gone wrong: no list of void rounds helps anybody.
+MAX_MISSED = 100
 
 # Bet, odds, article 6 and 7 paragraph, in the order of payment of article 5(1).
 PAYTABLE = (
@@ -174,7 +178,7 @@ class RouletteOptions(Struct, frozen=True, forbid_unknown_fields=True):
         if "nine" in self.bets_offered and not self.nines:
             raise ValueError("art. 6(6): the nine numbers are printed nowhere; name them in `nines` to offer `nine`")
         for nine in self.nines:
-            if len(set(nine)) != 9 or not all(1 <= number <= 36 for number in nine):
+            if len(nine) != 9 or len(set(nine)) != 9 or not all(1 <= number <= 36 for number in nine):
                 raise ValueError(
                     f"art. 6(6): a sector of nine is nine different numbers from 1 to 36, not {list(nine)}"
                 )
@@ -183,7 +187,7 @@ class RouletteOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RouletteState(Struct, frozen=True):
-    """Where a table stands. `carried` are the bets that stand after a null spin."""
+    """Where a table stands. `null`: the last spin was; `carried` are the bets that stand after it."""
 
     table: str
     day: str = ""
@@ -192,6 +196,7 @@ class RouletteState(Struct, frozen=True):
     launched: bool = False
     last_pocket: str = ""
     unpaid: str = ""
+    null: bool = False
     carried: tuple[Wager, ...] = ()
     carried_closed: bool = False
 
@@ -272,15 +277,8 @@ class Roulette:
                 return self._null_spin(state, round_, seen, reason or "declared by the croupier")
             case SpinMissed(count=count):
                 return self._missed(state, seen, count)
-            case BallReplaced(pocket=pocket) if round_ is not None and pocket not in (None, state.last_pocket):
-                note = irregular(
-                    round_,
-                    "ball_in_wrong_pocket",
-                    f"the ball was put back into {pocket}, the last number is {state.last_pocket or 'unknown'}",
-                    f"{self._text} art. 2({'3' if self.options.edition == '2004' else '2'})",
-                    seen,
-                )
-                return replace(state, round=note), ()
+            case BallReplaced(pocket=str(pocket)) if state.last_pocket not in ("", pocket):
+                return self._misplaced(state, seen, pocket)
             case RoundPaid():
                 return replace(state, unpaid=""), ()
             case WagerPlaced() | WagerWithdrawn() as one:
@@ -304,7 +302,9 @@ class Roulette:
         verdicts: tuple[Verdict, ...] = (Opened(round_.id),)
         if round_.closed:
             verdicts += (Closed(round_.id),)
-        state = replace(state, day=day, count=count, round=round_, launched=False, carried=(), carried_closed=False)
+        state = replace(
+            state, day=day, count=count, round=round_, launched=False, null=False, carried=(), carried_closed=False
+        )
         return state, round_, verdicts
 
     def _began(self, state: RouletteState, seen: Envelope, reason: str) -> tuple[RouletteState, tuple[Verdict, ...]]:
@@ -319,18 +319,17 @@ class Roulette:
 
     def _bets_opened(self, state: RouletteState, seen: Envelope) -> tuple[RouletteState, tuple[Verdict, ...]]:
         law = f"{self._text} art. 3{'(1)' if self.options.edition == '2004' else ''}"
-        if state.round is None:
-            state, round_, verdicts = self._open(state, seen)
-            if state.unpaid and self.options.payment == "console":
-                note = irregular(round_, "bets_before_payment", f"{state.unpaid} was not paid yet", law, seen)
-                state = replace(state, round=note, unpaid="")
-            return state, verdicts
-        if state.round.suspended:
-            return self._began(state, seen, "")
-        if state.round.closed:
+        verdicts: tuple[Verdict, ...] = ()
+        if state.round is None or state.round.suspended:
+            state, verdicts = self._began(state, seen, "")
+        elif state.round.closed:
             note = irregular(state.round, "bets_reopened", "bets were opened again after the bell", law, seen)
             return replace(state, round=note), ()
-        return replace(state, round=witness(state.round, seen)), ()
+        assert state.round is not None
+        if state.unpaid and self.options.payment == "console":
+            note = irregular(state.round, "bets_before_payment", f"{state.unpaid} was not paid yet", law, seen)
+            return replace(state, round=note, unpaid=""), verdicts
+        return (state if verdicts else replace(state, round=witness(state.round, seen))), verdicts
 
     def _bell(self, state: RouletteState, round_: Round, seen: Envelope) -> tuple[RouletteState, tuple[Verdict, ...]]:
         if self.options.betting == "bell" and state.launched:
@@ -405,7 +404,9 @@ class Roulette:
         round_ = witness(round_, seen) if round_.evidence[-1:] != (seen.id,) else round_
         paragraphs = "2(2)-(3)" if self.options.edition == "2004" else "2(2)"
         result = voided(round_, self._terms, Void(reason, "stand"), self._cite(f"art. {paragraphs}"))
-        state = replace(state, round=None, launched=False, carried=round_.wagers, carried_closed=round_.closed)
+        state = replace(
+            state, round=None, launched=False, null=True, carried=round_.wagers, carried_closed=round_.closed
+        )
         return state, (Voided(result),)
 
     def _lost(
@@ -419,14 +420,29 @@ class Roulette:
     def _missed(self, state: RouletteState, seen: Envelope, count: int) -> tuple[RouletteState, tuple[Verdict, ...]]:
         """Every spin has an end that can be cited: the open one and each that the wheel's counter proves."""
         verdicts: list[Verdict] = []
-        for _ in range(count):
+        for _ in range(min(count, MAX_MISSED)):
             if state.round is None:
-                state, _, opened = self._open(replace(state, carried=(), carried_closed=False), seen)
+                state, _, opened = self._open(state, seen)
                 verdicts += opened
             assert state.round is not None
             state, lost = self._lost(state, state.round, seen, "spin_missed")
             verdicts += lost
+        if count > MAX_MISSED:
+            text = f"the wheel's counter says {count} spins ended unseen; {MAX_MISSED} were voided"
+            state, note = self._note(state, "spins_missed_beyond_belief", text, "art. 4", seen)
+            verdicts += note
         return state, tuple(verdicts)
+
+    def _misplaced(
+        self, state: RouletteState, seen: Envelope, pocket: str
+    ) -> tuple[RouletteState, tuple[Verdict, ...]]:
+        """After a null spin the ball goes back where it last lay; the next spin may be open by then, or not."""
+        article = f"art. 2({'3' if self.options.edition == '2004' else '2'})"
+        text = f"the ball was put back into {pocket}, the last number is {state.last_pocket}"
+        if state.round is None:
+            return self._note(state, "ball_in_wrong_pocket", text, article, seen) if state.null else (state, ())
+        note = irregular(state.round, "ball_in_wrong_pocket", text, f"{self._text} {article}", seen)
+        return replace(state, round=note), ()
 
     def _note(
         self, state: RouletteState, code: str, text: str, article: str, seen: Envelope

@@ -14,6 +14,7 @@ from protocols.cammegh_ss2 import Decoder, Flag, Number, Packet, State, Status, 
 POCKETS = tuple(str(number) for number in range(37))
 ARCADE = 1157
 WAIT_FOR_START = 2
+STARTED_AFTER_NUMBER = 1024
 NO_NUMBER_LINE = 16
 AUTOMATIC_STATUS = 128
 STATUS_EVERY = 0.5
@@ -27,13 +28,6 @@ PHASES = {
     State.BALL_IN_RIM: (6.0, 8.0),
     State.NO_MORE_BETS: (12.0, 18.0),
     State.WINNING_NUMBER: (0.6, 1.6),
-}
-AFTER = {
-    State.STARTED: State.PLACE_BETS,
-    State.PLACE_BETS: State.BALL_IN_RIM,
-    State.BALL_IN_RIM: State.NO_MORE_BETS,
-    State.NO_MORE_BETS: State.WINNING_NUMBER,
-    State.WINNING_NUMBER: State.PLACE_BETS,
 }
 
 
@@ -151,6 +145,8 @@ class Wheel:
         match self.state:
             case State.STARTED if self._mode & WAIT_FOR_START:
                 self._until = float("inf")
+            case State.WINNING_NUMBER if self._mode & STARTED_AFTER_NUMBER:
+                self._enter(State.STARTED, now)
             case State.STARTED | State.WINNING_NUMBER:
                 self._spin = self._spin % 256 + 1
                 self._begin_spin(now)

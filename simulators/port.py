@@ -43,21 +43,24 @@ class Pty:
 
     def __init__(self, path: Path) -> None:
         """Nothing appears before `plug`."""
-        self._path = path
+        self.path = path
         self._ends: tuple[int, int] | None = None
         self._unsent = bytearray()
         self.received: Callable[[bytes], None] = lambda _: None
         self.sent_bytes = 0
+        self.received_bytes = 0
 
     def plug(self) -> None:
         """Make the tty appear, raw, as a serial port would be."""
+        if self._ends is not None:
+            return
         master, slave = os.openpty()
         tty.setraw(slave, termios.TCSANOW)
         os.set_blocking(master, False)
         # The device's own open slave end keeps the pty alive while the host comes and goes.
         self._ends = master, slave
-        self._path.unlink(missing_ok=True)
-        self._path.symlink_to(os.ttyname(slave))
+        self.path.unlink(missing_ok=True)
+        self.path.symlink_to(os.ttyname(slave))
         asyncio.get_running_loop().add_reader(master, self._readable)
 
     def unplug(self) -> None:
@@ -72,7 +75,7 @@ class Pty:
         os.close(master)
         self._ends = None
         self._unsent.clear()
-        self._path.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)
 
     def send(self, data: bytes) -> None:
         """Bytes to the host. What the host does not take is lost beyond MAX_UNSENT, as in a real device's buffer."""
@@ -103,6 +106,7 @@ class Pty:
         with contextlib.suppress(BlockingIOError):
             data = os.read(self._ends[0], 4096)
             if data:
+                self.received_bytes += len(data)
                 self.received(data)
 
 
@@ -116,6 +120,8 @@ class Tcp:
         self._host: socket.socket | None = None
         self._unsent = bytearray()
         self.received: Callable[[bytes], None] = lambda _: None
+        self.sent_bytes = 0
+        self.received_bytes = 0
 
     @property
     def port(self) -> int:
@@ -124,6 +130,8 @@ class Tcp:
 
     def plug(self) -> None:
         """Listen."""
+        if self._listener is not None:
+            return
         self._listener = socket.create_server(self._address, reuse_port=False)
         self._address = self._listener.getsockname()[:2]
         self._listener.setblocking(False)
@@ -174,6 +182,7 @@ class Tcp:
         except OSError:
             self._drop()
             return
+        self.sent_bytes += written
         del self._unsent[:written]
         if self._unsent:
             loop.add_writer(self._host, self._flush)
@@ -190,6 +199,7 @@ class Tcp:
         except OSError:
             data = b""
         if data:
+            self.received_bytes += len(data)
             self.received(data)
         else:
             self._drop()

@@ -46,10 +46,13 @@ class MemoryLink:
         self.sent = bytearray()
         self.on_write: Callable[[bytes], None] = lambda _: None
 
+    def stamp(self) -> Chunk:
+        tick = asyncio.get_running_loop().time()
+        return Chunk(b"", START + timedelta(seconds=tick), tick)
+
     def feed(self, data: bytes) -> None:
-        loop = asyncio.get_running_loop()
-        at = START + timedelta(seconds=loop.time())
-        self._chunks.put_nowait(Chunk(data, at, loop.time()))
+        now = self.stamp()
+        self._chunks.put_nowait(Chunk(data, now.at, now.tick))
 
     def hang_up(self) -> None:
         self._chunks.put_nowait(None)

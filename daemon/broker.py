@@ -1,0 +1,124 @@
+"""A broker for the demo and the tests: mosquitto where it is installed, else the embedded one. A child process."""
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import sys
+from pathlib import Path
+
+__all__ = ["Broker", "find_mosquitto", "free_port"]
+
+_MOSQUITTO = """\
+listener {port} 127.0.0.1
+allow_anonymous true
+persistence {persistence}
+persistence_location {directory}/
+autosave_interval 5
+set_tcp_nodelay true
+max_queued_messages 0
+max_inflight_messages 0
+log_type error
+log_type warning
+"""
+START_TIMEOUT = 15.0
+
+
+def find_mosquitto() -> str | None:
+    """The mosquitto program, also where Debian puts it."""
+    return shutil.which("mosquitto", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
+
+
+def free_port() -> int:
+    """A TCP port of loopback that nobody uses now."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+        return port
+
+
+class Broker:
+    """One broker on one port of loopback, which may be killed and started again."""
+
+    def __init__(self, directory: Path, *, port: int = 0, embedded: bool = False, persistence: bool = False) -> None:
+        """Files go to `directory`. `embedded` forces the built-in broker."""
+        self.port = port or free_port()
+        self._directory = directory
+        self._program = None if embedded else find_mosquitto()
+        self._persistence = persistence
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is."""
+        return "mosquitto" if self._program else "embedded broker (amqtt)"
+
+    @property
+    def version(self) -> str:
+        """The MQTT version it speaks."""
+        return "5" if self._program else "3.1.1"
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        assert self._process is not None
+        return self._process.pid
+
+    async def start(self) -> None:
+        """Start it and wait until it answers. Raises RuntimeError with what it said."""
+        if self._program:
+            config = self._directory / "mosquitto.conf"
+            text = _MOSQUITTO.format(
+                port=self.port, directory=self._directory, persistence="true" if self._persistence else "false"
+            )
+            if os.geteuid() == 0:
+                text += "user root\n"  # it would go to a user that cannot read our directory
+            config.write_text(text, encoding="utf-8")
+            command = [self._program, "-c", str(config)]
+        else:
+            command = [sys.executable, "-m", "daemon.embedded_broker", str(self.port)]
+        log = (self._directory / "broker.log").open("ab")
+        try:
+            # In a session of its own: a Ctrl-C in the terminal is for us, and we end the broker last.
+            self._process = await asyncio.create_subprocess_exec(
+                *command, stdout=log, stderr=log, stdin=asyncio.subprocess.DEVNULL, start_new_session=True
+            )
+        finally:
+            log.close()
+        async with asyncio.timeout(START_TIMEOUT):
+            while not await self._answers():
+                if self._process.returncode is not None:
+                    said = (self._directory / "broker.log").read_text(encoding="utf-8", errors="replace")[-500:]
+                    raise RuntimeError(f"the broker ended with {self._process.returncode}: {said}")
+                await asyncio.sleep(0.02)
+
+    async def _answers(self) -> bool:
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        except OSError:
+            return False
+        writer.close()
+        await writer.wait_closed()
+        return True
+
+    async def kill(self) -> None:
+        """As a crash does it."""
+        await self._end(signal.SIGKILL)
+
+    async def stop(self) -> None:
+        """As an administrator does it."""
+        await self._end(signal.SIGTERM)
+
+    async def _end(self, number: signal.Signals) -> None:
+        if self._process is not None and self._process.returncode is None:
+            self._process.send_signal(number)
+            await self._process.wait()
+
+    async def keep(self) -> None:
+        """Start it again whenever it ends, as systemd does."""
+        assert self._process is not None
+        while True:
+            await self._process.wait()
+            await asyncio.sleep(0.5)
+            await self.start()

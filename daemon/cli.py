@@ -1,0 +1,249 @@
+"""The command line: the product for technicians and integrators.
+
+Each command imports its own parts when it runs, so that the edge stays small. Bad input ends with one message on
+standard error and exit code 2.
+"""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from daemon import logs
+
+CONFIG = click.option(
+    "-c", "--config", "config_path", type=click.Path(path_type=Path), default="/etc/feltd/feltd.toml", show_default=True
+)
+
+
+class BadInputError(click.ClickException):
+    """What a person gave us is wrong: place and remedy, exit code 2."""
+
+    exit_code = 2
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="feltd")
+@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info")
+def main(log_level: str) -> None:
+    """feltd: casino table devices onto MQTT, every round resolved by the article of the law."""
+    logs.set_up(log_level)
+
+
+def _load(path: Path) -> Any:
+    from daemon.config import BadConfig, load
+
+    try:
+        return load(path)
+    except BadConfig as error:
+        raise BadInputError(str(error)) from error
+
+
+def _journal(path: str) -> Any:
+    from daemon.journal import BadJournal, Journal
+
+    try:
+        return Journal(Path(path))
+    except BadJournal as error:
+        raise BadInputError(str(error)) from error
+
+
+def _run(process: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run a process of production: ready, watched, ended cleanly by SIGTERM or Ctrl-C."""
+    from daemon.sdnotify import notify, watchdog
+
+    async def body() -> None:
+        loop = asyncio.get_running_loop()
+        task = asyncio.current_task()
+        assert task is not None
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, task.cancel)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(process())
+            group.create_task(watchdog())
+            notify("READY=1")
+
+    try:
+        asyncio.run(body())
+    except asyncio.CancelledError:
+        notify("STOPPING=1")
+
+
+@main.command()
+@CONFIG
+def edge(config_path: Path) -> None:
+    """Serve the devices of this computer."""
+    from daemon.check import device_mistakes
+    from daemon.edge import Edge
+
+    config = _load(config_path)
+    _refuse(device_mistakes(config, config_path))
+    journal = _journal(config.edge.journal)
+    _run(Edge(config, journal).run)
+    journal.close()
+
+
+@main.command()
+@CONFIG
+def rules(config_path: Path) -> None:
+    """Resolve the rounds of all tables."""
+    from daemon.check import ruleset_mistakes
+    from daemon.consumer import Consumer
+
+    config = _load(config_path)
+    _refuse(ruleset_mistakes(config, config_path))
+    journal = _journal(config.rules.journal)
+    _run(Consumer(config, journal).run)
+    journal.close()
+
+
+def _refuse(mistakes: list[str]) -> None:
+    if mistakes:
+        raise BadInputError("\n".join(mistakes))
+
+
+@main.command()
+@CONFIG
+@click.option("--probe", is_flag=True, help="also open each device and wait for it to answer")
+def check(config_path: Path, probe: bool) -> None:
+    """Validate a configuration; name every mistake with its line."""
+    from daemon.check import device_mistakes, probe_devices, ruleset_mistakes, summary
+
+    config = _load(config_path)
+    _refuse(device_mistakes(config, config_path) + ruleset_mistakes(config, config_path))
+    click.echo(summary(config, config_path))
+    if probe and not asyncio.run(probe_devices(config, click.echo)):
+        raise click.exceptions.Exit(1)
+
+
+@main.command()
+@click.option("--json", "as_json", is_flag=True)
+def devices(as_json: bool) -> None:
+    """List the supported devices with their evidence."""
+    from daemon.listings import device_list, device_table
+
+    click.echo(msgspec.json.format(msgspec.json.encode(device_list())).decode() if as_json else device_table())
+
+
+@main.command()
+def detect() -> None:
+    """List what is plugged in, by the name that stays."""
+    from daemon.listings import detected
+
+    click.echo(detected())
+
+
+@main.command()
+@click.argument("ruleset", required=False)
+@click.option("--json", "as_json", is_flag=True)
+def rulesets(ruleset: str | None, as_json: bool) -> None:
+    """List the games, or one with its bets, odds, options and articles."""
+    from daemon.listings import ruleset_info, ruleset_page, ruleset_table
+    from rules import RULESETS
+
+    if ruleset is None:
+        infos = [ruleset_info(kind) for kind in RULESETS.values()]
+        click.echo(msgspec.json.format(msgspec.json.encode(infos)).decode() if as_json else ruleset_table())
+        return
+    kind = _ruleset(ruleset)
+    click.echo(msgspec.json.format(msgspec.json.encode(ruleset_info(kind))).decode() if as_json else ruleset_page(kind))
+
+
+def _ruleset(name: str) -> Any:
+    from rules import RULESETS
+
+    if name not in RULESETS:
+        raise BadInputError(f"no ruleset {name!r}; known: {', '.join(RULESETS)}")
+    return RULESETS[name]
+
+
+def _pairs(options: tuple[str, ...]) -> dict[str, Any]:
+    pairs = {}
+    for option in options:
+        key, equals, value = option.partition("=")
+        if not equals:
+            raise BadInputError(f"--option {option}: write NAME=VALUE")
+        pairs[key] = value
+    return pairs
+
+
+@main.command()
+@click.option("--ruleset", "name", required=True, help="for example macau.baccarat; see feltd rulesets")
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE")
+@click.option("--table", default="table", show_default=True)
+@click.option("--all", "everything", is_flag=True, help="every verdict, not only results")
+@click.argument("file", type=click.File("r", encoding="utf-8"), default="-")
+def resolve(name: str, options: tuple[str, ...], table: str, everything: bool, file: Any) -> None:
+    """Events as NDJSON to results as NDJSON."""
+    from daemon.offline import BadInput, events_from
+    from daemon.offline import resolve as resolved
+    from rules.ruleset import BadOption, Corrected, Resolved, Voided, options_from
+
+    kind = _ruleset(name)
+    try:
+        ruleset = kind(options_from(kind, _pairs(options), text=True))
+        for verdict in resolved(ruleset, events_from(file, file.name, table), table):
+            if everything:
+                click.echo(msgspec.json.encode(verdict))
+            elif isinstance(verdict, Resolved | Voided | Corrected):
+                click.echo(msgspec.json.encode(verdict.result))
+    except (BadInput, BadOption) as error:
+        raise BadInputError(str(error)) from error
+    except UnicodeDecodeError as error:
+        raise BadInputError(f"{file.name}: not UTF-8 text: {error.reason} at byte {error.start}") from error
+
+
+@main.command()
+@click.argument("capture", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--driver", required=True, help="for example cammegh_ss2; see feltd devices")
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE")
+@click.option(
+    "--pace", type=click.FloatRange(0, 60), default=0.5, show_default=True, help="seconds a line of raw bytes"
+)
+def replay(capture: Path, driver: str, options: tuple[str, ...], pace: float) -> None:
+    """A capture to events as NDJSON."""
+    from daemon.offline import BadInput, capture_frames
+    from daemon.offline import replay as replayed
+    from drivers import DRIVERS
+
+    if driver not in DRIVERS:
+        raise BadInputError(f"no driver {driver!r}; known: {', '.join(DRIVERS)}")
+    try:
+        raw = capture.read_bytes()
+    except OSError as error:
+        raise BadInputError(f"{capture}: {error.strerror}") from error
+    try:
+        for seen in replayed(capture_frames(raw, str(capture), pace), driver, _pairs(options)):
+            click.echo(msgspec.json.encode(seen))
+    except BadInput as error:
+        raise BadInputError(str(error)) from error
+
+
+@main.command()
+@click.option("--headless", is_flag=True, help="no live view; ends by itself with a summary and an exit code")
+@click.option("--rounds", type=click.IntRange(1), help="stop after so many rounds, shared among the tables")
+@click.option("--seed", type=int, default=1, show_default=True, help="the same seed plays the same pit")
+@click.option("--speed", type=click.FloatRange(0.1, 200), help="seconds of play a second; headless default: all it can")
+@click.option("--copies", type=click.IntRange(1, 20), default=1, show_default=True, help="tables of each game")
+@click.option("--embedded-broker", is_flag=True, help="use the built-in broker although mosquitto is installed")
+def demo(
+    headless: bool, rounds: int | None, seed: int, speed: float | None, copies: int, embedded_broker: bool
+) -> None:
+    """Run a whole pit: every device simulated, broker, edge, rules, and a live view."""
+    from daemon.demo import Settings
+    from daemon.demo import demo as run
+
+    if not headless and speed is None:
+        speed = 5.0
+    if headless and rounds is None:
+        rounds = 60
+    sys.exit(run(Settings(rounds, seed, speed, headless, copies, embedded_broker)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

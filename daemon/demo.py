@@ -1,0 +1,326 @@
+"""`feltd demo`: a whole pit with one command.
+
+Paced, it runs the processes of production as children (broker, edge, rules), started again when they die, and shows
+what anybody on the broker sees: kill any of them and watch. Headless without a pace, edge and rules run in this process
+on a loop whose clock jumps, over real ttys and a real broker, as fast as the machine goes. Either way the results must
+be what the simulators know they did.
+"""
+
+import asyncio
+import contextlib
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Coroutine
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table as Grid
+from rich.text import Text
+
+from daemon import logs
+from daemon.broker import Broker
+from daemon.config import parse
+from daemon.consumer import Consumer
+from daemon.edge import Edge
+from daemon.journal import Journal
+from daemon.picture import Picture, TableView
+from daemon.pit import EDGE, SITE, Pit, UnderWay
+from simulators.clock import JumpingLoop, Pace
+from simulators.compare import Account
+
+__all__ = ["Settings", "demo"]
+
+# Real seconds without any new result after which what is missing counts as lost.
+PATIENCE = 15.0
+RESTART = 1.0
+
+
+class Settings(Struct, frozen=True):
+    """What was asked for. `speed` None: as fast as it can."""
+
+    rounds: int | None
+    seed: int
+    speed: float | None
+    headless: bool
+    copies: int
+    embedded: bool
+
+
+def demo(settings: Settings) -> int:
+    """Run it; the exit code."""
+    with tempfile.TemporaryDirectory(prefix="feltd-demo-") as directory:
+        pit = Pit(Path(directory), settings.seed, copies=settings.copies)
+        if settings.speed is None:
+            return _jumping(pit, settings)
+        with asyncio.Runner() as runner:
+            return runner.run(_until_signal(_paced(pit, settings, settings.speed)))
+
+
+async def _until_signal(body: Coroutine[Any, Any, int]) -> int:
+    loop = asyncio.get_running_loop()
+    task = loop.create_task(body)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        return 0
+
+
+# ---- as fast as it can
+
+
+def _jumping(pit: Pit, settings: Settings) -> int:
+    if not sys.stderr.isatty():
+        logs.set_up("warning")
+    busy: list[Callable[[], bool]] = [lambda: True]
+    loop_factory = partial(JumpingLoop, busy=lambda: busy[0]())
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        return runner.run(_until_signal(_jump(pit, settings, busy)))
+
+
+async def _jump(pit: Pit, settings: Settings, busy: list[Callable[[], bool]]) -> int:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, JumpingLoop)
+    pace = Pace()
+    began = time.monotonic()
+    broker = Broker(pit.directory, embedded=settings.embedded)
+    await broker.start()
+    try:
+        pit.open(pace)
+        config = parse(pit.config(broker.port, broker.version))
+        edge_journal, rules_journal = Journal(Path(config.edge.journal)), Journal(Path(config.rules.journal))
+        edge = Edge(config, edge_journal, now=loop.utc)
+        consumer = Consumer(config, rules_journal)
+        picture = Picture(config.mqtt, SITE)
+        picture.on_result = pit.heard
+        posts = {f"{post.table}/{post.device.name}": post for post in edge.posts}
+        under_way = UnderWay(pit, lambda name: posts[name].traffic)
+
+        def is_busy() -> bool:
+            connected = edge.connected and consumer.connected and picture.connected
+            return not connected or bool(edge.outbox.depth or consumer.outbox.depth) or under_way()
+
+        busy[0] = is_busy
+        async with asyncio.TaskGroup() as group:
+            running = [
+                group.create_task(task)
+                for task in (pit.live(), edge.run(), consumer.run(), picture.run("demo-picture"))
+            ]
+            await pit.deal(pace, settings.rounds or 60, picture)
+            dealt = pit.dealt()
+            busy[0] = lambda: True
+            await _all_out(pit, picture, dealt)
+            for task in running:
+                task.cancel()
+        events = edge_journal.head
+        edge_journal.close()
+        rules_journal.close()
+    finally:
+        await broker.stop()
+    accounts = pit.accounts(dealt)
+    return _report(accounts, pit, broker, events, pace.now(), time.monotonic() - began)
+
+
+async def _all_out(pit: Pit, picture: Picture, dealt: dict[str, int]) -> None:
+    """Wait for the results of all rounds dealt, as long as some still come."""
+    count, since = -1, time.monotonic()
+    while any(len(pit.outcomes[name]) < dealt[name] for name in dealt):
+        now = sum(map(len, pit.outcomes.values()))
+        if now != count:
+            count, since = now, time.monotonic()
+        if time.monotonic() - since > PATIENCE:
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0.1):
+                picture.changed.clear()
+                await picture.changed.wait()
+
+
+def _report(
+    accounts: dict[str, Account],
+    pit: Pit,
+    broker: Broker,
+    events: int,
+    simulated: float,
+    real: float,
+    strict: bool = True,
+) -> int:
+    console = Console(highlight=False)
+    grid = Grid(title="feltd demo", title_justify="left")
+    for head in ("table", "game", "dealt", "right", "void", "lost", "wrong"):
+        grid.add_column(head, justify="left" if head in ("table", "game") else "right")
+    good = True
+    for name, account in accounts.items():
+        dealt = account.right + account.voided + account.lost
+        row = (dealt, account.right, account.voided + account.extra, account.lost, account.wrong)
+        grid.add_row(name, pit.tables[name].ruleset, *map(str, row))
+        good &= not (account.lost or account.wrong or (strict and (account.voided or account.extra)))
+    console.print(grid)
+    total = sum(account.right + account.voided + account.lost for account in accounts.values())
+    console.print(
+        f"{total} rounds, {events} events, {simulated / 60:.0f} minutes of play in {real:.1f} s over {broker.name}: "
+        + ("every result is what the simulators did" if good else "NOT every result is what the simulators did")
+    )
+    return 0 if good else 1
+
+
+# ---- paced, as in production
+
+
+class _Child:
+    """One process of production, started again when it ends."""
+
+    def __init__(self, command: str, config: Path) -> None:
+        self.command = command
+        self._config = config
+        self.process: asyncio.subprocess.Process | None = None
+        self.starts = 0
+
+    async def keep(self) -> None:
+        log = (self._config.parent / f"{self.command}.log").open("ab")
+        try:
+            while True:
+                self.starts += 1
+                # Its own session: Ctrl-C is for the demo, which then ends its children in order.
+                self.process = await asyncio.create_subprocess_exec(
+                    sys.executable,
+                    "-m",
+                    "daemon.cli",
+                    self.command,
+                    "-c",
+                    str(self._config),
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+                await self.process.wait()
+                await asyncio.sleep(RESTART)
+        finally:
+            if self.process is not None and self.process.returncode is None:
+                self.process.terminate()
+                await self.process.wait()
+            log.close()
+
+
+async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
+    pace = Pace(speed)
+    began = time.monotonic()
+    broker = Broker(pit.directory, embedded=settings.embedded, persistence=True)
+    await broker.start()
+    dealt: dict[str, int] = {}
+    try:
+        pit.open(pace)
+        path = pit.directory / "feltd.toml"
+        path.write_text(pit.config(broker.port, broker.version), encoding="utf-8")
+        config = parse(path.read_text(encoding="utf-8"))
+        picture = Picture(config.mqtt, SITE)
+        picture.on_result = pit.heard
+        children = [_Child("edge", path), _Child("rules", path)]
+        if not settings.headless:
+            logs.set_up("error")
+        async with asyncio.TaskGroup() as group:
+            running = [
+                group.create_task(task)
+                for task in (
+                    pit.live(),
+                    picture.run("demo-picture"),
+                    broker.keep(),
+                    *(child.keep() for child in children),
+                )
+            ]
+            if not settings.headless:
+                running.append(group.create_task(_show(picture, pit, broker, children, speed)))
+            if settings.rounds is None:
+                await pit.deal(pace, 10**9, picture)
+            else:
+                await pit.deal(pace, settings.rounds, picture)
+            dealt = pit.dealt()
+            await _all_out(pit, picture, dealt)
+            for task in running:
+                task.cancel()
+        events = sum(view.events for view in picture.tables.values())
+    finally:
+        await broker.stop()
+    # A broker or an edge may have been killed on purpose meanwhile: what was under way then is void, never lost.
+    strict = all(child.starts == 1 for child in children)
+    return _report(pit.accounts(dealt), pit, broker, events, pace.now(), time.monotonic() - began, strict)
+
+
+# ---- the live view
+
+
+async def _show(picture: Picture, pit: Pit, broker: Broker, children: list[_Child], speed: float) -> None:
+    with Live(_view(picture, pit, broker, children, speed), refresh_per_second=8, screen=sys.stdout.isatty()) as live:
+        while True:
+            live.update(_view(picture, pit, broker, children, speed))
+            await asyncio.sleep(0.25)
+
+
+def _view(picture: Picture, pit: Pit, broker: Broker, children: list[_Child], speed: float) -> Grid:
+    outer = Grid.grid(padding=(0, 0))
+    title = Text("feltd demo", style="bold")
+    title.append(f"   a simulated pit at {speed:g}x   Ctrl-C ends it", style="dim")
+    outer.add_row(title)
+    lamps = Text()
+    lamps.append_text(_lamp(picture.connected, f"{broker.name} :{broker.port} pid {broker.pid}"))
+    for child in children:
+        name = {"edge": EDGE, "rules": "rules"}[child.command]
+        pid = child.process.pid if child.process else "-"
+        again = f", started {child.starts} times" if child.starts > 1 else ""
+        lamps.append("   ")
+        lamps.append_text(
+            _lamp(picture.connected and picture.edges.get(name, False), f"{child.command} pid {pid}{again}")
+        )
+    outer.add_row(lamps)
+    outer.add_row("")
+    grid = Grid(expand=True)
+    for head in ("table", "phase", "devices", "rounds", "void", "last results"):
+        grid.add_column(head, no_wrap=head != "last results", ratio=1 if head == "last results" else None)
+    for name, table in pit.tables.items():
+        view = picture.tables.get(name, TableView())
+        devices = Text()
+        for device in table.devices:
+            devices.append_text(_lamp(view.online.get(device, False), device))
+            devices.append(" ")
+        results = Text("\n").join([_result(result) for result in list(view.results)[-3:][::-1]])
+        grid.add_row(
+            Text(f"{name}\n", style="bold").append(table.ruleset, style="dim not bold"),
+            f"{view.phase}\n{view.round.partition(':')[2]}",
+            devices,
+            str(view.resolved),
+            str(view.voided),
+            results,
+        )
+    outer.add_row(grid)
+    alerts = [(name, alert) for name, view in picture.tables.items() for alert in view.alerts.values()]
+    if alerts:
+        box = Grid(title="open alerts", title_justify="left", expand=True)
+        for head in ("table", "what", "what to do"):
+            box.add_column(head)
+        for name, alert in alerts[:8]:
+            style = "red" if alert.severity == "error" else "yellow"
+            box.add_row(name, Text(alert.text, style=style), alert.remedy)
+        outer.add_row(box)
+    outer.add_row(Text(f"logs and journals: {pit.directory}", style="dim"))
+    return outer
+
+
+def _lamp(good: bool, name: str) -> Text:
+    return Text("● ", style="green" if good else "red").append(name, style="")
+
+
+def _result(result: dict[str, object]) -> Text:
+    announcements = result["announcements"]
+    assert isinstance(announcements, dict)
+    void = result["void"]
+    text = Text(str(result["round"]).partition(":")[2] + "  ", style="dim")
+    if isinstance(void, dict):
+        return text.append(f"void: {void['reason']}", style="yellow not dim")
+    return text.append(str(announcements.get("en", "")), style="not dim")

@@ -1,0 +1,188 @@
+"""What runs without devices and broker: captures to events, events to results. One clear message for bad input."""
+
+import asyncio
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from drivers import DRIVERS
+from drivers.driver import Chunk, LinkLost, Sighting
+from protocols.events import EVENT_TYPES, UnknownEvent, decode_data, encode_data, type_of, unknown_fields
+from protocols.topics import Envelope
+from rules.ruleset import Ruleset, Verdict
+from simulators.clock import JumpingLoop
+
+__all__ = ["BadInput", "Frame", "capture_frames", "capture_line", "events_from", "replay", "resolve"]
+
+CAPTURE_HEAD = "# feltd capture 1"
+RAW_START = datetime(1970, 1, 1, tzinfo=UTC)
+_LINE = re.compile(r"(\S+) ([<>]) ((?:[0-9a-f]{2})+)")
+
+
+class BadInput(Exception):
+    """Input that cannot be used: place and remedy in one message."""
+
+
+class Frame(Struct, frozen=True):
+    """Bytes of a capture: when, which way (`from_device`), what."""
+
+    at: datetime
+    from_device: bool
+    data: bytes
+
+
+def capture_line(frame: Frame) -> str:
+    """One line of a capture file."""
+    return f"{frame.at.isoformat()} {'<' if frame.from_device else '>'} {frame.data.hex()}"
+
+
+def capture_frames(raw: bytes, name: str, pace: float) -> list[Frame]:
+    """A capture file, or raw bytes of a line.
+
+    Raw bytes carry no times: each line (up to LF, CR or NUL) then counts as `pace` seconds. Raises BadInput.
+    """
+    if not raw:
+        raise BadInput(f"{name}: is empty; a capture is raw bytes, or what `feltd record` writes")
+    if not raw.startswith(CAPTURE_HEAD.encode()):
+        pieces = [piece for piece in re.split(rb"(?<=[\n\x00])|(?<=\r)(?!\n)", raw) if piece]
+        return [Frame(RAW_START + timedelta(seconds=number * pace), True, piece) for number, piece in enumerate(pieces)]
+    frames: list[Frame] = []
+    try:
+        lines = raw.decode("ascii").splitlines()
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{name}: byte {error.start}: a capture is plain ASCII text") from error
+    for number, line in enumerate(lines, 1):
+        if not line or line.startswith("#"):
+            continue
+        found = _LINE.fullmatch(line)
+        try:
+            at = datetime.fromisoformat(found[1]) if found else None
+        except ValueError:
+            at = None
+        if found is None or at is None or at.tzinfo is None:
+            raise BadInput(f"{name}:{number}: expected `TIME < HEX` or `TIME > HEX`, with a UTC time")
+        frames.append(Frame(at, found[2] == "<", bytes.fromhex(found[3])))
+    if not frames:
+        raise BadInput(f"{name}: holds no bytes")
+    return frames
+
+
+class _CaptureLink:
+    """A link that hears a capture, each byte at its time; what the driver writes goes nowhere."""
+
+    def __init__(self, frames: Sequence[Frame]) -> None:
+        self._frames = iter([frame for frame in frames if frame.from_device])
+        self._start = frames[0].at
+
+    async def read(self) -> Chunk:
+        loop = asyncio.get_running_loop()
+        frame = next(self._frames, None)
+        if frame is None:
+            raise LinkLost("the capture ends here")
+        tick = (frame.at - self._start).total_seconds()
+        await asyncio.sleep(max(tick - loop.time(), 0.0))
+        return Chunk(frame.data, frame.at, tick)
+
+    def stamp(self) -> Chunk:
+        tick = asyncio.get_running_loop().time()
+        return Chunk(b"", self._start + timedelta(seconds=tick), tick)
+
+    async def write(self, data: bytes) -> None:
+        """Nobody hears it."""
+
+
+class Seen(Struct, frozen=True):
+    """One line of a replay: an event, when, and the wire bytes it was read from, as hexadecimal digits."""
+
+    id: str
+    time: datetime
+    type: str
+    data: msgspec.Raw
+    wire: str
+
+
+def replay(frames: Sequence[Frame], driver: str, options: dict[str, Any]) -> list[Seen]:
+    """What `driver` makes of a capture, by the ordinary way. Raises BadInput."""
+    kind = DRIVERS[driver]
+    try:
+        settings = msgspec.convert(options, kind.Options, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadInput(f"{driver}: {error}") from error
+    seen: list[Seen] = []
+
+    async def emit(sightings: Sequence[Sighting], memory: bytes | None = None) -> None:  # noqa: ARG001 - one session
+        for one in sightings:
+            data = msgspec.Raw(encode_data(one.event))
+            number = len(seen) + 1
+            seen.append(Seen(f"replay:{number}", one.chunk.at, type_of(one.event), data, one.wire.hex()))
+
+    async def run() -> None:
+        try:
+            await kind(settings).run(_CaptureLink(frames), emit)
+        except LinkLost:
+            return
+
+    with asyncio.Runner(loop_factory=JumpingLoop) as runner:
+        runner.run(run())
+    return seen
+
+
+class _Written(Struct, frozen=True):
+    """An event line as a person writes it: the envelope's fields are optional."""
+
+    type: str
+    data: dict[str, Any] = {}
+    id: str = ""
+    time: datetime | None = None
+    source: str = ""
+    seq: int = 0
+
+
+_ENVELOPE_KEYS = {"type", "data", "id", "time", "source", "seq", "wire", "specversion", "bootid", "journal", "replay"}
+
+
+def events_from(lines: Iterable[str], name: str, table: str) -> Iterator[Envelope]:
+    """Events written as NDJSON. Each id counts once. Raises BadInput with the line."""
+    ids: set[str] = set()
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        where = f"{name}:{number}"
+        try:
+            keys = msgspec.json.decode(line, type=dict[str, Any])
+            written = msgspec.json.decode(line, type=_Written)
+        except msgspec.DecodeError as error:
+            example = '{"type":"card.drawn","data":{"card":"9D"}}'
+            raise BadInput(f"{where}: not an event: {error}; write one JSON object a line, like {example}") from error
+        if unknown := sorted(set(keys) - _ENVELOPE_KEYS):
+            raise BadInput(f"{where}: unknown {unknown[0]!r}; an event has type and data")
+        if written.type not in EVENT_TYPES:
+            raise BadInput(f"{where}: unknown event type {written.type!r}; known: {', '.join(EVENT_TYPES)}")
+        if wrong := unknown_fields(written.type, written.data):
+            known = ", ".join(EVENT_TYPES[written.type].__struct_fields__) or "none"
+            raise BadInput(f"{where}: {written.type} has no {wrong[0]!r}; its data: {known}")
+        try:
+            event = decode_data(written.type, msgspec.json.encode(written.data))
+        except UnknownEvent as error:
+            raise BadInput(f"{where}: {error}") from error
+        id_ = written.id or f"line:{number}"
+        if id_ in ids:
+            continue
+        ids.add(id_)
+        time = written.time or RAW_START + timedelta(seconds=number)
+        if time.tzinfo is None:
+            raise BadInput(f"{where}: time {time.isoformat()} has no zone; write it in UTC, ending in Z")
+        source = written.source or f"felt/1/offline/table/{table}/device/script"
+        yield Envelope(id_, source, time.astimezone(UTC), event, written.seq)
+
+
+def resolve(ruleset: Ruleset[Any], events: Iterable[Envelope], table: str) -> Iterator[Verdict]:
+    """All verdicts of a script."""
+    state = ruleset.start(table)
+    for seen in events:
+        state, verdicts = ruleset.apply(state, seen)
+        yield from verdicts

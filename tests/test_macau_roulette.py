@@ -1,0 +1,766 @@
+"""Macau roulette, article by article: Despacho 60/2004 and Despacho 30/2003."""
+
+import time
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import msgspec
+import pytest
+from helpers import START, play, results, script
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from protocols.events import (
+    BallLanded,
+    BallLaunched,
+    BallReplaced,
+    BallSettling,
+    BetsClosed,
+    BetsOpened,
+    DeviceOnline,
+    Event,
+    EventsMissed,
+    RoundPaid,
+    RoundVoided,
+    SpinMissed,
+    SpinStarted,
+    SpinVoided,
+    WagerPlaced,
+    WagerWithdrawn,
+)
+from protocols.topics import Envelope
+from rules.macau_roulette import FAMILIES, Roulette, RouletteOptions
+from rules.ruleset import (
+    BadOption,
+    Closed,
+    Noted,
+    Opened,
+    Resolved,
+    Result,
+    Suspended,
+    Void,
+    Voided,
+    Wager,
+    options_from,
+)
+
+LAUNCH = BallLaunched("clockwise", "anticlockwise")
+OTHER_WAY = BallLaunched("anticlockwise", "clockwise")
+WITH_ROTOR = BallLaunched("clockwise", "clockwise")
+NINE = (22, 18, 29, 7, 28, 12, 35, 3, 26)
+
+_made = cache(Roulette)
+
+
+def wheel(**options: Any) -> Roulette:
+    """The ruleset; made once per options, it holds no state."""
+    return _made(RouletteOptions(**options))
+
+
+def spin(pocket: str, *bets: Event) -> list[Event]:
+    """One regular spin without its payment."""
+    return [BetsOpened(), *bets, BetsClosed(), LAUNCH, BallSettling(), BallLanded(pocket)]
+
+
+def only(verdicts: Iterable[Any]) -> Result:
+    """The one result of a script."""
+    (result,) = results(verdicts)
+    return result
+
+
+def codes(result: Result) -> list[str]:
+    return [note.code for note in result.irregularities]
+
+
+def laws(result: Result) -> list[str]:
+    return [note.law for note in result.irregularities]
+
+
+def settled(result: Result) -> list[tuple[int, str, int, int]]:
+    return [(one.seat, one.bet, one.stake, one.returned) for one in result.settlements]
+
+
+@cache
+def _paid(options: RouletteOptions) -> dict[int, dict[str, Fraction]]:
+    ruleset = _made(options)
+    return {
+        pocket: {win.bet: Fraction(win.pays) for win in only(play(ruleset, spin(str(pocket)))).winners}
+        for pocket in range(37)
+    }
+
+
+def paid(**options: Any) -> dict[int, dict[str, Fraction]]:
+    """What wins on each pocket, and what it pays, as whole spins say."""
+    return _paid(RouletteOptions(**options))
+
+
+# ---- arts. 6 and 7: the cloth written out by geometry: number n lies in row (n - 1) // 3, column (n - 1) % 3
+
+
+def row(n: int) -> int:
+    return (n - 1) // 3
+
+
+def column(n: int) -> int:
+    return (n - 1) % 3
+
+
+def name(family: str, numbers: Iterable[int]) -> str:
+    return f"{family}:{'-'.join(str(number) for number in sorted(numbers))}"
+
+
+def cloth() -> dict[str, tuple[set[int], int]]:
+    """Bet -> its numbers and the odds of art. 7."""
+    every = range(1, 37)
+    bets: dict[str, tuple[set[int], int]] = {f"straight:{n}": ({n}, 35) for n in range(37)}
+    for a in every:
+        for b in every:
+            beside = row(a) == row(b) and b - a == 1
+            below = column(a) == column(b) and b - a == 3
+            if beside or below:
+                bets[name("split", (a, b))] = ({a, b}, 17)
+            if row(b) - row(a) == 1 and column(b) - column(a) == 1:
+                bets[name("corner", (a, a + 1, b - 1, b))] = ({a, a + 1, b - 1, b}, 8)
+    for at in range(12):
+        street = {n for n in every if row(n) == at}
+        bets[name("street", street)] = (street, 11)
+        if at < 11:
+            line = street | {n for n in every if row(n) == at + 1}
+            bets[name("line", line)] = (line, 5)
+    bets["sector_a"] = ({1, 3, 5, 13, 15, 17, 20, 22, 24, 32, 34, 36}, 2)
+    bets["sector_b"] = ({2, 4, 6, 14, 16, 18, 19, 21, 23, 31, 33, 35}, 2)
+    for place in range(3):
+        bets[f"column:{place + 1}"] = ({n for n in every if column(n) == place}, 2)
+        bets[f"dozen:{place + 1}"] = ({n for n in every if (n - 1) // 12 == place}, 2)
+    red = {1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36}
+    bets["even"] = ({n for n in every if n % 2 == 0}, 1)
+    bets["odd"] = ({n for n in every if n % 2 == 1}, 1)
+    bets["low"] = (set(range(1, 19)), 1)
+    bets["high"] = (set(range(19, 37)), 1)
+    bets["red"] = (red, 1)
+    bets["black"] = (set(every) - red, 1)
+    return bets
+
+
+CLOTH = cloth()
+# Family -> paragraph of art. 6 (all that lie in it), paragraph of art. 7, odds, how many such bets there are.
+PRINTED = {
+    "straight": ("6(1)", "7(1)", 35, 37),
+    "split": ("6(2)", "7(2)", 17, 57),
+    "street": ("6(3)", "7(3)", 11, 12),
+    "corner": ("6(4)", "7(4)", 8, 22),
+    "line": ("6(5)", "7(5)", 5, 11),
+    "sector_a": ("6(7)", "7(7)", 2, 1),
+    "sector_b": ("6(7)", "7(7)", 2, 1),
+    "column": ("6(8)", "7(7)", 2, 3),
+    "dozen": ("6(9)-(11)", "7(7)", 2, 3),
+    "even": ("6(12)", "7(8)", 1, 1),
+    "odd": ("6(13)", "7(8)", 1, 1),
+    "low": ("6(14)", "7(8)", 1, 1),
+    "high": ("6(15)", "7(8)", 1, 1),
+    "red": ("6(16)", "7(8)", 1, 1),
+    "black": ("6(17)", "7(8)", 1, 1),
+}
+
+
+@pytest.mark.parametrize("family", PRINTED)
+@pytest.mark.parametrize("edition", ["2004", "2003"])
+def test_every_bet_wins_on_its_numbers_and_pays_as_printed(edition: str, family: str) -> None:
+    where, pays_by, pays, count = PRINTED[family]
+    expected = {bet: one for bet, one in CLOTH.items() if bet.partition(":")[0] == family}
+    assert len(expected) == count
+    ruleset = wheel(edition=edition)
+    assert {bet for bet in ruleset.cloth if bet.partition(":")[0] == family} == set(expected)
+    table = paid(edition=edition)
+    for pocket in range(37):
+        wins = {bet: odds for bet, odds in table[pocket].items() if bet.partition(":")[0] == family}
+        assert wins == {bet: odds for bet, (numbers, odds) in expected.items() if pocket in numbers}
+        assert set(wins.values()) <= {pays}
+    (printed,) = [bet for bet in ruleset.bets() if bet.id.partition(":")[0] == family]
+    assert printed.pays == str(pays)
+    assert printed.law == f"arts. {where}, {pays_by}"
+
+
+def test_the_cloth_holds_nothing_else() -> None:
+    assert set(wheel().cloth) == set(CLOTH)
+    for pocket in range(37):
+        assert set(paid()[pocket]) <= set(CLOTH)
+
+
+@pytest.mark.parametrize("bet", ["dozen:1", "dozen:2", "dozen:3"])
+def test_art_6_9_to_11_the_dozens_are_pequeno_medio_grande(bet: str) -> None:
+    first = {"dozen:1": 1, "dozen:2": 13, "dozen:3": 25}[bet]
+    assert [pocket for pocket in range(37) if bet in paid()[pocket]] == list(range(first, first + 12))
+
+
+# ---- art. 8
+
+
+def test_art_8_on_zero_only_the_straight_on_zero_wins() -> None:
+    bets = [WagerPlaced(1, bet, 10) for bet in ("straight:0", "red", "black", "even", "low", "column:1", "straight:7")]
+    result = only(play(wheel(), spin("0", *bets)))
+    assert [(win.bet, win.pays) for win in result.winners] == [("straight:0", "35")]
+    assert [one.returned for one in result.settlements] == [360, 0, 0, 0, 0, 0, 0]
+    assert result.outcome == {"pocket": "0"}
+    assert result.law == tuple(f"Despacho 60/2004 art. {article}" for article in ("4", "6", "8"))
+    assert result.announcements == {"pt": "Zero", "zh-Hant": "零", "en": "Zero"}
+
+
+def test_combinations_with_zero_are_an_option_and_lose_on_zero() -> None:
+    with_zero = {"split:0-1", "split:0-2", "split:0-3", "street:0-1-2", "street:0-2-3", "corner:0-1-2-3"}
+    assert set(wheel(zero_combinations=True).cloth) - set(wheel().cloth) == with_zero
+    table = paid(zero_combinations=True)
+    assert set(table[0]) == {"straight:0"}
+    assert {bet for bet in table[2] if bet in with_zero} == {
+        "split:0-2",
+        "street:0-1-2",
+        "street:0-2-3",
+        "corner:0-1-2-3",
+    }
+    refused = only(play(wheel(), spin("1", WagerPlaced(1, "split:0-1", 10))))
+    assert (codes(refused), refused.settlements) == (["bet_not_offered"], ())
+
+
+# ---- house edges by enumeration
+
+
+@pytest.mark.parametrize("options", [{}, {"edition": "2003"}, {"nines": (NINE,)}])
+def test_the_house_edge_is_one_in_37_on_every_bet(options: dict[str, Any]) -> None:
+    table = paid(**options)
+    for bet in wheel(**options).cloth:
+        gain = sum((table[pocket].get(bet, Fraction(-1)) for pocket in range(37)), Fraction())
+        assert gain / 37 == Fraction(-1, 37), bet
+
+
+@pytest.mark.parametrize(
+    ("bet", "edge"),
+    [
+        ("split:0-1", Fraction(19, 37)),
+        ("street:0-1-2", Fraction(13, 37)),
+        ("street:0-2-3", Fraction(13, 37)),
+        ("corner:0-1-2-3", Fraction(10, 37)),
+        ("straight:0", Fraction(1, 37)),
+        ("split:1-2", Fraction(1, 37)),
+    ],
+)
+def test_a_combination_with_zero_costs_more(bet: str, edge: Fraction) -> None:
+    """By the letter of art. 8 it loses on the 0 it covers: one number fewer, the same odds. Hence an option."""
+    table = paid(zero_combinations=True)
+    gain = sum((table[pocket].get(bet, Fraction(-1)) for pocket in range(37)), Fraction())
+    assert -gain / 37 == edge
+
+
+# ---- art. 6(6), bets offered, colours
+
+
+def test_art_6_6_a_sector_of_nine_is_offered_where_it_is_named() -> None:
+    bet = "nine:3-7-12-18-22-26-28-29-35"
+    assert not [one for one in wheel().bets() if one.id.startswith("nine")]
+    table = paid(nines=(NINE,))
+    assert {pocket for pocket in range(37) if bet in table[pocket]} == set(NINE)
+    assert table[22][bet] == 3
+    (printed,) = [one for one in wheel(nines=(NINE,)).bets() if one.id.startswith("nine")]
+    assert (printed.pays, printed.law) == ("3", "arts. 6(6), 7(6)")
+
+
+def test_bets_offered_leaves_the_others_out() -> None:
+    ruleset = wheel(bets_offered=("straight", "red"))
+    assert [bet.id for bet in ruleset.bets()] == ["red", "straight:n"]
+    result = only(play(ruleset, spin("1", WagerPlaced(1, "low", 5), WagerPlaced(1, "red", 5))))
+    assert [win.bet for win in result.winners] == ["red", "straight:1"]
+    assert (codes(result), settled(result)) == (["bet_not_offered"], [(1, "red", 5, 10)])
+
+
+def test_the_red_numbers_come_with_the_wheel() -> None:
+    red = tuple(range(2, 37, 2))
+    result = only(play(wheel(red=red), spin("2")))
+    assert result.outcome["colour"] == "red"
+    assert "red" in {win.bet for win in result.winners}
+    assert only(play(wheel(), spin("2"))).outcome["colour"] == "black"
+
+
+@pytest.mark.parametrize(
+    ("given_options", "says"),
+    [
+        ({"edition": "2003", "betting": "no_more_bets"}, "30/2003 art. 3"),
+        ({"bets_offered": ["basket"]}, "art. 6 has no bet 'basket'"),
+        ({"bets_offered": ["nine"]}, "art. 6(6)"),
+        ({"nines": [[1, 2, 3]]}, "art. 6(6)"),
+        ({"nines": [[0, 1, 2, 3, 4, 5, 6, 7, 8]]}, "art. 6(6)"),
+        ({"nines": [[1, 1, 2, 3, 4, 5, 6, 7, 8, 9]]}, "art. 6(6)"),
+        ({"red": [1, 2, 3]}, "art. 1(4)"),
+        ({"red": [0, *range(2, 36, 2)]}, "art. 1(4)"),
+        ({"edition": "1975"}, "edition: 2004 | 2003"),
+        ({"betting": "late"}, "betting: bell | no_more_bets"),
+        ({"smallest_chip": 0}, "smallest_chip"),
+        ({"pockets": 38}, "no option 'pockets'"),
+    ],
+)
+def test_what_the_text_excludes_is_refused_with_its_article(given_options: dict[str, Any], says: str) -> None:
+    with pytest.raises(BadOption) as refused:
+        options_from(Roulette, given_options)
+    assert says in str(refused.value)
+
+
+# ---- the result
+
+
+def test_a_regular_spin() -> None:
+    bets = [WagerPlaced(1, "straight:17", 100), WagerPlaced(2, "red", 300), WagerPlaced(1, "split:14-17", 10)]
+    verdicts = play(wheel(), spin("17", *bets))
+    assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Resolved]
+    result = only(verdicts)
+    assert result.round == "t-1:2026-11-20:1"
+    assert (result.ruleset, result.edition, result.demo, result.void) == ("macau.roulette", "2004", False, None)
+    assert result.evidence == tuple(f"e{n}" for n in range(1, 9))
+    assert settled(result) == [(1, "straight:17", 100, 3600), (2, "red", 300, 0), (1, "split:14-17", 10, 180)]
+    assert result.outcome == {
+        "pocket": "17",
+        "colour": "black",
+        "parity": "odd",
+        "half": "low",
+        "dozen": 2,
+        "column": 2,
+    }
+    assert result.law == tuple(f"Despacho 60/2004 art. {article}" for article in ("4", "6", "7"))
+    assert msgspec.json.decode(result.options)["betting"] == "bell"
+
+
+def test_edition_2003_cites_its_own_text() -> None:
+    result = only(play(wheel(edition="2003"), spin("36")))
+    assert result.edition == "2003"
+    assert result.law == tuple(f"Despacho 30/2003 art. {article}" for article in ("4", "6", "7"))
+
+
+@pytest.mark.parametrize(
+    ("pocket", "words"),
+    [
+        ("1", {"pt": "1, encarnado, ímpar, menor", "zh-Hant": "1號，紅，單，小", "en": "1, red, odd, low"}),
+        ("20", {"pt": "20, preto, par, maior", "zh-Hant": "20號，黑，雙，大", "en": "20, black, even, high"}),
+    ],
+)
+def test_art_4_the_number_is_announced_in_three_languages(pocket: str, words: dict[str, str]) -> None:
+    assert only(play(wheel(), spin(pocket))).announcements == words
+
+
+def test_art_5_1_winners_stand_in_the_order_of_payment() -> None:
+    order = ["column", "dozen", "sector_a", "sector_b", "nine"]
+    order += ["even", "odd", "low", "high", "red", "black"]
+    order += ["line", "street", "corner", "split", "straight"]
+    assert list(FAMILIES) == order
+    for options in ({}, {"edition": "2003"}, {"nines": (NINE,), "zero_combinations": True}):
+        for pocket, wins in paid(**options).items():
+            places = [order.index(bet.partition(":")[0]) for bet in wins]
+            assert places == sorted(places), pocket
+    seen = {bet.partition(":")[0] for wins in paid(nines=(NINE,)).values() for bet in wins}
+    assert seen == set(order)
+    # Whatever order the configuration names them in.
+    ruleset = wheel(bets_offered=("straight", "red", "column"))
+    assert [bet.id.partition(":")[0] for bet in ruleset.bets()] == ["column", "red", "straight"]
+
+
+# ---- art. 2(1): the ball runs against the wheel
+
+
+@pytest.mark.parametrize("launch", [LAUNCH, OTHER_WAY])
+def test_art_2_1_the_ball_may_run_either_way_round(launch: BallLaunched) -> None:
+    result = only(play(wheel(), [BetsOpened(), launch, BallLanded("5")]))
+    assert (result.void, result.irregularities) == (None, ())
+
+
+@pytest.mark.parametrize("edition", ["2004", "2003"])
+@pytest.mark.parametrize("turn", ["clockwise", "anticlockwise"])
+def test_art_2_1_a_ball_that_runs_with_the_wheel_makes_the_spin_null(edition: str, turn: Any) -> None:
+    wrong = BallLaunched(turn, turn)
+    events: list[Event] = [BetsOpened(), WagerPlaced(1, "red", 10), wrong, BallLanded("5"), LAUNCH, BallLanded("5")]
+    verdicts = play(wheel(edition=edition), events)
+    null, good = results(verdicts)
+    text = "Despacho 60/2004" if edition == "2004" else "Despacho 30/2003"
+    assert null.void == Void("ball_with_rotor", "stand")
+    assert (codes(null), laws(null)) == (["ball_with_rotor"], [f"{text} art. 2(1)"])
+    assert settled(good) == [(1, "red", 10, 20)]
+    notes = [verdict.irregularity.code for verdict in verdicts if isinstance(verdict, Noted)]
+    assert notes == ["landing_without_spin"]
+
+
+# ---- art. 2(2)-(3): the null spin
+
+
+@pytest.mark.parametrize(("edition", "law"), [("2004", "60/2004 art. 2(2)-(3)"), ("2003", "30/2003 art. 2(2)")])
+@pytest.mark.parametrize("word", [SpinVoided("a chip fell in"), RoundVoided("a chip fell in")])
+def test_art_2_2_an_object_on_the_wheel(edition: str, law: str, word: Event) -> None:
+    bets = [WagerPlaced(1, "red", 10), WagerPlaced(2, "straight:5", 3)]
+    verdicts = play(wheel(edition=edition), [BetsOpened(), *bets, LAUNCH, word, LAUNCH, BallLanded("5")])
+    assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Voided, Opened, Closed, Resolved]
+    null, good = results(verdicts)
+    assert null.void == Void("a chip fell in", "stand")
+    assert null.law == (f"Despacho {law}",)
+    assert (null.winners, null.pushes, null.settlements) == ((), (), ())
+    assert settled(good) == [(1, "red", 10, 20), (2, "straight:5", 3, 108)]
+    assert good.round.endswith(":2")
+
+
+def test_bets_that_stand_after_a_null_spin_cannot_be_changed() -> None:
+    late: list[Event] = [WagerPlaced(2, "black", 5), WagerWithdrawn(1, "red")]
+    events = [BetsOpened(), WagerPlaced(1, "red", 10), LAUNCH, SpinVoided("chip"), SpinStarted(), *late, LAUNCH]
+    null, good = results(play(wheel(), [*events, BallLanded("5")]))
+    assert null.irregularities == ()
+    assert codes(good) == ["late_bet", "late_bet"]
+    assert settled(good) == [(1, "red", 10, 20)]
+
+
+def test_bets_that_stand_are_carried_through_more_than_one_null_spin() -> None:
+    again: list[Event] = [LAUNCH, SpinVoided("again")]
+    *nulls, good = results(
+        play(wheel(), [BetsOpened(), WagerPlaced(1, "red", 10), *again, *again, *again, LAUNCH, BallLanded("2")])
+    )
+    assert [null.void for null in nulls] == [Void("again", "stand")] * 3
+    assert settled(good) == [(1, "red", 10, 0)]
+
+
+def test_a_spin_null_while_bets_are_open_stays_open() -> None:
+    events: list[Event] = [
+        BetsOpened(),
+        WagerPlaced(1, "red", 10),
+        SpinVoided("chip"),
+        BetsOpened(),
+        WagerWithdrawn(1, "red", 4),
+    ]
+    *_, good = results(play(wheel(), [*events, LAUNCH, BallLanded("5")]))
+    assert (settled(good), good.irregularities) == ([(1, "red", 6, 12)], ())
+
+
+FIRST: list[Event] = [*spin("12"), RoundPaid()]
+NULL: list[Event] = [BetsOpened(), LAUNCH, SpinVoided("chip")]
+
+
+@pytest.mark.parametrize(("edition", "law"), [("2004", "60/2004 art. 2(3)"), ("2003", "30/2003 art. 2(2)")])
+@pytest.mark.parametrize("started", [[], [SpinStarted()]])
+def test_art_2_3_the_ball_goes_back_into_the_last_numbers_pocket(edition: str, law: str, started: list[Event]) -> None:
+    ruleset = wheel(edition=edition)
+
+    def noted(*events: Event) -> list[tuple[str, str]]:
+        verdicts = play(ruleset, [*events, LAUNCH, BallLanded("5")])
+        alone = [verdict.irregularity for verdict in verdicts if isinstance(verdict, Noted)]
+        within = [note for result in results(verdicts) for note in result.irregularities]
+        return [(note.code, note.law) for note in alone + within]
+
+    for right in (BallReplaced("12"), BallReplaced()):
+        assert noted(*FIRST, *NULL, *started, right) == []
+    assert noted(*FIRST, *NULL, *started, BallReplaced("13")) == [("ball_in_wrong_pocket", f"Despacho {law}")]
+    # Nobody knows where it lay before the first spin: no accusation. Nor between regular spins.
+    assert noted(*NULL, *started, BallReplaced("13")) == []
+    assert noted(*FIRST, BallReplaced("13")) == []
+
+
+# ---- art. 3: when bets may be placed
+
+
+def test_art_3_2_1_under_the_bell_the_launch_closes_at_the_latest() -> None:
+    late = WagerPlaced(1, "red", 10)
+    orders: list[list[Event]] = [[BetsOpened(), BetsClosed(), late, LAUNCH], [BetsOpened(), LAUNCH, late]]
+    for events in orders:
+        verdicts = play(wheel(), [*events, BallLanded("5")])
+        result = only(verdicts)
+        assert (codes(result), laws(result)) == (["late_bet"], ["Despacho 60/2004 art. 3"])
+        assert result.settlements == ()
+        assert sum(isinstance(verdict, Closed) for verdict in verdicts) == 1
+
+
+@pytest.mark.parametrize(("edition", "law"), [("2004", "60/2004 art. 3(2)(1)"), ("2003", "30/2003 art. 3")])
+def test_art_3_2_1_a_bell_after_the_launch_is_irregular(edition: str, law: str) -> None:
+    result = only(play(wheel(edition=edition), [BetsOpened(), LAUNCH, BetsClosed(), BallLanded("5")]))
+    assert (codes(result), laws(result)) == (["bell_after_launch"], [f"Despacho {law}"])
+    assert result.void is None
+
+
+@pytest.mark.parametrize("closing", [BetsClosed(), BallSettling()])
+def test_art_3_2_2_until_no_more_bets_while_the_ball_runs(closing: Event) -> None:
+    ruleset = wheel(betting="no_more_bets")
+    during: list[Event] = [WagerPlaced(1, "red", 10), WagerWithdrawn(2, "black", 2)]
+    after: list[Event] = [WagerPlaced(3, "red", 10), WagerWithdrawn(1, "red")]
+    events = [BetsOpened(), WagerPlaced(2, "black", 5), LAUNCH, *during, closing, *after, BallLanded("5")]
+    verdicts = play(ruleset, events)
+    result = only(verdicts)
+    assert settled(result) == [(2, "black", 3, 0), (1, "red", 10, 20)]
+    assert codes(result) == ["late_bet", "late_bet"]
+    assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Resolved]
+
+
+def test_art_3_2_2_without_a_call_the_landing_closes() -> None:
+    verdicts = play(wheel(betting="no_more_bets"), [BetsOpened(), LAUNCH, BallLanded("5")])
+    assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Resolved]
+
+
+@pytest.mark.parametrize(("edition", "law"), [("2004", "60/2004 art. 3(1)"), ("2003", "30/2003 art. 3")])
+def test_art_3_bets_opened_again_after_the_bell(edition: str, law: str) -> None:
+    events: list[Event] = [BetsOpened(), BetsClosed(), BetsOpened(), WagerPlaced(1, "red", 1), LAUNCH, BallLanded("5")]
+    result = only(play(wheel(edition=edition), events))
+    assert codes(result) == ["bets_reopened", "late_bet"]
+    assert laws(result)[0] == f"Despacho {law}"
+
+
+@pytest.mark.parametrize(("edition", "law"), [("2004", "60/2004 art. 3(1)"), ("2003", "30/2003 art. 3")])
+@pytest.mark.parametrize("begins", [[], [SpinStarted(2)]])
+def test_art_3_1_bets_only_once_the_last_spin_is_paid(edition: str, law: str, begins: list[Event]) -> None:
+    ruleset = wheel(edition=edition, payment="console")
+    first, second, third = results(
+        play(ruleset, [*spin("1"), *begins, BetsOpened(), *spin("2"), RoundPaid(), *begins, *spin("3"), RoundPaid()])
+    )
+    assert [codes(one) for one in (first, second, third)] == [[], ["bets_before_payment"], []]
+    assert laws(second) == [f"Despacho {law}"]
+    assert first.round in second.irregularities[0].text
+
+
+def test_art_3_1_payment_is_implied_where_no_console_reports_it() -> None:
+    assert [codes(one) for one in results(play(wheel(), [*spin("1"), *spin("2")]))] == [[], []]
+
+
+def test_a_bet_without_a_round_is_noted() -> None:
+    for event in (WagerPlaced(1, "red", 1), WagerWithdrawn(1, "red")):
+        (verdict,) = play(wheel(), [event])
+        assert isinstance(verdict, Noted)
+        assert verdict.irregularity.code == "bet_without_round"
+
+
+@pytest.mark.parametrize("bet", ["straight:37", "split:1-36", "corner:1-2-3-4", "basket", "split:2-1", ""])
+def test_a_bet_that_is_not_on_the_cloth_is_refused(bet: str) -> None:
+    result = only(play(wheel(), spin("5", WagerPlaced(1, bet, 1))))
+    assert (codes(result), result.settlements) == (["bet_not_offered"], ())
+
+
+# ---- doubt: nothing is guessed
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [BetsOpened(), BetsClosed(), BallLanded("5")],  # no launch was seen
+        [BetsOpened(), LAUNCH, BallLanded("00")],  # no such pocket in this text
+        [BetsOpened(), LAUNCH, EventsMissed(1)],
+        [BetsOpened(), LAUNCH, DeviceOnline(continuous=False)],
+    ],
+)
+@pytest.mark.parametrize("then", [[SpinStarted()], [BetsOpened()], [LAUNCH]])
+def test_a_doubtful_spin_waits_for_a_person_and_never_resolves(events: list[Event], then: list[Event]) -> None:
+    bets = [WagerPlaced(1, "red", 10)]
+    waiting = play(wheel(), [events[0], *bets, *events[1:], BallLanded("5"), EventsMissed(1)])
+    assert isinstance(waiting[-1], Suspended)
+    assert sum(isinstance(verdict, Suspended) for verdict in waiting) == 1
+    assert not results(waiting)
+    verdicts = play(wheel(), [events[0], *bets, *events[1:], *then])
+    void = only(verdicts)
+    assert void.void is not None
+    assert void.void.bets == "returned"
+    assert settled(void) == [(1, "red", 10, 10)]
+    assert isinstance(verdicts[len(waiting)], Voided)
+    assert isinstance(verdicts[len(waiting) + 1], Opened)
+
+
+@pytest.mark.parametrize("word", [RoundVoided(""), SpinVoided("")])
+def test_a_doubtful_spin_may_be_declared_null(word: Event) -> None:
+    void = only(play(wheel(), [BetsOpened(), LAUNCH, EventsMissed(3), word]))
+    assert void.void == Void("declared by the croupier", "stand")
+
+
+def test_a_device_that_proves_nothing_was_lost_suspends_nothing() -> None:
+    result = only(play(wheel(), [BetsOpened(), LAUNCH, DeviceOnline(continuous=True), BallLanded("5")]))
+    assert result.void is None
+
+
+def test_a_new_spin_over_one_that_ran_voids_it() -> None:
+    lost, good = results(
+        play(wheel(), [BetsOpened(), WagerPlaced(1, "red", 10), LAUNCH, SpinStarted(), LAUNCH, BallLanded("5")])
+    )
+    assert lost.void == Void("spin_superseded", "returned")
+    assert settled(lost) == [(1, "red", 10, 10)]
+    assert (good.void, good.settlements) == (None, ())
+
+
+def test_a_launch_again_is_the_same_spin() -> None:
+    result = only(play(wheel(), [BetsOpened(), LAUNCH, LAUNCH, BallLanded("5")]))
+    assert result.void is None
+    assert result.evidence == ("e1", "e2", "e3", "e4")
+
+
+def test_a_landing_without_a_spin_is_noted_and_resolves_nothing() -> None:
+    verdicts = play(wheel(), [BallLanded("5"), *spin("7"), BallLanded("7"), BallLanded("8")])
+    assert [type(verdict) for verdict in verdicts] == [Noted, Opened, Closed, Resolved, Noted, Noted]
+
+
+# ---- spins that ended unseen
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_every_missed_spin_is_a_void_round(count: int) -> None:
+    verdicts = play(wheel(), [*spin("7"), SpinMissed(count), *spin("8")])
+    good, *missed, last = results(verdicts)
+    assert (good.void, last.void) == (None, None)
+    assert [one.void for one in missed] == [Void("spin_missed", "returned")] * count
+    assert [one.round.rpartition(":")[2] for one in (good, *missed, last)] == [str(n) for n in range(1, count + 3)]
+
+
+def test_the_open_spin_is_the_first_that_was_missed() -> None:
+    events: list[Event] = [BetsOpened(), WagerPlaced(1, "red", 10), LAUNCH, SpinMissed(2)]
+    first, second = results(play(wheel(), events))
+    assert (settled(first), settled(second)) == ([(1, "red", 10, 10)], [])
+    assert first.evidence == ("e1", "e2", "e3", "e4")
+
+
+def test_bets_that_stood_after_a_null_spin_come_back_when_the_next_is_missed() -> None:
+    events = [BetsOpened(), WagerPlaced(1, "red", 10), LAUNCH, SpinVoided("chip"), SpinMissed(1), *spin("5")]
+    null, missed, good = results(play(wheel(), events))
+    assert null.settlements == ()
+    assert settled(missed) == [(1, "red", 10, 10)]
+    assert good.settlements == ()
+
+
+def test_a_counter_that_jumps_beyond_belief_is_bounded_and_noted() -> None:
+    verdicts = play(wheel(), [SpinMissed(10**12), *spin("5")])
+    *missed, good = results(verdicts)
+    assert len(missed) == 100
+    assert good.void is None
+    (note,) = [verdict.irregularity for verdict in verdicts if isinstance(verdict, Noted)]
+    assert str(10**12) in note.text
+
+
+# ---- rounds and views
+
+
+def test_an_automatic_wheel_needs_no_console() -> None:
+    verdicts = play(wheel(), [SpinStarted(1), LAUNCH, BallSettling(), BallLanded("5"), SpinStarted(2)])
+    assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Resolved, Opened]
+
+
+def test_a_launch_alone_opens_a_round() -> None:
+    verdicts = play(wheel(), [LAUNCH, BallLanded("5")])
+    assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Resolved]
+
+
+def test_rounds_are_counted_by_the_day() -> None:
+    ruleset = wheel()
+    state = ruleset.start("rou-1")
+    rounds = []
+    for n, day in enumerate((20, 20, 21)):
+        for event in spin("5"):
+            seen = Envelope(f"e{n}", "felt/1/s/table/rou-1/device/d", START.replace(day=day), event)
+            state, verdicts = ruleset.apply(state, seen)
+            rounds += [verdict.round for verdict in verdicts if isinstance(verdict, Opened)]
+    assert rounds == ["rou-1:2026-11-20:1", "rou-1:2026-11-20:2", "rou-1:2026-11-21:1"]
+
+
+def test_the_view_follows_the_spin() -> None:
+    ruleset = wheel()
+    state = ruleset.start("t-1")
+    shown = [ruleset.view(state)]
+    for seen in script([BetsOpened(), BetsClosed(), LAUNCH, BallLanded("5"), BetsOpened(), EventsMissed(1)]):
+        state, _ = ruleset.apply(state, seen)
+        shown.append(ruleset.view(state))
+    phases = ["idle", "betting", "closed", "running", "idle", "betting", "suspended"]
+    assert [view.phase for view in shown] == phases
+    assert shown[4].detail["last_pocket"] == "5"
+    assert "missing" in shown[6].detail["reason"]
+
+
+def test_a_prize_the_smallest_chip_cannot_pay_is_rounded_in_the_stated_direction() -> None:
+    for rounding, returned in (("down", 205), ("up", 305)):
+        result = only(play(wheel(smallest_chip=100, rounding=rounding), spin("5", WagerPlaced(1, "red", 205))))
+        assert [(one.returned, one.exact) for one in result.settlements] == [(returned + 200, "410")]
+
+
+# ---- properties
+
+STEPS: list[Event] = [
+    SpinStarted(),
+    BetsOpened(),
+    BetsClosed(),
+    LAUNCH,
+    WITH_ROTOR,
+    BallSettling(),
+    BallLanded("5"),
+    BallLanded("0"),
+    BallLanded("00"),
+    SpinVoided("chip"),
+    SpinMissed(1),
+    SpinMissed(3),
+    BallReplaced("5"),
+    RoundPaid(),
+    RoundVoided(""),
+    EventsMissed(1),
+    DeviceOnline(continuous=False),
+    *(WagerPlaced(seat, bet, 10) for seat in (1, 2) for bet in ("red", "black", "nothing")),
+    *(WagerWithdrawn(seat, bet, amount) for seat in (1, 2) for bet, amount in (("red", 0), ("black", 4))),
+]
+PARTS = st.one_of(
+    st.lists(st.sampled_from(STEPS), max_size=4),
+    st.just(spin("5", WagerPlaced(1, "red", 10))),
+    st.just([BetsOpened(), WagerPlaced(1, "red", 10), WagerPlaced(2, "black", 7), LAUNCH, SpinVoided("chip")]),
+)
+PLAY = st.lists(PARTS, max_size=8).map(lambda parts: [event for part in parts for event in part])
+
+
+def lying(wagers: Iterable[Wager]) -> int:
+    return sum(wager.amount for wager in wagers)
+
+
+@given(PLAY, st.sampled_from([{}, {"edition": "2003"}, {"betting": "no_more_bets", "payment": "console"}]))
+@settings(max_examples=500, deadline=None)
+def test_no_chip_is_lost_or_made(events: list[Event], options: dict[str, Any]) -> None:
+    """Every chip on the cloth was laid there, and leaves it only when taken back or settled, once."""
+    ruleset = wheel(**options)
+    state = ruleset.start("t-1")
+    on_cloth = 0
+    for seen in script(events):
+        before = on_cloth
+        state, verdicts = ruleset.apply(state, seen)
+        on_cloth = lying(state.round.wagers if state.round else state.carried)
+        match seen.event:
+            case WagerPlaced(amount=amount):
+                assert on_cloth - before in (0, amount)
+            case WagerWithdrawn():
+                assert on_cloth <= before
+            case _:
+                gone = sum(one.stake for result in results(verdicts) for one in result.settlements)
+                assert on_cloth == before - gone
+        for result in results(verdicts):
+            assert result.void is None or result.void.bets == "returned" or not result.settlements
+
+
+@given(PLAY)
+@settings(max_examples=300, deadline=None)
+def test_a_spin_resolves_only_to_the_pocket_reported_after_its_own_launch(events: list[Event]) -> None:
+    """An independent watcher of the ball: nothing doubtful lies between the launch and the landing."""
+    ruleset = wheel()
+    state = ruleset.start("t-1")
+    running = False
+    for seen in script(events):
+        state, verdicts = ruleset.apply(state, seen)
+        resolved = [verdict.result for verdict in verdicts if isinstance(verdict, Resolved)]
+        match seen.event:
+            case BallLaunched():
+                running = seen.event != WITH_ROTOR
+            case BallLanded(pocket=pocket):
+                for result in resolved:
+                    assert running
+                    assert result.outcome["pocket"] == pocket
+                resolved = []
+                running = False
+            case EventsMissed() | DeviceOnline() | SpinMissed() | SpinVoided() | RoundVoided() | SpinStarted():
+                running = False
+            case _:
+                pass
+        assert not resolved
+
+
+def test_it_keeps_up() -> None:
+    """More than 100 000 events a second; asserted at a tenth of it for slow machines."""
+    ruleset = wheel()
+    state = ruleset.start("t-1")
+    seen = script([*spin("5"), RoundPaid()] * 1500)
+    begin = time.perf_counter()
+    for one in seen:
+        state, _ = ruleset.apply(state, one)
+    assert len(seen) / (time.perf_counter() - begin) > 10_000
+    assert state.count == 1500

@@ -1,0 +1,417 @@
+"""What every game must hold, whatever it is: each joins from the registry with its default options.
+
+The events are all of the vocabulary, made from its own types, so that a new event type joins too. Random events alone
+seldom finish a round: whole rounds are mixed in, cut short, doubled and interrupted.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from fractions import Fraction
+from functools import cache
+from typing import Any, TypeAlias
+
+import msgspec
+import pytest
+from helpers import START, script
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec import inspect
+
+from protocols.events import (
+    EVENT_TYPES,
+    BallLanded,
+    BallLaunched,
+    BallSettling,
+    BetsClosed,
+    BetsOpened,
+    CardDrawn,
+    DiceAgitated,
+    DiceCovered,
+    DiceRead,
+    DiceUncovered,
+    Event,
+    RoundPaid,
+    ShoeStarted,
+    SpinStarted,
+    WagerPlaced,
+    decode_data,
+    encode_data,
+    type_of,
+)
+from protocols.topics import Envelope
+from rules import RULESETS
+from rules.ruleset import (
+    BadOption,
+    Closed,
+    Corrected,
+    Opened,
+    Resolved,
+    Result,
+    Ruleset,
+    Suspended,
+    Verdict,
+    Voided,
+    options_from,
+    options_of,
+)
+
+Game: TypeAlias = Ruleset[Any]
+
+every_game = pytest.mark.parametrize("name", sorted(RULESETS))
+pace = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@cache
+def game(name: str) -> Game:
+    """The ruleset with its default options; it holds no state of a table."""
+    return RULESETS[name](RULESETS[name].Options())
+
+
+# ---- events of every type, from the types themselves
+
+BETS = (
+    *("small", "big", "single:3", "triple:6", "any_triple", "total:9", "even", "odd", "double:2", "two_dice:1-2"),
+    *("straight:17", "split:1-2", "red", "black", "dozen:1", "column:3", "figure:fish", "fan:1", "nim:1-2", "kuoc:1-2"),
+    *("player", "banker", "tie", "main", "ante", "insurance", "pass", "dont_pass", "come", "place:6", "field", "aces"),
+)
+WORDS = st.sampled_from((*BETS, "", "no such thing", "é零"))
+
+
+def values(kind: inspect.Type) -> st.SearchStrategy[Any]:
+    """Any value that the annotation allows."""
+    match kind:
+        case inspect.Metadata(type=described):
+            return values(described)
+        case inspect.BoolType():
+            return st.booleans()
+        case inspect.IntType(ge=ge, gt=gt, le=le):
+            low = ge if ge is not None else gt + 1 if gt is not None else -3
+            return st.integers(low, le if le is not None else low + 6) | st.integers(low, le)
+        case inspect.StrType(pattern=None):
+            return WORDS
+        case inspect.StrType(pattern=str(pattern)):
+            return st.from_regex(pattern.replace("$", r"\Z"))
+        case inspect.NoneType():
+            return st.none()
+        case inspect.LiteralType(values=choices):
+            return st.sampled_from(choices)
+        case inspect.UnionType(types=types):
+            return st.one_of(*(values(one) for one in types))
+        case inspect.VarTupleType(item_type=item):
+            return st.lists(values(item), max_size=6).map(tuple)
+        case inspect.DictType(key_type=key, value_type=value):
+            return st.dictionaries(values(key), values(value), max_size=3)
+        case _:
+            raise AssertionError(f"no values for {kind}")
+
+
+def events_of(kind: type[Event]) -> st.SearchStrategy[Event]:
+    """Any event of this type that the wire could carry."""
+    described = inspect.type_info(kind)
+    assert isinstance(described, inspect.StructType)
+    return st.builds(kind, **{field.name: values(field.type) for field in described.fields})
+
+
+ANY_EVENT = st.one_of(*(events_of(kind) for kind in EVENT_TYPES.values()))
+
+# Whole rounds: a game ignores or notes the others'.
+ROUNDS: list[list[Event]] = [
+    [
+        *(DiceCovered(), DiceAgitated("lever", 3), BetsOpened(), WagerPlaced(1, "small", 100)),
+        *(WagerPlaced(2, "single:3", 7), WagerPlaced(2, "big", 30), BetsClosed(), DiceUncovered()),
+        *(DiceRead((1, 3, 3)), RoundPaid()),
+    ],
+    [
+        *(DiceCovered(), DiceAgitated("lever", 3), BetsOpened(), WagerPlaced(1, "small", 100)),
+        *(BetsClosed(), DiceUncovered(), DiceRead((1, 3, 3), stacked=1)),
+    ],
+    [
+        *(SpinStarted(7), BetsOpened(), WagerPlaced(1, "red", 100), WagerPlaced(2, "straight:17", 5)),
+        *(BetsClosed(), BallLaunched("clockwise", "anticlockwise"), BallSettling(), BallLanded("17"), RoundPaid()),
+    ],
+    [
+        *(ShoeStarted(8), BetsOpened(), WagerPlaced(1, "player", 100), WagerPlaced(2, "banker", 50), BetsClosed()),
+        *(CardDrawn(card) for card in ("9H", "9D", "2S", "KC", "7C", "5D")),
+        RoundPaid(),
+    ],
+]
+
+
+@st.composite
+def pieces_of_rounds(draw: st.DrawFn) -> list[Event]:
+    """A round, whole or cut short at either end."""
+    round_ = draw(st.sampled_from(ROUNDS))
+    begin = draw(st.just(0) | st.integers(0, len(round_) - 1))
+    end = draw(st.just(len(round_)) | st.integers(begin, len(round_)))
+    return round_[begin:end]
+
+
+NIGHTS = st.lists(pieces_of_rounds() | st.lists(ANY_EVENT, min_size=1, max_size=4), max_size=7).map(
+    lambda parts: [event for part in parts for event in part]
+)
+
+
+def run(ruleset: Game, seen: Iterable[Envelope], state: Any = None) -> tuple[Any, list[tuple[Verdict, ...]]]:
+    """The last state and the verdicts of each event."""
+    state = ruleset.start("t-1") if state is None else state
+    steps = []
+    for one in seen:
+        state, verdicts = ruleset.apply(state, one)
+        steps.append(verdicts)
+    return state, steps
+
+
+@given(ANY_EVENT)
+@settings(max_examples=200, deadline=None)
+def test_the_events_of_these_tests_are_such_as_the_wire_carries(event: Event) -> None:
+    assert decode_data(type_of(event), encode_data(event)) == event
+
+
+# ---- properties
+
+
+@every_game
+@pace
+@given(night=NIGHTS)
+def test_every_opened_round_ends_exactly_once_or_is_still_open(name: str, night: list[Event]) -> None:
+    """And nothing happens to a round that is not there. `apply` never raises: it would fail here."""
+    ruleset = game(name)
+    state = ruleset.start("t-1")
+    begun: set[str] = set()
+    ended: list[str] = []
+    now = ""
+    closed = False
+    for seen in script(night):
+        state, verdicts = ruleset.apply(state, seen)
+        for verdict in verdicts:
+            match verdict:
+                case Opened(round=round_):
+                    assert round_ not in begun
+                    assert not now, f"{round_} opened while {now} is open"
+                    begun.add(round_)
+                    now, closed = round_, False
+                case Closed(round=round_):
+                    assert round_ == now
+                    assert not closed
+                    closed = True
+                case Suspended(round=round_):
+                    # A resolved round may be put in doubt until it is paid: only ever the last one.
+                    assert round_ == now or (not now and round_ == ended[-1])
+                case Resolved(result=result) | Voided(result=result):
+                    assert result.round == now
+                    assert isinstance(verdict, Voided) == (result.void is not None)
+                    assert not result.supersedes
+                    ended.append(result.round)
+                    now = ""
+                case Corrected(result=result):
+                    assert result.round in ended
+                    assert result.supersedes == result.round
+                case _:
+                    pass
+        view = ruleset.view(state)
+        assert msgspec.json.encode(view)
+        assert not now or view.round == now
+    assert len(ended) == len(set(ended))
+    assert begun - set(ended) == ({now} if now else set())
+
+
+@every_game
+@pace
+@given(night=NIGHTS)
+def test_the_same_night_gives_the_same_verdicts_byte_for_byte(name: str, night: list[Event]) -> None:
+    options = RULESETS[name].Options
+    first, second = (run(RULESETS[name](options()) if fresh else game(name), script(night)) for fresh in (False, True))
+    assert msgspec.json.encode(first) == msgspec.json.encode(second)
+
+
+@every_game
+@pace
+@given(night=NIGHTS)
+def test_a_state_may_be_written_down_and_read_back_at_any_point(name: str, night: list[Event]) -> None:
+    ruleset = game(name)
+    kept = read = ruleset.start("t-1")
+    for seen in script(night):
+        read = msgspec.json.decode(msgspec.json.encode(read), type=ruleset.State)
+        assert read == kept
+        kept, verdicts = ruleset.apply(kept, seen)
+        read, again = ruleset.apply(read, seen)
+        assert msgspec.json.encode(again) == msgspec.json.encode(verdicts)
+        assert msgspec.json.encode(ruleset.view(read)) == msgspec.json.encode(ruleset.view(kept))
+    assert msgspec.json.encode(read) == msgspec.json.encode(kept)
+
+
+def ends(steps: Iterable[Sequence[Verdict]]) -> list[Result]:
+    return [one.result for step in steps for one in step if isinstance(one, Resolved | Voided | Corrected)]
+
+
+@every_game
+@pace
+@given(night=NIGHTS)
+def test_a_result_rests_on_events_that_happened(name: str, night: list[Event]) -> None:
+    ruleset = game(name)
+    state = ruleset.start("t-1")
+    happened: set[str] = set()
+    for seen in script(night):
+        happened.add(seen.id)
+        state, verdicts = ruleset.apply(state, seen)
+        for result in ends([verdicts]):
+            assert result.ruleset == ruleset.id
+            assert set(result.evidence) <= happened
+            assert {note.event for note in result.irregularities} <= happened
+            assert result.evidence
+            assert result.law
+            assert all(note.law and note.code and note.text for note in result.irregularities)
+            assert set(result.announcements) >= {"pt", "zh-Hant", "en"}
+            assert all(result.announcements.values())
+            assert msgspec.json.decode(result.options, type=ruleset.Options) == ruleset.Options()
+
+
+@every_game
+@pace
+@given(night=NIGHTS)
+def test_no_more_is_settled_than_was_laid(name: str, night: list[Event]) -> None:
+    """A stake is settled once, at most its prize on top; void bets that come back come back whole."""
+    ruleset = game(name)
+    _, steps = run(ruleset, script(night))
+    final: dict[str, Result] = {}
+    for result in ends(steps):
+        final[result.round] = result
+    staked: dict[int, int] = {}
+    for result in final.values():
+        won = [Fraction(win.pays) for win in result.winners]
+        most = max(won, default=Fraction())
+        for one in result.settlements:
+            assert isinstance(one.returned, int)
+            assert one.stake > 0
+            assert 0 <= one.returned <= one.stake * (1 + most)
+            if result.void is not None:
+                assert (result.void.bets, one.returned) == ("returned", one.stake)
+            staked[one.seat] = staked.get(one.seat, 0) + one.stake
+    if any(type_of(event) == "seat.acted" for event in night):
+        return  # a double or a split lays more than any wager says
+    laid: dict[int, int] = {}
+    for event in night:
+        if isinstance(event, WagerPlaced):
+            laid[event.seat] = laid.get(event.seat, 0) + event.amount
+    for seat, amount in staked.items():
+        assert amount <= laid.get(seat, 0)
+
+
+@every_game
+@pytest.mark.parametrize("type_name", sorted(EVENT_TYPES))
+def test_a_stuck_device_does_not_fill_the_memory(name: str, type_name: str) -> None:
+    """5000 times the same event, after nothing and in the middle of every kind of round."""
+    ruleset = game(name)
+    event = STUCK[type_name]
+    state = ruleset.start("t-1")
+    for n, before in enumerate([[], *(round_[:-2] for round_ in ROUNDS)]):
+        for seen in script(before):
+            state, _ = ruleset.apply(state, seen)
+        for seen in stuck(event, 5000 if n == 0 else 600):
+            state, _ = ruleset.apply(state, seen)
+        assert len(msgspec.json.encode(state)) < 200_000
+
+
+def stuck(event: Event, count: int) -> list[Envelope]:
+    source = "felt/1/site/table/t-1/device/d-1"
+    return [Envelope(f"edge-1:t-1:{n}", source, START + timedelta(seconds=n), event, n) for n in range(count)]
+
+
+# One event of each type; what a type asks for is given here, or the types' own least values are taken.
+GIVEN: dict[str, dict[str, Any]] = {
+    "wager.placed": {"seat": 1, "bet": "small", "amount": 5},
+    "card.drawn": {"card": "9H"},
+    "dice.read": {"faces": (1, 2, 3)},
+    "ball.landed": {"pocket": "17"},
+    "ball.launched": {"direction": "clockwise", "rotor": "anticlockwise"},
+}
+
+
+def least(kind: inspect.Type) -> Any:
+    """A plain value that the annotation allows."""
+    match kind:
+        case inspect.Metadata(type=described):
+            return least(described)
+        case inspect.BoolType():
+            return False
+        case inspect.IntType(ge=ge, gt=gt):
+            return ge if ge is not None else gt + 1 if gt is not None else 0
+        case inspect.StrType(pattern=str(pattern)):
+            return "9H" if "TJQK" in pattern else "17"
+        case inspect.StrType():
+            return "small"
+        case inspect.LiteralType(values=choices):
+            return choices[0]
+        case inspect.VarTupleType():
+            return ()
+        case inspect.DictType():
+            return {}
+        case _:
+            raise AssertionError(f"no value for {kind}: name one in GIVEN")
+
+
+def one_of_each() -> dict[str, Event]:
+    made = {}
+    for type_name, kind in EVENT_TYPES.items():
+        described = inspect.type_info(kind)
+        assert isinstance(described, inspect.StructType)
+        needed = {field.name: field.type for field in described.fields if field.required}
+        given_values = GIVEN.get(type_name) or {field: least(value) for field, value in needed.items()}
+        made[type_name] = msgspec.convert(given_values | {"type": type_name}, kind)
+    return made
+
+
+STUCK = one_of_each()
+
+
+# ---- what a configuration and a reader see
+
+
+@every_game
+def test_every_option_is_described_with_its_law(name: str) -> None:
+    described = options_of(RULESETS[name].Options)
+    assert described
+    for info in described:
+        assert info.law, f"{name}: option {info.name} names no article"
+        assert info.text, f"{name}: option {info.name} does not say what it chooses"
+        assert info.values
+    assert {info.name for info in described} == set(RULESETS[name].Options.__struct_fields__)
+
+
+@every_game
+def test_every_bet_has_its_law_and_its_odds(name: str) -> None:
+    bets = game(name).bets()
+    assert bets or name == "angola.gaming-machines"
+    for bet in bets:
+        assert bet.id
+        assert bet.law, f"{name}: bet {bet.id} names no article"
+        assert bet.text
+        assert bet.pays
+    assert len({bet.id for bet in bets}) == len(bets)
+
+
+@every_game
+def test_the_registry_knows_it_by_its_own_id(name: str) -> None:
+    kind = RULESETS[name]
+    assert kind.id == name
+    assert kind.title
+    assert kind.law
+    assert isinstance(game(name).start("t-1"), kind.State)
+    assert game(name).view(game(name).start("t-1")).round == ""
+
+
+@every_game
+def test_a_wrong_option_is_refused_by_name(name: str) -> None:
+    kind = RULESETS[name]
+    with pytest.raises(BadOption, match="no_such_option"):
+        options_from(kind, {"no_such_option": 1})
+    for info in options_of(kind.Options):
+        with pytest.raises(BadOption, match=info.name):
+            options_from(kind, {info.name: {"never": "this"}})
+
+
+@every_game
+def test_default_options_are_what_an_empty_configuration_gives(name: str) -> None:
+    assert options_from(RULESETS[name], {}) == RULESETS[name].Options()
+    for info in options_of(RULESETS[name].Options):
+        assert options_from(RULESETS[name], {info.name: info.default}) == RULESETS[name].Options()
