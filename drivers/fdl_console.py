@@ -61,7 +61,7 @@ class FdlConsole:
     evidence: ClassVar[tuple[Evidence, ...]] = ("reference protocol",)
     Options: ClassVar[type[SessionOptions]] = SessionOptions
 
-    def __init__(self, options: SessionOptions, memory: bytes | None) -> None:
+    def __init__(self, options: SessionOptions, memory: bytes | None = None) -> None:
         self._session = Session(fdl.CONSOLE, FAULTS, translate, options, memory)
 
     async def run(self, link: Link, emit: Emit) -> None:

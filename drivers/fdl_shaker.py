@@ -44,7 +44,7 @@ class FdlShaker:
     evidence: ClassVar[tuple[Evidence, ...]] = ("reference protocol",)
     Options: ClassVar[type[SessionOptions]] = SessionOptions
 
-    def __init__(self, options: SessionOptions, memory: bytes | None) -> None:
+    def __init__(self, options: SessionOptions, memory: bytes | None = None) -> None:
         self._session = Session(fdl.SHAKER, FAULTS, translate, options, memory)
 
     async def run(self, link: Link, emit: Emit) -> None:

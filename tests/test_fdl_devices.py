@@ -583,7 +583,7 @@ async def ends(
 
 
 def shaker_driver() -> FdlShaker:
-    return FdlShaker(Options(), None)
+    return FdlShaker(Options())
 
 
 @virtual_time
