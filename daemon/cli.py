@@ -225,10 +225,75 @@ def replay(capture: Path, driver: str, options: tuple[str, ...], pace: float) ->
 
 
 @main.command()
+@CONFIG
+@click.argument("what", default="", metavar="[TABLE[/DEVICE]]")
+def watch(config_path: Path, what: str) -> None:
+    """Show events and results as they come over the broker."""
+    from daemon.field import watch as watching
+
+    config = _load(config_path)
+    table, _, device = what.partition("/")
+    known = {one.name: {d.name for d in one.device} for one in config.table}
+    if what and (table not in known or (device and device not in known[table])):
+        raise BadInputError(f"{what!r} is not in {config_path}; tables: {', '.join(known)}")
+    _interruptible(watching(config, what, click.echo))
+
+
+@main.command()
+@CONFIG
+@click.argument("device", metavar="TABLE/DEVICE")
+def record(config_path: Path, device: str) -> None:
+    """Speak with a device and write a capture, until Ctrl-C. Stop the edge first: it holds the port."""
+    from daemon.check import device_mistakes
+    from daemon.field import find_device
+    from daemon.field import record as recording
+
+    config = _load(config_path)
+    _refuse(device_mistakes(config, config_path))
+    found = find_device(config, device)
+    if found is None:
+        names = ", ".join(f"{table.name}/{one.name}" for table in config.table for one in table.device)
+        raise BadInputError(f"no device {device!r} in {config_path}; known: {names}")
+    reason = _interruptible(recording(found, click.echo))
+    if reason:
+        click.echo(f"{device}: {reason}", err=True)
+        raise click.exceptions.Exit(1)
+
+
+def _interruptible(body: Coroutine[Any, Any, Any]) -> Any:
+    try:
+        return asyncio.run(body)
+    except KeyboardInterrupt:
+        return None
+
+
+@main.command()
+@click.argument("device")
+@click.option("--listen", required=True, metavar="tty:PATH|tcp://HOST:PORT", help="where the device is plugged in")
+@click.option("--seed", type=int, default=1, show_default=True)
+@click.option("--speed", type=click.FloatRange(0.01, 1000), default=1.0, show_default=True)
+@click.option("--manual", is_flag=True, help="do nothing by itself; only what lines on standard input say")
+def simulate(device: str, listen: str, seed: int, speed: float, manual: bool) -> None:
+    """Simulate one device, with its faults. Type an act or a fault to make it happen."""
+    from daemon.field import simulate as simulating
+    from simulators import SIMULATORS
+
+    if device not in SIMULATORS:
+        raise BadInputError(f"no simulated device {device!r}; known: {', '.join(SIMULATORS)}")
+    scheme, _, rest = listen.partition(":")
+    if (scheme == "tcp" and not rest.rpartition(":")[2].isdecimal()) or scheme not in ("tcp", "tty") or not rest:
+        raise BadInputError(f"--listen {listen}: write tty:/path/of/a/link or tcp://127.0.0.1:4001")
+    try:
+        _interruptible(simulating(device, listen, seed=seed, speed=speed, manual=manual, say=click.echo))
+    except OSError as error:
+        raise BadInputError(f"--listen {listen}: {error.strerror}") from error
+
+
+@main.command()
 @click.option("--headless", is_flag=True, help="no live view; ends by itself with a summary and an exit code")
 @click.option("--rounds", type=click.IntRange(1), help="stop after so many rounds, shared among the tables")
 @click.option("--seed", type=int, default=1, show_default=True, help="the same seed plays the same pit")
-@click.option("--speed", type=click.FloatRange(0.1, 200), help="seconds of play a second; headless default: all it can")
+@click.option("--speed", type=click.FloatRange(0.1, 50), help="seconds of play a second; headless default: all it can")
 @click.option("--copies", type=click.IntRange(1, 20), default=1, show_default=True, help="tables of each game")
 @click.option("--embedded-broker", is_flag=True, help="use the built-in broker although mosquitto is installed")
 def demo(

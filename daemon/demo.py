@@ -34,7 +34,7 @@ from daemon.pit import EDGE, SITE, Pit, UnderWay
 from simulators.clock import JumpingLoop, Pace
 from simulators.compare import Account
 
-__all__ = ["Settings", "demo"]
+__all__ = ["Child", "Settings", "demo"]
 
 # Real seconds without any new result after which what is missing counts as lost.
 PATIENCE = 15.0
@@ -55,7 +55,7 @@ class Settings(Struct, frozen=True):
 def demo(settings: Settings) -> int:
     """Run it; the exit code."""
     with tempfile.TemporaryDirectory(prefix="feltd-demo-") as directory:
-        pit = Pit(Path(directory), settings.seed, copies=settings.copies)
+        pit = Pit(Path(directory), settings.seed, copies=settings.copies, speed=settings.speed or 1.0)
         if settings.speed is None:
             return _jumping(pit, settings)
         with asyncio.Runner() as runner:
@@ -174,7 +174,7 @@ def _report(
 # ---- paced, as in production
 
 
-class _Child:
+class Child:
     """One process of production, started again when it ends."""
 
     def __init__(self, command: str, config: Path) -> None:
@@ -222,7 +222,7 @@ async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
         config = parse(path.read_text(encoding="utf-8"))
         picture = Picture(config.mqtt, SITE)
         picture.on_result = pit.heard
-        children = [_Child("edge", path), _Child("rules", path)]
+        children = [Child("edge", path), Child("rules", path)]
         if not settings.headless:
             logs.set_up("error")
         async with asyncio.TaskGroup() as group:
@@ -256,14 +256,14 @@ async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
 # ---- the live view
 
 
-async def _show(picture: Picture, pit: Pit, broker: Broker, children: list[_Child], speed: float) -> None:
+async def _show(picture: Picture, pit: Pit, broker: Broker, children: list[Child], speed: float) -> None:
     with Live(_view(picture, pit, broker, children, speed), refresh_per_second=8, screen=sys.stdout.isatty()) as live:
         while True:
             live.update(_view(picture, pit, broker, children, speed))
             await asyncio.sleep(0.25)
 
 
-def _view(picture: Picture, pit: Pit, broker: Broker, children: list[_Child], speed: float) -> Grid:
+def _view(picture: Picture, pit: Pit, broker: Broker, children: list[Child], speed: float) -> Grid:
     outer = Grid.grid(padding=(0, 0))
     title = Text("feltd demo", style="bold")
     title.append(f"   a simulated pit at {speed:g}x   Ctrl-C ends it", style="dim")

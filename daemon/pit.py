@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon.picture import Picture
+from drivers.bee_tek_shoe import BeeTekShoe, ShoeOptions
 from simulators.clock import Pace
 from simulators.compare import Account, Outcome, compare
 from simulators.port import Pty, Socket, Tcp
@@ -21,8 +22,17 @@ KINDS: dict[str, type[Any]] = {"rou": RouletteTable, "cus": CussecTable}
 class Pit:
     """Tables `rou-1`, `cus-1`, `bac-1` (and -2, … with `copies`), all from one seed."""
 
-    def __init__(self, directory: Path, seed: int, *, copies: int = 1, kinds: tuple[str, ...] = tuple(KINDS)) -> None:
-        """Ports are made under `directory` when the pit opens."""
+    def __init__(
+        self,
+        directory: Path,
+        seed: int,
+        *,
+        copies: int = 1,
+        kinds: tuple[str, ...] = tuple(KINDS),
+        speed: float = 1.0,
+    ) -> None:
+        """Ports are made under `directory` when the pit opens. `speed` is that of the pace, as the drivers see it."""
+        self._speed = speed
         self.directory = directory
         self.tables: dict[str, Table] = {
             f"{kind}-{copy}": KINDS[kind](seed * 100 + copy) for copy in range(1, copies + 1) for kind in kinds
@@ -61,6 +71,9 @@ class Pit:
                 port = self.ports[f"{table_name}/{device_name}"]
                 url = f"tcp://127.0.0.1:{port.port}" if isinstance(port, Tcp) else f"serial://{port.path}"
                 lines.append(f'[[table.device]]\nname = "{device_name}"\ndriver = "{device.name}"\nurl = "{url}"')
+                if device.name == BeeTekShoe.name:
+                    # Hands at many times their speed: the driver must not take two like cards for one said twice.
+                    lines.append(f"[table.device.options]\nrepeat = {ShoeOptions().repeat / max(self._speed, 1.0):.6f}")
         return "\n\n".join(lines) + "\n"
 
     def heard(self, table: str, kind: str, result: dict[str, Any]) -> None:

@@ -157,10 +157,11 @@ class CammeghSS2:
                 first_tick = first_tick or chunk.tick
                 early += [(message, chunk) for message in messages]
                 waited = chunk.tick - first_tick >= HANDSHAKE or now - began >= HANDSHAKE
+                waited |= len(early) >= MAX_EARLY
                 if (self._firmware or waited) and any(isinstance(message, Status) for message, _ in early):
                     await self._tell(emit, [*self._hello(early)])
                     early = None
-                elif len(early) > MAX_EARLY:
+                elif len(early) >= MAX_EARLY:
                     raise LinkLost("lines, but no status line: another device, or the wrong line settings")
             if self._restart_due is not None and now >= self._restart_due:
                 await self._restart(link, emit, chunk, now)

@@ -11,10 +11,10 @@ import msgspec
 from msgspec import Meta
 
 Card: TypeAlias = Annotated[
-    str, Meta(pattern="^[A2-9TJQK][SHDC]$", description="rank then suit, T is ten: AS TD 9H KC")
+    str, Meta(pattern="^[A2-9TJQK][SHDC]$(?!\\n)", description="rank then suit, T is ten: AS TD 9H KC")
 ]
 Pocket: TypeAlias = Annotated[
-    str, Meta(pattern="^(0{1,4}|[1-9]|[12][0-9]|3[0-6])$", description="0 to 36, or 00, 000, 0000")
+    str, Meta(pattern="^(0{1,4}|[1-9]|[12][0-9]|3[0-6])$(?!\\n)", description="0 to 36, or 00, 000, 0000")
 ]
 Face: TypeAlias = Annotated[int, Meta(ge=1, le=6)]
 Seat: TypeAlias = Annotated[int, Meta(ge=1, le=99)]

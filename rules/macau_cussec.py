@@ -45,7 +45,7 @@ from protocols.events import (
 )
 from protocols.topics import Envelope
 from rules.money import Rounding
-from rules.rounds import Round, Terms, irregular, resolved, voided, wager, witness
+from rules.rounds import Round, Terms, irregular, next_number, resolved, voided, wager, witness
 from rules.ruleset import (
     Bet,
     Closed,
@@ -300,8 +300,7 @@ class Cussec:
         elif state.last is not None and state.last.suspended:
             result = self._returned(state.last, seen, state.last.suspended)
             verdicts = (Corrected(replace(result, supersedes=result.round)),)
-        day = seen.time.date().isoformat()
-        count = state.count + 1 if day == state.day else 1
+        day, count = next_number(state.day, state.count, seen)
         cloth = state.carried or Round("")
         round_ = self._witness(replace(cloth, id=f"{state.table}:{day}:{count}"), seen)
         repeated = state.carried is not None

@@ -40,10 +40,11 @@ from protocols.events import (
 )
 from protocols.topics import Envelope
 from rules.money import Rounding
-from rules.rounds import Round, Terms, irregular, resolved, voided, wager, witness
+from rules.rounds import Round, Terms, irregular, next_number, resolved, voided, wager, witness
 from rules.ruleset import (
     Bet,
     Closed,
+    Corrected,
     Irregularity,
     Noted,
     Opened,
@@ -187,7 +188,7 @@ class RouletteOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RouletteState(Struct, frozen=True):
-    """Where a table stands. `null`: the last spin was; `carried` are the bets that stand after it."""
+    """Where a table stands. `last` was resolved and not paid; `null`: the last spin was, `carried` are its bets."""
 
     table: str
     day: str = ""
@@ -196,6 +197,7 @@ class RouletteState(Struct, frozen=True):
     launched: bool = False
     last_pocket: str = ""
     unpaid: str = ""
+    last: Round | None = None
     null: bool = False
     carried: tuple[Wager, ...] = ()
     carried_closed: bool = False
@@ -279,8 +281,10 @@ class Roulette:
                 return self._missed(state, seen, count)
             case BallReplaced(pocket=str(pocket)) if state.last_pocket not in ("", pocket):
                 return self._misplaced(state, seen, pocket)
+            case RoundVoided(reason=reason) if state.last is not None:
+                return self._withdrawn(state, state.last, seen, reason or "declared by the croupier")
             case RoundPaid():
-                return replace(state, unpaid=""), ()
+                return replace(state, unpaid="", last=None), ()
             case WagerPlaced() | WagerWithdrawn() as one:
                 if round_ is None:
                     return self._note(state, "bet_without_round", f"seat {one.seat} on {one.bet}", "art. 3", seen)
@@ -296,14 +300,21 @@ class Roulette:
     # ---- the flow
 
     def _open(self, state: RouletteState, seen: Envelope) -> tuple[RouletteState, Round, tuple[Verdict, ...]]:
-        day = seen.time.date().isoformat()
-        count = state.count + 1 if day == state.day else 1
+        day, count = next_number(state.day, state.count, seen)
         round_ = Round(f"{state.table}:{day}:{count}", (seen.id,), state.carried, closed=state.carried_closed)
         verdicts: tuple[Verdict, ...] = (Opened(round_.id),)
         if round_.closed:
             verdicts += (Closed(round_.id),)
         state = replace(
-            state, day=day, count=count, round=round_, launched=False, null=False, carried=(), carried_closed=False
+            state,
+            day=day,
+            count=count,
+            round=round_,
+            last=None,
+            launched=False,
+            null=False,
+            carried=(),
+            carried_closed=False,
         )
         return state, round_, verdicts
 
@@ -350,9 +361,7 @@ class Roulette:
         verdicts: tuple[Verdict, ...] = ()
         if state.round is None or state.round.suspended:
             state, verdicts = self._began(state, seen, "")
-        elif state.launched:
-            # The same spin, launched again by the controller after a failed launch.
-            return replace(state, round=witness(state.round, seen)), ()
+        # A second launch is the same spin, launched again after a failed one: its direction counts too.
         assert state.round is not None
         round_ = state.round if verdicts else witness(state.round, seen)
         state = replace(state, round=round_, launched=True)
@@ -394,20 +403,31 @@ class Roulette:
             announcements=announcements,
             law=self._cite("art. 4", "art. 6", *(("art. 8",) if pocket == "0" else ("art. 7",))),
         )
-        state = replace(state, round=None, launched=False, last_pocket=pocket, unpaid=result.round)
+        state = replace(state, round=None, last=state.round, launched=False, last_pocket=pocket, unpaid=result.round)
         return state, (*closed, Resolved(result))
 
     def _null_spin(
         self, state: RouletteState, round_: Round, seen: Envelope, reason: str
     ) -> tuple[RouletteState, tuple[Verdict, ...]]:
         """Art. 2(2)-(3): the bets stand and the ball is launched again."""
-        round_ = witness(round_, seen) if round_.evidence[-1:] != (seen.id,) else round_
+        round_ = witness(round_, seen)
         paragraphs = "2(2)-(3)" if self.options.edition == "2004" else "2(2)"
         result = voided(round_, self._terms, Void(reason, "stand"), self._cite(f"art. {paragraphs}"))
         state = replace(
             state, round=None, launched=False, null=True, carried=round_.wagers, carried_closed=round_.closed
         )
         return state, (Voided(result),)
+
+    def _withdrawn(
+        self, state: RouletteState, last: Round, seen: Envelope, reason: str
+    ) -> tuple[RouletteState, tuple[Verdict, ...]]:
+        """Declared null after the ball had come to rest and before the payment: the result is taken back."""
+        paragraphs = "2(2)-(3)" if self.options.edition == "2004" else "2(2)"
+        result = voided(witness(last, seen), self._terms, Void(reason, "stand"), self._cite(f"art. {paragraphs}"))
+        state = replace(
+            state, last=None, unpaid="", last_pocket="", null=True, carried=last.wagers, carried_closed=True
+        )
+        return state, (Corrected(replace(result, supersedes=last.id)),)
 
     def _lost(
         self, state: RouletteState, round_: Round, seen: Envelope, reason: str

@@ -31,8 +31,8 @@ class Round(Struct, frozen=True):
 
 
 def witness(round_: Round, seen: Envelope) -> Round:
-    """The round rests on this event too. Bounded: a stuck sensor must not fill the memory."""
-    if len(round_.evidence) >= MAX_EVIDENCE:
+    """The round rests on this event too, once. Bounded: a stuck sensor must not fill the memory."""
+    if round_.evidence[-1:] == (seen.id,) or len(round_.evidence) >= MAX_EVIDENCE:
         return round_
     return replace(round_, evidence=(*round_.evidence, seen.id))
 
@@ -51,7 +51,9 @@ def wager(
     """Take a wager, or give it back. A late bet, one not offered, or one never placed is refused and noted."""
     if round_.closed:
         return irregular(round_, "late_bet", f"seat {event.seat} on {event.bet} after the bets were closed", law, seen)
-    if event.bet not in offered or len(round_.wagers) >= MAX_WAGERS:
+    if len(round_.wagers) >= MAX_WAGERS:
+        return irregular(round_, "too_many_bets", f"more than {MAX_WAGERS} bets on one round", law, seen)
+    if event.bet not in offered:
         return irregular(round_, "bet_not_offered", f"seat {event.seat} on {event.bet}", law, seen)
     held = {(one.seat, one.bet): one.amount for one in round_.wagers}
     key = (event.seat, event.bet)
@@ -65,6 +67,12 @@ def wager(
             held[key] = left
     wagers = tuple(Wager(seat, bet, amount) for (seat, bet), amount in held.items() if amount)
     return witness(replace(round_, wagers=wagers), seen)
+
+
+def next_number(day: str, count: int, seen: Envelope) -> tuple[str, int]:
+    """The day and number of the next round. A clock set back over midnight does not repeat a number."""
+    today = seen.time.date().isoformat()
+    return (today, 1) if today > day else (day, count + 1)
 
 
 class Terms(Struct, frozen=True):

@@ -54,13 +54,13 @@ class Wheel:
         "repeat_lines",
     )
 
-    def __init__(self, rng: random.Random, *, mode: int = ARCADE, spin: int = 0) -> None:
-        """A wheel that has just been switched on and turns."""
+    def __init__(self, rng: random.Random, *, mode: int = ARCADE, spin: int = 0, closed: bool = False) -> None:
+        """A wheel that has just been switched on and turns, or stands `closed` until `open_table`."""
         self._rng = rng
         self._mode = mode
         self._decoder = Decoder()
-        self.state = State.STARTED
-        self._until = rng.uniform(*PHASES[State.STARTED])
+        self.state = State.TABLE_CLOSED if closed else State.STARTED
+        self._until = float("inf") if closed else rng.uniform(*PHASES[State.STARTED])
         self._spin = spin
         self._number = ""
         self._clockwise = rng.random() < 0.5
@@ -83,15 +83,16 @@ class Wheel:
         """Live until `now`."""
         out = self._noise
         self._noise = b""
-        while self._until <= now:
-            out += self._advance(self._until)
-        if self._mode & AUTOMATIC_STATUS:
-            while self._next_status <= now:
+        if not self._mode & AUTOMATIC_STATUS:
+            self._next_status = float("inf")
+        # In the order of time, also where many seconds passed at once: each state shows its own lines.
+        while min(self._until, self._next_status) <= now:
+            if self._until <= self._next_status:
+                out += self._advance(self._until)
+            else:
                 out += self._status_line() * (2 if self._again else 1)
                 self._again = max(self._again - 1, 0)
                 self._next_status += STATUS_EVERY
-        else:
-            self._next_status = float("inf")
         return out if now >= self._silent_until else b""
 
     def hear(self, data: bytes, now: float) -> bytes:
@@ -101,6 +102,11 @@ class Wheel:
             if isinstance(message, Packet) and now >= self._silent_until:
                 out += self._command(message, now)
         return out
+
+    def open_table(self, now: float) -> None:
+        """The operator's key at the wheel."""
+        if self.state is State.TABLE_CLOSED:
+            self._enter(State.STARTED, now)
 
     def inject(self, fault: str, now: float) -> None:
         """Faults of the ball take the next spin; the others begin at once."""
@@ -213,8 +219,7 @@ class Wheel:
             case "V", "":
                 return encode(Packet("V", "feltd simulated wheel"))
             case "P", "1":
-                if self.state is State.TABLE_CLOSED:
-                    self._enter(State.STARTED, now)
+                self.open_table(now)
                 return encode(Packet("P", "OK"))
             case "P", "0":
                 self._stop("powered_off")

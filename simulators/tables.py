@@ -73,7 +73,7 @@ class RouletteTable:
         rng = random.Random(f"roulette {seed}")
         mode = ARCADE if seed % 2 else ARCADE - STARTED_AFTER_NUMBER
         self._rng = rng
-        self.wheel = Wheel(random.Random(f"wheel {seed}"), mode=mode)
+        self.wheel = Wheel(random.Random(f"wheel {seed}"), mode=mode, closed=True)
         self.console = Console(random.Random(f"roulette console {seed}"), f"SIM-C{seed}")
         self.devices: dict[str, Device] = {"wheel-1": self.wheel, "console-1": self.console}
 
@@ -83,9 +83,11 @@ class RouletteTable:
         return [Truth({}, void=True) if spin.reason else Truth({"pocket": spin.pocket}) for spin in self.wheel.truth]
 
     async def deal(self, floor: Floor, rounds: int) -> None:
-        """Ring at no more bets; pay, and open the bets again."""
+        """Open the table; ring at no more bets; pay, and open the bets again."""
         pace = floor.pace
         await floor.ready()
+        self.wheel.open_table(pace.now())
+        floor.sockets["wheel-1"].stir()
         paid = len(self.wheel.truth)
         before = self.wheel.state
         while len(self.wheel.truth) < rounds or paid < len(self.wheel.truth):

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable
+from datetime import timedelta
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -35,6 +36,7 @@ from rules.macau_roulette import FAMILIES, Roulette, RouletteOptions
 from rules.ruleset import (
     BadOption,
     Closed,
+    Corrected,
     Noted,
     Opened,
     Resolved,
@@ -585,6 +587,12 @@ def test_a_launch_again_is_the_same_spin() -> None:
     assert result.evidence == ("e1", "e2", "e3", "e4")
 
 
+def test_a_launch_again_with_the_wheel_makes_the_spin_null_too() -> None:
+    verdicts = play(wheel(), [BetsOpened(), LAUNCH, WITH_ROTOR, BallLanded("5")])
+    assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Voided, Noted]
+    assert only(verdicts).void == Void("ball_with_rotor", "stand")
+
+
 def test_a_landing_without_a_spin_is_noted_and_resolves_nothing() -> None:
     verdicts = play(wheel(), [BallLanded("5"), *spin("7"), BallLanded("7"), BallLanded("8")])
     assert [type(verdict) for verdict in verdicts] == [Noted, Opened, Closed, Resolved, Noted, Noted]
@@ -708,10 +716,14 @@ def lying(wagers: Iterable[Wager]) -> int:
 @given(PLAY, st.sampled_from([{}, {"edition": "2003"}, {"betting": "no_more_bets", "payment": "console"}]))
 @settings(max_examples=500, deadline=None)
 def test_no_chip_is_lost_or_made(events: list[Event], options: dict[str, Any]) -> None:
-    """Every chip on the cloth was laid there, and leaves it only when taken back or settled, once."""
+    """Every chip on the cloth was laid there, and leaves it only when taken back or settled, once.
+
+    A result that is taken back before the payment puts its chips back.
+    """
     ruleset = wheel(**options)
     state = ruleset.start("t-1")
     on_cloth = 0
+    settled: dict[str, int] = {}
     for seen in script(events):
         before = on_cloth
         state, verdicts = ruleset.apply(state, seen)
@@ -722,8 +734,11 @@ def test_no_chip_is_lost_or_made(events: list[Event], options: dict[str, Any]) -
             case WagerWithdrawn():
                 assert on_cloth <= before
             case _:
-                gone = sum(one.stake for result in results(verdicts) for one in result.settlements)
-                assert on_cloth == before - gone
+                back = sum(settled.pop(one.result.round) for one in verdicts if isinstance(one, Corrected))
+                for result in results(verdicts):
+                    settled[result.round] = sum(one.stake for one in result.settlements)
+                gone = sum(settled[result.round] for result in results(verdicts))
+                assert on_cloth == before - gone + back
         for result in results(verdicts):
             assert result.void is None or result.void.bets == "returned" or not result.settlements
 
@@ -764,3 +779,36 @@ def test_it_keeps_up() -> None:
         state, _ = ruleset.apply(state, one)
     assert len(seen) / (time.perf_counter() - begin) > 10_000
     assert state.count == 1500
+
+
+def test_art_2_2_declared_null_before_the_payment_takes_the_result_back() -> None:
+    """The croupier saw the object only after the ball had come to rest: the bets stand, launched again."""
+    events: list[Event] = [
+        BetsOpened(),
+        WagerPlaced(1, "straight:7", 100),
+        BetsClosed(),
+        BallLaunched("clockwise", "anticlockwise"),
+        BallLanded("7"),
+        RoundVoided("chip on the wheel"),
+        BallLaunched("clockwise", "anticlockwise"),
+        BallLanded("8"),
+    ]
+    verdicts = play(Roulette(RouletteOptions()), events)
+    first, corrected, second = [one.result for one in verdicts if isinstance(one, Resolved | Corrected)]
+    assert first.outcome["pocket"] == "7"
+    assert corrected.void == Void("chip on the wheel", "stand")
+    assert corrected.supersedes == first.round
+    assert [one.returned for one in second.settlements] == [0]
+
+
+def test_a_clock_set_back_over_midnight_repeats_no_round() -> None:
+    """Round ids stay unique."""
+    ruleset = Roulette(RouletteOptions())
+    state = ruleset.start("t-1")
+    ids = []
+    for hours in (0, 2, 5, 4, 3, 1, 6):
+        for seen in script([SpinStarted(1), BallLaunched("clockwise", "anticlockwise"), BallLanded("7")]):
+            late = msgspec.structs.replace(seen, time=seen.time + timedelta(hours=hours))
+            state, verdicts = ruleset.apply(state, late)
+            ids += [one.round for one in verdicts if isinstance(one, Opened)]
+    assert len(set(ids)) == len(ids) == 7

@@ -1,0 +1,246 @@
+"""The main job with everything real: child processes, a real broker, real ttys. Only the devices are simulated."""
+
+import asyncio
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.broker import Broker, find_mosquitto
+from daemon.config import parse
+from daemon.demo import Child
+from daemon.picture import Picture
+from daemon.pit import EDGE, SITE, Pit
+from simulators.clock import Pace
+from simulators.port import Pty
+
+CAPTURE = Path(__file__).parents[2] / "shared/captures/cammegh-ss2/six-spins.wire"
+OWN_CAPTURE = Path(__file__).parent / "captures/ss2-simulated.wire"
+
+pytestmark = [pytest.mark.system, pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")]
+
+
+@asynccontextmanager
+async def running(*bodies: Coroutine[Any, Any, Any]) -> AsyncIterator[None]:
+    """Let tasks run meanwhile, and end them."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(body) for body in bodies]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+
+
+def log_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("{")]
+
+
+async def mosquitto_sub(port: int, topic: str, count: int) -> list[dict[str, Any]]:
+    """The first `count` messages, as Debian's own client prints them."""
+    program = shutil.which("mosquitto_sub")
+    assert program is not None
+    process = await asyncio.create_subprocess_exec(
+        program, "-p", str(port), "-q", "1", "-t", topic, "-C", str(count), stdout=asyncio.subprocess.PIPE
+    )
+    try:
+        out, _ = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return [json.loads(line) for line in out.splitlines()]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(
+    ("capture", "pockets"),
+    [
+        pytest.param(
+            CAPTURE,
+            ["27", "16", "6", "3", "10", "0"],
+            marks=pytest.mark.skipif(not CAPTURE.exists(), reason="the capture of a real wheel is not here"),
+            id="real wheel",
+        ),
+        pytest.param(OWN_CAPTURE, None, id="simulated wheel"),
+    ],
+)
+async def test_a_wheels_bytes_become_resolved_rounds(
+    tmp_path: Path, capture: Path, pockets: list[str] | None, seed: int
+) -> None:
+    """Bytes split and merged at random through a tty: as many resolved rounds as spins, seen by mosquitto_sub."""
+    data = await asyncio.to_thread(capture.read_bytes)
+    if pockets is None:
+        pockets = [line.strip().decode() for line in data.split(b"\r\n") if len(line) == 2]
+    rng = random.Random(seed)
+    tty = Pty(tmp_path / "tty")
+    tty.plug()
+    broker = Broker(tmp_path)
+    await broker.start()
+    config = tmp_path / "feltd.toml"
+    config.write_text(
+        f"""
+[site]
+name = "{SITE}"
+[edge]
+name = "{EDGE}"
+journal = "{tmp_path}/edge.db"
+[rules]
+journal = "{tmp_path}/rules.db"
+[mqtt]
+port = {broker.port}
+[[table]]
+name = "rou-1"
+ruleset = "macau.roulette"
+[[table.device]]
+name = "wheel-1"
+driver = "cammegh_ss2"
+url = "serial://{tmp_path}/tty"
+"""
+    )
+    picture = Picture(parse(config.read_text()).mqtt, SITE)
+    asked = asyncio.Event()
+    tty.received = lambda _: asked.set()  # the driver's first words: it listens
+    try:
+        async with (
+            asyncio.timeout(60),
+            running(picture.run(), Child("edge", config).keep(), Child("rules", config).keep()),
+        ):
+            await picture.until(lambda: all(picture.edges.get(name, False) for name in (EDGE, "rules")))
+            await asked.wait()
+            topic = f"felt/1/{SITE}/table/rou-1/round/event/resolved"
+            seen = asyncio.create_task(mosquitto_sub(broker.port, topic, len(pockets)))
+            at = 0
+            while at < len(data):
+                size = rng.choice((1, 3, 17, 40, 200))
+                tty.send(data[at : at + size])
+                at += size
+                await asyncio.sleep(rng.uniform(0.001, 0.008))
+            rounds = await seen
+    finally:
+        tty.unplug()
+        await broker.stop()
+    assert [one["data"]["result"]["outcome"]["pocket"] for one in rounds] == pockets
+    assert all(one["data"]["result"]["law"] and one["data"]["result"]["evidence"] for one in rounds)
+    assert len({one["id"] for one in rounds}) == len(pockets)
+
+
+class Site:
+    """A pit, its broker, and the processes of production."""
+
+    def __init__(self, tmp_path: Path, seed: int, speed: float) -> None:
+        self.path = tmp_path
+        self.pit = Pit(tmp_path, seed, speed=speed)
+        self.pace = Pace(speed)
+        self.broker = Broker(tmp_path)
+        self.config = tmp_path / "feltd.toml"
+        self.edge = Child("edge", self.config)
+        self.rules = Child("rules", self.config)
+
+    async def play(self, rounds: int, meanwhile: Callable[[Picture], Coroutine[Any, Any, None]]) -> Picture:
+        """Play, do something meanwhile, and wait until a result of every round came out."""
+        await self.broker.start()
+        self.pit.open(self.pace)
+        self.config.write_text(self.pit.config(self.broker.port, self.broker.version))
+        picture = Picture(parse(self.config.read_text()).mqtt, SITE)
+        picture.on_result = self.pit.heard
+        try:
+            async with running(self.pit.live(), picture.run(), self.broker.keep(), self.edge.keep(), self.rules.keep()):
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(self.pit.deal(self.pace, rounds, picture))
+                    group.create_task(meanwhile(picture))
+                dealt = self.pit.dealt()
+                async with asyncio.timeout(30):
+                    await picture.until(lambda: all(not account.lost for account in self.pit.accounts(dealt).values()))
+        finally:
+            await self.broker.stop()
+        return picture
+
+
+async def kill(child: Child) -> None:
+    assert child.process is not None
+    child.process.send_signal(signal.SIGKILL)
+    await child.process.wait()
+
+
+async def results(picture: Picture, more: int) -> None:
+    """Wait until so many more rounds ended."""
+    target = sum(view.resolved + view.voided for view in picture.tables.values()) + more
+    await picture.until(lambda: sum(view.resolved + view.voided for view in picture.tables.values()) >= target)
+
+
+@pytest.mark.parametrize("victims", [("edge",), ("broker",), ("rules",), ("edge", "broker", "rules")])
+async def test_killing_a_process_loses_no_round(tmp_path: Path, victims: tuple[str, ...]) -> None:
+    """kill -9 in the middle of play: every round comes out, resolved as it was or void; none is lost, none is wrong."""
+    site = Site(tmp_path, seed=11, speed=25)
+
+    async def violence(picture: Picture) -> None:
+        for victim in victims * (2 if len(victims) == 1 else 1):
+            await results(picture, 3)
+            if victim == "broker":
+                await site.broker.kill()
+            else:
+                await kill(site.edge if victim == "edge" else site.rules)
+
+    async with asyncio.timeout(90):
+        await site.play(24, violence)
+    accounts = site.pit.accounts(site.pit.dealt())
+    for name, account in accounts.items():
+        assert account.lost == 0, name
+        assert account.wrong == 0, name
+        if "edge" not in victims:  # an edge that was away may not have seen what its devices cannot say again
+            assert account.voided == account.extra == 0, name
+    assert sum(account.right for account in accounts.values()) >= 12
+
+
+async def test_trouble_at_one_table_is_told_once_and_leaves_the_others_alone(tmp_path: Path) -> None:
+    """Unplugged and plugged in again, then noise: offline and back, logged once each; the other tables unmoved."""
+    site = Site(tmp_path, seed=5, speed=25)
+
+    async def trouble(picture: Picture) -> None:
+        await results(picture, 3)
+        port = site.pit.ports["rou-1/wheel-1"]
+        for _ in range(2):
+            port.unplug()
+            await picture.until(lambda: not picture.tables["rou-1"].online["wheel-1"])
+            assert "wheel-1-device-offline" in picture.tables["rou-1"].alerts
+            port.plug()
+            await picture.until(lambda: picture.tables["rou-1"].online["wheel-1"])
+            await picture.until(lambda: not picture.tables["rou-1"].alerts)
+        site.pit.tables["rou-1"].devices["wheel-1"].inject("garbage", site.pace.now())
+        await results(picture, 3)
+
+    async with asyncio.timeout(90):
+        await site.play(24, trouble)
+    accounts = site.pit.accounts(site.pit.dealt())
+    assert all(not account.lost and not account.wrong for account in accounts.values())
+    for name in ("cus-1", "bac-1"):
+        assert not accounts[name].voided, name
+        assert not accounts[name].extra, name
+    lines = [line for line in log_lines(tmp_path / "edge.log") if line.get("table") == "rou-1"]
+    wheel = [line["event"] for line in lines if line.get("device") == "wheel-1"]
+    assert wheel == ["device.online", "device.lost", "device.back", "device.lost", "device.back"]
+    assert not [line for line in log_lines(tmp_path / "edge.log") if line["event"] == "driver.bug"]
+
+
+@pytest.mark.parametrize("embedded", [False, True], ids=["mosquitto", "embedded broker"])
+async def test_the_headless_demo_ends_by_itself(embedded: bool) -> None:
+    """As fast as it can, and every result is what the simulators did."""
+    more = ["--embedded-broker"] if embedded else []
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "daemon.cli", "demo", "--headless", "--rounds", "30", "--seed", "7", *more,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env={**os.environ, "COLUMNS": "200"},
+    )  # fmt: skip
+    async with asyncio.timeout(90):
+        out, err = await process.communicate()
+    assert process.returncode == 0, (out, err)
+    assert b"30 rounds" in out
+    assert b"every result is what the simulators did" in out
