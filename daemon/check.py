@@ -2,6 +2,7 @@
 
 import asyncio
 import difflib
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ def device_mistakes(config: Config, path: Path) -> list[str]:
                 try:
                     msgspec.convert(device.options, driver.Options)
                 except msgspec.ValidationError as error:
-                    named = next((name for name in device.options if f"`{name}`" in str(error)), "")
+                    named = next((n for n in device.options if re.search(rf"[`.]{re.escape(n)}\b", str(error))), "")
                     text = f"options of {device.driver}: {error}"
                     mistakes.append(where % line_of(path, (*at, "options", named)) + text)
             try:

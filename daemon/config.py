@@ -78,7 +78,7 @@ class Config(Struct, frozen=True, kw_only=True):
 
 
 class Mistake(Struct, frozen=True):
-    """One thing wrong, where, and what to do."""
+    """One thing wrong, where (line 0 is the whole file), and what to do."""
 
     line: int
     text: str
@@ -90,17 +90,19 @@ class BadConfig(Exception):
     def __init__(self, path: str, mistakes: list[Mistake]) -> None:
         """Each becomes one line, "file:line: text"."""
         self.mistakes = sorted(mistakes, key=lambda mistake: mistake.line)
-        super().__init__("\n".join(f"{path}:{mistake.line}: {mistake.text}" for mistake in self.mistakes))
+        places = [f"{path}:{mistake.line}" if mistake.line else path for mistake in self.mistakes]
+        super().__init__("\n".join(f"{at}: {one.text}" for at, one in zip(places, self.mistakes, strict=True)))
 
 
 def load(path: Path) -> Config:
     """The configuration in `path`. Raises BadConfig."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_bytes().decode("utf-8")
     except OSError as error:
         raise BadConfig(str(path), [Mistake(0, f"cannot be read: {error.strerror}")]) from error
     except UnicodeDecodeError as error:
-        raise BadConfig(str(path), [Mistake(0, f"is not UTF-8 text: {error.reason}")]) from error
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise BadConfig(str(path), [Mistake(line, f"is not UTF-8 text: {error.reason}")]) from error
     return parse(text, str(path))
 
 
@@ -108,9 +110,10 @@ def parse(text: str, path: str = "configuration") -> Config:
     """The configuration in `text`. Raises BadConfig."""
     try:
         raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        found = re.search(r"at line (\d+)", str(error))
-        raise BadConfig(path, [Mistake(int(found[1]) if found else 0, f"not TOML: {error}")]) from error
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError, but also a number or a nesting beyond all bounds
+        found = re.search(r"\(at line (\d+), column \d+\)$", str(error))
+        line = int(found[1]) if found else text.rstrip("\n").count("\n") + 1
+        raise BadConfig(path, [Mistake(line, f"not TOML: {error}")]) from error
     lines = _Lines(text)
     mistakes: list[Mistake] = []
     _check_struct(raw, Config, (), lines, mistakes)
@@ -186,34 +189,40 @@ def _name(at: tuple[Any, ...]) -> str:
 
 
 class _Lines:
-    """In which line a key stands. tomllib does not tell, so the headers and keys are looked up in the text."""
-
-    _HEADER = re.compile(r"^\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(#.*)?$")
-    _KEY = re.compile(r"^\s*([A-Za-z0-9_\-\"'.]+)\s*=")
+    """In which line a key stands. tomllib does not tell, so it is given one statement after the other."""
 
     def __init__(self, text: str) -> None:
         self._at: dict[tuple[Any, ...], int] = {(): 1}
         counts: dict[tuple[Any, ...], int] = {}
         here: tuple[Any, ...] = ()
-        for number, line in enumerate(text.splitlines(), 1):
-            if header := self._HEADER.match(line):
-                words = [word.strip().strip("\"'") for word in header[2].split(".")]
-                path: tuple[Any, ...] = ()
-                for word in words[:-1]:
-                    path = (*path, word)
-                    if path in counts:
-                        path = (*path, counts[path])
-                path = (*path, words[-1])
-                if header[1] == "[[":
-                    counts[path] = counts.get(path, -1) + 1
-                    self._at.setdefault(path, number)
-                    path = (*path, counts[path])
-                here = path
-                self._at.setdefault(here, number)
-            elif key := self._KEY.match(line):
-                words = [word.strip("\"'") for word in key[1].split(".")]
-                for end in range(1, len(words) + 1):
-                    self._at.setdefault((*here, *words[:end]), number)
+        began, statement = 1, ""
+        for number, line in enumerate(text.split("\n"), 1):
+            statement += line + "\n"
+            try:
+                found: Any = tomllib.loads(statement)
+            except (ValueError, RecursionError):
+                continue  # its value goes on in the next line
+            if statement.lstrip().startswith("["):
+                here = ()
+                while isinstance(found, dict) and found:
+                    here = (*here, counts[here]) if here in counts else here
+                    word, found = found.popitem()
+                    here = (*here, word)
+                if isinstance(found, list):
+                    counts[here] = counts.get(here, -1) + 1
+                    self._at.setdefault(here, began)
+                    here = (*here, counts[here])
+            self._put(here, found, began)
+            began, statement = number + 1, ""
+
+    def _put(self, here: tuple[Any, ...], found: Any, line: int) -> None:
+        """All keys of one statement stand in its first line."""
+        waiting = [(here, found)]
+        while waiting:
+            at, value = waiting.pop()
+            self._at.setdefault(at, line)
+            if isinstance(value, dict):
+                waiting += [((*at, key), inner) for key, inner in value.items()]
 
     def of(self, at: tuple[Any, ...]) -> int:
         """The line of `at`, or of what it stands in."""

@@ -125,7 +125,7 @@ class Consumer:
             tuple(key.split("/")[1:]): Stream(int(value) + 1) for key, value in journal.memories("stream/").items()
         }
         self._unsaved: dict[str, bytes] = {}
-        self._edges: set[str] = set()
+        self._told: dict[str, tuple[dict[str, int], float]] = {}
         self.connected = False
         self.on_verdict: Callable[[str, Verdict], None] = lambda _table, _verdict: None
 
@@ -306,10 +306,7 @@ class Consumer:
                 await self._ask(session, name, edge, max(next_ones, default=1), None)
         elif leaf == "health":
             with contextlib.suppress(msgspec.DecodeError):
-                newest = msgspec.json.decode(message.payload, type=Health).newest
-                for (known, _, name), stream in list(self._streams.items()):
-                    if known == edge and newest.get(name, 0) >= stream.expected:
-                        await self._ask(session, name, edge, stream.expected, None)
+                self._told[edge] = msgspec.json.decode(message.payload, type=Health).newest, _now()
 
     async def _answered(self, session: Session, name: str, message: Message) -> None:
         try:
@@ -344,7 +341,24 @@ class Consumer:
         while True:
             await asyncio.sleep(ASK_AGAIN)
             await self._ask_for_gaps(session)
+            await self._ask_for_tails(session)
             self._commit([])
+
+    async def _ask_for_tails(self, session: Session) -> None:
+        """What an edge said long enough ago to have, and what still has not come: nothing later shows that gap."""
+        for edge, (newest, at) in list(self._told.items()):
+            if _now() - at < ASK_AGAIN:
+                continue
+            del self._told[edge]
+            for name in self._tables:
+                next_ones = [one.expected for key, one in self._streams.items() if key[0] == edge and key[2] == name]
+                first = max(next_ones, default=1)
+                if newest.get(name, 0) >= first:
+                    await self._ask(session, name, edge, first, None)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _data(verdict: Verdict) -> bytes:

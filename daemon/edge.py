@@ -14,16 +14,16 @@ import uuid
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from daemon import logs
 from daemon.config import Config, Device, Table
 from daemon.journal import Entry, Journal, Row
 from daemon.links import StreamLink, open_link, utc_now
-from daemon.mqtt import BrokerLost, Message, Session, Will, stay_connected
+from daemon.mqtt import UNREADABLE, BrokerLost, Message, Session, Will, stay_connected
 from daemon.outbox import Outbox
 from daemon.retained import Retained
 from daemon.supervisor import Opener, supervise
@@ -163,11 +163,15 @@ def _after(board: Board, one: Sighting) -> Board:
             return board
 
 
+# No journal will ever count beyond it, and SQLite could not.
+_Number = Annotated[int, Meta(ge=-(2**53), le=2**53)]
+
+
 class ReplayRequest(Struct, frozen=True, rename={"first": "from", "last": "to"}):
     """`cmd/replay`: the events of a table from one seq to another (or the newest), of one edge or of all."""
 
-    first: int
-    last: int | None = None
+    first: _Number
+    last: _Number | None = None
     edge: str = ""
 
 
@@ -319,7 +323,7 @@ class Edge:
         table = message.topic.split("/")[4]
         try:
             request = msgspec.json.decode(message.payload, type=ReplayRequest)
-        except msgspec.DecodeError as error:
+        except UNREADABLE as error:
             self._log.warning("command.refused", topic=message.topic, reason=str(error))
             return
         if request.edge not in ("", self.name):

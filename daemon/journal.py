@@ -35,10 +35,12 @@ CREATE TABLE IF NOT EXISTS memory (key TEXT PRIMARY KEY, value BLOB NOT NULL) ST
 _COLUMNS = "n, place, seq, device, type, time, data, wire, cause"
 # The write-ahead log keeps this size between checkpoints: a commit then changes no file size, which makes it cheaper.
 _WAL_PAGES = 1000
+# Seconds: a process that is being replaced may still be closing the file.
+LOCKED_TIMEOUT = 5.0
 
 
 class BadJournal(Exception):
-    """The journal cannot be opened or written. The message says which file and what to do."""
+    """The journal cannot be opened, written or read. The message says which file and what to do."""
 
 
 class Entry(Struct, frozen=True):
@@ -99,28 +101,39 @@ class Journal:
         self.path = path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, isolation_level=None, cached_statements=32)
-            self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=FULL")
-            self._db.execute(f"PRAGMA wal_autocheckpoint={_WAL_PAGES}")
-            self._db.execute("PRAGMA cache_size=-2048")
-            version = self._db.execute("PRAGMA user_version").fetchone()[0]
-            if version not in (0, _SCHEMA_VERSION):
-                raise BadJournal(f"{path} was written by another version ({version}); move it away or run that version")
-            self._db.executescript(_SCHEMA)
-            self._db.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
-            self._memory = dict(self._db.execute("SELECT key, value FROM memory"))
-            self._last = dict(self._db.execute("SELECT place, max(seq) FROM event GROUP BY place"))
-            self.head: int = self._db.execute("SELECT coalesce(max(n), 0) FROM event").fetchone()[0]
+            self._db = sqlite3.connect(path, LOCKED_TIMEOUT, isolation_level=None, cached_statements=32)
         except sqlite3.Error as error:
-            remedy = "another process may be using it" if "locked" in str(error) else "check disk, owner and rights"
-            raise BadJournal(f"{path}: {error}; {remedy}") from error
+            raise BadJournal(f"{path}: {error}; check disk, owner and rights") from error
         except OSError as error:
             raise BadJournal(f"{path}: {error.strerror}; check disk, owner and rights") from error
+        try:
+            self._take_up()
+        except sqlite3.Error as error:
+            self._db.close()
+            remedy = "another process may be using it" if "locked" in str(error) else "check disk, owner and rights"
+            raise BadJournal(f"{path}: {error}; {remedy}") from error
+        except BadJournal:
+            self._db.close()
+            raise
         if "journal" not in self._memory:
             self.append((), {"journal": uuid.uuid4().hex[:8].encode()})
         self.name = self._memory["journal"].decode()
+
+    def _take_up(self) -> None:
+        """What stands in the file. Raises BadJournal for one of another version."""
+        self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute("PRAGMA synchronous=FULL")
+        self._db.execute(f"PRAGMA wal_autocheckpoint={_WAL_PAGES}")
+        self._db.execute("PRAGMA cache_size=-2048")
+        version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        if version not in (0, _SCHEMA_VERSION):
+            raise BadJournal(f"{self.path} was written by version {version}; move it away or run that version")
+        self._db.executescript(_SCHEMA)
+        self._db.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
+        self._memory: dict[str, bytes] = dict(self._db.execute("SELECT key, value FROM memory"))
+        self._last: dict[str, int] = dict(self._db.execute("SELECT place, max(seq) FROM event GROUP BY place"))
+        self.head: int = self._db.execute("SELECT coalesce(max(n), 0) FROM event").fetchone()[0]
 
     def memory(self, key: str) -> bytes | None:
         """What was last written under `key`."""
@@ -168,10 +181,12 @@ class Journal:
             if memory:
                 self._db.executemany("INSERT OR REPLACE INTO memory VALUES (?,?)", memory.items())
             self._db.execute("COMMIT")
-        except sqlite3.Error as error:
+        except BaseException as error:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
-            raise BadJournal(f"{self.path}: {error}; nothing was lost that was written before") from error
+            if isinstance(error, sqlite3.Error):
+                raise BadJournal(f"{self.path}: {error}; nothing was lost that was written before") from error
+            raise  # a value that cannot be written is a bug of its writer's
         self.head = n
         self._last.update(last)
         if memory:
@@ -180,25 +195,25 @@ class Journal:
 
     def after(self, n: int, limit: int) -> list[Row]:
         """At most `limit` rows after the n-th, in order."""
-        found = self._db.execute(f"SELECT {_COLUMNS} FROM event WHERE n > ? ORDER BY n LIMIT ?", (n, limit))  # noqa: S608
-        return [_row(values) for values in found]
+        return self._read("n > ? ORDER BY n LIMIT ?", n, limit)
 
     def range(self, place: str, first: int, last: int) -> list[Row]:
         """The rows of a table from seq `first` to `last`."""
-        found = self._db.execute(
-            f"SELECT {_COLUMNS} FROM event WHERE place = ? AND seq BETWEEN ? AND ? ORDER BY seq",  # noqa: S608
-            (place, first, last),
-        )
-        return [_row(values) for values in found]
+        return self._read("place = ? AND seq BETWEEN ? AND ? ORDER BY seq", place, first, last)
 
     def latest(self, place: str, types: tuple[str, ...]) -> Row | None:
         """The last row of a table with one of `types`."""
         marks = ",".join("?" * len(types))
-        found = self._db.execute(
-            f"SELECT {_COLUMNS} FROM event WHERE place = ? AND type IN ({marks}) ORDER BY seq DESC LIMIT 1",  # noqa: S608
-            (place, *types),
-        )
-        return next((_row(values) for values in found), None)
+        found = self._read(f"place = ? AND type IN ({marks}) ORDER BY seq DESC LIMIT 1", place, *types)
+        return found[0] if found else None
+
+    def _read(self, which: str, *values: str | int) -> list[Row]:
+        """The rows that `which` names. Raises BadJournal."""
+        try:
+            found = self._db.execute(f"SELECT {_COLUMNS} FROM event WHERE {which}", values).fetchall()  # noqa: S608
+        except sqlite3.Error as error:
+            raise BadJournal(f"{self.path}: {error}; move it away and keep it, a new one is made") from error
+        return [_row(one) for one in found]
 
     def close(self) -> None:
         """Give the file back."""

@@ -12,6 +12,7 @@ import contextlib
 import errno
 import os
 import socket
+import termios
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
@@ -25,6 +26,7 @@ __all__ = ["BadUrl", "StreamLink", "check_url", "open_link", "plugged_in"]
 MAX_WAITING = 65536
 PARITIES = {"N", "E", "O", "M", "S"}
 CONNECT_TIMEOUT = 5.0
+CLOSE_TIMEOUT = 5.0
 
 
 class BadUrl(ValueError):
@@ -35,7 +37,10 @@ class _Target:
     """A URL taken apart: kind, then what opening it needs."""
 
     def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+        except ValueError as error:
+            raise BadUrl(f"{url}: {error}") from error
         query = {key: values[-1] for key, values in parse_qs(parts.query, keep_blank_values=True).items()}
         self.kind = parts.scheme
         self.match: dict[str, str] = {}
@@ -45,12 +50,19 @@ class _Target:
                     self.host, self.port = parts.hostname or "", parts.port or 0
                 except ValueError as error:
                     raise BadUrl(f"{url}: {error}") from error
-                if not self.host or not self.port or query:
+                more = parts.path or parts.query or parts.fragment or "@" in parts.netloc
+                if not self.host or not self.port or more:
                     raise BadUrl(f"{url}: write tcp://host:port")
+                try:
+                    self.host.encode("idna")
+                except UnicodeError as error:
+                    raise BadUrl(f"{url}: {self.host} is no host name") from error
             case "serial":
                 self.path = parts.path
                 self.match = {key: query.pop(key) for key in ("vid", "pid", "serial") if key in query}
-                if bool(self.path) == bool(self.match):
+                # serial://dev/ttyUSB0 would be the path /ttyUSB0 on a host "dev"
+                named = self.path.startswith("/") and self.path != "/" and not parts.netloc and not parts.fragment
+                if named == bool(self.match) or bool(self.path) != named:
                     raise BadUrl(f"{url}: write serial:///dev/serial/by-id/NAME, or serial:?vid=…&pid=…&serial=…")
                 for key in ("vid", "pid"):
                     if key in self.match and not _is_hex(self.match[key]):
@@ -59,7 +71,7 @@ class _Target:
                 if self.parity not in PARITIES:
                     raise BadUrl(f"{url}: parity is one of {' '.join(sorted(PARITIES))}")
                 baud = query.pop("baud", "9600")
-                if not baud.isdecimal() or not 50 <= int(baud) <= 4_000_000:
+                if not baud.isdecimal() or len(baud) > 7 or not 50 <= int(baud) <= 4_000_000:
                     raise BadUrl(f"{url}: baud is a number, for example 9600")
                 self.baud = int(baud)
                 if query:
@@ -99,6 +111,7 @@ class StreamLink(asyncio.Protocol):
         self._reader: asyncio.Future[None] | None = None
         self._drained = asyncio.Event()
         self._drained.set()
+        self._gone = asyncio.Event()
         self._transport: asyncio.Transport | None = None
         self.received_bytes = 0
         self.sent_bytes = 0
@@ -124,6 +137,7 @@ class StreamLink(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Hang-up."""
         self._end(f"{exc}" if exc else "hung up")
+        self._gone.set()
 
     def pause_writing(self) -> None:
         """The device does not take our bytes."""
@@ -168,15 +182,19 @@ class StreamLink(asyncio.Protocol):
     async def write(self, data: bytes) -> None:
         """Send. Raises LinkLost."""
         await self._drained.wait()
-        if self._lost is not None or self._transport is None:
-            raise LinkLost(self._lost or "not open")
+        if self._lost is not None or self._transport is None or self._transport.is_closing():
+            raise LinkLost(self._lost or "hung up")
         self.sent_bytes += len(data)
         self._transport.write(data)
 
-    def close(self) -> None:
-        """Give the port back."""
-        if self._transport is not None:
+    async def close(self) -> None:
+        """Give the port back; return when it may be opened again: a serial port is closed in a thread."""
+        assert self._transport is not None
+        if not self._transport.is_closing() or self._transport.get_write_buffer_size():
             self._transport.abort()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_TIMEOUT):
+                await self._gone.wait()
 
 
 @contextlib.asynccontextmanager
@@ -187,8 +205,7 @@ async def open_link(url: str, now: Callable[[], datetime] = utc_now) -> AsyncIte
     try:
         yield link
     finally:
-        link.close()
-        await asyncio.sleep(0)  # let the transport take its reader off the loop before anybody opens the port again
+        await link.close()
 
 
 async def _open_tcp(target: _Target, now: Callable[[], datetime]) -> StreamLink:
@@ -198,6 +215,8 @@ async def _open_tcp(target: _Target, now: Callable[[], datetime]) -> StreamLink:
             transport, link = await loop.create_connection(lambda: StreamLink(now), target.host, target.port)
     except TimeoutError as error:
         raise LinkLost(f"no answer from {target.host}:{target.port} in {CONNECT_TIMEOUT:g} s") from error
+    except socket.gaierror as error:
+        raise LinkLost(f"{target.host}: {error.strerror}") from error
     except OSError as error:
         raise LinkLost(os.strerror(error.errno) if error.errno else str(error)) from error
     sock = transport.get_extra_info("socket")
@@ -213,21 +232,31 @@ async def _open_serial(target: _Target, now: Callable[[], datetime]) -> StreamLi
     path = target.path or _find(target.match)
     loop = asyncio.get_running_loop()
     try:
-        transport, link = await serial_asyncio_fast.create_serial_connection(
-            loop, lambda: StreamLink(now), path, baudrate=target.baud, parity=target.parity, exclusive=True
+        port = await loop.run_in_executor(
+            None, lambda: serial.Serial(path, target.baud, parity=target.parity, exclusive=True)
         )
+        try:  # it sets the line once more, and what a port then refuses must not leave it locked
+            opened: Any = await serial_asyncio_fast.connection_for_serial(loop, lambda: StreamLink(now), port)
+        except BaseException:
+            port.close()
+            raise
+        transport, link = opened
         link.connection_made(transport)  # it would be told an iteration later, too late for the driver's first word
+        transport._fatal_error = lambda error, _="": transport._abort(error)  # noqa: SLF001 - a pulled cable: no traceback
     except serial.SerialException as error:
-        match error.errno:
+        # pyserial puts what the terminal said into the text only
+        match error.errno or getattr(error.__context__, "args", (None,))[0]:
             case errno.EACCES | errno.EPERM:
                 raise DeviceRefused(f"{path}: no permission; add this user to the group dialout") from error
             case errno.EAGAIN | errno.EBUSY:
                 raise DeviceRefused(f"{path} is in use by another program") from error
+            case errno.ENOTTY | errno.EISDIR:
+                raise DeviceRefused(f"{path} is no serial port; `feltd detect` lists those that are") from error
             case errno.ENOENT | errno.ENODEV | errno.ENXIO | errno.EIO:
                 raise LinkLost(f"{path} is not there") from error
             case _:
                 raise LinkLost(f"{path}: {error}") from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, termios.error) as error:
         raise DeviceRefused(f"{path}: the port refuses {target.baud} 8{target.parity}1: {error}") from error
     return cast("StreamLink", link)
 

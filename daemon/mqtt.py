@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import aiomqtt
+import msgspec
 import structlog
 from msgspec import Struct
 from paho.mqtt import client as paho
@@ -24,13 +25,15 @@ from paho.mqtt.properties import Properties
 from daemon.config import Mqtt
 from protocols.topics import CONTENT_TYPE
 
-__all__ = ["BrokerLost", "Message", "Session", "Will", "connect", "stay_connected"]
+__all__ = ["UNREADABLE", "BrokerLost", "Message", "Session", "Will", "connect", "stay_connected"]
 
 WINDOW = 64
 KEEPALIVE = 15
 TIMEOUT = 5.0
 WILL_DELAY = 5
 MAX_WAITING = 20_000
+# What the bytes of somebody else may raise when they are decoded (msgspec).
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _SILENT = logging.getLogger("feltd.mqtt.silent")
 _SILENT.disabled = True  # what it would say is said once, by stay_connected
 

@@ -61,5 +61,5 @@ class Retained:
             value = self._wanted[topic]
             payload = value if isinstance(value, bytes) else msgspec.json.encode(value())
             await session.publish(topic, payload, retain=True)
-            if payload == b"":
+            if self._wanted[topic] == b"":  # and not put again while that was on its way
                 del self._wanted[topic]

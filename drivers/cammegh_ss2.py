@@ -1,9 +1,10 @@
 """Cammegh SS2 wheel: from its status lines to spins.
 
-The line has no checksum, so nothing is believed that only one line says: a step that is not the natural next one waits
-for a second line saying the same, and a number needs two witnesses (the bare number line, a state-5 line, the first
-line of the next spin). The spin counter is compared with the last one known, also across sessions and restarts: what
-ended unseen is a missed spin, and the number found afterwards is never its landing.
+The line has no checksum, so nothing is believed that only one line says: a step waits for a second line saying the
+same, a flag counts once two lines running show it, and a number needs two witnesses (the bare number line, a state-5
+line, the first line of the next spin). Only no more bets and state 5 are taken up at once: the first cannot wait, and
+the second claims nothing before its number has a witness. The spin counter is compared with the last one known, also
+across sessions and restarts: what ended unseen is a missed spin, and the number found afterwards is never its landing.
 """
 
 import asyncio
@@ -19,6 +20,7 @@ from drivers.driver import Chunk, DeviceRefused, Emit, Evidence, Link, LinkLost,
 from protocols.cammegh_ss2 import (
     ASK_FIRMWARE,
     ASK_MANUFACTURER,
+    CR_LF,
     POLL,
     RESTART,
     Decoder,
@@ -53,6 +55,7 @@ RESTART_TRIES = 3
 HANDSHAKE = 1.0
 POLL_AFTER = 0.75
 MAX_EARLY = 200
+MAX_WITNESSES = 8
 SPINS = 256  # the counter runs 1..256
 # A spin takes at least this long: tells a wrapped counter from one that began again at 1.
 SHORTEST_SPIN = timedelta(seconds=15)
@@ -91,34 +94,48 @@ class WheelOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Spin(Struct, frozen=True):
-    """The spin under way, kept across sessions. `begun`: its start was seen. `ended`: reported, void or missed."""
+    """The last spin known. `begun`: its start was seen. `ended`: reported, void or missed. `state` None: none yet."""
 
-    spin: int
-    state: int
-    at: datetime
+    spin: Annotated[int, Meta(ge=0, le=SPINS)]
+    state: State | None
+    at: Annotated[datetime, Meta(tz=True)]
     begun: bool = False
     launched: bool = False
     ended: bool = False
+
+
+class Memory(Struct, frozen=True):
+    """What outlives a session: the last spin known, and the faults told and not yet over."""
+
+    spin: Spin | None = None
+    faults: tuple[str, ...] = ()
 
 
 class CammeghSS2:
     """The driver."""
 
     name: ClassVar[str] = "cammegh_ss2"
+    title: ClassVar[str] = "Cammegh SS2 (Slingshot 2, Mercury) roulette wheel"
     evidence: ClassVar[tuple[Evidence, ...]] = ("manual", "capture")
     Options: ClassVar[type[WheelOptions]] = WheelOptions
 
     def __init__(self, options: WheelOptions, memory: bytes | None = None) -> None:
-        """Take up the spin of the last session, if one is known."""
+        """Take up the spin and the faults of the last session, if they are known."""
+        remembered = _remembered(memory)
         self._silence = options.silence
-        self._spin = _remembered(memory)
+        self._spin = remembered.spin
+        self._faults = set(remembered.faults)
         self._joining = True
+        self._before: Status | None = None
         self._doubted: tuple[State, int] | None = None
         self._witnesses: list[Number | Status] = []
-        self._since: dict[Flag, float] = {}
-        self._faults: dict[str, bool] = {}
+        self._proof = b""
+        self._rim_since: float | None = None
+        self._unseen_since: float | None = None
+        self._void = False
         self._restarts = 0
         self._restart_due: float | None = None
+        self._stranger = ""
         self._firmware = ""
 
     async def run(self, link: Link, emit: Emit) -> None:
@@ -126,22 +143,26 @@ class CammeghSS2:
         decoder = Decoder()
         loop = asyncio.get_running_loop()
         last_valid = began = loop.time()
+        poll_due = began + POLL_AFTER
         chunk: Chunk | None = None
-        first_tick = 0.0
+        first_tick: float | None = None
         early: list[tuple[Message, Chunk]] | None = []
         await link.write(ASK_MANUFACTURER + ASK_FIRMWARE)
         while True:
             messages: list[Message] = []
             try:
-                async with asyncio.timeout(POLL_AFTER):
+                async with asyncio.timeout_at(poll_due):
                     chunk = await link.read()
                 messages = decoder.feed(chunk.data)
             except TimeoutError:
                 await link.write(POLL)
+                poll_due = loop.time() + POLL_AFTER
             except LinkLost:
                 await self._tell(emit, [*self._hello(early or ())])
                 raise
             now = loop.time()
+            if any(isinstance(message, Status) for message in messages):
+                poll_due = now + POLL_AFTER
             if any(not isinstance(message, Garbage) for message in messages):
                 last_valid = now
             elif now - last_valid >= self._silence:
@@ -149,12 +170,12 @@ class CammeghSS2:
             if chunk is None:
                 continue
             for message in messages:
-                if isinstance(message, Packet):
-                    self._reply(message)
+                if isinstance(message, Packet) and (answer := self._reply(message)):
+                    await link.write(answer)
             if early is None:
                 await self._tell(emit, [one for message in messages for one in self._hear(message, chunk)])
             else:  # wait a moment for the answers to *K and *S, so that the wheel comes online with its name
-                first_tick = first_tick or chunk.tick
+                first_tick = chunk.tick if first_tick is None else first_tick
                 early += [(message, chunk) for message in messages]
                 waited = chunk.tick - first_tick >= HANDSHAKE or now - began >= HANDSHAKE
                 waited |= len(early) >= MAX_EARLY
@@ -164,40 +185,48 @@ class CammeghSS2:
                 elif len(early) >= MAX_EARLY:
                     raise LinkLost("lines, but no status line: another device, or the wrong line settings")
             if self._restart_due is not None and now >= self._restart_due:
-                await self._restart(link, emit, chunk, now)
+                await self._restart(link, emit, now)
 
     async def _tell(self, emit: Emit, sightings: list[Sighting]) -> None:
         if sightings:
-            await emit(sightings, msgspec.json.encode(self._spin))
+            await emit(sightings, msgspec.json.encode(Memory(self._spin, tuple(sorted(self._faults)))))
 
     def _hello(self, early: Iterable[tuple[Message, Chunk]]) -> Iterator[Sighting]:
-        """The wheel is there: say so, then what it said meanwhile. Its counter proves continuity by itself."""
+        """The wheel is there: say so, then what it said meanwhile. Its counter proves continuity with a spin known."""
+        known = self._spin is not None
         for message, chunk in early:
             if isinstance(message, Status):
-                yield Sighting(DeviceOnline(True, "Cammegh SS2", "", self._firmware), message.raw, chunk)
+                yield Sighting(DeviceOnline(known, "Cammegh SS2", "", self._firmware), message.raw, chunk)
                 break
         else:
             return
         for message, chunk in early:
             yield from self._hear(message, chunk)
 
-    def _reply(self, packet: Packet) -> None:
+    def _reply(self, packet: Packet) -> bytes:
+        """What to ask again. A reply may be damaged on its way: refused is who says the same wrong name twice."""
         match packet:
-            case Packet(letter="K", text=text) if text not in ("", "CAM"):
-                raise DeviceRefused(f"the device answers *K with {text!r}; a Cammegh wheel answers CAM")
-            case Packet(letter="S", text=text) if text:
+            case Packet(text="" | "NO" | "BUSY"):  # an echo, or a firmware that does not know the question
+                pass
+            case Packet(letter="K", text=text) if text != "CAM":
+                if text == self._stranger:
+                    raise DeviceRefused(f"the device answers *K with {text!r}; a Cammegh wheel answers CAM")
+                self._stranger = text
+                return ASK_MANUFACTURER
+            case Packet(letter="S", text=text):
                 self._firmware = text
             case Packet(letter="R", text="OK"):
                 self._restart_due = None
-                self._restarts = 0
             case _:
                 pass
+        return b""
 
-    async def _restart(self, link: Link, emit: Emit, chunk: Chunk, now: float) -> None:
+    async def _restart(self, link: Link, emit: Emit, now: float) -> None:
         """Acknowledge a void spin with *R until the wheel takes it."""
         if self._restarts == RESTART_TRIES:
             self._restart_due = None
-            await self._tell(emit, [Sighting(one, b"", chunk) for one in self._fault("wheel.restart_refused", True)])
+            silence = link.stamp()
+            await self._tell(emit, [Sighting(one, b"", silence) for one in self._fault("wheel.restart_refused", True)])
             return
         self._restarts += 1
         self._restart_due = now + RESTART_REPEAT
@@ -208,42 +237,38 @@ class CammeghSS2:
     def _hear(self, message: Message, chunk: Chunk) -> Iterator[Sighting]:
         match message:
             case Status():
-                witnesses = self._witnesses[-1:]
                 for event in self._status(message, chunk):
-                    wire = message.raw
-                    if isinstance(event, BallLanded) and witnesses:
-                        wire = witnesses[0].raw + b"\r\n" + wire
-                    yield Sighting(event, wire, chunk)
+                    proof = self._proof + CR_LF if isinstance(event, BallLanded) else b""
+                    yield Sighting(event, proof + message.raw, chunk)
             case Number():
-                self._witnesses = [message]
+                self._witnesses = [*self._witnesses, message][-MAX_WITNESSES:]
             case _:
                 pass
 
     def _status(self, status: Status, chunk: Chunk) -> Iterator[Event]:
+        before, self._before = self._before, status
         spin = self._spin
         if not self._believed(spin, status, chunk):
             return
-        yield from self._flags(status, chunk.tick)
+        if before is not None:
+            yield from self._flags(status, before, chunk.tick)
         if spin is None:  # never seen before: a spin that is over is nobody's loss
-            over = status.state not in (State.BALL_IN_RIM, State.NO_MORE_BETS)
-            spin = Spin(status.spin, State.NO_BALL, chunk.at, ended=over)
+            spin = Spin(status.spin, None, chunk.at, ended=status.state is State.WINNING_NUMBER)
         elif self._joining and chunk.at - spin.at > LONGEST_SPIN and spin.begun and not spin.ended:
             yield SpinMissed(1)  # too long ago to be the same spin, whatever the counter says
             spin = replace(spin, ended=True)
+        self._joining = False
         if status.spin != spin.spin:
             spin, events = self._counted(spin, status, chunk)
             yield from events
-        self._joining = False
         yield from self._step(spin, status, chunk)
 
     def _believed(self, spin: Spin | None, status: Status, chunk: Chunk) -> bool:
-        """The natural next step is believed at once, any other when a second line says the same."""
+        """The state stays, or takes a step that cannot wait; anything else when a second line says the same."""
         seen = (status.state, status.spin)
-        if spin is not None and chunk.at - spin.at < LONGEST_SPIN:
-            before = State(spin.state)
-            natural = status.spin == spin.spin and status.state in (before, *_NEXT.get(before, ()))
-            natural |= status.spin == spin.spin % SPINS + 1 and (before, status.state) in _NEXT_SPIN
-            if natural:
+        if spin is not None and status.spin == spin.spin and chunk.at - spin.at < LONGEST_SPIN:
+            stays = status.state is spin.state
+            if stays or (spin.state, status.state) in _AT_ONCE:
                 self._doubted = None
                 return True
         if self._doubted == seen:
@@ -254,14 +279,17 @@ class CammeghSS2:
 
     def _counted(self, spin: Spin, status: Status, chunk: Chunk) -> tuple[Spin, list[Event]]:
         """The counter moved. The spin before is over: landed if its number has its witnesses, else missed."""
+        steps = status.spin - spin.spin
+        wrapped = steps + SPINS
+        if steps < 0 < status.spin and (wrapped == 1 or chunk.at - spin.at >= wrapped * SHORTEST_SPIN):
+            steps = wrapped
+        counts_on = steps > 0
+        # Else it was switched off and on: it counts from 1 again, and a spin that had not begun never will.
+        missed = steps - 1 if counts_on else max(status.spin - 1, 0)
         events: list[Event] = []
-        steps = (status.spin - spin.spin) % SPINS
-        missed = steps - 1
-        if status.spin < spin.spin and steps > 1 and chunk.at - spin.at < steps * SHORTEST_SPIN:
-            missed = status.spin - 1  # switched off and on: it counts from 1 again
-        if spin.begun and not spin.ended:
+        if not spin.ended and (spin.begun or (counts_on and spin.spin)):
             landed = None
-            if steps == 1 and spin.state == State.WINNING_NUMBER and spin.launched:
+            if steps == 1 and spin.launched and spin.state is State.WINNING_NUMBER:
                 landed = self._witnessed(status)
             if landed is None:
                 missed += 1
@@ -270,135 +298,143 @@ class CammeghSS2:
         if missed:
             events.append(SpinMissed(missed))
         self._witnesses = []
-        return Spin(status.spin, State.NO_BALL, chunk.at), events
+        return Spin(status.spin, None, chunk.at), events
 
     def _step(self, spin: Spin, status: Status, chunk: Chunk) -> Iterator[Event]:
         """Within one spin."""
-        before, state = State(spin.state), status.state
-        spin = replace(spin, state=int(state), at=chunk.at)
-        running = state in (State.BALL_IN_RIM, State.NO_MORE_BETS, State.WINNING_NUMBER)
-        if running and not spin.begun and not spin.ended:
-            spin = replace(spin, ended=True)
-            yield SpinMissed(1)  # under way, and nobody saw it begin: its number will not be told
+        before, state = spin.state, status.state
+        under_way = spin.begun and not spin.ended
+        new = replace(spin, state=state, at=chunk.at)
         match state:
             case State.STARTED:
                 if before is not state:
-                    if spin.begun and not spin.ended:
-                        yield SpinVoided("restarted")
-                    spin = replace(spin, begun=False, launched=False, ended=False)
+                    if under_way:
+                        yield _cut_short(spin, "restarted")
+                    # After state 5 the counter may still be that of the spin that is over.
+                    over = before is State.WINNING_NUMBER
+                    new = replace(new, begun=False, launched=False, ended=over)
                     yield WheelStarted()
             case State.PLACE_BETS:
-                if not spin.begun or spin.ended or spin.launched:
-                    if spin.launched and not spin.ended:
-                        yield SpinVoided("restarted")
-                    spin = replace(spin, begun=True, launched=False, ended=False)
-                    self._witnesses = []
+                if not under_way or spin.launched:
+                    if under_way:
+                        yield _cut_short(spin, "restarted")
+                    new = replace(new, begun=True, launched=False, ended=False)
                     yield SpinStarted(status.spin)
-            case State.BALL_IN_RIM:
-                if spin.begun and not spin.ended:
-                    if not spin.launched:
-                        spin = replace(spin, launched=True)
-                        yield _launch(status)
-                    if Flag.BALL_WITH_ROTOR in status.flags:
-                        spin = replace(spin, ended=True)
-                        yield SpinVoided("ball_with_rotor")
-                        self._ask_restart()
-            case State.NO_MORE_BETS:
-                if spin.begun and not spin.ended:
-                    if not spin.launched:
-                        spin = replace(spin, launched=True)
-                        yield _launch(status)
-                    if before is not state:
-                        yield BallSettling()
-                    if self._held(Flag.BALL_NOT_DETECTED, chunk.tick, BALL_NOT_DETECTED_IGNORED):
-                        spin = replace(spin, ended=True)
-                        yield SpinVoided("ball_not_detected")
-                        self._ask_restart()
-            case State.WINNING_NUMBER:
-                if before is not state:
-                    self._witnesses = [one for one in self._witnesses if isinstance(one, Number)]
-                if spin.begun and spin.launched and not spin.ended:
-                    landed = self._witnessed(status)
-                    if landed is not None:
-                        spin = replace(spin, ended=True)
-                        yield BallLanded(landed)
+            case State.BALL_IN_RIM | State.NO_MORE_BETS if under_way:
+                if not spin.launched:
+                    new = replace(new, launched=True)
+                    yield self._launch(status)
+                if state is State.NO_MORE_BETS and before is not state:
+                    yield BallSettling()
+                if self._void:
+                    new = replace(new, ended=True)
+                    yield SpinVoided("ball_with_rotor" if state is State.BALL_IN_RIM else "ball_not_detected")
+            case State.WINNING_NUMBER if under_way and spin.launched:
+                landed = self._witnessed(status)
+                if landed is not None:
+                    new = replace(new, ended=True)
+                    yield BallLanded(landed)
+            case State.BALL_IN_RIM | State.NO_MORE_BETS | State.WINNING_NUMBER if not spin.ended:
+                new = replace(new, ended=True)
+                yield SpinMissed(1)  # under way, and nobody saw it begin or launched: its number will not be told
             case State.TABLE_CLOSED | State.NO_BALL:
-                if spin.begun and not spin.ended:
-                    yield SpinVoided("table_closed" if state is State.TABLE_CLOSED else "no_ball")
-                    spin = replace(spin, ended=True)
-                if before is not state:
+                if under_way:
+                    new = replace(new, ended=True)
+                    yield _cut_short(spin, "table_closed" if state is State.TABLE_CLOSED else "no_ball")
+                if state is State.TABLE_CLOSED and before is not state:
                     yield WheelStopped()
+            case _:
+                pass
         if state is not State.WINNING_NUMBER:
             self._witnesses = []
-        self._spin = spin
+        self._spin = new
 
     def _witnessed(self, status: Status) -> str | None:
         """The number, once a second witness says the same."""
-        agreed = bool(status.number) and any(one.number == status.number for one in self._witnesses[-1:])
-        self._witnesses = [status]
-        return status.number if agreed else None
+        for witness in self._witnesses:
+            if witness.number == status.number != "":
+                self._proof = witness.raw
+                return status.number
+        self._witnesses = [*self._witnesses, status][-MAX_WITNESSES:]
+        return None
 
-    def _ask_restart(self) -> None:
-        self._restarts = 0
-        self._restart_due = asyncio.get_running_loop().time()
+    def _launch(self, status: Status) -> BallLaunched:
+        """The ball runs against the rotor, unless the wheel says that it turns with it."""
+        with_rotor = self._void and status.state is State.BALL_IN_RIM
+        ball_clockwise = status.clockwise == with_rotor
+        return BallLaunched(
+            "clockwise" if ball_clockwise else "anticlockwise", "clockwise" if status.clockwise else "anticlockwise"
+        )
 
     # ---- flags
 
-    def _flags(self, status: Status, tick: float) -> Iterator[Event]:
-        for flag, state in ((Flag.LAUNCH_FAILED, State.BALL_IN_RIM), (Flag.BALL_NOT_DETECTED, State.NO_MORE_BETS)):
-            if flag in status.flags and status.state is state:
-                self._since.setdefault(flag, tick)
-            else:
-                self._since.pop(flag, None)
-        yield from self._fault("wheel.launch_failed", self._held(Flag.LAUNCH_FAILED, tick, LAUNCH_FAILED_IGNORED))
-        yield from self._fault(
-            "wheel.ball_not_detected", self._held(Flag.BALL_NOT_DETECTED, tick, BALL_NOT_DETECTED_IGNORED)
-        )
-        yield from self._fault("wheel.sensor_or_motor", Flag.SENSOR_OR_MOTOR in status.flags)
-        yield from self._fault("wheel.no_ball", status.state is State.NO_BALL)
-        if status.state is State.PLACE_BETS:
+    def _flags(self, status: Status, before: Status, tick: float) -> Iterator[Event]:
+        """What two lines running say. Where they differ, what was known stays."""
+        state = status.state
+        in_rim = state is State.BALL_IN_RIM
+        no_more_bets = state is State.NO_MORE_BETS
+        shown = status.flags & before.flags
+        gone = ~(status.flags | before.flags)
+
+        if not in_rim:
+            self._rim_since = None
+        elif self._rim_since is None:
+            self._rim_since = tick
+        if not (no_more_bets and Flag.BALL_NOT_DETECTED in status.flags):
+            self._unseen_since = None
+        elif self._unseen_since is None:
+            self._unseen_since = tick
+
+        failed = in_rim and Flag.LAUNCH_FAILED in shown and _longer(tick, self._rim_since, LAUNCH_FAILED_IGNORED)
+        if failed or not in_rim or Flag.LAUNCH_FAILED in gone:
+            yield from self._fault("wheel.launch_failed", failed)
+        unseen = Flag.BALL_NOT_DETECTED in shown and _longer(tick, self._unseen_since, BALL_NOT_DETECTED_IGNORED)
+        if unseen or not no_more_bets or Flag.BALL_NOT_DETECTED in gone:
+            yield from self._fault("wheel.ball_not_detected", unseen)
+        if Flag.SENSOR_OR_MOTOR in shown | gone:
+            yield from self._fault("wheel.sensor_or_motor", Flag.SENSOR_OR_MOTOR in shown)
+        yield from self._fault("wheel.no_ball", state is State.NO_BALL)
+        if state is State.PLACE_BETS:
             yield from self._fault("wheel.restart_refused", False)
 
-    def _held(self, flag: Flag, tick: float, longer_than: float) -> bool:
-        return flag in self._since and tick - self._since[flag] > longer_than
+        with_rotor = in_rim and before.state is state and Flag.BALL_WITH_ROTOR in shown
+        self._call_void(with_rotor or unseen, in_rim or no_more_bets)
+
+    def _call_void(self, void: bool, running: bool) -> None:
+        """A void spin waits for its *R, also where an earlier session reported it. One *R is asked for each."""
+        if not running:
+            self._void = False
+            self._restart_due = None
+        elif void and not self._void:
+            self._void = True
+            self._restarts = 0
+            self._restart_due = asyncio.get_running_loop().time()
 
     def _fault(self, code: str, present: bool) -> Iterator[Event]:
-        if present and not self._faults.get(code):
+        if present and code not in self._faults:
             text, severity, remedy = FAULTS[code]
+            self._faults.add(code)
             yield DeviceFaulted(code, text, "error" if severity == "error" else "warning", remedy)
-        elif not present and self._faults.get(code):
+        elif not present and code in self._faults:
+            self._faults.remove(code)
             yield DeviceRecovered(code)
-        self._faults[code] = present
 
 
-_NEXT: dict[State, tuple[State, ...]] = {
-    State.STARTED: (State.PLACE_BETS,),
-    State.PLACE_BETS: (State.BALL_IN_RIM,),
-    State.BALL_IN_RIM: (State.NO_MORE_BETS,),
-    State.NO_MORE_BETS: (State.WINNING_NUMBER,),
-    State.WINNING_NUMBER: (State.STARTED,),
-    State.TABLE_CLOSED: (State.STARTED,),
-}
-_NEXT_SPIN = {
-    (State.WINNING_NUMBER, State.PLACE_BETS),
-    (State.WINNING_NUMBER, State.STARTED),
-    (State.STARTED, State.PLACE_BETS),
-}
+_AT_ONCE = {(State.BALL_IN_RIM, State.NO_MORE_BETS), (State.NO_MORE_BETS, State.WINNING_NUMBER)}
 
 
-def _launch(status: Status) -> BallLaunched:
-    """The ball runs against the rotor, unless the flag says that it turns with it."""
-    with_rotor = Flag.BALL_WITH_ROTOR in status.flags
-    ball_clockwise = status.clockwise == with_rotor
-    return BallLaunched(
-        "clockwise" if ball_clockwise else "anticlockwise", "clockwise" if status.clockwise else "anticlockwise"
-    )
+def _longer(tick: float, since: float | None, seconds: float) -> bool:
+    return since is not None and tick - since > seconds
 
 
-def _remembered(memory: bytes | None) -> Spin | None:
-    if not memory:
-        return None
+def _cut_short(spin: Spin, reason: str) -> SpinVoided | SpinMissed:
+    """A spin ended before its number was told. In state 5 the ball had fallen: then it is no void spin."""
+    return SpinMissed(1) if spin.state is State.WINNING_NUMBER else SpinVoided(reason)
+
+
+def _remembered(memory: bytes | None) -> Memory:
+    """Nothing, where the memory is missing or not ours."""
     try:
-        return msgspec.json.decode(memory, type=Spin | None)
-    except msgspec.DecodeError:
-        return None
+        return msgspec.json.decode(memory or b"{}", type=Memory)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return Memory()

@@ -11,6 +11,7 @@ from enum import IntEnum, IntFlag
 from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 MAX_LINE = 80
 CR_LF = b"\r\n"
@@ -38,9 +39,10 @@ class Flag(IntFlag):
 
 
 class Status(Struct, frozen=True):
-    """`*X;state;spin;number;flags;speed;direction`. `spin` 1-256 since power-on; `number` "" before the first one.
+    """`*X;state;spin;number;flags;speed;direction`.
 
-    `speed` is rotor rpm times 10; `clockwise` the rotor's direction.
+    `spin` counts 1-256 since power-on and goes on after state 5 (captured: state 1 shows the spin to come); `number` ""
+    before the first one; `speed` rotor rpm times 10; `clockwise` the rotor's direction.
     """
 
     state: State
@@ -75,10 +77,14 @@ class Garbage(Struct, frozen=True):
 
 Message: TypeAlias = Status | Number | Packet | Garbage
 
-# Some firmware prints ":" after *X. Number: two characters, right-justified; more zeros on wheels that have them.
-_STATUS = re.compile(rb"\*X[;:]([1-7]);(\d{3});(  | \d|\d\d|0{3,4});([0-9A-Fa-f]);(\d{3});([01])")
-_NUMBER = re.compile(rb"[ 0-3]\d|0{3,4}")
-_PACKET = re.compile(rb"\*([A-Za-z])[ ;:]?([\x20-\x7e]*)")
+# Two characters, right-justified; more zeros on wheels that have them. What no wheel has was damaged on its way.
+_POCKET = rb" [0-9]|[12][0-9]|3[0-6]|0{2,4}"
+_SPIN = rb"[01][0-9]{2}|2[0-4][0-9]|25[0-6]"
+# Some firmware prints ":" after *X.
+_STATUS = re.compile(rb"\*X[;:]([1-7]);(" + _SPIN + rb");(  |" + _POCKET + rb");([0-9A-Fa-f]);([0-9]{3});([01])")
+_NUMBER = re.compile(_POCKET)
+# What begins with *X is a status line or, bare, the question for one; a damaged status line is no packet.
+_PACKET = re.compile(rb"\*(?:([A-WYZa-z])[ ;:]?([\x20-\x29\x2b-\x7e]*)|X)")
 
 
 class Decoder:
@@ -87,6 +93,7 @@ class Decoder:
     def __init__(self) -> None:
         """Hold at most MAX_LINE bytes of an unfinished line."""
         self._buffer = bytearray()
+        self._overlong = False
 
     def feed(self, data: bytes) -> list[Message]:
         """The messages completed by `data`."""
@@ -101,12 +108,15 @@ class Decoder:
                 if len(self._buffer) > MAX_LINE:
                     messages.append(Garbage(bytes(self._buffer)))
                     self._buffer.clear()
+                    self._overlong = True
         return messages
 
     def _finish(self, messages: list[Message]) -> None:
         if self._buffer:
-            messages.append(_parse(bytes(self._buffer)))
+            line = bytes(self._buffer)
+            messages.append(Garbage(line) if self._overlong else _parse(line))
             self._buffer.clear()
+        self._overlong = False  # the end of a line that was too long is no line
 
 
 def _parse(line: bytes) -> Message:
@@ -123,8 +133,8 @@ def _parse(line: bytes) -> Message:
         )
     if _NUMBER.fullmatch(line):
         return Number(line.decode().strip(), line)
-    if line[:2] not in (b"*X", b"*") and (packet := _PACKET.fullmatch(line)):
-        return Packet(packet[1].decode(), packet[2].decode(), line)
+    if packet := _PACKET.fullmatch(line):
+        return Packet((packet[1] or b"X").decode(), (packet[2] or b"").decode(), line)
     return Garbage(line)
 
 
@@ -132,8 +142,6 @@ def encode(message: Status | Number | Packet) -> bytes:
     """The line with its CR LF. Raises ValueError for a value that the line cannot carry."""
     match message:
         case Status():
-            if not (0 <= message.spin <= 256 and 0 <= message.speed <= 999 and len(message.number) <= 4):
-                raise ValueError(f"no status line can carry {message}")
             text = (
                 f"*X;{message.state:d};{message.spin:03d};{message.number:>2};{message.flags:X};"
                 f"{message.speed:03d};{0 if message.clockwise else 1}"
@@ -141,8 +149,12 @@ def encode(message: Status | Number | Packet) -> bytes:
         case Number():
             text = f"{message.number:>2}"
         case Packet():
-            text = f"*{message.letter} {message.text}" if message.text else f"*{message.letter}"
-    return text.encode("ascii") + CR_LF
+            separator = ";" if message.letter == "Y" else " "
+            text = f"*{message.letter}{separator}{message.text}" if message.text else f"*{message.letter}"
+    line = text.encode("ascii")
+    if len(line) > MAX_LINE or _parse(line) != replace(message, raw=line):
+        raise ValueError(f"no line can carry {message}")
+    return line + CR_LF
 
 
 POLL = encode(Packet("X", ""))

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from rules.macau_baccarat import Baccarat
 from rules.macau_cussec import Cussec
 from rules.macau_roulette import Roulette
 from rules.ruleset import Ruleset
 
-RULESETS: dict[str, type[Ruleset[Any]]] = {ruleset.id: ruleset for ruleset in (Cussec, Roulette)}
+RULESETS: dict[str, type[Ruleset[Any]]] = {ruleset.id: ruleset for ruleset in (Baccarat, Cussec, Roulette)}

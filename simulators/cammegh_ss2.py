@@ -1,7 +1,8 @@
 """A Cammegh SS2 wheel: rotor, ball and controller, as its integrator information and captures describe them.
 
-In arcade mode the wheel runs by itself; with mode bit 2 it waits in state 1 for `*u`. What truly happened to each spin
-is written in `truth`, for whoever checks what the host made of it.
+In arcade mode the wheel runs by itself; with mode bit 2 it waits in state 1 for `*u`. The counter goes on when state 5
+ends, as captured; a spin that was void or closed is spun again under its number. What truly happened to each spin is
+written in `truth`, for whoever checks what the host made of it.
 """
 
 import random
@@ -54,7 +55,7 @@ class Wheel:
         "repeat_lines",
     )
 
-    def __init__(self, rng: random.Random, *, mode: int = ARCADE, spin: int = 0, closed: bool = False) -> None:
+    def __init__(self, rng: random.Random, *, mode: int = ARCADE, spin: int = 1, closed: bool = False) -> None:
         """A wheel that has just been switched on and turns, or stands `closed` until `open_table`."""
         self._rng = rng
         self._mode = mode
@@ -119,7 +120,7 @@ class Wheel:
                 self._until = now + 20.0
             case "power_loss":
                 self._stop("power_loss")
-                self._spin = 0
+                self._spin = 1
                 self._number = ""
                 self._flags = Flag(0)
                 self._silent_until = now + SILENT_AFTER_POWER_ON
@@ -142,6 +143,9 @@ class Wheel:
     def _stop(self, reason: str) -> None:
         if self.state in (State.PLACE_BETS, State.BALL_IN_RIM, State.NO_MORE_BETS) and not self._void_since:
             self.truth.append(SpinTruth(self._spin, reason=reason))
+        if self.state is State.WINNING_NUMBER:
+            self._count()
+        self._flags &= Flag.SENSOR_OR_MOTOR
         self.state = State.TABLE_CLOSED
         self._until = float("inf")
         self._void_since = 0.0
@@ -151,10 +155,13 @@ class Wheel:
         match self.state:
             case State.STARTED if self._mode & WAIT_FOR_START:
                 self._until = float("inf")
-            case State.WINNING_NUMBER if self._mode & STARTED_AFTER_NUMBER:
-                self._enter(State.STARTED, now)
-            case State.STARTED | State.WINNING_NUMBER:
-                self._spin = self._spin % 256 + 1
+            case State.WINNING_NUMBER:
+                self._count()
+                if self._mode & STARTED_AFTER_NUMBER:
+                    self._enter(State.STARTED, now)
+                else:
+                    self._begin_spin(now)
+            case State.STARTED:
                 self._begin_spin(now)
             case State.PLACE_BETS:
                 self._flags &= ~Flag.BALL_NOT_DETECTED
@@ -190,12 +197,17 @@ class Wheel:
                 self.truth.append(SpinTruth(self._spin, self._number))
                 self._enter(State.WINNING_NUMBER, now)
                 number = b"" if self._mode & NO_NUMBER_LINE else encode(Number(self._number))
+                if not self._mode & AUTOMATIC_STATUS:
+                    return number
                 self._next_status = now + STATUS_EVERY
                 return number + self._status_line()
             case _:
                 self._flags &= ~Flag.SENSOR_OR_MOTOR
                 self._enter(State.STARTED, now)
         return b""
+
+    def _count(self) -> None:
+        self._spin = self._spin % 256 + 1
 
     def _begin_spin(self, now: float) -> None:
         if self._mode & 1:
@@ -230,7 +242,6 @@ class Wheel:
             case "u", "1" | "3" as way:
                 if self.state is State.STARTED:
                     self._clockwise = way == "1"
-                    self._spin = self._spin % 256 + 1
                     self._enter(State.PLACE_BETS, now)
                 return encode(Packet("u", "OK"))
             case "o", "":
@@ -248,5 +259,5 @@ class Wheel:
             if not self._void_since:
                 self.truth.append(SpinTruth(self._spin, reason="restarted"))
             self._void_since = 0.0
-            self._flags &= ~(Flag.BALL_WITH_ROTOR | Flag.BALL_NOT_DETECTED)
+            self._flags &= Flag.SENSOR_OR_MOTOR
             self._begin_spin(now)

@@ -1,0 +1,493 @@
+"""`feltd bench`: how fast the spine is, beside a yardstick in the same run.
+
+The yardstick is the loop everybody writes first: a tty's lines published one by one with the same client, nothing kept,
+nothing understood. Both get the same bytes at the same pace through a real tty and the same mosquitto, in turns, so
+that the machine's noise meets both. Figures are milliseconds from the write of a line to the arrival of what came of
+it, by one clock; what is compared are ratios.
+"""
+
+import asyncio
+import contextlib
+import os
+import platform
+import random
+import select
+import signal
+import statistics
+import sys
+import tempfile
+import termios
+import threading
+import time
+import tty
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from daemon.broker import Broker
+from daemon.config import Mqtt
+from daemon.mqtt import Message, Session, connect
+from daemon.pit import Pit
+from protocols.bee_tek_shoe import Drawn, encode
+from simulators.clock import Pace
+from simulators.fdl_console import Console
+from simulators.port import Socket, Tcp
+
+__all__ = ["Report", "bench", "markdown"]
+
+TABLE, DEVICE = "bench-1", "shoe-1"
+EVENTS = f"felt/1/bench/table/{TABLE}/device/{DEVICE}/event/card.drawn"
+RESULTS = f"felt/1/bench/table/{TABLE}/round/event/resolved"
+BARE_EVENTS, BARE_RESULTS = "bare/event", "bare/result"
+TURNS = 3
+NODELAY = ((6, 1, 1),)  # IPPROTO_TCP, TCP_NODELAY
+
+
+class Pair(Struct, frozen=True):
+    """feltd beside the bare loop at one rate (lines a second).
+
+    p50 and p99 in milliseconds, medians over the turns; `ratios` are feltd to bare, medians of the turns' ratios.
+    """
+
+    what: str
+    rate: int
+    lines: int
+    feltd: tuple[float, float]
+    bare: tuple[float, float]
+    ratios: tuple[float, float]
+
+
+class Seen(Struct, frozen=True):
+    """As much of an event as is needed here."""
+
+    id: str
+
+
+class Ended(Struct, frozen=True):
+    """As much of a result as is needed here."""
+
+    evidence: tuple[str, ...]
+
+
+class Verdict(Struct, frozen=True):
+    """As much of a verdict as is needed here."""
+
+    result: Ended
+
+
+class Resolved(Struct, frozen=True):
+    """The envelope of a verdict."""
+
+    data: Verdict
+
+
+class Report(Struct, frozen=True):
+    """One run. Throughput in events a second on one core; memory in bytes; idle CPU as a share of one core."""
+
+    machine: str
+    date: str
+    pairs: tuple[Pair, ...]
+    sustained: float
+    sustained_bare: float
+    resident: int
+    idle_cpu: float
+
+
+def cards(count: int) -> list[bytes]:
+    """Lines of a shoe, no two alike in a row."""
+    rng = random.Random(1)
+    deck = [rank + suit for rank in "A23456789TJQK" for suit in "SHDC"]
+    drawn = [rng.choice(deck)]
+    while len(drawn) < count:
+        drawn.append(rng.choice([card for card in deck if card != drawn[-1]]))
+    return [encode(Drawn(card)) for card in drawn]
+
+
+# ---- the yardstick, run as `python -m daemon.bench bare TTY PORT` and `python -m daemon.bench relay PORT`
+
+
+async def bare(path: str, port: int) -> None:
+    """Lines of a tty, one by one, to the broker."""
+    import aiomqtt
+    import serial_asyncio_fast
+
+    reader, _ = await serial_asyncio_fast.open_serial_connection(url=path, baudrate=9600)
+    version = aiomqtt.ProtocolVersion.V5
+    async with aiomqtt.Client("127.0.0.1", port, protocol=version, socket_options=NODELAY) as client:
+        while True:
+            line = await reader.readuntil(b"\n")
+            await client.publish(BARE_EVENTS, line, qos=1)
+
+
+async def relay(port: int) -> None:
+    """What was published is published again: the bare way of a consumer."""
+    import aiomqtt
+
+    version = aiomqtt.ProtocolVersion.V5
+    async with aiomqtt.Client("127.0.0.1", port, protocol=version, socket_options=NODELAY) as client:
+        await client.subscribe(BARE_EVENTS, qos=1)
+        async for message in client.messages:
+            await client.publish(BARE_RESULTS, message.payload, qos=1)
+
+
+# ---- one side of a comparison
+
+
+class Side:
+    """A tty with a program at its other end, and what the broker says came of it."""
+
+    def __init__(self, path: Path) -> None:
+        """The program opens `path`."""
+        self.master, self._slave = os.openpty()
+        tty.setraw(self._slave, termios.TCSANOW)
+        os.set_blocking(self.master, False)
+        path.symlink_to(os.ttyname(self._slave))
+        self._lines = cards(1000)
+        self._at = 0
+        self.written: list[int] = []
+        self.heard: list[int] = []
+        self.resolved: list[tuple[int, int]] = []
+        self._which: dict[str, int] = {}
+
+    def hear(self, message: Message) -> None:
+        """A message arrived. A round belongs to the last line it rests on."""
+        now = time.monotonic_ns()
+        match message.topic:
+            case topic if topic == RESULTS:
+                evidence = msgspec.json.decode(message.payload, type=Resolved).data.result.evidence
+                if evidence[-1] in self._which:
+                    self.resolved.append((self._which[evidence[-1]], now))
+            case topic if topic == BARE_RESULTS:
+                self.resolved.append((len(self.resolved), now))
+            case _:
+                if message.topic != BARE_EVENTS:
+                    id_ = msgspec.json.decode(message.payload, type=Seen).id
+                    if id_ in self._which:
+                        return
+                    self._which[id_] = len(self.heard)
+                self.heard.append(now)
+
+    def forget(self) -> None:
+        """Begin a measurement."""
+        self.written, self.heard, self.resolved = [], [], []
+        self._which = {}
+
+    def write(self, count: int, rate: float) -> None:
+        """Write lines at `rate` a second (infinity: as fast as they are taken), in a thread: the pace is its own."""
+        due = time.monotonic()
+        jitter = random.Random(count)
+        for _ in range(count):
+            if rate != float("inf"):
+                due += jitter.uniform(0.5, 1.5) / rate
+                time.sleep(max(due - time.monotonic(), 0.0))
+            line = self._lines[self._at % len(self._lines)]
+            self._at += 1
+            self.written.append(time.monotonic_ns())
+            while line:
+                try:
+                    line = line[os.write(self.master, line) :]
+                except BlockingIOError:
+                    select.select([], [self.master], [], 1.0)
+
+    def drain(self) -> None:
+        """What the program says to the device is read and thrown away."""
+        with contextlib.suppress(BlockingIOError):
+            os.read(self.master, 4096)
+
+    def close(self) -> None:
+        """Give the tty back."""
+        os.close(self._slave)
+        os.close(self.master)
+
+
+async def run_side(side: Side, count: int, rate: float) -> None:
+    """Write and wait for all that comes of it."""
+    side.forget()
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+
+    def write() -> None:
+        side.write(count, rate)
+        loop.call_soon_threadsafe(done.set_result, None)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    await done
+    thread.join()
+    give_up = loop.time() + 10.0
+    while len(side.heard) < count and loop.time() < give_up:
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.2)  # the last round
+    if len(side.heard) != count:
+        raise RuntimeError(f"{count} lines were written, {len(side.heard)} came out")
+
+
+def percentiles(values: list[float]) -> tuple[float, float]:
+    """Median and 99th."""
+    ordered = sorted(values)
+    return statistics.median(ordered), ordered[min(int(len(ordered) * 0.99), len(ordered) - 1)]
+
+
+def latencies(side: Side, what: str) -> list[float]:
+    """Milliseconds of each event, or of each round by the line that ended it."""
+    if what == "event":
+        return [(there - here) / 1e6 for here, there in zip(side.written, side.heard, strict=True)]
+    return [(there - side.written[which]) / 1e6 for which, there in side.resolved]
+
+
+# ---- the processes
+
+
+@contextlib.asynccontextmanager
+async def program(*words: str, core: int | None = None) -> AsyncIterator[int]:
+    """A child of this Python, pinned to a core where one is named; its pid."""
+    process = await asyncio.create_subprocess_exec(sys.executable, "-m", *words, stderr=asyncio.subprocess.DEVNULL)
+    if core is not None:
+        os.sched_setaffinity(process.pid, {core})
+    try:
+        yield process.pid
+    finally:
+        process.send_signal(signal.SIGTERM)
+        await process.wait()
+
+
+def configuration(directory: Path, port: int, console: int) -> Path:
+    """A table with a shoe and a console, journal durable as always."""
+    path = directory / "feltd.toml"
+    path.write_text(
+        f"""
+[site]
+name = "bench"
+[edge]
+name = "edge-1"
+journal = "{directory}/edge.db"
+[rules]
+journal = "{directory}/rules.db"
+[mqtt]
+port = {port}
+[[table]]
+name = "{TABLE}"
+ruleset = "macau.baccarat"
+[[table.device]]
+name = "{DEVICE}"
+driver = "bee_tek_shoe"
+url = "serial://{directory}/felt"
+options = {{ repeat = 0.0 }}
+[[table.device]]
+name = "console-1"
+driver = "fdl_console"
+url = "tcp://127.0.0.1:{console}"
+""",
+        encoding="utf-8",
+    )
+    return path
+
+
+async def compare(directory: Path, rates: list[int], seconds: float, say: Callable[[str], None]) -> tuple[Pair, ...]:
+    """Both sides, in turns, at each rate."""
+    broker = Broker(directory)
+    await broker.start()
+    felt, plain = Side(directory / "felt"), Side(directory / "bare")
+    loop = asyncio.get_running_loop()
+    pairs: list[Pair] = []
+    console, socket = make_console()
+    living = loop.create_task(socket.live())
+    try:
+        config = configuration(directory, broker.port, console_port(socket))
+        async with (
+            program("daemon.cli", "edge", "-c", str(config)),
+            program("daemon.cli", "rules", "-c", str(config)),
+            program("daemon.bench", "bare", str(directory / "bare"), str(broker.port)),
+            program("daemon.bench", "relay", str(broker.port)),
+            connect(Mqtt(port=broker.port), "bench") as session,
+        ):
+            await session.subscribe(EVENTS, RESULTS, BARE_EVENTS, BARE_RESULTS)
+            listener = loop.create_task(listen(session, felt, plain))
+            for side in (felt, plain):
+                loop.add_reader(side.master, side.drain)
+            await asyncio.sleep(3.0)
+            for side in (felt, plain):
+                await run_side(side, 200, 100)
+            console.press("bets_opened", 0.0)  # whatever was doubtful before is over
+            socket.stir()
+            for rate in rates:
+                pairs += await compare_at(felt, plain, rate, max(int(rate * seconds), 40))
+                say(f"{rate} lines a second: done")
+            listener.cancel()
+    finally:
+        living.cancel()
+        await broker.stop()
+        felt.close()
+        plain.close()
+    return tuple(pairs)
+
+
+async def listen(session: Session, felt: Side, plain: Side) -> None:
+    """Give each side what is its own."""
+    while True:
+        for message in await session.messages():
+            (plain if message.topic.startswith("bare/") else felt).hear(message)
+
+
+def make_console() -> tuple[Console, Socket]:
+    """A console, plugged in."""
+    console = Console(random.Random(1))
+    socket = Socket(console, Tcp("127.0.0.1", 0), Pace())
+    socket.port.plug()
+    return console, socket
+
+
+def console_port(socket: Socket) -> int:
+    """Where it listens."""
+    assert isinstance(socket.port, Tcp)
+    return socket.port.port
+
+
+async def compare_at(felt: Side, plain: Side, rate: int, count: int) -> list[Pair]:
+    """Turns at one rate."""
+    figures: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for _ in range(TURNS):
+        for name, side in (("bare", plain), ("feltd", felt)):
+            await run_side(side, count, rate)
+            for what in ("event", "result"):
+                figures.setdefault((what, name), []).append(percentiles(latencies(side, what)))
+    pairs = []
+    for what in ("event", "result"):
+        mine, yard = figures[what, "feltd"], figures[what, "bare"]
+        ratios = [(a[0] / b[0], a[1] / b[1]) for a, b in zip(mine, yard, strict=True)]
+        p50, p99 = medians(ratios)
+        pairs.append(Pair(f"wire to {what}", rate, count * TURNS, medians(mine), medians(yard), (p50, p99)))
+    return pairs
+
+
+def medians(turns: list[tuple[float, float]]) -> tuple[float, float]:
+    """Of the p50s and of the p99s."""
+    return round(statistics.median(p50 for p50, _ in turns), 3), round(statistics.median(p99 for _, p99 in turns), 3)
+
+
+async def sustained(directory: Path, bare_loop: bool, count: int) -> float:
+    """Events a second through one process on one core, as fast as the tty gives them."""
+    broker = Broker(directory)
+    await broker.start()
+    name = "bare" if bare_loop else "felt"
+    side = Side(directory / name)
+    loop = asyncio.get_running_loop()
+    core = max(os.sched_getaffinity(0))
+    try:
+        words = (
+            ("daemon.bench", "bare", str(directory / name), str(broker.port))
+            if bare_loop
+            else ("daemon.cli", "edge", "-c", str(configuration(directory, broker.port, 1)))
+        )
+        async with program(*words, core=core), connect(Mqtt(port=broker.port), "bench") as session:
+            await session.subscribe(BARE_EVENTS if bare_loop else EVENTS)
+            listener = loop.create_task(listen(session, side, side))
+            loop.add_reader(side.master, side.drain)
+            await asyncio.sleep(2.0)
+            for size in (200, count):
+                side.forget()
+                await asyncio.to_thread(side.write, size, 100.0 if size != count else float("inf"))
+                give_up = loop.time() + 60
+                while len(side.heard) < size and loop.time() < give_up:
+                    await asyncio.sleep(0.01)
+            listener.cancel()
+            # The pipe was full from the first tenth on; the rest shows the steady rate.
+            tenth = len(side.heard) // 10
+            return (len(side.heard) - tenth) / ((side.heard[-1] - side.heard[tenth]) / 1e9)
+    finally:
+        await broker.stop()
+        side.close()
+
+
+async def idle(directory: Path, seconds: float) -> tuple[int, float]:
+    """Resident memory and CPU share of an edge with three devices that are there and do what devices do when idle."""
+    broker = Broker(directory)
+    await broker.start()
+    pit = Pit(directory, 1)
+    pace = Pace()
+    try:
+        pit.open(pace)
+        config = directory / "feltd.toml"
+        text = pit.config(broker.port, broker.version)
+        blocks = text.split("[[table.device]]")
+        config.write_text("[[table.device]]".join(blocks[:4]).split('[[table]]\n\nname = "bac')[0], encoding="utf-8")
+        async with program("daemon.cli", "edge", "-c", str(config)) as pid:
+            living = asyncio.get_running_loop().create_task(pit.live())
+            await asyncio.sleep(4.0)
+            before = cpu_seconds(pid)
+            await asyncio.sleep(seconds)
+            share = (cpu_seconds(pid) - before) / seconds
+            resident = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * os.sysconf(
+                "SC_PAGE_SIZE"
+            )
+            living.cancel()
+            return resident, share
+    finally:
+        await broker.stop()
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def bench(rates: list[int], seconds: float, say: Callable[[str], None]) -> Report:
+    """Everything."""
+
+    def folder() -> tempfile.TemporaryDirectory[str]:
+        return tempfile.TemporaryDirectory(prefix="feltd-bench-")
+
+    with folder() as directory:
+        pairs = await compare(Path(directory), rates, seconds, say)
+    with folder() as directory:
+        rate = await sustained(Path(directory), False, 40_000)
+    say(f"sustained: {rate:,.0f} events a second on one core")
+    with folder() as directory:
+        rate_bare = await sustained(Path(directory), True, 10_000)
+    with folder() as directory:
+        resident, share = await idle(Path(directory), 30.0)
+    return Report(
+        f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
+        datetime.now(UTC).date().isoformat(),
+        pairs,
+        rate,
+        rate_bare,
+        resident,
+        share,
+    )
+
+
+def markdown(report: Report) -> str:
+    """The report as `docs/performance.md` shows it."""
+    lines = [
+        "| | lines/s | feltd p50 | p99 | bare p50 | p99 | ratio p50 | ratio p99 |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {pair.what} | {pair.rate} | {pair.feltd[0]:.2f} ms | {pair.feltd[1]:.2f} ms | {pair.bare[0]:.2f} ms "
+        f"| {pair.bare[1]:.2f} ms | {pair.ratios[0]:.2f} | {pair.ratios[1]:.2f} |"
+        for pair in report.pairs
+    ]
+    lines += [
+        "",
+        f"Sustained on one core, journal durable: **{report.sustained:,.0f} events/s** "
+        + f"(the bare loop, keeping nothing: {report.sustained_bare:,.0f}).",
+        "",
+        f"An edge with three devices: **{report.resident / 2**20:.1f} MiB** resident, "
+        + f"**{report.idle_cpu:.2%}** of a core when idle.",
+        "",
+        f"Measured {report.date} on {report.machine}.",
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["bare", path, port]:
+            asyncio.run(bare(path, int(port)))
+        case ["relay", port]:
+            asyncio.run(relay(int(port)))

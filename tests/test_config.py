@@ -1,0 +1,389 @@
+"""The configuration: every mistake is named with its line, several at once, and no text does anything else."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from daemon.check import device_mistakes, ruleset_mistakes, summary
+from daemon.config import BadConfig, Mqtt, line_of, load, parse
+
+GOOD = """\
+# Two tables.
+[site]
+name = "lisboa"
+
+[edge]
+name = "edge-1"
+journal = "/tmp/edge.db"
+
+[mqtt]
+host = "10.0.0.5"
+port = 8883
+version = "3.1.1"
+
+[[table]]
+name = "rou-1"
+ruleset = "macau.roulette"
+
+[table.options]
+betting = "no_more_bets"
+
+[[table.device]]
+name = "wheel-1"
+driver = "cammegh_ss2"
+url = "serial:///dev/serial/by-id/usb-wheel?baud=9600"
+
+[table.device.options]
+silence = 4.0
+
+[[table.device]]
+name = "console-1"
+driver = "fdl_console"
+url = "tcp://192.168.7.20:4001"
+
+[[table]]
+name = "cus-1"
+ruleset = "macau.cussec"
+
+[[table.device]]
+name = "shaker-1"
+driver = "fdl_shaker"
+url = "serial:?vid=0403&pid=6001&serial=A50285BI"
+"""
+
+
+def changed(old: str, new: str, count: int = 1) -> str:
+    """GOOD with one thing wrong."""
+    assert old in GOOD
+    return GOOD.replace(old, new, count)
+
+
+def line(text: str, words: str, nth: int = 1) -> int:
+    """The number of the nth line with `words`."""
+    return [number for number, one in enumerate(text.split("\n"), 1) if words in one][nth - 1]
+
+
+def mistakes(text: str) -> list[tuple[int, str]]:
+    with pytest.raises(BadConfig) as caught:
+        parse(text, "feltd.toml")
+    told = str(caught.value).split("\n")
+    assert [f"feltd.toml:{one.line}: {one.text}" for one in caught.value.mistakes] == told
+    return [(one.line, one.text) for one in caught.value.mistakes]
+
+
+# ---- a good file
+
+
+def test_a_good_file_says_all() -> None:
+    config = parse(GOOD)
+    assert (config.site.name, config.edge.name, config.edge.journal) == ("lisboa", "edge-1", "/tmp/edge.db")
+    assert config.mqtt == Mqtt(host="10.0.0.5", port=8883, version="3.1.1")
+    assert config.rules.journal == "/var/lib/feltd/rules/journal.db"
+    assert [table.name for table in config.table] == ["rou-1", "cus-1"]
+    assert [device.name for device in config.table[0].device] == ["wheel-1", "console-1"]
+    assert config.table[0].options == {"betting": "no_more_bets"}
+    assert config.table[0].device[0].options == {"silence": 4.0}
+    assert [device.driver for device in config.table[1].device] == ["fdl_shaker"]
+
+
+def test_the_digest_is_of_the_text() -> None:
+    assert parse(GOOD).digest == parse(GOOD).digest
+    assert parse(GOOD).digest != parse(GOOD + "\n").digest
+    assert len(parse(GOOD).digest) == 16
+
+
+def test_the_least_file_is_safe() -> None:
+    config = parse('[site]\nname = "a"\n[edge]\nname = "b"\n')
+    assert (config.mqtt.host, config.mqtt.port, config.mqtt.version) == ("127.0.0.1", 1883, "5")
+    assert config.table == ()
+
+
+# ---- each mistake, at its line
+
+WRONG: dict[str, tuple[str, str, str, int]] = {
+    "syntax": (changed("port = 8883", "port = = 8883"), "port = = 8883", "not TOML: Invalid value", 1),
+    "open string": (changed('host = "10.0.0.5"', 'host = "10.0.0.5'), 'host = "10', "not TOML: Illegal character", 1),
+    "key twice": (changed("port = 8883", "port = 8883\nport = 1883"), "port = 1883", "not TOML: Cannot overwrite", 1),
+    "table header twice": (changed("[mqtt]", "[mqtt]\n[site]"), "[site]", "not TOML: Cannot declare", 2),
+    "unknown key, near": (changed("journal =", "jornal ="), "jornal", "'edge.jornal'; did you mean 'journal'?", 1),
+    "unknown key, far": (
+        changed("port = 8883", "zzz = 1"),
+        "zzz",
+        "known here: host, port, version, username, pass",
+        1,
+    ),
+    "unknown section": (changed("[mqtt]", "[mqqt]"), "[mqqt]", "unknown key 'mqqt'; did you mean 'mqtt'?", 1),
+    "digest is ours": (changed("[site]", 'digest = "x"\n[site]'), "digest", "unknown key 'digest'; ", 1),
+    "missing": (changed('name = "edge-1"\n', ""), "[edge]", "'edge.name' is missing", 1),
+    "missing in a device": (changed('driver = "fdl_console"\n', ""), "[[table.device]]", "'table.device.driver' is", 2),
+    "missing in a later table": (changed('name = "cus-1"\n', ""), "[[table]]", "'table.name' is missing", 2),
+    "type": (changed("port = 8883", 'port = "8883"'), "port", "'mqtt.port': Expected `int`, got `str`", 1),
+    "range": (changed("port = 8883", "port = 70000"), "port", "'mqtt.port': Expected `int` <= 65535", 1),
+    "choice": (changed('"3.1.1"', '"4"'), "version", "'mqtt.version': Invalid enum value '4'", 1),
+    "id": (changed('"rou-1"', '"Roulette 1"'), "Roulette", "'table.name': Expected `str` matching", 1),
+    "empty path": (changed('"/tmp/edge.db"', '""'), "journal", "'edge.journal': Expected `str` of length >= 1", 1),
+    "options no table": (changed("[table.options]\nbetting =", "options ="), "options =", "Expected `object`", 1),
+    "single table": (changed("[[table]]", "[table]").split("[[table]]")[0], "[table]", "must be written [[table]]", 1),
+    "single device": (
+        changed("[[table.device]]", "[table.device]").split('[[table.device]]\nname = "console-1"')[0],
+        "[table.device]",
+        "must be written [[table.device]]",
+        1,
+    ),
+    "a list of no tables": ("table = [1]\n" + changed("", "").split("[[table]]")[0], "table = ", "must be a table", 1),
+    "no table at all": ("site = 3\n" + changed('[site]\nname = "lisboa"\n', ""), "site =", "site must be a table", 1),
+    "table twice": (changed('name = "cus-1"', 'name = "rou-1"'), '"rou-1"', "table 'rou-1' is there twice", 2),
+    "device twice": (changed('"console-1"', '"wheel-1"'), '"wheel-1"', "device 'wheel-1' is there twice", 2),
+    "reserved name": (changed('"console-1"', '"round"'), '"round"', "a reserved name", 1),
+    "link twice": (
+        changed('"serial:?vid=0403&pid=6001&serial=A50285BI"', '"tcp://192.168.7.20:4001"'),
+        "192.168.7.20",
+        "tcp://192.168.7.20:4001 already belongs to rou-1/console-1",
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_mistake_is_named_with_its_line(name: str) -> None:
+    text, words, said, nth = WRONG[name]
+    found = mistakes(text)
+    assert len(found) == 1, found
+    number, told = found[0]
+    assert said in told
+    assert number == line(text, words, nth)
+
+
+@pytest.mark.parametrize(("text", "last"), [("a = ", 1), ("[site]\nname = ", 2), ('[site]\nname = """x\n\n', 2)])
+def test_what_is_open_at_the_end_is_named_at_the_end(text: str, last: int) -> None:
+    assert [number for number, _ in mistakes(text)] == [last]
+
+
+def test_several_at_once_in_the_order_of_the_file() -> None:
+    text = changed("journal =", "jornal =").replace("port = 8883", 'port = "x"').replace('name = "cus-1"', "nam = 3")
+    text = text.replace('driver = "fdl_shaker"', "driver = 7")
+    assert mistakes(text) == [
+        (line(text, "jornal"), "unknown key 'edge.jornal'; did you mean 'journal'?"),
+        (line(text, "port ="), "'mqtt.port': Expected `int`, got `str`"),
+        (line(text, "[[table]]", 2), "'table.name' is missing"),
+        (line(text, "nam ="), "unknown key 'table.nam'; did you mean 'name'?"),
+        (line(text, "driver = 7"), "'table.device.driver': Expected `str`, got `int`"),
+    ]
+
+
+def test_an_empty_file_misses_its_sections() -> None:
+    assert mistakes("") == [(1, "'site' is missing"), (1, "'edge' is missing")]
+
+
+# ---- lines where they are hard to find
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        "nines = [\n  [1, 2],\n  [3, 4]\n]\n",  # a line of a value that looks like a header
+        "nines = [\n  [1]\n]\n",
+        'text = """\n[edge]\nport = 3\n[[table]]\n"""\n',  # lines of a text that look like headers and keys
+        "text = '''\n[[table.device]]\n'''\n",
+        "# \u2028\x85 a comment with what other programs take for line ends\n",
+        '"a.b" = { c = 1, "d]" = [1, 2] }\n',
+        'deep.dotted."ke=y" = 1\n',
+    ],
+)
+def test_values_of_many_lines_do_not_move_the_others(before: str) -> None:
+    text = changed('betting = "no_more_bets"\n', before)
+    assert parse(text).table
+    text = text.replace('driver = "fdl_shaker"', "driver = 7")
+    assert [number for number, _ in mistakes(text)] == [line(text, "driver = 7")]
+
+
+@pytest.mark.parametrize("last", ["  [1, 2]", "  [1]", '  ["a"]', "  [[1]]"])
+def test_the_last_line_of_a_list_is_no_header(tmp_path: Path, last: str) -> None:
+    text = changed("betting =", f"nines = [\n{last}\n]\nbetting =")
+    path = tmp_path / "feltd.toml"
+    path.write_text(text, encoding="utf-8")
+    assert line_of(path, ("table", 0, "options", "betting")) == line(text, "betting")
+    assert line_of(path, ("table", 0, "options", "nines", 0)) == line(text, "nines")
+
+
+def test_windows_line_ends() -> None:
+    text = changed("port = 8883", 'port = "x"').replace("\n", "\r\n")
+    assert [number for number, _ in mistakes(text)] == [line(text, "port =")]
+
+
+def test_headers_with_blanks_quotes_and_comments() -> None:
+    text = changed("[mqtt]", '  [ "mqtt" ]  # the broker').replace("[[table.device]]", '[[ table . "device" ]] # x')
+    text = text.replace("port = 8883", "port = 0").replace('driver = "fdl_console"', "driver = 1")
+    assert [number for number, _ in mistakes(text)] == [line(text, "port ="), line(text, "driver = 1")]
+
+
+def test_inline_tables_and_dotted_keys() -> None:
+    text = 'site.nam = "a"\nedge = { name = "B B" }\ntable = [\n  { name = "t" },\n  { nam = "u" },\n]\n'
+    found = mistakes(text)
+    assert [number for number, _ in found] == [1, 1, 2, 3, 3]
+    assert {told for number, told in found if number == 1} == {
+        "unknown key 'site.nam'; did you mean 'name'?",
+        "'site.name' is missing",
+    }
+
+
+# ---- files
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(BadConfig) as caught:
+        load(tmp_path / "feltd.toml")
+    assert str(caught.value) == f"{tmp_path}/feltd.toml: cannot be read: No such file or directory"
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(BadConfig, match="cannot be read: Is a directory"):
+        load(tmp_path)
+
+
+def test_bytes_that_are_no_text_have_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "feltd.toml"
+    path.write_bytes(b'[site]\nname = "\xe9"\n')
+    with pytest.raises(BadConfig) as caught:
+        load(path)
+    assert str(caught.value) == f"{path}:2: is not UTF-8 text: invalid continuation byte"
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Without the rights of root, where tests have them."""
+    was = os.geteuid()
+    if was == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(was)
+
+
+def test_a_file_that_may_not_be_read() -> None:
+    with tempfile.NamedTemporaryFile() as file:
+        os.chmod(file.name, 0)  # noqa: PTH101
+        with as_nobody(), pytest.raises(BadConfig, match="cannot be read: Permission denied"):
+            load(Path(file.name))
+
+
+# ---- any text
+
+PIECES = st.sampled_from(
+    [
+        *GOOD.split("\n"),
+        "[table]",
+        "table = 1",
+        "[[site]]",
+        "[table.device.options]",
+        "x = [[[",
+        "name = 1979-05-27T07:32:00Z",
+        "port = 1e400",
+        "port = nan",
+        f"port = {'9' * 5000}",
+        "x = " + "[" * 1000 + "]" * 1000,
+        "name = '''",
+        "name.name = 1",
+        '"" = 1',
+        "device = [{}, 1]",
+        "options = {a.b = 1}",
+    ]
+)
+
+
+def slips(text: str) -> list[tuple[int, str]]:
+    """The mistakes of any text; none where it is good."""
+    try:
+        parse(text)
+    except BadConfig as error:
+        return [(one.line, one.text) for one in error.mistakes] or [(0, "")]
+    return []
+
+
+@given(st.one_of(st.text(max_size=200), st.lists(PIECES, max_size=25).map("\n".join)))
+@settings(max_examples=200, deadline=None)
+def test_any_text_is_a_configuration_or_a_named_mistake(text: str) -> None:
+    found = slips(text)
+    assert all(1 <= number <= text.count("\n") + 1 for number, _ in found)
+    assert all(told for _, told in found)
+
+
+@given(st.data())
+@settings(max_examples=100, deadline=None)
+def test_a_good_file_with_lines_lost_or_doubled(data: st.DataObject) -> None:
+    """What an editor's slip makes of it is still good, or is named."""
+    lines = GOOD.split("\n")
+    at = data.draw(st.integers(0, len(lines) - 1))
+    lines[at : at + 1] = data.draw(st.sampled_from([[], [lines[at]] * 2, [lines[at][1:]], [lines[at][:-1]]]))
+    assert all(1 <= number <= len(lines) for number, _ in slips("\n".join(lines)))
+
+
+# ---- drivers, links, games
+
+
+def check(tmp_path: Path, text: str) -> list[str]:
+    path = tmp_path / "feltd.toml"
+    path.write_text(text, encoding="utf-8")
+    config = load(path)
+    return [one.removeprefix(f"{path}:") for one in device_mistakes(config, path) + ruleset_mistakes(config, path)]
+
+
+def test_the_good_file_passes_all_checks(tmp_path: Path) -> None:
+    assert check(tmp_path, GOOD) == []
+    said = summary(parse(GOOD), Path("x.toml"))
+    assert "x.toml: good. Site lisboa, edge edge-1, broker 10.0.0.5:8883" in said
+    assert "rou-1: macau.roulette" in said
+    assert "wheel-1: cammegh_ss2 at serial:///dev/serial/by-id/usb-wheel?baud=9600" in said
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words", "said"),
+    [
+        ('"cammegh_ss2"', '"camegh_ss2"', "camegh", "no driver 'camegh_ss2'; did you mean 'cammegh_ss2'?"),
+        ('"fdl_console"', '"zzz"', '"zzz"', "no driver 'zzz'; known: cammegh_ss2, bee_tek_shoe"),
+        (
+            "silence = 4.0",
+            "silance = 4.0",
+            "silance",
+            "options of cammegh_ss2: Object contains unknown field `silance`",
+        ),
+        ("silence = 4.0", 'silence = "x"', "silence", "options of cammegh_ss2: Expected `float`, got `str`"),
+        ("silence = 4.0", "silence = 0", "silence", "options of cammegh_ss2: Expected `float` >= 1.0"),
+        ('"tcp://192.168.7.20:4001"', '"tcp://192.168.7.20"', "tcp:", "write tcp://host:port"),
+        ('"tcp://192.168.7.20:4001"', '"tcp://[::1"', "tcp:", "tcp://[::1: "),
+        ('"tcp://192.168.7.20:4001"', '"udp://x:1"', "udp:", "a link begins with serial: or tcp:"),
+        ("baud=9600", "baud=fast", "baud", "baud is a number, for example 9600"),
+        ('"macau.cussec"', '"macau.cusec"', "cusec", "no ruleset 'macau.cusec'"),
+        ('"no_more_bets"', '"never"', "betting", "Invalid enum value 'never'"),
+        ("betting =", "beting =", "beting", "macau.roulette has no option 'beting'; it has: edition, betting"),
+        ("betting =", 'edition = "2003"\nbetting =', "betting", "no_more_bets"),
+    ],
+)
+def test_a_wrong_driver_link_or_game_is_named_with_its_line(
+    tmp_path: Path, old: str, new: str, words: str, said: str
+) -> None:
+    text = changed(old, new)
+    found = check(tmp_path, text)
+    assert len(found) == 1, found
+    number, _, told = found[0].partition(": ")
+    assert said in told
+    if "2003" not in new:  # a combination stands in two lines; the section is named
+        assert int(number) == line(text, words)
+
+
+def test_all_of_them_at_once(tmp_path: Path) -> None:
+    text = changed('"fdl_console"', '"zzz"').replace('"tcp://192.168.7.20:4001"', '"x"').replace("macau.cussec", "y")
+    found = check(tmp_path, text)
+    assert [int(one.partition(":")[0]) for one in found] == [
+        line(text, '"zzz"'),
+        line(text, '"x"'),
+        line(text, 'ruleset = "y"'),
+    ]

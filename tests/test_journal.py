@@ -1,0 +1,389 @@
+"""The journal: gapless, all or nothing, and what was acknowledged stands, whatever kills the writer."""
+
+import asyncio
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from daemon import journal as journal_module
+from daemon.journal import BadJournal, Entry, Journal, Row
+
+NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+
+
+def entry(place: str = "t-1", data: bytes = b"{}", *, time: datetime = NOON, kind: str = "ball.landed") -> Entry:
+    return Entry(place, "d-1", kind, time, data, b"wire", "cause")
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    one = Journal(tmp_path / "journal.db")
+    yield one
+    one.close()
+
+
+def rows(journal: Journal) -> list[Row]:
+    return journal.after(0, 1_000_000)
+
+
+# ---- counting
+
+
+def test_seq_is_gapless_per_place_and_n_over_all(journal: Journal) -> None:
+    written = journal.append([entry("a"), entry("b"), entry("a")])
+    written += journal.append([entry("b")])
+    assert [(row.n, row.place, row.seq) for row in written] == [(1, "a", 1), (2, "b", 1), (3, "a", 2), (4, "b", 2)]
+    assert rows(journal) == written
+    assert (journal.head, journal.last("a"), journal.last("b"), journal.last("c")) == (4, 2, 2, 0)
+
+
+def test_an_entry_comes_back_as_it_was(journal: Journal) -> None:
+    zones = [UTC, datetime.now(UTC).astimezone().tzinfo]
+    for number, zone in enumerate(zones, 1):
+        time = datetime(2026, 11, 20, 20, 32, 11, 123456, tzinfo=zone)
+        journal.append([Entry("t", "d", "x", time, b"\x00\xff", b"\r\n", "e:t:1/0")])
+        row = rows(journal)[-1]
+        assert row == Row(number, "t", number, "d", "x", time, b"\x00\xff", b"\r\n", "e:t:1/0")
+        assert row.time.utcoffset() == timedelta(0)
+
+
+@pytest.mark.parametrize(
+    "time", [datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC), datetime(1, 1, 1, tzinfo=UTC)]
+)
+def test_a_clock_that_was_never_set_is_written_as_it_is(journal: Journal, time: datetime) -> None:
+    assert journal.append([entry(time=time)]) == rows(journal)
+    assert rows(journal)[0].time == time
+
+
+def test_reading(journal: Journal) -> None:
+    written = journal.append([entry("ab"[n % 2], b"%d" % n, kind=f"k{n % 3}") for n in range(10)])
+    assert journal.after(7, 2) == written[7:9]
+    assert journal.after(10, 5) == []
+    assert journal.range("a", 2, 4) == [row for row in written if row.place == "a"][1:4]
+    assert journal.range("a", 4, 2) == journal.range("c", 1, 9) == []
+    assert journal.latest("a", ("k0", "k1")) == written[6]
+    assert journal.latest("a", ("k9",)) is None
+
+
+def test_memory_is_the_last_that_was_written(journal: Journal) -> None:
+    journal.append((), {"a/1": b"x", "a/2": b"y", "b": b"z"})
+    journal.append([entry()], {"a/1": b"w"})
+    assert journal.memory("a/1") == b"w"
+    assert journal.memory("c") is None
+    assert journal.memories("a/") == {"a/1": b"w", "a/2": b"y"}
+
+
+# ---- all or nothing
+
+
+@pytest.mark.parametrize(
+    ("bad", "memory", "raised"),
+    [
+        (entry(data="text"), {}, BadJournal),  # type: ignore[arg-type]
+        (entry(time=datetime(2026, 1, 1)), {}, TypeError),  # noqa: DTZ001 - without a zone, on purpose
+        (entry(place="\ud800"), {}, UnicodeEncodeError),
+        (entry(), {"k": "text"}, BadJournal),
+        (entry(), {"\ud800": b""}, UnicodeEncodeError),
+    ],
+)
+def test_a_batch_that_fails_leaves_nothing(
+    journal: Journal, bad: Entry, memory: dict[str, Any], raised: type[Exception]
+) -> None:
+    before = journal.append([entry()], {"k": b"old"})
+    with pytest.raises(raised):
+        journal.append([entry(), bad, entry("b")], {"j": b"new", "k": b"new", **memory})
+    assert rows(journal) == before
+    assert (journal.head, journal.last("t-1"), journal.last("b")) == (1, 1, 0)
+    assert (journal.memory("j"), journal.memory("k")) == (None, b"old")
+    after = journal.append([entry(), entry("b")], {"k": b"newer"})  # and the journal goes on
+    assert [(row.n, row.seq) for row in after] == [(2, 2), (3, 1)]
+    assert journal.memory("k") == b"newer"
+
+
+def test_entries_that_fail_while_they_are_made_leave_nothing(journal: Journal) -> None:
+    def entries() -> Iterator[Entry]:
+        yield entry()
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        journal.append(entries(), {"k": b"new"})
+    assert (rows(journal), journal.head, journal.memory("k")) == ([], 0, None)
+    assert [row.seq for row in journal.append([entry()])] == [1]
+
+
+def test_a_full_disk_leaves_nothing(journal: Journal) -> None:
+    journal.append([entry()])
+    pages = journal._db.execute("PRAGMA page_count").fetchone()[0]
+    journal._db.execute(f"PRAGMA max_page_count={pages + 2}")
+    big = [entry(data=b"x" * 4000) for _ in range(20)]
+    with pytest.raises(BadJournal, match=r"journal\.db: database or disk is full; nothing was lost"):
+        journal.append(big, {"k": b"v"})
+    assert (journal.head, journal.last("t-1"), len(rows(journal)), journal.memory("k")) == (1, 1, 1, None)
+    journal._db.execute("PRAGMA max_page_count=1000000")
+    assert [row.n for row in journal.append(big)] == list(range(2, 22))
+
+
+# ---- opening
+
+
+def test_it_goes_on_where_it_was_closed(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "er" / "journal.db"
+    first = Journal(path)
+    written = first.append([entry("a"), entry("b"), entry("a")], {"k": b"v"})
+    name = first.name
+    first.close()
+    second = Journal(path)
+    assert (second.name, rows(second), second.head, second.last("a"), second.memory("k")) == (name, written, 3, 2, b"v")
+    assert [(row.n, row.seq) for row in second.append([entry("a")])] == [(4, 3)]
+    second.close()
+
+
+def test_each_journal_has_a_name_of_its_own(tmp_path: Path) -> None:
+    names = set()
+    for n in range(5):
+        journal = Journal(tmp_path / f"{n}.db")
+        names.add(journal.name)
+        journal.close()
+    assert len(names) == 5
+    assert all(len(name) == 8 and name.isalnum() for name in names)
+
+
+def test_a_second_opener_is_refused_and_the_first_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, journal: Journal
+) -> None:
+    monkeypatch.setattr(journal_module, "LOCKED_TIMEOUT", 0.01)
+    with pytest.raises(BadJournal) as caught:
+        Journal(journal.path)
+    assert str(caught.value) == f"{journal.path}: database is locked; another process may be using it"
+    journal.append([entry()])
+    assert journal.head == 1
+    journal.close()
+    again = Journal(journal.path)
+    assert again.head == 1
+    again.close()
+
+
+async def test_a_second_process_is_refused(journal: Journal) -> None:
+    code = (
+        "import sys; from pathlib import Path; from daemon import journal\n"
+        "journal.LOCKED_TIMEOUT = 0.01\n"
+        "try: journal.Journal(Path(sys.argv[1]))\n"
+        "except journal.BadJournal as error: print(error)\n"
+    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", code, str(journal.path), stdout=asyncio.subprocess.PIPE
+    )
+    said, _ = await process.communicate()
+    assert said.decode() == f"{journal.path}: database is locked; another process may be using it\n"
+
+
+def test_another_version_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    Journal(path).close()
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version=7")
+    db.close()
+    for _ in range(2):  # the refusal itself locks nobody out
+        with pytest.raises(BadJournal, match="was written by version 7; move it away or run that version"):
+            Journal(path)
+
+
+def damaged(path: Path, how: str) -> None:
+    journal = Journal(path)
+    journal.append([entry(data=b"x" * 500) for _ in range(200)], {"k": b"v" * 5000})
+    journal.close()
+    raw = bytearray(path.read_bytes())
+    match how:
+        case "no database":
+            raw[:] = b"2026-11-20 20:00:00 edge.started\n" * 300
+        case "cut":
+            del raw[8192 + 100 :]
+        case "zeroed":
+            raw[4096:] = bytes(len(raw) - 4096)
+        case "noise":
+            raw[4096:] = Random(1).randbytes(len(raw) - 4096)
+    path.write_bytes(raw)
+
+
+@pytest.mark.parametrize("how", ["no database", "cut", "zeroed", "noise"])
+def test_a_damaged_file_is_named(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "journal.db"
+    damaged(path, how)
+    with pytest.raises(BadJournal, match=r"journal\.db: .*; "):
+        rows(Journal(path))
+
+
+def test_a_file_damaged_under_way_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    journal = Journal(path)
+    journal.append([entry(data=b"x" * 2000) for _ in range(100)])
+    journal.close()
+    journal = Journal(path)
+    with path.open("r+b") as file:
+        file.seek(8192)
+        file.write(b"\xff" * (path.stat().st_size - 8192))
+    with pytest.raises(BadJournal, match=r"journal\.db: .*malformed; move it away and keep it"):
+        rows(journal)
+    journal.close()
+
+
+def test_a_place_that_cannot_be(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(BadJournal, match=r"file/journal\.db: .*; check disk, owner and rights"):
+        Journal(tmp_path / "file" / "journal.db")
+    with pytest.raises(BadJournal, match="unable to open database file; check disk, owner and rights"):
+        Journal(tmp_path)
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Without the rights of root, where tests have them."""
+    was = os.geteuid()
+    if was == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(was)
+
+
+@pytest.mark.parametrize("what", ["the folder", "the file", "the folder above"])
+def test_what_may_not_be_written(what: str) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        folder = Path(directory)
+        path = folder / "journal.db"
+        if what == "the file":
+            Journal(path).close()
+            path.chmod(0o444)
+        if what == "the folder above":
+            path = folder / "new" / "journal.db"
+        folder.chmod(0o555)
+        try:
+            with as_nobody(), pytest.raises(BadJournal, match=r"journal\.db: .*; check disk, owner and rights"):
+                Journal(path)
+        finally:
+            folder.chmod(0o755)
+
+
+# ---- killed
+
+WRITER = """
+import random, sys
+from datetime import UTC, datetime
+from pathlib import Path
+from daemon.journal import Entry, Journal
+
+journal = Journal(Path(sys.argv[1]))
+rng = random.Random(int(sys.argv[2]))
+now = datetime.now(UTC)
+while True:
+    batch = [Entry(rng.choice("ab"), "d", "x", now, b"%d" % rng.randrange(10**6)) for _ in range(rng.randint(1, 4))]
+    journal.append(batch, {"head": b"%d" % (journal.head + len(batch))})
+    sys.stdout.write(f"{journal.head}\\n")
+    sys.stdout.flush()
+"""
+
+
+def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
+    """After each kill: what was acknowledged, at most one batch more, no gap, the memory of the same instant."""
+    path = tmp_path / "journal.db"
+    rng = Random(7)
+    before: list[Row] = []
+    for life in range(8):
+        with subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(path), str(life)], stdout=subprocess.PIPE, text=True
+        ) as writer:
+            assert writer.stdout is not None
+            told = [int(writer.stdout.readline()) for _ in range(rng.randint(1, 120))]
+            writer.kill()
+            told += [int(word) for word in writer.stdout.read().split("\n")[:-1]]
+        journal = Journal(path)
+        now = rows(journal)
+        assert told == sorted(told)
+        assert told[-1] <= journal.head <= told[-1] + 4
+        assert journal.memory("head") == b"%d" % journal.head
+        assert [row.n for row in now] == list(range(1, journal.head + 1))
+        for place in "ab":
+            assert [row.seq for row in now if row.place == place] == list(range(1, journal.last(place) + 1))
+        assert now[: len(before)] == before
+        assert len(now) > len(before)
+        before = now
+        journal.close()
+
+
+# ---- any order of writing, failing and opening again
+
+PLACES = st.sampled_from(["a", "b", "c"])
+MEMORIES = st.dictionaries(st.sampled_from(["k1", "k2"]), st.binary(max_size=4), max_size=2)
+
+
+class Writing(RuleBasedStateMachine):
+    """A journal beside a list and a dictionary."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name) / "journal.db"
+        self.journal = Journal(self.path)
+        self.name = self.journal.name
+        self.entries: list[Entry] = []
+        self.kept: dict[str, bytes] = {}
+
+    @rule(batch=st.lists(st.builds(entry, PLACES, st.binary(max_size=3)), max_size=4), memory=MEMORIES)
+    def append(self, batch: list[Entry], memory: dict[str, bytes]) -> None:
+        written = self.journal.append(batch, memory)
+        assert [(row.place, row.data) for row in written] == [(one.place, one.data) for one in batch]
+        self.entries += batch
+        self.kept |= memory
+
+    @rule(batch=st.lists(st.builds(entry, PLACES), max_size=2), memory=MEMORIES, naive=st.booleans())
+    def fail(self, batch: list[Entry], memory: dict[str, bytes], naive: bool) -> None:
+        bad = entry(time=NOON.replace(tzinfo=None)) if naive else entry(data="no bytes")  # type: ignore[arg-type]
+        with pytest.raises(TypeError if naive else BadJournal):
+            self.journal.append([*batch, bad], memory)
+
+    @rule()
+    def reopen(self) -> None:
+        self.journal.close()
+        self.journal = Journal(self.path)
+
+    @rule(data=st.data())
+    def read(self, data: st.DataObject) -> None:
+        n = data.draw(st.integers(0, len(self.entries) + 1))
+        assert [row.n for row in self.journal.after(n, 2)] == list(range(n + 1, len(self.entries) + 1))[:2]
+        place, first, last = data.draw(PLACES), data.draw(st.integers(0, 5)), data.draw(st.integers(0, 9))
+        of_place = [one.data for one in self.entries if one.place == place]
+        found = self.journal.range(place, first, last)
+        assert [row.data for row in found] == of_place[max(first - 1, 0) : max(last, 0)]
+
+    @invariant()
+    def they_agree(self) -> None:
+        seqs: dict[str, int] = {}
+        for row, one in zip(rows(self.journal), self.entries, strict=True):
+            seqs[row.place] = seqs.get(row.place, 0) + 1
+            assert (row.place, row.data, row.time, row.seq) == (one.place, one.data, one.time, seqs[one.place])
+        assert self.journal.head == len(self.entries)
+        assert all(self.journal.last(place) == seqs.get(place, 0) for place in "abc")
+        assert self.journal.memories("k") == self.kept
+        assert self.journal.name == self.name
+
+    def teardown(self) -> None:
+        self.journal.close()
+        self.folder.cleanup()
+
+
+TestWriting = Writing.TestCase
+TestWriting.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
