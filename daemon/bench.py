@@ -472,13 +472,13 @@ def markdown(report: Report) -> str:
         f"| {pair.bare[1]:.2f} ms | {pair.ratios[0]:.2f} | {pair.ratios[1]:.2f} |"
         for pair in report.pairs
     ]
+    yard = f"the bare loop, keeping nothing: {report.sustained_bare:,.0f}"
+    memory = f"{report.resident / 2**20:.1f} MiB"
     lines += [
         "",
-        f"Sustained on one core, journal durable: **{report.sustained:,.0f} events/s** "
-        + f"(the bare loop, keeping nothing: {report.sustained_bare:,.0f}).",
+        f"Sustained on one core, journal durable: **{report.sustained:,.0f} events/s** ({yard}).",
         "",
-        f"An edge with three devices: **{report.resident / 2**20:.1f} MiB** resident, "
-        + f"**{report.idle_cpu:.2%}** of a core when idle.",
+        f"An edge with three devices: **{memory}** resident, **{report.idle_cpu:.2%}** of a core when idle.",
         "",
         f"Measured {report.date} on {report.machine}.",
     ]

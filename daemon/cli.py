@@ -154,6 +154,43 @@ def rulesets(ruleset: str | None, as_json: bool) -> None:
     click.echo(msgspec.json.format(msgspec.json.encode(ruleset_info(kind))).decode() if as_json else ruleset_page(kind))
 
 
+@main.command()
+@click.argument("game", type=click.Choice(["baccarat"]))
+@click.option("--decks", type=click.IntRange(6, 12), default=8, show_default=True)
+def enumerate(game: str, decks: int) -> None:  # noqa: A001 - the command's name
+    """Every coup there can be, through the ruleset: exact probabilities and house edges."""
+    from rules.enumerate_baccarat import enumerate_coups
+
+    figures = enumerate_coups(decks)
+    click.echo(f"{game}, {decks} decks, every ordered coup by ranks through macau.baccarat")
+    for name, probability in figures.probabilities.items():
+        click.echo(f"  {name:14} {float(probability):.6f}")
+    for commission, edges in figures.edges.items():
+        click.echo(f"house edge, commission {commission}")
+        for bet, edge in edges.items():
+            click.echo(f"  {bet:14} {float(edge) * 100:.4f} %")
+
+
+@main.command()
+@click.option("--rates", default="2,100,1000", show_default=True, help="lines a second, with commas")
+@click.option("--seconds", type=click.FloatRange(1, 600), default=10, show_default=True, help="of each turn")
+@click.option("--json", "as_json", is_flag=True)
+def bench(rates: str, seconds: float, as_json: bool) -> None:
+    """Latency, throughput, memory and idle CPU, beside a bare loop in the same run. Needs mosquitto; takes minutes."""
+    from daemon.bench import bench as benched
+    from daemon.bench import markdown
+    from daemon.broker import find_mosquitto
+
+    if find_mosquitto() is None:
+        raise BadInputError("the benchmark needs mosquitto: apt-get install mosquitto")
+    try:
+        wanted = [int(rate) for rate in rates.split(",")]
+    except ValueError as error:
+        raise BadInputError(f"--rates {rates}: write numbers with commas, for example 2,100,1000") from error
+    report = asyncio.run(benched(wanted, seconds, lambda line: click.echo(line, err=True)))
+    click.echo(msgspec.json.encode(report) if as_json else markdown(report))
+
+
 def _ruleset(name: str) -> Any:
     from rules import RULESETS
 

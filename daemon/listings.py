@@ -16,10 +16,7 @@ BY_ID = Path("/dev/serial/by-id")
 
 def device_list() -> list[dict[str, Any]]:
     """Every driver: name, what it is, evidence."""
-    return [
-        {"driver": name, "title": (kind.__doc__ or name).splitlines()[0].rstrip("."), "evidence": list(kind.evidence)}
-        for name, kind in DRIVERS.items()
-    ]
+    return [{"driver": name, "title": kind.title, "evidence": list(kind.evidence)} for name, kind in DRIVERS.items()]
 
 
 def device_table() -> str:

@@ -11,12 +11,12 @@ from drivers.bee_tek_shoe import BeeTekShoe, ShoeOptions
 from simulators.clock import Pace
 from simulators.compare import Account, Outcome, compare
 from simulators.port import Pty, Socket, Tcp
-from simulators.tables import CussecTable, Floor, RouletteTable, Table
+from simulators.tables import BaccaratTable, CussecTable, Floor, RouletteTable, Table
 
 __all__ = ["Pit", "UnderWay"]
 
 SITE, EDGE = "demo", "edge-1"
-KINDS: dict[str, type[Any]] = {"rou": RouletteTable, "cus": CussecTable}
+KINDS: dict[str, type[Any]] = {"rou": RouletteTable, "cus": CussecTable, "bac": BaccaratTable}
 
 
 class Pit:

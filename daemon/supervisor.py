@@ -8,12 +8,13 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import msgspec
 import structlog
 
 from daemon.config import Device
+from daemon.journal import BadJournal
 from daemon.links import StreamLink
 from drivers import DRIVERS
 from drivers.driver import Chunk, DeviceRefused, Emit, LinkLost, Sighting
@@ -86,30 +87,37 @@ async def supervise(
                 cleared = [code for code in (REFUSED, BUG) if post.has_fault(code)]
                 await post.emit([sighting(DeviceRecovered(code)) for code in cleared])
 
-    while True:
+    async def session() -> NoReturn:
+        nonlocal soon, after_bug
         began = loop.time()
-        fault: DeviceFaulted | None = None
         try:
             async with opener(device.url) as link:
                 post.linked(link)
                 await driver_type(options, post.memory()).run(link, emit)
-            reason = "the driver ended"
+            raise RuntimeError("it ended by itself")
+        finally:
+            post.linked(None)
+            if loop.time() - began > GOOD_SESSION:
+                soon, after_bug = SOON, AFTER_BUG
+
+    while True:
+        fault: DeviceFaulted | None = None
+        try:
+            await session()
         except LinkLost as error:
             reason, wait = str(error), soon
             soon = min(soon * 2, SOON_MOST)
         except DeviceRefused as error:
             reason, wait = str(error), SLOWLY
             fault = DeviceFaulted(REFUSED, reason, "error", "mend what the text says; it is tried again every 30 s")
+        except BadJournal:
+            raise  # no driver's fault, and nothing may go on without it
         except Exception as error:
             log.exception("driver.bug", driver=device.driver)
             reason, wait = f"{type(error).__name__}: {error}", after_bug
             after_bug = min(after_bug * 2, AFTER_BUG_MOST)
             text = f"the driver failed: {reason}"
             fault = DeviceFaulted(BUG, text, "error", "send the log to the maintainers; it is tried again by itself")
-        finally:
-            post.linked(None)
-        if loop.time() - began > GOOD_SESSION:
-            soon, after_bug = SOON, AFTER_BUG
         events: list[Event] = [DeviceOffline(reason)] if post.online else []
         if fault is not None and not post.has_fault(fault.code):
             events.append(fault)

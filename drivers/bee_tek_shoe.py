@@ -39,6 +39,7 @@ class BeeTekShoe:
     """The driver."""
 
     name: ClassVar[str] = "bee_tek_shoe"
+    title: ClassVar[str] = "Bee-Tek (USPC) card-reading shoe, serial"
     evidence: ClassVar[tuple[Evidence, ...]] = ("public code",)
     Options: ClassVar[type[ShoeOptions]] = ShoeOptions
 

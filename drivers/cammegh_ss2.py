@@ -54,6 +54,7 @@ RESTART_REPEAT = 2.0
 RESTART_TRIES = 3
 HANDSHAKE = 1.0
 POLL_AFTER = 0.75
+POLL_AFTER_NUMBER = 0.1  # state 5 may be short; the wheel answers no sooner than this after its last line
 MAX_EARLY = 200
 MAX_WITNESSES = 8
 SPINS = 256  # the counter runs 1..256
@@ -163,6 +164,8 @@ class CammeghSS2:
             now = loop.time()
             if any(isinstance(message, Status) for message in messages):
                 poll_due = now + POLL_AFTER
+            elif any(isinstance(message, Number) for message in messages):
+                poll_due = min(poll_due, now + POLL_AFTER_NUMBER)
             if any(not isinstance(message, Garbage) for message in messages):
                 last_valid = now
             elif now - last_valid >= self._silence:

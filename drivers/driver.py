@@ -41,6 +41,7 @@ class Driver(Protocol):
     """One session with one device. `memory` is what the last session left with its last durable event."""
 
     name: ClassVar[str]
+    title: ClassVar[str]
     evidence: ClassVar[tuple[Evidence, ...]]
     Options: ClassVar[type[Any]]
 

@@ -58,6 +58,7 @@ class FdlConsole:
     """One session with a console."""
 
     name: ClassVar[str] = "fdl_console"
+    title: ClassVar[str] = "Dealer's console, FDL"
     evidence: ClassVar[tuple[Evidence, ...]] = ("reference protocol",)
     Options: ClassVar[type[SessionOptions]] = SessionOptions
 

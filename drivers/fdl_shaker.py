@@ -41,6 +41,7 @@ class FdlShaker:
     """One session with a shaker."""
 
     name: ClassVar[str] = "fdl_shaker"
+    title: ClassVar[str] = "Dice shaker with electronic agitation, FDL"
     evidence: ClassVar[tuple[Evidence, ...]] = ("reference protocol",)
     Options: ClassVar[type[SessionOptions]] = SessionOptions
 

@@ -109,6 +109,10 @@ class Wheel:
         if self.state is State.TABLE_CLOSED:
             self._enter(State.STARTED, now)
 
+    def close_table(self) -> None:
+        """The same key again."""
+        self._stop("closed")
+
     def inject(self, fault: str, now: float) -> None:
         """Faults of the ball take the next spin; the others begin at once."""
         match fault:

@@ -83,7 +83,7 @@ class RouletteTable:
         return [Truth({}, void=True) if spin.reason else Truth({"pocket": spin.pocket}) for spin in self.wheel.truth]
 
     async def deal(self, floor: Floor, rounds: int) -> None:
-        """Open the table; ring at no more bets; pay, and open the bets again."""
+        """Open the table; ring at no more bets; pay, and open the bets again; close after the last round."""
         pace = floor.pace
         await floor.ready()
         self.wheel.open_table(pace.now())
@@ -99,10 +99,14 @@ class RouletteTable:
             before = state
             if len(self.wheel.truth) > paid:
                 paid = len(self.wheel.truth)
+                if paid >= rounds:
+                    self.wheel.close_table()
+                    floor.sockets["wheel-1"].stir()
                 await pace.sleep(self._rng.uniform(2.0, 4.0))
                 floor.press(self.console, "paid")
                 await pace.sleep(1.0)
-                floor.press(self.console, "bets_opened")
+                if paid < rounds:
+                    floor.press(self.console, "bets_opened")
 
 
 class CussecTable:
@@ -214,7 +218,7 @@ class BaccaratTable:
                 banker.append(await self._draw(floor))
         difference = _points(player) - _points(banker)
         winner = "tie" if not difference else "player" if difference > 0 else "banker"
-        self.truth.append(Truth({"player": player, "banker": banker, "winner": winner}))
+        self.truth.append(Truth({"hands": {"player": player, "banker": banker}, "winner": winner}))
         await pace.sleep(rng.uniform(3.0, 6.0))
         floor.press(self.console, "paid")
         await pace.sleep(1.0)

@@ -394,7 +394,7 @@ def lawful(events: Iterable[Event]) -> None:
 ONLINE = DeviceOnline(False, "Cammegh SS2")
 BACK = DeviceOnline(True, "Cammegh SS2")
 AGAINST = BallLaunched("anticlockwise", "clockwise")
-A_SPIN = [AGAINST, BallSettling()]
+A_SPIN: list[Event] = [AGAINST, BallSettling()]
 
 
 def test_one_spin_and_its_evidence() -> None:
@@ -444,7 +444,7 @@ def test_a_number_is_told_once_however_long_state_5_lasts() -> None:
     assert listen(every([*spun(11, "34", "27"), *[line(5, 11, "27"), b"27\r\n"] * 20])).landed == ["27"]
 
 
-WAYS: list[tuple[str, list[bytes], list[Event]]] = [
+WAYS: list[tuple[str, list[bytes], Sequence[Event | str]]] = [
     (
         "closed while the bets are open, and opened again",
         [*[line(2, 17)] * 2, *[line(6, 17)] * 3, *[line(1, 17)] * 2, *[line(2, 17)] * 2],
@@ -884,6 +884,22 @@ def test_a_wheel_that_does_not_speak_by_itself_is_asked() -> None:
     assert 12 <= sum(asked_at) <= 14
 
 
+def test_a_bare_number_is_followed_by_a_question() -> None:
+    """State 5 may be over before the next question would be due."""
+    begin = every([*[line(2, 11)] * 2, *[line(3, 11)] * 2, *[line(4, 11)] * 2])
+    polls: list[bytes] = []
+
+    def wheel(data: bytes) -> bytes:
+        polls.append(data)
+        return line(5, 11, "27") if POLL in data and len(polls) == 2 else b""
+
+    heard = listen([*begin, (2.7, b"27\r\n"), (2.9, line(2, 12, "27")), (3.4, line(2, 12, "27"))], wheel=wheel)
+    assert (heard.ends, polls[1:]) == (["27"], [POLL])
+    by_itself = listen([*begin, (2.7, b"27\r\n"), (2.72, line(5, 11, "27")), (3.22, line(5, 11, "27"))])
+    assert by_itself.ends == ["27"]
+    assert POLL not in by_itself.link.sent
+
+
 def test_other_packets_do_not_keep_it_from_asking() -> None:
     polls = 0
 
@@ -1060,6 +1076,19 @@ def test_who_comes_later_tells_only_what_began_under_his_eyes(recording: Recordi
     began = [event.number for event in heard.events if isinstance(event, SpinStarted)]
     assert len(began) == len(heard.landed) + heard.ends.count("void")
     assert heard.ends.count("missed") <= 1
+    in_time(heard, recording.shown)
+
+
+@pytest.mark.parametrize("recording", RECORDINGS)
+@settings(max_examples=40, deadline=None)
+@given(where=st.floats(0, 1, exclude_max=True), byte=st.integers(0, 255))
+def test_one_damaged_byte_costs_no_number(recording: Recording, where: float, byte: int) -> None:
+    timed = recording.timed
+    damaged = bytearray(b"".join(one for _, one in timed))
+    damaged[int(where * len(damaged))] = byte
+    ends = [0, *line_ends(timed)]
+    heard = listen([(at, bytes(damaged[a:b])) for (at, _), (a, b) in zip(timed, pairwise(ends), strict=True)])
+    assert heard.landed == recording.pockets
     in_time(heard, recording.shown)
 
 
