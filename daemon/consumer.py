@@ -17,11 +17,20 @@ from msgspec import Struct
 from daemon import logs
 from daemon.config import Config, Table
 from daemon.journal import Entry, Journal, Row
-from daemon.mqtt import BrokerLost, Message, Session, Will, stay_connected
+from daemon.mqtt import UNREADABLE, BrokerLost, Message, Session, Will, stay_connected
 from daemon.outbox import Outbox
 from daemon.retained import Retained
-from protocols.events import UnknownEvent
-from protocols.topics import BadEnvelope, Envelope, Wire, decode_envelope, edge_topic, encode_wire, table_topic
+from protocols.events import EventsMissed, UnknownEvent
+from protocols.topics import (
+    BadEnvelope,
+    Envelope,
+    Wire,
+    decode_envelope,
+    decode_wire,
+    edge_topic,
+    encode_wire,
+    table_topic,
+)
 from rules import RULESETS
 from rules.ruleset import Corrected, Noted, Resolved, Ruleset, Suspended, Verdict, Voided, options_from
 from rules.ruleset import type_of as verdict_type
@@ -31,6 +40,8 @@ __all__ = ["Consumer", "Stream"]
 BUFFER = 2000
 PAGE = 500
 ASK_AGAIN = 2.0
+# Behind the position in a journal that its edge no longer counts in.
+LEFT = b" left"
 ENDS = ("resolved", "voided", "corrected")
 
 
@@ -62,16 +73,6 @@ class Stream:
             self.expected += 1
         return ready
 
-    def skip_to(self, seq: int) -> list[Envelope]:
-        """What stood before `seq` no longer exists anywhere: go on from there."""
-        self.expected = max(self.expected, seq)
-        self._early = {n: envelope for n, envelope in self._early.items() if n >= self.expected}
-        ready = []
-        while (following := self._early.pop(self.expected, None)) is not None:
-            ready.append(following)
-            self.expected += 1
-        return ready
-
     @property
     def gap(self) -> tuple[int, int] | None:
         """First and last seq missing before what waits."""
@@ -94,6 +95,13 @@ class Health(Struct, frozen=True):
     newest: dict[str, int]
 
 
+class _Kept(Struct, frozen=True):
+    """A table's state as it is written down: it belongs to one ruleset."""
+
+    ruleset: str
+    state: msgspec.Raw
+
+
 class _Table:
     """One table: its ruleset and where the round stands."""
 
@@ -101,11 +109,19 @@ class _Table:
         self.name = table.name
         ruleset = RULESETS[table.ruleset]
         self.ruleset: Ruleset[Any] = ruleset(options_from(ruleset, table.options))
+        self.state: Any = self.ruleset.start(table.name)
         stored = journal.memory(f"state/{table.name}")
-        self.state: Any = (
-            msgspec.json.decode(stored, type=self.ruleset.State) if stored else self.ruleset.start(table.name)
-        )
-        self.suspended = False
+        if stored:
+            try:
+                kept = msgspec.json.decode(stored, type=_Kept)
+                if kept.ruleset == ruleset.id:
+                    self.state = msgspec.json.decode(kept.state, type=self.ruleset.State)
+            except msgspec.DecodeError as error:  # of another version
+                logs.get(table=table.name).error("state.unreadable", reason=str(error), remedy="void the open round")
+
+    def kept(self) -> bytes:
+        """The state, to be written down."""
+        return msgspec.json.encode(_Kept(self.ruleset.id, msgspec.Raw(msgspec.json.encode(self.state))))
 
 
 class Consumer:
@@ -122,7 +138,9 @@ class Consumer:
         self.retained = Retained()
         self._tables = {table.name: _Table(table, journal) for table in config.table if table.ruleset}
         self._streams = {
-            tuple(key.split("/")[1:]): Stream(int(value) + 1) for key, value in journal.memories("stream/").items()
+            tuple(key.split("/")[1:]): Stream(int(value) + 1)
+            for key, value in journal.memories("stream/").items()
+            if not value.endswith(LEFT)
         }
         self._unsaved: dict[str, bytes] = {}
         self._told: dict[str, tuple[dict[str, int], float]] = {}
@@ -135,8 +153,9 @@ class Consumer:
         will = Will(edge_topic(self.site, self.name, "availability"), b"offline")
         try:
             await stay_connected(self.config.mqtt, f"feltd-rules-{self.name}", will, self._serve, self._log)
-        finally:
-            self._commit([])
+        except asyncio.CancelledError:
+            self._commit([])  # only here: after a failure the state may be ahead of what was written
+            raise
 
     # ---- events to verdicts
 
@@ -147,7 +166,7 @@ class Consumer:
         for envelope in envelopes:
             edge, _, table_name = envelope.id.rpartition(":")[0].partition(":")
             table = self._tables.get(table_name)
-            if table is None or not edge or envelope.seq < 1:
+            if table is None or not edge or "/" in edge + envelope.journal or envelope.seq < 1:
                 continue
             key = (edge, envelope.journal, table_name)
             if key not in self._streams:
@@ -159,10 +178,11 @@ class Consumer:
         self._finish(entries, verdicts)
 
     def _new_stream(self, key: tuple[str, ...]) -> None:
-        """An edge that counts in a new journal is not asked for the old one any more."""
+        """An edge that counts in another journal is not asked for the old one any more, unless that comes back."""
         for old in [known for known in self._streams if known[0] == key[0] and known[2] == key[2]]:
-            del self._streams[old]
-        self._streams[key] = Stream()
+            self._unsaved[_stream_key(old)] = b"%d" % (self._streams.pop(old).expected - 1) + LEFT
+        last = self._unsaved.get(_stream_key(key)) or self.journal.memory(_stream_key(key)) or b"0"
+        self._streams[key] = Stream(int(last.removesuffix(LEFT)) + 1)
 
     def _apply(
         self, table: _Table, envelope: Envelope, entries: list[Entry], verdicts: list[tuple[str, Verdict]]
@@ -177,7 +197,7 @@ class Consumer:
             verdicts.append((table.name, verdict))
 
     def _note(self, key: tuple[str, ...], stream: Stream, table: _Table) -> None:
-        self._unsaved["stream/" + "/".join(key)] = b"%d" % (stream.expected - 1)
+        self._unsaved[_stream_key(key)] = b"%d" % (stream.expected - 1)
         self._unsaved[f"state/{table.name}"] = b""  # encoded when written: a batch may change it many times
 
     def _finish(self, entries: list[Entry], verdicts: list[tuple[str, Verdict]]) -> None:
@@ -191,7 +211,7 @@ class Consumer:
     def _commit(self, entries: list[Entry]) -> None:
         """Positions without verdicts wait for the next commit: after a crash those events are asked for again."""
         memory = {
-            key: msgspec.json.encode(self._tables[key.partition("/")[2]].state) if key.startswith("state/") else value
+            key: self._tables[key.partition("/")[2]].kept() if key.startswith("state/") else value
             for key, value in self._unsaved.items()
         }
         if entries or memory:
@@ -289,12 +309,25 @@ class Consumer:
                     envelopes = []
                     await self._answered(session, words[4], message)
                 else:
-                    try:
-                        envelopes.append(decode_envelope(message.payload))
-                    except (BadEnvelope, UnknownEvent) as error:
-                        self._log.warning("event.refused", topic=message.topic, reason=str(error))
+                    envelopes += self._read(message)
             self.take(envelopes)
             await self._ask_for_gaps(session)
+
+    def _read(self, message: Message) -> tuple[Envelope, ...]:
+        """The event. One that this version does not know, or cannot read, is an event missed: never nothing."""
+        try:
+            envelope = decode_envelope(message.payload)
+        except (BadEnvelope, UnknownEvent, *UNREADABLE) as error:
+            self._log.warning("event.refused", topic=message.topic, reason=str(error))
+            try:
+                wire = decode_wire(message.payload)
+            except (BadEnvelope, *UNREADABLE):
+                return ()
+            envelope = Envelope(wire.id, wire.source, wire.time, EventsMissed(1), wire.seq, wire.bootid, wire.journal)
+        if envelope.time.tzinfo is None:
+            self._log.warning("event.refused", topic=message.topic, reason="its time has no zone")
+            return ()
+        return (envelope,)
 
     async def _edge_says(self, session: Session, edge: str, leaf: str, message: Message) -> None:
         """An edge came back: ask for all that happened while we did not listen. Its health tells of a lost tail."""
@@ -305,13 +338,13 @@ class Consumer:
                 next_ones = [one.expected for key, one in self._streams.items() if key[0] == edge and key[2] == name]
                 await self._ask(session, name, edge, max(next_ones, default=1), None)
         elif leaf == "health":
-            with contextlib.suppress(msgspec.DecodeError):
+            with contextlib.suppress(*UNREADABLE):
                 self._told[edge] = msgspec.json.decode(message.payload, type=Health).newest, _now()
 
     async def _answered(self, session: Session, name: str, message: Message) -> None:
         try:
             answer = msgspec.json.decode(message.payload, type=Answer)
-        except msgspec.DecodeError as error:
+        except UNREADABLE as error:
             self._log.warning("answer.refused", topic=message.topic, reason=str(error))
             return
         key = (answer.edge, answer.journal, name)
@@ -319,7 +352,7 @@ class Consumer:
         if stream is None and answer.first > 1:
             # The edge counts in a new journal: what we asked for stands from 1 there.
             await self._ask(session, name, answer.edge, 1, None)
-        elif stream is not None and answer.newest >= stream.expected and answer.last >= answer.first:
+        elif stream is not None and answer.first < stream.expected <= answer.newest:  # it helped, and there is more
             await self._ask(session, name, answer.edge, stream.expected, None)
 
     async def _ask(self, session: Session, name: str, edge: str, first: int, last: int | None) -> None:
@@ -328,7 +361,7 @@ class Consumer:
 
     async def _ask_for_gaps(self, session: Session) -> None:
         now = asyncio.get_running_loop().time()
-        for (edge, _, name), stream in self._streams.items():
+        for (edge, _, name), stream in list(self._streams.items()):
             if stream.gap is not None and now - stream.asked_at >= ASK_AGAIN:
                 stream.asked_at = now
                 first, last = stream.gap
@@ -355,6 +388,10 @@ class Consumer:
                 first = max(next_ones, default=1)
                 if newest.get(name, 0) >= first:
                     await self._ask(session, name, edge, first, None)
+
+
+def _stream_key(key: tuple[str, ...]) -> str:
+    return "stream/" + "/".join(key)
 
 
 def _now() -> float:

@@ -61,5 +61,5 @@ class Retained:
             value = self._wanted[topic]
             payload = value if isinstance(value, bytes) else msgspec.json.encode(value())
             await session.publish(topic, payload, retain=True)
-            if self._wanted[topic] == b"":  # and not put again while that was on its way
+            if self._wanted[topic] == b"" and topic not in self._dirty:  # and not put again meanwhile
                 del self._wanted[topic]

@@ -1029,7 +1029,7 @@ def test_a_capture_through_the_driver(recording: Recording) -> None:
 
 
 @pytest.mark.parametrize("recording", RECORDINGS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_a_capture_in_any_chunks_tells_the_same(recording: Recording, seed: int) -> None:
     rng = Random(seed)
@@ -1046,7 +1046,7 @@ def test_a_capture_byte_by_byte_tells_the_same(recording: Recording) -> None:
 
 
 @pytest.mark.parametrize("recording", RECORDINGS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(data=st.data())
 def test_any_piece_may_be_missing(recording: Recording, data: st.DataObject) -> None:
     """With the beginning and the end heard, each spin comes out once, in order: with its number, or as missed."""
@@ -1080,7 +1080,7 @@ def test_who_comes_later_tells_only_what_began_under_his_eyes(recording: Recordi
 
 
 @pytest.mark.parametrize("recording", RECORDINGS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(where=st.floats(0, 1, exclude_max=True), byte=st.integers(0, 255))
 def test_one_damaged_byte_costs_no_number(recording: Recording, where: float, byte: int) -> None:
     timed = recording.timed
@@ -1093,7 +1093,7 @@ def test_one_damaged_byte_costs_no_number(recording: Recording, where: float, by
 
 
 @pytest.mark.parametrize("recording", RECORDINGS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(data=st.data())
 def test_damaged_bytes_never_make_a_number(recording: Recording, data: st.DataObject) -> None:
     """Any bytes changed to any others, with three good lines between: no wrong number, and none of them twice."""
@@ -1121,7 +1121,7 @@ def test_damaged_bytes_never_make_a_number(recording: Recording, data: st.DataOb
 # ---- anything at all
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(
     st.lists(
         st.tuples(
@@ -1158,7 +1158,7 @@ def test_any_lines_at_any_time_tell_a_lawful_story(walk: list[tuple[int, int, st
 
 
 class Cable:
-    """What a cable does to the bytes from the wheel. `whole`: nothing; the pieces it makes stay bytes of that order."""
+    """What a cable does to the bytes from the wheel; "whole" is nothing."""
 
     def __init__(self, kind: str, rng: Random) -> None:
         self.kind = kind

@@ -1,0 +1,66 @@
+"""The house holds together: registries, example, README and packages agree."""
+
+import importlib.metadata
+from pathlib import Path
+
+import pytest
+
+from daemon.check import device_mistakes, ruleset_mistakes
+from daemon.config import load
+from drivers import DRIVERS
+from rules import RULESETS
+from simulators import SIMULATORS
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+EXAMPLE = ROOT / "systemd/feltd.toml"
+
+
+def test_the_example_configuration_is_good_and_shows_every_device_and_game() -> None:
+    config = load(EXAMPLE)
+    assert device_mistakes(config, EXAMPLE) == []
+    assert ruleset_mistakes(config, EXAMPLE) == []
+    assert {device.driver for table in config.table for device in table.device} == set(DRIVERS)
+    assert {table.ruleset for table in config.table} == set(RULESETS)
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+def test_a_device_is_whole(name: str) -> None:
+    """Driver, simulator, protocol or session, tests, a README line with its evidence."""
+    driver = DRIVERS[name]
+    assert driver.name == name
+    assert driver.evidence
+    assert SIMULATORS[name].name == name
+    assert SIMULATORS[name].faults
+    row = next(line for line in README.splitlines() if line.startswith(f"| `{name}` |"))
+    assert all(evidence.split()[0] in row for evidence in driver.evidence)
+    assert (ROOT / f"drivers/{name}.py").exists()
+    assert (ROOT / f"simulators/{name}.py").exists()
+    tests = {path.stem for path in (ROOT / "tests").glob("test_*.py")}
+    assert f"test_{name}" in tests or (name.startswith("fdl_") and "test_fdl_devices" in tests)
+
+
+@pytest.mark.parametrize("name", RULESETS)
+def test_a_game_is_whole(name: str) -> None:
+    """Ruleset, tests, a README line."""
+    assert f"| `{name}` |" in README
+    stem = name.replace(".", "_").replace("-", "_")
+    assert (ROOT / f"rules/{stem}.py").exists()
+    assert (ROOT / f"tests/test_{stem}.py").exists()
+
+
+def test_no_installed_distribution_shadows_our_packages() -> None:
+    """Our import names are plain words: nothing else in the environment may bring them."""
+    owners = importlib.metadata.packages_distributions()
+    for package in ("daemon", "drivers", "protocols", "rules", "simulators"):
+        assert set(owners.get(package, ["feltd"])) <= {"feltd"}, package
+
+
+def test_requirements_are_pinned_with_hashes_and_name_no_registry() -> None:
+    for path in (ROOT / "requirements").glob("*.txt"):
+        text = path.read_text(encoding="utf-8")
+        assert "http" not in text, path
+        assert "--index" not in text, path
+        pins = [line for line in text.splitlines() if "==" in line and not line.startswith("#")]
+        assert pins
+        assert all(line.endswith("\\") for line in pins), path
