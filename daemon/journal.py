@@ -6,6 +6,8 @@ ruleset's open round, a position in another journal. Committing in the loop beat
 measured; one caller, one connection.
 """
 
+import contextlib
+import os
 import sqlite3
 import uuid
 from collections.abc import Iterable, Mapping
@@ -33,8 +35,10 @@ CREATE UNIQUE INDEX IF NOT EXISTS event_by_seq ON event (place, seq);
 CREATE TABLE IF NOT EXISTS memory (key TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
 """
 _COLUMNS = "n, place, seq, device, type, time, data, wire, cause"
-# The write-ahead log keeps this size between checkpoints: a commit then changes no file size, which makes it cheaper.
-_WAL_PAGES = 1000
+# Pages of the write-ahead log between checkpoints. The file is grown to that size beforehand: a commit that changes no
+# file size took 0.33 ms where one that does took 0.52 (median of 300, ext4, one event each).
+_WAL_PAGES = 4000
+_PAGE = 4096
 # Seconds: a process that is being replaced may still be closing the file.
 LOCKED_TIMEOUT = 5.0
 
@@ -117,6 +121,7 @@ class Journal:
             raise
         if "journal" not in self._memory:
             self.append((), {"journal": uuid.uuid4().hex[:8].encode()})
+        self._grow_log()
         self.name = self._memory["journal"].decode()
 
     def _take_up(self) -> None:
@@ -134,6 +139,13 @@ class Journal:
         self._memory: dict[str, bytes] = dict(self._db.execute("SELECT key, value FROM memory"))
         self._last: dict[str, int] = dict(self._db.execute("SELECT place, max(seq) FROM event GROUP BY place"))
         self.head: int = self._db.execute("SELECT coalesce(max(n), 0) FROM event").fetchone()[0]
+
+    def _grow_log(self) -> None:
+        """Zeros after the end of the log: no frame of it has that checksum, so SQLite takes them for unused."""
+        log = self.path.with_name(self.path.name + "-wal")
+        with contextlib.suppress(OSError), log.open("ab") as file:  # only cheaper; a full disk will speak for itself
+            file.write(bytes(max(_WAL_PAGES * (_PAGE + 24) - file.tell(), 0)))
+            os.fsync(file.fileno())
 
     def memory(self, key: str) -> bytes | None:
         """What was last written under `key`."""

@@ -25,12 +25,13 @@ from paho.mqtt.properties import Properties
 from daemon.config import Mqtt
 from protocols.topics import CONTENT_TYPE
 
-__all__ = ["UNREADABLE", "BrokerLost", "Message", "Session", "Will", "connect", "stay_connected"]
+__all__ = ["UNREADABLE", "BrokerLost", "BrokerRefused", "Message", "Session", "Will", "connect", "stay_connected"]
 
 WINDOW = 64
 KEEPALIVE = 15
 TIMEOUT = 5.0
 WILL_DELAY = 5
+TRIAL = 10.0
 MAX_WAITING = 20_000
 # What the bytes of somebody else may raise when they are decoded (msgspec).
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -40,6 +41,10 @@ _SILENT.disabled = True  # what it would say is said once, by stay_connected
 
 class BrokerLost(Exception):
     """The broker is gone, or refuses us. The message says why."""
+
+
+class BrokerRefused(BrokerLost):
+    """The broker is there and will not let us write or read what we must. The message says what."""
 
 
 class Message(Struct, frozen=True):
@@ -65,6 +70,9 @@ class Session:
         self._paho: paho.Client = client._client  # noqa: SLF001 - the documented way to the reason codes
         self._paho.on_publish = self._on_publish
         self._paho.on_message = self._on_message
+        # aiomqtt registers a turn of the loop later, when the socket may be closed, or another's with the same number.
+        self._paho.on_socket_register_write = self._on_register_write
+        self._loop = asyncio.get_running_loop()
         self._flying: dict[int, tuple[str, Callable[[], None] | None]] = {}
         self._room = asyncio.Event()
         self._room.set()
@@ -72,6 +80,7 @@ class Session:
         self._waiting: deque[Message] = deque()
         self._arrived = asyncio.Event()
         self._refused: str | None = None
+        self._over = asyncio.Event()
         self._properties: Properties | None = None
         if version5:
             self._properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
@@ -82,27 +91,39 @@ class Session:
     async def publish(
         self, topic: str, payload: bytes, *, retain: bool = False, acknowledged: Callable[[], None] | None = None
     ) -> None:
-        """Send with QoS 1, in the order of the calls; return once it is on its way. `acknowledged` is called in order.
+        """Send as soon as there is room; return once it is on its way. Raises as `until_room` and `send`."""
+        await self.until_room()
+        self.send(topic, payload, retain=retain, acknowledged=acknowledged)
 
-        Raises BrokerLost, also where an earlier message was refused.
-        """
+    @property
+    def room(self) -> bool:
+        """Whether one more message may be in flight."""
+        return len(self._flying) < WINDOW and self._refused is None
+
+    async def until_room(self) -> None:
+        """Return when there is room. Raises BrokerRefused where an earlier message was refused."""
         while len(self._flying) >= WINDOW and self._refused is None:
             self._room.clear()
             await self._room.wait()
         if self._refused is not None:
-            raise BrokerLost(self._refused)
+            raise BrokerRefused(self._refused)
+
+    def send(
+        self, topic: str, payload: bytes, *, retain: bool = False, acknowledged: Callable[[], None] | None = None
+    ) -> None:
+        """Send with QoS 1, in the order of the calls. `acknowledged` is called in order. Raises BrokerLost."""
         info = self._paho.publish(topic, payload, 1, retain, self._properties)
         if info.rc != paho.MQTT_ERR_SUCCESS:
             raise BrokerLost(paho.error_string(info.rc))
         self._flying[info.mid] = topic, acknowledged
 
     async def drained(self) -> None:
-        """Return when nothing is in flight. Raises BrokerLost where a message was refused."""
-        while self._flying:
+        """Return when nothing is in flight. Raises BrokerRefused where a message was refused."""
+        while self._flying and self._refused is None:
             self._landed.clear()
             await self._landed.wait()
         if self._refused is not None:
-            raise BrokerLost(self._refused)
+            raise BrokerRefused(self._refused)
 
     @property
     def flying(self) -> int:
@@ -113,6 +134,7 @@ class Session:
         topic, acknowledged = self._flying.pop(mid, ("", None))
         if reason.is_failure:
             self._refused = f"the broker refuses {topic}: {reason}; allow this client to write there"
+            self._over.set()
         elif acknowledged is not None and self._refused is None:
             acknowledged()
         if len(self._flying) < WINDOW:
@@ -120,13 +142,16 @@ class Session:
         if not self._flying or self._refused is not None:
             self._landed.set()
 
+    def _on_register_write(self, _client: Any, _data: Any, sock: Any) -> None:
+        self._loop.add_writer(sock.fileno(), self._paho.loop_write)
+
     # ---- in
 
     async def subscribe(self, *topics: str) -> None:
-        """Hear of `topics` with QoS 1. Raises BrokerLost where the broker refuses one."""
+        """Hear of `topics` with QoS 1. Raises BrokerRefused where the broker refuses one."""
         for topic, code in zip(topics, await self._client.subscribe([(topic, 1) for topic in topics]), strict=True):
             if getattr(code, "is_failure", code == 128):
-                raise BrokerLost(f"the broker refuses to let us read {topic}: {code}")
+                raise BrokerRefused(f"the broker refuses to let us read {topic}: {code}; allow this client to read it")
 
     def _on_message(self, _client: Any, _data: Any, message: paho.MQTTMessage) -> None:
         if len(self._waiting) >= MAX_WAITING:
@@ -142,9 +167,14 @@ class Session:
         return [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
 
     async def until_lost(self) -> None:
-        """Raise BrokerLost when the connection ends."""
+        """Raise BrokerLost when the connection ends, BrokerRefused when it is of no use."""
+        lost = self._client._disconnected  # noqa: SLF001 - what its own iterator waits for
+        lost.add_done_callback(lambda _: self._over.set())
+        await self._over.wait()
+        if self._refused is not None:
+            raise BrokerRefused(self._refused)
         try:
-            await asyncio.shield(self._client._disconnected)  # noqa: SLF001 - what its own iterator waits for
+            await asyncio.shield(lost)
         except aiomqtt.MqttError as error:
             raise BrokerLost(str(error)) from error
         except (OSError, ValueError) as error:
@@ -159,6 +189,13 @@ def _password(settings: Mqtt) -> str | None:
         return Path(settings.password_file).read_text(encoding="utf-8").strip()
     except OSError as error:
         raise BrokerLost(f"{settings.password_file}: {error.strerror}") from error
+
+
+def _first(error: BaseException) -> str:
+    """What was said first in a group of groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error)
 
 
 @contextlib.asynccontextmanager
@@ -191,7 +228,7 @@ async def connect(settings: Mqtt, identifier: str, will: Will | None = None) -> 
     )
     try:
         await client.__aenter__()
-    except aiomqtt.MqttError as error:
+    except (aiomqtt.MqttError, UnicodeError) as error:  # UnicodeError: what cannot be a host name
         raise BrokerLost(str(error)) from error
     try:
         yield Session(client, version5)
@@ -209,19 +246,23 @@ async def stay_connected(
 ) -> None:
     """Serve one session after the other, for ever. Log once when lost, once when back."""
     delay = 0.1
-    lost = False
+    lost = refused = False
     reason = ""
     where = f"{settings.host}:{settings.port}"
     while True:
         try:
             async with connect(settings, identifier, will) as session:
-                log.info("broker.back" if lost else "broker.connected", broker=where)
-                lost, delay = False, 0.1
                 async with asyncio.TaskGroup() as group:
                     group.create_task(session.until_lost())
                     group.create_task(serve(session))
+                    # A broker that refused us is back when it lets us work, not when it answers.
+                    await asyncio.sleep(TRIAL if refused else 0)
+                    log.info("broker.back" if lost else "broker.connected", broker=where)
+                    lost, refused, delay = False, False, 0.1
         except* BrokerLost as errors:
-            reason = str(errors.exceptions[0])
+            refusals = errors.subgroup(BrokerRefused)
+            refused = refusals is not None
+            reason = _first(refusals or errors)
         if not lost:
             log.warning("broker.lost", broker=where, reason=reason, remedy="nothing is lost; look at the broker")
             lost = True

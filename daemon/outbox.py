@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 
 from daemon.journal import Journal, Row
-from daemon.mqtt import Session
+from daemon.mqtt import BrokerLost, Session
 
 __all__ = ["Outbox"]
 
@@ -28,7 +28,9 @@ class Outbox:
         self._news = asyncio.Event()
         self._flying: deque[int] = deque()
         self._done: set[int] = set()
-        self._fresh: deque[Row] = deque(maxlen=PAGE)
+        self._session: Session | None = None
+        self._sent = 0
+        self._backlog = 0
         self.cursor = int(journal.memory(KEY) or b"0")
 
     @property
@@ -41,35 +43,44 @@ class Outbox:
         return {KEY: b"%d" % self.cursor}
 
     def offer(self, rows: list[Row]) -> None:
-        """These were just written: send them. Kept in memory only as far as they need not be read back."""
-        self._fresh.extend(rows)
+        """These were just written. Where nothing waits before them they are sent at once, else in their turn.
+
+        At once saves a turn of the loop, a tenth of a millisecond on a machine that was asleep.
+        """
+        if self._session is not None and rows and self._sent == rows[0].n - 1:
+            for row in rows:
+                if not self._session.room:
+                    break
+                try:
+                    self._send(self._session, row)
+                except BrokerLost:
+                    break  # `run` meets the same and ends the session
         self._news.set()
 
     async def run(self, session: Session) -> None:
         """Send for as long as the session lasts. Raises BrokerLost."""
         self._flying.clear()
         self._done.clear()
-        sent = self.cursor
-        backlog = self._journal.head
-        while True:
-            rows = self._next(sent)
-            for row in rows:
-                topic, payload = self._message_of(row, row.n <= backlog)
-                self._flying.append(row.n)
-                await session.publish(topic, payload, acknowledged=partial(self._acknowledged, row.n))
-                sent = row.n
-            if not rows:
-                self._news.clear()
-                await self._news.wait()
+        self._sent = self.cursor
+        self._backlog = self._journal.head
+        self._session = session
+        try:
+            while True:
+                if self._sent == self._journal.head:
+                    self._news.clear()
+                    await self._news.wait()
+                for row in self._journal.after(self._sent, PAGE):
+                    await session.until_room()
+                    if row.n == self._sent + 1:  # else it was sent at once meanwhile
+                        self._send(session, row)
+        finally:
+            self._session = None
 
-    def _next(self, sent: int) -> list[Row]:
-        if sent == self._journal.head:
-            return []
-        while self._fresh and self._fresh[0].n <= sent:
-            self._fresh.popleft()
-        if self._fresh and self._fresh[0].n == sent + 1:
-            return list(self._fresh)
-        return self._journal.after(sent, PAGE)
+    def _send(self, session: Session, row: Row) -> None:
+        topic, payload = self._message_of(row, row.n <= self._backlog)
+        session.send(topic, payload, acknowledged=partial(self._acknowledged, row.n))
+        self._flying.append(row.n)
+        self._sent = row.n
 
     def _acknowledged(self, n: int) -> None:
         self._done.add(n)

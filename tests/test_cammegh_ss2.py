@@ -427,6 +427,7 @@ TWO_WITNESSES: list[tuple[str, list[bytes], list[str]]] = [
     ("two lines", [line(5, 11, "27")] * 2, ["27"]),
     ("one line and the next spin", [line(5, 11, "27"), *[line(2, 12, "27")] * 2], ["27"]),
     ("a damaged number between two", [b"27\r\n", line(5, 11, "26"), line(5, 11, "27")], ["27"]),
+    ("damaged before, twice", [*[line(5, 11), *[line(4, 11)] * 2] * 2, b"27\r\n", line(5, 11, "27")], ["27"]),
     ("one line only", [line(5, 11, "27"), *[line(6, 11, "27")] * 2], ["missed"]),
     ("they differ", [b"27\r\n", line(5, 11, "26"), *[line(2, 12, "25")] * 2], ["missed"]),
     ("the bare number alone", [b"27\r\n", *[line(2, 12, "27")] * 2], ["missed"]),
@@ -1046,7 +1047,7 @@ def test_a_capture_byte_by_byte_tells_the_same(recording: Recording) -> None:
 
 
 @pytest.mark.parametrize("recording", RECORDINGS)
-@settings(max_examples=35, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_any_piece_may_be_missing(recording: Recording, data: st.DataObject) -> None:
     """With the beginning and the end heard, each spin comes out once, in order: with its number, or as missed."""
@@ -1093,7 +1094,7 @@ def test_one_damaged_byte_costs_no_number(recording: Recording, where: float, by
 
 
 @pytest.mark.parametrize("recording", RECORDINGS)
-@settings(max_examples=35, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_damaged_bytes_never_make_a_number(recording: Recording, data: st.DataObject) -> None:
     """Any bytes changed to any others, with three good lines between: no wrong number, and none of them twice."""
@@ -1121,7 +1122,7 @@ def test_damaged_bytes_never_make_a_number(recording: Recording, data: st.DataOb
 # ---- anything at all
 
 
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     st.lists(
         st.tuples(
@@ -1255,7 +1256,7 @@ HARMLESS = ("ball_with_rotor", "launch_failed", "ball_not_detected", "repeat_lin
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", ["whole", "byte by byte"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_whole_cable_tells_every_spin_as_it_was(seed: int, kind: str, mode: str) -> None:
     mirror = Mirror(seed, kind, MODES[mode], HARMLESS, 8)
     assert mirror.heard.ends == mirror.truth
@@ -1265,7 +1266,7 @@ def test_a_whole_cable_tells_every_spin_as_it_was(seed: int, kind: str, mode: st
 
 @pytest.mark.parametrize("fault", [*Wheel.faults, None])
 def test_each_fault_of_the_wheel(fault: str | None) -> None:
-    for seed in range(4):
+    for seed in range(2):
         mirror = Mirror(seed, "whole", ARCADE, [fault] if fault else [], 8)
         mirror.never_wrong()
         pockets = [one for one in mirror.truth if one != "void"]
@@ -1293,7 +1294,7 @@ def test_each_fault_is_told_and_over(fault: str) -> None:
 
 @pytest.mark.parametrize("kind", ["lossy", "noisy", "cut"])
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_bad_cable_never_tells_a_wrong_number(seed: int, kind: str, mode: str) -> None:
     mirror = Mirror(seed, kind, MODES[mode], Wheel.faults, 10)
     mirror.never_wrong()
@@ -1301,7 +1302,7 @@ def test_a_bad_cable_never_tells_a_wrong_number(seed: int, kind: str, mode: str)
     assert all(one in remaining for one in mirror.heard.landed)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_a_cut_cable_accounts_for_every_spin(seed: int) -> None:
     """With nothing wrong at the wheel: as many spins landed, missed or void as truly ended since the first line."""
     mirror = Mirror(seed, "cut", ARCADE, [], 12)

@@ -1,0 +1,537 @@
+"""Sessions with a real broker: in order, acknowledged, within the window; refused, killed, and back."""
+
+import asyncio
+import contextlib
+import gc
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator, Iterator
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import aiomqtt
+import pytest
+import structlog
+
+from daemon import broker as broker_module
+from daemon import mqtt
+from daemon.broker import Broker, find_mosquitto, free_port
+from daemon.config import Mqtt
+from daemon.mqtt import WINDOW, BrokerLost, BrokerRefused, Message, Session, Will, connect, stay_connected
+
+PATIENCE = 20.0
+ACL = "topic readwrite ok/#\ntopic deny no/#\n"
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Whatever happens to a broker is said once, by us: no traceback from a library or the loop."""
+    yield
+    gc.collect()
+    assert not caplog.records, caplog.text
+
+
+@contextlib.asynccontextmanager
+async def running(folder: Path, **options: Any) -> AsyncIterator[Broker]:
+    broker = Broker(folder, **options)
+    if broker.version == "5" and find_mosquitto() is None:
+        pytest.skip("no mosquitto on this computer")
+    await broker.start()
+    try:
+        yield broker
+    finally:
+        if broker._process is not None and broker._process.returncode is None:
+            os.kill(broker.pid, signal.SIGCONT)
+        await broker.stop()
+
+
+@pytest.fixture
+async def broker(tmp_path: Path) -> AsyncIterator[Broker]:
+    async with running(tmp_path) as one:
+        yield one
+
+
+@pytest.fixture(params=["mosquitto", "embedded"])
+async def either(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Broker]:
+    if request.param == "embedded":
+        pytest.importorskip("amqtt")
+    async with running(tmp_path, embedded=request.param == "embedded") as one:
+        yield one
+
+
+def settings(broker: Broker, **more: Any) -> Mqtt:
+    version = cast("Any", broker.version)
+    return Mqtt(port=broker.port, **{"version": version, **more})
+
+
+async def some(session: Session, count: int) -> list[Message]:
+    """The next `count` messages."""
+    found: list[Message] = []
+    async with asyncio.timeout(PATIENCE):
+        while len(found) < count:
+            found += await session.messages()
+    return found
+
+
+class Log:
+    """What is logged, and a way to wait for it."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, dict[str, Any]]] = []
+        self._news = asyncio.Event()
+
+    def info(self, event: str, **fields: Any) -> None:
+        self.said.append((event, fields))
+        self._news.set()
+
+    warning = info
+
+    @property
+    def words(self) -> list[str]:
+        return [word for word, _ in self.said]
+
+    async def until(self, count: int) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while len(self.said) < count:
+                self._news.clear()
+                await self._news.wait()
+
+    @property
+    def log(self) -> structlog.typing.FilteringBoundLogger:
+        return cast("structlog.typing.FilteringBoundLogger", self)
+
+
+async def cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    async with asyncio.timeout(PATIENCE):
+        await asyncio.wait([task])
+    assert task.cancelled()
+
+
+# ---- publishing and hearing
+
+
+async def test_messages_arrive_and_are_acknowledged_in_order(either: Broker) -> None:
+    acknowledged: list[int] = []
+    async with connect(settings(either), "reader") as reader, connect(settings(either), "writer") as writer:
+        await reader.subscribe("t/#", "u/+")
+        for n in range(300):
+            await writer.publish(f"t/{n % 3}", b"%d" % n, acknowledged=lambda n=n: acknowledged.append(n))  # type: ignore[misc]
+            assert writer.flying <= WINDOW
+        async with asyncio.timeout(PATIENCE):
+            await writer.drained()
+        assert acknowledged == list(range(300))
+        assert writer.flying == 0
+        assert await some(reader, 300) == [Message(f"t/{n % 3}", b"%d" % n) for n in range(300)]
+
+
+async def test_retained_topics_stay_until_they_are_cleared(either: Broker) -> None:
+    async with connect(settings(either), "writer") as writer:
+        await writer.publish("r/a", b"1", retain=True)
+        await writer.publish("r/b", b"2", retain=True)
+        await writer.publish("r/c", b"3")
+        await writer.publish("r/a", b"", retain=True)
+        await writer.drained()
+        async with connect(settings(either), "late") as late:
+            await late.subscribe("r/#")
+            await writer.publish("r/end", b".")
+            assert await some(late, 2) == [Message("r/b", b"2"), Message("r/end", b".")]
+
+
+async def test_any_bytes_pass_unchanged(either: Broker) -> None:
+    blocks = [b"\x00\xff" * 100, bytes(range(256)), b"x" * 100_000]
+    async with connect(settings(either), "both") as session:
+        await session.subscribe("b")
+        for block in blocks:
+            await session.publish("b", block)
+        assert [message.payload for message in await some(session, 3)] == blocks
+
+
+async def test_no_more_than_the_window_is_in_flight(broker: Broker) -> None:
+    """The broker stands still: publishing waits, and goes on with it."""
+    async with connect(settings(broker), "writer") as session:
+        os.kill(broker.pid, signal.SIGSTOP)
+        for n in range(WINDOW):
+            await session.publish("t", b"%d" % n)
+        waiting = asyncio.ensure_future(session.publish("t", b"more"))
+        await asyncio.sleep(0)
+        assert session.flying == WINDOW
+        assert not waiting.done()
+        os.kill(broker.pid, signal.SIGCONT)
+        async with asyncio.timeout(PATIENCE):
+            await waiting
+            await session.drained()
+
+
+async def test_what_nobody_takes_is_bounded_and_the_newest_is_kept(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What falls out is a gap, which the reader finds by its seq."""
+    monkeypatch.setattr(mqtt, "MAX_WAITING", 10)
+    async with connect(settings(broker), "reader") as reader, connect(settings(broker), "writer") as writer:
+        await reader.subscribe("t")
+        for n in range(50):
+            await writer.publish("t", b"%d" % n)
+        await writer.drained()
+        last: list[Message] = []
+        async with asyncio.timeout(PATIENCE):
+            while not reader._waiting or reader._waiting[-1].payload != b"49":
+                reader._arrived.clear()
+                await reader._arrived.wait()
+                assert len(reader._waiting) <= 10
+        last = await reader.messages()
+        assert [int(message.payload) for message in last] == list(range(40, 50))
+
+
+async def test_messages_are_given_in_portions(broker: Broker) -> None:
+    async with connect(settings(broker), "both") as session:
+        await session.subscribe("t")
+        for n in range(5):
+            await session.publish("t", b"%d" % n)
+        await session.drained()
+        found: list[bytes] = []
+        async with asyncio.timeout(PATIENCE):
+            while len(found) < 5:
+                portion = await session.messages(2)
+                assert 1 <= len(portion) <= 2
+                found += [message.payload for message in portion]
+        assert found == [b"0", b"1", b"2", b"3", b"4"]
+
+
+@pytest.mark.parametrize("version", ["5", "3.1.1"])
+async def test_a_session_that_vanishes_leaves_its_last_word(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    monkeypatch.setattr(mqtt, "WILL_DELAY", 0)
+    will = Will("w/availability", b"offline")
+    async with connect(settings(broker), "reader") as reader:
+        await reader.subscribe("w/#")
+        with contextlib.suppress(BrokerLost):
+            async with connect(settings(broker, version=version), "vanishes", will) as session:
+                await session.publish("w/availability", b"online", retain=True)
+                assert await some(reader, 1) == [Message("w/availability", b"online")]
+                cast("Any", session._paho.socket()).shutdown(socket.SHUT_RDWR)
+                async with asyncio.timeout(PATIENCE):
+                    await session.until_lost()
+        assert await some(reader, 1) == [Message("w/availability", b"offline")]
+
+
+async def test_a_session_that_ends_in_order_leaves_no_last_word(broker: Broker) -> None:
+    async with connect(settings(broker), "reader") as reader:
+        await reader.subscribe("w/#")
+        async with connect(settings(broker), "ends", Will("w/a", b"offline")):
+            pass
+        await reader.publish("w/end", b".")
+        assert await some(reader, 1) == [Message("w/end", b".")]
+
+
+# ---- refused
+
+
+@pytest.fixture
+async def strict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Broker]:
+    """A broker that lets everybody use ok/# and nobody no/#."""
+    acl = tmp_path / "acl"
+    acl.write_text(ACL)
+    acl.chmod(0o600)
+    monkeypatch.setattr(broker_module, "_MOSQUITTO", f"{broker_module._MOSQUITTO}acl_file {acl}\n")
+    async with running(tmp_path) as one:
+        yield one
+
+
+async def test_a_refused_publication_is_noticed_though_nothing_follows(strict: Broker) -> None:
+    """aiomqtt takes it for a success."""
+    acknowledged: list[str] = []
+    async with connect(settings(strict), "writer") as session:
+        await session.publish("ok/1", b"1", acknowledged=lambda: acknowledged.append("ok/1"))
+        await session.publish("no/1", b"2", acknowledged=lambda: acknowledged.append("no/1"))
+        await session.publish("ok/2", b"3", acknowledged=lambda: acknowledged.append("ok/2"))
+        said = "the broker refuses no/1: Not authorized; allow this client to write there"
+        for attempt in (session.until_lost, session.drained, lambda: session.publish("ok/3", b"4")):
+            with pytest.raises(BrokerRefused) as caught:
+                async with asyncio.timeout(PATIENCE):
+                    await attempt()
+            assert str(caught.value) == said
+        assert acknowledged == ["ok/1"]  # what follows a refused one is sent again after it, in order
+
+
+async def test_a_refusal_wakes_who_waits_for_room(strict: Broker) -> None:
+    async with connect(settings(strict), "writer") as session:
+        os.kill(strict.pid, signal.SIGSTOP)
+        for _ in range(WINDOW):
+            await session.publish("no/1", b"x")
+        waiting = asyncio.ensure_future(session.publish("ok/1", b"x"))
+        await asyncio.sleep(0)
+        os.kill(strict.pid, signal.SIGCONT)
+        async with asyncio.timeout(PATIENCE):
+            with pytest.raises(BrokerRefused):
+                await waiting
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (SimpleNamespace(is_failure=True, __str__=lambda: "x"), "the broker refuses to let us read no/#: "),
+        (128, "the broker refuses to let us read no/#: 128; allow this client to read it"),
+    ],
+)
+async def test_a_refused_subscription_is_named(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, code: Any, said: str
+) -> None:
+    """mosquitto 2.0 accepts every subscription and then says nothing; other brokers refuse, each version in its way."""
+
+    async def answers(_self: aiomqtt.Client, topics: list[tuple[str, int]]) -> list[Any]:
+        return [code if topic == "no/#" else SimpleNamespace(is_failure=False) for topic, _ in topics]
+
+    monkeypatch.setattr(aiomqtt.Client, "subscribe", answers)
+    async with connect(settings(broker), "reader") as session:
+        await session.subscribe("ok/#")
+        with pytest.raises(BrokerRefused) as caught:
+            await session.subscribe("ok/#", "no/#")
+        assert str(caught.value).startswith(said)
+
+
+async def test_a_password_that_is_wrong_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    passwords = tmp_path / "passwords"
+    passwords.write_text("")
+    passwords.chmod(0o600)
+    template = broker_module._MOSQUITTO.replace("allow_anonymous true", f"password_file {passwords}")
+    monkeypatch.setattr(broker_module, "_MOSQUITTO", template)
+    secret = tmp_path / "secret"
+    async with running(tmp_path) as broker:
+        with pytest.raises(BrokerLost, match="secret: No such file or directory"):
+            async with connect(settings(broker, username="edge", password_file=str(secret)), "x"):
+                pass
+        secret.write_text("wrong\n")
+        with pytest.raises(BrokerLost, match="Not authorized"):
+            async with connect(settings(broker, username="edge", password_file=str(secret)), "x"):
+                pass
+
+
+async def test_a_broker_that_refuses_is_said_once_and_not_stormed(
+    strict: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mqtt, "TRIAL", 0.3)
+    log = Log()
+    began: list[float] = []
+    often, works = asyncio.Event(), asyncio.Event()
+
+    async def serve(session: Session) -> None:
+        began.append(asyncio.get_running_loop().time())
+        if len(began) == 4:
+            often.set()
+        await session.publish("no/1", b"x")
+        await session.drained()
+        works.set()
+        await asyncio.Event().wait()
+
+    staying = asyncio.create_task(stay_connected(settings(strict), "edge", None, serve, log.log))
+    async with asyncio.timeout(PATIENCE):
+        await often.wait()
+        waits = [b - a for a, b in pairwise(began)]
+        assert all(b > 1.5 * a for a, b in pairwise(waits))
+        assert log.words == ["broker.lost"]
+        assert log.said[0][1]["reason"].startswith("the broker refuses no/1: Not authorized")
+        (tmp_path / "acl").write_text("topic readwrite #\n")
+        os.kill(strict.pid, signal.SIGHUP)  # mosquitto reads its list again
+        await works.wait()
+        await log.until(2)
+    assert log.words == ["broker.lost", "broker.back"]
+    await cancelled(staying)
+
+
+# ---- killed
+
+
+async def test_a_broker_killed_while_we_publish_is_noticed_at_once(broker: Broker) -> None:
+    """A publication in flight would wait for ever."""
+    acknowledged = 0
+    enough = asyncio.Event()
+
+    def count() -> None:
+        nonlocal acknowledged
+        acknowledged += 1
+        if acknowledged == 500:
+            enough.set()
+
+    async def publish(session: Session) -> None:
+        while True:
+            await session.publish("t", b"x" * 100, acknowledged=count)
+
+    loop = asyncio.get_running_loop()
+    killed = 0.0
+
+    async def work() -> None:
+        nonlocal killed
+        async with connect(settings(broker), "writer") as session, asyncio.TaskGroup() as group:
+            group.create_task(session.until_lost())
+            group.create_task(publish(session))
+            async with asyncio.timeout(PATIENCE):
+                await enough.wait()
+            killed = loop.time()
+            await broker.kill()
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await work()
+    assert loop.time() - killed < 2.0
+    assert caught.group_contains(BrokerLost)
+    lost, others = caught.value.split(BrokerLost)
+    assert lost is not None
+    assert others is None
+
+
+async def test_it_comes_back_and_says_so_once(broker: Broker) -> None:
+    log = Log()
+    sessions: list[Session] = []
+    served = asyncio.Event()
+
+    async def serve(session: Session) -> None:
+        await session.subscribe("t")
+        sessions.append(session)
+        await session.publish("t", b"%d" % len(sessions))
+        assert await session.messages() == [Message("t", b"%d" % len(sessions))]
+        served.set()
+        await asyncio.Event().wait()
+
+    staying = asyncio.create_task(stay_connected(settings(broker), "edge", None, serve, log.log))
+    for life in range(3):
+        async with asyncio.timeout(PATIENCE):
+            await served.wait()
+            await log.until(1 + 2 * life)
+            served.clear()
+            if life == 2:
+                break
+            await broker.kill()
+            await log.until(2 + 2 * life)
+            await broker.start()
+    where = f"127.0.0.1:{broker.port}"
+    assert log.words == ["broker.connected", *["broker.lost", "broker.back"] * 2]
+    assert all(fields["broker"] == where for _, fields in log.said)
+    assert all(fields["reason"] for word, fields in log.said if word == "broker.lost")
+    assert len({id(session) for session in sessions}) == 3
+    await cancelled(staying)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "nobody.invalid", "a" * 64])
+async def test_a_broker_that_was_never_there_is_said_once(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = Log()
+    tries = 0
+    enough = asyncio.Event()
+    real = mqtt.connect
+
+    def counted(*given: Any) -> Any:
+        nonlocal tries
+        tries += 1
+        if tries == 3:
+            enough.set()
+        return real(*given)
+
+    async def serve(_session: Session) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(mqtt, "connect", counted)
+    staying = asyncio.create_task(stay_connected(Mqtt(host=host, port=free_port()), "edge", None, serve, log.log))
+    async with asyncio.timeout(PATIENCE):
+        await enough.wait()
+    await cancelled(staying)
+    assert log.words == ["broker.lost"]
+    assert log.said[0][1]["reason"]
+    assert "TaskGroup" not in log.said[0][1]["reason"]
+
+
+async def test_the_reason_is_what_happened_not_where_it_was_caught(strict: Broker) -> None:
+    """A session's work is tasks within tasks; the log says the innermost word."""
+    log = Log()
+
+    async def inner(session: Session) -> None:
+        await session.publish("no/1", b"x")
+        await session.drained()
+
+    async def serve(session: Session) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(inner(session))
+
+    staying = asyncio.create_task(stay_connected(settings(strict), "edge", None, serve, log.log))
+    await log.until(1)
+    await cancelled(staying)
+    assert log.said[0][1]["reason"].startswith("the broker refuses no/1: Not authorized")
+
+
+async def test_a_bug_in_the_work_is_not_taken_for_a_lost_broker(broker: Broker) -> None:
+    async def serve(_session: Session) -> None:
+        raise ZeroDivisionError
+
+    log = Log()
+    with pytest.raises(ExceptionGroup) as caught:
+        async with asyncio.timeout(PATIENCE):
+            await stay_connected(settings(broker), "edge", None, serve, log.log)
+    assert caught.group_contains(ZeroDivisionError, depth=1)
+    assert "broker.lost" not in log.words
+
+
+@pytest.mark.parametrize("when", ["serving", "connecting", "waiting"])
+async def test_cancelled_it_ends_wherever_it_is(broker: Broker, when: str) -> None:
+    log = Log()
+    serving = asyncio.Event()
+
+    async def serve(_session: Session) -> None:
+        serving.set()
+        await asyncio.Event().wait()
+
+    if when == "waiting":
+        await broker.kill()
+    if when == "connecting":
+        os.kill(broker.pid, signal.SIGSTOP)
+    staying = asyncio.create_task(stay_connected(settings(broker), "edge", None, serve, log.log))
+    async with asyncio.timeout(PATIENCE):
+        if when == "serving":
+            await serving.wait()
+        elif when == "waiting":
+            await log.until(1)
+        else:
+            await asyncio.sleep(0)
+    await cancelled(staying)
+
+
+# ---- the broker as a child
+
+
+@pytest.mark.parametrize("embedded", [False, True])
+async def test_a_port_in_use_is_said(tmp_path: Path, embedded: bool) -> None:
+    if find_mosquitto() is None and not embedded:
+        pytest.skip("no mosquitto on this computer")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        broker = Broker(tmp_path, port=taken.getsockname()[1], embedded=embedded)
+        with pytest.raises(RuntimeError, match=r"the broker ended with \d+: (?s:.*)[Aa]ddress already in use"):
+            await broker.start()
+
+
+async def test_it_is_kept_alive(broker: Broker) -> None:
+    keeping = asyncio.create_task(broker.keep())
+    first = broker.pid
+    os.kill(first, signal.SIGKILL)
+    log = Log()
+    served = asyncio.Event()
+
+    async def serve(_session: Session) -> None:
+        served.set()
+        await asyncio.Event().wait()
+
+    staying = asyncio.create_task(stay_connected(settings(broker), "edge", None, serve, log.log))
+    async with asyncio.timeout(PATIENCE):
+        await served.wait()
+    assert broker.pid != first
+    await cancelled(staying)
+    await cancelled(keeping)
+
+
+def test_where_no_mosquitto_is_installed_the_embedded_one_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(broker_module, "find_mosquitto", lambda: None)
+    broker = Broker(tmp_path)
+    assert (broker.name, broker.version) == ("embedded broker (amqtt)", "3.1.1")
