@@ -1,9 +1,10 @@
-"""`feltd bench`: how fast the spine is, beside a yardstick in the same run.
+"""`feltd bench`: how fast the spine is, beside yardsticks in the same run.
 
 The yardstick is the loop everybody writes first: a tty's lines published one by one with the same client, nothing kept,
-nothing understood. Both get the same bytes at the same pace through a real tty and the same mosquitto, in turns, so
-that the machine's noise meets both. Figures are milliseconds from the write of a line to the arrival of what came of
-it, by one clock; what is compared are ratios.
+nothing understood. Beside it stands the same loop with the one thing that durability cannot do without, an fdatasync
+before each publish. All get the same bytes at the same pace through a real tty and the same mosquitto, in turns, so
+that the machine's noise meets all. Figures are milliseconds from the write of a line to the arrival of what came of it,
+by one clock; what is compared are ratios.
 """
 
 import asyncio
@@ -41,23 +42,23 @@ __all__ = ["Report", "bench", "markdown"]
 TABLE, DEVICE = "bench-1", "shoe-1"
 EVENTS = f"felt/1/bench/table/{TABLE}/device/{DEVICE}/event/card.drawn"
 RESULTS = f"felt/1/bench/table/{TABLE}/round/event/resolved"
-BARE_EVENTS, BARE_RESULTS = "bare/event", "bare/result"
+YARDS = ("bare", "synced")
 TURNS = 3
 NODELAY = ((6, 1, 1),)  # IPPROTO_TCP, TCP_NODELAY
 
 
 class Pair(Struct, frozen=True):
-    """feltd beside the bare loop at one rate (lines a second).
+    """feltd beside the yardsticks at one rate (lines a second).
 
-    p50 and p99 in milliseconds, medians over the turns; `ratios` are feltd to bare, medians of the turns' ratios.
+    p50 and p99 in milliseconds, medians over the turns; `ratios` are feltd to each yardstick, medians of the turns'.
     """
 
     what: str
     rate: int
     lines: int
     feltd: tuple[float, float]
-    bare: tuple[float, float]
-    ratios: tuple[float, float]
+    yards: dict[str, tuple[float, float]]
+    ratios: dict[str, tuple[float, float]]
 
 
 class Seen(Struct, frozen=True):
@@ -106,10 +107,24 @@ def cards(count: int) -> list[bytes]:
     return [encode(Drawn(card)) for card in drawn]
 
 
-# ---- the yardstick, run as `python -m daemon.bench bare TTY PORT` and `python -m daemon.bench relay PORT`
+# ---- the yardstick, run as `python -m daemon.bench NAME TTY PORT LOG` and `python -m daemon.bench NAME relay PORT LOG`
 
 
-async def bare(path: str, port: int) -> None:
+class Log:
+    """An append-only file: the least that makes a line survive a power cut. Nothing where no `path` is given."""
+
+    def __init__(self, path: str) -> None:
+        """Opened for appending."""
+        self._fd = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600) if path else None
+
+    def write(self, line: bytes) -> None:
+        """Return when it is durable."""
+        if self._fd is not None:
+            os.write(self._fd, line)
+            os.fdatasync(self._fd)
+
+
+async def bare(name: str, path: str, port: int, log: Log) -> None:
     """Lines of a tty, one by one, to the broker."""
     import aiomqtt
     import serial_asyncio_fast
@@ -119,18 +134,21 @@ async def bare(path: str, port: int) -> None:
     async with aiomqtt.Client("127.0.0.1", port, protocol=version, socket_options=NODELAY) as client:
         while True:
             line = await reader.readuntil(b"\n")
-            await client.publish(BARE_EVENTS, line, qos=1)
+            log.write(line)
+            await client.publish(f"{name}/event", line, qos=1)
 
 
-async def relay(port: int) -> None:
+async def relay(name: str, port: int, log: Log) -> None:
     """What was published is published again: the bare way of a consumer."""
     import aiomqtt
 
     version = aiomqtt.ProtocolVersion.V5
     async with aiomqtt.Client("127.0.0.1", port, protocol=version, socket_options=NODELAY) as client:
-        await client.subscribe(BARE_EVENTS, qos=1)
+        await client.subscribe(f"{name}/event", qos=1)
         async for message in client.messages:
-            await client.publish(BARE_RESULTS, message.payload, qos=1)
+            assert isinstance(message.payload, bytes)
+            log.write(message.payload)
+            await client.publish(f"{name}/result", message.payload, qos=1)
 
 
 # ---- one side of a comparison
@@ -155,19 +173,18 @@ class Side:
     def hear(self, message: Message) -> None:
         """A message arrived. A round belongs to the last line it rests on."""
         now = time.monotonic_ns()
-        match message.topic:
-            case topic if topic == RESULTS:
-                evidence = msgspec.json.decode(message.payload, type=Resolved).data.result.evidence
-                if evidence[-1] in self._which:
-                    self.resolved.append((self._which[evidence[-1]], now))
-            case topic if topic == BARE_RESULTS:
-                self.resolved.append((len(self.resolved), now))
-            case _:
-                if message.topic != BARE_EVENTS:
-                    id_ = msgspec.json.decode(message.payload, type=Seen).id
-                    if id_ in self._which:
-                        return
-                    self._which[id_] = len(self.heard)
+        if message.topic == RESULTS:
+            evidence = msgspec.json.decode(message.payload, type=Resolved).data.result.evidence
+            if evidence[-1] in self._which:
+                self.resolved.append((self._which[evidence[-1]], now))
+        elif message.topic.endswith("/result"):
+            self.resolved.append((len(self.resolved), now))
+        elif message.topic.startswith(YARDS):
+            self.heard.append(now)
+        else:
+            id_ = msgspec.json.decode(message.payload, type=Seen).id
+            if id_ not in self._which:
+                self._which[id_] = len(self.heard)
                 self.heard.append(now)
 
     def forget(self) -> None:
@@ -199,6 +216,7 @@ class Side:
 
     def close(self) -> None:
         """Give the tty back."""
+        asyncio.get_running_loop().remove_reader(self.master)
         os.close(self._slave)
         os.close(self.master)
 
@@ -287,49 +305,49 @@ url = "tcp://127.0.0.1:{console}"
 
 
 async def compare(directory: Path, rates: list[int], seconds: float, say: Callable[[str], None]) -> tuple[Pair, ...]:
-    """Both sides, in turns, at each rate."""
+    """All sides, in turns, at each rate."""
     broker = Broker(directory)
     await broker.start()
-    felt, plain = Side(directory / "felt"), Side(directory / "bare")
+    sides = {name: Side(directory / name) for name in (*YARDS, "felt")}
     loop = asyncio.get_running_loop()
     pairs: list[Pair] = []
     console, socket = make_console()
     living = loop.create_task(socket.live())
     try:
         config = configuration(directory, broker.port, console_port(socket))
-        async with (
-            program("daemon.cli", "edge", "-c", str(config)),
-            program("daemon.cli", "rules", "-c", str(config)),
-            program("daemon.bench", "bare", str(directory / "bare"), str(broker.port)),
-            program("daemon.bench", "relay", str(broker.port)),
-            connect(Mqtt(port=broker.port), "bench") as session,
-        ):
-            await session.subscribe(EVENTS, RESULTS, BARE_EVENTS, BARE_RESULTS)
-            listener = loop.create_task(listen(session, felt, plain))
-            for side in (felt, plain):
-                loop.add_reader(side.master, side.drain)
+        async with contextlib.AsyncExitStack() as stack:
+            for words in (("edge", "-c", str(config)), ("rules", "-c", str(config))):
+                await stack.enter_async_context(program("daemon.cli", *words))
+            for name in YARDS:
+                for what in (str(directory / name), "relay"):
+                    log = str(directory / f"{name}-{what[-5:]}.log") if name == "synced" else ""
+                    await stack.enter_async_context(program("daemon.bench", name, what, str(broker.port), log))
+            session = await stack.enter_async_context(connect(Mqtt(port=broker.port), "bench"))
+            await session.subscribe(EVENTS, RESULTS, *(f"{name}/+" for name in YARDS))
+            listener = loop.create_task(listen(session, sides))
             await asyncio.sleep(3.0)
-            for side in (felt, plain):
+            for side in sides.values():
+                loop.add_reader(side.master, side.drain)
                 await run_side(side, 200, 100)
             console.press("bets_opened", 0.0)  # whatever was doubtful before is over
             socket.stir()
             for rate in rates:
-                pairs += await compare_at(felt, plain, rate, max(int(rate * seconds), 40))
+                pairs += await compare_at(sides, rate, max(int(rate * seconds), 40))
                 say(f"{rate} lines a second: done")
             listener.cancel()
     finally:
         living.cancel()
         await broker.stop()
-        felt.close()
-        plain.close()
+        for side in sides.values():
+            side.close()
     return tuple(pairs)
 
 
-async def listen(session: Session, felt: Side, plain: Side) -> None:
+async def listen(session: Session, sides: dict[str, Side]) -> None:
     """Give each side what is its own."""
     while True:
         for message in await session.messages():
-            (plain if message.topic.startswith("bare/") else felt).hear(message)
+            sides[message.topic.partition("/")[0]].hear(message)
 
 
 def make_console() -> tuple[Console, Socket]:
@@ -346,20 +364,23 @@ def console_port(socket: Socket) -> int:
     return socket.port.port
 
 
-async def compare_at(felt: Side, plain: Side, rate: int, count: int) -> list[Pair]:
+async def compare_at(sides: dict[str, Side], rate: int, count: int) -> list[Pair]:
     """Turns at one rate."""
     figures: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for _ in range(TURNS):
-        for name, side in (("bare", plain), ("feltd", felt)):
+        for name, side in sides.items():
             await run_side(side, count, rate)
             for what in ("event", "result"):
                 figures.setdefault((what, name), []).append(percentiles(latencies(side, what)))
     pairs = []
     for what in ("event", "result"):
-        mine, yard = figures[what, "feltd"], figures[what, "bare"]
-        ratios = [(a[0] / b[0], a[1] / b[1]) for a, b in zip(mine, yard, strict=True)]
-        p50, p99 = medians(ratios)
-        pairs.append(Pair(f"wire to {what}", rate, count * TURNS, medians(mine), medians(yard), (p50, p99)))
+        mine = figures[what, "felt"]
+        ratios = {
+            name: medians([(a[0] / b[0], a[1] / b[1]) for a, b in zip(mine, figures[what, name], strict=True)])
+            for name in YARDS
+        }
+        yards = {name: medians(figures[what, name]) for name in YARDS}
+        pairs.append(Pair(f"wire to {what}", rate, count * TURNS, medians(mine), yards, ratios))
     return pairs
 
 
@@ -378,13 +399,13 @@ async def sustained(directory: Path, bare_loop: bool, count: int) -> float:
     core = max(os.sched_getaffinity(0))
     try:
         words = (
-            ("daemon.bench", "bare", str(directory / name), str(broker.port))
+            ("daemon.bench", name, str(directory / name), str(broker.port), "")
             if bare_loop
             else ("daemon.cli", "edge", "-c", str(configuration(directory, broker.port, 1)))
         )
         async with program(*words, core=core), connect(Mqtt(port=broker.port), "bench") as session:
-            await session.subscribe(BARE_EVENTS if bare_loop else EVENTS)
-            listener = loop.create_task(listen(session, side, side))
+            await session.subscribe("bare/event" if bare_loop else EVENTS)
+            listener = loop.create_task(listen(session, {name: side}))
             loop.add_reader(side.master, side.drain)
             await asyncio.sleep(2.0)
             for size in (200, count):
@@ -464,14 +485,14 @@ async def bench(rates: list[int], seconds: float, say: Callable[[str], None]) ->
 def markdown(report: Report) -> str:
     """The report as `docs/performance.md` shows it."""
     lines = [
-        "| | lines/s | feltd p50 | p99 | bare p50 | p99 | ratio p50 | ratio p99 |",
-        "|---|---|---|---|---|---|---|---|",
+        "| | lines/s | feltd p50 / p99 | bare p50 / p99 | synced p50 / p99 | feltd to bare | feltd to synced |",
+        "|---|---|---|---|---|---|---|",
     ]
-    lines += [
-        f"| {pair.what} | {pair.rate} | {pair.feltd[0]:.2f} ms | {pair.feltd[1]:.2f} ms | {pair.bare[0]:.2f} ms "
-        f"| {pair.bare[1]:.2f} ms | {pair.ratios[0]:.2f} | {pair.ratios[1]:.2f} |"
-        for pair in report.pairs
-    ]
+    for pair in report.pairs:
+        figures = [pair.feltd, pair.yards["bare"], pair.yards["synced"]]
+        times = " | ".join(f"{p50:.2f} / {p99:.2f} ms" for p50, p99 in figures)
+        ratios = " | ".join(f"{pair.ratios[name][0]:.2f} / {pair.ratios[name][1]:.2f}" for name in YARDS)
+        lines.append(f"| {pair.what} | {pair.rate} | {times} | {ratios} |")
     yard = f"the bare loop, keeping nothing: {report.sustained_bare:,.0f}"
     memory = f"{report.resident / 2**20:.1f} MiB"
     lines += [
@@ -487,7 +508,7 @@ def markdown(report: Report) -> str:
 
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["bare", path, port]:
-            asyncio.run(bare(path, int(port)))
-        case ["relay", port]:
-            asyncio.run(relay(int(port)))
+        case [name, "relay", port, log]:
+            asyncio.run(relay(name, int(port), Log(log)))
+        case [name, path, port, log]:
+            asyncio.run(bare(name, path, int(port), Log(log)))

@@ -5,6 +5,8 @@ standard error and exit code 2.
 """
 
 import asyncio
+import gc
+import re
 import signal
 import sys
 from collections.abc import Callable, Coroutine
@@ -55,6 +57,7 @@ def _journal(path: str) -> Any:
 
 def _run(process: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Run a process of production: ready, watched, ended cleanly by SIGTERM or Ctrl-C."""
+    from daemon.journal import BadJournal
     from daemon.sdnotify import notify, watchdog
 
     async def body() -> None:
@@ -63,6 +66,9 @@ def _run(process: Callable[[], Coroutine[Any, Any, None]]) -> None:
         assert task is not None
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, task.cancel)
+        # What is here now stays: no later collection need look at it, and none stops the loop for long.
+        gc.collect()
+        gc.freeze()
         async with asyncio.TaskGroup() as group:
             group.create_task(process())
             group.create_task(watchdog())
@@ -72,6 +78,13 @@ def _run(process: Callable[[], Coroutine[Any, Any, None]]) -> None:
         asyncio.run(body())
     except asyncio.CancelledError:
         notify("STOPPING=1")
+    except BaseExceptionGroup as errors:
+        bad: BaseException | None = errors.subgroup(BadJournal)
+        if bad is None:
+            raise
+        while isinstance(bad, BaseExceptionGroup):
+            bad = bad.exceptions[0]
+        raise click.ClickException(str(bad)) from errors
 
 
 @main.command()
@@ -317,8 +330,8 @@ def simulate(device: str, listen: str, seed: int, speed: float, manual: bool) ->
 
     if device not in SIMULATORS:
         raise BadInputError(f"no simulated device {device!r}; known: {', '.join(SIMULATORS)}")
-    scheme, _, rest = listen.partition(":")
-    if (scheme == "tcp" and not rest.rpartition(":")[2].isdecimal()) or scheme not in ("tcp", "tty") or not rest:
+    place = re.fullmatch(r"tty:.+|tcp://[^:/]+:(\d{1,5})", listen)
+    if place is None or int(place[1] or 0) > 65535:
         raise BadInputError(f"--listen {listen}: write tty:/path/of/a/link or tcp://127.0.0.1:4001")
     try:
         _interruptible(simulating(device, listen, seed=seed, speed=speed, manual=manual, say=click.echo))

@@ -21,6 +21,7 @@ from msgspec import Meta, Struct
 
 from daemon import logs
 from daemon.config import Config, Device, Table
+from daemon.gate import Gate
 from daemon.journal import Entry, Journal, Row
 from daemon.links import StreamLink, open_link, utc_now
 from daemon.mqtt import UNREADABLE, BrokerLost, Message, Session, Will, stay_connected
@@ -85,6 +86,11 @@ class DevicePost:
         """What the driver left with its last durable event."""
         return self._edge.journal.memory(f"driver/{self._key}")
 
+    @property
+    def may_have_kept_events(self) -> bool:
+        """It was there when the last process ended, and its driver left a memory to go on from."""
+        return self.board.online and self.memory() is not None
+
     def has_fault(self, code: str) -> bool:
         """Whether `code` is open."""
         return any(fault.code == code for fault in self.board.faults)
@@ -105,6 +111,10 @@ class DevicePost:
         """Durable when it returns. One transaction: the events, the driver's memory, the board."""
         if not sightings and memory is None:
             return
+        if sightings:
+            await self._edge.gates[self.table].turn(
+                self.device.name, min(one.chunk.tick - one.age for one in sightings)
+            )
         entries = [
             Entry(self.table, self.device.name, type_of(one.event), one.chunk.at, encode_data(one.event), one.wire)
             for one in sightings
@@ -116,6 +126,8 @@ class DevicePost:
         if board is not self.board:
             kept[f"board/{self._key}"] = msgspec.json.encode(board)
         rows = self._edge.append(entries, kept)
+        if sightings and not sightings[-1].behind:
+            self._edge.gates[self.table].caught_up(self.device.name)
         self.events += len(rows)
         self.last = rows[-1] if rows else self.last
         if board is not self.board:
@@ -198,6 +210,12 @@ class Edge:
         self.outbox = Outbox(journal, self._message_of)
         self.retained = Retained()
         self.posts = [DevicePost(self, table, device) for table in config.table for device in table.device]
+        self.gates = {
+            table.name: Gate(
+                post.device.name for post in self.posts if post.table == table.name and post.may_have_kept_events
+            )
+            for table in config.table
+        }
         for post in self.posts:
             self.show(post)
         self.connected = False

@@ -1,17 +1,19 @@
 """Work in the field: a device recorded, a site watched, a device simulated."""
 
 import asyncio
+import contextlib
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from daemon import logs
 from daemon.config import Config, Device
 from daemon.links import open_link
-from daemon.mqtt import Message, Session, stay_connected
+from daemon.mqtt import UNREADABLE, Message, Session, stay_connected
 from daemon.offline import CAPTURE_HEAD, Frame, capture_line
 from drivers import DRIVERS
 from drivers.driver import Chunk, DeviceRefused, Link, LinkLost, Sighting
@@ -70,6 +72,20 @@ async def record(device: Device, write: Callable[[str], None]) -> str:
     return "the driver ended"
 
 
+class _Result(Struct, frozen=True):
+    """What is shown of a result."""
+
+    round: str
+    void: dict[str, Any] | None = None
+    announcements: dict[str, str] = {}
+
+
+class _Ended(Struct, frozen=True):
+    """The data of the end of a round."""
+
+    result: _Result
+
+
 async def watch(config: Config, what: str, say: Callable[[str], None]) -> None:
     """Say each event and each end of a round as it comes over the broker, for "table", "table/device" or all."""
     table, _, device = what.partition("/")
@@ -77,16 +93,16 @@ async def watch(config: Config, what: str, say: Callable[[str], None]) -> None:
     def tell(message: Message) -> None:
         try:
             wire = decode_wire(message.payload)
-        except BadEnvelope as error:
+        except (BadEnvelope, *UNREADABLE) as error:
             say(f"? {message.topic}: {error}")
             return
         words = message.topic.split("/")
         where = f"{words[4]}/{words[6] if words[5] == 'device' else 'round'}"
-        text = bytes(wire.data).decode()
+        text = bytes(wire.data).decode(errors="replace")
         if words[5] == "round":
-            result = msgspec.json.decode(wire.data, type=dict[str, Any]).get("result")
-            if result:
-                text = f"{result['round']} {result['void'] or result['announcements'].get('en', '')}"
+            with contextlib.suppress(*UNREADABLE):
+                result = msgspec.json.decode(wire.data, type=_Ended).result
+                text = f"{result.round} {result.void or result.announcements.get('en', '')}"
         again = "  (replay)" if wire.replay else ""
         say(f"{wire.time:%H:%M:%S.%f} {where:24} {wire.type:18} {text}{again}")
 

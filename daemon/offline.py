@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,8 +11,17 @@ import msgspec
 from msgspec import Struct
 
 from drivers import DRIVERS
-from drivers.driver import Chunk, LinkLost, Sighting
-from protocols.events import EVENT_TYPES, UnknownEvent, decode_data, encode_data, type_of, unknown_fields
+from drivers.driver import Chunk, DeviceRefused, LinkLost, Sighting
+from protocols.events import (
+    EVENT_TYPES,
+    DeviceOffline,
+    DeviceOnline,
+    UnknownEvent,
+    decode_data,
+    encode_data,
+    type_of,
+    unknown_fields,
+)
 from protocols.topics import Envelope
 from rules.ruleset import Ruleset, Verdict
 from simulators.clock import JumpingLoop
@@ -61,9 +71,10 @@ def capture_frames(raw: bytes, name: str, pace: float) -> list[Frame]:
         found = _LINE.fullmatch(line)
         try:
             at = datetime.fromisoformat(found[1]) if found else None
-        except ValueError:
+            at = at.astimezone(UTC) if at is not None and at.tzinfo is not None else None
+        except (ValueError, OverflowError):
             at = None
-        if found is None or at is None or at.tzinfo is None:
+        if found is None or at is None:
             raise BadInput(f"{name}:{number}: expected `TIME < HEX` or `TIME > HEX`, with a UTC time")
         frames.append(Frame(at, found[2] == "<", bytes.fromhex(found[3])))
     if not frames:
@@ -75,17 +86,25 @@ class _CaptureLink:
     """A link that hears a capture, each byte at its time; what the driver writes goes nowhere."""
 
     def __init__(self, frames: Sequence[Frame]) -> None:
-        self._frames = iter([frame for frame in frames if frame.from_device])
+        self._left = deque(frame for frame in frames if frame.from_device)
         self._start = frames[0].at
 
-    async def read(self) -> Chunk:
-        loop = asyncio.get_running_loop()
-        frame = next(self._frames, None)
-        if frame is None:
+    @property
+    def left(self) -> int:
+        """How many frames nobody has heard yet."""
+        return len(self._left)
+
+    async def until_more(self) -> None:
+        """Return when the next frame is there. Raises LinkLost when there is none."""
+        if not self._left:
             raise LinkLost("the capture ends here")
-        tick = (frame.at - self._start).total_seconds()
-        await asyncio.sleep(max(tick - loop.time(), 0.0))
-        return Chunk(frame.data, frame.at, tick)
+        tick = (self._left[0].at - self._start).total_seconds()
+        await asyncio.sleep(max(tick - asyncio.get_running_loop().time(), 0.0))
+
+    async def read(self) -> Chunk:
+        await self.until_more()  # a reader that gives up meanwhile leaves the frame for the next
+        frame = self._left.popleft()
+        return Chunk(frame.data, frame.at, (frame.at - self._start).total_seconds())
 
     def stamp(self) -> Chunk:
         tick = asyncio.get_running_loop().time()
@@ -106,25 +125,39 @@ class Seen(Struct, frozen=True):
 
 
 def replay(frames: Sequence[Frame], driver: str, options: dict[str, Any]) -> list[Seen]:
-    """What `driver` makes of a capture, by the ordinary way. Raises BadInput."""
+    """What `driver` makes of a capture, by the ordinary way: silence in it is an outage. Raises BadInput."""
     kind = DRIVERS[driver]
     try:
         settings = msgspec.convert(options, kind.Options, strict=False)
     except msgspec.ValidationError as error:
         raise BadInput(f"{driver}: {error}") from error
     seen: list[Seen] = []
+    kept: bytes | None = None
+    online = False
 
-    async def emit(sightings: Sequence[Sighting], memory: bytes | None = None) -> None:  # noqa: ARG001 - one session
+    async def emit(sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
+        nonlocal kept, online
+        kept = kept if memory is None else memory
         for one in sightings:
+            online = isinstance(one.event, DeviceOnline) or (online and not isinstance(one.event, DeviceOffline))
             data = msgspec.Raw(encode_data(one.event))
             number = len(seen) + 1
             seen.append(Seen(f"replay:{number}", one.chunk.at, type_of(one.event), data, one.wire.hex()))
 
     async def run() -> None:
-        try:
-            await kind(settings).run(_CaptureLink(frames), emit)
-        except LinkLost:
-            return
+        link = _CaptureLink(frames)
+        heard = True
+        while heard and link.left:
+            before = link.left
+            try:
+                await kind(settings, kept).run(link, emit)
+            except LinkLost as error:
+                if link.left:
+                    await emit([Sighting(DeviceOffline(str(error)), b"", link.stamp())] if online else [])
+                    await link.until_more()
+            except DeviceRefused as error:
+                raise BadInput(f"{driver}: the device refuses: {error}") from error
+            heard = link.left < before
 
     with asyncio.Runner(loop_factory=JumpingLoop) as runner:
         runner.run(run())
@@ -155,7 +188,7 @@ def events_from(lines: Iterable[str], name: str, table: str) -> Iterator[Envelop
         try:
             keys = msgspec.json.decode(line, type=dict[str, Any])
             written = msgspec.json.decode(line, type=_Written)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             example = '{"type":"card.drawn","data":{"card":"9D"}}'
             raise BadInput(f"{where}: not an event: {error}; write one JSON object a line, like {example}") from error
         if unknown := sorted(set(keys) - _ENVELOPE_KEYS):
@@ -176,8 +209,12 @@ def events_from(lines: Iterable[str], name: str, table: str) -> Iterator[Envelop
         time = written.time or RAW_START + timedelta(seconds=number)
         if time.tzinfo is None:
             raise BadInput(f"{where}: time {time.isoformat()} has no zone; write it in UTC, ending in Z")
+        try:
+            time = time.astimezone(UTC)
+        except OverflowError as error:
+            raise BadInput(f"{where}: time {time.isoformat()}: {error}") from error
         source = written.source or f"felt/1/offline/table/{table}/device/script"
-        yield Envelope(id_, source, time.astimezone(UTC), event, written.seq)
+        yield Envelope(id_, source, time, event, written.seq)
 
 
 def resolve(ruleset: Ruleset[Any], events: Iterable[Envelope], table: str) -> Iterator[Verdict]:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from daemon import logs
 from daemon.config import Mqtt
-from daemon.mqtt import Message, Session, stay_connected
+from daemon.mqtt import UNREADABLE, Message, Session, stay_connected
 from protocols.topics import BadEnvelope, Wire, decode_wire, table_topic
 
 __all__ = ["Alert", "Picture", "TableView"]
@@ -27,6 +27,19 @@ class Alert(Struct, frozen=True):
     text: str
     remedy: str
     severity: str = "error"
+
+
+class _State(Struct, frozen=True):
+    """What is looked at in `round/state`."""
+
+    phase: str
+    round: str
+
+
+class _Ended(Struct, frozen=True):
+    """What is looked at in the end of a round."""
+
+    result: dict[str, Any]
 
 
 class TableView:
@@ -94,14 +107,14 @@ class Picture:
                 self._event(table, message)
             case ["table", table, "round", "state"]:
                 view = self._table(table)
-                with contextlib.suppress(msgspec.DecodeError):
-                    state = msgspec.json.decode(message.payload, type=dict[str, Any])
-                    view.phase, view.round = state["phase"], state["round"]
+                with contextlib.suppress(*UNREADABLE):
+                    state = msgspec.json.decode(message.payload, type=_State)
+                    view.phase, view.round = state.phase, state.round
             case ["table", table, "round", "event", ("resolved" | "voided" | "corrected") as kind]:
                 self._result(table, kind, message)
             case ["table", table, "alert", alert]:
                 if message.payload:
-                    with contextlib.suppress(msgspec.DecodeError):
+                    with contextlib.suppress(*UNREADABLE):
                         self._table(table).alerts[alert] = msgspec.json.decode(message.payload, type=Alert)
                 else:
                     self._table(table).alerts.pop(alert, None)
@@ -114,7 +127,7 @@ class Picture:
     def _once(self, message: Message) -> Wire | None:
         try:
             wire = decode_wire(message.payload)
-        except BadEnvelope:
+        except (BadEnvelope, *UNREADABLE):
             return None
         if wire.id in self._seen:
             return None
@@ -132,7 +145,10 @@ class Picture:
 
     def _result(self, table: str, kind: str, message: Message) -> None:
         if (wire := self._once(message)) is not None:
-            result = msgspec.json.decode(wire.data, type=dict[str, Any])["result"]
+            try:
+                result = msgspec.json.decode(wire.data, type=_Ended).result
+            except UNREADABLE:
+                return
             view = self._table(table)
             view.results.append(result)
             if kind == "resolved":

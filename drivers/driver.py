@@ -18,11 +18,17 @@ Evidence: TypeAlias = Literal["manual", "capture", "hardware", "reference protoc
 
 
 class Sighting(msgspec.Struct, frozen=True):
-    """One event with the wire bytes it was read from and the chunk in which the last of them arrived."""
+    """One event with the wire bytes it was read from and the chunk in which the last of them arrived.
+
+    A device with a memory says more: `age`, seconds from the happening to its telling by the device's own clock, and
+    `behind`, how many more events it still holds from before this session.
+    """
 
     event: Event
     wire: bytes
     chunk: Chunk
+    age: float = 0.0
+    behind: int = 0
 
 
 class Emit(Protocol):

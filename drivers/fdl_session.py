@@ -162,8 +162,8 @@ class Session:
         self._seq += 1
         return fdl.encode(message, self._seq)
 
-    def _see(self, event: Event, frame: fdl.Frame, chunk: Chunk) -> None:
-        self._sightings.append(Sighting(event, frame.raw, chunk))
+    def _see(self, event: Event, frame: fdl.Frame, chunk: Chunk, age: float = 0.0, behind: int = 0) -> None:
+        self._sightings.append(Sighting(event, frame.raw, chunk, age, behind))
 
     def _ask(self, now: float) -> None:
         if not self._waiting:
@@ -239,9 +239,9 @@ class Session:
             after = before
             continuous = True
         if self._who is None or not (continuous or isinstance(told, EventsMissed)):
-            self._see(self._online(who, continuous=continuous), frame, chunk)
+            self._see(self._online(who, continuous=continuous), frame, chunk, behind=who.next - 1 - after.last)
         if told is not None:
-            self._see(told, frame, chunk)
+            self._see(told, frame, chunk, behind=who.next - 1 - after.last)
         self._who = who
         self._memory = after
         if who.position == after.last + 1:
@@ -273,7 +273,8 @@ class Session:
             return
         self._owes_ack = True
         if report.counter == expected:
-            self._see(self._event(report, self._who), frame, chunk)
+            age = 0.0 if report.age == fdl.AGE_UNKNOWN else report.age / 1000
+            self._see(self._event(report, self._who), frame, chunk, age, max(self._who.next - 1 - expected, 0))
             self._memory = replace(self._memory, last=expected)
             self._caught_up = now
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from daemon import consumer as consumer_module
+from daemon import journal as journal_module
 from daemon.config import parse
 from daemon.consumer import BUFFER, PAGE, Consumer, Stream
 from daemon.edge import HEALTH_EVERY, Edge
@@ -91,6 +92,14 @@ def night(rng: Random, table: str, rounds: int, *, journal: str = "A", edge: str
             if rng.random() < 0.08:
                 events.append(rng.choice(ODD))
     return [replace(one, id=f"{edge}:{table}:{one.seq}", journal=journal) for one in script(events, table)]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_log() -> Iterator[None]:
+    """Journals are opened by the hundred here: without sixteen megabytes of zeros each time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(journal_module, "_WAL_PAGES", 64)
+        yield
 
 
 @pytest.fixture
@@ -469,11 +478,21 @@ class Line:
     async def publish(
         self, topic: str, payload: bytes, *, retain: bool = False, acknowledged: Callable[[], None] | None = None
     ) -> None:
+        self.send(topic, payload, retain=retain, acknowledged=acknowledged)
+        await asyncio.sleep(0)
+
+    room = True
+
+    async def until_room(self) -> None:
+        await asyncio.sleep(0)
+
+    def send(
+        self, topic: str, payload: bytes, *, retain: bool = False, acknowledged: Callable[[], None] | None = None
+    ) -> None:
         assert not (retain and "/event/" in topic)
         self._published(topic, payload)
         if acknowledged is not None:
-            acknowledged()
-        await asyncio.sleep(0)
+            asyncio.get_running_loop().call_soon(acknowledged)
 
     async def subscribe(self, *topics: str) -> None:
         self.subscribed += topics

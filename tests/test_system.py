@@ -196,8 +196,9 @@ async def test_killing_a_process_loses_no_round(tmp_path: Path, victims: tuple[s
     for name, account in accounts.items():
         assert account.lost == 0, name
         assert account.wrong == 0, name
-        if "edge" not in victims:  # an edge that was away may not have seen what its devices cannot say again
+        if "edge" not in victims or name == "cus-1":
             assert account.voided == account.extra == 0, name
+        # else: an edge that was away has not seen what a wheel or a shoe cannot say again; shaker and console can
     assert sum(account.right for account in accounts.values()) >= 12
 
 
@@ -211,7 +212,7 @@ async def test_trouble_at_one_table_is_told_once_and_leaves_the_others_alone(tmp
         for _ in range(2):
             port.unplug()
             await picture.until(lambda: not picture.tables["rou-1"].online["wheel-1"])
-            assert "wheel-1-device-offline" in picture.tables["rou-1"].alerts
+            await picture.until(lambda: "wheel-1-device-offline" in picture.tables["rou-1"].alerts)
             port.plug()
             await picture.until(lambda: picture.tables["rou-1"].online["wheel-1"])
             await picture.until(lambda: not picture.tables["rou-1"].alerts)

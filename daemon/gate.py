@@ -1,0 +1,52 @@
+"""The order of a table's past.
+
+While the edge was away, each device with a memory of its own kept what happened at it. After a start they all tell it
+at once, each in its own order, and the journal's order is the one the rules go by. So for a moment the oldest event
+goes first: whoever still holds older ones is waited for, but not longer than PATIENCE.
+"""
+
+import asyncio
+from collections.abc import Iterable
+
+__all__ = ["Gate"]
+
+PATIENCE = 3.0
+
+
+class Gate:
+    """One table's, for the time after one start of the edge."""
+
+    def __init__(self, expected: Iterable[str]) -> None:
+        """`expected`: the devices that may have kept something; nobody else is waited for."""
+        self._behind = set(expected)
+        self._heads: dict[str, float] = {}
+        self._moved = asyncio.Event()
+        self._until: float | None = None
+
+    async def turn(self, device: str, happened: float) -> None:
+        """Return when nothing older is still to come. `happened` is in the loop's seconds."""
+        loop = asyncio.get_running_loop()
+        if self._until is None:
+            self._until = loop.time() + PATIENCE
+        head = (happened, device)
+        self._heads[device] = happened
+        self._moved.set()
+        try:
+            while any(self._may_be_older(other, head) for other in self._behind - {device}):
+                self._moved.clear()
+                try:
+                    async with asyncio.timeout_at(self._until):
+                        await self._moved.wait()
+                except TimeoutError:
+                    self._behind.clear()
+        finally:
+            del self._heads[device]
+
+    def caught_up(self, device: str) -> None:
+        """It holds nothing from before any more."""
+        if device in self._behind:
+            self._behind.discard(device)
+            self._moved.set()
+
+    def _may_be_older(self, other: str, head: tuple[float, str]) -> bool:
+        return other not in self._heads or (self._heads[other], other) < head

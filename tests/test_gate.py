@@ -1,0 +1,69 @@
+"""The order of a table's past: after a start the oldest event goes first, and nobody waits for ever."""
+
+import asyncio
+
+from helpers import virtual_time
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from daemon.gate import PATIENCE, Gate
+
+
+async def tell(gate: Gate, device: str, happened: list[float], journal: list[tuple[float, str]], lag: float) -> None:
+    """A device that tells its past, one event after the other."""
+    for at in happened:
+        await asyncio.sleep(lag)
+        await gate.turn(device, at)
+        journal.append((at, device))
+    gate.caught_up(device)
+
+
+@given(
+    st.lists(st.lists(st.floats(-1000, 0), max_size=8).map(sorted), min_size=1, max_size=4),
+    st.lists(st.sampled_from([0.0, 0.001, 0.02, 0.1]), min_size=4, max_size=4),
+)
+@settings(max_examples=200, deadline=None)
+def test_the_pasts_of_all_devices_become_one(pasts: list[list[float]], lags: list[float]) -> None:
+    @virtual_time
+    async def play() -> None:
+        gate = Gate(f"d{n}" for n in range(len(pasts)))
+        journal: list[tuple[float, str]] = []
+        async with asyncio.TaskGroup() as group:
+            for n, past in enumerate(pasts):
+                group.create_task(tell(gate, f"d{n}", past, journal, lags[n]))
+        assert [at for at, _ in journal] == sorted(at for past in pasts for at in past)
+
+    play()
+
+
+@virtual_time
+async def test_a_device_that_does_not_come_is_not_waited_for_longer_than_patience() -> None:
+    gate = Gate(["here", "gone"])
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    await gate.turn("here", -5.0)
+    assert loop.time() - began == PATIENCE
+    await gate.turn("here", -4.0)
+    assert loop.time() - began == PATIENCE
+
+
+@virtual_time
+async def test_nobody_waits_where_nobody_kept_anything() -> None:
+    gate = Gate([])
+    loop = asyncio.get_running_loop()
+    await gate.turn("a", 1.0)
+    await gate.turn("b", 0.0)
+    assert loop.time() == 0.0
+
+
+@virtual_time
+async def test_a_device_lost_while_it_waits_leaves_the_way_free() -> None:
+    """Cancelled in its turn: its head no longer holds anybody up once it is known to be gone."""
+    gate = Gate(["a", "b"])
+    waiting = asyncio.create_task(gate.turn("a", -1.0))
+    await asyncio.sleep(0.1)
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    gate.caught_up("a")
+    await gate.turn("b", 0.0)
+    assert asyncio.get_running_loop().time() < PATIENCE
