@@ -19,6 +19,7 @@ from daemon.config import Config, Table
 from daemon.journal import Entry, Journal, Row
 from daemon.mqtt import UNREADABLE, BrokerLost, Message, Session, Will, stay_connected
 from daemon.outbox import Outbox
+from daemon.replay import PAGE, Answer, Stream, answer, ask
 from daemon.retained import Retained
 from protocols.events import EventsMissed, UnknownEvent
 from protocols.topics import (
@@ -35,58 +36,12 @@ from rules import RULESETS
 from rules.ruleset import Corrected, Noted, Resolved, Ruleset, Suspended, Verdict, Voided, options_from
 from rules.ruleset import type_of as verdict_type
 
-__all__ = ["Consumer", "Stream"]
+__all__ = ["Consumer"]
 
-BUFFER = 2000
-PAGE = 500
 ASK_AGAIN = 2.0
 # Behind the position in a journal that its edge no longer counts in.
 LEFT = b" left"
 ENDS = ("resolved", "voided", "corrected")
-
-
-class Stream:
-    """The events of one journal for one table: each once, in order, whatever way they come."""
-
-    def __init__(self, expected: int = 1) -> None:
-        """`expected` is the next seq."""
-        self.expected = expected
-        self._early: dict[int, Envelope] = {}
-        self.asked_at = float("-inf")
-
-    def take(self, envelope: Envelope) -> list[Envelope]:
-        """What may be used now, in order. A duplicate gives nothing; an early one waits, as far as there is room."""
-        if envelope.seq < self.expected:
-            return []
-        if envelope.seq > self.expected:
-            if len(self._early) >= BUFFER and envelope.seq not in self._early:
-                last = max(self._early)
-                if envelope.seq > last:
-                    return []
-                del self._early[last]
-            self._early[envelope.seq] = envelope
-            return []
-        ready = [envelope]
-        self.expected += 1
-        while (following := self._early.pop(self.expected, None)) is not None:
-            ready.append(following)
-            self.expected += 1
-        return ready
-
-    @property
-    def gap(self) -> tuple[int, int] | None:
-        """First and last seq missing before what waits."""
-        return (self.expected, min(self._early) - 1) if self._early else None
-
-
-class Answer(Struct, frozen=True, rename={"first": "from", "last": "to"}):
-    """What an edge says after a replay: what it sent, and the newest it has."""
-
-    edge: str
-    journal: str
-    first: int
-    last: int
-    newest: int
 
 
 class Health(Struct, frozen=True):
@@ -137,7 +92,7 @@ class Consumer:
         self.outbox = Outbox(journal, self._message_of)
         self.retained = Retained()
         self._tables = {table.name: _Table(table, journal) for table in config.table if table.ruleset}
-        self._streams = {
+        self._streams: dict[tuple[str, ...], Stream[Envelope]] = {
             tuple(key.split("/")[1:]): Stream(int(value) + 1)
             for key, value in journal.memories("stream/").items()
             if not value.endswith(LEFT)
@@ -196,7 +151,7 @@ class Consumer:
             )
             verdicts.append((table.name, verdict))
 
-    def _note(self, key: tuple[str, ...], stream: Stream, table: _Table) -> None:
+    def _note(self, key: tuple[str, ...], stream: Stream[Envelope], table: _Table) -> None:
         self._unsaved[_stream_key(key)] = b"%d" % (stream.expected - 1)
         self._unsaved[f"state/{table.name}"] = b""  # encoded when written: a batch may change it many times
 
@@ -275,6 +230,7 @@ class Consumer:
             topics += [
                 table_topic(self.site, name, "device/+/event/#"),
                 table_topic(self.site, name, "cmd/replay/result"),
+                table_topic(self.site, name, "round/cmd/replay"),
             ]
         await session.subscribe(*topics)
         self.connected = True
@@ -308,6 +264,8 @@ class Consumer:
                     self.take(envelopes)
                     envelopes = []
                     await self._answered(session, words[4], message)
+                elif words[5] == "round":
+                    await answer(session, message, self.name, self.journal, self._message_of, self._log)
                 else:
                     envelopes += self._read(message)
             self.take(envelopes)
@@ -343,21 +301,19 @@ class Consumer:
 
     async def _answered(self, session: Session, name: str, message: Message) -> None:
         try:
-            answer = msgspec.json.decode(message.payload, type=Answer)
+            said = msgspec.json.decode(message.payload, type=Answer)
         except UNREADABLE as error:
             self._log.warning("answer.refused", topic=message.topic, reason=str(error))
             return
-        key = (answer.edge, answer.journal, name)
-        stream = self._streams.get(key)
-        if stream is None and answer.first > 1:
+        stream = self._streams.get((said.edge, said.journal, name))
+        if stream is None and said.first > 1:
             # The edge counts in a new journal: what we asked for stands from 1 there.
-            await self._ask(session, name, answer.edge, 1, None)
-        elif stream is not None and answer.first < stream.expected <= answer.newest:  # it helped, and there is more
-            await self._ask(session, name, answer.edge, stream.expected, None)
+            await self._ask(session, name, said.edge, 1, None)
+        elif stream is not None and said.first < stream.expected <= said.newest:  # it helped, and there is more
+            await self._ask(session, name, said.edge, stream.expected, None)
 
     async def _ask(self, session: Session, name: str, edge: str, first: int, last: int | None) -> None:
-        request = {"from": first, "to": last, "edge": edge}
-        await session.publish(table_topic(self.site, name, "cmd/replay"), msgspec.json.encode(request))
+        await ask(session, table_topic(self.site, name, "cmd/replay"), edge, first, last)
 
     async def _ask_for_gaps(self, session: Session) -> None:
         now = asyncio.get_running_loop().time()

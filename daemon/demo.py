@@ -98,7 +98,7 @@ async def _jump(pit: Pit, settings: Settings, busy: list[Callable[[], bool]]) ->
         edge_journal, rules_journal = Journal(Path(config.edge.journal)), Journal(Path(config.rules.journal))
         edge = Edge(config, edge_journal, now=loop.utc)
         consumer = Consumer(config, rules_journal)
-        picture = Picture(config.mqtt, SITE)
+        picture = Picture(config.mqtt, SITE, from_start=True)
         picture.on_result = pit.heard
         posts = {f"{post.table}/{post.device.name}": post for post in edge.posts}
         under_way = UnderWay(pit, lambda name: posts[name].traffic)
@@ -220,7 +220,7 @@ async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
         path = pit.directory / "feltd.toml"
         path.write_text(pit.config(broker.port, broker.version), encoding="utf-8")
         config = parse(path.read_text(encoding="utf-8"))
-        picture = Picture(config.mqtt, SITE)
+        picture = Picture(config.mqtt, SITE, from_start=True)
         picture.on_result = pit.heard
         children = [Child("edge", path), Child("rules", path)]
         if not settings.headless:

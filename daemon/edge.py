@@ -14,18 +14,19 @@ import uuid
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from daemon import logs
 from daemon.config import Config, Device, Table
 from daemon.gate import Gate
 from daemon.journal import Entry, Journal, Row
 from daemon.links import StreamLink, open_link, utc_now
-from daemon.mqtt import UNREADABLE, BrokerLost, Message, Session, Will, stay_connected
+from daemon.mqtt import BrokerLost, Session, Will, stay_connected
 from daemon.outbox import Outbox
+from daemon.replay import answer
 from daemon.retained import Retained
 from daemon.supervisor import Opener, supervise
 from drivers.driver import Sighting
@@ -35,7 +36,6 @@ from protocols.topics import Wire, device_topic, edge_topic, encode_wire, table_
 __all__ = ["Edge"]
 
 HEALTH_EVERY = 30.0
-REPLAY_MOST = 500
 ONLINE, OFFLINE = b"online", b"offline"
 
 
@@ -173,18 +173,6 @@ def _after(board: Board, one: Sighting) -> Board:
             return msgspec.structs.replace(board, faults=tuple(fault for fault in board.faults if fault.code != code))
         case _:
             return board
-
-
-# No journal will ever count beyond it, and SQLite could not.
-_Number = Annotated[int, Meta(ge=-(2**53), le=2**53)]
-
-
-class ReplayRequest(Struct, frozen=True, rename={"first": "from", "last": "to"}):
-    """`cmd/replay`: the events of a table from one seq to another (or the newest), of one edge or of all."""
-
-    first: _Number
-    last: _Number | None = None
-    edge: str = ""
 
 
 class Edge:
@@ -335,25 +323,7 @@ class Edge:
     async def _commands(self, session: Session) -> None:
         while True:
             for message in await session.messages():
-                await self._replay(session, message)
-
-    async def _replay(self, session: Session, message: Message) -> None:
-        table = message.topic.split("/")[4]
-        try:
-            request = msgspec.json.decode(message.payload, type=ReplayRequest)
-        except UNREADABLE as error:
-            self._log.warning("command.refused", topic=message.topic, reason=str(error))
-            return
-        if request.edge not in ("", self.name):
-            return
-        newest = self.journal.last(table)
-        first = max(request.first, 1)
-        last = min(newest if request.last is None else request.last, first + REPLAY_MOST - 1, newest)
-        for row in self.journal.range(table, first, last):
-            topic, payload = self._message_of(row, True)
-            await session.publish(topic, payload)
-        answer = {"edge": self.name, "journal": self.journal.name, "from": first, "to": last, "newest": newest}
-        await session.publish(message.topic + "/result", msgspec.json.encode(answer))
+                await answer(session, message, self.name, self.journal, self._message_of, self._log)
 
     # ---- health
 

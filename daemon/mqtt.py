@@ -31,6 +31,7 @@ WINDOW = 64
 KEEPALIVE = 15
 TIMEOUT = 5.0
 WILL_DELAY = 5
+AT_ONCE = 1.0
 TRIAL = 10.0
 MAX_WAITING = 20_000
 # What the bytes of somebody else may raise when they are decoded (msgspec).
@@ -267,23 +268,27 @@ async def stay_connected(
     log: structlog.typing.FilteringBoundLogger,
 ) -> None:
     """Serve one session after the other, for ever. Log once when lost, once when back."""
-    delay = 0.1
-    lost = refused = False
+    loop = asyncio.get_running_loop()
+    delay, trial = 0.1, 0.0
+    lost = False
     reason = ""
     where = f"{settings.host}:{settings.port}"
     while True:
+        served: float | None = None
         try:
             async with connect(settings, identifier, will) as session, asyncio.TaskGroup() as group:
+                served = loop.time()
                 group.create_task(session.until_lost())
                 group.create_task(serve(session))
-                # A broker that refused us is back when it lets us work, not when it answers.
-                await asyncio.sleep(TRIAL if refused else 0)
+                await asyncio.sleep(trial)
                 log.info("broker.back" if lost else "broker.connected", broker=where)
-                lost, refused, delay = False, False, 0.1
+                lost, trial = False, 0.0
         except* BrokerLost as errors:
-            refusals = errors.subgroup(BrokerRefused)
-            refused = refusals is not None
-            reason = _first(refusals or errors)
+            reason = _first(errors.subgroup(BrokerRefused) or errors)
+        if served is not None and loop.time() - served < AT_ONCE:
+            trial = TRIAL  # it refused us, or left us at once: it is back when it lets us work, not when it answers
+        elif served is not None:
+            delay = 0.1
         if not lost:
             log.warning("broker.lost", broker=where, reason=reason, remedy="nothing is lost; look at the broker")
             lost = True

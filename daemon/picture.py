@@ -13,11 +13,14 @@ from msgspec import Struct
 from daemon import logs
 from daemon.config import Mqtt
 from daemon.mqtt import UNREADABLE, Message, Session, stay_connected
+from daemon.replay import Stream, ask
 from protocols.topics import BadEnvelope, Wire, decode_wire, table_topic
 
 __all__ = ["Alert", "Picture", "TableView"]
 
 LAST = 12
+RULES = "rules"
+ENDS = ("resolved", "voided", "corrected")
 
 
 class Alert(Struct, frozen=True):
@@ -61,8 +64,14 @@ class TableView:
 class Picture:
     """Kept up to date by `run`; everything in it came over MQTT."""
 
-    def __init__(self, mqtt: Mqtt, site: str) -> None:
-        """`on_event` and `on_result` hear of each once, by id."""
+    def __init__(self, mqtt: Mqtt, site: str, *, from_start: bool = False) -> None:
+        """`on_event` hears of each event once, `on_result` of each end of a round, in order and without a gap.
+
+        `from_start`: of those, too, that ended before we looked.
+        """
+        self._from_start = from_start
+        self._rounds: dict[tuple[str, str], Stream[Wire]] = {}
+        self._asked: dict[str, int] = {}
         self._mqtt = mqtt
         self._site = site
         self.tables: dict[str, TableView] = {}
@@ -89,13 +98,37 @@ class Picture:
         self.connected = True
         self.changed.set()
         try:
+            self._asked.clear()
+            await self._ask_for_rest(session)
             while True:
                 for message in await session.messages():
                     self._look(message)
+                    if message.topic.endswith(f"/edge/{RULES}/availability"):
+                        self._asked.clear()  # who was away did not hear us
+                    if message.topic.endswith(("/availability", "/round/cmd/replay/result")):
+                        await self._ask_for_rest(session)
                 self.changed.set()
+                await self._ask_for_gaps(session)
         finally:
             self.connected = False
             self.changed.set()
+
+    async def _ask_for_rest(self, session: Session) -> None:
+        """What ended while we did not look, as far as that was not asked for already."""
+        for table in self.tables:
+            known = [stream.expected for (_, name), stream in self._rounds.items() if name == table]
+            if known or self._from_start:
+                await self._ask(session, table, max(known, default=1), None)
+
+    async def _ask_for_gaps(self, session: Session) -> None:
+        for (_, table), stream in self._rounds.items():
+            if (gap := stream.gap) is not None:
+                await self._ask(session, table, *gap)
+
+    async def _ask(self, session: Session, table: str, first: int, last: int | None) -> None:
+        if self._asked.get(table) != first:
+            self._asked[table] = first
+            await ask(session, table_topic(self._site, table, "round/cmd/replay"), "", first, last)
 
     def _look(self, message: Message) -> None:
         match message.topic.split("/")[3:]:
@@ -110,8 +143,8 @@ class Picture:
                 with contextlib.suppress(*UNREADABLE):
                     state = msgspec.json.decode(message.payload, type=_State)
                     view.phase, view.round = state.phase, state.round
-            case ["table", table, "round", "event", ("resolved" | "voided" | "corrected") as kind]:
-                self._result(table, kind, message)
+            case ["table", table, "round", "event", _]:
+                self._verdict(table, message)
             case ["table", table, "alert", alert]:
                 if message.payload:
                     with contextlib.suppress(*UNREADABLE):
@@ -143,16 +176,22 @@ class Picture:
             view.last_event = wire.time
             self.on_event(table, wire)
 
-    def _result(self, table: str, kind: str, message: Message) -> None:
-        if (wire := self._once(message)) is not None:
-            try:
-                result = msgspec.json.decode(wire.data, type=_Ended).result
-            except UNREADABLE:
-                return
-            view = self._table(table)
-            view.results.append(result)
-            if kind == "resolved":
-                view.resolved += 1
-            elif kind == "voided":
-                view.voided += 1
-            self.on_result(table, kind, result)
+    def _verdict(self, table: str, message: Message) -> None:
+        try:
+            wire = decode_wire(message.payload)
+        except BadEnvelope:
+            return
+        key = wire.journal, table
+        if key not in self._rounds:
+            self._rounds[key] = Stream(1 if self._from_start else wire.seq)
+        for ready in self._rounds[key].take(wire):
+            if ready.type in ENDS:
+                self._ended(table, ready)
+
+    def _ended(self, table: str, wire: Wire) -> None:
+        result = msgspec.json.decode(wire.data, type=dict[str, Any])["result"]
+        view = self._table(table)
+        view.results.append(result)
+        view.resolved += wire.type == "resolved"
+        view.voided += wire.type == "voided"
+        self.on_result(table, wire.type, result)

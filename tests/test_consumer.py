@@ -18,10 +18,11 @@ from structlog.testing import capture_logs
 from daemon import consumer as consumer_module
 from daemon import journal as journal_module
 from daemon.config import parse
-from daemon.consumer import BUFFER, PAGE, Consumer, Stream
+from daemon.consumer import Consumer
 from daemon.edge import HEALTH_EVERY, Edge
 from daemon.journal import BadJournal, Entry, Journal, Row
 from daemon.mqtt import Message, Session
+from daemon.replay import BUFFER, PAGE, Stream
 from protocols.events import (
     BallLanded,
     BallLaunched,
@@ -143,7 +144,7 @@ EVENTS = [replace(one, journal="A") for one in script([SpinStarted(n % 256) for 
 @settings(max_examples=100, deadline=None)
 def test_each_event_once_and_in_order_however_it_comes(order: list[int], rng: Random, loss: float) -> None:
     """Any order, any repetition, any loss; then the gaps are replayed over a way that loses as much."""
-    stream = Stream()
+    stream: Stream[Envelope] = Stream()
     got = [one for number in order for one in stream.take(EVENTS[number])]
     last = len(EVENTS)
     while stream.expected <= last:
@@ -158,7 +159,7 @@ def test_each_event_once_and_in_order_however_it_comes(order: list[int], rng: Ra
 
 
 def test_a_gap_is_what_stands_before_the_first_that_waits() -> None:
-    stream = Stream(5)
+    stream: Stream[Envelope] = Stream(5)
     gaps: list[tuple[int, int] | None] = []
     for seq in (10, 7, 5, 6):
         stream.take(EVENTS[seq - 1])
@@ -171,7 +172,7 @@ def test_what_waits_is_bounded_and_the_nearest_is_kept(seed: int) -> None:
     many = [replace(EVENTS[0], seq=seq) for seq in range(2, 3 * BUFFER)]
     if seed:
         Random(seed).shuffle(many)
-    stream = Stream()
+    stream: Stream[Envelope] = Stream()
     for envelope in many:
         assert stream.take(envelope) == []
         assert len(stream._early) <= BUFFER
@@ -183,7 +184,7 @@ def test_what_waits_is_bounded_and_the_nearest_is_kept(seed: int) -> None:
 
 
 @given(st.integers(0, 10**6), st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_any_interleaving_gives_the_same_rows(seed: int, data: st.DataObject) -> None:
     """Tables mixed, batches of any size, duplicates, and everything once more at the end."""
     rng = Random(seed)
@@ -314,7 +315,7 @@ class Mortal:
     st.integers(1, 40),
     st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_killed_between_any_two_steps_the_rows_are_the_same(
     seed: int, kills: list[tuple[int, bool]], size: int, idle: bool
 ) -> None:

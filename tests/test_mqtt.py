@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -43,7 +44,7 @@ async def running(folder: Path, **options: Any) -> AsyncIterator[Broker]:
     try:
         yield broker
     finally:
-        if broker._process is not None and broker._process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(broker.pid, signal.SIGCONT)
         await broker.stop()
 
@@ -248,28 +249,36 @@ async def test_a_refused_publication_is_noticed_though_nothing_follows(strict: B
     async with connect(settings(strict), "writer") as session:
         await session.publish("ok/1", b"1", acknowledged=lambda: acknowledged.append("ok/1"))
         await session.publish("no/1", b"2", acknowledged=lambda: acknowledged.append("no/1"))
-        await session.publish("ok/2", b"3", acknowledged=lambda: acknowledged.append("ok/2"))
         said = "the broker refuses no/1: Not authorized; allow this client to write there"
         for attempt in (session.until_lost, session.drained, lambda: session.publish("ok/3", b"4")):
             with pytest.raises(BrokerRefused) as caught:
                 async with asyncio.timeout(PATIENCE):
                     await attempt()
             assert str(caught.value) == said
-        assert acknowledged == ["ok/1"]  # what follows a refused one is sent again after it, in order
+        assert acknowledged == ["ok/1"]
 
 
-async def test_a_refusal_wakes_who_waits_for_room(strict: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_refusal_wakes_who_waits_and_nothing_counts_after_it(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What follows a refused message is sent again after it, in order, though the broker took it."""
     monkeypatch.setattr(mqtt, "WINDOW", 4)
-    async with connect(settings(strict), "writer") as session:
-        os.kill(strict.pid, signal.SIGSTOP)
-        for _ in range(4):
-            await session.publish("no/1", b"x")
-        waiting = asyncio.ensure_future(session.publish("ok/1", b"x"))
+    acknowledged: list[int] = []
+    async with connect(settings(broker), "writer") as session:
+        os.kill(broker.pid, signal.SIGSTOP)
+        for n in range(4):
+            await session.publish("t", b"x", acknowledged=partial(acknowledged.append, n))
+        mids = list(session._flying)
+        waiting = [asyncio.ensure_future(one) for one in (session.publish("t", b"x"), session.drained())]
         await asyncio.sleep(0)
-        os.kill(strict.pid, signal.SIGCONT)
+        for mid, failed in zip(mids, (False, True, False), strict=False):
+            session._on_publish(None, None, mid, SimpleNamespace(is_failure=failed), None)
         async with asyncio.timeout(PATIENCE):
-            with pytest.raises(BrokerRefused):
-                await waiting
+            for one in waiting:
+                with pytest.raises(BrokerRefused):
+                    await one
+        assert acknowledged == [0]
+        os.kill(broker.pid, signal.SIGCONT)
 
 
 @pytest.mark.parametrize(
@@ -344,6 +353,28 @@ async def test_a_broker_that_refuses_is_said_once_and_not_stormed(
     await cancelled(staying)
 
 
+async def test_a_broker_that_drops_us_again_and_again_is_said_once(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another client with our name, say: each takes the other's place. It is back when it lets us stay."""
+    monkeypatch.setattr(mqtt, "TRIAL", 0.3)
+    log = Log()
+    sessions = 0
+
+    async def serve(_session: Session) -> None:
+        nonlocal sessions
+        sessions += 1
+        if sessions < 4:
+            raise BrokerLost("dropped")
+        await asyncio.Event().wait()
+
+    staying = asyncio.create_task(stay_connected(settings(broker), "edge", None, serve, log.log))
+    await log.until(3)
+    await cancelled(staying)
+    assert sessions == 4
+    assert log.words == ["broker.connected", "broker.lost", "broker.back"]
+
+
 # ---- killed
 
 
@@ -363,20 +394,19 @@ async def test_a_broker_killed_while_we_publish_is_noticed_at_once(broker: Broke
             await session.publish("t", b"x" * 100, acknowledged=count)
 
     loop = asyncio.get_running_loop()
-    killed = 0.0
 
     async def work() -> None:
-        nonlocal killed
         async with connect(settings(broker), "writer") as session, asyncio.TaskGroup() as group:
             group.create_task(session.until_lost())
             group.create_task(publish(session))
-            async with asyncio.timeout(PATIENCE):
-                await enough.wait()
-            killed = loop.time()
-            await broker.kill()
 
-    with pytest.raises(ExceptionGroup) as caught:
-        await work()
+    working = asyncio.create_task(work())
+    async with asyncio.timeout(PATIENCE):
+        await enough.wait()
+        killed = loop.time()
+        await broker.kill()
+        with pytest.raises(ExceptionGroup) as caught:
+            await working
     assert loop.time() - killed < 2.0
     assert caught.group_contains(BrokerLost)
     lost, others = caught.value.split(BrokerLost)
@@ -384,7 +414,8 @@ async def test_a_broker_killed_while_we_publish_is_noticed_at_once(broker: Broke
     assert others is None
 
 
-async def test_it_comes_back_and_says_so_once(broker: Broker) -> None:
+async def test_it_comes_back_and_says_so_once(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mqtt, "TRIAL", 0.0)
     log = Log()
     sessions: list[Session] = []
     served = asyncio.Event()
@@ -514,7 +545,10 @@ async def test_a_port_in_use_is_said(tmp_path: Path, embedded: bool) -> None:
 async def test_it_is_kept_alive(broker: Broker) -> None:
     keeping = asyncio.create_task(broker.keep())
     first = broker.pid
+    assert broker._process is not None
+    ended = broker._process.wait()
     os.kill(first, signal.SIGKILL)
+    await ended
     log = Log()
     served = asyncio.Event()
 

@@ -13,11 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon import journal as journal_module
+from daemon import logs
 from daemon.config import parse
 from daemon.edge import Edge
 from daemon.journal import Entry, Journal, Row
 from daemon.mqtt import BrokerLost, Message, Session
 from daemon.outbox import PAGE, Outbox
+from daemon.replay import answer
 from daemon.retained import PAUSE, Retained
 
 
@@ -160,6 +162,45 @@ async def test_the_cursor_moves_only_over_what_has_no_hole(post: Post) -> None:
         cursors.append(post.outbox.cursor)
     assert cursors == [0, 0, 2, 3, 5]
     await cancelled(sending)
+
+
+@virtual_time
+async def test_where_nothing_waits_a_row_is_sent_at_once(post: Post) -> None:
+    """Before whoever wrote it goes on; without room it waits its turn, and nothing overtakes it."""
+    broker = Broker(window=3)
+    sending = asyncio.create_task(post.outbox.run(broker.session))
+    await settled()
+    post.write(1)
+    assert broker.topics == ["1"]
+    post.write(4)
+    assert broker.topics == numbers(1, 3)
+    post.write(1)
+    broker.acknowledge(0)
+    post.write(1)
+    assert broker.topics == numbers(1, 3)
+    await settled()
+    assert broker.topics == numbers(1, 4)
+    while broker.flying:
+        broker.acknowledge()
+        await settled()
+    assert broker.topics == numbers(1, 7)
+    post.write(1)
+    assert broker.topics == numbers(1, 8)
+    await cancelled(sending)
+    post.write(1)
+    assert broker.topics == numbers(1, 8)
+
+
+@virtual_time
+async def test_a_lost_broker_is_no_trouble_of_whoever_writes(post: Post) -> None:
+    broker = Broker()
+    sending = asyncio.create_task(post.outbox.run(broker.session))
+    await settled()
+    broker.lost = True
+    post.write(2)
+    with pytest.raises(BrokerLost):
+        await sending
+    assert (post.outbox.cursor, post.outbox.depth, broker.topics) == (0, 2, [])
 
 
 @virtual_time
@@ -403,7 +444,9 @@ class Asked:
 
     async def ask(self, request: bytes) -> list[tuple[str, bytes, bool]]:
         broker = Broker()
-        await self.edge._replay(broker.session, Message("felt/1/s/table/t/cmd/replay", request))
+        message = Message("felt/1/s/table/t/cmd/replay", request)
+        edge = self.edge
+        await answer(broker.session, message, edge.name, self.journal, edge._message_of, logs.get())
         return broker.published
 
 

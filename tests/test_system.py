@@ -150,7 +150,7 @@ class Site:
         await self.broker.start()
         self.pit.open(self.pace)
         self.config.write_text(self.pit.config(self.broker.port, self.broker.version))
-        picture = Picture(parse(self.config.read_text()).mqtt, SITE)
+        picture = Picture(parse(self.config.read_text()).mqtt, SITE, from_start=True)
         picture.on_result = self.pit.heard
         try:
             async with running(self.pit.live(), picture.run(), self.broker.keep(), self.edge.keep(), self.rules.keep()):
@@ -194,10 +194,11 @@ async def test_killing_a_process_loses_no_round(tmp_path: Path, victims: tuple[s
         await site.play(24, violence)
     accounts = site.pit.accounts(site.pit.dealt())
     for name, account in accounts.items():
-        assert account.lost == 0, name
-        assert account.wrong == 0, name
+        told = f"{name}: {account}, {[(one.round, one.void) for one in site.pit.outcomes[name] if one.void]}"
+        assert account.lost == 0, told
+        assert account.wrong == 0, told
         if "edge" not in victims or name == "cus-1":
-            assert account.voided == account.extra == 0, name
+            assert account.voided == account.extra == 0, told
         # else: an edge that was away has not seen what a wheel or a shoe cannot say again; shaker and console can
     assert sum(account.right for account in accounts.values()) >= 12
 
