@@ -179,7 +179,9 @@ class Picture:
     def _verdict(self, table: str, message: Message) -> None:
         try:
             wire = decode_wire(message.payload)
-        except BadEnvelope:
+        except (BadEnvelope, *UNREADABLE):
+            return
+        if wire.seq < 1:
             return
         key = wire.journal, table
         if key not in self._rounds:
@@ -189,7 +191,10 @@ class Picture:
                 self._ended(table, ready)
 
     def _ended(self, table: str, wire: Wire) -> None:
-        result = msgspec.json.decode(wire.data, type=dict[str, Any])["result"]
+        try:
+            result = msgspec.json.decode(wire.data, type=dict[str, dict[str, Any]])["result"]
+        except (KeyError, *UNREADABLE):
+            return
         view = self._table(table)
         view.results.append(result)
         view.resolved += wire.type == "resolved"

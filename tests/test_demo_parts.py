@@ -572,7 +572,7 @@ TOPICS = [
         "table/t/what/ever",
     )
 ]
-GOOD_WIRE = b'{"specversion":"1.0","id":"i","source":"s","type":"t","time":"2026-01-01T00:00:00Z","data":%s}'
+GOOD_WIRE = b'{"specversion":"1.0","id":"i","source":"s","type":"resolved","time":"2026-01-01T00:00:00Z","data":%s}'
 PAYLOADS = st.one_of(
     st.binary(max_size=30),
     st.sampled_from(
@@ -596,7 +596,7 @@ def test_whatever_comes_the_picture_stays(them: list[tuple[str, bytes]]) -> None
     for topic, payload in them:
         picture._look(Message(topic, payload))
     picture._look(Message("felt/1/demo/table/t/round/state", b'{"round":"t:1","phase":"betting","detail":{}}'))
-    result = GOOD_WIRE.replace(b'"i"', b'"j"') % b'{"result":{}}'
+    result = GOOD_WIRE.replace(b'"data"', b'"seq":1,"data"') % b'{"result":{}}'
     for _ in range(2):
         picture._look(Message("felt/1/demo/table/t/round/event/resolved", result))
     view = picture.tables["t"]
