@@ -168,6 +168,17 @@ def rulesets(ruleset: str | None, as_json: bool) -> None:
 
 
 @main.command()
+def schema() -> None:
+    """Print the topic tree as an AsyncAPI 3 document with JSON Schemas."""
+    import importlib.metadata
+
+    from daemon.schema import asyncapi
+
+    document = asyncapi(importlib.metadata.version("feltd"))
+    click.echo(msgspec.json.format(msgspec.json.encode(document, order="sorted")))
+
+
+@main.command()
 @click.argument("game", type=click.Choice(["baccarat"]))
 @click.option("--decks", type=click.IntRange(6, 12), default=8, show_default=True)
 def enumerate(game: str, decks: int) -> None:  # noqa: A001 - the command's name

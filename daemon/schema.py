@@ -1,0 +1,136 @@
+"""`feltd schema`: the whole topic tree as an AsyncAPI 3 document, with JSON Schemas, made from the code.
+
+`docs/asyncapi.json` is its output; a test fails when they differ.
+"""
+
+from typing import Any
+
+import msgspec
+
+from daemon.picture import Alert
+from daemon.replay import Answer, Request
+from protocols.events import EVENT_TYPES
+from protocols.topics import CONTENT_TYPE
+from rules.ruleset import Closed, Corrected, Noted, Opened, Resolved, Result, Suspended, View, Voided
+
+__all__ = ["asyncapi"]
+
+VERDICTS: tuple[type[Any], ...] = (Opened, Closed, Suspended, Resolved, Voided, Corrected, Noted)
+ENVELOPE = {
+    "type": "object",
+    "required": ["specversion", "id", "source", "type", "time", "seq", "data"],
+    "properties": {
+        "specversion": {"const": "1.0"},
+        "id": {"type": "string", "description": "of an event <edge>:<table>:<seq>; of a verdict <event id>/<number>"},
+        "source": {"type": "string", "description": "the topic of who says it"},
+        "type": {"type": "string"},
+        "time": {"type": "string", "format": "date-time", "description": "UTC, when the bytes arrived"},
+        "seq": {"type": "integer", "description": "gapless per journal and table, from 1"},
+        "bootid": {"type": "string", "description": "of the edge's process"},
+        "journal": {
+            "type": "string",
+            "description": "which journal counted; a replaced disk counts from 1 in a new one",
+        },
+        "replay": {"type": "boolean", "description": "published before, or later than it happened"},
+        "data": {"type": "object"},
+    },
+}
+PARAMETERS = {
+    "site": "the casino",
+    "edge": "the computer at the tables; `rules` is the rules consumer",
+    "table": "the table",
+    "device": "the device on its table",
+    "type": "the event's type",
+    "alert": "which alert",
+}
+
+
+def _tag(kind: type[Any]) -> str:
+    return str(kind.__struct_config__.tag)
+
+
+def asyncapi(version: str) -> dict[str, Any]:
+    """The document."""
+    kinds = [*EVENT_TYPES.values(), *VERDICTS, Result, View, Alert, Request, Answer]
+    _, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
+    for kind in (*EVENT_TYPES.values(), *VERDICTS):  # the type stands in the envelope, not in the data
+        schema = schemas[kind.__name__]
+        schema["properties"].pop("type")
+        schema["required"] = [name for name in schema["required"] if name != "type"]
+    schemas["Envelope"] = ENVELOPE
+    messages = {
+        _tag(kind): {
+            "name": _tag(kind),
+            "summary": (kind.__doc__ or "").strip().partition("\n")[0],
+            "contentType": CONTENT_TYPE,
+            "payload": {
+                "allOf": [
+                    {"$ref": "#/components/schemas/Envelope"},
+                    {"properties": {"type": {"const": _tag(kind)}, "data": _ref(kind.__name__)}},
+                ]
+            },
+        }
+        for kind in (*EVENT_TYPES.values(), *VERDICTS)
+    }
+    for name, kind in (("result", Result), ("state", View), ("alert", Alert), ("replay", Request), ("answer", Answer)):
+        messages[name] = {"name": name, "contentType": "application/json", "payload": _ref(kind.__name__)}
+    words = {"type": "string", "enum": ["online", "offline"]}
+    messages["availability"] = {"name": "availability", "contentType": "text/plain", "payload": words}
+    for name, text in (
+        ("meta", "driver, model, serial, firmware, url, edge"),
+        ("snapshot", "online, reason, faults, counters, last_event"),
+        ("info", "version, configuration digest, drivers, boot and journal ids"),
+        ("health", "outbox, loop lag, disk, CPU, memory, newest seq of each table; every 30 s"),
+    ):
+        messages[name] = {
+            "name": name,
+            "summary": text,
+            "contentType": "application/json",
+            "payload": {"type": "object"},
+        }
+    table, device, edge = "table/{table}", "table/{table}/device/{device}", "edge/{edge}"
+    channels = {
+        "deviceEvent": (f"{device}/event/{{type}}", "what a device saw; QoS 1, not retained", list(EVENT_TYPES)),
+        "deviceAvailability": (f"{device}/availability", "retained", ["availability"]),
+        "deviceMeta": (f"{device}/meta", "retained", ["meta"]),
+        "deviceState": (f"{device}/state", "retained, a full snapshot", ["snapshot"]),
+        "roundEvent": (f"{table}/round/event/{{type}}", "what became of a round", [_tag(kind) for kind in VERDICTS]),
+        "roundState": (f"{table}/round/state", "retained, the round as it stands", ["state"]),
+        "roundResult": (f"{table}/round/result", "retained, the last result", ["result"]),
+        "alert": (f"{table}/alert/{{alert}}", "retained while open; empty closes it", ["alert"]),
+        "replay": (f"{table}/cmd/replay", "events again, from the edge's journal", ["replay"]),
+        "replayAnswer": (f"{table}/cmd/replay/result", "what was published again", ["answer"]),
+        "roundReplay": (f"{table}/round/cmd/replay", "verdicts again, from the rules' journal", ["replay"]),
+        "roundReplayAnswer": (f"{table}/round/cmd/replay/result", "what was published again", ["answer"]),
+        "edgeAvailability": (f"{edge}/availability", "retained, last will", ["availability"]),
+        "edgeInfo": (f"{edge}/info", "retained", ["info"]),
+        "edgeHealth": (f"{edge}/health", "retained", ["health"]),
+    }
+    return {
+        "asyncapi": "3.0.0",
+        "info": {"title": "feltd", "version": version, "description": "Casino table devices and rounds on MQTT."},
+        "defaultContentType": "application/json",
+        "channels": {name: _channel(*rest) for name, rest in channels.items()},
+        "operations": {
+            name: {
+                "action": "receive" if name in ("replay", "roundReplay") else "send",
+                "channel": {"$ref": f"#/channels/{name}"},
+            }
+            for name in channels
+        },
+        "components": {"messages": messages, "schemas": schemas},
+    }
+
+
+def _ref(name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _channel(path: str, text: str, messages: list[str]) -> dict[str, Any]:
+    address = f"felt/1/{{site}}/{path}"
+    return {
+        "address": address,
+        "description": text,
+        "parameters": {name: {"description": words} for name, words in PARAMETERS.items() if f"{{{name}}}" in address},
+        "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in messages},
+    }
