@@ -298,7 +298,7 @@ def decode_data(type_name: str, data: bytes | msgspec.Raw) -> Event:
         raise UnknownEvent(f"unknown event type {type_name!r}")
     try:
         return decoder.decode(data)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UnknownEvent(f"{type_name}: {error}") from error
 
 

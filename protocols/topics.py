@@ -105,7 +105,7 @@ def decode_wire(payload: bytes) -> Wire:
     """The envelope with its data still encoded. Raises BadEnvelope."""
     try:
         return _DECODER.decode(payload)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadEnvelope(str(error)) from error
 
 

@@ -31,23 +31,18 @@ class _JumpingSelector(selectors.DefaultSelector):
 class JumpingLoop(asyncio.SelectorEventLoop):
     """A loop whose clock jumps.
 
-    `busy`: while true, time runs at the speed of the wall. `grace` (real seconds): how long to look for bytes before a
-    jump; 0 where everything is in memory. `quantum` (loop seconds): the longest jump, so that a time limit never passes
-    while bytes that would have met it are still on their way through the kernel.
+    `busy`: while true, time runs at the speed of the wall, so that no time limit passes while bytes that would have met
+    it are still on their way.
     """
 
     def __init__(
         self,
         *,
         busy: Callable[[], bool] = lambda: False,
-        grace: float = 0.0,
-        quantum: float = float("inf"),
         start: datetime = datetime(2026, 1, 1, tzinfo=UTC),
     ) -> None:
         self._now = 0.0
         self._busy = busy
-        self._grace = grace
-        self._quantum = quantum
         self._start = start
         super().__init__(_JumpingSelector(self))
 
@@ -68,11 +63,7 @@ class JumpingLoop(asyncio.SelectorEventLoop):
             ready = select(0.05 if timeout is None else min(timeout, 0.05))
             self._now += time.monotonic() - began
             return ready
-        if self._grace:
-            ready = select(self._grace)
-            if ready:
-                return ready
-        self._now += min(timeout, self._quantum)
+        self._now += timeout
         return []
 
 

@@ -374,8 +374,10 @@ def test_an_unknown_ruleset_is_named() -> None:
 
 def test_an_event_said_twice_counts_once() -> None:
     lines = [json.dumps({**json.loads(line), "id": f"e{n}"}) for n, line in enumerate(SPIN.splitlines())]
-    once, twice = resolving("\n".join(lines)), resolving("\n".join(line for line in lines for _ in range(2)))
+    doubled = [line for line in lines for _ in range(2)]
+    once, twice = resolving("\n".join(lines), "--all"), resolving("\n".join(doubled), "--all")
     assert once.stdout == twice.stdout != ""
+    assert [seen.id for seen in events_from(doubled, "x", "t")] == ["e0", "e1", "e2"]
 
 
 # ---- pipelines
