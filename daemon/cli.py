@@ -19,7 +19,13 @@ import msgspec
 from daemon import logs
 
 CONFIG = click.option(
-    "-c", "--config", "config_path", type=click.Path(path_type=Path), default="/etc/feltd/feltd.toml", show_default=True
+    "-c",
+    "--config",
+    "config_path",
+    type=click.Path(path_type=Path),
+    default="/etc/feltd/feltd.toml",
+    show_default=True,
+    help="the configuration of the site",
 )
 
 
@@ -31,7 +37,13 @@ class BadInputError(click.ClickException):
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="feltd")
-@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info")
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="what is logged, from here up, on standard error",
+)
 def main(log_level: str) -> None:
     """feltd: casino table devices onto MQTT, every round resolved by the article of the law."""
     logs.set_up(log_level)
@@ -97,8 +109,9 @@ def edge(config_path: Path) -> None:
     config = _load(config_path)
     _refuse(device_mistakes(config, config_path))
     journal = _journal(config.edge.journal)
-    _run(Edge(config, journal).run)
+    _run(lambda: Edge(config, journal).run())
     journal.close()
+    logs.get(edge=config.edge.name).info("edge.stopped")
 
 
 @main.command()
@@ -111,8 +124,9 @@ def rules(config_path: Path) -> None:
     config = _load(config_path)
     _refuse(ruleset_mistakes(config, config_path))
     journal = _journal(config.rules.journal)
-    _run(Consumer(config, journal).run)
+    _run(lambda: Consumer(config, journal).run())
     journal.close()
+    logs.get(rules=config.rules.name).info("rules.stopped")
 
 
 def _refuse(mistakes: list[str]) -> None:
@@ -120,22 +134,32 @@ def _refuse(mistakes: list[str]) -> None:
         raise BadInputError("\n".join(mistakes))
 
 
+def _by_line(mistakes: list[str], path: Path) -> list[str]:
+    """As they stand in the file."""
+    return sorted(mistakes, key=lambda mistake: int(mistake.removeprefix(f"{path}:").partition(":")[0]))
+
+
 @main.command()
 @CONFIG
-@click.option("--probe", is_flag=True, help="also open each device and wait for it to answer")
+@click.option("--probe", is_flag=True, help="also open each device and wait for it to answer; stop the edge first")
 def check(config_path: Path, probe: bool) -> None:
-    """Validate a configuration; name every mistake with its line."""
+    """Validate a configuration; name every mistake with its line.
+
+    A device speaks with one host at a time: a probe beside a running edge finds the port in use, or takes the device
+    away from it for a moment.
+    """
     from daemon.check import device_mistakes, probe_devices, ruleset_mistakes, summary
 
     config = _load(config_path)
-    _refuse(device_mistakes(config, config_path) + ruleset_mistakes(config, config_path))
+    mistakes = device_mistakes(config, config_path) + ruleset_mistakes(config, config_path)
+    _refuse(_by_line(mistakes, config_path))
     click.echo(summary(config, config_path))
     if probe and not asyncio.run(probe_devices(config, click.echo)):
         raise click.exceptions.Exit(1)
 
 
 @main.command()
-@click.option("--json", "as_json", is_flag=True)
+@click.option("--json", "as_json", is_flag=True, help="for programs")
 def devices(as_json: bool) -> None:
     """List the supported devices with their evidence."""
     from daemon.listings import device_list, device_table
@@ -153,7 +177,7 @@ def detect() -> None:
 
 @main.command()
 @click.argument("ruleset", required=False)
-@click.option("--json", "as_json", is_flag=True)
+@click.option("--json", "as_json", is_flag=True, help="for programs")
 def rulesets(ruleset: str | None, as_json: bool) -> None:
     """List the games, or one with its bets, odds, options and articles."""
     from daemon.listings import ruleset_info, ruleset_page, ruleset_table
@@ -198,7 +222,7 @@ def enumerate(game: str, decks: int) -> None:  # noqa: A001 - the command's name
 @main.command()
 @click.option("--rates", default="2,100,1000", show_default=True, help="lines a second, with commas")
 @click.option("--seconds", type=click.FloatRange(1, 600), default=10, show_default=True, help="of each turn")
-@click.option("--json", "as_json", is_flag=True)
+@click.option("--json", "as_json", is_flag=True, help="for programs")
 def bench(rates: str, seconds: float, as_json: bool) -> None:
     """Latency, throughput, memory and idle CPU, beside a bare loop in the same run. Needs mosquitto; takes minutes."""
     from daemon.bench import bench as benched
@@ -235,8 +259,8 @@ def _pairs(options: tuple[str, ...]) -> dict[str, Any]:
 
 @main.command()
 @click.option("--ruleset", "name", required=True, help="for example macau.baccarat; see feltd rulesets")
-@click.option("--option", "options", multiple=True, metavar="NAME=VALUE")
-@click.option("--table", default="table", show_default=True)
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="of the ruleset; may be repeated")
+@click.option("--table", default="table", show_default=True, help="as it is called in the rounds")
 @click.option("--all", "everything", is_flag=True, help="every verdict, not only results")
 @click.argument("file", type=click.File("r", encoding="utf-8"), default="-")
 def resolve(name: str, options: tuple[str, ...], table: str, everything: bool, file: Any) -> None:
@@ -262,7 +286,7 @@ def resolve(name: str, options: tuple[str, ...], table: str, everything: bool, f
 @main.command()
 @click.argument("capture", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--driver", required=True, help="for example cammegh_ss2; see feltd devices")
-@click.option("--option", "options", multiple=True, metavar="NAME=VALUE")
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="of the driver; may be repeated")
 @click.option(
     "--pace", type=click.FloatRange(0, 60), default=0.5, show_default=True, help="seconds a line of raw bytes"
 )
@@ -279,10 +303,15 @@ def replay(capture: Path, driver: str, options: tuple[str, ...], pace: float) ->
     except OSError as error:
         raise BadInputError(f"{capture}: {error.strerror}") from error
     try:
-        for seen in replayed(capture_frames(raw, str(capture), pace), driver, _pairs(options)):
-            click.echo(msgspec.json.encode(seen))
+        seen = replayed(capture_frames(raw, str(capture), pace), driver, _pairs(options))
     except BadInput as error:
         raise BadInputError(str(error)) from error
+    for one in seen:
+        click.echo(msgspec.json.encode(one))
+    if not seen:
+        said = re.match(rb"# feltd capture 1 driver=(\w{1,40})", raw)
+        whose = f"it was recorded with {said[1].decode()}" if said else "see `feltd devices` for the driver it is of"
+        click.echo(f"{capture}: {driver} finds no event in it; {whose}", err=True)
 
 
 @main.command()
@@ -322,17 +351,31 @@ def record(config_path: Path, device: str) -> None:
 
 
 def _interruptible(body: Coroutine[Any, Any, Any]) -> Any:
+    """Until it ends, or Ctrl-C or SIGTERM ends it; what was plugged in or written is left in order."""
+
+    async def until_told() -> Any:
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        return await body
+
     try:
-        return asyncio.run(body)
-    except KeyboardInterrupt:
+        return asyncio.run(until_told())
+    except (KeyboardInterrupt, asyncio.CancelledError):
         return None
 
 
 @main.command()
 @click.argument("device")
 @click.option("--listen", required=True, metavar="tty:PATH|tcp://HOST:PORT", help="where the device is plugged in")
-@click.option("--seed", type=int, default=1, show_default=True)
-@click.option("--speed", type=click.FloatRange(0.01, 1000), default=1.0, show_default=True)
+@click.option("--seed", type=int, default=1, show_default=True, help="the same seed does the same")
+@click.option(
+    "--speed",
+    type=click.FloatRange(0.01, 1000),
+    default=1.0,
+    show_default=True,
+    help="seconds of its life a second",
+)
 @click.option("--manual", is_flag=True, help="do nothing by itself; only what lines on standard input say")
 def simulate(device: str, listen: str, seed: int, speed: float, manual: bool) -> None:
     """Simulate one device, with its faults. Type an act or a fault to make it happen."""
@@ -346,8 +389,12 @@ def simulate(device: str, listen: str, seed: int, speed: float, manual: bool) ->
         raise BadInputError(f"--listen {listen}: write tty:/path/of/a/link or tcp://127.0.0.1:4001")
     try:
         _interruptible(simulating(device, listen, seed=seed, speed=speed, manual=manual, say=click.echo))
+    except FileExistsError as error:
+        text = "is there already, and no simulator left it; give a path that is free"
+        raise BadInputError(f"--listen {listen}: {text}") from error
     except OSError as error:
-        raise BadInputError(f"--listen {listen}: {error.strerror}") from error
+        said = (error.strerror or str(error)).partition(" (while ")[0]  # what asyncio adds says the same again
+        raise BadInputError(f"--listen {listen}: {said}") from error
 
 
 @main.command()

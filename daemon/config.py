@@ -18,6 +18,9 @@ from protocols.topics import Id
 Path_ = Annotated[str, Meta(min_length=1)]
 
 
+NAMES = "a name is small letters, digits and hyphens, for example bac-12"
+
+
 class Site(Struct, frozen=True, kw_only=True):
     """`[site]`: the casino."""
 
@@ -160,7 +163,8 @@ def _check_struct(value: Any, kind: type[Struct], at: tuple[Any, ...], lines: "_
             try:
                 msgspec.convert(value[name], hint)
             except msgspec.ValidationError as error:
-                out.append(Mistake(lines.of(where), f"{_name(where)!r}: {error}"))
+                what = NAMES if hint == Id else str(error)
+                out.append(Mistake(lines.of(where), f"{_name(where)!r}: {what}"))
 
 
 def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:

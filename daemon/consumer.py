@@ -17,7 +17,7 @@ from msgspec import Struct
 from daemon import logs
 from daemon.config import Config, Table
 from daemon.journal import Entry, Journal, Row
-from daemon.mqtt import UNREADABLE, BrokerLost, Message, Session, Will, stay_connected
+from daemon.mqtt import UNREADABLE, Message, Session, Will, last_word, stay_connected
 from daemon.outbox import Outbox
 from daemon.replay import PAGE, Answer, Stream, answer, ask
 from daemon.retained import Retained
@@ -176,11 +176,10 @@ class Consumer:
 
     def _tell(self, table: _Table, verdict: Verdict) -> None:
         self.on_verdict(table.name, verdict)
-        alert = table_topic(self.site, table.name, "alert/round-suspended")
         match verdict:
             case Resolved(result=result) | Voided(result=result) | Corrected(result=result):
                 self.retained.put(table_topic(self.site, table.name, "round/result"), msgspec.json.encode(result))
-                self.retained.put(alert, b"")
+                self._alert(table, None)
                 self._log.info(
                     "round." + verdict_type(verdict),
                     table=table.name,
@@ -188,14 +187,20 @@ class Consumer:
                     outcome=result.announcements.get("en", ""),
                     reason=result.void.reason if result.void else "",
                 )
-            case Suspended(round=round_, reason=reason, remedy=remedy):
-                text = {"round": round_, "code": "round.suspended", "text": reason, "severity": "error"}
-                self.retained.put(alert, msgspec.json.encode({**text, "remedy": remedy}))
+            case Suspended(round=round_, reason=reason):
+                self._alert(table, verdict)
                 self._log.warning("round.suspended", table=table.name, round=round_, reason=reason)
             case Noted(irregularity=irregularity):
                 self._log.warning("round.irregular", table=table.name, code=irregularity.code, text=irregularity.text)
             case _:
                 pass
+
+    def _alert(self, table: _Table, doubt: Suspended | None) -> None:
+        text = b""
+        if doubt is not None:
+            alert = {"round": doubt.round, "code": "round.suspended", "text": doubt.reason, "severity": "error"}
+            text = msgspec.json.encode({**alert, "remedy": doubt.remedy})
+        self.retained.put(table_topic(self.site, table.name, "alert/round-suspended"), text)
 
     # ---- on the broker
 
@@ -216,8 +221,20 @@ class Consumer:
         return f"{source}/event/{row.type}", encode_wire(wire)
 
     async def _serve(self, session: Session) -> None:
+        try:
+            await self._served(session)
+        except asyncio.CancelledError:
+            await last_word(session, edge_topic(self.site, self.name, "availability"), b"offline")
+            raise
+        finally:
+            self.connected = False
+
+    async def _served(self, session: Session) -> None:
         for table in self._tables.values():
             self.retained.put(table_topic(self.site, table.name, "round/state"), self._view_of(table))
+            said = self.journal.latest(table.name, (*ENDS, "suspended"))
+            in_doubt = said is not None and said.type == "suspended"
+            self._alert(table, msgspec.json.decode(said.data, type=Suspended) if said and in_doubt else None)
             if (last := self.journal.latest(table.name, ENDS)) is not None:
                 result = msgspec.json.decode(last.data, type=dict[str, msgspec.Raw])["result"]
                 self.retained.put(table_topic(self.site, table.name, "round/result"), bytes(result))
@@ -234,20 +251,11 @@ class Consumer:
             ]
         await session.subscribe(*topics)
         self.connected = True
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self.outbox.run(session))
-                group.create_task(self.retained.run(session))
-                group.create_task(self._receive(session))
-                group.create_task(self._chase(session))
-        except asyncio.CancelledError:
-            with contextlib.suppress(BrokerLost, TimeoutError):
-                async with asyncio.timeout(1.0):
-                    await session.publish(edge_topic(self.site, self.name, "availability"), b"offline", retain=True)
-                    await session.drained()
-            raise
-        finally:
-            self.connected = False
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.outbox.run(session))
+            group.create_task(self.retained.run(session))
+            group.create_task(self._receive(session))
+            group.create_task(self._chase(session))
 
     def _view_of(self, table: _Table) -> Callable[[], Any]:
         return lambda: table.ruleset.view(table.state)

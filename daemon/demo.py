@@ -38,7 +38,11 @@ __all__ = ["Child", "Settings", "demo"]
 
 # Real seconds without any new result after which what is missing counts as lost.
 PATIENCE = 15.0
+# The same after Ctrl-C, when somebody waits for the prompt.
+LAST_PATIENCE = 1.0
 RESTART = 1.0
+# Real seconds a child has to end by itself.
+GRACE = 10.0
 
 
 class Settings(Struct, frozen=True):
@@ -70,15 +74,15 @@ async def _until_signal(body: Coroutine[Any, Any, int]) -> int:
     try:
         return await task
     except asyncio.CancelledError:
-        return 0
+        Console(stderr=True, soft_wrap=True).print("feltd demo: interrupted, the results were not compared")
+        return 1
 
 
 # ---- as fast as it can
 
 
 def _jumping(pit: Pit, settings: Settings) -> int:
-    if not sys.stderr.isatty():
-        logs.set_up("warning")
+    logs.set_up("warning")
     busy: list[Callable[[], bool]] = [lambda: True]
     loop_factory = partial(JumpingLoop, busy=lambda: busy[0]())
     with asyncio.Runner(loop_factory=loop_factory) as runner:
@@ -128,14 +132,14 @@ async def _jump(pit: Pit, settings: Settings, busy: list[Callable[[], bool]]) ->
     return _report(accounts, pit, broker, events, pace.now(), time.monotonic() - began)
 
 
-async def _all_out(pit: Pit, picture: Picture, dealt: dict[str, int]) -> None:
+async def _all_out(pit: Pit, picture: Picture, dealt: dict[str, int], patience: float = PATIENCE) -> None:
     """Wait for the results of all rounds dealt, as long as some still come."""
     count, since = -1, time.monotonic()
     while any(len(pit.outcomes[name]) < dealt[name] for name in dealt):
         now = sum(map(len, pit.outcomes.values()))
         if now != count:
             count, since = now, time.monotonic()
-        if time.monotonic() - since > PATIENCE:
+        if time.monotonic() - since > patience:
             return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(0.1):
@@ -152,7 +156,7 @@ def _report(
     real: float,
     strict: bool = True,
 ) -> int:
-    console = Console(highlight=False)
+    console = Console(highlight=False, soft_wrap=True)
     grid = Grid(title="feltd demo", title_justify="left")
     for head in ("table", "game", "dealt", "right", "void", "lost", "wrong"):
         grid.add_column(head, justify="left" if head in ("table", "game") else "right")
@@ -205,6 +209,11 @@ class Child:
         finally:
             if self.process is not None and self.process.returncode is None:
                 self.process.terminate()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(GRACE):
+                        await self.process.wait()
+            if self.process is not None and self.process.returncode is None:
+                self.process.kill()
                 await self.process.wait()
             log.close()
 
@@ -223,8 +232,7 @@ async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
         picture = Picture(config.mqtt, SITE, from_start=True)
         picture.on_result = pit.heard
         children = [Child("edge", path), Child("rules", path)]
-        if not settings.headless:
-            logs.set_up("error")
+        logs.set_up("warning" if settings.headless else "error")
         async with asyncio.TaskGroup() as group:
             running = [
                 group.create_task(task)
@@ -235,14 +243,14 @@ async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
                     *(child.keep() for child in children),
                 )
             ]
+            dealing = group.create_task(pit.deal(pace, settings.rounds or 10**9, picture))
             if not settings.headless:
                 running.append(group.create_task(_show(picture, pit, broker, children, speed)))
-            if settings.rounds is None:
-                await pit.deal(pace, 10**9, picture)
-            else:
-                await pit.deal(pace, settings.rounds, picture)
+                for number in (signal.SIGINT, signal.SIGTERM):  # from here on the end has an account, too
+                    asyncio.get_running_loop().add_signal_handler(number, dealing.cancel)
+            await asyncio.wait([dealing])
             dealt = pit.dealt()
-            await _all_out(pit, picture, dealt)
+            await _all_out(pit, picture, dealt, LAST_PATIENCE if dealing.cancelled() else PATIENCE)
             for task in running:
                 task.cancel()
         events = sum(view.events for view in picture.tables.values())
@@ -272,11 +280,12 @@ def _view(picture: Picture, pit: Pit, broker: Broker, children: list[Child], spe
     lamps.append_text(_lamp(picture.connected, f"{broker.name} :{broker.port} pid {broker.pid}"))
     for child in children:
         name = {"edge": EDGE, "rules": "rules"}[child.command]
+        alive = child.process is not None and child.process.returncode is None
         pid = child.process.pid if child.process else "-"
         again = f", started {child.starts} times" if child.starts > 1 else ""
         lamps.append("   ")
         lamps.append_text(
-            _lamp(picture.connected and picture.edges.get(name, False), f"{child.command} pid {pid}{again}")
+            _lamp(alive and picture.connected and picture.edges.get(name, False), f"{child.command} pid {pid}{again}")
         )
     outer.add_row(lamps)
     outer.add_row("")

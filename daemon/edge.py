@@ -5,7 +5,6 @@ An event is durable in the journal before anybody sees it; the outbox carries it
 """
 
 import asyncio
-import contextlib
 import importlib.metadata
 import os
 import resource
@@ -24,7 +23,7 @@ from daemon.config import Config, Device, Table
 from daemon.gate import Gate
 from daemon.journal import Entry, Journal, Row
 from daemon.links import StreamLink, open_link, utc_now
-from daemon.mqtt import BrokerLost, Session, Will, stay_connected
+from daemon.mqtt import Session, Will, last_word, stay_connected
 from daemon.outbox import Outbox
 from daemon.replay import answer
 from daemon.retained import Retained
@@ -58,6 +57,8 @@ class Board(Struct, frozen=True):
     firmware: str = ""
     faults: tuple[Fault, ...] = ()
     reason: str = ""
+    alerted: tuple[str, ...] = ()
+    """The codes of all faults there ever were: what ended unheard of is cleared by the next process."""
 
 
 class DevicePost:
@@ -112,9 +113,7 @@ class DevicePost:
         if not sightings and memory is None:
             return
         if sightings:
-            await self._edge.gates[self.table].turn(
-                self.device.name, min(one.chunk.tick - one.age for one in sightings)
-            )
+            await self._edge.gates[self.table].turn(self.device.name, _happened(sightings))
         entries = [
             Entry(self.table, self.device.name, type_of(one.event), one.chunk.at, encode_data(one.event), one.wire)
             for one in sightings
@@ -160,6 +159,11 @@ class DevicePost:
         }
 
 
+def _happened(sightings: Sequence[Sighting]) -> float:
+    """The first of them, in the loop's seconds. Before its past a device says that it is there: that waits for none."""
+    return min((one.chunk.tick - one.age for one in sightings if one.age or not one.behind), default=float("-inf"))
+
+
 def _after(board: Board, one: Sighting) -> Board:
     match one.event:
         case DeviceOnline(model=model, serial=serial, firmware=firmware):
@@ -168,11 +172,17 @@ def _after(board: Board, one: Sighting) -> Board:
             return msgspec.structs.replace(board, online=False, reason=reason)
         case DeviceFaulted(code=code, text=text, severity=severity, remedy=remedy):
             others = tuple(fault for fault in board.faults if fault.code != code)
-            return msgspec.structs.replace(board, faults=(*others, Fault(code, text, severity, remedy, one.chunk.at)))
+            faults = (*others, Fault(code, text, severity, remedy, one.chunk.at))
+            return msgspec.structs.replace(board, faults=faults, alerted=_with(board.alerted, code))
         case DeviceRecovered(code=code):
-            return msgspec.structs.replace(board, faults=tuple(fault for fault in board.faults if fault.code != code))
+            faults = tuple(fault for fault in board.faults if fault.code != code)
+            return msgspec.structs.replace(board, faults=faults, alerted=_with(board.alerted, code))
         case _:
             return board
+
+
+def _with(codes: tuple[str, ...], code: str) -> tuple[str, ...]:
+    return codes if code in codes else (*codes, code)
 
 
 class Edge:
@@ -242,10 +252,10 @@ class Edge:
         self.retained.put(place("meta"), post.meta)
         self.retained.put(post.state_topic, post.state)
         self.retained.put(place("availability"), ONLINE if post.board.online else OFFLINE)
+        alerts = dict.fromkeys((*post.board.alerted, "device.offline"), b"")
         for fault in post.board.faults:
             alert = {"device": post.device.name, **msgspec.to_builtins(fault, builtin_types=(datetime,))}
-            self.retained.put(self._alert(post, fault.code), msgspec.json.encode(alert))
-        self._clear_alerts(post)
+            alerts[fault.code] = msgspec.json.encode(alert)
         if not post.board.online:
             text = f"{post.device.name} does not answer: {post.board.reason or 'never seen'}"
             offline = {
@@ -255,18 +265,10 @@ class Edge:
                 "severity": "error",
                 "remedy": "check power and cable; it comes back by itself",
             }
-            self.retained.put(self._alert(post, "device.offline"), msgspec.json.encode(offline))
-
-    def _alert(self, post: DevicePost, code: str) -> str:
-        return table_topic(self.site, post.table, f"alert/{post.device.name}-{code.replace('.', '-')}")
-
-    def _clear_alerts(self, post: DevicePost) -> None:
-        open_codes = {fault.code for fault in post.board.faults} | (set() if post.board.online else {"device.offline"})
-        keep = {self._alert(post, code) for code in open_codes}
-        prefix = table_topic(self.site, post.table, f"alert/{post.device.name}-")
-        for topic in self.retained.topics(prefix):
-            if topic not in keep:
-                self.retained.put(topic, b"")
+            alerts["device.offline"] = msgspec.json.encode(offline)
+        for code, value in alerts.items():
+            name = f"{post.device.name}-{code.replace('.', '-')}"
+            self.retained.put(table_topic(self.site, post.table, f"alert/{name}"), value)
 
     def _message_of(self, row: Row, late: bool) -> tuple[str, bytes]:
         source = device_topic(self.site, row.place, row.device, "")[:-1]
@@ -287,6 +289,15 @@ class Edge:
     # ---- on the broker
 
     async def _serve(self, session: Session) -> None:
+        try:
+            await self._served(session)
+        except asyncio.CancelledError:
+            await last_word(session, edge_topic(self.site, self.name, "availability"), OFFLINE)
+            raise
+        finally:
+            self.connected = False
+
+    async def _served(self, session: Session) -> None:
         tables = [table.name for table in self.config.table]
         if tables:
             await session.subscribe(*(table_topic(self.site, table, "cmd/replay") for table in tables))
@@ -305,20 +316,11 @@ class Edge:
         self.retained.put(edge_topic(self.site, self.name, "availability"), ONLINE)
         await self.retained.publish_all(session)
         self.connected = True
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self.outbox.run(session))
-                group.create_task(self.retained.run(session))
-                group.create_task(self._commands(session))
-                group.create_task(self._health())
-        except asyncio.CancelledError:
-            with contextlib.suppress(BrokerLost, TimeoutError):  # a last word, where the broker still hears it
-                async with asyncio.timeout(1.0):
-                    await session.publish(edge_topic(self.site, self.name, "availability"), OFFLINE, retain=True)
-                    await session.drained()
-            raise
-        finally:
-            self.connected = False
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.outbox.run(session))
+            group.create_task(self.retained.run(session))
+            group.create_task(self._commands(session))
+            group.create_task(self._health())
 
     async def _commands(self, session: Session) -> None:
         while True:

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import os
+import stat
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
@@ -118,21 +120,23 @@ async def watch(config: Config, what: str, say: Callable[[str], None]) -> None:
     await stay_connected(config.mqtt, "", None, serve, logs.get(client="watch"))
 
 
+def _port_at(listen: str) -> Pty | Tcp:
+    if listen.startswith("tcp://"):
+        host, _, number = listen.removeprefix("tcp://").rpartition(":")
+        return Tcp(host, int(number))
+    return Pty(Path(listen.removeprefix("tty:")).absolute())
+
+
 async def simulate(
     name: str, listen: str, *, seed: int, speed: float, manual: bool, say: Callable[[str], None]
 ) -> None:
     """One device at `listen` (tty:PATH or tcp://HOST:PORT), told what to do by lines on standard input."""
     device = make(name, seed)
     pace = Pace(speed)
-    port: Pty | Tcp
-    if listen.startswith("tcp://"):
-        host, _, number = listen.removeprefix("tcp://").rpartition(":")
-        port = Tcp(host, int(number))
-    else:
-        port = Pty(Path(listen.removeprefix("tty:")))
+    port = _port_at(listen)
     socket = Socket(device, port, pace)
     port.plug()
-    at = f"tcp://127.0.0.1:{port.port}" if isinstance(port, Tcp) else f"serial://{port.path}"
+    at = f"tcp://{port.host}:{port.port}" if isinstance(port, Tcp) else f"serial://{port.path}"
     say(f"{name} at {at}")
     say(f"acts: {', '.join(acts(device)) or 'none'}; faults: {', '.join(device.faults)}; unplug, plug, quit")
     async with asyncio.TaskGroup() as group:
@@ -163,7 +167,10 @@ def _obey(line: str, device: SimulatedDevice, port: Pty | Tcp, now: float) -> st
             port.unplug()
             return "unplugged"
         case ["plug"]:
-            port.plug()
+            try:
+                port.plug()
+            except OSError as error:
+                return f"cannot be plugged in: {error.strerror}"
             return "plugged in"
         case [act] if act in hands:
             done = hands[act](now)
@@ -180,6 +187,8 @@ async def _lines() -> AsyncIterator[str]:
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
     try:
+        if sys.stdin is None or (stat.S_ISCHR(os.fstat(sys.stdin.fileno()).st_mode) and not sys.stdin.isatty()):
+            return  # closed, or /dev/null: nobody is there to type
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     except ValueError:
         return  # a plain file, or nothing at all

@@ -27,6 +27,8 @@ MAX_WAITING = 65536
 PARITIES = {"N", "E", "O", "M", "S"}
 CONNECT_TIMEOUT = 5.0
 CLOSE_TIMEOUT = 5.0
+# Some devices are only listened to: whether the other end is still there, the kernel asks. Lost after some 20 s.
+PROBES = {socket.TCP_KEEPIDLE: 5, socket.TCP_KEEPINTVL: 5, socket.TCP_KEEPCNT: 3}
 
 
 class BadUrl(ValueError):
@@ -136,7 +138,8 @@ class StreamLink(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Hang-up."""
-        self._end(f"{exc}" if exc else "hung up")
+        # pyserial says of a pulled cable that the port was ready and had nothing to read.
+        self._end("unplugged or switched off" if "readiness to read" in str(exc) else str(exc) if exc else "hung up")
         self._gone.set()
 
     def pause_writing(self) -> None:
@@ -222,6 +225,9 @@ async def _open_tcp(target: _Target, now: Callable[[], datetime]) -> StreamLink:
     sock = transport.get_extra_info("socket")
     if sock is not None:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in PROBES.items():
+            sock.setsockopt(socket.IPPROTO_TCP, option, value)
     return link
 
 

@@ -32,7 +32,7 @@ def detected() -> str:
     rows = [("link", "what")]
     for port in plugged_in():
         url = f"serial://{stable.get(port.device, port.device)}"
-        words = port.description or ""
+        words = port.description if port.description not in (None, "n/a") else ""
         if port.vid is not None:
             words += f"  (or serial:?vid={port.vid:04x}&pid={port.pid:04x}"
             words += f"&serial={port.serial_number})" if port.serial_number else ")"
@@ -62,7 +62,9 @@ def ruleset_page(kind: type[Ruleset[Any]]) -> str:
     bets += [(bet.id, f"{bet.pays} to 1", bet.law, bet.text) for bet in kind(kind.Options()).bets()]
     options = [("option", "default", "article", "values")]
     for one in options_of(kind.Options):
-        default = ",".join(str(part) for part in one.default) if isinstance(one.default, list) else str(one.default)
+        default = str(one.default)
+        if isinstance(one.default, list | tuple):
+            default = ",".join(map(str, one.default)) or "empty"
         options.append((one.name, default.lower() if isinstance(one.default, bool) else default, one.law, one.values))
         options.append(("", "", "", f"  {one.text}"))
     return f"{kind.id}  {kind.title}\n{kind.law}\n\n{_columns(bets)}\n\n{_columns(options)}"

@@ -1,5 +1,6 @@
 """Logs: one JSON object a line for machines, readable lines on a terminal. Per incident and per round, not per byte."""
 
+import json
 import logging
 import sys
 from typing import Any
@@ -46,7 +47,10 @@ def set_up(level: str = "info") -> None:
 
 
 def _encode(fields: Any, **_: Any) -> bytes:
-    return msgspec.json.encode(fields, enc_hook=str)
+    try:
+        return msgspec.json.encode(fields, enc_hook=str)
+    except UnicodeEncodeError:  # a word that is no text; it is logged where nothing else may fail any more
+        return json.dumps(fields, default=str).encode()
 
 
 def get(**context: str) -> structlog.typing.FilteringBoundLogger:

@@ -25,7 +25,17 @@ from paho.mqtt.properties import Properties
 from daemon.config import Mqtt
 from protocols.topics import CONTENT_TYPE
 
-__all__ = ["UNREADABLE", "BrokerLost", "BrokerRefused", "Message", "Session", "Will", "connect", "stay_connected"]
+__all__ = [
+    "UNREADABLE",
+    "BrokerLost",
+    "BrokerRefused",
+    "Message",
+    "Session",
+    "Will",
+    "connect",
+    "last_word",
+    "stay_connected",
+]
 
 WINDOW = 64
 KEEPALIVE = 15
@@ -33,6 +43,7 @@ TIMEOUT = 5.0
 WILL_DELAY = 5
 AT_ONCE = 1.0
 TRIAL = 10.0
+NEVER = float("-inf")
 MAX_WAITING = 20_000
 # What the bytes of somebody else may raise when they are decoded (msgspec).
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -194,6 +205,14 @@ class Session:
         raise BrokerLost("the broker closed the connection")
 
 
+async def last_word(session: Session, topic: str, payload: bytes) -> None:
+    """Leave `payload` under `topic` where the broker still hears it: an orderly end takes the will back."""
+    with contextlib.suppress(BrokerLost, TimeoutError):
+        async with asyncio.timeout(1.0):
+            session.send(topic, payload, retain=True)  # now: a slow broker may have no room for long
+            await session.drained()
+
+
 def _password(settings: Mqtt) -> str | None:
     if not settings.password_file:
         return None
@@ -222,6 +241,10 @@ async def connect(settings: Mqtt, identifier: str, will: Will | None = None) -> 
     version5 = settings.version == "5"
     password = _password(settings)
     last_words = None
+    session = None
+    if version5:
+        session = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+        session.SessionExpiryInterval = WILL_DELAY  # else the session, and with it the delay of the will, ends at once
     if will is not None:
         properties = None
         if version5:
@@ -238,6 +261,7 @@ async def connect(settings: Mqtt, identifier: str, will: Will | None = None) -> 
         will=last_words,
         clean_start=True if version5 else paho.MQTT_CLEAN_START_FIRST_ONLY,
         clean_session=None if version5 else True,
+        properties=session,
         keepalive=KEEPALIVE,
         timeout=TIMEOUT,
         max_inflight_messages=WINDOW * 2,
@@ -273,21 +297,35 @@ async def stay_connected(
     lost = False
     reason = ""
     where = f"{settings.host}:{settings.port}"
+    served = NEVER
+
+    async def one_session() -> None:
+        nonlocal served, lost, trial
+        async with connect(settings, identifier, will) as session, asyncio.TaskGroup() as group:
+            served = loop.time()
+            group.create_task(session.until_lost())
+            group.create_task(serve(session))
+            await asyncio.sleep(trial)
+            log.info("broker.back" if lost else "broker.connected", broker=where)
+            lost, trial = False, 0.0
+
     while True:
-        served: float | None = None
+        served = NEVER
+        # In a task of its own: a group of tasks that fails while it is cancelled would tell only of its failure, and
+        # who was told to stop would connect again.
+        session = asyncio.create_task(one_session())
+        session.add_done_callback(_told)
         try:
-            async with connect(settings, identifier, will) as session, asyncio.TaskGroup() as group:
-                served = loop.time()
-                group.create_task(session.until_lost())
-                group.create_task(serve(session))
-                await asyncio.sleep(trial)
-                log.info("broker.back" if lost else "broker.connected", broker=where)
-                lost, trial = False, 0.0
+            await asyncio.wait([session])
+            session.result()
         except* BrokerLost as errors:
             reason = _first(errors.subgroup(BrokerRefused) or errors)
-        if served is not None and loop.time() - served < AT_ONCE:
+        finally:
+            if session.cancel():
+                await asyncio.wait([session])
+        if loop.time() - served < AT_ONCE:
             trial = TRIAL  # it refused us, or left us at once: it is back when it lets us work, not when it answers
-        elif served is not None:
+        elif served > NEVER:
             delay = 0.1
         if not lost:
             log.warning("broker.lost", broker=where, reason=reason, remedy="nothing is lost; look at the broker")

@@ -71,7 +71,7 @@ class Picture:
         """
         self._from_start = from_start
         self._rounds: dict[tuple[str, str], Stream[Wire]] = {}
-        self._asked: dict[str, int] = {}
+        self._asked: dict[tuple[str, str], int] = {}
         self._mqtt = mqtt
         self._site = site
         self.tables: dict[str, TableView] = {}
@@ -80,7 +80,7 @@ class Picture:
         self.changed = asyncio.Event()
         self.on_event: Callable[[str, Wire], None] = lambda _table, _wire: None
         self.on_result: Callable[[str, str, dict[str, Any]], None] = lambda _table, _kind, _result: None
-        self._seen: dict[str, None] = {}
+        self._seen: dict[tuple[str, str, datetime], None] = {}
 
     async def run(self, identifier: str = "") -> None:
         """Look for ever."""
@@ -105,7 +105,7 @@ class Picture:
                     self._look(message)
                     if message.topic.endswith(f"/edge/{RULES}/availability"):
                         self._asked.clear()  # who was away did not hear us
-                    if message.topic.endswith(("/availability", "/round/cmd/replay/result")):
+                    if message.topic.endswith((f"/edge/{RULES}/availability", "/round/cmd/replay/result")):
                         await self._ask_for_rest(session)
                 self.changed.set()
                 await self._ask_for_gaps(session)
@@ -116,19 +116,21 @@ class Picture:
     async def _ask_for_rest(self, session: Session) -> None:
         """What ended while we did not look, as far as that was not asked for already."""
         for table in self.tables:
-            known = [stream.expected for (_, name), stream in self._rounds.items() if name == table]
+            known = [(stream.expected, journal) for (journal, name), stream in self._rounds.items() if name == table]
             if known or self._from_start:
-                await self._ask(session, table, max(known, default=1), None)
+                expected, journal = max(known, default=(1, ""))
+                await self._ask(session, (journal, table), expected, None)
 
     async def _ask_for_gaps(self, session: Session) -> None:
-        for (_, table), stream in self._rounds.items():
+        for key, stream in self._rounds.items():
             if (gap := stream.gap) is not None:
-                await self._ask(session, table, *gap)
+                await self._ask(session, key, *gap)
 
-    async def _ask(self, session: Session, table: str, first: int, last: int | None) -> None:
-        if self._asked.get(table) != first:
-            self._asked[table] = first
-            await ask(session, table_topic(self._site, table, "round/cmd/replay"), "", first, last)
+    async def _ask(self, session: Session, key: tuple[str, str], first: int, last: int | None) -> None:
+        """Each journal's next is asked for once: another journal may answer, and will not have it."""
+        if self._asked.get(key) != first:
+            self._asked[key] = first
+            await ask(session, table_topic(self._site, key[1], "round/cmd/replay"), "", first, last)
 
     def _look(self, message: Message) -> None:
         match message.topic.split("/")[3:]:
@@ -157,20 +159,22 @@ class Picture:
     def _table(self, name: str) -> TableView:
         return self.tables.setdefault(name, TableView())
 
-    def _once(self, message: Message) -> Wire | None:
+    def _first_time(self, kind: str, wire: Wire) -> bool:
+        """Who counts in a new journal gives its ids once more, but not for what happened at the same time."""
+        key = kind, wire.id, wire.time
+        if key in self._seen:
+            return False
+        self._seen[key] = None
+        if len(self._seen) > 50_000:
+            del self._seen[next(iter(self._seen))]
+        return True
+
+    def _event(self, table: str, message: Message) -> None:
         try:
             wire = decode_wire(message.payload)
         except (BadEnvelope, *UNREADABLE):
-            return None
-        if wire.id in self._seen:
-            return None
-        self._seen[wire.id] = None
-        if len(self._seen) > 50_000:
-            del self._seen[next(iter(self._seen))]
-        return wire
-
-    def _event(self, table: str, message: Message) -> None:
-        if (wire := self._once(message)) is not None:
+            return
+        if self._first_time("event", wire):
             view = self._table(table)
             view.events += 1
             view.last_event = wire.time
@@ -187,7 +191,7 @@ class Picture:
         if key not in self._rounds:
             self._rounds[key] = Stream(1 if self._from_start else wire.seq)
         for ready in self._rounds[key].take(wire):
-            if ready.type in ENDS:
+            if ready.type in ENDS and self._first_time("end", ready):  # a standby says the same
                 self._ended(table, ready)
 
     def _ended(self, table: str, wire: Wire) -> None:

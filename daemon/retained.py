@@ -1,6 +1,7 @@
 """Retained topics: what is so now. The last word wins, so only that is sent, and not more often than people can look.
 
-After a reconnection all of it is sent again, in the order in which it was first put.
+After a reconnection all of it is sent again, in the order in which it was first put, and what was cleared is cleared
+again: the broker may have died before it heard of that, or come back with what it had written down long before.
 """
 
 import asyncio
@@ -37,10 +38,6 @@ class Retained:
         self._dirty[topic] = None
         self._changed.set()
 
-    def topics(self, prefix: str) -> list[str]:
-        """The topics that begin with `prefix` and are not cleared."""
-        return [topic for topic, value in self._wanted.items() if topic.startswith(prefix) and value != b""]
-
     async def publish_all(self, session: Session) -> None:
         """Everything, in the order in which it was first put."""
         self._dirty = dict.fromkeys(self._wanted)
@@ -61,5 +58,3 @@ class Retained:
             value = self._wanted[topic]
             payload = value if isinstance(value, bytes) else msgspec.json.encode(value())
             await session.publish(topic, payload, retain=True)
-            if self._wanted[topic] == b"" and topic not in self._dirty:  # and not put again meanwhile
-                del self._wanted[topic]

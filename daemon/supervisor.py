@@ -60,6 +60,11 @@ class Post(Protocol):
         ...
 
 
+def _printable(text: str) -> str:
+    """What a bug says may be no text that can be written down."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 async def supervise(
     device: Device,
     post: Post,
@@ -71,6 +76,7 @@ async def supervise(
     driver_type = DRIVERS[device.driver]
     options: Any = msgspec.convert(device.options, driver_type.Options)
     loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
     logged_lost = False
     soon, after_bug = SOON, AFTER_BUG
 
@@ -112,9 +118,11 @@ async def supervise(
             fault = DeviceFaulted(REFUSED, reason, "error", "mend what the text says; it is tried again every 30 s")
         except BadJournal:
             raise  # no driver's fault, and nothing may go on without it
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling()):
+                raise  # else it leaked out of the driver: nobody ends us
             log.exception("driver.bug", driver=device.driver)
-            reason, wait = f"{type(error).__name__}: {error}", after_bug
+            reason, wait = _printable(f"{type(error).__name__}: {error}"), after_bug
             after_bug = min(after_bug * 2, AFTER_BUG_MOST)
             text = f"the driver failed: {reason}"
             fault = DeviceFaulted(BUG, text, "error", "send the log to the maintainers; it is tried again by itself")

@@ -189,6 +189,7 @@ class CammeghSS2:
                     raise LinkLost("lines, but no status line: another device, or the wrong line settings")
             if self._restart_due is not None and now >= self._restart_due:
                 await self._restart(link, emit, now)
+            last_valid += loop.time() - now  # the wheel was not silent while we were busy
 
     async def _tell(self, emit: Emit, sightings: list[Sighting]) -> None:
         if sightings:

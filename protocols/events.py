@@ -10,12 +10,10 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 import msgspec
 from msgspec import Meta
 
-Card: TypeAlias = Annotated[
-    str, Meta(pattern="^[A2-9TJQK][SHDC]$(?!\\n)", description="rank then suit, T is ten: AS TD 9H KC")
-]
-Pocket: TypeAlias = Annotated[
-    str, Meta(pattern="^(0{1,4}|[1-9]|[12][0-9]|3[0-6])$(?!\\n)", description="0 to 36, or 00, 000, 0000")
-]
+_CARD, _CARD_WORDS = "^[A2-9TJQK][SHDC]$(?!\\n)", "a card is rank then suit, T is ten: AS TD 9H KC"
+_POCKET, _POCKET_WORDS = "^(0{1,4}|[1-9]|[12][0-9]|3[0-6])$(?!\\n)", "a pocket is 0 to 36, or 00, 000, 0000"
+Card: TypeAlias = Annotated[str, Meta(pattern=_CARD, description=_CARD_WORDS)]
+Pocket: TypeAlias = Annotated[str, Meta(pattern=_POCKET, description=_POCKET_WORDS)]
 Face: TypeAlias = Annotated[int, Meta(ge=1, le=6)]
 Seat: TypeAlias = Annotated[int, Meta(ge=1, le=99)]
 Amount: TypeAlias = Annotated[int, Meta(gt=0, description="minor units")]
@@ -299,7 +297,16 @@ def decode_data(type_name: str, data: bytes | msgspec.Raw) -> Event:
     try:
         return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UnknownEvent(f"{type_name}: {error}") from error
+        raise UnknownEvent(f"{type_name}: {_in_words(str(error))}") from error
+
+
+def _in_words(message: str) -> str:
+    """A pattern says nothing to who wrote the line."""
+    for pattern, words in ((_CARD, _CARD_WORDS), (_POCKET, _POCKET_WORDS)):
+        if pattern.replace("\\", "\\\\") in message or pattern in message:
+            where = message.rpartition(" - at ")[2]
+            return f"{words}; wrong at {where}"
+    return message
 
 
 def unknown_fields(type_name: str, data: dict[str, Any]) -> list[str]:

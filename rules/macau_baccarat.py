@@ -14,7 +14,7 @@ they lie now; it goes on from there, or is resolved if art. 9 gives nobody a car
 the bets are opened or a new shoe starts: then it is void first. Of a void coup the text says nothing more: its bets
 and jackpot bets are returned, and the cards still coming from it belong to no coup. The next one waits for the
 opening of the bets, the payment or a new shoe. Until it begins, a resolved coup can still be corrected, declared void,
-or taken up again where the corrected hands lack a card.
+or taken up again where the corrected hands lack a card; once its shoe is over, only whole hands correct it.
 
 Before the bell no card of a coup can be missing. Bets opened once more after a loss are those of the next coup. Under
 `first_card` a loss between two coups leaves it unknown which card is the first: the next card suspends. What is lost
@@ -103,6 +103,8 @@ CORRECT: Final = (
     "correct the deal at the console, or declare the coup void; opening the bets or a new shoe voids it too"
 )
 RESHUFFLE: Final = "shuffle and start the shoe, the coup is void then; or correct the deal, or declare the coup void"
+
+VOID_WORDS: Final = {"pt": "Lance nulo", "zh-Hant": "此局無效", "en": "Void"}
 
 # No cut card yet: any number of coups may still begin.
 UNLIMITED: Final = -1
@@ -374,9 +376,10 @@ class BaccaratState(Struct, frozen=True):
     """Where a table stands.
 
     `last` is the resolved coup until the next begins: it can still be corrected. `burn` counts the cards of the set
-    still to be burnt; when it is `unsure`, the burn lasts until the bets are opened. `left` is the number of coups that
-    may still begin in this shoe. `spent`: the cards now coming belong to a void coup. `doubt`: why the next card cannot
-    be trusted to be the first of a coup, or another opening of the bets to be of the same one.
+    still to be burnt; when it is `unsure`, the burn lasts until the bets are opened. `left` is the number of coups
+    that may still begin in this shoe. `demo_next`: the event that declared the next coup a demonstration. `spent`: the
+    cards now coming belong to a void coup. `doubt`: why the next card cannot be trusted to be the first of a coup, or
+    another opening of the bets to be of the same one.
     """
 
     table: str
@@ -389,7 +392,7 @@ class BaccaratState(Struct, frozen=True):
     unsure: bool = False
     left: int = UNLIMITED
     demos: int = 0
-    demo_next: bool = False
+    demo_next: str = ""
     spent: bool = False
     doubt: str = ""
 
@@ -419,7 +422,12 @@ class Baccarat:
         self._shoe = options.device == "shoe"
         self._bell = options.opening == "bell"
         self._terms = Terms(
-            self.id, "2018", msgspec.Raw(msgspec.json.encode(options)), options.smallest_chip, options.rounding
+            self.id,
+            "2018",
+            msgspec.Raw(msgspec.json.encode(options)),
+            VOID_WORDS,
+            options.smallest_chip,
+            options.rounding,
         )
         self._bets = tuple(
             replace(bet, pays=BANKER_PAYS[options.commission]) if bet.id == "banker" else bet
@@ -564,7 +572,7 @@ class Baccarat:
         return replace(state, coup=coup, doubt=""), coup, verdicts + closed
 
     def _deal(self, state: BaccaratState, coup: Coup, seen: Envelope, card: str, face: str | None) -> Step:
-        round_ = _witness(coup.round, seen)
+        round_ = witness(coup.round, seen)
         if self.options.burn_each_coup and not coup.burnt:
             return replace(state, coup=replace(coup, round=round_, burnt=True)), ()
         face_up = coup.face_up
@@ -599,7 +607,9 @@ class Baccarat:
     def _open(self, state: BaccaratState, seen: Envelope) -> tuple[BaccaratState, Coup]:
         state = _today(state, seen)
         shoe, count = max(state.shoe, 1), state.count + 1
-        coup = Coup(Round(f"{state.table}:{state.day}:{shoe}:{count}", demo=state.demo_next))
+        demo = bool(state.demo_next)
+        evidence = (state.demo_next,) if demo else ()
+        coup = Coup(Round(f"{state.table}:{state.day}:{shoe}:{count}", evidence, demo=demo))
         state = replace(
             state,
             shoe=shoe,
@@ -607,8 +617,8 @@ class Baccarat:
             coup=coup,
             last=None,
             left=state.left - 1 if state.left > 0 else state.left,
-            demos=state.demos + state.demo_next,
-            demo_next=False,
+            demos=state.demos + demo,
+            demo_next="",
             spent=False,
         )
         return state, coup
@@ -649,7 +659,7 @@ class Baccarat:
         if coup is None:
             text = "the bell rang, no coup is open"
             return state, _note("bell_without_round", text, "7(1)", seen) if self._bell else ()
-        round_ = _witness(coup.round, seen)
+        round_ = witness(coup.round, seen)
         if round_.closed:
             if coup.begun and not round_.suspended:
                 round_ = _irregular(round_, "bell_during_deal", "the bell rang while cards were dealt", "10", seen)
@@ -668,7 +678,7 @@ class Baccarat:
             return state, ()  # the last coup may be paid while bets are open
         if coup.reopened and coup.round.suspended and last is not None and coup.cards == last.cards:
             # Hands that art. 9 does not give were entered, then the prizes paid: the first result stands.
-            return self._end(state, replace(coup, round=replace(_witness(coup.round, seen), suspended="")))
+            return self._end(state, replace(coup, round=replace(witness(coup.round, seen), suspended="")))
         if not coup.begun:
             return self._seen(state, coup, seen), ()
         return self._suspend(state, coup, seen, "the prizes were paid, but cards of the coup are missing")
@@ -688,8 +698,8 @@ class Baccarat:
             round_ = _irregular(coup.round, "demonstration_not_allowed", text, "2(2)", seen)
             return replace(state, coup=replace(coup, round=round_)), ()
         if coup is None:
-            return replace(state, demo_next=True), ()
-        round_ = replace(_witness(coup.round, seen), demo=True, wagers=())
+            return replace(state, demo_next=seen.id), ()
+        round_ = replace(witness(coup.round, seen), demo=True, wagers=())
         for one in coup.round.wagers:
             text = f"seat {one.seat} on {one.bet} before it was declared a demonstration: given back"
             round_ = _irregular(round_, "bet_on_demonstration", text, "2(2)", seen)
@@ -782,7 +792,7 @@ class Baccarat:
 
     def _suspend(self, state: BaccaratState, coup: Coup, seen: Envelope, reason: str, remedy: str = CORRECT) -> Step:
         """The coup waits for a person. Said once, with its first reason."""
-        round_ = _witness(coup.round, seen)
+        round_ = witness(coup.round, seen)
         if round_.suspended:
             return replace(state, coup=replace(coup, round=round_)), ()
         held = replace(coup, round=replace(round_, suspended=reason))
@@ -791,16 +801,20 @@ class Baccarat:
     def _corrected(self, state: BaccaratState, seen: Envelope, laid: Mapping[str, tuple[str, ...]]) -> Step:
         """Art. 10: the hands are replaced, and the deal goes on from there."""
         coup = state.coup
+        cards = deal(laid)
+        whole = cards is not None and due(cards) is None
         if coup is None:
             if state.last is None:
                 return state, _note("correction_without_round", "hands were corrected, no coup is open", "10", seen)
+            if not state.count and not whole:  # its shoe is over: no card could be dealt to it
+                text = f"the hands of {state.last.round.id} were not whole, and its shoe is over"
+                return state, _note("correction_incomplete", text, "10", seen)
             coup = replace(state.last, reopened=True)
         elif not coup.round.closed:
             text = "hands were corrected before a card was dealt"
             round_ = _irregular(coup.round, "correction_before_deal", text, "10", seen)
             return replace(state, coup=replace(coup, round=round_)), ()
-        cards = deal(laid)
-        coup = replace(coup, round=replace(_witness(coup.round, seen), suspended=""))
+        coup = replace(coup, round=replace(witness(coup.round, seen), suspended=""))
         if cards is None:
             return self._suspend(state, coup, seen, "the corrected hands are not such as arts. 7 and 9 give")
         if not cards and self.options.burn_each_coup:
@@ -814,7 +828,7 @@ class Baccarat:
             corrected=True,
             reopened=coup.reopened,
         )
-        return (replace(state, coup=coup), ()) if due(cards) is not None else self._end(state, coup)
+        return self._end(state, coup) if whole else (replace(state, coup=coup), ())
 
     def _declared_void(self, state: BaccaratState, seen: Envelope, reason: str) -> Step:
         coup = state.coup
@@ -835,7 +849,7 @@ class Baccarat:
     def _void(self, state: BaccaratState, coup: Coup, seen: Envelope, reason: str, article: str = "10") -> Step:
         jackpot_bets: Literal["", "returned"] = "returned" if "jackpot" in self._offered else ""
         void = Void(reason, "returned", jackpot_bets)
-        result = voided(_witness(coup.round, seen), self._terms, void, _cite(article), _laid(coup.cards))
+        result = voided(witness(coup.round, seen), self._terms, void, _cite(article), _laid(coup.cards))
         state = replace(state, coup=None, last=None, spent=due(coup.cards) is not None)
         return state, (Corrected(replace(result, supersedes=result.round)) if coup.reopened else Voided(result),)
 
@@ -846,8 +860,8 @@ class Baccarat:
         pairs = (player[0][0] == player[1][0], banker[0][0] == banker[1][0])
         end = self._outcomes[points(player), points(banker), len(banker) == 3, *pairs]
         law = self._deal_law[*first, third] + end.law
-        if coup.face_up or coup.corrected or coup.round.demo:
-            said = (("4", coup.face_up), ("10", coup.corrected), ("2(2)", coup.round.demo))
+        if coup.burnt or coup.face_up or coup.corrected or coup.round.demo:
+            said = (("8", coup.burnt), ("4", coup.face_up), ("10", coup.corrected), ("2(2)", coup.round.demo))
             law += _cite(*(article for article, applies in said if applies))
         outcome = {"hands": {"player": player, "banker": banker}, **end.facts, "natural": max(first) >= 8}
         if coup.face_up:
@@ -923,7 +937,10 @@ class Baccarat:
                 f"Banker wins, {banker} to {player}",
             ),
         }
-        said = (calls[winner], *(_CALLS[bet] for bet, _, _ in won))
+        called = [bet for bet, _, _ in won]
+        if pushes == ("banker",) and "dragon_7" not in called:
+            called.append("dragon_7")  # why the bets on the winner only come back
+        said = (calls[winner], *(_CALLS[bet] for bet in called))
         announcements = {
             language: mark.join(words[place] for words in said)
             for place, (language, mark) in enumerate((("pt", ", "), ("zh-Hant", "，"), ("en", ", ")))
@@ -942,7 +959,7 @@ class Baccarat:
 
     def _seen(self, state: BaccaratState, coup: Coup, seen: Envelope) -> BaccaratState:
         """The coup rests on this event too."""
-        return replace(state, coup=replace(coup, round=_witness(coup.round, seen)))
+        return replace(state, coup=replace(coup, round=witness(coup.round, seen)))
 
 
 _CALLS: Final = {
@@ -997,11 +1014,5 @@ def _note(code: str, text: str, article: str, seen: Envelope) -> tuple[Verdict, 
     return (Noted(Irregularity(code, text, f"{TEXT} art. {article}", seen.id)),)
 
 
-def _witness(round_: Round, seen: Envelope) -> Round:
-    """One event is one piece of evidence, however much it shows."""
-    return round_ if round_.evidence[-1:] == (seen.id,) else witness(round_, seen)
-
-
 def _irregular(round_: Round, code: str, text: str, article: str, seen: Envelope) -> Round:
-    noted = irregular(round_, code, text, f"{TEXT} art. {article}", seen)
-    return replace(noted, evidence=round_.evidence) if round_.evidence[-1:] == (seen.id,) else noted
+    return irregular(round_, code, text, f"{TEXT} art. {article}", seen)

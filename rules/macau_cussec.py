@@ -89,9 +89,10 @@ FAMILIES_2003 = FAMILIES[:6]
 # Art. 6(6): what the totals pay; 5, 16 and 6, 15 are the house's choice in edition 2004.
 TOTAL_PAYS = {4: 50, 5: 18, 6: 14, 7: 12, 8: 8, 9: 6, 10: 6, 11: 6, 12: 6, 13: 8, 14: 12, 15: 14, 16: 18, 17: 50}
 
-# What the croupier calls at the opening, where the house lets him (2(3)), and at the bell (3(1)).
+# What the croupier calls at the opening, where the house lets him (2(3)), at the bell (3(1)), of a void throw (3(3)).
 OPENING = {"pt": "Façam as vossas apostas", "zh-Hant": "請下注", "en": "Place your bets"}
 BELL = {"pt": "Abertura da jogada", "zh-Hant": "開", "en": "Opening"}
+VOID = {"pt": "Jogada nula", "zh-Hant": "此局無效", "en": "Void"}
 
 
 class CussecOptions(Struct, frozen=True, forbid_unknown_fields=True):
@@ -208,7 +209,12 @@ class Cussec:
         self.options = options
         self._2003 = options.edition == "2003"
         self._terms = Terms(
-            self.id, options.edition, msgspec.Raw(msgspec.json.encode(options)), options.smallest_chip, options.rounding
+            self.id,
+            options.edition,
+            msgspec.Raw(msgspec.json.encode(options)),
+            VOID,
+            options.smallest_chip,
+            options.rounding,
         )
         self._total_pays = {
             **TOTAL_PAYS,
@@ -302,7 +308,7 @@ class Cussec:
             verdicts = (Corrected(replace(result, supersedes=result.round)),)
         day, count = next_number(state.day, state.count, seen)
         cloth = state.carried or Round("")
-        round_ = self._witness(replace(cloth, id=f"{state.table}:{day}:{count}"), seen)
+        round_ = witness(replace(cloth, id=f"{state.table}:{day}:{count}"), seen)
         repeated = state.carried is not None
         locked = state.locked if repeated else ()
         begun = CussecState(state.table, day, count, round_, covered=state.covered, repeated=repeated, locked=locked)
@@ -312,10 +318,10 @@ class Cussec:
         round_ = state.round
         if round_ is not None and not round_.suspended:
             if state.covered:
-                return replace(state, round=self._witness(round_, seen)), ()
+                return replace(state, round=witness(round_, seen)), ()
             if not round_.closed:
                 # The bets were opened, or the dice shaken, without the dome: noted then. Now a shaking may count.
-                return replace(state, round=self._witness(round_, seen), covered=True), ()
+                return replace(state, round=witness(round_, seen), covered=True), ()
             text = "the dice were covered before they were read"
             state = replace(state, round=self._irregular(round_, "covered_before_reading", text, "4", seen))
         unpaid = state.last if self.options.payment == "console" else None
@@ -332,7 +338,7 @@ class Cussec:
         round_ = state.round
         if round_ is None:
             state, round_, verdicts = self._begin(state, seen)
-        round_ = self._witness(round_, seen)
+        round_ = witness(round_, seen)
         if round_.suspended:
             return replace(state, round=round_), ()
         if round_.closed:
@@ -363,7 +369,7 @@ class Cussec:
         round_ = state.round
         if round_ is None or round_.suspended:
             state, round_, verdicts = self._begin(state, seen)
-        round_ = self._witness(round_, seen)
+        round_ = witness(round_, seen)
         if round_.closed:
             text = "bets were opened again after the bell"
             return replace(state, round=self._irregular(round_, "bets_reopened", text, "3(1)", seen)), ()
@@ -384,7 +390,7 @@ class Cussec:
     def _bell(self, state: CussecState, seen: Envelope) -> tuple[CussecState, tuple[Verdict, ...]]:
         if state.round is None:
             return self._note(state, "bell_without_round", "the bell rang, no round is open", "3(1)", seen)
-        round_ = self._witness(state.round, seen)
+        round_ = witness(state.round, seen)
         if round_.closed:
             return replace(state, round=round_), ()
         verdicts: tuple[Verdict, ...] = (Closed(round_.id),)
@@ -405,7 +411,7 @@ class Cussec:
         state = replace(state, covered=False)
         if state.round is None:
             return state, ()
-        round_ = self._witness(state.round, seen)
+        round_ = witness(state.round, seen)
         if round_.closed or round_.suspended:
             return replace(state, round=round_), ()
         text = "the dome was lifted before the bell"
@@ -415,7 +421,7 @@ class Cussec:
     def _read(self, state: CussecState, seen: Envelope, reading: DiceRead) -> tuple[CussecState, tuple[Verdict, ...]]:
         if state.round is None:
             return self._read_again(state, seen, reading)
-        round_ = self._witness(state.round, seen)
+        round_ = witness(state.round, seen)
         if round_.suspended:
             return replace(state, round=round_), ()
         if not round_.closed:
@@ -446,7 +452,7 @@ class Cussec:
         if state.last is None:
             return self._note(state, "reading_without_round", "the dice were read, no round is open", "3(2)", seen)
         if state.last.suspended:
-            return replace(state, last=self._witness(state.last, seen)), ()
+            return replace(state, last=witness(state.last, seen)), ()
         text = f"two readings of {state.last.id} contradict each other"
         last = self._irregular(state.last, "readings_contradict", text, "3(2)", seen)
         last = replace(last, suspended="two readings contradict each other")
@@ -458,14 +464,14 @@ class Cussec:
         if last is None or state.reading is None or not last.suspended:
             return paid, ()
         # Paid while in doubt: the croupier, who sees the dice, lets the first result stand.
-        result = self._resolve(replace(self._witness(last, seen), suspended=""), state.reading.faces)
+        result = self._resolve(replace(witness(last, seen), suspended=""), state.reading.faces)
         return paid, (Corrected(replace(result, supersedes=result.round)),)
 
     def _missed(self, state: CussecState, seen: Envelope) -> tuple[CussecState, tuple[Verdict, ...]]:
         """Nobody knows whether the dome stayed on."""
         if state.round is None or state.round.suspended:
             return state, ()
-        return self._suspend(state, self._witness(state.round, seen), "events of this round may be missing")
+        return self._suspend(state, witness(state.round, seen), "events of this round may be missing")
 
     # ---- the ends of a round
 
@@ -513,17 +519,17 @@ class Cussec:
         self, state: CussecState, seen: Envelope, reason: str
     ) -> tuple[CussecState, tuple[Verdict, ...]]:
         if state.round is not None:
-            return self._void(state, self._witness(state.round, seen), reason)
+            return self._void(state, witness(state.round, seen), reason)
         if state.last is None:
             text = "a round was declared void, none is open or unpaid"
             return self._note(state, "void_without_round", text, "3(3)", seen)
-        last = self._witness(state.last, seen)
+        last = witness(state.last, seen)
         result = replace(self._null(last, reason, ()), supersedes=last.id)
         return self._repeat(state, last), (Corrected(result),)
 
     def _returned(self, round_: Round, seen: Envelope, reason: str) -> Result:
         """Nobody can say how the throw ended: no article speaks of it, nothing is guessed, the bets come back."""
-        return voided(self._witness(round_, seen), self._terms, Void(reason, "returned"), (self._cite("3(2)"),))
+        return voided(witness(round_, seen), self._terms, Void(reason, "returned"), (self._cite("3(2)"),))
 
     def _suspend(self, state: CussecState, round_: Round, reason: str) -> tuple[CussecState, tuple[Verdict, ...]]:
         held = replace(round_, suspended=reason)
@@ -558,13 +564,8 @@ class Cussec:
 
     # ---- words
 
-    def _witness(self, round_: Round, seen: Envelope) -> Round:
-        """One event is one piece of evidence, however much it shows."""
-        return round_ if round_.evidence[-1:] == (seen.id,) else witness(round_, seen)
-
     def _irregular(self, round_: Round, code: str, text: str, article: str, seen: Envelope) -> Round:
-        noted = irregular(round_, code, text, self._cite(article), seen)
-        return replace(noted, evidence=round_.evidence) if round_.evidence[-1:] == (seen.id,) else noted
+        return irregular(round_, code, text, self._cite(article), seen)
 
     def _note(
         self, state: CussecState, code: str, text: str, article: str, seen: Envelope

@@ -87,6 +87,7 @@ PAYTABLE = (
     Bet("straight:n", "35", "arts. 6(1), 7(1)", "one number, 0 included"),
 )
 FAMILIES = tuple(bet.id.partition(":")[0] for bet in PAYTABLE)
+VOID_WORDS = {"pt": "Golpe nulo", "zh-Hant": "此局無效", "en": "No spin"}
 
 
 def combinations(red: tuple[int, ...], nines: tuple[tuple[int, ...], ...], zero: bool) -> dict[str, frozenset[int]]:
@@ -217,7 +218,12 @@ class Roulette:
         self.options = options
         self._text = "Despacho 60/2004" if options.edition == "2004" else "Despacho 30/2003"
         self._terms = Terms(
-            self.id, options.edition, msgspec.Raw(msgspec.json.encode(options)), options.smallest_chip, options.rounding
+            self.id,
+            options.edition,
+            msgspec.Raw(msgspec.json.encode(options)),
+            VOID_WORDS,
+            options.smallest_chip,
+            options.rounding,
         )
         families = options.bets_offered or tuple(family for family in FAMILIES if family != "nine" or options.nines)
         self._bets = tuple(bet for bet in PAYTABLE if bet.id.partition(":")[0] in families)
@@ -267,8 +273,8 @@ class Roulette:
                 return self._began(state, seen, "spin_superseded")
             case BetsOpened():
                 return self._bets_opened(state, seen)
-            case BetsClosed() if round_ is not None:
-                return self._bell(state, round_, seen)
+            case BetsClosed():
+                return self._bell(state, seen)
             case BallLaunched() as launch:
                 return self._launched(state, seen, launch)
             case BallSettling() if round_ is not None:
@@ -281,14 +287,18 @@ class Roulette:
                 return self._missed(state, seen, count)
             case BallReplaced(pocket=str(pocket)) if state.last_pocket not in ("", pocket):
                 return self._misplaced(state, seen, pocket)
-            case RoundVoided(reason=reason) if state.last is not None:
+            case SpinVoided(reason=reason) | RoundVoided(reason=reason) if state.last is not None:
                 return self._withdrawn(state, state.last, seen, reason or "declared by the croupier")
+            case SpinVoided() | RoundVoided() if not state.null:  # else the croupier and the wheel both say so
+                text = "a spin was declared null, none is open or unpaid"
+                return self._note(state, "void_without_round", text, self._null_article(), seen)
             case RoundPaid():
                 return replace(state, unpaid="", last=None), ()
             case WagerPlaced() | WagerWithdrawn() as one:
                 if round_ is None:
                     return self._note(state, "bet_without_round", f"seat {one.seat} on {one.bet}", "art. 3", seen)
-                taken = wager(round_, one, self._offered, f"{self._text} art. 3", seen)
+                article = "art. 3" if round_.closed else "art. 6"
+                taken = wager(round_, one, self._offered, f"{self._text} {article}", seen)
                 return replace(state, round=taken), ()
             case DeviceOnline(continuous=False) | EventsMissed() if round_ is not None and not round_.suspended:
                 held = replace(witness(round_, seen), suspended="events of this round may be missing")
@@ -342,7 +352,11 @@ class Roulette:
             return replace(state, round=note, unpaid=""), verdicts
         return (state if verdicts else replace(state, round=witness(state.round, seen))), verdicts
 
-    def _bell(self, state: RouletteState, round_: Round, seen: Envelope) -> tuple[RouletteState, tuple[Verdict, ...]]:
+    def _bell(self, state: RouletteState, seen: Envelope) -> tuple[RouletteState, tuple[Verdict, ...]]:
+        round_ = state.round
+        if round_ is None:  # after a null spin the bets stand: the bell alone announces the launch
+            text = "the bell rang, no spin is open"
+            return (state, ()) if state.null else self._note(state, "bell_without_round", text, "art. 3", seen)
         if self.options.betting == "bell" and state.launched:
             law = f"{self._text} art. 3{'(2)(1)' if self.options.edition == '2004' else ''}"
             late = irregular(round_, "bell_after_launch", "the bell rang after the launch", law, seen)
@@ -401,7 +415,7 @@ class Roulette:
             outcome=outcome,
             winners=self._wins[pocket],
             announcements=announcements,
-            law=self._cite("art. 4", "art. 6", *(("art. 8",) if pocket == "0" else ("art. 7",))),
+            law=self._cite("art. 4", "art. 6", "art. 7", *(("art. 8",) if pocket == "0" else ())),
         )
         state = replace(state, round=None, last=state.round, launched=False, last_pocket=pocket, unpaid=result.round)
         return state, (*closed, Resolved(result))
@@ -411,8 +425,7 @@ class Roulette:
     ) -> tuple[RouletteState, tuple[Verdict, ...]]:
         """Art. 2(2)-(3): the bets stand and the ball is launched again."""
         round_ = witness(round_, seen)
-        paragraphs = "2(2)-(3)" if self.options.edition == "2004" else "2(2)"
-        result = voided(round_, self._terms, Void(reason, "stand"), self._cite(f"art. {paragraphs}"))
+        result = voided(round_, self._terms, Void(reason, "stand"), self._cite(self._null_article()))
         state = replace(
             state, round=None, launched=False, null=True, carried=round_.wagers, carried_closed=round_.closed
         )
@@ -422,8 +435,7 @@ class Roulette:
         self, state: RouletteState, last: Round, seen: Envelope, reason: str
     ) -> tuple[RouletteState, tuple[Verdict, ...]]:
         """Declared null after the ball had come to rest and before the payment: the result is taken back."""
-        paragraphs = "2(2)-(3)" if self.options.edition == "2004" else "2(2)"
-        result = voided(witness(last, seen), self._terms, Void(reason, "stand"), self._cite(f"art. {paragraphs}"))
+        result = voided(witness(last, seen), self._terms, Void(reason, "stand"), self._cite(self._null_article()))
         state = replace(
             state, last=None, unpaid="", last_pocket="", null=True, carried=last.wagers, carried_closed=True
         )
@@ -468,6 +480,9 @@ class Roulette:
         self, state: RouletteState, code: str, text: str, article: str, seen: Envelope
     ) -> tuple[RouletteState, tuple[Verdict, ...]]:
         return state, (Noted(Irregularity(code, text, f"{self._text} {article}", seen.id)),)
+
+    def _null_article(self) -> str:
+        return "art. 2(2)-(3)" if self.options.edition == "2004" else "art. 2(2)"
 
     def _cite(self, *articles: str) -> tuple[str, ...]:
         return tuple(f"{self._text} {article}" for article in articles)

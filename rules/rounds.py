@@ -13,8 +13,10 @@ from protocols.topics import Envelope
 from rules.money import Rounding, settle
 from rules.ruleset import Award, Irregularity, Result, Void, Wager, Win
 
-MAX_EVIDENCE = 500
 MAX_WAGERS = 1000
+# Wagers leave room for what decides the round: it is evidence however many chips were moved before.
+MAX_WAGER_EVIDENCE = 1000
+MAX_EVIDENCE = 1500
 MAX_IRREGULARITIES = 50
 
 
@@ -30,9 +32,9 @@ class Round(Struct, frozen=True):
     suspended: str = ""
 
 
-def witness(round_: Round, seen: Envelope) -> Round:
+def witness(round_: Round, seen: Envelope, most: int = MAX_EVIDENCE) -> Round:
     """The round rests on this event too, once. Bounded: a stuck sensor must not fill the memory."""
-    if round_.evidence[-1:] == (seen.id,) or len(round_.evidence) >= MAX_EVIDENCE:
+    if round_.evidence[-1:] == (seen.id,) or len(round_.evidence) >= most:
         return round_
     return replace(round_, evidence=(*round_.evidence, seen.id))
 
@@ -51,14 +53,14 @@ def wager(
     """Take a wager, or give it back. A late bet, one not offered, or one never placed is refused and noted."""
     if round_.closed:
         return irregular(round_, "late_bet", f"seat {event.seat} on {event.bet} after the bets were closed", law, seen)
-    if len(round_.wagers) >= MAX_WAGERS:
-        return irregular(round_, "too_many_bets", f"more than {MAX_WAGERS} bets on one round", law, seen)
     if event.bet not in offered:
         return irregular(round_, "bet_not_offered", f"seat {event.seat} on {event.bet}", law, seen)
     held = {(one.seat, one.bet): one.amount for one in round_.wagers}
     key = (event.seat, event.bet)
     match event:
         case WagerPlaced():
+            if key not in held and len(held) >= MAX_WAGERS:
+                return irregular(round_, "too_many_bets", f"more than {MAX_WAGERS} bets on one round", law, seen)
             held[key] = held.get(key, 0) + event.amount
         case WagerWithdrawn():
             left = held.get(key, 0) - (event.amount or held.get(key, 0))
@@ -66,7 +68,7 @@ def wager(
                 return irregular(round_, "bet_not_placed", f"seat {event.seat} on {event.bet} withdrawn", law, seen)
             held[key] = left
     wagers = tuple(Wager(seat, bet, amount) for (seat, bet), amount in held.items() if amount)
-    return witness(replace(round_, wagers=wagers), seen)
+    return witness(replace(round_, wagers=wagers), seen, MAX_WAGER_EVIDENCE)
 
 
 def next_number(day: str, count: int, seen: Envelope) -> tuple[str, int]:
@@ -76,11 +78,12 @@ def next_number(day: str, count: int, seen: Envelope) -> tuple[str, int]:
 
 
 class Terms(Struct, frozen=True):
-    """What stands in every result of a table, made once."""
+    """What stands in every result of a table, made once. `void_words`: what the croupier calls a void round."""
 
     ruleset: str
     edition: str
     options: Raw
+    void_words: dict[str, str]
     chip: int = 1
     rounding: Rounding = "down"
 
@@ -118,13 +121,6 @@ def resolved(
     )
 
 
-VOID_WORDS = {
-    "pt": "Jogada nula",
-    "zh-Hant": "此局無效",
-    "en": "Void",
-}
-
-
 def voided(
     round_: Round, terms: Terms, void: Void, law: tuple[str, ...], outcome: dict[str, Any] | None = None
 ) -> Result:
@@ -143,7 +139,7 @@ def voided(
         jackpots=(),
         settlements=settle(round_.wagers, (), pushes) if void.bets == "returned" else (),
         irregularities=round_.irregularities,
-        announcements=VOID_WORDS,
+        announcements=terms.void_words,
         evidence=round_.evidence,
         law=law,
     )

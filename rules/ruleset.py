@@ -266,6 +266,7 @@ def options_from(ruleset: type[Ruleset[Any]], given: dict[str, Any], *, text: bo
 
 
 def _words(info: OptionInfo, value: str) -> Any:
-    if info.values.startswith("list of "):
-        return [word for word in value.split(",") if word]
-    return value
+    if not info.values.startswith("list of "):
+        return value
+    words = [word for word in value.split(",") if word]
+    return [word.split("-") for word in words] if info.values.startswith("list of list of ") else words

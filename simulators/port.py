@@ -54,13 +54,20 @@ class Pty:
         """Make the tty appear, raw, as a serial port would be."""
         if self._ends is not None:
             return
+        # Only what an earlier simulator left is replaced: never a file, a device or somebody else's link.
+        if self.path.is_symlink() and (str(self.path.readlink()).startswith("/dev/pts/") or not self.path.exists()):
+            self.path.unlink()
         master, slave = os.openpty()
-        tty.setraw(slave, termios.TCSANOW)
-        os.set_blocking(master, False)
+        try:
+            tty.setraw(slave, termios.TCSANOW)
+            os.set_blocking(master, False)
+            self.path.symlink_to(os.ttyname(slave))
+        except OSError:
+            os.close(slave)
+            os.close(master)
+            raise
         # The device's own open slave end keeps the pty alive while the host comes and goes.
         self._ends = master, slave
-        self.path.unlink(missing_ok=True)
-        self.path.symlink_to(os.ttyname(slave))
         asyncio.get_running_loop().add_reader(master, self._readable)
 
     def unplug(self) -> None:
@@ -71,11 +78,12 @@ class Pty:
         loop = asyncio.get_running_loop()
         loop.remove_reader(master)
         loop.remove_writer(master)
+        if self.path.is_symlink() and str(self.path.readlink()) == os.ttyname(slave):
+            self.path.unlink()
         os.close(slave)
         os.close(master)
         self._ends = None
         self._unsent.clear()
-        self.path.unlink(missing_ok=True)
 
     def send(self, data: bytes) -> None:
         """Bytes to the host. What the host does not take is lost beyond MAX_UNSENT, as in a real device's buffer."""
@@ -122,6 +130,11 @@ class Tcp:
         self.received: Callable[[bytes], None] = lambda _: None
         self.sent_bytes = 0
         self.received_bytes = 0
+
+    @property
+    def host(self) -> str:
+        """The address it listens on."""
+        return self._address[0]
 
     @property
     def port(self) -> int:

@@ -126,7 +126,7 @@ WRONG: dict[str, tuple[str, str, str, int]] = {
     "type": (changed("port = 8883", 'port = "8883"'), "port", "'mqtt.port': Expected `int`, got `str`", 1),
     "range": (changed("port = 8883", "port = 70000"), "port", "'mqtt.port': Expected `int` <= 65535", 1),
     "choice": (changed('"3.1.1"', '"4"'), "version", "'mqtt.version': Invalid enum value '4'", 1),
-    "id": (changed('"rou-1"', '"Roulette 1"'), "Roulette", "'table.name': Expected `str` matching", 1),
+    "id": (changed('"rou-1"', '"Roulette 1"'), "Roulette", "'table.name': a name is small letters", 1),
     "empty path": (changed('"/tmp/edge.db"', '""'), "journal", "'edge.journal': Expected `str` of length >= 1", 1),
     "options no table": (changed("[table.options]\nbetting =", "options ="), "options =", "Expected `object`", 1),
     "single table": (changed("[[table]]", "[table]").split("[[table]]")[0], "[table]", "must be written [[table]]", 1),

@@ -206,7 +206,7 @@ def test_art_8_on_zero_only_the_straight_on_zero_wins() -> None:
     assert [(win.bet, win.pays) for win in result.winners] == [("straight:0", "35")]
     assert [one.returned for one in result.settlements] == [360, 0, 0, 0, 0, 0, 0]
     assert result.outcome == {"pocket": "0"}
-    assert result.law == tuple(f"Despacho 60/2004 art. {article}" for article in ("4", "6", "8"))
+    assert result.law == tuple(f"Despacho 60/2004 art. {article}" for article in ("4", "6", "7", "8"))
     assert result.announcements == {"pt": "Zero", "zh-Hant": "零", "en": "Zero"}
 
 

@@ -398,17 +398,17 @@ async def test_a_retained_topic_is_sent_when_it_changes_and_not_more_often_than_
 
 
 @virtual_time
-async def test_a_cleared_topic_is_cleared_once_and_forgotten() -> None:
+async def test_a_cleared_topic_is_cleared_once_in_a_session_and_again_in_the_next() -> None:
     retained, broker = Retained(), Broker()
     retained.put("alert/a", b"text")
     retained.put("alert/b", b"text")
     await retained.publish_all(broker.session)
-    retained.put("alert/a", b"")
-    assert retained.topics("alert/") == ["alert/b"]
-    await retained._publish(broker.session)
+    for _ in range(2):
+        retained.put("alert/a", b"")
+        await retained._publish(broker.session)
     assert broker.published[2:] == [("alert/a", b"", True)]
-    await retained.publish_all(broker.session)
-    assert broker.topics[3:] == ["alert/b"]
+    await retained.publish_all(broker.session)  # the broker may not have heard it, or have forgotten that it did
+    assert broker.published[3:] == [("alert/a", b"", True), ("alert/b", b"text", True)]
 
 
 @pytest.mark.parametrize("again", [[b"again"], [b"again", b""], [b"again", b"", b"and again"]])
@@ -426,7 +426,6 @@ async def test_an_alert_that_comes_back_while_it_is_cleared(again: list[bytes]) 
     broker.before_publish = comes_back
     await retained.publish_all(broker.session)
     assert broker.published == [("alert", b"", True), ("alert", again[-1], True)]
-    assert retained.topics("alert") == (["alert"] if again[-1] else [])
 
 
 # ---- what the edge sends again when it is asked

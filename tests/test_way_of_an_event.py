@@ -1,0 +1,504 @@
+"""The way of an event where it is easily lost, doubled or told wrongly: each of these was so once."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+import msgspec
+import pytest
+import structlog
+from click.testing import CliRunner
+from helpers import START, MemoryLink, script, virtual_time
+from structlog.testing import capture_logs
+
+from daemon import cli, logs
+from daemon import journal as journal_module
+from daemon import mqtt as mqtt_module
+from daemon.config import Mqtt, parse
+from daemon.consumer import Consumer
+from daemon.edge import Board, DevicePost, Edge
+from daemon.journal import BadJournal, Journal
+from daemon.links import StreamLink, open_link
+from daemon.mqtt import BrokerLost, Message, Session, stay_connected
+from daemon.picture import Picture
+from daemon.retained import Retained
+from daemon.supervisor import BUG, supervise
+from drivers import DRIVERS
+from drivers.cammegh_ss2 import CammeghSS2, WheelOptions
+from drivers.driver import Chunk, Emit, Evidence, Link, Sighting
+from protocols.events import (
+    BallLanded,
+    BallLaunched,
+    BetsClosed,
+    BetsOpened,
+    DeviceFaulted,
+    DeviceOnline,
+    DeviceRecovered,
+    DiceAgitated,
+    DiceCovered,
+    DiceUncovered,
+    Event,
+    SpinStarted,
+)
+from protocols.topics import Wire, encode_wire
+
+CONFIG = """\
+[site]
+name = "s"
+[edge]
+name = "e"
+[[table]]
+name = "rou-1"
+ruleset = "macau.roulette"
+[[table.device]]
+name = "shoe"
+driver = "fdl_console"
+url = "tcp://localhost:1"
+[[table.device]]
+name = "shoe-2"
+driver = "fdl_shaker"
+url = "tcp://localhost:2"
+"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_log() -> Iterator[None]:
+    """Without sixteen megabytes of zeros for each journal."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(journal_module, "_WAL_PAGES", 64)
+        yield
+
+
+class Broker:
+    """The far end of a session, which keeps what is retained, loses what it is told to and may be stuck."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, bytes] = {}
+        self.said: list[tuple[str, bytes]] = []
+        self.deaf = False
+        self.stuck = False
+        self.subscribing: asyncio.Event | None = None
+        self.room = True
+
+    @property
+    def session(self) -> Session:
+        return cast("Session", self)
+
+    async def until_room(self) -> None:
+        if self.stuck:
+            await asyncio.sleep(float("inf"))
+        await asyncio.sleep(0)
+
+    async def publish(self, topic: str, payload: bytes, **options: Any) -> None:
+        await self.until_room()
+        self.send(topic, payload, **options)
+
+    def send(
+        self, topic: str, payload: bytes, *, retain: bool = False, acknowledged: Callable[[], None] | None = None
+    ) -> None:
+        if self.deaf:
+            return  # it went into the socket, and the connection died
+        self.said.append((topic, payload))
+        if retain:
+            self.kept.pop(topic, None)
+            if payload:
+                self.kept[topic] = payload
+        if acknowledged is not None:
+            asyncio.get_running_loop().call_soon(acknowledged)
+
+    async def drained(self) -> None:
+        await asyncio.sleep(0)
+
+    async def subscribe(self, *_topics: str) -> None:
+        if self.subscribing is not None:
+            self.subscribing.set()
+            await asyncio.sleep(float("inf"))
+
+    async def messages(self) -> list[Message]:
+        await asyncio.sleep(float("inf"))
+        raise AssertionError
+
+    def alerts(self) -> set[str]:
+        return {topic.rpartition("/")[2] for topic in self.kept if "/alert/" in topic}
+
+
+async def connected(serve: Callable[[Session], Coroutine[Any, Any, None]], broker: Broker) -> None:
+    """One session of ten seconds."""
+    task = asyncio.create_task(serve(broker.session))
+    await asyncio.sleep(10)
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled()
+
+
+def saw(*events: Event) -> list[Sighting]:
+    return [Sighting(event, b"", Chunk(b"", START, asyncio.get_running_loop().time())) for event in events]
+
+
+def faulted(code: str) -> DeviceFaulted:
+    return DeviceFaulted(code, "text", "error", "remedy")
+
+
+# ---- the order of a table's past
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+@virtual_time
+async def test_a_device_that_comes_back_with_a_past_does_not_let_the_others_pass_it(
+    tmp_path: Path, at_once: bool
+) -> None:
+    """Each says first that it is there, now, and then, or in one breath, what it kept: only the past is compared."""
+    journal = Journal(tmp_path / "edge.db")
+    there = msgspec.json.encode(Board(online=True))
+    journal.append((), {f"{kind}/rou-1/{name}": there for kind in ("board", "driver") for name in ("shoe", "shoe-2")})
+    edge = Edge(parse(CONFIG), journal, now=lambda: START)
+    pasts: list[list[tuple[float, Event]]] = [
+        [(100, BetsOpened()), (50, BetsClosed())],
+        [(110, DiceCovered()), (80, DiceAgitated("lever", 3)), (40, DiceUncovered())],
+    ]
+
+    async def tell(post: DevicePost, past: list[tuple[float, Event]]) -> None:
+        chunk = Chunk(b"", START, asyncio.get_running_loop().time())
+        told = [Sighting(DeviceOnline(True), b"", chunk, behind=len(past))]
+        told += [Sighting(event, b"", chunk, age, len(past) - n) for n, (age, event) in enumerate(past, 1)]
+        for batch in [told[:2], *([one] for one in told[2:])] if at_once else [[one] for one in told]:
+            await post.emit(batch, b"")
+            await asyncio.sleep(0.01)
+
+    async with asyncio.TaskGroup() as group:
+        for post, past in zip(edge.posts, pasts, strict=True):
+            group.create_task(tell(post, past))
+    types = [row.type for row in journal.after(0, 100) if row.type != "device.online"]
+    assert types == ["dice.covered", "bets.opened", "dice.agitated", "bets.closed", "dice.uncovered"]
+    journal.close()
+
+
+# ---- alerts
+
+
+@virtual_time
+async def test_a_device_whose_name_begins_like_another_keeps_its_alerts(tmp_path: Path) -> None:
+    edge = Edge(parse(CONFIG), Journal(tmp_path / "edge.db"), now=lambda: START)
+    broker = Broker()
+    shoe, other = edge.posts
+    await other.emit(saw(DeviceOnline(True), faulted("x.y")))
+    task = asyncio.create_task(connected(edge._serve, broker))
+    await asyncio.sleep(1)
+    await shoe.emit(saw(DeviceOnline(True)))
+    await task
+    assert broker.alerts() == {"shoe-2-x-y"}
+    edge.journal.close()
+
+
+@virtual_time
+async def test_what_was_over_before_the_broker_heard_of_it_does_not_stand_for_ever(tmp_path: Path) -> None:
+    """The broker was away when the fault ended and the device came back, and the edge was restarted meanwhile."""
+    path, broker = tmp_path / "edge.db", Broker()
+    edge = Edge(parse(CONFIG), Journal(path), now=lambda: START)
+    await edge.posts[0].emit(saw(DeviceOnline(True), faulted("x.y"), faulted("x.z")))
+    await connected(edge._serve, broker)
+    assert broker.alerts() == {"shoe-x-y", "shoe-x-z", "shoe-2-device-offline"}
+    await edge.posts[0].emit(saw(DeviceRecovered("x.y")))
+    await edge.posts[1].emit(saw(DeviceOnline(True)))
+    edge.journal.close()
+    again = Edge(parse(CONFIG), Journal(path), now=lambda: START)
+    await connected(again._serve, broker)
+    assert broker.alerts() == {"shoe-x-z"}
+    again.journal.close()
+
+
+@pytest.mark.parametrize("how", ["died with it in flight", "remembers what was before"])
+@virtual_time
+async def test_an_alert_that_was_cleared_is_cleared_at_a_broker_that_did_not_hear_it(how: str) -> None:
+    retained, broker = Retained(), Broker()
+    retained.put("s/alert/a", b"text")
+    await retained.publish_all(broker.session)
+    before = dict(broker.kept)
+    retained.put("s/alert/a", b"")
+    broker.deaf = how == "died with it in flight"
+    await retained._publish(broker.session)
+    broker.deaf = False
+    if how == "remembers what was before":
+        broker.kept = before  # it writes down what it keeps every half hour, and was killed
+    await retained.publish_all(broker.session)
+    assert not broker.kept
+
+
+ROUND: tuple[Event, ...] = (SpinStarted(1), BallLaunched("clockwise", "anticlockwise"), BallLanded("17"))
+
+
+@pytest.mark.parametrize("over", [False, True])
+@virtual_time
+async def test_a_suspended_round_is_shown_as_it_is_after_a_restart_of_the_rules(tmp_path: Path, over: bool) -> None:
+    """Whatever the broker kept: nothing of it, or the alert of a round that ended while the broker was away."""
+    path = tmp_path / "rules.db"
+    consumer = Consumer(parse(CONFIG), Journal(path))
+    events = script([*ROUND[:2], DeviceOnline(False)], "rou-1")
+    consumer.take([msgspec.structs.replace(one, id=f"e:rou-1:{one.seq}") for one in events])
+    broker = Broker()
+    if over:
+        await connected(consumer._serve, broker)
+        assert broker.alerts() == {"round-suspended"}
+        more = script([*ROUND[:2], DeviceOnline(False), SpinStarted(2)], "rou-1")[3:]
+        consumer.take([msgspec.structs.replace(one, id=f"e:rou-1:{one.seq}") for one in more])
+        assert consumer.journal.after(0, 100)[-1].type == "opened"
+    consumer.journal.close()
+    again = Consumer(parse(CONFIG), Journal(path))
+    await connected(again._serve, broker)
+    assert broker.alerts() == (set() if over else {"round-suspended"})
+    if not over:
+        alert = msgspec.json.decode(broker.kept["felt/1/s/table/rou-1/alert/round-suspended"])
+        assert set(alert) == {"round", "code", "text", "severity", "remedy"}
+    again.journal.close()
+
+
+# ---- the end of a process
+
+
+@pytest.mark.parametrize("kind", ["edge", "rules"])
+@pytest.mark.parametrize("when", ["while it subscribes", "while the window is full"])
+@virtual_time
+async def test_the_last_word_is_offline_wherever_it_is_stopped(tmp_path: Path, kind: str, when: str) -> None:
+    """An orderly end takes the will back. Who was online a moment ago still stands there as online."""
+    journal = Journal(tmp_path / "j.db")
+    process: Edge | Consumer = Edge(parse(CONFIG), journal) if kind == "edge" else Consumer(parse(CONFIG), journal)
+    topic = f"felt/1/s/edge/{'e' if kind == 'edge' else 'rules'}/availability"
+    broker = Broker()
+    await connected(process._serve, broker)
+    broker.kept[topic] = b"online"  # the connection was lost; the will waits some seconds
+    if when == "while it subscribes":
+        broker.subscribing = asyncio.Event()
+    task = asyncio.create_task(process._serve(broker.session))
+    await asyncio.sleep(5)
+    broker.stuck = when == "while the window is full"
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled()
+    assert broker.kept[topic] == b"offline"
+    journal.close()
+
+
+@virtual_time
+async def test_stopped_in_the_moment_in_which_the_broker_is_lost_it_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broker and edge go down together, as when the computer is switched off."""
+
+    class Lasting:
+        async def until_lost(self) -> None:
+            await asyncio.sleep(float("inf"))
+
+    @contextlib.asynccontextmanager
+    async def connect(*_: object) -> AsyncIterator[Lasting]:
+        yield Lasting()
+
+    sessions = 0
+
+    async def serve(_session: Session) -> None:
+        nonlocal sessions
+        sessions += 1
+        await asyncio.sleep(60)
+        task.cancel()
+        raise BrokerLost("gone")
+
+    monkeypatch.setattr(mqtt_module, "connect", connect)
+    task = asyncio.create_task(stay_connected(Mqtt(), "x", None, serve, logs.get()))
+    await asyncio.wait([task], timeout=600)
+    stopped = task.done()
+    task.cancel()
+    await asyncio.wait([task])
+    assert stopped
+    assert sessions == 1
+
+
+def test_a_disk_that_is_full_at_the_start_is_said_in_one_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file opens, and the first thing written does not fit."""
+    config = tmp_path / "feltd.toml"
+    config.write_text(CONFIG.replace('name = "e"', f'name = "e"\njournal = "{tmp_path}/e.db"'))
+
+    class Full(Journal):
+        def __init__(self, path: Path) -> None:
+            super().__init__(path)
+            self.append = self.full  # type: ignore[method-assign, assignment]
+
+        def full(self, *_: object) -> None:
+            self.close()
+            raise BadJournal("the disk is full")
+
+    monkeypatch.setattr(journal_module, "Journal", Full)
+    said = CliRunner().invoke(cli.main, ["edge", "-c", str(config)])
+    assert isinstance(said.exception, SystemExit)
+    assert "the disk is full" in said.output
+
+
+# ---- one device's trouble
+
+
+class Actor:
+    """A driver that does what the test says, once, and then stays."""
+
+    name: ClassVar[str] = "actor"
+    evidence: ClassVar[tuple[Evidence, ...]] = ("manual",)
+    Options: ClassVar[type[Any]] = msgspec.defstruct("Options", [], frozen=True)
+    failures: ClassVar[list[BaseException]] = []
+
+    def __init__(self, options: Any, memory: bytes | None = None) -> None: ...
+
+    async def run(self, _link: Link, emit: Emit) -> None:
+        await emit(saw(DeviceOnline(True)))
+        if self.failures:
+            raise self.failures.pop()
+        await asyncio.sleep(float("inf"))
+
+
+@pytest.mark.parametrize("failure", [asyncio.CancelledError(), ValueError("name \udc80")])
+@virtual_time
+async def test_whatever_a_driver_fails_with_its_device_comes_back(
+    tmp_path: Path, failure: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also with the end of a task of its own that leaked out, and with words that no journal takes."""
+    monkeypatch.setitem(DRIVERS, "actor", Actor)
+    monkeypatch.setattr(Actor, "failures", [failure])
+    config = CONFIG.replace('"fdl_console"', '"actor"')
+    edge = Edge(parse(config), Journal(tmp_path / "edge.db"), now=lambda: START)
+
+    @contextlib.asynccontextmanager
+    async def opener(_url: str) -> AsyncIterator[StreamLink]:
+        link = MemoryLink()
+        link.received_bytes = link.sent_bytes = 0  # type: ignore[attr-defined]
+        yield cast("StreamLink", link)
+
+    post = edge.posts[0]
+    task = asyncio.create_task(supervise(post.device, post, opener, lambda: START, structlog.get_logger()))
+    with capture_logs() as said:
+        await asyncio.sleep(60)
+    assert not task.done()
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled()
+    assert [line["event"] for line in said] == ["device.online", "driver.bug", "device.lost", "device.back"]
+    types = [row.type for row in edge.journal.after(0, 100)]
+    assert types == ["device.online", "device.offline", "device.faulted", "device.online", "device.recovered"]
+    assert not post.has_fault(BUG)
+    edge.journal.close()
+
+
+def test_a_log_line_with_words_that_are_no_text_is_written() -> None:
+    line = logs._encode({"event": "driver.bug", "exception": "ValueError: name \udc80", "path": Path("/x")})
+    assert msgspec.json.decode(line.replace(b"\\udc80", b"")) == {
+        "event": "driver.bug",
+        "exception": "ValueError: name ",
+        "path": "/x",
+    }
+
+
+@virtual_time
+async def test_a_wheel_is_not_silent_while_its_events_wait_to_be_written() -> None:
+    """The gate holds them for three seconds; then a chunk with half a line is read first."""
+    link = MemoryLink()
+    line = b"\r\n*X;2;012;17;0;200;0\r\n"
+    told: list[Event] = []
+
+    async def slow(sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
+        told.extend(one.event for one in sightings)
+        for _ in range(12):  # lines come in halves, as from a slow port
+            link.feed(line[:9])
+            await asyncio.sleep(0.15)
+            link.feed(line[9:])
+            await asyncio.sleep(0.15)
+
+    driver = asyncio.create_task(CammeghSS2(WheelOptions()).run(link, slow))
+    while not told:
+        link.feed(line)
+        await asyncio.sleep(0.3)
+    await asyncio.sleep(4)
+    assert told
+    assert not driver.done(), driver.exception()
+    driver.cancel()
+    await asyncio.wait([driver])
+
+
+# ---- links
+
+
+@pytest.mark.asyncio
+async def test_a_serial_server_without_power_is_noticed_though_nobody_asks_it_anything() -> None:
+    """A shoe is only listened to: without probes a dead connection stands for ever, and no card comes any more."""
+    server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0)
+    async with server, open_link(f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}") as link:
+        assert link._transport is not None
+        sock = link._transport.get_extra_info("socket")
+        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        idle, every, count = (
+            sock.getsockopt(socket.IPPROTO_TCP, option)
+            for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
+        )
+        assert idle + every * count <= 30
+
+
+# ---- the picture
+
+
+def verdict(seq: int, cause: str, journal: str, at: int = 0, type_: str = "resolved") -> Message:
+    time = msgspec.json.decode(b'"2026-11-20T20:00:%02dZ"' % at, type=type(START))
+    data = msgspec.Raw(msgspec.json.encode({"result": {"round": cause}}))
+    wire = Wire("1.0", cause, "s", type_, time, seq, "", journal, False, data)
+    return Message(f"felt/1/s/table/t/round/event/{type_}", encode_wire(wire))
+
+
+def event(seq: int, journal: str, at: int) -> Message:
+    time = msgspec.json.decode(b'"2026-11-20T20:00:%02dZ"' % at, type=type(START))
+    wire = Wire("1.0", f"e:t:{seq}", "s", "wheel.started", time, seq, "", journal)
+    return Message("felt/1/s/table/t/device/d/event/wheel.started", encode_wire(wire))
+
+
+def test_the_picture_sees_the_events_of_an_edge_with_a_new_disk() -> None:
+    """It counts from 1 again, and so do the ids of its events and of what follows from them."""
+    picture = Picture(Mqtt(), "s")
+    for message in (event(1, "A", 1), event(1, "A", 1), event(1, "B", 9), event(1, "B", 9)):
+        picture._look(message)
+    assert picture.tables["t"].events == 2
+    for message in (verdict(1, "e:t:1/0", "R", 1), verdict(2, "e:t:1/0", "R", 9)):
+        picture._look(message)
+    assert picture.tables["t"].resolved == 2
+
+
+def test_what_two_rules_say_of_one_table_is_one_result() -> None:
+    """A standby says the same with the same id, counted in its own journal."""
+    picture = Picture(Mqtt(), "s")
+    ends: list[str] = []
+    picture.on_result = lambda _table, _kind, result: ends.append(result["round"])
+    for n in range(1, 4):
+        picture._look(verdict(n, f"e:t:{n}/0", "R", n))
+        picture._look(verdict(n + 7, f"e:t:{n}/0", "S", n))
+    assert ends == ["e:t:1/0", "e:t:2/0", "e:t:3/0"]
+    assert (picture.tables["t"].resolved, len(picture.tables["t"].results)) == (3, 3)
+
+
+@virtual_time
+async def test_the_picture_does_not_whirl_over_a_gap_that_nobody_can_close() -> None:
+    """The disk of the rules was replaced while something of the old one was missing."""
+    picture = Picture(Mqtt(), "s")
+    for message in (verdict(1, "e:t:1/0", "R"), verdict(4, "e:t:4/0", "R"), verdict(9, "e:t:5/0", "S")):
+        picture._look(message)
+
+    class Rules(Broker):
+        """Answers each question at once, with nothing new."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.asked = 0
+
+        async def messages(self) -> list[Message]:
+            await asyncio.sleep(0.1)
+            seen, self.asked = self.asked, len(self.said)
+            if self.asked == seen:
+                await asyncio.sleep(float("inf"))
+            return [Message("felt/1/s/table/t/round/cmd/replay/result", b"{}")]
+
+    rules = Rules()
+    await connected(picture._serve, rules)
+    assert 0 < len(rules.said) < 6
