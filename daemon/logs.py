@@ -16,7 +16,7 @@ class _IntoStructlog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         log = structlog.get_logger(record.name)
-        log.log(max(record.levelno, logging.DEBUG), record.getMessage())
+        log.log(max(record.levelno, logging.DEBUG), record.getMessage(), exc_info=record.exc_info)
 
 
 def set_up(level: str = "info") -> None:

@@ -272,6 +272,7 @@ async def connect(settings: Mqtt, identifier: str, will: Will | None = None) -> 
     try:
         await client.__aenter__()
     except BaseException as error:
+        client._client.on_disconnect = None  # noqa: SLF001 - aiomqtt's looks into a future that may be cancelled
         client._client.disconnect()  # noqa: SLF001 - aiomqtt leaves a socket that got no answer on the loop
         if isinstance(error, aiomqtt.MqttError | UnicodeError):  # UnicodeError: what cannot be a host name
             raise BrokerLost(str(error)) from error

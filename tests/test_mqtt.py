@@ -570,3 +570,35 @@ def test_where_no_mosquitto_is_installed_the_embedded_one_is_used(
     monkeypatch.setattr(broker_module, "find_mosquitto", lambda: None)
     broker = Broker(tmp_path)
     assert (broker.name, broker.version) == ("embedded broker (amqtt)", "3.1.1")
+
+
+async def test_a_connection_cancelled_before_the_answer_leaves_no_complaint() -> None:
+    """A broker that takes the connection and says nothing, and a Ctrl-C meanwhile."""
+    loop = asyncio.get_running_loop()
+    complaints: list[dict[str, Any]] = []
+    loop.set_exception_handler(lambda _loop, context: complaints.append(context))
+    asked, ended = asyncio.Event(), asyncio.Event()
+
+    async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        asked.set()
+        while await reader.read(4096):
+            pass
+        ended.set()
+        writer.close()
+
+    server = await asyncio.start_server(mute, "127.0.0.1", 0)
+
+    async def look() -> None:
+        async with connect(Mqtt(port=server.sockets[0].getsockname()[1]), "cancelled"):
+            raise AssertionError("it never answered")
+
+    async with server:
+        task = asyncio.create_task(look())
+        async with asyncio.timeout(PATIENCE):
+            await asked.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await ended.wait()
+    assert complaints == []
