@@ -172,7 +172,9 @@ class Session:
 
     async def subscribe(self, *topics: str) -> None:
         """Hear of `topics` with QoS 1. Raises BrokerRefused where the broker refuses one."""
-        for topic, code in zip(topics, await self._client.subscribe([(topic, 1) for topic in topics]), strict=True):
+        codes = await self._client.subscribe([(topic, 1) for topic in topics])
+        _still_wanted()
+        for topic, code in zip(topics, codes, strict=True):
             if getattr(code, "is_failure", code == 128):
                 raise BrokerRefused(f"the broker refuses to let us read {topic}: {code}; allow this client to read it")
 
@@ -220,6 +222,13 @@ def _password(settings: Mqtt) -> str | None:
         return Path(settings.password_file).read_text(encoding="utf-8").strip()
     except OSError as error:
         raise BrokerLost(f"{settings.password_file}: {error.strerror}") from error
+
+
+def _still_wanted() -> None:
+    """asyncio.wait_for of Python 3.11, which aiomqtt uses, drops a cancellation that meets the answer: take it up."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 def _told(future: asyncio.Future[None]) -> None:
@@ -303,6 +312,7 @@ async def stay_connected(
     async def one_session() -> None:
         nonlocal served, lost, trial
         async with connect(settings, identifier, will) as session, asyncio.TaskGroup() as group:
+            _still_wanted()
             served = loop.time()
             group.create_task(session.until_lost())
             group.create_task(serve(session))

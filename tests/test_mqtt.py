@@ -602,3 +602,31 @@ async def test_a_connection_cancelled_before_the_answer_leaves_no_complaint() ->
                 await task
             await ended.wait()
     assert complaints == []
+
+
+@pytest.mark.parametrize("step", ["__aenter__", "subscribe"])
+async def test_an_end_that_meets_the_brokers_answer_is_not_lost(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """As wait_for of Python 3.11 does it: told to stop in the moment of the answer, it gives the answer."""
+    answered = asyncio.Event()
+    plain = getattr(aiomqtt.Client, step)
+
+    async def drops_a_cancellation(*arguments: Any) -> Any:
+        answer = await plain(*arguments)
+        answered.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return answer
+
+    async def serve(session: mqtt.Session) -> None:
+        await session.subscribe("a/#")
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(aiomqtt.Client, step, drops_a_cancellation)
+    task = asyncio.create_task(mqtt.stay_connected(settings(broker), "late", None, serve, structlog.get_logger()))
+    async with asyncio.timeout(PATIENCE):
+        await answered.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
