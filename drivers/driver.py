@@ -21,7 +21,7 @@ class Sighting(msgspec.Struct, frozen=True):
     """One event with the wire bytes it was read from and the chunk in which the last of them arrived.
 
     A device with a memory says more: `age`, seconds from the happening to its telling by the device's own clock, and
-    `behind`, how many more events it still holds from before this session.
+    `behind`, how many more events of before it still holds.
     """
 
     event: Event
