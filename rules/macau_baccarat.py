@@ -33,7 +33,6 @@ from fractions import Fraction
 from itertools import product
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
-import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
@@ -58,7 +57,7 @@ from protocols.events import (
 from protocols.topics import Envelope
 from rules.cards import PIPS, POINTS, colour, points, rank, suit
 from rules.money import Rounding
-from rules.rounds import Round, Terms, irregular, resolved, voided, wager, witness
+from rules.rounds import Round, irregular, resolved, terms, voided, wager, witness
 from rules.ruleset import (
     Award,
     Bet,
@@ -421,14 +420,7 @@ class Baccarat:
         self.options = options
         self._shoe = options.device == "shoe"
         self._bell = options.opening == "bell"
-        self._terms = Terms(
-            self.id,
-            "2018",
-            msgspec.Raw(msgspec.json.encode(options)),
-            VOID_WORDS,
-            options.smallest_chip,
-            options.rounding,
-        )
+        self._terms = terms(self.id, "2018", options, VOID_WORDS)
         self._bets = tuple(
             replace(bet, pays=BANKER_PAYS[options.commission]) if bet.id == "banker" else bet
             for bet in PAYTABLE

@@ -45,7 +45,7 @@ from protocols.events import (
 )
 from protocols.topics import Envelope
 from rules.money import Rounding
-from rules.rounds import Round, Terms, irregular, next_number, resolved, voided, wager, witness
+from rules.rounds import Round, irregular, next_number, resolved, terms, voided, wager, witness
 from rules.ruleset import (
     Bet,
     Closed,
@@ -208,14 +208,7 @@ class Cussec:
         """Work out, once, what wins on each of the 216 throws."""
         self.options = options
         self._2003 = options.edition == "2003"
-        self._terms = Terms(
-            self.id,
-            options.edition,
-            msgspec.Raw(msgspec.json.encode(options)),
-            VOID,
-            options.smallest_chip,
-            options.rounding,
-        )
+        self._terms = terms(self.id, options.edition, options, VOID)
         self._total_pays = {
             **TOTAL_PAYS,
             **dict.fromkeys((5, 16), options.total_5_16),

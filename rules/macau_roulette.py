@@ -40,7 +40,7 @@ from protocols.events import (
 )
 from protocols.topics import Envelope
 from rules.money import Rounding
-from rules.rounds import Round, Terms, irregular, next_number, resolved, voided, wager, witness
+from rules.rounds import Round, irregular, next_number, resolved, terms, voided, wager, witness
 from rules.ruleset import (
     Bet,
     Closed,
@@ -217,14 +217,7 @@ class Roulette:
         """Lay the cloth and work out, once, what wins on each pocket."""
         self.options = options
         self._text = "Despacho 60/2004" if options.edition == "2004" else "Despacho 30/2003"
-        self._terms = Terms(
-            self.id,
-            options.edition,
-            msgspec.Raw(msgspec.json.encode(options)),
-            VOID_WORDS,
-            options.smallest_chip,
-            options.rounding,
-        )
+        self._terms = terms(self.id, options.edition, options, VOID_WORDS)
         families = options.bets_offered or tuple(family for family in FAMILIES if family != "nine" or options.nines)
         self._bets = tuple(bet for bet in PAYTABLE if bet.id.partition(":")[0] in families)
         pays = {bet.id.partition(":")[0]: bet.pays for bet in self._bets}

@@ -3,8 +3,9 @@
 All functions are pure: they return the next Round.
 """
 
-from typing import Any
+from typing import Any, Protocol
 
+import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
@@ -86,6 +87,21 @@ class Terms(Struct, frozen=True):
     void_words: dict[str, str]
     chip: int = 1
     rounding: Rounding = "down"
+
+
+class Chips(Protocol):
+    """The options that every game has."""
+
+    @property
+    def smallest_chip(self) -> int: ...
+    @property
+    def rounding(self) -> Rounding: ...
+
+
+def terms(ruleset: str, edition: str, options: Chips, void_words: dict[str, str]) -> Terms:
+    """The terms of one house's options."""
+    written = Raw(msgspec.json.encode(options))
+    return Terms(ruleset, edition, written, void_words, options.smallest_chip, options.rounding)
 
 
 def resolved(
