@@ -43,6 +43,7 @@ TIMEOUT = 5.0
 WILL_DELAY = 5
 AT_ONCE = 1.0
 TRIAL = 10.0
+GIVE_UP = 0.5
 NEVER = float("-inf")
 MAX_WAITING = 20_000
 # What the bytes of somebody else may raise when they are decoded (msgspec).
@@ -60,10 +61,13 @@ class BrokerRefused(BrokerLost):
 
 
 class Message(Struct, frozen=True):
-    """One message received."""
+    """One message received. `reply_to` and `correlation` are MQTT 5's; nothing needed rests on them."""
 
     topic: str
     payload: bytes
+    retain: bool = False
+    reply_to: str = ""
+    correlation: bytes = b""
 
 
 class Will(Struct, frozen=True):
@@ -112,11 +116,17 @@ class Session:
     # ---- out
 
     async def publish(
-        self, topic: str, payload: bytes, *, retain: bool = False, acknowledged: Callable[[], None] | None = None
+        self,
+        topic: str,
+        payload: bytes,
+        *,
+        retain: bool = False,
+        correlation: bytes = b"",
+        acknowledged: Callable[[], None] | None = None,
     ) -> None:
         """Send as soon as there is room; return once it is on its way. Raises as `until_room` and `send`."""
         await self.until_room()
-        self.send(topic, payload, retain=retain, acknowledged=acknowledged)
+        self.send(topic, payload, retain=retain, correlation=correlation, acknowledged=acknowledged)
 
     @property
     def room(self) -> bool:
@@ -132,10 +142,20 @@ class Session:
             raise BrokerRefused(self._refused)
 
     def send(
-        self, topic: str, payload: bytes, *, retain: bool = False, acknowledged: Callable[[], None] | None = None
+        self,
+        topic: str,
+        payload: bytes,
+        *,
+        retain: bool = False,
+        correlation: bytes = b"",
+        acknowledged: Callable[[], None] | None = None,
     ) -> None:
         """Send with QoS 1, in the order of the calls. `acknowledged` is called in order. Raises BrokerLost."""
-        info = self._paho.publish(topic, payload, 1, retain, self._properties)
+        properties = self._properties
+        if correlation and properties is not None:
+            properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
+            properties.CorrelationData = correlation
+        info = self._paho.publish(topic, payload, 1, retain, properties)
         if info.rc != paho.MQTT_ERR_SUCCESS:
             raise BrokerLost(paho.error_string(info.rc))
         self._flying[info.mid] = topic, acknowledged
@@ -181,7 +201,7 @@ class Session:
     def _on_message(self, _client: Any, _data: Any, message: paho.MQTTMessage) -> None:
         if len(self._waiting) >= MAX_WAITING:
             self._waiting.popleft()  # a gap, which the reader finds by seq and has replayed
-        self._waiting.append(Message(message.topic, bytes(message.payload)))
+        self._waiting.append(_message(message))
         self._arrived.set()
 
     async def messages(self, most: int = 500) -> list[Message]:
@@ -205,6 +225,17 @@ class Session:
         except (OSError, ValueError) as error:
             raise BrokerLost(str(error)) from error
         raise BrokerLost("the broker closed the connection")
+
+
+def _message(message: paho.MQTTMessage) -> Message:
+    properties = message.properties
+    return Message(
+        message.topic,
+        bytes(message.payload),
+        bool(message.retain),
+        getattr(properties, "ResponseTopic", ""),
+        getattr(properties, "CorrelationData", b""),
+    )
 
 
 async def last_word(session: Session, topic: str, payload: bytes) -> None:
@@ -244,6 +275,43 @@ def _first(error: BaseException) -> str:
     return str(error)
 
 
+class _Thread:
+    """aiomqtt connects in a thread, which goes on when its caller is cancelled: what it opens then is closed here."""
+
+    def __init__(self, client: aiomqtt.Client) -> None:
+        """Stand between the client and its thread."""
+        self._client = client
+        self._connect = client._client_connect  # noqa: SLF001
+        self._loop = asyncio.get_running_loop()
+        self._ended = asyncio.Event()
+        self._given_up = False
+        client._client_connect = self._run  # type: ignore[method-assign]  # noqa: SLF001
+
+    def _run(self) -> None:
+        try:
+            self._connect()
+        finally:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nothing of it is left
+                self._loop.call_soon_threadsafe(self._end)  # behind whatever the connecting put there
+
+    def _end(self) -> None:
+        self._ended.set()
+        if self._given_up:
+            self._drop()
+
+    async def give_up(self) -> None:
+        """Leave neither a socket nor a task. A thread that takes long is not waited for: it cleans up after itself."""
+        self._given_up = True
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GIVE_UP):
+                await self._ended.wait()
+        self._drop()
+
+    def _drop(self) -> None:
+        self._client._client.on_disconnect = None  # noqa: SLF001 - aiomqtt's looks into a future that may be cancelled
+        self._client._client.disconnect()  # noqa: SLF001 - aiomqtt leaves a socket that got no answer on the loop
+
+
 @contextlib.asynccontextmanager
 async def connect(settings: Mqtt, identifier: str, will: Will | None = None) -> AsyncIterator[Session]:
     """A session with the broker. Raises BrokerLost."""
@@ -278,11 +346,11 @@ async def connect(settings: Mqtt, identifier: str, will: Will | None = None) -> 
         logger=_SILENT,
     )
     client._disconnected.add_done_callback(_told)  # noqa: SLF001
+    thread = _Thread(client)
     try:
         await client.__aenter__()
     except BaseException as error:
-        client._client.on_disconnect = None  # noqa: SLF001 - aiomqtt's looks into a future that may be cancelled
-        client._client.disconnect()  # noqa: SLF001 - aiomqtt leaves a socket that got no answer on the loop
+        await thread.give_up()
         if isinstance(error, aiomqtt.MqttError | UnicodeError):  # UnicodeError: what cannot be a host name
             raise BrokerLost(str(error)) from error
         raise

@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import socket
+import threading
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from itertools import pairwise
@@ -139,7 +140,7 @@ async def test_retained_topics_stay_until_they_are_cleared(either: Broker) -> No
         async with connect(settings(either), "late") as late:
             await late.subscribe("r/#")
             await writer.publish("r/end", b".")
-            assert await some(late, 2) == [Message("r/b", b"2"), Message("r/end", b".")]
+            assert await some(late, 2) == [Message("r/b", b"2", retain=True), Message("r/end", b".")]
 
 
 async def test_any_bytes_pass_unchanged(either: Broker) -> None:
@@ -526,6 +527,37 @@ async def test_cancelled_it_ends_wherever_it_is(broker: Broker, when: str) -> No
         else:
             await asyncio.sleep(0)
     await cancelled(staying)
+
+
+async def test_cancelled_while_its_thread_still_connects_it_leaves_nothing(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """aiomqtt connects in a thread, which nobody can stop: it opens its socket after the cancellation."""
+    opening, go_on, opened = threading.Event(), threading.Event(), threading.Event()
+    connecting = aiomqtt.Client._client_connect
+
+    def slowly(client: aiomqtt.Client) -> None:
+        opening.set()
+        go_on.wait(PATIENCE)
+        connecting(client)
+        opened.set()
+
+    monkeypatch.setattr(aiomqtt.Client, "_client_connect", slowly)
+
+    async def use() -> None:
+        async with connect(settings(broker), "edge"):
+            raise AssertionError("nobody waits for it")
+
+    using = asyncio.create_task(use())
+    await asyncio.to_thread(opening.wait, PATIENCE)
+    using.cancel()
+    await asyncio.sleep(0)
+    go_on.set()
+    await cancelled(using)
+    await asyncio.to_thread(opened.wait, PATIENCE)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 # ---- the broker as a child
