@@ -33,7 +33,7 @@ from protocols.topics import (
     table_topic,
 )
 from rules import RULESETS
-from rules.ruleset import Corrected, Noted, Resolved, Ruleset, Suspended, Verdict, Voided, options_from
+from rules.ruleset import Corrected, Noted, Resolved, Ruleset, Suspended, Verdict, View, Voided, options_from
 from rules.ruleset import type_of as verdict_type
 
 __all__ = ["Consumer"]
@@ -156,11 +156,12 @@ class Consumer:
         self._unsaved[f"state/{table.name}"] = b""  # encoded when written: a batch may change it many times
 
     def _finish(self, entries: list[Entry], verdicts: list[tuple[str, Verdict]]) -> None:
+        changed = [key.partition("/")[2] for key in self._unsaved if key.startswith("state/")]
         if entries:
             self._commit(entries)
         for table_name, verdict in verdicts:
             self._tell(self._tables[table_name], verdict)
-        for table_name in {key.partition("/")[2] for key in self._unsaved if key.startswith("state/")}:
+        for table_name in changed:
             self.retained.touch(table_topic(self.site, table_name, "round/state"))
 
     def _commit(self, entries: list[Entry]) -> None:
@@ -256,6 +257,14 @@ class Consumer:
             group.create_task(self.retained.run(session))
             group.create_task(self._receive(session))
             group.create_task(self._chase(session))
+
+    def view(self, table: str) -> View:
+        """The round of `table` as it stands."""
+        return self._tables[table].ruleset.view(self._tables[table].state)
+
+    def position(self, table: str) -> int:
+        """The seq of the last event of `table` that was used, in the journal that counts now."""
+        return max((stream.expected - 1 for key, stream in self._streams.items() if key[2] == table), default=0)
 
     def _view_of(self, table: _Table) -> Callable[[], Any]:
         return lambda: table.ruleset.view(table.state)

@@ -37,6 +37,7 @@ class _State(Struct, frozen=True):
 
     phase: str
     round: str
+    detail: dict[str, Any] = {}
 
 
 class _Ended(Struct, frozen=True):
@@ -53,6 +54,7 @@ class TableView:
         self.online: dict[str, bool] = {}
         self.phase = "-"
         self.round = ""
+        self.detail: dict[str, Any] = {}
         self.events = 0
         self.last_event: datetime | None = None
         self.results: deque[dict[str, Any]] = deque(maxlen=LAST)
@@ -94,6 +96,9 @@ class Picture:
             await self.changed.wait()
 
     async def _serve(self, session: Session) -> None:
+        self.edges.clear()  # a broker that forgot says nothing of who is there: then nobody knows
+        for view in self.tables.values():
+            view.online.clear()
         await session.subscribe(table_topic(self._site, "+", "#"), f"felt/1/{self._site}/edge/+/availability")
         self.connected = True
         self.changed.set()
@@ -144,7 +149,7 @@ class Picture:
                 view = self._table(table)
                 with contextlib.suppress(*UNREADABLE):
                     state = msgspec.json.decode(message.payload, type=_State)
-                    view.phase, view.round = state.phase, state.round
+                    view.phase, view.round, view.detail = state.phase, state.round, state.detail
             case ["table", table, "round", "event", _]:
                 self._verdict(table, message)
             case ["table", table, "alert", alert]:

@@ -38,6 +38,11 @@ class Retained:
         self._dirty[topic] = None
         self._changed.set()
 
+    @property
+    def waiting(self) -> bool:
+        """Whether something changed and is not yet sent."""
+        return bool(self._dirty)
+
     async def publish_all(self, session: Session) -> None:
         """Everything, in the order in which it was first put."""
         self._dirty = dict.fromkeys(self._wanted)

@@ -785,3 +785,22 @@ async def test_what_it_shows_is_right_after_a_restart(tmp_path: Path) -> None:
         f"felt/1/s/table/rou-1/round/event/{word}" for word in ("opened", "bets-closed", "resolved", "opened")
     ]
     again.journal.close()
+
+
+@virtual_time
+async def test_the_end_of_a_round_shows_at_once(tmp_path: Path) -> None:
+    """Not only with the next event, which may be minutes away."""
+    consumer = started(tmp_path / "rules.db")
+    night_ = [replace(one, id=f"e:rou-1:{one.seq}") for one in script(SPIN, "rou-1")]
+    consumer.take(night_[:-1])
+    told: list[tuple[str, bytes]] = []
+    line = Line(lambda topic, payload: told.append((topic, payload)))
+    serving = asyncio.create_task(consumer._serve(line.session))
+    await asyncio.sleep(1)
+    consumer.take(night_[-1:])
+    await asyncio.sleep(1)
+    serving.cancel()
+    await asyncio.wait([serving])
+    shown = [msgspec.json.decode(payload)["phase"] for topic, payload in told if topic.endswith("round/state")]
+    assert shown[-1] == "idle"
+    consumer.journal.close()
