@@ -5,14 +5,28 @@ gone or silent), DeviceRefused (the device will not work with us) or cancellatio
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
+from drivers.faults import Fault
+from protocols.commands import Command
 from protocols.events import Event
 from protocols.link import Chunk, DeviceRefused, Link, LinkLost
 
-__all__ = ["Chunk", "DeviceRefused", "Driver", "Emit", "Evidence", "Link", "LinkLost", "Sighting"]
+__all__ = [
+    "Chunk",
+    "CommandFailed",
+    "CommandRefused",
+    "DeviceRefused",
+    "Driver",
+    "Emit",
+    "Evidence",
+    "Link",
+    "LinkLost",
+    "Obeys",
+    "Sighting",
+]
 
 Evidence: TypeAlias = Literal["manual", "capture", "hardware", "reference protocol", "public code"]
 
@@ -50,9 +64,32 @@ class Driver(Protocol):
     title: ClassVar[str]
     evidence: ClassVar[tuple[Evidence, ...]]
     Options: ClassVar[type[Any]]
+    faults: ClassVar[tuple[Fault, ...]]
+    commands: ClassVar[tuple[type[Command], ...]]
 
     def __init__(self, options: Any, memory: bytes | None = None) -> None: ...
 
     async def run(self, link: Link, emit: Emit) -> None:
         """Speak until the link is lost."""
+        ...
+
+
+class CommandRefused(Exception):
+    """The command was not carried out and nothing happened: unsafe now, or the device said no. The message says why."""
+
+
+class CommandFailed(Exception):
+    """The command was given and its outcome is not what was asked, or not known. The message says what is known."""
+
+
+@runtime_checkable
+class Obeys(Protocol):
+    """A driver that takes commands, while `run` runs."""
+
+    async def obey(self, command: Command) -> dict[str, Any]:
+        """Return what the device said once it did it (or took it, where its events tell the rest).
+
+        Only kinds in the driver's `commands` are given. Raises CommandRefused or CommandFailed; never waits longer
+        than the device may take. Cancelled when the session ends.
+        """
         ...

@@ -60,6 +60,92 @@ class CardsReturned(_Event, frozen=True, tag="cards.returned"):
     count: Annotated[int, Meta(ge=0)] = 0
 
 
+class CardDamaged(_Event, frozen=True, tag="card.damaged"):
+    """A card is torn, bent or marked; `card` where it is known which."""
+
+    card: Card | None = None
+
+
+class CardsLoaded(_Event, frozen=True, tag="cards.loaded"):
+    """`count` cards were put into a shuffler, as packet number `packet` of this loading."""
+
+    count: Annotated[int, Meta(ge=0)] = 0
+    packet: Annotated[int, Meta(ge=0)] = 0
+
+
+class ShuffleStarted(_Event, frozen=True, tag="shuffle.started"):
+    """A shuffler began to shuffle; 0 where it does not know how many decks or cards."""
+
+    decks: Annotated[int, Meta(ge=0, le=12)] = 0
+    cards: Annotated[int, Meta(ge=0)] = 0
+
+
+class ShuffleFinished(_Event, frozen=True, tag="shuffle.finished"):
+    """Shuffled cards are ready. `verified`: the machine found every card of every deck once."""
+
+    decks: Annotated[int, Meta(ge=0, le=12)] = 0
+    cards: Annotated[int, Meta(ge=0)] = 0
+    verified: bool = False
+
+
+class ShuffleFailed(_Event, frozen=True, tag="shuffle.failed"):
+    """The shuffle did not end as it should; its cards may not be dealt."""
+
+    decks: Annotated[int, Meta(ge=0, le=12)] = 0
+    cards: Annotated[int, Meta(ge=0)] = 0
+    reason: str = ""
+
+
+class HandDispensed(_Event, frozen=True, tag="hand.dispensed"):
+    """A shuffler gave out a packet of `cards` cards, face down."""
+
+    cards: Count
+
+
+class DeckMiscounted(_Event, frozen=True, tag="deck.miscounted"):
+    """A count of the deck is wrong. A count is evidence, not proof: machines miscount too.
+
+    `missing` and `extra` name the cards where the machine reads them.
+    """
+
+    expected: Annotated[int, Meta(ge=0)]
+    counted: Annotated[int, Meta(ge=0)]
+    missing: tuple[Card, ...] = ()
+    extra: tuple[Card, ...] = ()
+
+
+class CardJammed(_Event, frozen=True, tag="card.jammed"):
+    """Cards stick in the machine, `where`: infeed, carousel, outfeed or shoe."""
+
+    where: str
+
+
+class JamCleared(_Event, frozen=True, tag="jam.cleared"):
+    """The jam at `where` is over."""
+
+    where: str
+
+
+class HoleCardPeeked(_Event, frozen=True, tag="hole_card.peeked"):
+    """The peek reader looked at the dealer's hole card and says only whether it is blackjack."""
+
+    blackjack: bool
+
+
+class DeckChecked(_Event, frozen=True, tag="deck.checked"):
+    """A shuffler counted a whole deck. `good`: this count found what should be there; evidence, not proof.
+
+    `deck` is which of its decks, 0 where it has one or does not say; `wrong` how many counts of that deck, this one
+    included, were not good since it came into the machine.
+    """
+
+    expected: Annotated[int, Meta(ge=0)]
+    counted: Annotated[int, Meta(ge=0)]
+    good: bool
+    deck: Annotated[int, Meta(ge=0)] = 0
+    wrong: Annotated[int, Meta(ge=0)] = 0
+
+
 # ---- table
 
 
@@ -89,6 +175,56 @@ class DealCorrected(_Event, frozen=True, tag="deal.corrected"):
     """A dealing error was put right: the hands as they lie now: {"player": ["9D", "KC"], "banker": ["AS", "4H"]}."""
 
     hands: dict[str, tuple[Card, ...]]
+
+
+class SeatOpened(_Event, frozen=True, tag="seat.opened"):
+    """A player takes part from `seat`."""
+
+    seat: Seat
+
+
+class SeatClosed(_Event, frozen=True, tag="seat.closed"):
+    """Nobody plays from `seat` any more."""
+
+    seat: Seat
+
+
+class SeatActed(_Event, frozen=True, tag="seat.acted"):
+    """A player's decision: `action` in the game's own word (stand, hit, split, raise, fold …), `amount` minor units."""
+
+    seat: Seat
+    action: Annotated[str, Meta(pattern="^[a-z][a-z0-9_]{0,31}$")]
+    hand: Count = 1
+    amount: Annotated[int, Meta(ge=0)] = 0
+
+
+class CardExposed(_Event, frozen=True, tag="card.exposed"):
+    """A card that should lie face down was seen. `hand` as in `deal.corrected`; `card` where it is known."""
+
+    hand: str
+    card: Card | None = None
+
+
+class DealerRelieved(_Event, frozen=True, tag="dealer.relieved"):
+    """Another dealer took over."""
+
+
+class SupervisorKeyed(_Event, frozen=True, tag="supervisor.keyed"):
+    """The supervisor's key was turned on (`present`) or off."""
+
+    present: bool
+
+
+class HandPassed(_Event, frozen=True, tag="hand.passed"):
+    """The bank, the dice or the button went to `seat`; 0 where it is not said."""
+
+    seat: Annotated[int, Meta(ge=0, le=99)] = 0
+
+
+class LampsLit(_Event, frozen=True, tag="lamps.lit"):
+    """The layout's lamps that are lit now, by their names on the layout; none: all dark."""
+
+    lamps: tuple[str, ...] = ()
 
 
 class WagerPlaced(_Event, frozen=True, tag="wager.placed"):
@@ -131,6 +267,40 @@ class DiceRead(_Event, frozen=True, tag="dice.read"):
     faces: tuple[Face, ...]
     stacked: Annotated[int, Meta(ge=0)] = 0
     leaning: Annotated[int, Meta(ge=0)] = 0
+
+
+class DiceThrown(_Event, frozen=True, tag="dice.thrown"):
+    """Dice thrown by hand came to rest. `reason` says why a throw is not valid."""
+
+    faces: tuple[Face, ...]
+    valid: bool = True
+    reason: str = ""
+
+
+class DiceDisturbed(_Event, frozen=True, tag="dice.disturbed"):
+    """Somebody touched the dice before the result was announced."""
+
+
+class DiceReplaced(_Event, frozen=True, tag="dice.replaced"):
+    """Another set of dice is in play."""
+
+
+class DiceSeized(_Event, frozen=True, tag="dice.seized"):
+    """The set was taken away as suspect."""
+
+
+# ---- fantan
+
+
+class ButtonsSeparated(_Event, frozen=True, tag="buttons.separated"):
+    """A heap of buttons was set apart and covered."""
+
+
+class ButtonsCounted(_Event, frozen=True, tag="buttons.counted"):
+    """So many whole buttons lay under the cover; `fragments` of broken ones are not counted among them."""
+
+    count: Count
+    fragments: Annotated[int, Meta(ge=0)] = 0
 
 
 # ---- roulette
@@ -185,6 +355,76 @@ class BallReplaced(_Event, frozen=True, tag="ball.replaced"):
     pocket: Pocket | None = None
 
 
+class BonusDrawn(_Event, frozen=True, tag="bonus.drawn"):
+    """The wheel drew a bonus: `kind` 1 to 6 and its `value`, as the vendor numbers them."""
+
+    kind: Annotated[int, Meta(ge=1, le=6)]
+    value: Annotated[int, Meta(ge=0)]
+
+
+# ---- machines
+
+
+class MachineMeters(_Event, frozen=True, tag="machine.meters"):
+    """A machine's meters as it tells them, by name: credits or minor units as its denomination says."""
+
+    meters: dict[str, int]
+
+
+class MachineReported(_Event, frozen=True, tag="machine.reported"):
+    """A machine reported something that is no fault: `code` as its protocol numbers it."""
+
+    code: str
+    text: str
+
+
+# ---- jackpot
+
+
+Pool: TypeAlias = Annotated[str, Meta(pattern="^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$(?!\\n)", description="a-z 0-9 -")]
+
+
+class JackpotContributed(_Event, frozen=True, tag="jackpot.contributed"):
+    """`amount` minor units were staked on the jackpot `pool` from `seat` (0: not said)."""
+
+    pool: Pool
+    amount: Amount
+    seat: Annotated[int, Meta(ge=0, le=99)] = 0
+
+
+class JackpotWon(_Event, frozen=True, tag="jackpot.won"):
+    """A jackpot fell. `amount` minor units where the device says it; `level` 1 is the highest."""
+
+    pool: Pool
+    level: Annotated[int, Meta(ge=0, le=32)] = 0
+    seat: Annotated[int, Meta(ge=0, le=99)] = 0
+    amount: Annotated[int, Meta(ge=0)] = 0
+
+
+class JackpotPaid(_Event, frozen=True, tag="jackpot.paid"):
+    """A jackpot was handed out, or paid by the machine."""
+
+    pool: Pool
+    level: Annotated[int, Meta(ge=0, le=32)] = 0
+    seat: Annotated[int, Meta(ge=0, le=99)] = 0
+    amount: Annotated[int, Meta(ge=0)] = 0
+
+
+class JackpotReset(_Event, frozen=True, tag="jackpot.reset"):
+    """A jackpot begins again at `amount` minor units."""
+
+    pool: Pool
+    level: Annotated[int, Meta(ge=0, le=32)] = 0
+    amount: Annotated[int, Meta(ge=0)] = 0
+
+
+class DisplayShown(_Event, frozen=True, tag="display.shown"):
+    """What a display shows now. `confirmed`: read back from the display, not only sent to it."""
+
+    text: str
+    confirmed: bool = False
+
+
 # ---- devices
 
 
@@ -227,6 +467,15 @@ class EventsMissed(_Event, frozen=True, tag="events.missed"):
     count: Count
 
 
+class DeviceCommanded(_Event, frozen=True, tag="device.commanded"):
+    """Somebody told the device to do something: `id` is the request's, `status` how it ended, `text` why."""
+
+    command: str
+    id: str
+    status: Literal["done", "refused", "failed"]
+    text: str = ""
+
+
 Event: TypeAlias = (
     ShoeStarted
     | CardDrawn
@@ -234,18 +483,43 @@ Event: TypeAlias = (
     | CutCardDrawn
     | ShoeEmptied
     | CardsReturned
+    | CardDamaged
+    | CardsLoaded
+    | ShuffleStarted
+    | ShuffleFinished
+    | ShuffleFailed
+    | HandDispensed
+    | DeckMiscounted
+    | CardJammed
+    | JamCleared
+    | HoleCardPeeked
+    | DeckChecked
     | BetsOpened
     | BetsClosed
     | RoundVoided
     | RoundPaid
     | RoundDemo
     | DealCorrected
+    | SeatOpened
+    | SeatClosed
+    | SeatActed
+    | CardExposed
+    | DealerRelieved
+    | SupervisorKeyed
+    | HandPassed
+    | LampsLit
     | WagerPlaced
     | WagerWithdrawn
     | DiceCovered
     | DiceAgitated
     | DiceUncovered
     | DiceRead
+    | DiceThrown
+    | DiceDisturbed
+    | DiceReplaced
+    | DiceSeized
+    | ButtonsSeparated
+    | ButtonsCounted
     | WheelStarted
     | WheelStopped
     | SpinStarted
@@ -255,11 +529,20 @@ Event: TypeAlias = (
     | SpinVoided
     | SpinMissed
     | BallReplaced
+    | BonusDrawn
+    | MachineMeters
+    | MachineReported
+    | JackpotContributed
+    | JackpotWon
+    | JackpotPaid
+    | JackpotReset
+    | DisplayShown
     | DeviceOnline
     | DeviceOffline
     | DeviceFaulted
     | DeviceRecovered
     | EventsMissed
+    | DeviceCommanded
 )
 
 
