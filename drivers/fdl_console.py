@@ -1,70 +1,192 @@
-"""A dealer's console that speaks FDL: the keys of the table and the bell (docs/protocols/fdl.md)."""
+"""A dealer's console that speaks FDL: the keys of the table, the bell, and what is entered by hand.
 
-from typing import ClassVar
+Evidence: our own document (docs/protocols/fdl_console.md). The console itself asks for each entered value twice and
+takes corrections only under the supervisor's key; what it reports has passed that. An action, reason or card that the
+document does not have is told as `fdl.unknown_event`, never guessed.
+"""
 
-from drivers.driver import Emit, Evidence, Link
-from drivers.fdl_session import FaultText, Session, converse
-from drivers.fdl_session import Options as SessionOptions
-from protocols import fdl
+from typing import ClassVar, Literal
+
+from drivers.faults import Fault
+from drivers.fdl_session import FdlDriver, SessionOptions
+from protocols import fdl, fdl_console
 from protocols.events import (
+    BallLanded,
+    BallLaunched,
+    BallReplaced,
     BetsClosed,
     BetsOpened,
+    ButtonsCounted,
+    ButtonsSeparated,
+    CardDamaged,
+    CardExposed,
     CutCardDrawn,
+    DealCorrected,
+    DealerRelieved,
+    DiceDisturbed,
+    DiceRead,
+    DiceReplaced,
+    DiceSeized,
+    DiceThrown,
     Event,
+    HandPassed,
+    JackpotPaid,
+    JackpotWon,
+    Pool,
     RoundDemo,
     RoundPaid,
     RoundVoided,
+    SeatActed,
+    SeatClosed,
+    SeatOpened,
     ShoeStarted,
+    SupervisorKeyed,
 )
 
 FAULTS = {
-    0x20: FaultText("console.key_stuck", "a key does not come up again", "free the key; clean or replace the keypad"),
-    0x21: FaultText("console.display", "the display is dark", "check its cable; the keys still work"),
-    0x22: FaultText("console.bell", "the bell does not sound", "ring by hand; replace the bell"),
+    0x20: Fault(
+        "console.key_stuck",
+        "a key does not come up again",
+        "free the key; clean or replace the keypad",
+        "by a person",
+        "goes on; a stuck key is pressed once",
+    ),
+    0x21: Fault(
+        "console.display",
+        "the display is dark",
+        "check its cable; the keys still work, values cannot be entered",
+        "by a person",
+        "goes on; what must be entered waits",
+    ),
+    0x22: Fault("console.bell", "the bell does not sound", "ring by hand; replace the bell", "by a person", "goes on"),
+    0x23: Fault(
+        "console.keypad",
+        "the keys are not read",
+        "check the keypad's cable; dry it; replace the console",
+        "by a person",
+        "waits for a person: what is pressed is not seen",
+        "error",
+    ),
+    0x24: Fault(
+        "console.key_switch",
+        "the supervisor's key switch is neither on nor off",
+        "turn the key again; replace the switch",
+        "by a person",
+        "goes on; corrections wait",
+    ),
+    0x25: Fault(
+        "console.entry",
+        "a value was entered three times and never twice alike",
+        "read the table again, together; enter the value twice",
+        "by itself",
+        "waits until the value is entered",
+    ),
 }
 
-VOID_REASONS = {
-    0x00: "",
-    0x01: "dealing error",
-    0x02: "equipment fault",
-    0x03: "foreign object",
-    0x04: "disturbance",
-    0x05: "supervisor's decision",
-}
+
+class ConsoleOptions(SessionOptions, frozen=True, forbid_unknown_fields=True):
+    """`pool`: the jackpot that its jackpot keys mean."""
+
+    pool: Pool = "table"
 
 
-def translate(happening: fdl.Happening) -> Event | None:
-    """A console's happening in the casino's words."""
-    match happening:
-        case fdl.BetsOpened():
-            return BetsOpened()
-        case fdl.BetsClosed():
-            return BetsClosed()
-        case fdl.RoundVoid(reason):
-            return RoundVoided(VOID_REASONS.get(reason, f"reason {reason} of the console"))
-        case fdl.Paid():
-            return RoundPaid()
-        case fdl.NewShoe(decks):
-            return ShoeStarted(decks)
-        case fdl.CutCard():
-            return CutCardDrawn()
-        case fdl.DemoRound():
-            return RoundDemo()
-        case _:
-            return None
-
-
-class FdlConsole:
+class FdlConsole(FdlDriver):
     """One session with a console."""
 
     name: ClassVar[str] = "fdl_console"
     title: ClassVar[str] = "Dealer's console, FDL"
-    evidence: ClassVar[tuple[Evidence, ...]] = ("reference protocol",)
-    Options: ClassVar[type[SessionOptions]] = SessionOptions
+    Options: ClassVar[type[SessionOptions]] = ConsoleOptions
+    kind: ClassVar[int] = fdl.CONSOLE
+    codes: ClassVar = FAULTS
+    happenings: ClassVar = fdl_console.HAPPENINGS
 
-    def __init__(self, options: SessionOptions, memory: bytes | None = None) -> None:
-        self._session = Session(fdl.CONSOLE, FAULTS, translate, options, memory)
+    def __init__(self, options: ConsoleOptions, memory: bytes | None = None) -> None:
+        """One session."""
+        super().__init__(options, memory)
+        self._pool = options.pool
 
-    async def run(self, link: Link, emit: Emit) -> None:
-        """Speak until the link is lost."""
-        await converse(link, emit, self._session)
+    def translate(self, happening: fdl.Happening) -> tuple[Event, ...] | None:
+        """A console's happening in the casino's words."""
+        event = self._round(happening) or self._seats(happening) or self._entered(happening)
+        return None if event is None else (event,)
+
+    def _round(self, happening: fdl.Happening) -> Event | None:
+        match happening:
+            case fdl_console.BetsOpened():
+                return BetsOpened()
+            case fdl_console.BetsClosed():
+                return BetsClosed()
+            case fdl_console.RoundVoid(reason):
+                words = fdl_console.VOID_REASONS.get(reason, f"reason {reason} of the console")
+                return RoundVoided(words)
+            case fdl_console.Paid():
+                return RoundPaid()
+            case fdl_console.NewShoe(decks):
+                return ShoeStarted(decks)
+            case fdl_console.CutCard():
+                return CutCardDrawn()
+            case fdl_console.DemoRound():
+                return RoundDemo()
+            case fdl_console.DealerRelieved():
+                return DealerRelieved()
+            case fdl_console.SupervisorKey(on):
+                return SupervisorKeyed(on)
+            case fdl_console.Corrected(hands):
+                return DealCorrected(dict(hands))
+            case fdl_console.CardExposed(hand, card):
+                return CardExposed(hand, card)
+            case fdl_console.CardDamaged(card):
+                return CardDamaged(card)
+            case _:
+                return None
+
+    def _seats(self, happening: fdl.Happening) -> Event | None:
+        match happening:
+            case fdl_console.SeatOpened(seat):
+                return SeatOpened(seat)
+            case fdl_console.SeatClosed(seat):
+                return SeatClosed(seat)
+            case fdl_console.SeatAction(seat, action, hand, amount):
+                return SeatActed(seat, fdl_console.ACTIONS[action], hand, amount)
+            case fdl_console.HandPassed(seat):
+                return HandPassed(seat)
+            case fdl_console.JackpotWon(level, seat, amount):
+                return JackpotWon(self._pool, level, seat, amount)
+            case fdl_console.JackpotPaid(level, seat, amount):
+                return JackpotPaid(self._pool, level, seat, amount)
+            case _:
+                return None
+
+    def _entered(self, happening: fdl.Happening) -> Event | None:
+        match happening:
+            case fdl_console.DiceEntered(faces, stacked, leaning):
+                return DiceRead(faces, stacked, leaning)
+            case fdl_console.DiceThrown(faces, reason):
+                words = fdl_console.THROW_REASONS.get(reason, f"reason {reason} of the console")
+                return DiceThrown(faces, not reason, words)
+            case fdl_console.DiceDisturbed():
+                return DiceDisturbed()
+            case fdl_console.DiceReplaced():
+                return DiceReplaced()
+            case fdl_console.DiceSeized():
+                return DiceSeized()
+            case fdl_console.ButtonsSeparated():
+                return ButtonsSeparated()
+            case fdl_console.ButtonsCounted(count, fragments):
+                return ButtonsCounted(count, fragments)
+            case fdl_console.BallLaunched(ball, rotor):
+                return BallLaunched(_turn(ball), _turn(rotor))
+            case fdl_console.BallEntered(pocket):
+                return BallLanded(pocket)
+            case fdl_console.BallReplaced(pocket):
+                return BallReplaced(pocket)
+            case _:
+                return None
+
+    def ends_cycle(self, event: Event) -> bool:
+        """A round that was paid."""
+        return isinstance(event, RoundPaid)
+
+
+def _turn(direction: int) -> Literal["clockwise", "anticlockwise"]:
+    return "clockwise" if direction == fdl_console.CLOCKWISE else "anticlockwise"

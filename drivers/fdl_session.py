@@ -5,59 +5,117 @@ that `hear` returns beside it, and `converse` sends those after the event is dur
 """
 
 import asyncio
+import random
 from collections.abc import Callable, Mapping
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
-from drivers.driver import Chunk, DeviceRefused, Emit, Link, LinkLost, Sighting
+from drivers.driver import (
+    Chunk,
+    CommandFailed,
+    CommandRefused,
+    DeviceRefused,
+    Emit,
+    Evidence,
+    Link,
+    LinkLost,
+    Sighting,
+)
+from drivers.faults import Fault, Faults, Standing
 from protocols import fdl
-from protocols.events import DeviceFaulted, DeviceOnline, DeviceRecovered, Event, EventsMissed
+from protocols.commands import Command, SelfTest
+from protocols.events import DeviceOnline, DeviceRecovered, Event, EventsMissed
 
 HELLO_EVERY = 0.5
 HELLO_AT_ONCE = 0.1  # an answer never follows an answer faster: two programs in error must not fill the line
 NAK_EVERY = 0.1
 PATIENCE = 10.0  # a device that is heard, and yet nothing gets on
+COMMAND_EVERY = 0.3
+COMMAND_TRIES = 7
+SELF_TESTED = 5000  # ms after its start a device has reported every fault that it still finds
 
 
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SessionOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`silence`: seconds without a frame after which the device counts as lost; it sends one each second."""
 
     silence: Annotated[float, Meta(ge=1.5, le=60)] = 3.0
 
 
-class FaultText(msgspec.Struct, frozen=True):
-    """What a fault code of the device means: our stable code, and words for a technician."""
-
-    code: str
-    text: str
-    remedy: str
-
-
+_ANY = "goes on; what the device cannot see it does not report"
 # Codes 01 to 0F mean the same for every device.
 COMMON_FAULTS = {
-    0x01: FaultText("fdl.sensor_dirty", "a sensor sees badly", "clean the sensor windows"),
-    0x02: FaultText("fdl.memory", "the device's memory fails", "replace the device; its events may be lost"),
-    0x03: FaultText(
-        "fdl.self_test", "the device failed its self-test", "switch it off and on; if it stays, replace it"
+    0x01: Fault("fdl.sensor_dirty", "a sensor sees badly", "clean the sensor windows", "by itself", _ANY),
+    0x02: Fault(
+        "fdl.memory", "the device's memory fails", "replace the device; its events may be lost", "by a person", _ANY
     ),
-    0x04: FaultText("fdl.voltage", "the supply voltage is too low", "check the power supply and its plug"),
-    0x05: FaultText("fdl.temperature", "the device is too hot", "free its air vents; let it cool down"),
-    0x06: FaultText("fdl.door", "a door or cover of the device is open", "close it"),
+    0x03: Fault(
+        "fdl.self_test",
+        "the device failed its self-test",
+        "switch it off and on; if it stays, replace it",
+        "by a person",
+        _ANY,
+    ),
+    0x04: Fault(
+        "fdl.voltage", "the supply voltage is too low", "check the power supply and its plug", "by itself", _ANY
+    ),
+    0x05: Fault("fdl.temperature", "the device is too hot", "free its air vents; let it cool down", "by itself", _ANY),
+    0x06: Fault("fdl.door", "a door or cover of the device is open", "close it", "by a person", _ANY),
 }
+# What the host finds out by itself.
+HOST_FAULTS = (
+    Fault(
+        "fdl.malformed",
+        "a frame has a right CRC and wrong contents",
+        "tell the vendor, with a capture of the line",
+        "by a person",
+        "goes on without what the frame should have said",
+    ),
+    Fault(
+        "fdl.counter_back",
+        "the device's event counter went back within one epoch",
+        "tell the vendor: events may be lost unseen",
+        "by a person",
+        "waits for a person: events may be missing",
+        "error",
+    ),
+    Fault(
+        "fdl.unknown_event",
+        "the device reports an event that this version does not know",
+        "is the driver older than the device's firmware?",
+        "by a person",
+        "goes on without that event",
+    ),
+    Fault(
+        "fdl.untold_fault",
+        "a fault stands in the device that began before it was first met here, or whose report is lost",
+        "run its self-test, which tells it; look at the device",
+        "by itself",
+        _ANY,
+    ),
+)
 
-Translate: TypeAlias = Callable[[fdl.Happening], Event | None]
+_UNKNOWN = "whether the device acted is not known, its events will tell"
+
+Translate: TypeAlias = Callable[[fdl.Happening], tuple[Event, ...] | None]
 """A device's happenings to ours; None for one that such a device does not have."""
 
 
 class Memory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What outlives the session: `last` is the counter of the last durable event of `epoch` of `unit`."""
+    """What outlives the session: `last` is the counter of the last durable event of `epoch` of `unit`.
+
+    `faults` are those told and not seen to end. `doubted` are those of them that may have ended unseen: the device
+    started since (`started`), or is another one, or some of its events are lost.
+    """
 
     epoch: Annotated[int, Meta(ge=1, le=fdl.MAX_COUNTER)]
     last: Annotated[int, Meta(ge=0, le=fdl.MAX_COUNTER)]
     unit: tuple[str, str, str]
+    faults: Standing = Standing()
+    doubted: tuple[str, ...] = ()
+    started: bool = False
 
 
 def remembered(memory: bytes | None) -> Memory | None:
@@ -74,26 +132,41 @@ class Heard(msgspec.Struct, frozen=True):
     sightings: tuple[Sighting, ...]
     memory: bytes | None
     answer: bytes
+    answers: tuple[fdl.Answer, ...] = ()
 
 
 class Session:
     """One session: chunks in, sightings and answers out.
 
-    `kind` is what the device must say it is; `faults` are its own fault codes, beside the common ones.
+    `kind` is what the device must say it is; `faults` are its own fault codes, beside the common ones; `happenings` its
+    kinds of events.
     """
 
     def __init__(
-        self, kind: int, faults: Mapping[int, FaultText], translate: Translate, options: Options, memory: bytes | None
+        self,
+        kind: int,
+        faults: Mapping[int, Fault],
+        happenings: Mapping[int, type[fdl.Happening]],
+        translate: Translate,
+        options: SessionOptions,
+        memory: bytes | None,
     ) -> None:
         self._kind = kind
-        self._faults = {**COMMON_FAULTS, **faults}
+        self._codes = {**COMMON_FAULTS, **faults}
+        self._happenings = happenings
         self._translate = translate
         self._silence = options.silence
         self._memory = remembered(memory)
+        self._faults = Faults((*self._codes.values(), *HOST_FAULTS), self._memory.faults if self._memory else None)
+        self._doubted = self._memory.doubted if self._memory else ()
+        self._started = self._memory.started if self._memory else False
+        self._ticket = random.SystemRandom().randrange(fdl.MAX_COUNTER)
+        self._answers: list[fdl.Answer] = []
         self._decoder = fdl.Decoder()
         self._who: fdl.Identity | None = None
         self._seq = 0
         self._waiting = True  # for an IDENTITY that stands where we stand
+        self._openings = 0
         self._heard = 0.0
         self._waiting_since = 0.0
         self._hello_at = 0.0
@@ -155,8 +228,31 @@ class Session:
                     pass  # our own frame, come back over a looped or half-duplex line: no sign of life
         if self._owes_ack and self._memory is not None:
             self._answer += self._encode(fdl.Ack(self._memory.epoch, self._memory.last))
+        if self._memory is not None:
+            self._memory = replace(
+                self._memory, faults=self._faults.standing, doubted=self._doubted, started=self._started
+            )
         memory = msgspec.json.encode(self._memory) if self._memory != before else None
-        return Heard(tuple(self._sightings), memory, bytes(self._answer))
+        answers, self._answers = tuple(self._answers), []
+        return Heard(tuple(self._sightings), memory, bytes(self._answer), answers)
+
+    @property
+    def opening(self) -> int:
+        """Which opening of the session this is, 0 while it is closed: the device takes commands in an open one only."""
+        return 0 if self._waiting else self._openings
+
+    def good_cycle(self) -> None:
+        """A spin, a throw, a shuffle ended well."""
+        self._faults.good_cycle()
+
+    def next_ticket(self) -> int:
+        """For a new command."""
+        self._ticket = self._ticket % fdl.MAX_COUNTER + 1
+        return self._ticket
+
+    def command(self, ticket: int, code: int, data: bytes) -> bytes:
+        """The bytes of a command, also when it is repeated."""
+        return self._encode(fdl.Command(ticket, code, data))
 
     def _encode(self, message: fdl.Message) -> bytes:
         self._seq += 1
@@ -194,6 +290,9 @@ class Session:
                 self._meet(who, frame, chunk, now)
             case fdl.Heartbeat() as beat:
                 self._feel(beat, now)
+                self._believe(beat, frame, chunk)
+            case fdl.Answer() as answer:
+                self._answers.append(answer)
             case fdl.EventReport() as report:
                 self._take(report, frame, chunk, now)
             case _:
@@ -204,8 +303,8 @@ class Session:
         if self._who is None or self._complained:
             return
         self._complained = True
-        remedy = "tell the vendor: this frame has a right CRC and wrong contents"
-        self._see(DeviceFaulted("fdl.malformed", what, "warning", remedy), frame, chunk)
+        for told in self._faults.strike("fdl.malformed", what):
+            self._see(told, frame, chunk)
 
     def _online(self, who: fdl.Identity, *, continuous: bool) -> DeviceOnline:
         return DeviceOnline(continuous, f"{who.vendor} {who.model}".strip(), who.serial, who.firmware)
@@ -224,17 +323,20 @@ class Session:
         told: Event | None = None
         if before is None or before.unit != unit:
             # Never met: what it holds happened on another table, or before anybody listened.
+            # What an earlier unit had reported is not known to be over: it stands until this one says it is sound.
             after = Memory(who.epoch, who.next - 1, unit)
+            self._doubt(started=False)
         elif before.epoch != who.epoch:
             # It lost its memory after our last event: what it holds now happened since.
             after = replace(before, epoch=who.epoch, last=who.oldest - 1)
+            self._doubt(started=False)
         elif before.last >= who.next:
             after = replace(before, last=who.next - 1)
-            text = f"its event counter went back from {before.last + 1} to {who.next} within one epoch"
-            told = DeviceFaulted("fdl.counter_back", text, "error", "tell the vendor: events may be lost unseen")
+            [told] = self._faults.strike("fdl.counter_back", f"from {before.last + 1} to {who.next}")
         elif before.last + 1 < who.oldest:
             after = replace(before, last=who.oldest - 1)
             told = EventsMissed(after.last - before.last)
+            self._doubt(started=False)
         else:
             after = before
             continuous = True
@@ -245,6 +347,7 @@ class Session:
         self._who = who
         self._memory = after
         if who.position == after.last + 1:
+            self._openings += self._waiting
             self._waiting = False
             self._caught_up = now
         elif after != before or not self._waiting:
@@ -274,38 +377,182 @@ class Session:
         self._owes_ack = True
         if report.counter == expected:
             age = 0.0 if report.age == fdl.AGE_UNKNOWN else report.age / 1000
-            self._see(self._event(report, self._who), frame, chunk, age, max(self._who.next - 1 - expected, 0))
+            behind = max(self._who.next - 1 - expected, 0)
+            for event in self._events(report, self._who):
+                self._see(event, frame, chunk, age, behind)
             self._memory = replace(self._memory, last=expected)
             self._caught_up = now
 
-    def _event(self, report: fdl.EventReport, who: fdl.Identity) -> Event:
-        """The casino's word for it. What nobody can read is a fault that is told, never an event that is dropped."""
-        happening = fdl.read_happening(report.kind, report.data)
+    def _doubt(self, *, started: bool) -> None:
+        """What stands may have ended unseen. What stands and is doubted ends when the device can be believed."""
+        own = {fault.code for fault in HOST_FAULTS}
+        self._doubted = tuple(code for code in self._faults.standing.open if started or code not in own)
+        self._started = started
+
+    def _confirm(self, code: str) -> None:
+        """The device itself spoke of this fault."""
+        self._doubted = tuple(one for one in self._doubted if one != code)
+
+    def _believe(self, beat: fdl.Heartbeat, frame: fdl.Frame, chunk: Chunk) -> None:
+        """A heartbeat with nothing missing before it says what a doubted fault has become.
+
+        A device without a fault has none of the doubted; one that started has tested itself and reported again what it
+        still finds. One that has a fault has told which, or somebody must go and look.
+        """
+        if self._waiting or self._memory is None or beat.next != self._memory.last + 1 or beat.uptime < SELF_TESTED:
+            return
+        told: list[Event] = []
+        if self._doubted and (self._started or not beat.faulty):
+            told += self._faults.end(*self._doubted)
+            self._doubted = ()
+        known = set(self._faults.standing.open) - {fault.code for fault in HOST_FAULTS}
+        told += self._faults.watch("fdl.untold_fault", beat.faulty and not known)
+        for event in told:
+            self._see(event, frame, chunk)
+
+    def _events(self, report: fdl.EventReport, who: fdl.Identity) -> tuple[Event, ...]:
+        """The casino's words for it. What nobody can read is a fault that is told, never an event that is dropped."""
+        happening = fdl.read_happening(report.kind, report.data, self._happenings)
         match happening:
             case fdl.Started():
-                return self._online(who, continuous=False)
+                self._doubt(started=True)
+                return (self._online(who, continuous=False),)
             case fdl.Fault(code, severity, where):
-                fault = self._fault(code)
-                text = f"{fault.text} (place {where})" if where else fault.text
-                return DeviceFaulted(fault.code, text, "warning" if severity == 1 else "error", fault.remedy)
+                fault = self._known(code)
+                self._confirm(fault.code)
+                place = f"place {where}" if where else ""
+                return tuple(self._faults.strike(fault.code, place, "warning" if severity == 1 else "error"))
             case fdl.Recovered(code):
-                return DeviceRecovered(self._fault(code).code)
+                known = self._known(code).code
+                self._confirm(known)
+                return (*self._faults.end(known),) or (DeviceRecovered(known),)
             case fdl.Malformed(why):
                 pass
             case _:
-                event = self._translate(happening)
-                if event is not None:
-                    return event
+                events = self._translate(happening)
+                if events is not None:
+                    return events
                 why = "such a device does not have this kind of event"
         text = f"event {report.counter} of kind {report.kind:02X} with data [{report.data.hex(' ').upper()}]: {why}"
-        return DeviceFaulted("fdl.unknown_event", text, "warning", "is the driver older than the device's firmware?")
+        return tuple(self._faults.strike("fdl.unknown_event", text))
 
-    def _fault(self, code: int) -> FaultText:
-        unknown = FaultText(f"fdl.fault_{code:02x}", f"fault {code:02X} of the device", "look it up in its manual")
-        return self._faults.get(code, unknown)
+    def _known(self, code: int) -> Fault:
+        """The fault list's entry. A code that it does not have is told by its number."""
+        if code not in self._codes:
+            text = f"fault {code:02X} of the device"
+            fault = Fault(f"fdl.fault_{code:02x}", text, "look it up in its manual", "by a person", _ANY)
+            self._codes[code] = fault
+            self._faults.learn(fault)
+        return self._codes[code]
 
 
-async def converse(link: Link, emit: Emit, session: Session) -> None:
+class FdlDriver:
+    """What the drivers of all FDL devices are: one session, its words translated, its commands asked and answered."""
+
+    evidence: ClassVar[tuple[Evidence, ...]] = ("reference protocol",)
+    Options: ClassVar[type[SessionOptions]] = SessionOptions
+    commands: ClassVar[tuple[type[Command], ...]] = (SelfTest,)
+    kind: ClassVar[int]
+    codes: ClassVar[Mapping[int, Fault]]
+    """The device's own fault codes."""
+    happenings: ClassVar[Mapping[int, type[fdl.Happening]]]
+    reasons: ClassVar[Mapping[int, str]] = {}
+    """Why the device itself refuses a command, beside fdl.REASONS."""
+
+    def __init__(self, options: SessionOptions, memory: bytes | None = None) -> None:
+        self._session = Session(self.kind, self.codes, self.happenings, self._told, options, memory)
+        self._link: Link | None = None
+        self._asked: dict[int, asyncio.Future[fdl.Answer]] = {}
+
+    # ---- what a device's driver says
+
+    def translate(self, happening: fdl.Happening) -> tuple[Event, ...] | None:
+        """The device's happening in the casino's words; None for one that such a device does not have."""
+        raise NotImplementedError
+
+    def order(self, command: Command) -> tuple[int, bytes]:
+        """Code and data of a command. Raises CommandRefused where it is known to be unsafe now."""
+        match command:
+            case SelfTest():
+                return fdl.SELF_TEST, b""
+            case _:
+                raise CommandRefused("such a device does not have this command")
+
+    def answered(self, command: Command, data: bytes) -> dict[str, Any]:  # noqa: ARG002 - for who has data to read
+        """What the device's answer says."""
+        return {}
+
+    def ends_cycle(self, event: Event) -> bool:  # noqa: ARG002 - for who has cycles
+        """Whether a cycle (a throw, a shuffle) ended well with this event."""
+        return False
+
+    # ---- the same for all
+
+    def _told(self, happening: fdl.Happening) -> tuple[Event, ...] | None:
+        events = self.translate(happening)
+        if any(self.ends_cycle(event) for event in events or ()):
+            self._session.good_cycle()
+        return events
+
+    async def run(self, link: Link, emit: Emit) -> None:
+        """Speak until LinkLost or DeviceRefused."""
+        self._link = link
+        try:
+            await converse(link, emit, self._session, self._answer)
+        finally:
+            self._link = None
+
+    def _answer(self, answer: fdl.Answer) -> None:
+        asked = self._asked.get(answer.ticket)
+        if asked is not None and not asked.done():
+            asked.set_result(answer)
+
+    async def obey(self, command: Command) -> dict[str, Any]:
+        """Ask until the device answers. It does what one ticket says once, however often it hears it.
+
+        Not over the end of a session: a device that started in between no longer knows what it did.
+        """
+        code, data = self.order(command)
+        link, opening = self._link, self._session.opening
+        if link is None or not opening:
+            raise CommandRefused("no session with the device is open")
+        ticket = self._session.next_ticket()
+        answer: asyncio.Future[fdl.Answer] = asyncio.get_running_loop().create_future()
+        self._asked[ticket] = answer
+        try:
+            for _ in range(COMMAND_TRIES):
+                await link.write(self._session.command(ticket, code, data))
+                await asyncio.wait([answer], timeout=COMMAND_EVERY)
+                if answer.done():
+                    return self._read(command, answer.result())
+                if self._link is not link or self._session.opening != opening:
+                    raise CommandFailed(f"the session ended before an answer came: {_UNKNOWN}")
+        except LinkLost as lost:
+            raise CommandFailed(f"{lost}: {_UNKNOWN}") from lost
+        finally:
+            del self._asked[ticket]
+        raise CommandFailed(f"no answer in {COMMAND_TRIES * COMMAND_EVERY:.1f} s: {_UNKNOWN}")
+
+    def _read(self, command: Command, answer: fdl.Answer) -> dict[str, Any]:
+        match answer.status:
+            case fdl.DONE:
+                return self.answered(command, answer.data)
+            case fdl.REFUSED:
+                reasons = {**fdl.REASONS, **self.reasons}
+                raise CommandRefused(f"the device says: {reasons.get(answer.reason, f'reason {answer.reason:02X}')}")
+            case _:
+                raise CommandRefused("the device does not know this command; is its firmware older?")
+
+    def __init_subclass__(cls) -> None:
+        """The fault list of a device is its own and what all FDL devices may tell."""
+        cls.faults = (*cls.codes.values(), *COMMON_FAULTS.values(), *HOST_FAULTS)
+
+    faults: ClassVar[tuple[Fault, ...]]
+
+
+async def converse(
+    link: Link, emit: Emit, session: Session, answered: Callable[[fdl.Answer], None] = lambda _: None
+) -> None:
     """Speak until LinkLost or DeviceRefused."""
     clock = asyncio.get_running_loop().time
     await link.write(session.begin(clock()))
@@ -319,8 +566,10 @@ async def converse(link: Link, emit: Emit, session: Session) -> None:
         else:
             heard = session.hear(chunk, clock())
             began = clock()
-            if heard.sightings:
+            if heard.sightings or heard.memory:
                 await emit(heard.sightings, heard.memory)
+            for answer in heard.answers:
+                answered(answer)
             if heard.answer:
                 await link.write(heard.answer)
             now = clock()

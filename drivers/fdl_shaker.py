@@ -1,53 +1,137 @@
-"""A dice shaker that speaks FDL: dome, lever, motor and a reader of the faces (docs/protocols/fdl.md)."""
+"""A dice shaker that speaks FDL: dome, lever, motor, a reader of the faces and its lamp.
+
+Evidence: our own document (docs/protocols/fdl_shaker.md). What the reader does not see is a fault and no reading;
+stacked, leaning or missing dice are told as they lie, and the ruleset decides by its article.
+"""
 
 from typing import ClassVar
 
-from drivers.driver import Emit, Evidence, Link
-from drivers.fdl_session import FaultText, Session, converse
-from drivers.fdl_session import Options as SessionOptions
-from protocols import fdl
-from protocols.events import DiceAgitated, DiceCovered, DiceRead, DiceUncovered, Event
+from drivers.driver import CommandRefused
+from drivers.faults import Fault
+from drivers.fdl_session import FdlDriver, SessionOptions
+from protocols import fdl, fdl_shaker
+from protocols.commands import Agitate, Command, Light, SelfTest
+from protocols.events import DiceAgitated, DiceCovered, DiceRead, DiceUncovered, Event, LampsLit
 
+_AGAIN = "goes on: the dice are agitated again, or by the lever"
 FAULTS = {
-    0x10: FaultText("shaker.motor", "the motor does not run as told", "free what blocks it; agitate by the lever"),
-    0x11: FaultText("shaker.not_started", "the agitation did not begin", "switch the shaker off and on"),
-    0x12: FaultText("shaker.not_finished", "the agitation did not end in its time", "switch the shaker off and on"),
-    0x13: FaultText("shaker.no_shake", "the dice did not move", "agitate again; check the lever and the spring"),
-    0x14: FaultText(
-        "shaker.lever_sensor", "the lever's sensor is stuck", "move the lever; clean or replace the sensor"
+    0x10: Fault(
+        "shaker.motor",
+        "the motor does not run as told",
+        "free what blocks it; agitate by the lever",
+        "by itself",
+        _AGAIN,
+        "error",
     ),
-    0x15: FaultText("shaker.clasp", "a clasp of the dome is open", "press the dome down until both clasps shut"),
-    0x16: FaultText("shaker.dice_count", "there are too many or too few dice", "count the dice; inspect the set"),
-    0x17: FaultText("shaker.reader", "the faces cannot be read", "clean the window; enter the faces by hand"),
+    0x11: Fault(
+        "shaker.not_started",
+        "the agitation did not begin",
+        "agitate by the lever; if it comes again, switch the shaker off and on",
+        "by itself",
+        _AGAIN,
+    ),
+    0x12: Fault(
+        "shaker.not_finished",
+        "the agitation did not end in its time",
+        "agitate by the lever; if it comes again, switch the shaker off and on",
+        "by itself",
+        _AGAIN,
+    ),
+    0x13: Fault(
+        "shaker.no_shake", "the dice did not move", "agitate again; check the lever and the spring", "by itself", _AGAIN
+    ),
+    0x14: Fault(
+        "shaker.lever_sensor",
+        "the lever's sensor is stuck",
+        "move the lever; clean or replace the sensor",
+        "by a person",
+        "pulls are not counted: agitate electronically, or void the round",
+    ),
+    0x15: Fault(
+        "shaker.clasp",
+        "a clasp of the dome is open",
+        "press the dome down until both clasps shut",
+        "by a person",
+        "waits until the dome is shut",
+    ),
+    0x16: Fault(
+        "shaker.dice_count",
+        "there are too many or too few dice",
+        "void the round; count the dice, look for the missing one, inspect the set",
+        "by a person",
+        "waits for a person: such a reading is no throw",
+        "error",
+    ),
+    0x17: Fault(
+        "shaker.reader",
+        "the faces cannot be read",
+        "clean the window; enter the faces by hand",
+        "by a person",
+        "waits until the faces are entered by hand",
+    ),
+    0x18: Fault("shaker.lamp", "the reading lamp is dark", "replace the lamp", "by a person", "goes on"),
+    0x19: Fault(
+        "shaker.foreign_object",
+        "something beside the dice lies under the dome",
+        "void the round; take it out, inspect the dice",
+        "by a person",
+        "waits for a person: nothing is read while it lies there",
+        "error",
+    ),
 }
 
 
-def translate(happening: fdl.Happening) -> Event | None:
-    """A shaker's happening in the casino's words."""
-    match happening:
-        case fdl.Covered():
-            return DiceCovered()
-        case fdl.Uncovered():
-            return DiceUncovered()
-        case fdl.Agitated(mode, cycles):
-            return DiceAgitated("lever" if mode == fdl.LEVER else "electronic", cycles)
-        case fdl.Read(faces, stacked, leaning):
-            return DiceRead(faces, stacked, leaning)
-        case _:
-            return None
+LAMPS = {"reading": fdl_shaker.READING_LAMP}
 
 
-class FdlShaker:
+class FdlShaker(FdlDriver):
     """One session with a shaker."""
 
     name: ClassVar[str] = "fdl_shaker"
     title: ClassVar[str] = "Dice shaker with electronic agitation, FDL"
-    evidence: ClassVar[tuple[Evidence, ...]] = ("reference protocol",)
-    Options: ClassVar[type[SessionOptions]] = SessionOptions
+    kind: ClassVar[int] = fdl.SHAKER
+    codes: ClassVar = FAULTS
+    happenings: ClassVar = fdl_shaker.HAPPENINGS
+    commands: ClassVar[tuple[type[Command], ...]] = (Agitate, Light, SelfTest)
 
     def __init__(self, options: SessionOptions, memory: bytes | None = None) -> None:
-        self._session = Session(fdl.SHAKER, FAULTS, translate, options, memory)
+        """Whether the dome is shut is not known before the shaker tells it; it refuses by itself, in any case."""
+        super().__init__(options, memory)
+        self._dome_open = False
 
-    async def run(self, link: Link, emit: Emit) -> None:
-        """Speak until the link is lost."""
-        await converse(link, emit, self._session)
+    def translate(self, happening: fdl.Happening) -> tuple[Event, ...] | None:
+        """A shaker's happening in the casino's words."""
+        match happening:
+            case fdl_shaker.Covered():
+                self._dome_open = False
+                return (DiceCovered(),)
+            case fdl_shaker.Uncovered():
+                self._dome_open = True
+                return (DiceUncovered(),)
+            case fdl_shaker.Agitated(mode, cycles):
+                return (DiceAgitated("lever" if mode == fdl_shaker.LEVER else "electronic", cycles),)
+            case fdl_shaker.Read(faces, stacked, leaning):
+                return (DiceRead(faces, stacked, leaning),)
+            case fdl_shaker.Lit(lamps):
+                return (LampsLit(tuple(name for name, bit in LAMPS.items() if lamps & bit)),)
+            case _:
+                return None
+
+    def order(self, command: Command) -> tuple[int, bytes]:
+        """No agitation while the dome is open."""
+        match command:
+            case Agitate(cycles):
+                if self._dome_open:
+                    raise CommandRefused("the dome is open: cover the dice first")
+                return fdl_shaker.AGITATE, bytes((cycles,))
+            case Light(lamps):
+                unknown = [lamp for lamp in lamps if lamp not in LAMPS]
+                if unknown:
+                    raise CommandRefused(f"the shaker has no lamp {unknown[0]!r}; it has: {', '.join(LAMPS)}")
+                return fdl_shaker.LIGHT, bytes((sum(LAMPS[lamp] for lamp in set(lamps)),))
+            case _:
+                return super().order(command)
+
+    def ends_cycle(self, event: Event) -> bool:
+        """A throw that was read and lies flat."""
+        return isinstance(event, DiceRead) and not event.stacked and not event.leaning

@@ -6,7 +6,8 @@ Rule of this file: bytes <-> values for both ends and nothing else. Any bytes ma
 
 import binascii
 import struct
-from typing import ClassVar, Literal, Self, TypeAlias, get_args
+from collections.abc import Mapping
+from typing import ClassVar, Literal, Protocol, Self, TypeAlias, get_args
 
 import msgspec
 
@@ -14,14 +15,30 @@ VERSION = 1
 MAX_PAYLOAD = 200
 MAX_STUFFED = 1 + 3 + MAX_PAYLOAD + 2  # one COBS code byte; len, type, seq; payload; CRC
 MAX_TEXT = 40  # bytes of UTF-8 in each name of an IDENTITY
-MAX_FACES = 16
 MAX_COUNTER = 0xFFFF_FFFF
 AGE_UNKNOWN = 0xFFFF_FFFF
 FROM_DEVICE = 0x80  # set in the type of every frame that a device sends
 
 SHAKER = 1
 CONSOLE = 2
-KINDS = {SHAKER: "shaker", CONSOLE: "console"}
+SHUFFLER = 3
+BUTTON_COUNTER = 4
+CONTINUOUS_SHUFFLER = 5
+BET_SENSORS = 6
+LAMPS = 7
+PEEK_READER = 8
+TIMER = 9
+KINDS = {
+    SHAKER: "shaker",
+    CONSOLE: "console",
+    SHUFFLER: "batch shuffler",
+    BUTTON_COUNTER: "button counter",
+    CONTINUOUS_SHUFFLER: "continuous shuffler",
+    BET_SENSORS: "set of bet sensors",
+    LAMPS: "set of layout lamps",
+    PEEK_READER: "peek reader",
+    TIMER: "betting timer",
+}
 
 # ---- frames
 
@@ -133,6 +150,8 @@ _NAK = struct.Struct(">BII")
 _IDENTITY = struct.Struct(">BBIIII")
 _EVENT = struct.Struct(">IIB")
 _HEARTBEAT = struct.Struct(">IIB")
+_COMMAND = struct.Struct(">IB")
+_ANSWER = struct.Struct(">IBB")
 MAX_DATA = MAX_PAYLOAD - _EVENT.size
 
 UNREADABLE = 1
@@ -140,6 +159,7 @@ GAP = 2
 MALFORMED = 3
 
 WAITS_FOR_HELLO = 0x01
+FAULTY = 0x02
 
 
 class Hello(msgspec.Struct, frozen=True):
@@ -277,6 +297,11 @@ class Heartbeat(msgspec.Struct, frozen=True):
         """It sends no events before a HELLO names its epoch."""
         return bool(self.flags & WAITS_FOR_HELLO)
 
+    @property
+    def faulty(self) -> bool:
+        """A fault stands in it that it has reported."""
+        return bool(self.flags & FAULTY)
+
     def to_bytes(self) -> bytes:
         return _HEARTBEAT.pack(self.uptime, self.next, self.flags)
 
@@ -287,7 +312,62 @@ class Heartbeat(msgspec.Struct, frozen=True):
         return cls(*_HEARTBEAT.unpack_from(payload))
 
 
-Message: TypeAlias = Hello | Ack | Nak | Identity | EventReport | Heartbeat
+class Command(msgspec.Struct, frozen=True):
+    """Host: do this, now. `ticket` tells it from every other; the same ticket again is the same command again."""
+
+    TYPE: ClassVar[int] = 0x10
+    ticket: int
+    code: int
+    data: bytes = b""
+
+    def to_bytes(self) -> bytes:
+        return _COMMAND.pack(self.ticket, self.code) + self.data
+
+    @classmethod
+    def from_bytes(cls, payload: bytes) -> Self | Malformed:
+        if len(payload) < _COMMAND.size:
+            return Malformed(f"COMMAND of {len(payload)} bytes")
+        ticket, code = _COMMAND.unpack_from(payload)
+        return cls(ticket, code, payload[_COMMAND.size :])
+
+
+DONE = 0
+REFUSED = 1
+NOT_KNOWN = 2
+
+# Reasons 01 to 0F of a refusal mean the same for every device; the others stand in the device's file.
+REASONS = {
+    0x01: "it is busy",
+    0x02: "a fault stands",
+    0x03: "it is switched to local operation",
+    0x04: "its values are out of range",
+    0x05: "a cover or door is open",
+}
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """Device: what became of the command `ticket`. DONE: it was taken; what follows from it is told as events."""
+
+    TYPE: ClassVar[int] = 0x90
+    ticket: int
+    status: int
+    reason: int = 0
+    data: bytes = b""
+
+    def to_bytes(self) -> bytes:
+        return _ANSWER.pack(self.ticket, self.status, self.reason) + self.data
+
+    @classmethod
+    def from_bytes(cls, payload: bytes) -> Self | Malformed:
+        if len(payload) < _ANSWER.size:
+            return Malformed(f"ANSWER of {len(payload)} bytes")
+        ticket, status, reason = _ANSWER.unpack_from(payload)
+        if status not in {DONE, REFUSED, NOT_KNOWN}:
+            return Malformed(f"ANSWER with status {status}")
+        return cls(ticket, status, reason, payload[_ANSWER.size :])
+
+
+Message: TypeAlias = Hello | Ack | Nak | Identity | EventReport | Heartbeat | Command | Answer
 
 _MESSAGES: dict[int, type[Message]] = {message.TYPE: message for message in get_args(Message)}
 
@@ -315,10 +395,25 @@ def _text_from_bytes(data: bytes) -> str:
     return "".join(character for character in data.decode(errors="replace") if character.isprintable())
 
 
-# ---- what happened: kind and data of an EVENT
+# ---- what happened: kind and data of an EVENT; those of one kind of device stand in protocols/fdl_<device>.py
 
 
-class _Plain(msgspec.Struct, frozen=True):
+class Happening(Protocol):
+    """What an EVENT tells. The device's file lists its own in HAPPENINGS, by KIND."""
+
+    KIND: ClassVar[int]
+
+    def to_bytes(self) -> bytes:
+        """The data of the EVENT."""
+        ...
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Self | Malformed":
+        """What the data say."""
+        ...
+
+
+class Plain(msgspec.Struct, frozen=True):
     """Common reading and writing of what has no data."""
 
     def to_bytes(self) -> bytes:
@@ -361,146 +456,22 @@ class Recovered(msgspec.Struct, frozen=True):
         return cls(*data) if len(data) == 1 else Malformed("a recovery is one code")
 
 
-class Started(_Plain, frozen=True):
+class Started(Plain, frozen=True):
     """The device started; what happened while it was off it did not see."""
 
     KIND: ClassVar[int] = 0x03
 
 
-class Covered(_Plain, frozen=True):
-    """Shaker: the dome is over the dice and its clasps are shut."""
+COMMON: dict[int, type[Happening]] = {happening.KIND: happening for happening in (Fault, Recovered, Started)}
 
-    KIND: ClassVar[int] = 0x10
+# ---- commands that every device has
 
-
-class Uncovered(_Plain, frozen=True):
-    """Shaker: the dome was lifted."""
-
-    KIND: ClassVar[int] = 0x11
+SELF_TEST = 0x01
 
 
-LEVER = 1
-ELECTRONIC = 2
-
-
-class Agitated(msgspec.Struct, frozen=True):
-    """Shaker: `cycles` pulls of the lever (mode LEVER), or agitations by the motor (mode ELECTRONIC)."""
-
-    KIND: ClassVar[int] = 0x12
-    mode: int
-    cycles: int = 1
-
-    def to_bytes(self) -> bytes:
-        return bytes((self.mode, self.cycles))
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) != 2 or data[0] not in {LEVER, ELECTRONIC} or not data[1]:
-            return Malformed("an agitation is mode 1 or 2, cycles from 1")
-        return cls(*data)
-
-
-class Read(msgspec.Struct, frozen=True):
-    """Shaker: the faces it read, and how many dice lie on another or are not flat."""
-
-    KIND: ClassVar[int] = 0x13
-    faces: tuple[int, ...]
-    stacked: int = 0
-    leaning: int = 0
-
-    def to_bytes(self) -> bytes:
-        return bytes((self.stacked, self.leaning, len(self.faces), *self.faces))
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) < 3 or data[2] != len(data) - 3 or data[2] > MAX_FACES:
-            return Malformed(f"a reading is stacked, leaning, n up to {MAX_FACES}, n faces")
-        if any(not 1 <= face <= 6 for face in data[3:]):
-            return Malformed("a face is 1 to 6")
-        return cls(tuple(data[3:]), data[0], data[1])
-
-
-class BetsOpened(_Plain, frozen=True):
-    """Console: bets may be placed."""
-
-    KIND: ClassVar[int] = 0x20
-
-
-class BetsClosed(_Plain, frozen=True):
-    """Console: the bell."""
-
-    KIND: ClassVar[int] = 0x21
-
-
-class RoundVoid(msgspec.Struct, frozen=True):
-    """Console: the round is declared void."""
-
-    KIND: ClassVar[int] = 0x22
-    reason: int = 0
-
-    def to_bytes(self) -> bytes:
-        return bytes((self.reason,))
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        return cls(*data) if len(data) == 1 else Malformed("a void is one reason")
-
-
-class Paid(_Plain, frozen=True):
-    """Console: losers collected, winners paid."""
-
-    KIND: ClassVar[int] = 0x23
-
-
-class NewShoe(msgspec.Struct, frozen=True):
-    """Console: freshly shuffled cards stand in the shoe; `decks` 0 where the console does not know."""
-
-    KIND: ClassVar[int] = 0x24
-    decks: int = 0
-
-    def to_bytes(self) -> bytes:
-        return bytes((self.decks,))
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        return cls(*data) if len(data) == 1 and data[0] <= 12 else Malformed("a new shoe is 0 to 12 decks")
-
-
-class CutCard(_Plain, frozen=True):
-    """Console: the cut card came out."""
-
-    KIND: ClassVar[int] = 0x25
-
-
-class DemoRound(_Plain, frozen=True):
-    """Console: the next round is a demonstration."""
-
-    KIND: ClassVar[int] = 0x26
-
-
-Happening: TypeAlias = (
-    Fault
-    | Recovered
-    | Started
-    | Covered
-    | Uncovered
-    | Agitated
-    | Read
-    | BetsOpened
-    | BetsClosed
-    | RoundVoid
-    | Paid
-    | NewShoe
-    | CutCard
-    | DemoRound
-)
-
-HAPPENINGS: dict[int, type[Happening]] = {happening.KIND: happening for happening in get_args(Happening)}
-
-
-def read_happening(kind: int, data: bytes) -> Happening | Malformed:
-    """What the kind and data of an EVENT say."""
-    happening = HAPPENINGS.get(kind)
+def read_happening(kind: int, data: bytes, own: Mapping[int, type[Happening]]) -> Happening | Malformed:
+    """What the kind and data of an EVENT say; `own` are the HAPPENINGS of such a device."""
+    happening = COMMON.get(kind) or own.get(kind)
     if happening is None:
         return Malformed("this kind of event is not known")
     return happening.from_bytes(data)

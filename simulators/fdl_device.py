@@ -5,11 +5,13 @@ Rule of this file: written from the document, as a vendor would; it shares the c
 
 import random
 from collections import deque
-from typing import ClassVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import msgspec
 
 from protocols import fdl
+from simulators.device import Ailment
 
 RING = 256
 BEAT = 1.0
@@ -18,7 +20,72 @@ BOOT = 1.5
 SILENCE = 5.0
 MOTION = 20.0
 
-COMMON_FAULTS = ("silence", "garbage", "duplicate_frames", "power_loss", "memory_loss")
+TICKETS = 8
+FOREVER = float("inf")
+
+COMMON_FAULTS = {
+    "power_loss": Ailment("no power for 1.5 s; what happens meanwhile is unseen", ("device.online",), "suspended"),
+    "memory_loss": Ailment("no power for 1.5 s, and the ring of events is lost", ("device.online",), "suspended"),
+    "deaf": Ailment(
+        "its receiver dies, it ends the session and hears no HELLO; its ring keeps what happens",
+        ("device.offline", "device.refused"),
+        "suspended",
+        person=True,
+    ),
+    "sensor_dirty": Ailment("a sensor window is dirty", ("fdl.sensor_dirty",), "counts"),
+    "low_voltage": Ailment("the supply voltage sags", ("fdl.voltage",), "counts"),
+    "hot": Ailment("its vents are blocked", ("fdl.temperature",), "counts"),
+    "door_open": Ailment("a cover is open", ("fdl.door",), "counts", person=True),
+    "memory_fails": Ailment("a cell of its memory is bad", ("fdl.memory",), "counts", person=True),
+    "self_test_fails": Ailment("it fails its self-test", ("fdl.self_test",), "counts", person=True),
+}
+"""What every FDL device may have; a device says in its own `faults` what becomes of its rounds."""
+
+FIRMWARE = {
+    "counters_reset": Ailment(
+        "power lost for 1.5 s; it begins to count anew and keeps its epoch, against the document",
+        ("device.online", "fdl.counter_back"),
+        "suspended",
+        person=True,
+    ),
+    "malformed_frame": Ailment(
+        "one EVENT too short, with a right CRC; then the right one", ("fdl.malformed",), "suspended", person=True
+    ),
+    "strange_event": Ailment(
+        "its firmware is newer and reports an event 7F", ("fdl.unknown_event",), "suspended", person=True
+    ),
+}
+"""What a device in breach of the document does; the person who `repair`s it switches it off and on.
+
+`counters_reset` shows only where the host has had three events or more.
+"""
+
+LINE = {
+    "garbage": Ailment("noise on the line", (), "counts"),
+    "half_frame": Ailment("a frame cut in half", (), "counts"),
+    "repeated": Ailment("frames that come twice", (), "counts"),
+    "silence": Ailment("nothing passes for 8 s; the ring keeps what happens", ("device.offline",), "counts"),
+    "slow_drip": Ailment("each byte comes late", (), "counts"),
+    "wrong_baud": Ailment("6 s at a wrong speed", ("device.offline",), "counts"),
+    "unplugged": Ailment("the cable is pulled for 5 s", ("device.offline",), "counts"),
+}
+"""What the line's faults cost: nothing, the device sends it all again."""
+
+_COMMON_CODES = {
+    "sensor_dirty": 0x01,
+    "memory_fails": 0x02,
+    "self_test_fails": 0x03,
+    "low_voltage": 0x04,
+    "hot": 0x05,
+    "door_open": 0x06,
+}
+WARNING, ERROR = 1, 2
+
+
+class _Strange(fdl.Plain, frozen=True):
+    """An event that nobody knows."""
+
+    KIND: ClassVar[int] = 0x7F
 
 
 class _Kept(msgspec.Struct):
@@ -31,15 +98,12 @@ class _Kept(msgspec.Struct):
 
 
 class FdlDevice:
-    """A device without sensors; what it sees is handed to `record`.
-
-    Faults: "silence" deaf and mute for 5 s; "garbage" noise before the next bytes; "duplicate_frames" the next ten
-    frames come twice; "power_loss" off for 1.5 s, what happens meanwhile is unseen; "memory_loss" the same and the
-    ring is lost.
-    """
+    """A device without sensors; what it sees is handed to `record`."""
 
     name: ClassVar[str] = "fdl_device"
-    faults: ClassVar[tuple[str, ...]] = COMMON_FAULTS
+    faults: ClassVar[Mapping[str, Ailment]] = COMMON_FAULTS
+    line: ClassVar[Mapping[str, Ailment]] = LINE
+    routine: ClassVar[tuple[tuple[str, float], ...]] = ()
     kind: ClassVar[int] = 0xFF
     model: ClassVar[str] = "Device"
 
@@ -56,12 +120,15 @@ class FdlDevice:
         self._booted_at = 0.0
         self._boots_at: float | None = None
         self._forgets = False
-        self._mute_until = 0.0
+        self._counts_anew = False
+        self._stutters = False
+        self._firmware = False
+        self._deaf = False
         self._beat_at = 0.0
         self._send_at = 0.0
-        self._twice = 0
-        self._noise = b""
         self._standing: dict[int, float] = {}
+        self._where: dict[int, int] = {}
+        self._answers: deque[fdl.Answer] = deque(maxlen=TICKETS)
 
     @property
     def unacknowledged(self) -> int:
@@ -77,7 +144,7 @@ class FdlDevice:
         wants = [self._beat_at, *self._standing.values()]
         if self._open and self.unacknowledged:
             wants.append(self._send_at)
-        return max(self._mute_until, min(wants))
+        return min(wants)
 
     def wake(self, now: float) -> bytes:
         """Live until `now`; what it sends meanwhile."""
@@ -87,37 +154,67 @@ class FdlDevice:
         if now >= self._beat_at:
             self._beat_at = now + BEAT
             uptime = int((now - self._booted_at) * 1000) & fdl.MAX_COUNTER
-            flags = 0 if self._open else fdl.WAITS_FOR_HELLO
+            flags = (0 if self._open else fdl.WAITS_FOR_HELLO) | (fdl.FAULTY if self._standing else 0)
             sent.append(self._encode(fdl.Heartbeat(uptime, self._next, flags)))
         sent += self._deliver(now)
-        return self._line(sent)
+        return b"".join(sent)
 
     def hear(self, data: bytes, now: float) -> bytes:
         """Bytes from the host; what it answers at once."""
-        if not self._awake(now):
+        if not self._awake(now) or self._deaf:
             return b""
         sent = []
         for found in self._decoder.feed(data):
             if isinstance(found, fdl.Frame):
                 sent += self._obey(found, now)
         sent += self._deliver(now)
-        return self._line(sent)
+        return b"".join(sent)
 
     def inject(self, fault: str, now: float) -> None:
         """Begin a fault. Raises ValueError for one it does not have."""
         match fault:
-            case "silence":
-                self._mute_until = now + SILENCE
-            case "garbage":
-                self._noise = self._rng.randbytes(40)
-            case "duplicate_frames":
-                self._twice = 10
             case "power_loss":
                 self.power_cycle(now, lose_memory=False)
             case "memory_loss":
                 self.power_cycle(now, lose_memory=True)
+            case "deaf":
+                self._deaf = True
+                self._open = False
+            case "counters_reset" if fault in self.faults:
+                self._firmware = self._counts_anew = True
+                self.power_cycle(now, lose_memory=False)
+            case "malformed_frame" if fault in self.faults:
+                self._firmware = self._stutters = True
+            case "strange_event" if fault in self.faults:
+                self._firmware = True
+                self.record(_Strange(), now)
+            case _ if fault in _COMMON_CODES:
+                person = self.faults[fault].person
+                self._fail(_COMMON_CODES[fault], ERROR if person else WARNING, now, person=person)
             case _:
                 raise ValueError(f"{self.name} has no fault {fault!r}; it has: {', '.join(self.faults)}")
+
+    def repair(self, now: float) -> None:
+        """All faults of its mechanics are over."""
+        self._deaf = False
+        if self._boots(now):
+            for code in list(self._standing):
+                self._heal(code, now)
+            if self._firmware:
+                self._firmware = self._stutters = False
+                self.power_cycle(now, lose_memory=False)
+
+    def acts(self) -> Mapping[str, Callable[[float], Any]]:
+        """Nothing that a hand could do."""
+        return {}
+
+    def do(self, code: int, data: bytes, now: float) -> tuple[int, int, bytes]:
+        """A command of the host: status, reason, data of the answer."""
+        if code == fdl.SELF_TEST and not data:
+            for standing in self._standing:
+                self._keep(fdl.Fault(standing, WARNING, self._where.get(standing, 0)), now)
+            return fdl.DONE, 0, b""
+        return fdl.NOT_KNOWN, 0, b""
 
     # ---- what its sensors and its plug do
 
@@ -130,14 +227,26 @@ class FdlDevice:
         """Off now, on again 1.5 s later. What it sent and was not acknowledged, it will send again."""
         self._boots_at = now + BOOT
         self._forgets = self._forgets or lose_memory
-        self._mute_until = 0.0
         self._open = False
 
-    def _fail(self, code: int, severity: int, now: float, where: int = 0) -> None:
-        """A fault of the mechanics, over by itself after 20 s."""
+    def _fail(self, code: int, severity: int, now: float, where: int = 0, *, person: bool = False) -> None:
+        """A fault of the mechanics, over by itself after 20 s, or when a `person` repairs it."""
         if self._boots(now) and code not in self._standing:
             self.record(fdl.Fault(code, severity, where), now)
-            self._standing[code] = now + MOTION
+            self._standing[code] = FOREVER if person else now + MOTION
+            self._where[code] = where
+
+    def _heal(self, code: int, now: float) -> None:
+        """That fault is over, where it stood."""
+        if self._boots(now) and self._standing.pop(code, None) is not None:
+            self._keep(fdl.Recovered(code), now)
+
+    def _started(self, now: float) -> None:
+        """It is on again; for a device that has more to do then."""
+
+    def _ails(self, code: int, now: float) -> bool:
+        """Whether a fault of the mechanics stands."""
+        return self._boots(now) and code in self._standing
 
     # ---- inside
 
@@ -153,6 +262,12 @@ class FdlDevice:
             self._booted_at = self._beat_at = self._boots_at
             self._boots_at = None
             self._decoder = fdl.Decoder()
+            forgot = self._forgets
+            if self._counts_anew:
+                self._counts_anew = False
+                self._ring.clear()
+                self._next = 1
+                self._acked = 0
             if self._forgets:
                 self._forgets = False
                 self._epoch = self._epoch % fdl.MAX_COUNTER + 1
@@ -162,18 +277,23 @@ class FdlDevice:
             for kept in self._ring:
                 kept.at = None
             self._keep(fdl.Started(), self._booted_at)
-            for code in self._standing:
-                self._keep(fdl.Recovered(code), self._booted_at)
-            self._standing.clear()
+            for code, until in list(self._standing.items()):
+                if until == FOREVER:  # its self-test finds it again
+                    self._keep(fdl.Fault(code, ERROR, self._where.get(code, 0)), self._booted_at)
+                    continue
+                del self._standing[code]
+                if not forgot:  # else it knows nothing of it, and the host finds out by the heartbeat
+                    self._keep(fdl.Recovered(code), self._booted_at)
+            self._answers.clear()
+            self._started(self._booted_at)
         return self._boots_at is None
 
     def _awake(self, now: float) -> bool:
         if not self._boots(now):
             return False
         for code in [code for code, until in self._standing.items() if now >= until]:
-            del self._standing[code]
-            self._keep(fdl.Recovered(code), now)
-        return now >= self._mute_until
+            self._heal(code, now)
+        return True
 
     def _oldest(self) -> int:
         return self._ring[0].counter if self._ring else self._next
@@ -206,6 +326,12 @@ class FdlDevice:
             case fdl.Nak(_, epoch, expected) if self._open and epoch == self._epoch and 1 <= expected <= self._next:
                 self._acked = expected - 1
                 self._send_at = now
+            case fdl.Command(ticket, code, data) if self._open:
+                known = next((answer for answer in self._answers if answer.ticket == ticket), None)
+                if known is None:
+                    known = fdl.Answer(ticket, *self.do(code, data, now))
+                    self._answers.append(known)
+                return [self._encode(known, frame.seq)]
             case _:
                 pass
         return []
@@ -220,14 +346,7 @@ class FdlDevice:
             return [self._encode(self._identity())]
         kept = self._ring[at]
         age = fdl.AGE_UNKNOWN if kept.at is None else int((now - kept.at) * 1000)
+        if self._stutters:
+            self._stutters = False
+            return [fdl.encode_frame(fdl.EventReport.TYPE, 0, bytes(3))]
         return [self._encode(fdl.EventReport(kept.counter, age, kept.kind, kept.data))]
-
-    def _line(self, frames: list[bytes]) -> bytes:
-        out = bytearray()
-        for frame in frames:
-            out += self._noise + frame
-            self._noise = b""
-            if self._twice:
-                self._twice -= 1
-                out += frame
-        return bytes(out)
