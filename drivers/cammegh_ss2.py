@@ -2,43 +2,69 @@
 
 The line has no checksum, so nothing is believed that only one line says: a step waits for a second line saying the
 same, a flag counts once two lines running show it, and a number needs two witnesses (the bare number line, a state-5
-line, the first line of the next spin). Only no more bets and state 5 are taken up at once: the first cannot wait, and
-the second claims nothing before its number has a witness. The spin counter is compared with the last one known, also
-across sessions and restarts: what ended unseen is a missed spin, and the number found afterwards is never its landing.
+line, the first line of the next spin); where the witnesses of one spin disagree, two more than any other number has.
+Only no more bets and state 5 are taken up at once: the first cannot wait, and the second claims nothing before its
+number has a witness. The spin counter is compared with the last one known, also across sessions and restarts: what
+ended unseen is a missed spin, and the number found afterwards is never its landing.
+
+Assumed, for nobody has printed it: displays on ports 2 and 3 get their status lines without asking (mode bit 128); a
+self-test is over when no code came for SELF_TEST_QUIET; a statistics table when no line came for TABLE_QUIET; `*T f`
+answers with `f` or OK; the third field of a bonus line is the days of its licence, and a bonus is said in one line
+only, so that it has no second witness.
 """
 
 import asyncio
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from drivers.driver import Chunk, DeviceRefused, Emit, Evidence, Link, LinkLost, Sighting
+from drivers.driver import (
+    Chunk,
+    CommandFailed,
+    CommandRefused,
+    DeviceRefused,
+    Emit,
+    Evidence,
+    Link,
+    LinkLost,
+    Sighting,
+)
+from drivers.faults import Fault, Faults, Standing
 from protocols.cammegh_ss2 import (
     ASK_FIRMWARE,
     ASK_MANUFACTURER,
     CR_LF,
+    LICENCE_EXPIRED,
+    PARAMETERS,
     POLL,
     RESTART,
+    SELF_TEST,
+    SWITCH_ON,
     Decoder,
     Flag,
     Garbage,
     Message,
+    Mode,
     Number,
     Packet,
     State,
     Status,
+    encode,
 )
+from protocols.commands import Ask, Command, Power, RestartSpin, SelfTest, SetParameter, StartSpin
 from protocols.events import (
     BallLanded,
     BallLaunched,
     BallSettling,
-    DeviceFaulted,
+    BonusDrawn,
     DeviceOnline,
-    DeviceRecovered,
     Event,
     SpinMissed,
     SpinStarted,
@@ -63,35 +89,161 @@ SHORTEST_SPIN = timedelta(seconds=15)
 # After this long a spin seen to begin is not taken up again, even with the same counter.
 LONGEST_SPIN = timedelta(minutes=3)
 
-FAULTS = {
-    "wheel.launch_failed": (
-        "the ball was not launched for more than 3 s",
-        "warning",
-        "look for the ball and the air jet; the controller tries again by itself, else void the spin",
-    ),
-    "wheel.ball_not_detected": (
-        "the ball is not seen for more than 5 s after no more bets",
-        "error",
-        "look whether the ball left the track; put it back; clean the rim sensors",
-    ),
-    "wheel.sensor_or_motor": (
-        "sensor, motor or encoder fault; the wheel powers down",
-        "error",
-        "run the wheel's self-test (*F) in state 6 to learn the code; check sensors, motor and encoder",
-    ),
-    "wheel.no_ball": ("no ball is seen in the track", "error", "put the ball into the track"),
-    "wheel.restart_refused": (
-        "the wheel does not take the restart after a void spin",
-        "error",
-        "restart the game at the wheel, or switch the wheel off and on",
-    ),
+# State 2 with a failed launch: the controller tries again and again.
+LAUNCH_RETRIED = 60.0
+# The controller itself stops after 75 s of no more bets.
+NO_NUMBER = 90.0
+
+# State 6 in mid-spin (operators' experience): ignored just after the table was opened; one incident while it flaps.
+JUST_OPENED = timedelta(seconds=30)
+ONE_INCIDENT = 10.0
+RECOVERY_ASKS, RECOVERY_EVERY, RECOVERY_LIMIT = 10.0, 1.0, 20.0
+# After `*P OK` to somebody else's `*P 0` the rotor runs down for some seconds in the old state, as captured.
+RUNS_DOWN = 10.0
+
+ANSWER = 2.0  # seconds within which the wheel answers a command
+CHANGES = 15.0  # and within which it does it
+TABLE_QUIET = 0.5
+TABLE_LINES = 64
+SELF_TEST_LIMIT = 300.0
+SELF_TEST_QUIET = 2.0
+NO_ANSWERS = {"NO": "says NO", "BUSY": "is busy"}
+
+LOOK = "look at the sensors, the motor and the encoder in the order of the vendor's service manual"
+SELF_TEST_REMEDIES = {
+    1: "switch the wheel off and on; if it stays, call the vendor",
+    2: "put the ball into the track",
+    3: "turn the rotor by hand, take the ball out and put it into the track",
+    4: "look whether air jet or launcher is turned or loose; clean the ball track",
+    5: "look whether something blocks the rotor; check the motor's plug and belt",
+    6: "check the encoder's plug and disc",
+    7: "play anticlockwise only, and call the vendor",
+    8: "play clockwise only, and call the vendor",
+    **dict.fromkeys((11, 12, 13), "take away what covers the sensor, clean it, check its plug"),
+    **dict.fromkeys((21, 22, 23), "clean the sensor and its mirror, check its plug"),
+    100: "free rotor and ball, then run the self-test again",
 }
+GOES_ON = "the spin goes on and counts"
+UNTOUCHED = "no spin runs while the wheel tests itself; found in play, the spin ends as its other lines say"
+
+_FAULTS = (
+    Fault(
+        "wheel.launch_failed",
+        "the ball is not launched: more than 3 s in the rim, or 60 s of trying",
+        "look for the ball and the air jet; the controller tries again by itself, else void the spin",
+        "by itself",
+        GOES_ON,
+    ),
+    Fault(
+        "wheel.ball_with_rotor",
+        "the ball turns with the rotor, or something hit it",
+        "let it spin again; if it comes back: look for a foreign object on the track, clean ball and track",
+        "by itself",
+        "void, and spun again",
+    ),
+    Fault(
+        "wheel.ball_not_detected",
+        "the ball is not seen for more than 5 s after no more bets",
+        "look whether the ball left the track; put it back; clean the rim sensors",
+        "by itself",
+        "void, and spun again",
+        "error",
+    ),
+    Fault(
+        "wheel.sensor_or_motor",
+        "sensor, motor or encoder fault; the wheel powers down",
+        f"run the self-test while the table is closed, to learn which; {LOOK}",
+        "by a person",
+        "void: the wheel stops",
+        "error",
+    ),
+    Fault(
+        "wheel.no_ball",
+        "no ball is seen in the track",
+        "put the ball into the track",
+        "by a person",
+        "void, and spun again",
+        "error",
+    ),
+    Fault(
+        "wheel.no_number",
+        "no more bets for more than 90 s, and no number",
+        "look where the ball is; void the spin and restart the game at the wheel",
+        "by a person",
+        "open until the wheel goes on or somebody voids it",
+        "error",
+    ),
+    Fault(
+        "wheel.number_unsteady",
+        "the lines of one spin name different numbers",
+        "compare with the pocket in which the ball lies before paying; look for a loose separator or a bad cable",
+        "by itself",
+        "counts where its later lines agree; else it is missed; void where it changed after it was told",
+    ),
+    Fault(
+        "wheel.dropped",
+        "the wheel closed the table in the middle of a spin",
+        "if nobody closed it: look at mains and emergency stop, run the self-test, switch it on again",
+        "by a person",
+        "void",
+    ),
+    Fault(
+        "wheel.restart_refused",
+        "the wheel does not take the restart after a void spin",
+        "restart the game at the wheel, or switch the wheel off and on",
+        "by a person",
+        "void already",
+        "error",
+    ),
+    Fault(
+        "wheel.rotor_not_reversed",
+        "two spins running with the rotor turning the same way",
+        "check that the wheel's mode has bit 1, reverse each game; run the self-test to see whether it can turn back",
+        "by itself",
+        GOES_ON,
+    ),
+    Fault(
+        "wheel.bonus_licence",
+        "the licence of the bonus numbers has run out",
+        "ask the vendor for a licence, or switch mode bit 32768 off",
+        "by a person",
+        GOES_ON,
+    ),
+    *(
+        Fault(
+            f"wheel.self_test_{code}",
+            f"self-test {code}: {text}",
+            f"{SELF_TEST_REMEDIES[code]}; then run the self-test again",
+            "by a person",
+            UNTOUCHED,
+            "error",
+        )
+        for code, text in SELF_TEST.items()
+    ),
+    Fault(
+        "wheel.self_test_other",
+        "the self-test says a code that no manual of ours has",
+        f"{LOOK}; send the code to the maintainers",
+        "by a person",
+        UNTOUCHED,
+        "error",
+    ),
+)
+_TESTED = tuple(fault.code for fault in _FAULTS if "self_test" in fault.code)
 
 
 class WheelOptions(Struct, frozen=True, forbid_unknown_fields=True):
-    """`silence`: seconds without a valid line after which the wheel counts as lost."""
+    """`silence`: seconds without a valid line after which the wheel counts as lost.
+
+    `port`: the controller's; 2 and 3 serve displays: there the driver only listens, and takes no commands.
+    `alternating`: the rotor turns the other way in each game (mode bit 1); where it does not, that is a fault.
+    `recover`: switch the wheel on again when it closed in the middle of a spin; never what the house switched off.
+    """
 
     silence: Annotated[float, Meta(ge=1, le=60)] = 3.0
+    port: Literal[1, 2, 3] = 1
+    alternating: bool = False
+    recover: bool = False
 
 
 class Spin(Struct, frozen=True):
@@ -106,10 +258,105 @@ class Spin(Struct, frozen=True):
 
 
 class Memory(Struct, frozen=True):
-    """What outlives a session: the last spin known, and the faults told and not yet over."""
+    """What outlives a session: the last spin known and the faults told and not yet over.
+
+    `opened`: when the table was opened, as far as seen; `clockwise`: the rotor's way in the last spin, where it landed.
+    `faults` was a bare list of codes in older memories.
+    """
 
     spin: Spin | None = None
-    faults: tuple[str, ...] = ()
+    faults: Standing | tuple[str, ...] = Standing()
+    opened: Annotated[datetime, Meta(tz=True)] | None = None
+    clockwise: bool | None = None
+
+
+class _Recovery:
+    """The wheel is being switched on again: since when, when to ask next, and whether it said OK."""
+
+    def __init__(self, now: float) -> None:
+        self.since = self.due = now
+        self.answered = False
+
+
+class _Test:
+    """A self-test under way: the codes so far, and when it is over whatever comes."""
+
+    def __init__(self, until: float) -> None:
+        self.until = until
+        self.codes: set[int] = set()
+        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+
+class _Requests:
+    """One question to the wheel at a time, and the answer that belongs to it."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._waiting: tuple[str, re.Pattern[str], asyncio.Future[str]] | None = None
+        self._lines: list[str] = []
+        self.lost = ""
+
+    async def ask(self, letter: str, text: str = "", answer: str = ".+", tries: int = 2) -> str:
+        """The text of the answer. A question may be asked twice, an order not: it may have been heard.
+
+        Raises CommandRefused where the wheel answers NO or BUSY, CommandFailed where it does not answer.
+        """
+        for _ in range(tries):
+            future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+            self._lines = []
+            self._waiting = letter, re.compile(answer), future
+            try:
+                await self.write(encode(Packet(letter, text)))
+                async with asyncio.timeout(ANSWER):
+                    said = await future
+            except TimeoutError:
+                continue
+            finally:
+                self._waiting = None
+            if said in NO_ANSWERS:
+                raise CommandRefused(f"the wheel {NO_ANSWERS[said]} to *{letter} {text}".rstrip())
+            return said
+        raise CommandFailed(f"the wheel did not answer *{letter} {text}".rstrip() + f" within {ANSWER:g} s")
+
+    async def ask_lines(self, letter: str) -> list[str]:
+        """All lines of an answer that has several."""
+        lines = [await self.ask(letter)]
+        while len(lines) < TABLE_LINES:
+            await asyncio.sleep(TABLE_QUIET)
+            if len(self._lines) <= len(lines):
+                break
+            lines = self._lines[:TABLE_LINES]
+        return lines
+
+    async def write(self, data: bytes) -> None:
+        """To the wheel. Raises CommandFailed where the link is gone."""
+        if self.lost:
+            raise CommandFailed(self.lost)
+        try:
+            await self._link.write(data)
+        except LinkLost as lost:
+            raise CommandFailed(f"the link to the wheel was lost: {lost}") from lost
+
+    def awaits(self, letter: str) -> bool:
+        """Whether an answer of this letter would be ours."""
+        return self._waiting is not None and self._waiting[0] == letter
+
+    def hear(self, packet: Packet) -> None:
+        """A packet from the wheel."""
+        if len(self._lines) < TABLE_LINES and packet.text not in NO_ANSWERS:
+            self._lines.append(packet.text)
+        if self._waiting is not None:
+            letter, answer, future = self._waiting
+            fits = packet.text in NO_ANSWERS or answer.fullmatch(packet.text)
+            if packet.letter == letter and fits and not future.done():
+                self._lines = [packet.text]
+                future.set_result(packet.text)
+
+    def end(self, why: str) -> None:
+        """The session is over."""
+        self.lost = why
+        if self._waiting is not None and not self._waiting[2].done():
+            self._waiting[2].set_exception(CommandFailed(why))
 
 
 class CammeghSS2:
@@ -119,13 +366,33 @@ class CammeghSS2:
     title: ClassVar[str] = "Cammegh SS2 (Slingshot 2, Mercury) roulette wheel"
     evidence: ClassVar[tuple[Evidence, ...]] = ("manual", "capture")
     Options: ClassVar[type[WheelOptions]] = WheelOptions
+    faults: ClassVar[tuple[Fault, ...]] = _FAULTS
+    commands: ClassVar[tuple[type[Command], ...]] = (Power, StartSpin, RestartSpin, SelfTest, Ask, SetParameter)
 
     def __init__(self, options: WheelOptions, memory: bytes | None = None) -> None:
         """Take up the spin and the faults of the last session, if they are known."""
         remembered = _remembered(memory)
-        self._silence = options.silence
+        self._options = options
+        self._listens = options.port != 1
         self._spin = remembered.spin
-        self._faults = set(remembered.faults)
+        standing = remembered.faults
+        if not isinstance(standing, Standing):
+            standing = Standing(standing, standing)
+        self._faults = Faults(_FAULTS, standing)
+        self._opened = remembered.opened
+        self._clockwise = remembered.clockwise
+        self._turns: Counter[bool] = Counter()
+        self._landed: tuple[int, str] | None = None
+        self._bonus = b""
+        self._retried_since: float | None = None
+        self._number_since: float | None = None
+        self._dropped_at: float | None = None
+        self._switched_off: float | None = None
+        self._recovery: _Recovery | None = None
+        self._test: _Test | None = None
+        self._requests: _Requests | None = None
+        self._obeying = False
+        self._watched: tuple[AbstractSet[State], asyncio.Future[None]] | None = None
         self._joining = True
         self._before: Status | None = None
         self._doubted: tuple[State, int] | None = None
@@ -141,6 +408,20 @@ class CammeghSS2:
 
     async def run(self, link: Link, emit: Emit) -> None:
         """Listen for ever; ask for a status where the wheel's operating mode does not send it by itself."""
+        self._requests = _Requests(link)
+        try:
+            await self._listen(link, emit)
+        finally:
+            why = "the link to the wheel was lost before the command had an end"
+            self._requests.end(why)
+            over = None if self._test is None else self._test.over
+            shown = None if self._watched is None else self._watched[1]
+            for future in (over, shown):
+                if future is not None and not future.done():
+                    future.set_exception(CommandFailed(why))
+            self._requests = None
+
+    async def _listen(self, link: Link, emit: Emit) -> None:
         decoder = Decoder()
         loop = asyncio.get_running_loop()
         last_valid = began = loop.time()
@@ -148,7 +429,8 @@ class CammeghSS2:
         chunk: Chunk | None = None
         first_tick: float | None = None
         early: list[tuple[Message, Chunk]] | None = []
-        await link.write(ASK_MANUFACTURER + ASK_FIRMWARE)
+        if not self._listens:
+            await link.write(ASK_MANUFACTURER + ASK_FIRMWARE)
         while True:
             messages: list[Message] = []
             try:
@@ -156,7 +438,8 @@ class CammeghSS2:
                     chunk = await link.read()
                 messages = decoder.feed(chunk.data)
             except TimeoutError:
-                await link.write(POLL)
+                if not self._listens:
+                    await link.write(POLL)
                 poll_due = loop.time() + POLL_AFTER
             except LinkLost:
                 await self._tell(emit, [*self._hello(early or ())])
@@ -168,12 +451,12 @@ class CammeghSS2:
                 poll_due = min(poll_due, now + POLL_AFTER_NUMBER)
             if any(not isinstance(message, Garbage) for message in messages):
                 last_valid = now
-            elif now - last_valid >= self._silence:
-                raise LinkLost(f"no valid line for {self._silence:g} s")
+            elif now - last_valid >= self._options.silence and self._test is None:
+                raise LinkLost(f"no valid line for {self._options.silence:g} s")
             if chunk is None:
                 continue
             for message in messages:
-                if isinstance(message, Packet) and (answer := self._reply(message)):
+                if isinstance(message, Packet) and (answer := self._reply(message, chunk.tick)) and not self._listens:
                     await link.write(answer)
             if early is None:
                 await self._tell(emit, [one for message in messages for one in self._hear(message, chunk)])
@@ -187,13 +470,23 @@ class CammeghSS2:
                     early = None
                 elif len(early) >= MAX_EARLY:
                     raise LinkLost("lines, but no status line: another device, or the wrong line settings")
-            if self._restart_due is not None and now >= self._restart_due:
+            if self._restart_due is not None and now >= self._restart_due and not self._listens:
                 await self._restart(link, emit, now)
+            if self._recovery is not None:
+                await self._recover(link, emit, self._recovery, now)
+            if self._test is not None and now >= self._test.until:
+                await self._tested(link, emit, self._test)
             last_valid += loop.time() - now  # the wheel was not silent while we were busy
 
     async def _tell(self, emit: Emit, sightings: list[Sighting]) -> None:
         if sightings:
-            await emit(sightings, msgspec.json.encode(Memory(self._spin, tuple(sorted(self._faults)))))
+            memory = Memory(self._spin, self._faults.standing, self._opened, self._clockwise)
+            await emit(sightings, msgspec.json.encode(memory))
+
+    async def _tell_now(self, link: Link, emit: Emit, events: Iterable[Event]) -> None:
+        """What was seen in silence."""
+        silence = link.stamp()
+        await self._tell(emit, [Sighting(one, b"", silence) for one in events])
 
     def _hello(self, early: Iterable[tuple[Message, Chunk]]) -> Iterator[Sighting]:
         """The wheel is there: say so, then what it said meanwhile. Its counter proves continuity with a spin known."""
@@ -207,9 +500,21 @@ class CammeghSS2:
         for message, chunk in early:
             yield from self._hear(message, chunk)
 
-    def _reply(self, packet: Packet) -> bytes:
+    def _reply(self, packet: Packet, tick: float) -> bytes:
         """What to ask again. A reply may be damaged on its way: refused is who says the same wrong name twice."""
+        requests = self._requests
+        ours = requests is not None and requests.awaits(packet.letter)
+        if requests is not None:
+            requests.hear(packet)
         match packet:
+            case Packet(letter="P", text="OK") if self._recovery is not None:
+                self._recovery.answered = True
+            case Packet(letter="P", text="OK") if not ours:
+                self._switched_off = tick  # somebody else asked: the house switches its wheel
+            case Packet(letter="F", text="NO" | "BUSY" as text) if self._test is not None:
+                if not self._test.codes and not self._test.over.done():
+                    self._test.over.set_exception(CommandRefused(f"the wheel {NO_ANSWERS[text]} to *F"))
+                    self._test = None
             case Packet(text="" | "NO" | "BUSY"):  # an echo, or a firmware that does not know the question
                 pass
             case Packet(letter="K", text=text) if text != "CAM":
@@ -229,12 +534,196 @@ class CammeghSS2:
         """Acknowledge a void spin with *R until the wheel takes it."""
         if self._restarts == RESTART_TRIES:
             self._restart_due = None
-            silence = link.stamp()
-            await self._tell(emit, [Sighting(one, b"", silence) for one in self._fault("wheel.restart_refused", True)])
+            await self._tell_now(link, emit, self._faults.begin("wheel.restart_refused"))
             return
         self._restarts += 1
         self._restart_due = now + RESTART_REPEAT
         await link.write(RESTART)
+
+    async def _recover(self, link: Link, emit: Emit, recovery: _Recovery, now: float) -> None:
+        """Switch the wheel on: asked each second until it says OK; it is back when it plays."""
+        if self._spin is not None and self._spin.state in _PLAYING:
+            self._recovery = None
+        elif now - recovery.since >= RECOVERY_LIMIT:
+            self._recovery = None
+            said = "but it does not play" if recovery.answered else "and it does not answer"
+            await self._tell_now(link, emit, self._faults.strike("wheel.dropped", f"switched on again, {said}"))
+        elif not recovery.answered and now >= recovery.due and now - recovery.since < RECOVERY_ASKS:
+            recovery.due += RECOVERY_EVERY
+            await link.write(SWITCH_ON)
+
+    async def _tested(self, link: Link, emit: Emit, test: _Test) -> None:
+        """No more codes will come: what was found before and not now is over."""
+        self._test = None
+        if test.codes:
+            found = {_self_test(code) for code in test.codes}
+            await self._tell_now(link, emit, self._faults.end(*(code for code in _TESTED if code not in found)))
+        if test.over.done():
+            return
+        if test.codes:
+            test.over.set_result(None)
+        else:
+            test.over.set_exception(CommandFailed(f"the self-test had no result within {SELF_TEST_LIMIT:g} s"))
+
+    # ---- what it is told to do
+
+    async def obey(self, command: Command) -> dict[str, Any]:
+        """One command at a time; an order is done when the wheel's own lines show it."""
+        if self._listens:
+            raise CommandRefused(f"port {self._options.port} serves displays only: commands go to the wheel's port 1")
+        if self._obeying:
+            raise CommandRefused("another command is under way")
+        requests = self._requests
+        if requests is None or self._joining or self._spin is None or self._spin.state is None:
+            raise CommandRefused("the wheel has not said yet what it is doing")
+        self._obeying = True
+        try:
+            match command:
+                case Power(on=on):
+                    return await self._power(requests, on)
+                case StartSpin():
+                    return await self._start(requests, command)
+                case RestartSpin():
+                    self._only_in(State.BALL_IN_RIM, State.NO_MORE_BETS)
+                    if self._spin.ended:
+                        raise CommandRefused("this spin is void already: the wheel spins again by itself")
+                    await requests.ask("R", answer="OK", tries=1)
+                    await self._shown({State.PLACE_BETS}, "took the restart, but does not ask for bets")
+                    return {}
+                case SelfTest():
+                    return await self._self_test(requests)
+                case Ask(what=what):
+                    return await self._ask(requests, what)
+                case SetParameter():
+                    return await self._set(requests, command)
+                case _:
+                    raise CommandRefused("the wheel has no such command")
+        finally:
+            self._obeying = False
+
+    def _only_in(self, *states: State) -> State:
+        """The state the wheel is in. Raises CommandRefused for another, or where the last line says another."""
+        assert self._spin is not None
+        state = self._spin.state
+        assert state is not None
+        if state not in states:
+            wanted = " or ".join(str(one.value) for one in states)
+            raise CommandRefused(f"only in state {wanted}: the wheel is in {state.value} ({_in_words(state)})")
+        if self._before is None or self._before.state is not state:
+            raise CommandRefused("the wheel is just changing its state: ask again")
+        return state
+
+    def _no_spin(self) -> None:
+        """Raises CommandRefused while a spin is under way: nothing is changed under a running ball."""
+        assert self._spin is not None
+        if self._spin.begun and not self._spin.ended:
+            raise CommandRefused(f"spin {self._spin.spin} is under way")
+
+    async def _shown(self, states: AbstractSet[State], otherwise: str) -> None:
+        """Wait until the wheel's lines show one of `states`."""
+        if self._spin is not None and self._spin.state in states:
+            return
+        if self._requests is None:
+            raise CommandFailed("the link to the wheel was lost before the command had an end")
+        shown: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._watched = states, shown
+        try:
+            async with asyncio.timeout(CHANGES):
+                await shown
+        except TimeoutError:
+            raise CommandFailed(f"the wheel {otherwise} within {CHANGES:g} s") from None
+        finally:
+            self._watched = None
+
+    async def _power(self, requests: _Requests, on: bool) -> dict[str, Any]:
+        if on:
+            if self._before is not None and Flag.SENSOR_OR_MOTOR in self._before.flags:
+                raise CommandRefused("a sensor, motor or encoder fault stands: find it with the self-test first")
+            await requests.ask("P", "1", "OK", tries=1)
+            await self._shown(set(State) - {State.TABLE_CLOSED}, "said OK, but does not leave state 6")
+            return {}
+        self._no_spin()
+        self._only_in(State.STARTED, State.WINNING_NUMBER, State.TABLE_CLOSED, State.NO_BALL)
+        self._recovery = None
+        await requests.ask("P", "0", "OK", tries=1)
+        self._switched_off = asyncio.get_running_loop().time()
+        await self._shown({State.TABLE_CLOSED}, "said OK, but does not close the table")
+        return {}
+
+    async def _start(self, requests: _Requests, command: StartSpin) -> dict[str, Any]:
+        """The rotor's way, where none is asked for: as in the last game, or the other one if the mode says so."""
+        self._only_in(State.STARTED)
+        mode = Mode(int(await requests.ask("o", answer="[0-9]{1,5}")))
+        if Mode.WAIT_FOR_START not in mode:
+            raise CommandRefused(f"the wheel runs by itself: its mode {mode.value} has no bit 2, wait for start")
+        self._only_in(State.STARTED)
+        assert self._before is not None
+        rotor = command.rotor
+        if rotor is None:
+            clockwise = self._before.clockwise != (Mode.REVERSE_EACH_GAME in mode)
+            rotor = "clockwise" if clockwise else "anticlockwise"
+        await requests.ask("u", "1" if rotor == "clockwise" else "3", "OK", tries=1)
+        await self._shown({State.PLACE_BETS, State.BALL_IN_RIM}, "said OK, but does not begin the game")
+        return {"rotor": rotor}
+
+    async def _self_test(self, requests: _Requests) -> dict[str, Any]:
+        self._only_in(State.TABLE_CLOSED)
+        self._no_spin()
+        self._recovery = None
+        self._test = test = _Test(asyncio.get_running_loop().time() + SELF_TEST_LIMIT)
+        await requests.write(encode(Packet("F", "")))
+        await test.over
+        return {
+            "codes": sorted(test.codes),
+            "found": [SELF_TEST.get(code, "a code that no manual of ours has") for code in sorted(test.codes) if code],
+        }
+
+    async def _ask(self, requests: _Requests, what: str) -> dict[str, Any]:
+        match what:
+            case "mode":
+                return {what: int(await requests.ask("o", answer="[0-9]{1,5}"))}
+            case "overview":
+                answer = await requests.ask("O", answer="[0-9]{1,5}( [0-9]{1,5}){3}")
+                names = ("state", "protocol", "games_per_hour", "mode")
+                return {what: dict(zip(names, map(int, answer.split()), strict=True))}
+            case _ if what in _ANSWERED:
+                return {what: await requests.ask(_ANSWERED[what])}
+            case _ if what in _TABLES:
+                self._only_in(State.WINNING_NUMBER, State.TABLE_CLOSED)
+                return {what: await requests.ask_lines(_TABLES[what])}
+            case _ if what in PARAMETERS:
+                return {what: await self._parameter(requests, what)}
+            case _:
+                known = ", ".join(("mode", "overview", *_ANSWERED, *_TABLES, *PARAMETERS))
+                raise CommandRefused(f"the wheel cannot tell {what!r}; it tells {known}")
+
+    async def _parameter(self, requests: _Requests, name: str) -> str:
+        letter = PARAMETERS[name]
+        return (await requests.ask("T", letter, f"{letter.lower()} .+")).partition(" ")[2].strip()
+
+    async def _set(self, requests: _Requests, command: SetParameter) -> dict[str, Any]:
+        """Set, read back, and store where that is wanted."""
+        name, value = command.name, command.value
+        if name != "mode" and name not in PARAMETERS:
+            raise CommandRefused(f"the wheel has no parameter {name!r}; it has mode, {', '.join(PARAMETERS)}")
+        if not _VALUE.fullmatch(value) or (name == "mode" and " " in value):
+            raise CommandRefused(f"{value!r} is no value: write numbers of up to five digits, a space between two")
+        self._no_spin()
+        self._only_in(State.STARTED, State.TABLE_CLOSED)
+        if name == "mode":
+            await requests.ask("o", value, "[0-9]{1,5}", tries=1)
+            read = await requests.ask("o", answer="[0-9]{1,5}")
+        else:
+            await requests.ask("T", f"{PARAMETERS[name].lower()} {value}", f"{PARAMETERS[name].lower()} .+|OK", tries=1)
+            read = await self._parameter(requests, name)
+        if [int(one) if one.isdecimal() else one for one in read.split()] != [int(one) for one in value.split()]:
+            raise CommandFailed(f"{name} was set to {value}, but reads {read}")
+        if command.store:
+            try:
+                await requests.ask("T", "f", "f.*|OK", tries=1)
+            except CommandRefused as refused:
+                raise CommandFailed(f"{name} is {value}, but is not stored: {refused}") from refused
+        return {name: read, "stored": command.store}
 
     # ---- from lines to events
 
@@ -242,12 +731,35 @@ class CammeghSS2:
         match message:
             case Status():
                 for event in self._status(message, chunk):
+                    if isinstance(event, SpinVoided | SpinMissed):
+                        self._clockwise = None  # whether the rotor turned back for the next one is nobody's promise
                     proof = self._proof + CR_LF if isinstance(event, BallLanded) else b""
                     yield Sighting(event, proof + message.raw, chunk)
             case Number():
                 self._witnesses = [*self._witnesses, message][-MAX_WITNESSES:]
+            case Packet(letter="F", text=text, raw=raw) if _CODES.fullmatch(text):
+                for event in self._found([int(code) for code in text.split()]):
+                    yield Sighting(event, raw, chunk)
+            case Packet(letter="Y", text=text, raw=raw) if bonus := _BONUS.fullmatch(text):
+                expired = bonus[3] == LICENCE_EXPIRED  # then what it says of a bonus is worth nothing
+                if bonus[3]:
+                    for event in self._faults.watch("wheel.bonus_licence", expired):
+                        yield Sighting(event, raw, chunk)
+                if not expired and raw != self._bonus:
+                    self._bonus = raw
+                    yield Sighting(BonusDrawn(int(bonus[1]), int(bonus[2])), raw, chunk)
             case _:
                 pass
+
+    def _found(self, codes: list[int]) -> Iterator[Event]:
+        """Codes of a self-test, or of one that the wheel makes in play (mode bit 256)."""
+        if self._test is not None:
+            self._test.codes.update(codes)
+            self._test.until = asyncio.get_running_loop().time() + SELF_TEST_QUIET
+        for code in codes:
+            if code:
+                fault = _self_test(code)
+                yield from self._faults.begin(fault, str(code) if fault == "wheel.self_test_other" else "")
 
     def _status(self, status: Status, chunk: Chunk) -> Iterator[Event]:
         before, self._before = self._before, status
@@ -262,8 +774,11 @@ class CammeghSS2:
             yield SpinMissed(1)  # too long ago to be the same spin, whatever the counter says
             spin = replace(spin, ended=True)
         self._joining = False
+        yield from self._taken_back(spin, status, before)
+        if self._opened is None or (status.state is not State.TABLE_CLOSED and spin.state is State.TABLE_CLOSED):
+            self._opened = chunk.at
         if status.spin != spin.spin:
-            spin, events = self._counted(spin, status, chunk)
+            spin, events = self._counted(spin, status, before, chunk)
             yield from events
         yield from self._step(spin, status, chunk)
 
@@ -281,7 +796,7 @@ class CammeghSS2:
         self._doubted = seen
         return False
 
-    def _counted(self, spin: Spin, status: Status, chunk: Chunk) -> tuple[Spin, list[Event]]:
+    def _counted(self, spin: Spin, status: Status, before: Status | None, chunk: Chunk) -> tuple[Spin, list[Event]]:
         """The counter moved. The spin before is over: landed if its number has its witnesses, else missed."""
         steps = status.spin - spin.spin
         wrapped = steps + SPINS
@@ -294,11 +809,13 @@ class CammeghSS2:
         if not spin.ended and (spin.begun or (counts_on and spin.spin)):
             landed = None
             if steps == 1 and spin.launched and spin.state is State.WINNING_NUMBER:
+                if before is not None and before.spin == status.spin and self._witnesses:
+                    self._witnesses.append(before)  # the line that this one confirms
                 landed = self._witnessed(status)
             if landed is None:
                 missed += 1
             else:
-                events.append(BallLanded(landed))
+                events += self._land(spin.spin, landed)
         if missed:
             events.append(SpinMissed(missed))
         self._witnesses = []
@@ -322,9 +839,12 @@ class CammeghSS2:
                 if not under_way or spin.launched:
                     if under_way:
                         yield _cut_short(spin, "restarted")
+                    self._turns.clear()
+                    self._bonus = b""
                     new = replace(new, begun=True, launched=False, ended=False)
                     yield SpinStarted(status.spin)
             case State.BALL_IN_RIM | State.NO_MORE_BETS if under_way:
+                self._turns[status.clockwise] += 1
                 if not spin.launched:
                     new = replace(new, launched=True)
                     yield self._launch(status)
@@ -337,7 +857,9 @@ class CammeghSS2:
                 landed = self._witnessed(status)
                 if landed is not None:
                     new = replace(new, ended=True)
-                    yield BallLanded(landed)
+                    yield from self._land(spin.spin, landed)
+                elif self._disagree():
+                    yield from self._faults.begin("wheel.number_unsteady")
             case State.BALL_IN_RIM | State.NO_MORE_BETS | State.WINNING_NUMBER if not spin.ended:
                 new = replace(new, ended=True)
                 yield SpinMissed(1)  # under way, and nobody saw it begin or launched: its number will not be told
@@ -347,20 +869,76 @@ class CammeghSS2:
                     yield _cut_short(spin, "table_closed" if state is State.TABLE_CLOSED else "no_ball")
                 if state is State.TABLE_CLOSED and before is not state:
                     yield WheelStopped()
+                    yield from self._dropped(before, status, chunk)
             case _:
                 pass
         if state is not State.WINNING_NUMBER:
             self._witnesses = []
         self._spin = new
+        if self._watched is not None and state in self._watched[0] and not self._watched[1].done():
+            self._watched[1].set_result(None)
+
+    def _taken_back(self, spin: Spin, status: Status, before: Status | None) -> Iterator[Event]:
+        """Two lines running name another number than the one that was told of that spin, before the next one runs."""
+        if self._landed is None or before is None or not status.number == before.number != "":
+            return
+        landed, pocket = self._landed
+        shows = {(State.WINNING_NUMBER, landed), *((state, landed) for state in _BEFORE_LAUNCH)}
+        shows |= {(state, landed % SPINS + 1) for state in _BEFORE_LAUNCH}
+        if status.number != pocket and {(one.state, one.spin) for one in (status, before)} <= shows:
+            self._landed = None
+            yield from self._faults.begin("wheel.number_unsteady", "after it was told")
+            if spin.ended or not spin.begun:
+                yield SpinVoided("number_unsteady")
+
+    def _land(self, number: int, pocket: str) -> Iterator[Event]:
+        """The spin ended well: with its number, and with what that proves."""
+        yield BallLanded(pocket)
+        unsteady = self._disagree()
+        if unsteady:
+            yield from self._faults.begin("wheel.number_unsteady")
+        self._landed = number, pocket
+        clockwise = self._turns[True] > self._turns[False] if self._turns else None
+        if self._options.alternating and None not in (clockwise, self._clockwise):
+            yield from self._faults.watch("wheel.rotor_not_reversed", clockwise is self._clockwise)
+        self._clockwise = clockwise
+        # Three sensors saw the ball fall: sensors, motor and encoder work. Of the two ways, the one it turned does.
+        unproven = {_self_test(8 if clockwise else 7)} if clockwise is not None else {_self_test(7), _self_test(8)}
+        if self._before is not None and Flag.SENSOR_OR_MOTOR not in self._before.flags:
+            yield from self._faults.end(*(code for code in _TESTED if code not in unproven))
+        yield from self._faults.end("wheel.number_unsteady")
+        if not unsteady:
+            self._faults.good_cycle()
+
+    def _dropped(self, before: State | None, status: Status, chunk: Chunk) -> Iterator[Event]:
+        """State 6 out of a spin, unless the house switched off, a sensor fault explains it, or it was just opened."""
+        if before not in _RUNNING or self._opened is None:
+            return
+        if Flag.SENSOR_OR_MOTOR in status.flags or self._faults.is_open("wheel.sensor_or_motor"):
+            return
+        if self._switched_off is not None and chunk.tick - self._switched_off <= RUNS_DOWN:
+            return
+        again = "wheel.dropped" in self._faults.standing.cycle
+        if chunk.at - self._opened < JUST_OPENED and not status.flags and not again:
+            return
+        self._dropped_at = chunk.tick
+        yield from self._faults.begin("wheel.dropped")
+        if self._options.recover and not self._listens and self._recovery is None:
+            self._recovery = _Recovery(asyncio.get_running_loop().time())
 
     def _witnessed(self, status: Status) -> str | None:
-        """The number, once a second witness says the same."""
-        for witness in self._witnesses:
-            if witness.number == status.number != "":
-                self._proof = witness.raw
-                return status.number
+        """The number that has two witnesses more than any other one has."""
         self._witnesses = [*self._witnesses, status][-MAX_WITNESSES:]
-        return None
+        votes = Counter(witness.number for witness in self._witnesses if witness.number)
+        others = max((count for number, count in votes.items() if number != status.number), default=0)
+        if votes[status.number] < others + 2:
+            return None
+        self._proof = next(one.raw for one in self._witnesses if one.number == status.number)
+        return status.number
+
+    def _disagree(self) -> bool:
+        """Whether this spin's witnesses named different numbers."""
+        return len({witness.number for witness in self._witnesses if witness.number}) > 1
 
     def _launch(self, status: Status) -> BallLaunched:
         """The ball runs against the rotor, unless the wheel says that it turns with it."""
@@ -389,19 +967,35 @@ class CammeghSS2:
         elif self._unseen_since is None:
             self._unseen_since = tick
 
+        if not (state is State.PLACE_BETS and Flag.LAUNCH_FAILED in status.flags | before.flags):
+            self._retried_since = None
+        elif self._retried_since is None:
+            self._retried_since = tick
+        if not no_more_bets:
+            self._number_since = None
+        elif self._number_since is None:
+            self._number_since = tick
+
+        faults = self._faults
         failed = in_rim and Flag.LAUNCH_FAILED in shown and _longer(tick, self._rim_since, LAUNCH_FAILED_IGNORED)
-        if failed or not in_rim or Flag.LAUNCH_FAILED in gone:
-            yield from self._fault("wheel.launch_failed", failed)
+        failed |= _longer(tick, self._retried_since, LAUNCH_RETRIED)
+        if failed or not (in_rim or self._retried_since is not None) or Flag.LAUNCH_FAILED in gone:
+            yield from faults.watch("wheel.launch_failed", failed)
         unseen = Flag.BALL_NOT_DETECTED in shown and _longer(tick, self._unseen_since, BALL_NOT_DETECTED_IGNORED)
         if unseen or not no_more_bets or Flag.BALL_NOT_DETECTED in gone:
-            yield from self._fault("wheel.ball_not_detected", unseen)
+            yield from faults.watch("wheel.ball_not_detected", unseen)
         if Flag.SENSOR_OR_MOTOR in shown | gone:
-            yield from self._fault("wheel.sensor_or_motor", Flag.SENSOR_OR_MOTOR in shown)
-        yield from self._fault("wheel.no_ball", state is State.NO_BALL)
+            yield from faults.watch("wheel.sensor_or_motor", Flag.SENSOR_OR_MOTOR in shown)
+        yield from faults.watch("wheel.no_ball", state is State.NO_BALL)
+        yield from faults.watch("wheel.no_number", _longer(tick, self._number_since, NO_NUMBER))
         if state is State.PLACE_BETS:
-            yield from self._fault("wheel.restart_refused", False)
+            yield from faults.end("wheel.restart_refused")
+        if state in _PLAYING and (self._dropped_at is None or tick - self._dropped_at >= ONE_INCIDENT):
+            yield from faults.end("wheel.dropped")
 
         with_rotor = in_rim and before.state is state and Flag.BALL_WITH_ROTOR in shown
+        if with_rotor or not in_rim or Flag.BALL_WITH_ROTOR in gone:
+            yield from faults.watch("wheel.ball_with_rotor", with_rotor)
         self._call_void(with_rotor or unseen, in_rim or no_more_bets)
 
     def _call_void(self, void: bool, running: bool) -> None:
@@ -414,17 +1008,25 @@ class CammeghSS2:
             self._restarts = 0
             self._restart_due = asyncio.get_running_loop().time()
 
-    def _fault(self, code: str, present: bool) -> Iterator[Event]:
-        if present and code not in self._faults:
-            text, severity, remedy = FAULTS[code]
-            self._faults.add(code)
-            yield DeviceFaulted(code, text, "error" if severity == "error" else "warning", remedy)
-        elif not present and code in self._faults:
-            self._faults.remove(code)
-            yield DeviceRecovered(code)
-
 
 _AT_ONCE = {(State.BALL_IN_RIM, State.NO_MORE_BETS), (State.NO_MORE_BETS, State.WINNING_NUMBER)}
+_RUNNING = {State.PLACE_BETS, State.BALL_IN_RIM, State.NO_MORE_BETS}
+_PLAYING = {*_RUNNING, State.WINNING_NUMBER}
+_BEFORE_LAUNCH = (State.STARTED, State.PLACE_BETS)
+_CODES = re.compile("[0-9]{1,3}(?: [0-9]{1,3})*")
+_BONUS = re.compile("([1-6]);([0-9]{3})(?:;([0-9]{3}))?")
+_VALUE = re.compile("[0-9]{1,5}(?: [0-9]{1,5}){0,3}")
+_ANSWERED = {"firmware": "S", "description": "V", "manufacturer": "K"}
+_TABLES = {"chi_squared": "w", "winning_numbers": "W", "misfires": "M"}
+
+
+def _in_words(state: State) -> str:
+    return state.name.lower().replace("_", " ")
+
+
+def _self_test(code: int) -> str:
+    """The fault that a self-test's code is."""
+    return f"wheel.self_test_{code}" if code in SELF_TEST else "wheel.self_test_other"
 
 
 def _longer(tick: float, since: float | None, seconds: float) -> bool:

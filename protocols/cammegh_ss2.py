@@ -3,7 +3,8 @@
 Source: the vendor's integrator information for the SS2 series (firmware 1.20 to 2.52) and captures of a real wheel.
 9600 8N1. A packet starts with `*` and ends with CR and/or LF; the one exception is the bare winning number, two
 characters, which some firmware sends without any end. Lines carry no checksum: whoever reads them must ask for a second
-witness. Any bytes in, never an exception; garbage is a value.
+witness. Any bytes in, never an exception; garbage is a value. How many lines a statistics table takes, what the
+parameters' letters but `H` mean, and what `*T f` answers is printed nowhere we know: marked where it is used.
 """
 
 import re
@@ -13,7 +14,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-MAX_LINE = 80
+MAX_LINE = 200  # longer than any line known; nobody has printed how the tables of `*w`, `*W` and `*M` are laid out
 CR_LF = b"\r\n"
 
 
@@ -36,6 +37,56 @@ class Flag(IntFlag):
     BALL_WITH_ROTOR = 2
     SENSOR_OR_MOTOR = 4
     LAUNCH_FAILED = 8
+
+
+class Mode(IntFlag):
+    """`*o`, the operating mode, a sum. Bits without a known meaning are kept as they are."""
+
+    REVERSE_EACH_GAME = 1
+    WAIT_FOR_START = 2
+    VARY_SPEED = 4
+    NO_NUMBER_LINE = 16
+    AUTOMATIC_STATUS = 128
+    SELF_TEST_IN_PLAY = 256
+    STARTED_AFTER_NUMBER = 1024
+    DRAGON = 4096
+    DRAGON_TOO = 8192
+    BONUS = 32768
+
+
+# `*F <code>`: what the self-test found.
+SELF_TEST = {
+    1: "hardware fault",
+    2: "no ball",
+    3: "the ball is not found in its position",
+    4: "the ball runs in the wrong direction",
+    5: "motor fault",
+    6: "encoder fault",
+    7: "cannot play clockwise",
+    8: "cannot play anticlockwise",
+    11: "sensor 1 stuck on",
+    12: "sensor 2 stuck on",
+    13: "sensor 3 stuck on",
+    21: "sensor 1 blind",
+    22: "sensor 2 blind",
+    23: "sensor 3 blind",
+    100: "the self-test timed out",
+}
+
+# `*T <letter>`: the capital asks, the small letter sets. Read from a list of letters and a list of meanings in the same
+# order; only `H`, games per hour, is seen with its answer.
+PARAMETERS = {
+    "games_per_hour": "H",
+    "no_more_bets_time": "N",
+    "speed_range": "S",
+    "jet_time": "R",
+    "deceleration": "T",
+    "speed_variation": "M",
+    "pockets": "Z",
+    "extra_modes": "G",
+}
+
+LICENCE_EXPIRED = "999"  # the days of a bonus line's licence
 
 
 class Status(Struct, frozen=True):
@@ -131,6 +182,8 @@ def _parse(line: bytes) -> Message:
             direction == b"0",
             line,
         )
+    if line == b"*":
+        return Garbage(line)
     if _NUMBER.fullmatch(line):
         return Number(line.decode().strip(), line)
     if packet := _PACKET.fullmatch(line):
@@ -159,5 +212,6 @@ def encode(message: Status | Number | Packet) -> bytes:
 
 POLL = encode(Packet("X", ""))
 RESTART = encode(Packet("R", ""))
+SWITCH_ON = encode(Packet("P", "1"))
 ASK_MANUFACTURER = encode(Packet("K", ""))
 ASK_FIRMWARE = encode(Packet("S", ""))
