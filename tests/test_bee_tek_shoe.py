@@ -11,7 +11,7 @@ from helpers import MemoryLink, Notebook, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drivers.bee_tek_shoe import BeeTekShoe, ShoeOptions
+from drivers.bee_tek_shoe import GOOD_RUN, BeeTekShoe, ShoeOptions
 from drivers.driver import LinkLost, Sighting
 from protocols.bee_tek_shoe import (
     FRAME_LENGTH,
@@ -25,8 +25,17 @@ from protocols.bee_tek_shoe import (
     encode,
     encode_echo,
 )
-from protocols.events import CardDrawn, CardUnreadable, DeviceFaulted, DeviceOnline, Event
-from simulators.bee_tek_shoe import Shoe
+from protocols.events import (
+    CardDrawn,
+    CardUnreadable,
+    DeviceFaulted,
+    DeviceOnline,
+    DeviceRecovered,
+    Event,
+    type_of,
+)
+from simulators.bee_tek_shoe import REBOOT, Shoe
+from simulators.line import Line
 
 ONLINE = DeviceOnline(False, "USPC Bee-Tek")
 ACE_OF_SPADES = b"*0D31D8\r\n"
@@ -211,13 +220,27 @@ def test_what_no_line_can_carry(message: Drawn | Other) -> None:
 # ---- the driver
 
 
+def seen(events: Sequence[Event]) -> list[Event]:
+    """What the shoe told, without what it told of itself."""
+    return [event for event in events if not isinstance(event, DeviceFaulted | DeviceRecovered)]
+
+
+def troubles(events: Sequence[Event]) -> list[str]:
+    """The faults that began, with their severity, and those that ended."""
+    return [
+        f"{event.code} {event.severity}" if isinstance(event, DeviceFaulted) else f"{event.code} over"
+        for event in events
+        if isinstance(event, DeviceFaulted | DeviceRecovered)
+    ]
+
+
 class Session:
     """A driver on a link in memory."""
 
-    def __init__(self, options: ShoeOptions | None = None) -> None:
+    def __init__(self, options: ShoeOptions | None = None, memory: bytes | None = None) -> None:
         self.link = MemoryLink()
         self.notes = Notebook()
-        driver = BeeTekShoe(options or ShoeOptions(), None)
+        driver = BeeTekShoe(options or ShoeOptions(), memory)
         self.task = asyncio.create_task(driver.run(self.link, self.notes))
 
     async def feed(self, data: bytes, then: float = 0.0) -> None:
@@ -231,7 +254,16 @@ class Session:
         with pytest.raises(LinkLost, match="hung up"):
             await self.task
         assert self.link.sent == b""
-        return self.notes.events
+        return self.cards
+
+    @property
+    def cards(self) -> list[Event]:
+        return seen(self.notes.events)
+
+    @property
+    def wires(self) -> list[bytes]:
+        """The bytes of each of them."""
+        return [one.wire for one in self.notes.sightings if seen([one.event])]
 
 
 @virtual_time
@@ -274,7 +306,7 @@ async def test_noise_before_the_first_frame_may_have_been_a_card() -> None:
     await session.feed(b"D8\r\n", 0.5)
     await session.feed(ACE_OF_SPADES)
     assert await session.end() == [ONLINE, CardUnreadable(), CardDrawn("AS")]
-    assert [sighting.wire for sighting in session.notes.sightings] == [b"", b"D8", b"*0D31D8"]
+    assert session.wires == [b"", b"D8", b"*0D31D8"]
     instants = [sighting.chunk.at for sighting in session.notes.sightings]
     assert instants == sorted(instants)
 
@@ -295,13 +327,13 @@ async def test_a_burst_counts_once_until_a_good_frame_or_quiet() -> None:
     await asyncio.sleep(2)
     for _ in range(10):
         await session.feed(b"\xff\x00", 0.1)
-    assert session.notes.events == [ONLINE, CardUnreadable()]
+    assert session.cards == [ONLINE, CardUnreadable()]
     await asyncio.sleep(0.2)
     await session.feed(b"\xff\r\n*0D31D9\r\n", 0.1)
-    assert session.notes.events[2:] == [CardUnreadable()]
+    assert session.cards[2:] == [CardUnreadable()]
     await session.feed(b"*0D0DE8\r\n*0D31D9\r\n")
     assert (await session.end())[3:] == [CardDrawn("KH"), CardUnreadable()]
-    assert session.notes.sightings[-1].wire == b"*0D31D9"
+    assert session.wires[-1] == b"*0D31D9"
 
 
 @virtual_time
@@ -311,10 +343,10 @@ async def test_half_a_frame_is_told_without_waiting_for_the_next() -> None:
     await session.feed(b"*0D3", 0.19)
     assert session.notes.events == [ONLINE]
     await asyncio.sleep(0.02)
-    assert session.notes.events == [ONLINE, CardUnreadable()]
+    assert session.cards == [ONLINE, CardUnreadable()]
     await session.feed(b"*0D")
     assert await session.end() == [ONLINE, CardUnreadable(), CardUnreadable()]
-    assert session.notes.sightings[-1].wire == b"*0D"
+    assert session.wires[-1] == b"*0D"
 
 
 @virtual_time
@@ -328,7 +360,7 @@ async def test_more_noise_than_the_limit_is_a_lost_line() -> None:
     await session.feed(b"\xff", 1)
     with pytest.raises(LinkLost, match="noise on the line: 101 bytes"):
         await session.task
-    assert session.notes.events == [ONLINE, CardUnreadable(), CardDrawn("AS"), *[CardUnreadable()] * 11]
+    assert session.cards == [ONLINE, CardUnreadable(), CardDrawn("AS"), *[CardUnreadable()] * 11]
 
 
 @virtual_time
@@ -355,7 +387,8 @@ async def test_the_same_card_again_is_a_card_but_not_at_once() -> None:
     await session.feed(ACE_OF_SPADES, 0.25)  # another deck's
     await session.feed(ACE_OF_SPADES, 0.01)
     await session.feed(ACE_OF_SPADES, 1)
-    await session.feed(LINES["KH"] + ACE_OF_SPADES, 1)
+    await session.feed(LINES["KH"], 0.1)
+    await session.feed(ACE_OF_SPADES, 1)
     expected = [ONLINE, *[CardDrawn("AS")] * 3, CardUnreadable(), CardDrawn("KH"), CardDrawn("AS")]
     assert await session.end() == expected
 
@@ -363,22 +396,72 @@ async def test_the_same_card_again_is_a_card_but_not_at_once() -> None:
 @virtual_time
 async def test_repeat_off_believes_every_frame() -> None:
     session = Session(ShoeOptions(repeat=0))
-    await session.feed(ACE_OF_SPADES * 2)
-    assert await session.end() == [ONLINE, CardDrawn("AS"), CardDrawn("AS")]
+    await session.feed(ACE_OF_SPADES * 2 + LINES["KH"])
+    assert await session.end() == [ONLINE, CardDrawn("AS"), CardDrawn("AS"), CardDrawn("KH")]
 
 
 @virtual_time
-async def test_an_unknown_message_is_a_warning_once() -> None:
+async def test_two_cards_in_one_pull_are_no_two_cards_of_a_coup() -> None:
+    session = Session()
+    await session.feed(LINES["KH"] + LINES["AS"], 1)
+    await session.feed(LINES["9D"], 1)
+    assert await session.end() == [ONLINE, CardDrawn("KH"), CardUnreadable(), CardDrawn("9D")]
+    (fault,) = [event for event in session.notes.events if isinstance(event, DeviceFaulted)]
+    assert fault.code == "shoe.misscan"
+    assert "it is AS" in fault.text
+
+
+@virtual_time
+async def test_an_unknown_message_is_told_once_until_a_good_run() -> None:
     session = Session()
     await session.feed(encode(Other("0E", "31")))
-    await session.feed(encode(Other("0F", "  ")) + ACE_OF_SPADES)
-    online, fault, card = await session.end()
-    assert (online, card) == (ONLINE, CardDrawn("AS"))
+    await session.feed(encode(Other("0F", "  ")) + ACE_OF_SPADES, 1)
+    _, fault, card = session.notes.events
+    assert card == CardDrawn("AS")
     assert isinstance(fault, DeviceFaulted)
     assert (fault.code, fault.severity) == ("shoe.unknown_message", "warning")
     assert "'0E'" in fault.text
     assert fault.remedy
     assert session.notes.sightings[1].wire == b"*0E31D9"
+    for _ in range(GOOD_RUN - 1):
+        assert session.notes.events[-1] == CardDrawn("AS")
+        await session.feed(ACE_OF_SPADES, 1)
+    assert session.notes.events[-1] == DeviceRecovered("shoe.unknown_message")
+    await session.end()
+
+
+@virtual_time
+async def test_first_a_warning_then_an_error_until_a_good_run() -> None:
+    session = Session()
+    await asyncio.sleep(1.5)
+    for _ in range(2):
+        await session.feed(b"*0D31D9\r\n", 1)
+        await session.feed(ACE_OF_SPADES, 1)
+    for _ in range(GOOD_RUN):
+        await session.feed(ACE_OF_SPADES, 1)
+    await session.feed(b"*0D31D9\r\n", 1)
+    await session.end()
+    warning, error, over = "shoe.unreadable warning", "shoe.unreadable error", "shoe.unreadable over"
+    assert troubles(session.notes.events) == [warning, over, error, over, warning]
+
+
+@virtual_time
+async def test_a_fault_outlives_a_restart_until_a_card_is_read() -> None:
+    session = Session()
+    await session.feed(ACE_OF_SPADES, 1)
+    assert session.notes.memory is None  # nothing to remember
+    await session.feed(b"*0D31D9\r\n", 1)
+    await session.end()
+    session = Session(memory=session.notes.memory)
+    await asyncio.sleep(3600)
+    assert session.notes.events == [ONLINE]
+    await session.feed(ACE_OF_SPADES, 1)
+    assert session.notes.events[1:] == [CardDrawn("AS"), DeviceRecovered("shoe.unreadable")]
+    await session.feed(b"*0D31D9\r\n", 1)
+    await session.end()
+    assert troubles(session.notes.events)[-1] == "shoe.unreadable error"  # no good run lies between
+    session = Session(memory=session.notes.memory)
+    assert await session.end() == []
 
 
 @virtual_time
@@ -398,7 +481,7 @@ async def test_the_cards_of_one_chunk_are_told_together() -> None:
     link.hang_up()
     with pytest.raises(LinkLost):
         await task
-    assert batches == [1, 2, 1]
+    assert batches == [1, 3, 2]  # a doubt is told together with its fault
 
 
 def test_options_refuse_what_they_do_not_know() -> None:
@@ -452,19 +535,26 @@ def drawn_with(fault: str, seed: int, game_mode: bool = False) -> tuple[Shoe, li
     shoe = Shoe(Random(seed), 2, game_mode=game_mode)
     shoe.inject(fault, 0.0)
     shoe.draw(1.0)
-    shoe.draw(2.0)
+    shoe.draw(2.0 + REBOOT)
     return shoe, decode(said(shoe))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_faults_on_the_wire(seed: int) -> None:
     def names(messages: list[Message]) -> list[str]:
         return [message.card if isinstance(message, Drawn) else type(message).__name__ for message in messages]
 
-    for fault, expected in (("half_frame", "Broken"), ("unreadable", "Broken")):
+    for fault in ("cut_short", "unreadable", "power_loss"):
         shoe, told = drawn_with(fault, seed)
-        assert names(told) == [expected, shoe.drawn[1]]
+        assert names(told) == ["Broken", shoe.drawn[1]]
         assert shoe.left == 102
+    shoe, told = drawn_with("dirty_window", seed)
+    assert names(told) == ["Broken", "Broken"]
+    shoe.repair(9.0)
+    shoe.draw(9.0)
+    assert names(decode(said(shoe))) == shoe.drawn[2:]
+    shoe, told = drawn_with("unknown_message", seed)
+    assert names(told) == ["Other", *shoe.drawn]
     shoe, told = drawn_with("missing_card", seed)
     assert names(told) == shoe.drawn[1:]
     shoe, told = drawn_with("repeat_frame", seed)
@@ -473,27 +563,34 @@ def test_faults_on_the_wire(seed: int) -> None:
     assert names(told) == [shoe.drawn[0], *shoe.strays, shoe.drawn[1]]
     assert shoe.strays[0] != shoe.drawn[0]
     assert shoe.left == 101
-    shoe, told = drawn_with("garbage", seed)
-    assert names(told)[-2:] == shoe.drawn
-    assert len(told) > 2 or seed  # not only line ends, at least for the first seed
     shoe, told = drawn_with("double_draw", seed, game_mode=True)
     first, stray, second = shoe.drawn[0], shoe.strays[0], shoe.drawn[1]
     assert names(told) == [first, "Echo", stray, "Echo", second, "Echo"]
 
 
-def test_silence_ends() -> None:
+def test_a_loss_of_power_ends() -> None:
     shoe = Shoe(Random(1), 1)
+    shoe.inject("power_loss", 0.0)
     shoe.draw(0.0)
-    shoe.inject("silence", 0.01)
-    shoe.draw(10.0)
+    assert len(said(shoe)) < FRAME_LENGTH
+    shoe.draw(REBOOT - 0.1)
     assert said(shoe) == b""
-    card = shoe.draw(25.0)
+    card = shoe.draw(REBOOT)
     assert said(shoe) == encode(Drawn(card))
     assert len(shoe.drawn) == 3
 
 
+def test_a_hand_that_finds_the_shoe_empty_shuffles() -> None:
+    shoe = Shoe(Random(1), 1)
+    acts = shoe.acts()
+    assert {act for act, _ in shoe.routine} <= set(acts)
+    for n in range(53):
+        acts["draw"](float(n))
+    assert (shoe.left, len(shoe.drawn)) == (51, 1)
+
+
 def test_a_fault_it_does_not_have() -> None:
-    with pytest.raises(ValueError, match="no fault 'fire', only garbage"):
+    with pytest.raises(ValueError, match="no fault 'fire', only unreadable"):
         Shoe(Random(1), 1).inject("fire", 0.0)
 
 
@@ -520,27 +617,43 @@ def lossy(rng: Random, loss: float) -> Callable[[bytes], list[bytes]]:
 
 
 async def mirror(
-    shoe: Shoe, cable: Callable[[bytes], list[bytes]], faults: dict[int, str], cards: int
+    shoe: Shoe,
+    cable: Callable[[bytes], list[bytes]],
+    cards: int,
+    *,
+    faults: dict[int, str] | None = None,
+    line: Line | None = None,
+    line_faults: dict[int, str] | None = None,
+    repaired: int = -1,
 ) -> tuple[list[list[Event]], list[Event]]:
-    """Draw `cards`, one a second. What was told after each, and everything."""
+    """Draw `cards`, one a second, with faults of the shoe and of the line. What was told after each, and everything."""
     session = Session(ShoeOptions(noise_limit=65536))
     told: list[list[Event]] = []
     loop = asyncio.get_running_loop()
+    line = line or Line(Random(0))
     await asyncio.sleep(1.5)
     before = len(session.notes.events)
     for n in range(cards):
-        if n in faults:
-            shoe.inject(faults[n], loop.time())
+        if n in (faults or {}):
+            shoe.inject((faults or {})[n], loop.time())
+        if n in (line_faults or {}):
+            line.inject((line_faults or {})[n], loop.time())
+        if n == repaired:
+            shoe.repair(loop.time())
         shoe.draw(loop.time())
         end = loop.time() + 1
-        while (due := shoe.due()) <= end:
+        while (due := min(shoe.due(), line.due())) <= end:
             await asyncio.sleep(due - loop.time())
-            for piece in cable(shoe.wake(loop.time() + 1e-9)):
+            if line.plug_at <= loop.time():
+                break
+            now = loop.time() + 1e-9
+            for piece in cable(line.to_host(shoe.wake(now), now)):
                 session.link.feed(piece)
         await asyncio.sleep(end - loop.time())
         told.append(session.notes.events[before:])
         before = len(session.notes.events)
-    return told, await session.end()
+    await session.end()
+    return told, session.notes.events
 
 
 @pytest.mark.parametrize("game_mode", [False, True])
@@ -548,7 +661,7 @@ async def mirror(
 @virtual_time
 async def test_mirror_over_a_good_cable(cable: Callable[[bytes], list[bytes]], game_mode: bool) -> None:
     shoe = Shoe(Random(7), 8, game_mode=game_mode)
-    _, events = await mirror(shoe, cable, {}, 416)
+    _, events = await mirror(shoe, cable, 416)
     assert events == [ONLINE, *(CardDrawn(card) for card in shoe.drawn)]
 
 
@@ -557,9 +670,10 @@ async def test_mirror_over_a_good_cable(cable: Callable[[bytes], list[bytes]], g
 @virtual_time
 async def test_mirror_over_a_lossy_cable_never_tells_a_wrong_card(seed: int, game_mode: bool) -> None:
     shoe = Shoe(Random(seed), 8, game_mode=game_mode)
-    told, _ = await mirror(shoe, lossy(Random(seed), 0.01), {}, 400)
+    told, _ = await mirror(shoe, lossy(Random(seed), 0.01), 400)
     doubtful = 0
-    for card, events in zip(shoe.drawn, told, strict=True):
+    for card, all_events in zip(shoe.drawn, told, strict=True):
+        events = seen(all_events)
         assert events, "a card was swallowed"
         assert set(events) <= {CardDrawn(card), CardUnreadable()}
         assert events.count(CardDrawn(card)) <= 1
@@ -568,25 +682,58 @@ async def test_mirror_over_a_lossy_cable_never_tells_a_wrong_card(seed: int, gam
 
 
 @pytest.mark.parametrize("cable", [whole, byte_by_byte])
+@pytest.mark.parametrize("fault", Shoe.faults)
 @virtual_time
-async def test_mirror_of_every_fault(cable: Callable[[bytes], list[bytes]]) -> None:
-    shoe = Shoe(Random(3), 1)
-    faults = {2: "half_frame", 4: "unreadable", 6: "missing_card", 8: "repeat_frame", 10: "double_draw"}
-    told, _ = await mirror(shoe, cable, faults, 12)
-    expected: list[list[Event]] = [[CardDrawn(card)] for card in shoe.drawn]
-    expected[2] = expected[4] = [CardUnreadable()]
-    expected[6] = []
-    expected[8].append(CardUnreadable())
-    expected[10].append(CardDrawn(shoe.strays[0]))
-    assert told == expected
+async def test_mirror_of_every_fault(fault: str, cable: Callable[[bytes], list[bytes]]) -> None:
+    ailment = Shoe.faults[fault]
+    shoe = Shoe(Random(3), 2)
+    told, events = await mirror(shoe, cable, 40, faults={2: fault}, repaired=7)
+    codes = {event.code for event in events if isinstance(event, DeviceFaulted)}
+    types = {type_of(event) for event in seen(events)} - {"device.online", "card.drawn"}
+    assert codes | types == set(ailment.told)
+    over = [event.code for event in events if isinstance(event, DeviceRecovered)]
+    assert set(over) == codes  # all of it is over at the end
+    assert [CardDrawn(card) for card in shoe.drawn[8:]] == [*seen([one for card in told[8:] for one in card])]
+    believed = [event for event in events if isinstance(event, CardDrawn)]
+    lost = {"missing_card": 1, "repeat_frame": 0, "double_draw": 0, "unknown_message": 0, "dirty_window": 5}
+    blind = 2 if fault == "power_loss" else 0
+    assert len(believed) == 40 - blind - lost.get(fault, 1)
+    assert seen(told[1]) == [CardDrawn(shoe.drawn[1])]
+
+
+@pytest.mark.parametrize("cable", [whole, byte_by_byte])
+@pytest.mark.parametrize("fault", sorted(set(Shoe.line) - {"unplugged"}))
+@virtual_time
+async def test_mirror_of_every_fault_of_the_line(fault: str, cable: Callable[[bytes], list[bytes]]) -> None:
+    """What is not told costs no card where none is drawn meanwhile; where one is, it is never a wrong one."""
+    ailment = Shoe.line[fault]
+    shoe = Shoe(Random(3), 2)
+    told, events = await mirror(shoe, cable, 40, line_faults={2: fault})
+    codes = {event.code for event in events if isinstance(event, DeviceFaulted)}
+    types = {type_of(event) for event in seen(events)} - {"device.online", "card.drawn"}
+    if fault == "wrong_baud":
+        assert types == {"card.unreadable"}
+    else:
+        assert codes | types == set(ailment.told)
+    assert {event.code for event in events if isinstance(event, DeviceRecovered)} == codes
+    for card, news in zip(shoe.drawn, told, strict=True):
+        assert set(seen(news)) <= {CardDrawn(card), CardUnreadable()}
+        assert seen(news) or fault == "silence"
+    assert [news[-1] for news in told[13:]] == [CardDrawn(card) for card in shoe.drawn[13:]]
 
 
 @virtual_time
 async def test_mirror_with_garbage_on_the_line() -> None:
     shoe = Shoe(Random(4), 8)
-    told, _ = await mirror(shoe, whole, dict.fromkeys(range(0, 200, 2), "garbage"), 200)
-    for n, (card, events) in enumerate(zip(shoe.drawn, told, strict=True)):
+    told, _ = await mirror(shoe, whole, 200, line_faults=dict.fromkeys(range(0, 200, 2), "garbage"))
+    for n, (card, events) in enumerate(zip(shoe.drawn, map(seen, told), strict=True)):
         assert events[-1] == CardDrawn(card)
         assert set(events[:-1]) <= {CardUnreadable()}
         assert len(events) <= 2
         assert n % 2 == 0 or len(events) == 1
+
+
+def test_every_fault_of_a_line_is_answered() -> None:
+    assert set(Shoe.line) == set(Line.FAULTS)
+    told = {code for ailment in (*Shoe.faults.values(), *Shoe.line.values()) for code in ailment.told}
+    assert {fault.code for fault in BeeTekShoe.faults} == {code for code in told if code.startswith("shoe.")}

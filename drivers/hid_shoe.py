@@ -1,0 +1,262 @@
+"""A shoe whose cards carry barcodes, read by a HID scanner as they slide out: from what it types to cards.
+
+Evidence: public code of live studios reads such scanners and such codes. Nothing there says how long a scanner takes,
+which code is on the cut card, or what a scanner types when it cannot read: `quiet`, `repeat`, `cut_cards` and `no_read`
+are our assumptions and the house's settings. The codes of the cards are `order`, or `codes` where they are anything
+else.
+
+A scanner types only when it sees a code, counts nothing and takes no question: silence says nothing, and nothing ever
+proves that no card was missed, so it never comes online as continuous. Which face was up is not known.
+
+Nobody deals two cards within `repeat` seconds. The same code again that soon is the card read twice or two like cards
+stuck together; another code that soon is a second card pulled before the first was accepted. Either is told as
+unreadable, with a fault that names it: no card is ever counted twice, none is left out, and a person says what lies
+there. The same code again and again, as from a card that stays under the window, is told once.
+"""
+
+from asyncio import timeout
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, ClassVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from drivers.driver import Chunk, Emit, Evidence, Link, LinkLost, Sighting
+from drivers.faults import Fault, Faults, Standing
+from protocols.commands import Command
+from protocols.events import Card, CardDrawn, CardUnreadable, CutCardDrawn, DeviceOnline, Event
+from protocols.hid_cards import Broken, Code, Decoder, Message, Order, card_in
+
+MODEL = "HID card scanner"
+GOOD_RUN = 20  # cards read well one after the other: what comes next is a first time again
+ASK_THE_TABLE = "look at the card with the supervisor and correct the coup at the console"
+
+Text = Annotated[str, Meta(min_length=1, max_length=64)]
+
+UNREADABLE = "shoe.unreadable"
+UNFINISHED = "shoe.unfinished"
+UNKNOWN_CODE = "shoe.unknown_code"
+REPEATED = "shoe.repeated"
+MISSCAN = "shoe.misscan"
+KEY_STUCK = "shoe.key_stuck"
+
+
+class HidShoeOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """`order`: how suit and rank stand in a card's code. `codes`: each code and its card, instead of `order`.
+
+    `cut_cards`: codes of the cut card. `no_read`: what the scanner types when it saw a card and no code. `ignore_case`:
+    `sa` is `SA`. `quiet`: seconds without a report in which no code goes on. `repeat`: seconds in which no second card
+    can come; 0 believes every code. `stuck`: seconds that no key is held. `noise_limit`: bytes without a good code
+    before the line is lost.
+    """
+
+    order: Order = "suit-rank"
+    codes: dict[Text, Card] = {}
+    cut_cards: tuple[Text, ...] = ("CUT",)
+    no_read: tuple[Text, ...] = ("NOREAD",)
+    ignore_case: bool = True
+    quiet: Annotated[float, Meta(ge=0.05, le=2)] = 0.2
+    repeat: Annotated[float, Meta(ge=0, le=2)] = 0.4
+    stuck: Annotated[float, Meta(ge=0.5, le=60)] = 1.0
+    noise_limit: Annotated[int, Meta(ge=64, le=65536)] = 4096
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a code that means two things."""
+        meanings = [*self.codes, *self.cut_cards, *self.no_read]
+        folded = [code.upper() for code in meanings] if self.ignore_case else meanings
+        twice = sorted({code for code in folded if folded.count(code) > 1})
+        if not self.codes:
+            twice += sorted(code for code in folded if card_in(code, self.order))
+        if twice:
+            raise ValueError(f"the code {twice[0]!r} means two things: write each code once")
+
+
+class _Memory(Struct, frozen=True):
+    """What outlives a session."""
+
+    faults: Standing = Standing()
+
+
+class HidShoe:
+    """The driver."""
+
+    name: ClassVar[str] = "hid_shoe"
+    title: ClassVar[str] = "Shoe with a HID barcode scanner, USB"
+    evidence: ClassVar[tuple[Evidence, ...]] = ("public code",)
+    Options: ClassVar[type[HidShoeOptions]] = HidShoeOptions
+    commands: ClassVar[tuple[type[Command], ...]] = ()
+    faults: ClassVar[tuple[Fault, ...]] = (
+        Fault(
+            UNREADABLE,
+            "the scanner saw a card and could not read its code",
+            f"{ASK_THE_TABLE}; wipe the scanner's window; take the card out if its code is scratched, bent or dirty",
+            "by itself",
+            "waits for a person",
+        ),
+        Fault(
+            UNFINISHED,
+            "the scanner began to type a code and never ended it",
+            f"{ASK_THE_TABLE}; check the plug of the scanner and that it is set to end each code with Enter",
+            "by itself",
+            "waits for a person",
+        ),
+        Fault(
+            UNKNOWN_CODE,
+            "the scanner read a code that is no card's",
+            f"{ASK_THE_TABLE}; check that these are the house's cards and that `order` or `codes` fit them",
+            "by itself",
+            "waits for a person",
+        ),
+        Fault(
+            REPEATED,
+            "the same code came again faster than a hand can deal",
+            f"{ASK_THE_TABLE}: one card read twice, or two like cards stuck together; "
+            "pull out a card that stays under the window",
+            "by itself",
+            "waits for a person",
+        ),
+        Fault(
+            MISSCAN,
+            "a second card was pulled before the first was accepted",
+            f"{ASK_THE_TABLE}: two cards are out; check that the lip of the shoe lets only one card through",
+            "by itself",
+            "waits for a person",
+        ),
+        Fault(
+            KEY_STUCK,
+            "the scanner holds a key down: codes that it types now cannot be believed",
+            "unplug the scanner and plug it in again; if it comes back, exchange scanner or cable",
+            "by a person",
+            "waits for a person, once a card comes",
+        ),
+    )
+
+    def __init__(self, options: HidShoeOptions, memory: bytes | None = None) -> None:
+        """`memory`: the faults that were open."""
+        self._options = options
+        kept = msgspec.json.decode(memory, type=_Memory) if memory else _Memory()
+        self._faults = Faults(self.faults, kept.faults)
+        self._standing = self._faults.standing
+        fold: Callable[[str], str] = str.upper if options.ignore_case else str
+        self._fold = fold
+        self._codes = {fold(code): card for code, card in options.codes.items()}
+        self._cut_cards = {fold(code) for code in options.cut_cards}
+        self._no_read = {fold(code) for code in options.no_read}
+        self._decoder = Decoder()
+        self._last = ""
+        self._last_tick = float("-inf")
+        self._again = False
+        self._held_since: float | None = None
+        self._noise = 0
+        self._good = 0
+
+    async def run(self, link: Link, emit: Emit) -> None:
+        """Come online, then tell every card."""
+        chunk = link.stamp()
+        await emit([Sighting(DeviceOnline(continuous=False, model=MODEL), b"", chunk)])
+        decoder = self._decoder
+        while True:
+            try:
+                async with timeout(self._patience(link.stamp().tick)):
+                    fresh = await link.read()
+            except TimeoutError:
+                chunk = link.stamp()
+                await self._tell(emit, decoder.quiet() if decoder.waiting else [], chunk)
+                continue
+            except LinkLost:
+                await self._tell(emit, decoder.quiet(), chunk)
+                raise
+            # While the last card was made durable others may have come: the gap between them tells them apart.
+            if decoder.waiting and fresh.tick - chunk.tick >= self._options.quiet:
+                await self._tell(emit, decoder.quiet(), chunk)
+            chunk = fresh
+            await self._tell(emit, decoder.feed(chunk.data), chunk)
+            if self._noise > self._options.noise_limit:
+                raise LinkLost(
+                    f"{self._noise} bytes and no code among them: is this the scanner, set to type as a keyboard?"
+                )
+
+    def _patience(self, now: float) -> float | None:
+        """How long to wait for the next report before looking again."""
+        if self._decoder.waiting:
+            return self._options.quiet
+        if self._held_since is not None and not self._faults.is_open(KEY_STUCK):
+            return max(self._held_since + self._options.stuck - now, 0.0)
+        return None
+
+    async def _tell(self, emit: Emit, messages: Sequence[Message], chunk: Chunk) -> None:
+        """All of it in one, with the faults that stand after it."""
+        sightings = [
+            Sighting(event, message.raw, chunk) for message in messages for event in self._hear(message, chunk)
+        ]
+        sightings += [Sighting(event, b"", chunk) for event in self._keys(chunk.tick)]
+        standing = self._faults.standing
+        if not sightings:
+            return
+        memory = None if standing == self._standing else msgspec.json.encode(_Memory(standing))
+        self._standing = standing
+        await emit(sightings, memory)
+
+    def _hear(self, message: Message, chunk: Chunk) -> Iterator[Event]:
+        match message:
+            case Code(text):
+                self._noise = 0
+                yield from self._read(self._fold(text), chunk.tick)
+            case Broken(why, text, raw):
+                self._noise += len(raw)
+                self._last_tick = float("-inf")
+                code, said = {
+                    "unfinished": (UNFINISHED, f"it typed {text!r}"),
+                    "garbage": (UNREADABLE, "what it typed was garbled"),
+                    "held": (KEY_STUCK, f"it typed {text!r}"),
+                    "long": (UNREADABLE, "what it typed has no end"),
+                }[why]
+                yield from self._doubt(code, said)
+
+    def _read(self, code: str, tick: float) -> Iterator[Event]:
+        """A whole code."""
+        soon = tick - self._last_tick < self._options.repeat
+        again = code == self._last
+        self._last, self._last_tick = code, tick
+        if not (soon and again):
+            self._again = False
+        if code in self._no_read:
+            yield from self._doubt(UNREADABLE, f"it says {code}")
+            return
+        card = self._codes.get(code) if self._codes else card_in(code, self._options.order)
+        if card is None and code not in self._cut_cards:
+            yield from self._doubt(UNKNOWN_CODE, f"it read {code!r}")
+            return
+        if soon and again:
+            if not self._again:
+                self._again = True
+                yield from self._doubt(REPEATED, f"it read {code!r} again")
+            return
+        if soon and card is not None:
+            yield from self._doubt(MISSCAN, f"the second one is {card}")
+            return
+        yield CutCardDrawn() if card is None else CardDrawn(card)
+        yield from self._faults.end(UNREADABLE, UNFINISHED, UNKNOWN_CODE, REPEATED, MISSCAN, KEY_STUCK)
+        self._good += 1
+        if self._good >= GOOD_RUN:
+            self._good = 0
+            self._faults.good_cycle()
+
+    def _doubt(self, code: str, detail: str) -> Iterator[Event]:
+        """A card that nobody can be sure of, and why."""
+        self._good = 0
+        yield CardUnreadable()
+        yield from self._faults.strike(code, detail)
+
+    def _keys(self, tick: float) -> Iterator[Event]:
+        """A key that is down, for how long."""
+        held = self._decoder.held
+        if not held:
+            if self._held_since is not None:
+                yield from self._faults.end(KEY_STUCK)
+            self._held_since = None
+        elif self._held_since is None:
+            self._held_since = tick
+        elif tick - self._held_since >= self._options.stuck and not self._faults.is_open(KEY_STUCK):
+            self._good = 0
+            yield from self._faults.strike(KEY_STUCK, f"the key {held}")
