@@ -1,0 +1,607 @@
+"""LED sign with the Alpha protocol, as the display of a progressive jackpot.
+
+The amount stands in a string file (1 to 9, one for each level) and a held text file calls it: a new amount rewrites the
+string alone, so the sign neither blanks nor starts again. An announcement is the priority text file, which overrides
+the rest until it is written empty. Writing the memory configuration wipes and blanks the sign, so it is written only
+where reading it back shows another one; to a sign that cannot be read, once a session.
+
+A sign that answers is asked for all of its files every `poll` seconds: other content is a fault and is written again,
+silence is LinkLost. Confirmed means that the sign's file holds the text, not that its lamps work. Of a sign that does
+not answer nothing is known: amounts are sent, never confirmed, and sent again every `poll` seconds; whether anybody
+sees them is not told. What it reports cannot be lost, for it reports nothing: it always comes online as continuous.
+
+Assumed, not known, and therefore options: that a sign answers reads at its own `address` only (writes go there while it
+answers, else to every sign on the line), that it takes a second to wipe its memory (`wipe`), and how fast it takes
+amounts (`min_interval`). Assumed without an option: the form of its answers (protocols/alpha_sign.py), and that a text
+file of several parts shows one after the other. A sign that answers in another form shows `sign.memory` and must be
+used with `read_back = "never"`.
+"""
+
+import asyncio
+import unicodedata
+from collections import deque
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta, Struct
+
+from drivers.driver import Chunk, CommandFailed, CommandRefused, Emit, Evidence, Link, LinkLost, Sighting
+from drivers.faults import Fault, Faults, Standing
+from protocols import alpha_sign as wire
+from protocols.commands import Announce, Command, ShowAmount
+from protocols.events import DeviceFaulted, DeviceOnline, DisplayShown, Event
+
+MODEL = "Alpha sign"
+TEXT_FILE, TEXT_SIZE, STRING_SIZE = "A", 256, 64
+SEQUENCE = wire.RunSequence(TEXT_FILE)
+PROBES = 3
+QUESTIONS = 6  # without an answer until the sign counts as gone
+TRIES = 2
+RECONFIGURE = 60.0  # seconds: a sign whose answers we misread must not go blank again and again
+AFTER_NAK = 2.0
+CYCLE = 600.0  # seconds without a fault after which the next is a first one again
+OBEYED_WITHIN = 15.0
+
+_Printable: TypeAlias = Annotated[str, Meta(pattern=r"^[ -~]*$(?!\n)")]
+_MODES = {"rotate": wire.ROTATE, "flash": wire.FLASH, "hold": wire.HOLD}
+
+
+class SignOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """`address`: the sign's own, two hex digits; 00 is every sign's and cannot be read back.
+
+    `levels`: how many amounts; `captions`: a word before each. `prefix`, `thousands`, `point`, `decimals`, `suffix`
+    make the text of an amount in minor units; `digits`: how many the sign has room for. Seconds: `min_interval`
+    between two amounts, `poll` between two looks at the sign, `reply_limit` for an answer, `wipe` after a memory
+    configuration. `sync`: NULs before a frame. `checksum`: send it.
+    """
+
+    address: Annotated[str, Meta(pattern=r"^[0-9A-F]{2}$(?!\n)")] = "01"
+    read_back: Literal["auto", "never"] = "auto"
+    levels: Annotated[int, Meta(ge=1, le=9)] = 1
+    captions: tuple[Annotated[_Printable, Meta(max_length=20)], ...] = ()
+    prefix: Annotated[_Printable, Meta(max_length=8)] = ""
+    thousands: Annotated[_Printable, Meta(max_length=1)] = ","
+    point: Annotated[_Printable, Meta(min_length=1, max_length=1)] = "."
+    decimals: Annotated[int, Meta(ge=0, le=4)] = 2
+    suffix: Annotated[_Printable, Meta(max_length=8)] = ""
+    digits: Annotated[int, Meta(ge=1, le=15)] = 12
+    min_interval: Annotated[float, Meta(ge=0.1, le=60)] = 0.5
+    poll: Annotated[float, Meta(ge=2, le=600)] = 10.0
+    reply_limit: Annotated[float, Meta(ge=0.2, le=10)] = 2.0
+    wipe: Annotated[float, Meta(ge=0.5, le=30)] = 1.5
+    sync: Annotated[int, Meta(ge=5, le=50)] = 5
+    checksum: bool = True
+    announcement: Literal["rotate", "flash", "hold"] = "rotate"
+
+    def __post_init__(self) -> None:
+        """What one bound alone cannot say."""
+        if self.digits <= self.decimals:
+            raise ValueError("`digits` counts those after the point too and must be greater than `decimals`")
+        if self.captions and len(self.captions) != self.levels:
+            raise ValueError("`captions` are one for each of `levels`, or none")
+
+
+class _Announced(Struct, frozen=True):
+    """A running announcement."""
+
+    text: str
+    until: datetime
+
+
+class _Memory(Struct, frozen=True, forbid_unknown_fields=True):
+    """`amounts` by level, in minor units."""
+
+    amounts: dict[int, int] = {}
+    announced: _Announced | None = None
+    faults: Standing = Standing()
+
+
+class _Shown(Struct, frozen=True):
+    """What a file holds."""
+
+    text: str
+    confirmed: bool
+
+
+class _Slot:
+    """A file of the sign: what it shall hold, what it does hold as far as known, and who waits for it."""
+
+    def __init__(self, write: Callable[[str], wire.Command], read: wire.Command) -> None:
+        self.write = write
+        self.read = read
+        self.wanted: str | None = None
+        self.number = 0  # of the last wish
+        self.since = 0.0  # when it was unmet first
+        self.not_before = 0.0
+        self.held: _Shown | None = None
+        self.met = 0  # the last wish that was met
+        self.again = False  # to be written although it was met
+        self.waiting: list[tuple[int, asyncio.Future[_Shown]]] = []
+
+    @property
+    def stale(self) -> bool:
+        """Something is to be written."""
+        return self.wanted is not None and (self.again or self.met < self.number)
+
+    def want(self, text: str, now: float) -> None:
+        """From now on."""
+        if not self.stale:
+            self.since = now
+        self.wanted = text
+        self.number += 1
+        self.not_before = 0.0
+
+    def lost(self) -> None:
+        """It may hold anything."""
+        self.held, self.again = None, True
+
+    def settle(self, number: int, outcome: _Shown | CommandFailed) -> None:
+        """Answer those who waited for wish `number` or an older one."""
+        for wish, future in self.waiting:
+            if wish <= number and not future.done():
+                if isinstance(outcome, _Shown):
+                    future.set_result(outcome)
+                else:
+                    future.set_exception(outcome)
+        self.waiting = [(wish, future) for wish, future in self.waiting if wish > number]
+
+
+class AlphaSign:
+    """The driver."""
+
+    name: ClassVar[str] = "alpha_sign"
+    title: ClassVar[str] = "Alpha / BetaBrite LED sign, progressive display"
+    evidence: ClassVar[tuple[Evidence, ...]] = ("public code",)
+    Options: ClassVar[type[SignOptions]] = SignOptions
+    faults: ClassVar[tuple[Fault, ...]] = (
+        Fault(
+            "sign.digits",
+            "the amount needs more digits than the sign has; the sign shows its highest amount",
+            "announce the true amount by hand; set `digits` if the sign has room for more, or use a larger sign",
+            "by itself",
+            "not touched",
+        ),
+        Fault(
+            "sign.text",
+            "the announcement has characters that the sign cannot show; others stand in their place",
+            "announce in plain letters, digits and punctuation (ASCII)",
+            "by itself",
+            "not touched",
+        ),
+        Fault(
+            "sign.memory",
+            "the sign does not keep what is written to it",
+            "look what it shows; leave its programming mode, unlock its remote control, switch it off and on; if it "
+            "shows the right amount nevertheless, its answers are of another form: set read_back to never",
+            "by itself",
+            "not touched; the shown amount may be old",
+        ),
+        Fault(
+            "sign.no_read_back",
+            "the sign does not answer; amounts are sent, but nobody knows whether it shows them",
+            "look what it shows; check its power and both wires of the cable, and that `address` is the sign's own; if "
+            "it is a sign that cannot answer, set read_back to never",
+            "by itself",
+            "not touched; the shown amount may be old",
+        ),
+        Fault(
+            "sign.checksum",
+            "the sign did not understand what was sent to it",
+            "check cable, ground and termination of the line, and its speed (9600 8N1 or 4800 7E2)",
+            "by itself",
+            "not touched",
+        ),
+        Fault(
+            "sign.dark",
+            "the sign held nothing, or something else than was written; it is written again",
+            "look what it shows; check its power supply, its battery, and who has its remote control; if it goes on, "
+            "replace the sign",
+            "by itself",
+            "not touched; the shown amount was wrong or missing",
+        ),
+    )
+    commands: ClassVar[tuple[type[Command], ...]] = (ShowAmount, Announce)
+
+    def __init__(self, options: SignOptions, memory: bytes | None = None) -> None:
+        """Go on with the amounts and the announcement of the last session."""
+        self._options = options
+        try:
+            kept = msgspec.json.decode(memory or b"{}", type=_Memory)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            kept = _Memory()
+        self._saved = memory
+        self._amounts = dict(kept.amounts)
+        self._announced = kept.announced
+        self._faults = Faults(self.faults, kept.faults)
+        mode = _MODES[options.announcement]
+        self._priority = _Slot(
+            lambda text: wire.WriteText(wire.PRIORITY, (wire.Segment(text, " ", mode),) if text else ()),
+            wire.ReadText(wire.PRIORITY),
+        )
+        self._levels = [_string(str(level)) for level in range(1, options.levels + 1)]
+        for level, amount in self._amounts.items():
+            if level <= options.levels:
+                self._levels[level - 1].want(self._text_of(amount), 0.0)
+        numbers = range(1, options.levels + 1)
+        self._memory = wire.ConfigureMemory(
+            (
+                wire.File(TEXT_FILE, "A", TEXT_SIZE, times=wire.ALWAYS),
+                *(wire.File(str(level), "B", STRING_SIZE, locked=True) for level in numbers),
+            )
+        )
+        captions = [f"{caption} " for caption in options.captions] or [""] * options.levels
+        self._text = wire.WriteText(
+            TEXT_FILE,
+            tuple(
+                wire.Segment(f"{caption}{wire.CALL_STRING}{level}")
+                for level, caption in zip(numbers, captions, strict=True)
+            ),
+        )
+        self._frame = wire.Frame((), address=options.address, sync=options.sync, checked=options.checksum)
+        self._sent: deque[bytes] = deque(maxlen=8)
+        self._echoes = False
+        self._replies: list[wire.Command] = []
+        self._understood: list[bool] = []  # what ACKs, NAKs and answers said, in their order
+        self._events: list[Event] = []
+        self._told: dict[_Slot, _Shown] = {}
+        self._last: tuple[bytes, Chunk] | None = None
+        self._reads = False
+        self._set_up_right = False
+        self._until = float("inf")
+        self._configured_at = float("-inf")
+        self._next_write = self._poll_at = self._fault_at = 0.0
+        self._idle: asyncio.Timeout | None = None
+        self._running = False
+
+    # ---- the session
+
+    async def run(self, link: Link, emit: Emit) -> None:
+        """Set the sign up, then keep it showing what it shall."""
+        self._link, self._emit = link, emit
+        self._decoder = wire.Decoder()
+        self._running = True
+        try:
+            await self._begin()
+            while True:
+                await self._turn()
+        finally:
+            self._running = False
+            for slot in self._slots:
+                slot.settle(slot.number, CommandFailed("the session with the sign ended before it took it"))
+
+    async def _begin(self) -> None:
+        now = self._fault_at = _now()
+        auto = self._options.read_back == "auto"
+        found = await self._probe(1 if self._faults.is_open("sign.no_read_back") else PROBES) if auto else None
+        self._events.insert(0, DeviceOnline(True, MODEL))  # before what a command told meanwhile
+        if auto:
+            self._found_readable(found)
+        else:  # a person decided that nobody looks: what only looking can see is no fault any more
+            self._events += self._faults.end("sign.no_read_back", "sign.memory", "sign.dark")
+        left = (self._announced.until - self._link.stamp().at).total_seconds() if self._announced else 0.0
+        if self._announced is not None and left > 0:
+            self._priority.want(self._announced.text, now)
+            self._until = _now() + left
+        else:  # also where we know of none: another's would hide the amount
+            self._announced = None
+            self._priority.want("", now)
+        self._watch_digits()
+        await self._tell()
+        await self._set_up(found)
+        self._poll_at = _now() + self._options.poll
+
+    def _found_readable(self, found: wire.Command | None) -> None:
+        self._reads = found is not None
+        own = self._options.address != wire.EVERY_SIGN
+        self._events += self._faults.watch(
+            "sign.no_read_back", not self._reads, "" if own else "address 00 is every sign's: set its own"
+        )
+
+    async def _turn(self) -> None:
+        now = _now()
+        if now >= self._until:
+            self._announce("", float("inf"))
+        stale = [slot for slot in self._slots if slot.stale]
+        ready = [slot for slot in stale if max(slot.not_before, self._next_write) <= now]
+        if ready:
+            await self._put(min(ready, key=lambda slot: (slot is not self._priority, slot.since)))
+        elif now >= self._poll_at:
+            self._poll_at = now + self._options.poll
+            await self._poll()
+        else:
+            until = min([self._poll_at, self._until, *(max(slot.not_before, self._next_write) for slot in stale)])
+            await self._hear(until)
+        self._replies.clear()
+        self._heed()
+        await self._tell()
+
+    @property
+    def _slots(self) -> list[_Slot]:
+        return [self._priority, *self._levels]
+
+    async def _set_up(self, found: wire.Command | None) -> None:
+        """Memory, text file and run sequence as they must be, written only where they are not."""
+        if not self._reads:
+            await self._configure()
+            await self._send(self._text)
+            await self._send(SEQUENCE)
+            return
+        right = found == self._memory
+        if not right and (self._set_up_right or _now() - self._configured_at >= RECONFIGURE):
+            for _ in range(TRIES):
+                await self._configure()
+                if right := await self._ask(wire.ReadMemory()) == self._memory:
+                    break
+        for command, read in ((self._text, wire.ReadText(TEXT_FILE)), (SEQUENCE, wire.ReadRunSequence())):
+            holds = await self._ask(read) == command
+            if not holds:
+                await self._send(command)
+                holds = await self._ask(read) == command
+            right = right and holds
+        self._set_up_right = right
+        if right:
+            self._clear()
+        else:
+            self._events += self._faults.begin("sign.memory", "its memory, text file or run sequence is another")
+
+    async def _configure(self) -> None:
+        for slot in self._slots:
+            slot.lost()
+        self._configured_at = _now()
+        await self._send(self._memory)
+        until = _now() + self._options.wipe
+        while _now() < until:
+            await self._hear(until)
+
+    async def _put(self, slot: _Slot) -> None:
+        """Write what the file shall hold, and read it back where that is possible."""
+        assert slot.wanted is not None
+        await self._tell()  # what the sign shows must be known after any crash
+        number, text, before = slot.number, slot.wanted, slot.held
+        command = slot.write(text)
+        holds: wire.Command | None = None
+        for _ in range(TRIES):
+            await self._send(command)
+            self._next_write = _now() + self._options.min_interval
+            if not self._reads:
+                break
+            holds = await self._ask(slot.read)
+            if holds == command:
+                break
+            if before is not None and holds != slot.write(before.text):
+                await self._mend()  # neither the new text nor the old: it lost its files
+        if self._reads and holds != command:
+            slot.lost()
+            slot.not_before = _now() + self._options.poll
+            self._events += self._faults.begin("sign.memory", f"{text!r} was written twice")
+            slot.settle(number, CommandFailed(f"the sign did not keep {text!r}; it is tried again"))
+            return
+        slot.held, slot.met, slot.again = _Shown(text, self._reads), number, False
+        self._clear()
+        self._show()
+        await self._tell()
+        slot.settle(number, slot.held)
+
+    def _show(self) -> None:
+        """Tell what the sign shows now, where that is news. An announcement hides the amounts."""
+        announced = self._priority.held is not None and self._priority.held.text
+        showing = {slot: slot.held for slot in ([self._priority] if announced else self._levels) if slot.held}
+        self._events += [
+            DisplayShown(held.text, held.confirmed) for slot, held in showing.items() if self._told.get(slot) != held
+        ]
+        self._told = showing
+
+    def _clear(self) -> None:
+        """What was wrong with the sign is right, when all of it was read back."""
+        right = self._set_up_right or any(slot.held for slot in self._levels)
+        if self._reads and right and not any(slot.stale for slot in self._slots):
+            self._events += self._faults.end("sign.memory", "sign.dark")
+
+    async def _poll(self) -> None:
+        if not self._reads:
+            found = await self._probe(1) if self._options.read_back == "auto" else None
+            # Again: to read it back, or because nobody knows. Not the priority text, whose display would start again.
+            for slot in self._levels if found is None else self._slots:
+                slot.again = True
+            if found is not None:
+                self._found_readable(found)
+                await self._set_up(found)
+            return
+        right = True
+        for slot in self._slots:
+            if slot.held is not None:
+                held = slot.held
+                right = await self._ask(slot.read) == slot.write(held.text) and right
+        if self._set_up_right:
+            right = await self._ask(wire.ReadText(TEXT_FILE)) == self._text and right
+        if not right:
+            await self._mend()
+        elif all(slot.held is None for slot in self._levels):
+            await self._set_up(await self._ask(wire.ReadMemory()))
+        if _now() - self._fault_at >= CYCLE:
+            self._faults.good_cycle()
+
+    async def _mend(self) -> None:
+        """The sign holds something that nobody wrote: all of it is written again."""
+        self._events += self._faults.begin("sign.dark")
+        await self._tell()
+        for slot in self._slots:
+            slot.lost()
+        await self._set_up(await self._ask(wire.ReadMemory()))
+
+    # ---- commands
+
+    async def obey(self, command: Command) -> dict[str, Any]:
+        """Return what the sign shows of it, when it or something newer was sent (read back, where that is possible)."""
+        if not self._running:
+            raise CommandRefused("there is no session with the sign")
+        match command:
+            case ShowAmount(amount, level):
+                if level > self._options.levels:
+                    raise CommandRefused(f"the sign has {self._options.levels} levels, not {level}")
+                self._amounts[level] = amount
+                slot = self._levels[level - 1]
+                slot.want(self._text_of(amount), _now())
+                self._watch_digits()
+            case Announce(text, seconds):
+                plain = _plain(text)
+                if text.strip() and not any(character.isalnum() for character in plain):
+                    raise CommandRefused("nothing of the text can be shown: the sign has ASCII letters and digits only")
+                if plain:
+                    self._events += self._faults.watch("sign.text", plain != text.strip(), f"shown is {plain!r}")
+                self._announce(plain, float(seconds))
+                slot = self._priority
+            case _:
+                raise CommandRefused("a sign shows amounts and announcements, nothing else")
+        done: asyncio.Future[_Shown] = asyncio.get_running_loop().create_future()
+        slot.waiting.append((slot.number, done))
+        self._stir()
+        try:
+            async with asyncio.timeout(OBEYED_WITHIN):
+                shown = await done
+        except TimeoutError:
+            raise CommandFailed(f"the sign did not take it in {OBEYED_WITHIN:g} s; it is tried again") from None
+        finally:
+            slot.waiting = [one for one in slot.waiting if one[1] is not done]
+        return {"text": shown.text, "confirmed": shown.confirmed}
+
+    def _announce(self, text: str, seconds: float) -> None:
+        now = _now()
+        self._priority.want(text, now)
+        if text:
+            self._until = now + seconds
+            self._announced = _Announced(text, self._link.stamp().at + timedelta(seconds=seconds))
+        else:
+            self._until = float("inf")
+            self._announced = None
+
+    def _text_of(self, amount: int) -> str:
+        options = self._options
+        whole, part = divmod(min(amount, 10**options.digits - 1), 10**options.decimals)
+        point = f"{options.point}{part:0{options.decimals}}" if options.decimals else ""
+        return options.prefix + f"{whole:,}".replace(",", options.thousands) + point + options.suffix
+
+    def _watch_digits(self) -> None:
+        most = max((amount for level, amount in self._amounts.items() if level <= self._options.levels), default=0)
+        self._events += self._faults.watch(
+            "sign.digits", most >= 10**self._options.digits, f"it has {self._options.digits}, {most} needs more"
+        )
+
+    # ---- the line
+
+    async def _send(self, command: wire.Command) -> None:
+        answers = self._reads or isinstance(command, wire.ReadMemory)
+        frame = msgspec.structs.replace(
+            self._frame,
+            commands=(command,),
+            address=self._options.address if answers else wire.EVERY_SIGN,
+        )
+        data = wire.encode(frame)
+        self._sent.append(data.lstrip(b"\x00"))
+        await self._link.write(data)
+
+    async def _probe(self, tries: int) -> wire.Command | None:
+        """How the memory is divided, if the sign says it."""
+        if self._options.address == wire.EVERY_SIGN:
+            return None
+        return await self._question(wire.ReadMemory(), tries)
+
+    async def _ask(self, read: wire.Command) -> wire.Command:
+        """The sign's answer. Raises LinkLost where it gives none."""
+        answer = await self._question(read, QUESTIONS)
+        if answer is None:
+            silence = QUESTIONS * self._options.reply_limit
+            raise LinkLost(f"silent for {silence:g} s: check the sign's power, its cable and the port's speed")
+        return answer
+
+    async def _question(self, read: wire.Command, tries: int) -> wire.Command | None:
+        for _ in range(tries):
+            self._replies.clear()
+            await self._send(read)
+            until = _now() + self._options.reply_limit
+            while _now() < until:
+                await self._hear(until)
+                for reply in self._replies:
+                    if _answers(read, reply):
+                        self._understood.append(True)
+                        return reply
+                self._replies.clear()
+        return None
+
+    async def _hear(self, until: float) -> None:
+        """Take in what comes next, until the loop's second `until` or until somebody stirs."""
+        try:
+            async with asyncio.timeout_at(until) as self._idle:
+                chunk = await self._link.read()
+        except TimeoutError:
+            return
+        finally:
+            self._idle = None
+        for message in self._decoder.feed(chunk.data):
+            match message:
+                case wire.Frame(commands, raw=raw):
+                    # A sign asks nothing: what we hear is ourselves, and says nothing of the sign.
+                    self._echoes = self._echoes or any(_is_question(command) for command in commands)
+                    if not (self._echoes and raw in self._sent):
+                        self._replies += commands
+                        self._last = raw, chunk
+                case wire.Ack(raw) | wire.Nak(raw):
+                    self._understood.append(isinstance(message, wire.Ack))
+                    self._last = raw, chunk
+                case wire.Broken() | wire.Garbage():
+                    pass  # a question that stays open is asked again
+
+    def _stir(self) -> None:
+        if self._idle is not None and not self._idle.expired():
+            self._idle.reschedule(_now())
+
+    def _heed(self) -> None:
+        """What the sign said of our frames: after a NAK, all is written again where nothing can be read back."""
+        for understood in self._understood:
+            self._events += self._faults.watch("sign.checksum", not understood)
+            if not understood and not self._reads:
+                for slot in self._slots:
+                    slot.again, slot.not_before = True, _now() + AFTER_NAK
+        self._understood.clear()
+
+    async def _tell(self) -> None:
+        events, self._events = self._events, []
+        if any(isinstance(event, DeviceFaulted) for event in events):
+            self._fault_at = _now()
+        memory = msgspec.json.encode(_Memory(self._amounts, self._announced, self._faults.standing))
+        (raw, chunk), self._last = self._last or (b"", self._link.stamp()), None
+        if events or memory != self._saved:
+            await self._emit([Sighting(event, raw, chunk) for event in events], memory)
+            self._saved = memory
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _string(label: str) -> _Slot:
+    return _Slot(lambda text: wire.WriteString(label, text), wire.ReadString(label))
+
+
+def _plain(text: str) -> str:
+    """In printable ASCII: letters without their accents, a question mark for what has no such letter."""
+    parts = unicodedata.normalize("NFKD", text.strip())
+    return "".join(
+        character if " " <= character <= "~" else "?" for character in parts if not unicodedata.combining(character)
+    )
+
+
+def _is_question(command: wire.Command) -> bool:
+    return isinstance(command, wire.ReadText | wire.ReadString | wire.ReadMemory | wire.ReadRunSequence)
+
+
+def _answers(read: wire.Command, reply: wire.Command) -> bool:
+    match read, reply:
+        case (wire.ReadString(asked), wire.WriteString(told)) | (wire.ReadText(asked), wire.WriteText(told)):
+            return asked == told
+        case (wire.ReadMemory(), wire.ConfigureMemory()) | (wire.ReadRunSequence(), wire.RunSequence()):
+            return True
+        case _:
+            return False
