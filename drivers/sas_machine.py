@@ -1,0 +1,1023 @@
+"""Slot machine with a SAS 6.x port: from its exceptions, meters and prizes to the casino's words.
+
+The machine says an exception again until another poll shows that it was heard, so nothing is lost as long as its queue
+of twenty does not overflow (which it says). An exception is one byte without a checksum. It is believed when it was
+read twice in a row; then it is made durable, and the next long poll, which lets the machine forget it, must bring an
+answer with a good checksum: only then is it told. An exception that cannot be proved is told as doubtful, never as
+what it said.
+
+Not the standard's words but ours, or of one source only: the denomination codes; level 80 hex of a handpay is a
+cancelled credit; hopper status 0 is well. SAS has an end for doors and the printer's switch, none for tilts, jams and
+memory: those are over when it is seen that the machine plays, takes a bill or prints again, or that somebody had the
+place open where it is mended (the fault's own entry says which); what is still wrong the machine says again.
+
+Meters are absolute, in minor units (games, doors and power resets: counts). A meter that runs backwards although
+nobody cleared the memory is a fault, and no meters are told until they are beyond the last good ones, or the memory
+was cleared: a difference is never made from a faulty meter.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from drivers.driver import Chunk, CommandFailed, CommandRefused, Emit, Evidence, Link, LinkLost, Sighting
+from drivers.faults import Fault, Faults, Standing
+from protocols.commands import Ask, Command, EnableMachine, ReadMeters, ResetHandpay, ShowAmount
+from protocols.events import (
+    DeviceOnline,
+    Event,
+    JackpotPaid,
+    JackpotWon,
+    MachineMeters,
+    MachineReported,
+    Pool,
+)
+from protocols.sas import (
+    DENOMINATIONS,
+    EXCEPTIONS,
+    METERS,
+    Ack,
+    Answer,
+    Bill,
+    Body,
+    Busy,
+    Features,
+    GameInfo,
+    Garbage,
+    GeneralPoll,
+    Handpay,
+    HandpayReset,
+    Happened,
+    Hopper,
+    HostDecoder,
+    Identity,
+    LongPoll,
+    Meters,
+    Nack,
+    Poll,
+    RealTime,
+    Reply,
+    Win,
+    Wins,
+    broadcast,
+    encode,
+    game_poll,
+    names,
+)
+
+TRIES = 3
+CANCELLED_CREDITS = 0x80
+ROLLOVER, ROLLED = 10**8, 10**6  # a meter of eight digits that begins again has not gone further than this meanwhile
+COUNTED = {"games_played", "games_won", "games_lost", "door_opens", "power_resets"}  # no money
+UP_AND_DOWN = "credits"
+BUSY_LIMIT = 10.0
+DAMAGED_LIMIT = 8  # answers in a row
+SILENT_BROADCAST = 12.0
+CLEAN = 3  # the same harmless answer so often in a row is no noise
+KEPT = 16
+COMMAND_LIMIT = 8.0
+DOUBT = 2.0  # seconds until a meter that ran backwards is read once more
+QUEUED = 32
+NOTHING = frozenset({0x00, 0x1F})
+ASKABLE = {"version": 0x54, "game": 0x1F, "last-bill": 0x48, "features": 0xA0, "meters": 0x0F}
+
+
+class MachineOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """`address` 1 to 127 as set in the machine's menu; `pool` the jackpot that its prizes belong to.
+
+    `group`: of the progressive, where amounts are shown. `interval`: seconds from poll to poll. `answer`: how long the
+    first byte of an answer may take, adapter included; `gap`: the pause that ends a message. `silence`: seconds
+    without a good answer until the link is lost. `meters`: seconds from reading to reading. `broadcast`: seconds
+    within which each amount is said again, at most 5. `close_faulty`: shut the machine down when a meter runs
+    backwards.
+    """
+
+    address: Annotated[int, Meta(ge=1, le=127)] = 1
+    pool: Pool = "machine"
+    group: Annotated[int, Meta(ge=1, le=255)] = 1
+    interval: Annotated[float, Meta(ge=0.04, le=2)] = 0.2
+    answer: Annotated[float, Meta(ge=0.02, le=1)] = 0.1
+    gap: Annotated[float, Meta(ge=0.005, le=0.5)] = 0.04
+    silence: Annotated[float, Meta(ge=2, le=60)] = 5.0
+    meters: Annotated[float, Meta(ge=1, le=3600)] = 5.0
+    broadcast: Annotated[float, Meta(ge=0.5, le=5)] = 2.0
+    close_faulty: bool = False
+
+
+class Hit(Struct, frozen=True):
+    """A progressive win that was told and is not paid: what it was, and which polls have shown it."""
+
+    level: int
+    amount: int
+    seen: tuple[int, ...] = ()
+
+
+class Memory(Struct, frozen=True):
+    """What outlives a session.
+
+    `meters`: the last good ones, in minor units by `factor`; `back`: those that ran backwards since; `cleared`: the
+    machine said that its memory was cleared, and no meter has shown it yet. `seen`: an exception read and not yet told,
+    the machine may have forgotten it since. `owed`: polls that an exception demands and that are not answered yet.
+    `prizes`: (level, minor units) to be paid by hand, oldest first. `levels`: amounts to be shown.
+    """
+
+    serial: str = ""
+    factor: int | None = None
+    meters: dict[str, int] = {}
+    back: tuple[str, ...] = ()
+    cleared: bool = False
+    standing: Standing = Standing()
+    seen: int | None = None
+    owed: tuple[int, ...] = ()
+    prizes: tuple[tuple[int, int], ...] = ()
+    hits: tuple[Hit, ...] = ()
+    levels: dict[int, int] = {}
+
+
+def _fault(code: str, text: str, remedy: str, *, person: bool = True, severe: bool = False) -> Fault:
+    clears = "by a person" if person else "by itself"
+    return Fault(code, text, remedy, clears, "none", "error" if severe else "warning")  # type: ignore[arg-type]
+
+
+_SEEN_PLAYING = "; it is over when the next game is played"
+_SEEN_BILL = "; it is over when the next bill is taken"
+_SEEN_PRINT = "; it is over when the next ticket is printed"
+
+_MACHINE_FAULTS = (
+    _fault("machine.slot_door", "the slot door is open", "close and lock the slot door", severe=True),
+    _fault("machine.drop_door", "the drop door is open", "close and lock the drop door", severe=True),
+    _fault("machine.card_cage", "the logic cage is open", "close and lock the logic cage", severe=True),
+    _fault("machine.cashbox_door", "the cashbox door is open", "close and lock the cashbox door", severe=True),
+    _fault("machine.cashbox_removed", "the cashbox is taken out", "put a cashbox in until it clicks", severe=True),
+    _fault("machine.belly_door", "the belly door is open", "close and lock the belly door", severe=True),
+    _fault(
+        "machine.opened_while_off",
+        "a door was opened while the power was off",
+        f"look for traces at the door and at the seals, note who opened it{_SEEN_PLAYING}",
+        severe=True,
+    ),
+    _fault("machine.power_lost", "the machine lost its power", "check mains and power supply", person=False),
+    _fault("machine.tilt", "the machine tilts", f"read its display, reset it with the attendant's key{_SEEN_PLAYING}"),
+    _fault(
+        "machine.coin_in_tilt",
+        "a coin hangs in the acceptor",
+        f"clear the coin path, reset with the key{_SEEN_PLAYING}",
+    ),
+    _fault(
+        "machine.coin_out_tilt",
+        "a coin hangs at the hopper's exit or sensor",
+        f"clear the hopper's exit, clean its sensor, reset with the key{_SEEN_PLAYING}",
+    ),
+    _fault(
+        "machine.extra_coin",
+        "the hopper paid a coin too many",
+        f"check the hopper's brake and sensor, note the amount{_SEEN_PLAYING}",
+        severe=True,
+    ),
+    _fault(
+        "machine.diverter", "coins do not go where the diverter should send them", f"free the diverter{_SEEN_PLAYING}"
+    ),
+    _fault(
+        "machine.reverse_coin",
+        "a coin moved backwards in the acceptor",
+        f"look for a string, call surveillance, reset with the key{_SEEN_PLAYING}",
+        severe=True,
+    ),
+    _fault("machine.coin_lockout", "the coin lockout fails", f"check the lockout coil and its plug{_SEEN_PLAYING}"),
+    _fault("machine.hopper_empty", "the hopper is empty", "fill the hopper, or free the coins that bridge in it"),
+    _fault("machine.hopper_low", "the hopper is nearly empty", "fill the hopper"),
+    _fault("machine.hopper_full", "the hopper is full", "empty the hopper, check the diverter"),
+    _fault("machine.cashbox_full", "the cashbox is full", "change the cashbox"),
+    _fault("machine.cashbox_near_full", "the cashbox is nearly full", "change the cashbox soon"),
+    _fault("machine.bill_jam", "a bill is jammed", f"open the bill acceptor, take the bill out{_SEEN_BILL}"),
+    _fault("machine.bill_hardware", "the bill acceptor failed", f"switch it off and on, else replace it{_SEEN_BILL}"),
+    _fault(
+        "machine.bill_reversed",
+        "a bill moved backwards in the acceptor",
+        f"look for a string or tape, call surveillance{_SEEN_BILL}",
+        severe=True,
+    ),
+    _fault(
+        "machine.ram",
+        "the machine's memory lost its data",
+        "close the machine, take the meters from the last reading, clear the memory as its manual says",
+        severe=True,
+    ),
+    _fault("machine.ram_device", "a memory chip is broken", "close the machine, replace the board", severe=True),
+    _fault(
+        "machine.eeprom",
+        "the EEPROM is broken or holds wrong data",
+        "close the machine, replace the EEPROM",
+        severe=True,
+    ),
+    _fault(
+        "machine.program",
+        "the checksum of the machine's program is not as it was",
+        "close the machine, verify the program's signature; over when the logic cage was opened and closed",
+        severe=True,
+    ),
+    _fault(
+        "machine.battery",
+        "the memory's battery is low",
+        "change it with the power on; over when the logic cage was opened and closed",
+    ),
+    _fault(
+        "machine.reel_tilt", "a reel does not turn as it should", f"free the reel, reset with the key{_SEEN_PLAYING}"
+    ),
+    _fault("machine.reel_disconnected", "a reel is disconnected", f"check the reel's plug{_SEEN_PLAYING}"),
+    _fault("machine.printer_comms", "the printer does not answer", f"check its plug and power{_SEEN_PRINT}"),
+    _fault("machine.paper_out", "the printer has no paper", f"put paper in{_SEEN_PRINT}"),
+    _fault("machine.paper_low", "the printer's paper is low", "put paper in; over when the slot door was closed again"),
+    _fault("machine.printer_off", "the printer is switched off", "switch the printer on"),
+    _fault("machine.printer_jam", "the printer's carriage is jammed", f"clear the paper path{_SEEN_PRINT}"),
+    _fault("machine.out_of_service", "the machine took itself out of service", f"read its display{_SEEN_PLAYING}"),
+)
+_HOST_FAULTS = (
+    _fault(
+        "sas.doubtful",
+        "the machine reported something that could not be read for sure",
+        "look at the machine; if it happens again check cable, ground and adapter",
+        person=False,
+    ),
+    _fault(
+        "sas.damaged",
+        "the machine's answers arrive damaged",
+        "check cable, ground and adapter, 19200 baud, and that no other host polls this machine",
+        person=False,
+    ),
+    _fault("sas.busy", "the machine is busy and does nothing we ask", "wait; if it stays, restart it", person=False),
+    _fault(
+        "sas.deaf",
+        "the machine answers general polls only",
+        "check in its menu that this SAS port is the reporting one, and the adapter's wakeup bit (mark parity)",
+        person=False,
+    ),
+    _fault(
+        "sas.exceptions_lost",
+        "the machine's queue overflowed: things happened that it can no longer tell",
+        "look at the machine's own event log",
+        person=False,
+        severe=True,
+    ),
+    _fault(
+        "sas.meter_back",
+        "a meter of the machine ran backwards",
+        "close the machine, compare its meters with the last reading, find out who cleared it",
+        severe=True,
+    ),
+    _fault(
+        "sas.progressive_silent",
+        "the machine hears no jackpot amounts",
+        "check that the jackpot controller sends amounts, and that group and level are those of the machine",
+        person=False,
+    ),
+    _fault(
+        "sas.denomination",
+        "the machine's denomination is not known, its meters are told in credits",
+        "send the machine's denomination and the code in this text to the maintainers",
+    ),
+)
+
+_BEGINS: dict[int, str] = {
+    0x11: "machine.slot_door",
+    0x13: "machine.drop_door",
+    0x15: "machine.card_cage",
+    0x18: "machine.power_lost",
+    0x19: "machine.cashbox_door",
+    0x1B: "machine.cashbox_removed",
+    0x1D: "machine.belly_door",
+    0x20: "machine.tilt",
+    0x21: "machine.coin_in_tilt",
+    0x22: "machine.coin_out_tilt",
+    0x23: "machine.hopper_empty",
+    0x24: "machine.extra_coin",
+    0x25: "machine.diverter",
+    0x27: "machine.cashbox_full",
+    0x28: "machine.bill_jam",
+    0x29: "machine.bill_hardware",
+    0x2A: "machine.bill_reversed",
+    0x2D: "machine.reverse_coin",
+    0x2E: "machine.cashbox_near_full",
+    0x32: "machine.ram",
+    0x33: "machine.ram_device",
+    0x34: "machine.eeprom",
+    0x35: "machine.eeprom",
+    **dict.fromkeys((0x36, 0x37, 0x38, 0x39), "machine.program"),
+    0x3B: "machine.battery",
+    **dict.fromkeys((0x40, 0x41, 0x42, 0x43, 0x44, 0x45), "machine.reel_tilt"),
+    0x46: "machine.reel_disconnected",
+    0x53: "sas.progressive_silent",
+    0x60: "machine.printer_comms",
+    0x61: "machine.paper_out",
+    0x70: "sas.exceptions_lost",
+    0x74: "machine.paper_low",
+    0x75: "machine.printer_off",
+    0x78: "machine.printer_jam",
+    0x79: "machine.coin_lockout",
+    0x80: "machine.hopper_full",
+    0x81: "machine.hopper_low",
+    0x86: "machine.out_of_service",
+    **dict.fromkeys((0x98, 0x99, 0x9A, 0x9B), "machine.opened_while_off"),
+}
+_BILL_TAKEN = ("machine.bill_jam", "machine.bill_hardware", "machine.bill_reversed")
+_ENDS: dict[int, tuple[str, ...]] = {
+    0x12: ("machine.slot_door", "machine.paper_low"),
+    0x14: ("machine.drop_door",),
+    0x16: ("machine.card_cage", "machine.battery", "machine.program"),
+    0x17: ("machine.power_lost",),
+    0x1A: ("machine.cashbox_door",),
+    0x1C: ("machine.cashbox_removed", "machine.cashbox_full", "machine.cashbox_near_full"),
+    0x1E: ("machine.belly_door",),
+    0x3A: ("machine.ram", "machine.eeprom", "sas.meter_back"),
+    0x3D: ("machine.printer_comms", "machine.paper_out", "machine.printer_jam", "machine.printer_off"),
+    0x76: ("machine.printer_off",),
+    **dict.fromkeys((0x47, 0x48, 0x49, 0x4A, 0x4B, 0x4C, 0x4D, 0x4E, 0x4F, 0x50), _BILL_TAKEN),
+}
+_PLAYS_AGAIN = (
+    "machine.tilt",
+    "machine.coin_in_tilt",
+    "machine.coin_out_tilt",
+    "machine.extra_coin",
+    "machine.diverter",
+    "machine.reverse_coin",
+    "machine.coin_lockout",
+    "machine.ram",
+    "machine.ram_device",
+    "machine.eeprom",
+    "machine.reel_tilt",
+    "machine.reel_disconnected",
+    "machine.out_of_service",
+    "machine.opened_while_off",
+)
+_HOPPER = ("machine.hopper_empty", "machine.hopper_low", "machine.hopper_full")
+_NO_PLAY = ("machine.ram", "machine.ram_device", "machine.eeprom", "machine.program", "sas.meter_back")
+_OWES = {0x51: 0x1B, 0x54: 0x84, 0x56: 0x87}
+_CLEARED = (0x32, 0x3A, 0x7A)
+_SAY_WHICH = (0x34, 0x35, 0x36, 0x37, 0x38, 0x39, 0x41, 0x42, 0x43, 0x44, 0x45, 0x98, 0x99, 0x9A, 0x9B)
+_TELL_ALWAYS = (0x3A, 0x3D, 0x47, 0x48, 0x49, 0x4A, 0x4B, 0x4C, 0x4D, 0x4E, 0x4F, 0x50)
+
+
+class _Work(Struct, eq=False):
+    """A long poll to be asked. `done`, where a command waits for it, gets the answer, or None."""
+
+    poll: LongPoll
+    done: "asyncio.Future[Answer | None] | None" = None
+    tries: int = 0
+
+    def settle(self, answer: Answer | None) -> None:
+        """Tell who waits, if anybody still does."""
+        if self.done is not None and not self.done.done():
+            self.done.set_result(answer)
+
+
+class SasMachine:
+    """The driver."""
+
+    name: ClassVar[str] = "sas_machine"
+    title: ClassVar[str] = "slot machine with a SAS 6.x port"
+    evidence: ClassVar[tuple[Evidence, ...]] = ("public code",)
+    Options: ClassVar[type[MachineOptions]] = MachineOptions
+    faults: ClassVar[tuple[Fault, ...]] = (*_MACHINE_FAULTS, *_HOST_FAULTS)
+    commands: ClassVar[tuple[type[Command], ...]] = (EnableMachine, ReadMeters, ResetHandpay, ShowAmount, Ask)
+
+    def __init__(self, options: MachineOptions, memory: bytes | None = None) -> None:
+        """Go on from what the last session left."""
+        self._options = options
+        self._me = options.address
+        self._memory = msgspec.json.decode(memory, type=Memory) if memory else Memory()
+        self._known = memory is not None
+        self._faults = Faults(self.faults, self._memory.standing)
+        self._decoder = HostDecoder(self._me)
+        self._wire = b""
+        self._queue: deque[_Work] = deque()
+        self._unresolved = False  # a general poll was asked, and what it brings may not be called heard yet
+        self._retrying = False  # a long poll goes out again: the machine must see the same poll twice in a row
+        self._long_next = False
+        self._readings: list[int] = []
+        self._believed: Chunk | None = None
+        self._harmless: deque[int] = deque(maxlen=CLEAN)
+        self._damaged = 0
+        self._supported: set[int] = set()
+        self._unsupported: set[int] = set()
+        self._factor: int | None = self._memory.factor
+        self._doubt_back = False
+        self._fresh: dict[str, int] = {}  # read in this round of meters, and not told yet
+        self._fresh_wire = b""
+        self._chirps = 0
+        self._online = False
+        self._busy_since: float | None = None
+        self._last_silent = float("-inf")
+
+    # ---- the session
+
+    async def run(self, link: Link, emit: Emit) -> None:
+        """Find the machine, come online, then poll for ever."""
+        self._link, self._emit = link, emit
+        self._chunk = link.stamp()
+        self._slot = self._alive = self._meters_due = self._broadcast_due = self._chunk.tick
+        try:
+            await self._start()
+            while True:
+                await self._turn()
+        finally:
+            self._online = False
+            for work in self._queue:
+                work.settle(None)
+            self._queue.clear()
+
+    async def _start(self) -> None:
+        """An exception on its way when the last session ended is asked for before anything that says it was heard."""
+        before = self._memory.seen
+        overflowed = await self._rescue()
+        identity = await self._insist(0x54)
+        game = await self._insist(0x1F)
+        if not self._supported:
+            await self._find()
+        events: list[Event] = []
+        serial, version, same = "", "", False
+        if isinstance(identity, Identity):
+            serial, version = identity.serial, identity.version
+            same = self._known and serial == self._memory.serial
+            if self._known and not same:
+                events += self._faults.end(*self._faults.standing.open)
+                self._memory = Memory(levels=self._memory.levels, seen=self._memory.seen)
+                before = None
+            self._memory = replace(self._memory, serial=serial)
+        model = f"SAS {version[:1]}.{version[1:]}" if version else "SAS"
+        if isinstance(game, GameInfo):
+            model = f"{model} {game.game_id} {game.paytable}".rstrip()
+            events += self._denominated(game)
+        after, self._memory = self._memory.seen, replace(self._memory, seen=None)
+        for code in (before if before != after else None, after):
+            if code is not None:
+                events += self._exception(code)
+        self._believed = None
+        await self._tell([DeviceOnline(same and not overflowed, model, serial), *events])
+        self._online = True
+        self._queue.append(_Work(game_poll(self._me, 0xA0)))
+        self._queue.append(_Work(LongPoll(self._me, 0x19)))
+
+    async def _rescue(self) -> bool:
+        """Read what the machine may be saying already. Whether it is that its queue overflowed."""
+        for _ in range(TRIES):
+            answer = await self._exchange(GeneralPoll(self._me))
+            match answer:
+                case Happened(code) if code in NOTHING or self._chirp(code):
+                    break
+                case Happened(code) if self._readings[-1:] == [code]:
+                    await self._believe(code)
+                    return code == 0x70
+                case Happened(code):
+                    self._readings.append(code)
+                case _:
+                    break
+        self._readings.clear()
+        await self._nobody()
+        return False
+
+    async def _insist(self, command: int) -> Body | None:
+        """The body of the answer to an R poll, while the machine starts; None where it gives none."""
+        began = self._link.stamp().tick
+        tries = 0
+        while tries < TRIES:
+            match await self._exchange(LongPoll(self._me, command)):
+                case Reply(_, _, body):
+                    self._supported.add(command)
+                    return body
+                case Busy() if self._link.stamp().tick - began < BUSY_LIMIT:
+                    pass
+                case _:
+                    tries += 1
+                    await self._nobody()
+        return None
+
+    async def _find(self) -> None:
+        """It answers no long poll: is anybody there? Ends by LinkLost where not."""
+        while len(self._harmless) < CLEAN:
+            match await self._exchange(GeneralPoll(self._me)):
+                case Happened(code) if code in NOTHING:
+                    await self._nobody()
+                case Happened(code) if code in EXCEPTIONS and self._readings[-1:] == [code]:
+                    self._unresolved = True
+                    return
+                case Happened(code) if not self._chirp(code):
+                    self._readings = [code]
+                case _:
+                    pass
+
+    async def _nobody(self) -> None:
+        """Tell the machine that its last answer was heard: a poll to nobody, unanswered."""
+        await self._link.write(encode(GeneralPoll(0)))
+
+    # ---- one poll and its answer
+
+    async def _exchange(self, poll: Poll) -> Answer | None:
+        """The answer to `poll`, or None, in the next slot. Raises LinkLost after too much silence."""
+        await self._until_slot()
+        self._decoder.expect(poll)
+        await self._link.write(encode(poll))
+        self._wire = b""
+        answers: list[Answer] = []
+        patience = self._options.answer
+        try:
+            while not answers:
+                async with asyncio.timeout(patience):
+                    self._chunk = await self._link.read()
+                self._wire += self._chunk.data
+                answers = self._decoder.feed(self._chunk.data)
+                patience = self._options.gap
+        except TimeoutError:
+            answers = self._decoder.quiet()
+        answer = answers[0] if answers else None
+        if answer is None and self._wire:
+            answer = Garbage(self._wire)
+        self._judge(answer)
+        return answer
+
+    def _judge(self, answer: Answer | None) -> None:
+        """Is the machine there, is the line good?"""
+        now = self._link.stamp().tick
+        match answer:
+            case Reply() | Busy() | RealTime():
+                self._alive = now
+                self._damaged = 0
+            case Happened(code) if code in NOTHING:
+                self._harmless.append(code)
+                if len(self._harmless) == CLEAN:
+                    self._alive = now
+            case Garbage(raw):
+                self._chirps += raw == bytes((self._me,))
+                self._damaged += raw != bytes((self._me,))
+                self._harmless.clear()
+            case Happened(code) if self._chirp(code):
+                self._chirps += 1
+                self._harmless.clear()
+            case _:
+                self._harmless.clear()
+        if now - self._alive >= self._options.silence:
+            what = "no answer that can be read" if self._damaged else "no answer"
+            chirps = "; it chirps, so it does not hear us: check the wire to it" if self._chirps >= TRIES else ""
+            raise LinkLost(f"{what} from machine {self._me} for {self._options.silence:g} s{chirps}")
+
+    def _chirp(self, code: int) -> bool:
+        """Its own address, where that is no exception, is said by a machine that does not hear us."""
+        return code == self._me and code not in EXCEPTIONS
+
+    async def _until_slot(self) -> None:
+        """Wait for the next slot; what comes meanwhile answers nothing, but a lone address is a chirp."""
+        self._slot = max(self._slot + self._options.interval, self._link.stamp().tick)
+        unasked = b""
+        while (left := self._slot - self._link.stamp().tick) > 0:
+            try:
+                async with asyncio.timeout(left):
+                    unasked += (await self._link.read()).data[:2]
+            except TimeoutError:
+                break
+        self._chirps += unasked == bytes((self._me,))
+
+    # ---- a turn is one poll
+
+    async def _turn(self) -> None:
+        self._plan()
+        if not self._unresolved and not self._retrying and self._memory.seen is None:
+            await self._say_amounts()
+        if not self._unresolved and (self._memory.seen is not None or (self._queue and self._long_next)):
+            self._long_next = False
+            await self._ask()
+        else:
+            self._long_next = True
+            await self._listen()
+        events: list[Event] = []
+        if self._damaged >= DAMAGED_LIMIT:
+            events += self._faults.begin("sas.damaged")
+        if self._link.stamp().tick - self._last_silent >= SILENT_BROADCAST:
+            events += self._faults.end("sas.progressive_silent")
+        await self._tell(events)
+
+    def _plan(self) -> None:
+        """Queue what is due; what an exception demands comes first, a progressive's own word before who pays it."""
+        now = self._link.stamp().tick
+        if now >= self._meters_due and not self._queue:
+            self._meters_due = now + self._options.meters
+            commands = [command for command in (0x0F, 0x1C, 0x1A) if command not in self._unsupported]
+            if 0x0F in self._unsupported:
+                commands.insert(0, 0x19)
+            if any(self._faults.is_open(code) for code in _HOPPER):
+                commands.append(0x4F)
+            self._queue.extend(_Work(LongPoll(self._me, command)) for command in commands)
+        if not self._retrying:
+            waiting = {work.poll.command for work in self._queue}
+            for command in sorted(self._memory.owed, key=(0x84, 0x1B, 0x85, 0x87).index):
+                if command not in waiting:
+                    self._queue.appendleft(_Work(LongPoll(self._me, command)))
+
+    async def _listen(self) -> None:
+        """A general poll."""
+        self._unresolved = True
+        match await self._exchange(GeneralPoll(self._me)):
+            case Happened(code) if code in NOTHING:
+                if len(set(self._readings)) == 1 and self._readings[0] in EXCEPTIONS:
+                    await self._tell(self._faults.strike("sas.doubtful", f"{names(self._readings)}, then nothing"))
+                await self._tell(self._faults.end("sas.exceptions_lost"))
+                await self._heard()
+            case Happened(code) if self._chirp(code):
+                pass
+            case Happened(code) if self._readings[-1:] == [code]:
+                await self._believe(code)
+                if self._faults.is_open("sas.deaf") or not self._supported:
+                    self._alive = self._link.stamp().tick
+                    await self._tell_proved()
+                    await self._heard()
+            case Happened(code):
+                self._readings = [*self._readings[-7:], code]
+            case RealTime(_, code):
+                await self._tell(self._exception(code))
+                await self._heard()
+            case _:
+                pass
+
+    async def _heard(self) -> None:
+        """What the machine said is durable, or was nothing: it may go on."""
+        self._readings.clear()
+        self._unresolved = False
+        await self._nobody()
+
+    async def _believe(self, code: int) -> None:
+        """Read twice: durable, so that the machine may forget it with the next poll."""
+        self._memory = replace(self._memory, seen=code)
+        self._believed = self._chunk
+        self._readings.clear()
+        self._unresolved = False
+        await self._keep()
+
+    async def _tell_proved(self) -> None:
+        if (code := self._memory.seen) is not None:
+            self._memory = replace(self._memory, seen=None)
+            at, self._believed = self._believed or self._link.stamp(), None
+            await self._tell(self._exception(code), Chunk(bytes((code,)), at.at, at.tick))
+            await self._keep()
+
+    async def _ask(self) -> None:
+        """The next long poll: one that is known to be answered, where only an exception waits to be proved."""
+        if not self._queue:
+            proof = 0x1A if 0x1A in self._supported else min(self._supported, default=0x1A)
+            self._queue.append(_Work(LongPoll(self._me, proof)))
+        work = self._queue[0]
+        work.tries += 1
+        answer = await self._exchange(work.poll)
+        self._retrying = False
+        match answer:
+            case Busy():
+                work.tries -= 1
+                await self._tell_proved()
+                await self._busy()
+            case RealTime(_, code):
+                work.tries -= 1
+                await self._tell(self._exception(code))
+                await self._nobody()
+            case Reply(_, command, body):
+                self._drop(work)
+                self._supported.add(command)
+                self._unsupported.discard(command)
+                self._busy_since = None
+                self._chirps = 0
+                await self._tell_proved()
+                await self._tell(
+                    [*self._faults.end("sas.busy", "sas.deaf", "sas.damaged"), *self._meant(command, body)]
+                )
+                work.settle(answer)
+            case Ack() | Nack():
+                self._drop(work)
+                work.settle(answer)
+            case _ if work.tries >= TRIES:
+                self._drop(work)
+                await self._given_up(work.poll.command, ours=work.done is None)
+                work.settle(None)
+            case _:
+                self._retrying = self._long_next = True
+
+    def _drop(self, work: _Work) -> None:
+        """Answered, given up, or nobody waits for it any more."""
+        if work in self._queue:
+            self._queue.remove(work)
+
+    async def _given_up(self, command: int, *, ours: bool) -> None:
+        """Three times no good answer. Machines do not answer polls that they do not support."""
+        if self._memory.seen is not None and self._damaged:
+            code, self._memory = self._memory.seen, replace(self._memory, seen=None)
+            await self._tell(self._faults.strike("sas.doubtful", f"{names([code])}, on a bad line"))
+        else:
+            await self._tell_proved()
+        if self._damaged:
+            return
+        if command in self._supported or (not self._supported and self._memory.meters):
+            await self._tell(self._faults.begin("sas.deaf"))
+        elif command == 0x87:
+            owed = tuple(0x85 if one == 0x87 else one for one in self._memory.owed)
+            self._memory = replace(self._memory, owed=owed)
+            await self._keep()
+        elif command in self._memory.owed:
+            self._no_longer_owed(command)
+            what = "a handpay" if command == 0x1B else "a progressive win"
+            await self._tell(self._faults.strike("sas.doubtful", f"{what}, and the machine does not say which"))
+        elif ours:
+            self._unsupported.add(command)
+
+    async def _busy(self) -> None:
+        now = self._link.stamp().tick
+        self._busy_since = now if self._busy_since is None else self._busy_since
+        if now - self._busy_since >= BUSY_LIMIT:
+            await self._tell(self._faults.begin("sas.busy"))
+
+    # ---- what it means
+
+    def _exception(self, code: int) -> list[Event]:
+        """An exception that is true. Changes memory; the caller makes it durable."""
+        text = EXCEPTIONS.get(code, "an exception that this version does not know")
+        events: list[Event] = [*self._faults.end(*_ENDS.get(code, ()))]
+        told = bool(events) or code in _OWES
+        if code in _CLEARED:
+            self._memory = replace(self._memory, cleared=True, back=())
+        if code in {0x7E, 0x7F}:
+            events += self._played()
+        if code == 0x53:
+            self._last_silent = self._link.stamp().tick
+        if code == 0x3C and not any(work.poll.command == 0x1F for work in self._queue):
+            self._queue.append(_Work(LongPoll(self._me, 0x1F)))
+        if code in _OWES:
+            self._memory = replace(self._memory, owed=tuple(dict.fromkeys((*self._memory.owed, _OWES[code]))))
+        if (fault := _BEGINS.get(code)) is not None:
+            events += self._faults.strike(fault, text if code in _SAY_WHICH else "")
+        elif code == 0x52:
+            events += self._paid_by_hand()
+        elif not told or code in _TELL_ALWAYS:
+            events.append(MachineReported(f"{code:02X}", text))
+        return events
+
+    def _played(self) -> list[Event]:
+        events: list[Event] = [*self._faults.end(*_PLAYS_AGAIN)]
+        if not self._faults.standing.open:
+            self._faults.good_cycle()
+        return events
+
+    def _meant(self, command: int, body: Body) -> list[Event]:
+        """What an answer tells. Changes memory; the caller makes it durable."""
+        match body:
+            case Meters(meters):
+                return self._metered(command, meters)
+            case Hopper(0):
+                return [*self._faults.end(*_HOPPER)]
+            case GameInfo():
+                return self._denominated(body) if command == 0x1F else []
+            case Handpay(_, level, amount):
+                self._no_longer_owed(command)
+                return self._handpay(level, amount)
+            case Wins(_, wins):
+                self._no_longer_owed(command)
+                return [event for level, amount in wins for event in self._hit(level, amount, 0x87)]
+            case Win(_, level, amount):
+                self._no_longer_owed(command)
+                return self._progressive(command, level, amount)
+            case _:
+                return []
+
+    def _no_longer_owed(self, command: int) -> None:
+        self._memory = replace(self._memory, owed=tuple(one for one in self._memory.owed if one != command))
+
+    def _handpay(self, level: int, amount: int) -> list[Event]:
+        if not amount:
+            return [*self._faults.strike("sas.doubtful", "a handpay was pending and can no longer be read")]
+        self._memory = replace(self._memory, prizes=(*self._memory.prizes, (level, amount))[-KEPT:])
+        if level == CANCELLED_CREDITS:
+            return [MachineReported("51", f"{amount} of cancelled credits are to be paid by hand")]
+        return self._hit(level if level <= 32 else 0, amount, 0x1B)
+
+    def _paid_by_hand(self) -> list[Event]:
+        if not self._memory.prizes:
+            return [MachineReported("52", EXCEPTIONS[0x52])]
+        (level, amount), *rest = self._memory.prizes
+        self._memory = replace(self._memory, prizes=tuple(rest))
+        if level == CANCELLED_CREDITS:
+            return [MachineReported("52", f"{amount} of cancelled credits were paid by hand")]
+        return self._paid(level if level <= 32 else 0, amount)
+
+    def _progressive(self, command: int, level: int, amount: int) -> list[Event]:
+        if not amount or level > 32:
+            return []
+        events = self._hit(level, amount, 0x84 if command == 0x84 else 0x87)
+        return [*events, *self._paid(level, amount)] if command == 0x84 else events
+
+    def _hit(self, level: int, amount: int, source: int) -> list[Event]:
+        """A win that another poll has shown already is not told again: 87 (or 85), then 1B or 84, show it once each."""
+        hits = list(self._memory.hits)
+        for n, hit in enumerate(hits):
+            if (hit.level, hit.amount) == (level, amount) and source not in hit.seen:
+                hits[n] = replace(hit, seen=(*hit.seen, source))
+                self._memory = replace(self._memory, hits=tuple(hits))
+                return []
+        self._memory = replace(self._memory, hits=(*hits, Hit(level, amount, (source,)))[-KEPT:])
+        return [JackpotWon(self._options.pool, level, amount=amount)]
+
+    def _paid(self, level: int, amount: int) -> list[Event]:
+        """Paid: the next one of the same amount is another one."""
+        hits = list(self._memory.hits)
+        mine = [hit for hit in hits if (hit.level, hit.amount) == (level, amount)]
+        if mine:
+            hits.remove(mine[0])
+            self._memory = replace(self._memory, hits=tuple(hits))
+        return [JackpotPaid(self._options.pool, level, amount=amount)]
+
+    # ---- meters
+
+    def _denominated(self, game: GameInfo) -> list[Event]:
+        """How much a credit is. Meters in another denomination cannot be compared."""
+        self._factor = DENOMINATIONS.get(game.denomination)
+        if self._factor != self._memory.factor:
+            self._memory = replace(self._memory, factor=self._factor, meters={}, back=())
+            self._fresh, self._fresh_wire = {}, b""
+        return [*self._faults.watch("sas.denomination", self._factor is None, f"code {game.denomination:02X}")]
+
+    def _metered(self, command: int, raw: dict[str, int]) -> list[Event]:
+        factor = self._factor or 1
+        suffix = "" if self._factor else "_credits"
+        new = {name if name in COUNTED else name + suffix: value for name, value in raw.items()}
+        new = {name: value * (1 if name in COUNTED else factor) for name, value in new.items()}
+        old = {**self._memory.meters, **self._fresh}
+        back = {name for name in new if name in old and not _forward(name, old[name], new[name], factor)}
+        if back and self._memory.cleared:  # a new beginning
+            self._memory = replace(self._memory, meters={}, cleared=False)
+            self._fresh, self._fresh_wire = {}, b""
+            old, back = {}, set()
+        elif self._memory.cleared and command in {0x0F, 0x19}:
+            self._memory = replace(self._memory, cleared=False)
+        if back and not self._doubt_back and not self._memory.back:
+            # Somebody may have cleared the memory, and the machine not have got round to saying so.
+            self._doubt_back = True
+            self._meters_due = self._link.stamp().tick + DOUBT
+            return []
+        still = (set(self._memory.back) - set(new)) | back
+        self._memory = replace(self._memory, back=tuple(sorted(still)))
+        if back:
+            detail = ", ".join(f"{name} from {old[name]} to {new[name]}" for name in sorted(back))
+            told = self._faults.begin("sas.meter_back", detail)
+            if told and self._options.close_faulty:
+                self._queue.append(_Work(LongPoll(self._me, 0x01)))
+            return [*told]
+        if still:
+            return []
+        events: list[Event] = [*self._faults.end("sas.meter_back")]
+        if command in {0x0F, 0x19}:
+            self._doubt_back = False
+            events += self._faults.end("sas.doubtful")
+        games = "games_played"
+        if games in new and new[games] > old.get(games, new[games]):
+            events += self._played()
+        self._fresh, self._fresh_wire = {**self._fresh, **new}, self._fresh_wire + self._wire
+        if any(work.poll.command in METERS for work in self._queue):
+            return events  # told together with what is read next
+        fresh, self._wire = self._fresh, self._fresh_wire
+        self._fresh, self._fresh_wire = {}, b""
+        if fresh.items() <= self._memory.meters.items():
+            return events
+        self._memory = replace(self._memory, meters={**self._memory.meters, **fresh})
+        return [*events, MachineMeters(dict(self._memory.meters))]
+
+    # ---- amounts
+
+    async def _say_amounts(self) -> None:
+        now = self._link.stamp().tick
+        if self._memory.levels and now >= self._broadcast_due:
+            self._broadcast_due = now + self._options.broadcast
+            await self._link.write(encode(broadcast(self._options.group, self._memory.levels)))
+
+    # ---- commands
+
+    async def obey(self, command: Command) -> dict[str, Any]:
+        """Do it between two polls. Raises CommandRefused, CommandFailed."""
+        if not self._online:
+            raise CommandRefused("the machine is not online")
+        match command:
+            case EnableMachine(on):
+                return await self._enable(on)
+            case ReadMeters():
+                return await self._figures()
+            case ResetHandpay():
+                return await self._reset_handpay()
+            case ShowAmount(amount, level):
+                return await self._show(level, amount)
+            case Ask(what):
+                return await self._tell_figure(what)
+            case _:
+                raise CommandRefused("this machine knows no such command")
+
+    async def _enable(self, on: bool) -> dict[str, Any]:
+        if on and (wrong := [code for code in _NO_PLAY if self._faults.is_open(code)]):
+            raise CommandRefused(f"not while {', '.join(wrong)} stands: mend that first")
+        match await self._wait(self._work(LongPoll(self._me, 0x02 if on else 0x01))):
+            case Ack():
+                return {"enabled": on}
+            case _:
+                raise CommandRefused("the machine refused")
+
+    async def _figures(self) -> dict[str, Any]:
+        wanted = [command for command in (0x0F, 0x1C, 0x1A) if command not in self._unsupported]
+        works = [self._work(LongPoll(self._me, command)) for command in wanted]
+        try:
+            for work in works:
+                await self._wait(work)
+        finally:
+            for work in works:
+                self._drop(work)
+        if self._doubt_back or self._memory.back:
+            raise CommandFailed("a meter ran backwards: the figures are not to be trusted")
+        return {"meters": dict(self._memory.meters)}
+
+    async def _reset_handpay(self) -> dict[str, Any]:
+        work = self._work(LongPoll(self._me, 0x94))
+        match await self._wait(work):
+            case Reply(body=HandpayReset(0)):
+                return {"reset": True}
+            case Reply(body=HandpayReset(2)) if work.tries > 1:
+                raise CommandFailed("no handpay is pending now, but an answer was lost before: watch for jackpot.paid")
+            case Reply(body=HandpayReset(2)):
+                raise CommandRefused("no handpay is pending")
+            case Reply():
+                raise CommandRefused("the machine says that it cannot reset the handpay now")
+            case _:
+                raise CommandRefused("the machine refused")
+
+    async def _show(self, level: int, amount: int) -> dict[str, Any]:
+        """A broadcast is never answered: that it goes out is all that can be known."""
+        try:
+            broadcast(self._options.group, {level: amount})
+        except ValueError as error:
+            raise CommandRefused(f"no broadcast can carry level {level}, {amount}: {error}") from error
+        self._memory = replace(self._memory, levels={**self._memory.levels, level: amount})
+        await self._keep()
+        self._broadcast_due = self._link.stamp().tick
+        return {"group": self._options.group, "level": level, "amount": amount}
+
+    async def _tell_figure(self, what: str) -> dict[str, Any]:
+        if what == "meters":
+            return await self._figures()
+        if what not in ASKABLE:
+            raise CommandRefused(f"no figure {what!r}; known: {', '.join(ASKABLE)}")
+        command = ASKABLE[what]
+        poll = game_poll(self._me, command) if command == 0xA0 else LongPoll(self._me, command)
+        match await self._wait(self._work(poll)):
+            case Reply(body=Identity(version, serial)):
+                return {"sas": f"{version[:1]}.{version[1:]}", "serial": serial}
+            case Reply(body=Bill(country, denomination, count)):
+                return {"country": country, "denomination": denomination, "count": count}
+            case Reply(body=Features(game, flags)):
+                return {"game": game, "flags": flags.hex()}
+            case Reply(body=GameInfo() as told):
+                return {**msgspec.structs.asdict(told), "credit": DENOMINATIONS.get(told.denomination)}
+            case _:
+                raise CommandRefused("the machine refused")
+
+    def _work(self, poll: LongPoll) -> _Work:
+        if len(self._queue) >= QUEUED:
+            raise CommandRefused("too many commands wait already")
+        work = _Work(poll, asyncio.get_running_loop().create_future())
+        self._queue.append(work)
+        return work
+
+    async def _wait(self, work: _Work) -> Answer:
+        assert work.done is not None
+        try:
+            async with asyncio.timeout(COMMAND_LIMIT):
+                answer = await work.done
+        except TimeoutError:
+            raise CommandFailed(f"the machine was busy for {COMMAND_LIMIT:g} s: nothing was done") from None
+        finally:
+            self._drop(work)
+        if answer is None:
+            raise CommandFailed("the machine did not answer: whether it did it is not known")
+        return answer
+
+    # ---- telling
+
+    async def _tell(self, events: Sequence[Event], chunk: Chunk | None = None) -> None:
+        """Durable when it returns, together with what is remembered."""
+        if events:
+            seen = chunk or (self._chunk if self._wire else self._link.stamp())
+            wire = seen.data if chunk is not None else self._wire
+            self._memory = replace(self._memory, standing=self._faults.standing)
+            memory = msgspec.json.encode(self._memory)
+            await self._emit([Sighting(event, wire, seen) for event in events], memory)
+
+    async def _keep(self) -> None:
+        self._memory = replace(self._memory, standing=self._faults.standing)
+        await self._emit([], msgspec.json.encode(self._memory))
+
+
+def _forward(name: str, old: int, new: int, factor: int) -> bool:
+    """Not backwards; a meter of eight digits may begin again."""
+    unit = 1 if name in COUNTED else factor
+    return name.startswith(UP_AND_DOWN) or new >= old or (new - old) % (ROLLOVER * unit) <= ROLLED * unit

@@ -1,0 +1,685 @@
+"""The SAS machine: the driver against the simulated machine, over good and bad lines, in virtual time."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import msgspec
+import pytest
+from helpers import MemoryLink, Notebook, virtual_time
+
+from daemon.links import open_link
+from drivers.driver import CommandFailed, CommandRefused, LinkLost, Sighting
+from drivers.sas_machine import MachineOptions, Memory, SasMachine
+from protocols.commands import Agitate, Ask, Command, EnableMachine, ReadMeters, ResetHandpay, ShowAmount
+from protocols.events import (
+    DeviceFaulted,
+    DeviceOnline,
+    DeviceRecovered,
+    Event,
+    JackpotPaid,
+    JackpotWon,
+    MachineMeters,
+    MachineReported,
+    type_of,
+)
+from protocols.sas import GeneralPoll, LongPoll, MachineDecoder, RealTime, encode
+from simulators.clock import Pace
+from simulators.line import Line
+from simulators.port import Pty, Socket
+from simulators.sas_machine import Machine
+
+FOREVER = float("inf")
+
+
+class Cable:
+    """A machine, a line with its faults, and driver after driver at the other end, as a supervisor would have it."""
+
+    def __init__(self, options: MachineOptions | None = None, seed: int = 1) -> None:
+        self.machine = Machine(Random(seed))
+        self.line = Line(Random(seed + 1))
+        self.notes = Notebook()
+        self.options = options or MachineOptions()
+        self.driver: SasMachine | None = None
+        self.split = False
+        self.eat: Callable[[bytes], bytes] = lambda data: data
+        self.offline: list[str] = []
+        self._link: MemoryLink | None = None
+        self._stirred = asyncio.Event()
+        self._tasks = [asyncio.create_task(self._live()), asyncio.create_task(self._supervise())]
+
+    @property
+    def now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def _to_machine(self, data: bytes) -> None:
+        heard = self.line.to_device(data, self.now)
+        for piece in [bytes((byte,)) for byte in heard] if self.split else [heard] if heard else []:
+            self._to_host(self.machine.hear(piece, self.now))
+        self._stirred.set()
+
+    def _to_host(self, data: bytes) -> None:
+        data = self.eat(self.line.to_host(data, self.now)) if self._link is not None else b""
+        for piece in [bytes((byte,)) for byte in data] if self.split else [data] if data else []:
+            if self._link is not None:
+                self._link.feed(piece)
+
+    async def _live(self) -> None:
+        while True:
+            self._stirred.clear()
+            said = self.machine.wake(self.now)
+            due = self.machine.due()
+            assert due > self.now
+            self._to_host(said)
+            if self.line.plug_at < FOREVER and self._link is not None:
+                self._link.hang_up()
+            if self.line.plug_at <= self.now:
+                self.line.plug_at = FOREVER
+            wait = min(due, self.line.due()) - self.now
+            try:
+                async with asyncio.timeout(None if wait == FOREVER else max(wait, 1e-6)):
+                    await self._stirred.wait()
+            except TimeoutError:
+                pass
+
+    async def _supervise(self) -> None:
+        while True:
+            if self.line.plug_at == FOREVER:
+                self._link = MemoryLink()
+                self._link.on_write = self._to_machine
+                self.driver = SasMachine(self.options, self.notes.memory)
+                try:
+                    await self.driver.run(self._link, self.notes)
+                except LinkLost as lost:
+                    self.offline.append(str(lost))
+                self._link = self.driver = None
+            await asyncio.sleep(0.5)
+
+    def restart(self) -> None:
+        assert self._link is not None
+        self._link.hang_up()
+
+    async def act(self, name: str, then: float = 3.0) -> None:
+        self.machine.acts()[name](self.now)
+        self._stirred.set()
+        await asyncio.sleep(then)
+
+    def do(self, what: Callable[[float], object]) -> None:
+        what(self.now)
+        self._stirred.set()
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @property
+    def events(self) -> list[Event]:
+        return self.notes.events
+
+    def told(self) -> set[str]:
+        """Fault codes and event types, and device.offline."""
+        codes = {event.code for event in self.events if isinstance(event, DeviceFaulted)}
+        return codes | {type_of(event) for event in self.events} | ({"device.offline"} if self.offline else set())
+
+    def standing(self) -> set[str]:
+        codes = set[str]()
+        for event in self.events:
+            if isinstance(event, DeviceFaulted):
+                codes.add(event.code)
+            elif isinstance(event, DeviceRecovered):
+                codes.discard(event.code)
+        return codes
+
+    def reported(self) -> list[str]:
+        return [event.code for event in self.events if isinstance(event, MachineReported)]
+
+    def jackpots(self) -> list[tuple[str, int, int]]:
+        return [
+            ("won" if isinstance(event, JackpotWon) else "paid", event.level, event.amount)
+            for event in self.events
+            if isinstance(event, JackpotWon | JackpotPaid)
+        ]
+
+    def meters(self) -> dict[str, int]:
+        return next(event.meters for event in reversed(self.events) if isinstance(event, MachineMeters))
+
+
+# ---- a good line
+
+
+@virtual_time
+async def test_it_comes_online_with_serial_version_and_meters_in_minor_units() -> None:
+    cable = Cable()
+    await asyncio.sleep(4)
+    assert cable.events[0] == DeviceOnline(False, "SAS 6.02 SI LUCKY1", "SIM-0001")
+    meters = cable.meters()
+    assert {name: meters[name] for name in ("coin_in", "games_played", "door_opens", "credits")} == {
+        name: cable.machine.meters[name] for name in ("coin_in", "games_played", "door_opens", "credits")
+    }
+    assert cable.standing() == set()
+    assert cable.offline == []
+    await cable.close()
+
+
+@pytest.mark.parametrize("split", [False, True])
+@virtual_time
+async def test_every_exception_is_told_once_and_in_order(split: bool) -> None:
+    cable = Cable()
+    cable.split = split
+    await asyncio.sleep(4)
+    for act in ("insert_bill", "play", "cash_out"):
+        await cable.act(act, 0.1)
+    await asyncio.sleep(15)
+    queued = [code for code in cable.reported() if code != "3D"]
+    assert queued == ["48", "7E", "7F", "66"]
+    assert cable.reported().count("3D") == 1
+    assert cable.offline == []
+    await cable.close()
+
+
+@virtual_time
+async def test_polls_keep_their_distance_and_an_exception_is_durable_before_it_may_be_forgotten() -> None:
+    cable = Cable()
+    sent: list[tuple[float, object, int | None]] = []
+    await asyncio.sleep(4)
+    decoder = MachineDecoder()
+    link = cable._link
+    assert link is not None
+
+    def spy(data: bytes) -> None:
+        assert cable.notes.memory is not None
+        seen = msgspec.json.decode(cable.notes.memory, type=Memory).seen
+        sent.extend((cable.now, poll, seen) for poll in decoder.feed(data))
+        cable._to_machine(data)
+
+    link.on_write = spy
+    await cable.act("insert_bill", 5)
+    mine = [at for at, poll, _ in sent if isinstance(poll, GeneralPoll | LongPoll) and poll.address == 1]
+    assert min(b - a for a, b in pairwise(mine)) >= 0.2 - 1e-9
+    assert 0x48 in {seen for _, poll, seen in sent if isinstance(poll, LongPoll)}
+    assert cable.reported() == ["48"]
+    await cable.close()
+
+
+@virtual_time
+async def test_a_crash_before_the_machine_forgets_neither_loses_nor_repeats() -> None:
+    cable = Cable()
+    await asyncio.sleep(4)
+    for cut in range(40):
+        await cable.act("insert_bill", 0.05 * (cut % 20))
+        cable.restart()
+        await asyncio.sleep(6)
+    assert cable.reported() == ["48"] * 40
+    await cable.close()
+
+
+@virtual_time
+async def test_the_same_machine_is_continuous_after_a_restart_and_another_is_not() -> None:
+    cable = Cable()
+    await asyncio.sleep(4)
+    await cable.act("open_door")
+    cable.restart()
+    await asyncio.sleep(3)
+    assert [event.continuous for event in cable.events if isinstance(event, DeviceOnline)] == [False, True]
+    assert cable.standing() == {"machine.slot_door"}
+    cable.machine._serial = "OTHER"
+    cable.restart()
+    await asyncio.sleep(3)
+    assert [event.continuous for event in cable.events if isinstance(event, DeviceOnline)] == [False, True, False]
+    assert cable.standing() == set()
+    await cable.close()
+
+
+@virtual_time
+async def test_what_happened_while_nobody_listened_is_told_after_it() -> None:
+    cable = Cable()
+    await asyncio.sleep(4)
+    cable.line.inject("silence", cable.now)
+    await cable.act("insert_bill", 1)
+    await cable.act("open_door", 25)
+    assert "48" in cable.reported()
+    assert cable.standing() == {"machine.slot_door"}
+    assert len(cable.offline) >= 1
+    await cable.close()
+
+
+# ---- prizes
+
+
+@virtual_time
+async def test_a_handpay_is_won_once_and_paid_once_however_often_it_is_repeated() -> None:
+    cable = Cable()
+    await asyncio.sleep(4)
+    await cable.act("handpay", 60)
+    assert cable.jackpots() == [("won", 0, 123_456)]
+    await cable.act("reset", 5)
+    assert cable.jackpots() == [("won", 0, 123_456), ("paid", 0, 123_456)]
+    await cable.close()
+
+
+@virtual_time
+async def test_two_handpays_of_the_same_amount_are_two() -> None:
+    cable = Cable()
+    await asyncio.sleep(4)
+    await cable.act("handpay", 0.0)
+    await cable.act("handpay", 40)
+    await cable.act("reset", 5)
+    await cable.act("reset", 5)
+    assert cable.jackpots() == [("won", 0, 123_456)] * 2 + [("paid", 0, 123_456)] * 2
+    await cable.close()
+
+
+@virtual_time
+async def test_a_handpay_whose_answer_was_lost_is_asked_for_again() -> None:
+    cable = Cable()
+    await asyncio.sleep(4)
+    lost = 0
+
+    def eat(data: bytes) -> bytes:
+        nonlocal lost
+        if data[:2] == b"\x01\x1b" and lost < 2:
+            lost += 1
+            return data[:9]
+        return data
+
+    cable.eat = eat
+    await cable.act("handpay", 10)
+    assert lost == 2
+    assert cable.jackpots() == [("won", 0, 123_456)]
+    await cable.close()
+
+
+@virtual_time
+async def test_a_handpay_that_cannot_be_read_is_doubtful_and_no_win() -> None:
+    cable = Cable()
+    await asyncio.sleep(4)
+    cable.eat = lambda data: data[:5] if data[:2] == b"\x01\x1b" else data
+    await cable.act("handpay", 1.8)
+    cable.eat = lambda data: data
+    cable.machine._unread.clear()
+    await asyncio.sleep(3)
+    assert cable.jackpots() == []
+    assert "sas.doubtful" in cable.told()
+    await cable.close()
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+@virtual_time
+async def test_a_progressive_is_won_once_and_paid_once(by_hand: bool) -> None:
+    cable = Cable()
+    await asyncio.sleep(4)
+    assert cable.driver is not None
+    await cable.driver.obey(ShowAmount(500_000, 2))
+    await asyncio.sleep(1)
+    for _ in range(2):
+        cable.do(lambda now: cable.machine.hit_progressive(now, 2, by_hand=by_hand))
+        await asyncio.sleep(12)
+        if by_hand:
+            await cable.act("reset", 5)
+    assert cable.jackpots() == [("won", 2, 500_000), ("paid", 2, 500_000)] * 2
+    await cable.close()
+
+
+@virtual_time
+async def test_a_machine_without_poll_87_is_asked_with_85() -> None:
+    cable = Cable()
+    await asyncio.sleep(4)
+    answer = cable.machine._answer
+    cable.machine._answer = lambda poll, now: None if poll.command == 0x87 else answer(poll, now)  # type: ignore[method-assign]
+    cable.do(lambda now: cable.machine.hit_progressive(now, 1))
+    await asyncio.sleep(15)
+    assert cable.jackpots() == [("won", 1, 100_000), ("paid", 1, 100_000)]
+    await cable.close()
+
+
+@virtual_time
+async def test_amounts_are_said_again_at_least_every_five_seconds_and_after_a_restart() -> None:
+    cable = Cable()
+    await asyncio.sleep(4)
+    assert cable.driver is not None
+    assert await cable.driver.obey(ShowAmount(123_456, 1)) == {"group": 1, "level": 1, "amount": 123_456}
+    assert await cable.driver.obey(ShowAmount(5000, 2)) == {"group": 1, "level": 2, "amount": 5000}
+    await asyncio.sleep(60)
+    assert cable.machine.levels == {1: 123_456, 2: 5000}
+    assert "sas.progressive_silent" not in cable.told()
+    cable.machine.levels.clear()
+    cable.restart()
+    await asyncio.sleep(5)
+    assert cable.machine.levels == {1: 123_456, 2: 5000}
+    await cable.close()
+
+
+@virtual_time
+async def test_a_handpay_that_the_machine_does_not_describe_is_doubtful_and_polling_goes_on() -> None:
+    cable = Cable()
+    await asyncio.sleep(4)
+    answer = cable.machine._answer
+    cable.machine._answer = lambda poll, now: None if poll.command == 0x1B else answer(poll, now)  # type: ignore[method-assign]
+    await cable.act("handpay", 8)
+    assert "sas.doubtful" in cable.told()
+    assert cable.jackpots() == []
+    await cable.act("insert_bill", 10)
+    assert cable.meters()["drop"] == cable.machine.meters["drop"]
+    await cable.close()
+
+
+@virtual_time
+async def test_an_exception_in_place_of_an_answer_is_told_once_and_the_poll_asked_again() -> None:
+    cable = Cable()
+    await asyncio.sleep(4)
+    instead = [encode(RealTime(1, 0x7E, b"\x01\x02"))]
+    cable.eat = lambda data: instead.pop() if data[:2] == b"\x01\x0f" and instead else data
+    await cable.act("insert_bill", 10)
+    assert sorted(cable.reported()) == ["48", "7E"]
+    assert cable.meters()["drop"] == cable.machine.meters["drop"]
+    await cable.close()
+
+
+# ---- meters
+
+
+@virtual_time
+async def test_meters_are_told_when_they_change_only() -> None:
+    cable = Cable()
+    await asyncio.sleep(4)
+    before = len([event for event in cable.events if isinstance(event, MachineMeters)])
+    await asyncio.sleep(60)
+    assert len([event for event in cable.events if isinstance(event, MachineMeters)]) == before
+    coin_in = cable.meters()["coin_in"]
+    await cable.act("play", 12)
+    assert cable.meters()["coin_in"] == coin_in + 5
+    told = [event.meters["coin_in"] for event in cable.events if isinstance(event, MachineMeters)][before:]
+    assert told[-1] == coin_in + 5
+    assert len(told) <= 2  # the credits may be told before: they are read to prove an exception
+    await cable.close()
+
+
+@virtual_time
+async def test_a_meter_that_runs_backwards_is_a_fault_and_no_meters_are_told_meanwhile() -> None:
+    cable = Cable(MachineOptions(close_faulty=True))
+    await asyncio.sleep(4)
+    before = cable.events[:]
+    cable.machine.inject("meter_back", cable.now)
+    await asyncio.sleep(20)
+    new = cable.events[len(before) :]
+    assert [type_of(event) for event in new] == ["device.faulted"]
+    assert not cable.machine.enabled
+    assert cable.driver is not None
+    with pytest.raises(CommandFailed, match="backwards"):
+        await cable.driver.obey(ReadMeters())
+    with pytest.raises(CommandRefused, match=r"sas\.meter_back"):
+        await cable.driver.obey(EnableMachine(on=True))
+    cable.restart()
+    await asyncio.sleep(10)
+    assert cable.standing() == {"sas.meter_back"}
+    cable.do(cable.machine.repair)
+    await asyncio.sleep(20)
+    assert cable.standing() == set()
+    assert cable.meters()["coin_in"] == 5
+    await cable.close()
+
+
+@virtual_time
+async def test_a_meter_of_eight_digits_may_begin_again() -> None:
+    cable = Cable()
+    cable.machine.meters["coin_in"] = 99_999_998
+    await asyncio.sleep(4)
+    await cable.act("play", 15)
+    assert cable.standing() == set()
+    assert cable.meters()["coin_in"] == 3
+    await cable.close()
+
+
+# ---- every fault
+
+
+@pytest.mark.parametrize("fault", Machine.faults)
+@virtual_time
+async def test_every_fault_of_the_machine_is_told_and_recovers(fault: str) -> None:
+    cable = Cable()
+    ailment = Machine.faults[fault]
+    await asyncio.sleep(4)
+    before = len(cable.events)
+    cable.do(lambda now: cable.machine.inject(fault, now))
+    await asyncio.sleep(30)
+    assert set(ailment.told) <= cable.told()
+    faulted = {event.code for event in cable.events if isinstance(event, DeviceFaulted)}
+    assert faulted == set(ailment.told) - {"device.offline", "jackpot.won", "machine.reported"}
+    assert bool(cable.offline) == ("device.offline" in ailment.told)
+    if ailment.person:
+        assert cable.standing() or cable.jackpots()
+        cable.restart()
+        await asyncio.sleep(10)
+        assert cable.standing() == faulted
+        cable.do(cable.machine.repair)
+    await asyncio.sleep(40)
+    assert cable.standing() == set()
+    await cable.act("insert_bill", 8)
+    assert len(cable.events) > before
+    assert cable.reported()[-1] == "48"
+    await cable.close()
+
+
+@pytest.mark.parametrize("split", [False, True])
+@pytest.mark.parametrize("fault", Machine.line)
+@virtual_time
+async def test_every_fault_of_the_line(fault: str, split: bool) -> None:
+    for offset in (0.0, 0.07, 0.13):
+        cable = Cable(seed=int(offset * 100))
+        cable.split = split
+        await asyncio.sleep(4 + offset)
+        cable.line.inject(fault, cable.now)
+        cable._stirred.set()
+        await asyncio.sleep(40)
+        told = set(Machine.line[fault].told)
+        faulted = {event.code for event in cable.events if isinstance(event, DeviceFaulted)}
+        assert faulted == told - {"device.offline"}
+        assert bool(cable.offline) == ("device.offline" in told)
+        assert cable.reported() == []
+        await cable.act("insert_bill", 8)
+        assert cable.reported() == ["48"]
+        await cable.close()
+
+
+@virtual_time
+async def test_noise_never_becomes_an_exception() -> None:
+    """One bit of every ninth byte is wrong, for minutes: what is told is what happened, or that it is doubtful."""
+    rng = Random(5)
+    cable = Cable()
+    await asyncio.sleep(4)
+    cable.eat = lambda data: bytes(byte ^ (1 << rng.randrange(8)) if not rng.randrange(9) else byte for byte in data)
+    for _ in range(30):
+        await cable.act("insert_bill", 6)
+    assert set(cable.reported()) <= {"48"}
+    assert cable.reported().count("48") <= 30
+    await cable.close()
+
+
+@virtual_time
+async def test_a_second_time_in_a_cycle_is_an_error_and_a_good_game_begins_a_new_one() -> None:
+    cable = Cable()
+    await asyncio.sleep(4)
+    for _ in range(2):
+        cable.do(lambda now: cable.machine._tell(0x2A, now))
+        await asyncio.sleep(3)
+        cable.do(lambda now: cable.machine._tell(0x48, now))
+        await asyncio.sleep(3)
+    for _ in range(2):
+        cable.do(lambda now: cable.machine._tell(0x28, now))
+        await asyncio.sleep(3)
+    cable.do(lambda now: cable.machine._tell(0x48, now))
+    await cable.act("play", 8)
+    cable.do(lambda now: cable.machine._tell(0x28, now))
+    await asyncio.sleep(3)
+    jams = [event.severity for event in cable.events if isinstance(event, DeviceFaulted) and event.code.endswith("jam")]
+    assert jams == ["warning", "error", "warning"]
+    await cable.close()
+
+
+# ---- commands
+
+
+@virtual_time
+async def test_commands_say_what_the_machine_said() -> None:
+    cable = Cable()
+    await asyncio.sleep(4)
+    driver = cable.driver
+    assert driver is not None
+    for on in (False, True):
+        assert await driver.obey(EnableMachine(on=on)) == {"enabled": on}
+        assert cable.machine.enabled is on
+    cable.do(cable.machine.insert_bill)
+    meters = (await driver.obey(ReadMeters()))["meters"]
+    assert meters["drop"] == cable.machine.meters["drop"]
+    assert (await driver.obey(Ask("meters")))["meters"] == meters
+    assert await driver.obey(Ask("version")) == {"sas": "6.02", "serial": "SIM-0001"}
+    assert await driver.obey(Ask("last-bill")) == {"country": 37, "denomination": 1, "count": 1}
+    assert await driver.obey(Ask("features")) == {"game": 0, "flags": "240000"}
+    game = await driver.obey(Ask("game"))
+    assert (game["game_id"], game["credit"]) == ("SI", 1)
+    await asyncio.sleep(5)
+    cable.do(cable.machine.handpay)
+    await asyncio.sleep(3)
+    assert await driver.obey(ResetHandpay()) == {"reset": True}
+    await asyncio.sleep(5)
+    assert cable.jackpots() == [("won", 0, 123_456), ("paid", 0, 123_456)]
+    await cable.close()
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        (ResetHandpay(), "no handpay is pending"),
+        (Ask("weather"), "no figure 'weather'; known: version"),
+        (ShowAmount(10**10, 1), "no broadcast can carry level 1"),
+        (Agitate(), "no such command"),
+    ],
+)
+@virtual_time
+async def test_what_cannot_be_done_is_refused(command: Command, reason: str) -> None:
+    cable = Cable()
+    await asyncio.sleep(4)
+    assert cable.driver is not None
+    with pytest.raises(CommandRefused, match=reason):
+        await cable.driver.obey(command)
+    await cable.close()
+
+
+@virtual_time
+async def test_a_handpay_is_not_reset_while_the_door_is_open() -> None:
+    cable = Cable()
+    await asyncio.sleep(4)
+    cable.do(cable.machine.open_door)
+    cable.do(cable.machine.handpay)
+    assert cable.driver is not None
+    with pytest.raises(CommandRefused, match="cannot reset"):
+        await cable.driver.obey(ResetHandpay())
+    await cable.close()
+
+
+@virtual_time
+async def test_a_reset_whose_answer_was_lost_is_asked_again_and_not_done_twice() -> None:
+    cable = Cable()
+    await asyncio.sleep(4)
+    cable.do(cable.machine.handpay)
+    cable.do(cable.machine.handpay)
+    await asyncio.sleep(20)
+    lost = [True]
+    cable.eat = lambda data: b"" if data[:2] == b"\x01\x94" and lost and lost.pop() else data
+    assert cable.driver is not None
+    assert await cable.driver.obey(ResetHandpay()) == {"reset": True}
+    assert len(cable.machine._handpays) == 1
+    await cable.close()
+
+
+@virtual_time
+async def test_commands_end_where_the_machine_does_not_answer_or_is_busy_or_gone() -> None:
+    cable = Cable()
+    await asyncio.sleep(4)
+    driver = cable.driver
+    assert driver is not None
+    cable.do(lambda now: cable.machine.inject("deaf", now))
+    with pytest.raises(CommandFailed, match="did not answer"):
+        await driver.obey(EnableMachine(on=False))
+    await asyncio.sleep(15)
+    cable.do(lambda now: cable.machine.inject("busy", now))
+    with pytest.raises(CommandFailed, match="busy for 8 s"):
+        await driver.obey(EnableMachine(on=False))
+    await asyncio.sleep(15)
+    cable.line.inject("silence", cable.now)
+    waiting = asyncio.create_task(driver.obey(EnableMachine(on=False)))
+    await asyncio.sleep(7)
+    with pytest.raises(CommandFailed):
+        await waiting
+    with pytest.raises(CommandRefused, match="not online"):
+        await driver.obey(ReadMeters())
+    await cable.close()
+
+
+@virtual_time
+async def test_the_machine_that_does_not_hear_us_says_so() -> None:
+    cable = Cable()
+    await asyncio.sleep(4)
+    cable.machine._until["loop_break"] = cable.now + 30
+    await asyncio.sleep(35)
+    assert any("it chirps" in reason for reason in cable.offline)
+    await cable.close()
+
+
+@virtual_time
+async def test_a_machine_that_never_answers_long_polls_is_online_and_its_exceptions_are_told() -> None:
+    cable = Cable()
+    cable.machine._until["deaf"] = 1000.0
+    await asyncio.sleep(8)
+    assert cable.events[0] == DeviceOnline(False, "SAS", "")
+    await cable.act("open_door", 3)
+    assert cable.standing() == {"machine.slot_door"}
+    assert cable.offline == []
+    await cable.close()
+
+
+@virtual_time
+async def test_nobody_there_is_a_lost_link_and_no_event() -> None:
+    link, notes = MemoryLink(), Notebook()
+    with pytest.raises(LinkLost, match="no answer from machine 1 for 5 s"):
+        await SasMachine(MachineOptions()).run(link, notes)
+    assert notes.events == []
+
+
+async def test_over_a_pty_and_its_own_link(tmp_path: Path) -> None:
+    machine, notes = Machine(Random(1)), Notebook()
+    socket = Socket(machine, Pty(tmp_path / "sas"), Pace())
+    live = asyncio.create_task(socket.live())
+    await asyncio.sleep(0)
+    async with open_link(f"sas://{tmp_path}/sas") as link:
+        driver = SasMachine(MachineOptions(interval=0.08))
+        told = asyncio.Event()
+
+        async def emit(sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
+            await notes(sightings, memory)
+            told.set()
+
+        run = asyncio.create_task(driver.run(link, emit))
+        async with asyncio.timeout(20):
+            await told.wait()
+            assert await driver.obey(EnableMachine(on=False)) == {"enabled": False}
+        assert not machine.enabled
+        assert isinstance(notes.events[0], DeviceOnline)
+        for task in (run, live):
+            task.cancel()
+        await asyncio.gather(run, live, return_exceptions=True)
+
+
+def test_options_refuse_what_they_do_not_know() -> None:
+    assert msgspec.convert({"address": 5}, SasMachine.Options) == MachineOptions(address=5)
+    for wrong in ({"speed": 9600}, {"address": 0}, {"address": 128}, {"broadcast": 6}, {"pool": "A b"}):
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.convert(wrong, SasMachine.Options)
+
+
+def test_a_machine_has_no_other_fault() -> None:
+    with pytest.raises(ValueError, match="no fault 'earthquake'"):
+        Machine(Random(1)).inject("earthquake", 0.0)
