@@ -1,0 +1,355 @@
+"""Billy-III dice shaker: it is ordered to shake and says how far it is; the dice and the dome it does not see.
+
+A shake is believed when it was watched: ordered or accepted (S2), seen shaking (S1), seen idle again (S0), not sooner
+than its program takes, and never for longer than `blind` seconds without a word. Whatever is less is a fault, never
+`dice.agitated`: a shaker that lost its power in the middle is idle too. A shake that somebody else ordered is told like
+our own, because the dice did move.
+
+The shaker has no counter and nothing proves that nobody shook while we were away: it never comes online as continuous.
+It speaks when its state changes and when it is asked, so it is asked after `ask` seconds of silence, always; a shake
+whose beginning was not seen (S1 as the first word) is told as the fault billy.unwatched. Noise costs nothing: it is
+asked again.
+
+From public code: the messages, the order S2, S1, S0, the program's values, 10 s for the first word, 2 s of silence
+before asking, duration + 2 s + 5 s for a whole shake, asking all the time once the duration is over. Our assumptions,
+and therefore options: `silence` (12 s without any state is a lost shaker), `blind`, `early` (how much sooner than its
+duration a shake may end) and `shortest` (of a shake that somebody else ordered, whose program is not known); and that
+an order is not taken, or not begun, when the shaker answers twice that it is idle. Two hosts that order at the same
+moment cannot be told apart. The dome is no part of this device: whoever orders a shake sees that it is shut.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from drivers.driver import CommandFailed, CommandRefused, Emit, Evidence, Link, LinkLost, Sighting
+from drivers.faults import Fault, Faults, Standing
+from protocols import billy_iii as wire
+from protocols.billy_iii import Ask, Cycle, Decoder, Garbage, State, encode
+from protocols.commands import Agitate, Command
+from protocols.events import DeviceOnline, DiceAgitated, Event
+
+MODEL = "Billy-III"
+AT_LEAST = 0.2  # seconds between two questions, whatever the reason
+NEVER = float("inf")
+
+NOT_ACCEPTED = Fault(
+    "billy.not_accepted",
+    "the shaker did not take the order to shake",
+    "look whether the shaker is on and in remote mode; order the shake again; switch the shaker off and on",
+    "by itself",
+    "no shake: it is ordered again",
+)
+NOT_STARTED = Fault(
+    "billy.not_started",
+    "the shaker took the order and was not seen to shake",
+    "look whether the plate is blocked or a die lies beside it; order the shake again",
+    "by itself",
+    "the shake does not count: it is ordered again",
+)
+NOT_FINISHED = Fault(
+    "billy.not_finished",
+    "the shake did not end in its time, or its end was not seen",
+    "look whether the plate still moves; if so, switch the shaker off and on; then order the shake again",
+    "by itself",
+    "the shake does not count: it is ordered again",
+)
+CUT_SHORT = Fault(
+    "billy.cut_short",
+    "the shake ended before its time",
+    "check the shaker's power supply and plug: it may have started anew; order the shake again",
+    "by itself",
+    "the shake does not count: it is ordered again",
+)
+MOTION = Fault(
+    "billy.motion",
+    "the shaker reports errors in its motion program (S90)",
+    "switch the shaker off; free the plate; switch it on; if it comes back, the motor or its driver is to be replaced",
+    "by a person",
+    "the shake does not count: it is ordered again when the shaker is idle",
+    "error",
+)
+UNKNOWN_STATE = Fault(
+    "billy.unknown_state",
+    "the shaker says a state that this version does not know",
+    "note what the shaker does meanwhile and send the record of the line to the maintainers",
+    "by itself",
+    "goes on; the shake counts if it is seen to end well",
+)
+UNWATCHED = Fault(
+    "billy.unwatched",
+    "the dice are being shaken, and how that began was not seen",
+    "wait until the shaker is idle, then order a shake of your own",
+    "by itself",
+    "the shake does not count: it is ordered again",
+)
+_MEND = (NOT_ACCEPTED.code, NOT_STARTED.code, NOT_FINISHED.code, CUT_SHORT.code)
+
+
+class BillyOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """The program of a shake, and seconds; see the top of this file for which are known and which are assumed."""
+
+    pattern: Annotated[int, Meta(ge=0, le=999)] = 0
+    parameter1: Annotated[int, Meta(ge=0, le=999_999)] = 10
+    parameter2: Annotated[int, Meta(ge=0, le=999_999)] = 0
+    amplitude: Annotated[float, Meta(gt=0, le=1)] = 0.41
+    duration: Annotated[float, Meta(ge=1, le=60)] = 9.59
+    network: Annotated[float, Meta(ge=0, le=30)] = 2.0
+    margin: Annotated[float, Meta(ge=0, le=60)] = 5.0
+    first: Annotated[float, Meta(ge=1, le=120)] = 10.0
+    ask: Annotated[float, Meta(ge=0.2, le=10)] = 2.0
+    silence: Annotated[float, Meta(ge=1, le=120)] = 12.0
+    blind: Annotated[float, Meta(ge=0.5, le=30)] = 4.0
+    early: Annotated[float, Meta(ge=0, le=10)] = 1.0
+    shortest: Annotated[float, Meta(ge=0, le=60)] = 1.0
+
+
+class Memory(Struct, frozen=True):
+    """What outlives the session."""
+
+    standing: Standing = Standing()
+
+
+class _Shake:
+    """One shake under way. `order` is whoever waits for it: nobody, where we did not order it."""
+
+    def __init__(self, at: float, order: asyncio.Future[dict[str, Any] | str] | None) -> None:
+        self.at = at
+        self.order = order
+        self.accepted = False
+        self.began: float | None = None
+        self.seen = at
+        self.blind = 0.0
+        self.asked = 0
+
+    def sees(self, tick: float) -> None:
+        self.blind = max(self.blind, tick - self.seen)
+        self.seen = tick
+
+    def answer(self, outcome: dict[str, Any] | str) -> None:
+        """A text is a failure."""
+        if self.order is not None and not self.order.done():
+            self.order.set_result(outcome)
+
+
+class BillyIII:
+    """The driver."""
+
+    name: ClassVar[str] = "billy_iii"
+    title: ClassVar[str] = "Billy-III dice shaker, MQTT"
+    evidence: ClassVar[tuple[Evidence, ...]] = ("public code",)
+    Options: ClassVar[type[BillyOptions]] = BillyOptions
+    faults: ClassVar[tuple[Fault, ...]] = (
+        NOT_ACCEPTED,
+        NOT_STARTED,
+        NOT_FINISHED,
+        CUT_SHORT,
+        MOTION,
+        UNKNOWN_STATE,
+        UNWATCHED,
+    )
+    commands: ClassVar[tuple[type[Command], ...]] = (Agitate,)
+
+    def __init__(self, options: BillyOptions, memory: bytes | None = None) -> None:
+        self._options = options
+        self._program = Cycle(
+            options.pattern, options.parameter1, options.parameter2, options.amplitude, options.duration
+        )
+        kept = Memory()
+        if memory is not None:
+            with contextlib.suppress(msgspec.DecodeError):  # another version's: its faults are told again if they last
+                kept = msgspec.json.decode(memory, type=Memory)
+        self._faults = Faults(self.faults, kept.standing)
+        self._link: Link | None = None
+        self._state: int | None = None
+        self._heard = 0.0
+        self._asked = 0.0
+        self._hurry = False
+        self._shake: _Shake | None = None
+        self._spent = False  # what shakes now was judged already, or began unseen: nothing counts before it is idle
+
+    # ---- the line
+
+    async def run(self, link: Link, emit: Emit) -> None:
+        """Ask for the first state, come online, then tell every shake."""
+        decoder = Decoder()
+        limit = self._options.first
+        self._heard = link.stamp().tick
+        await self._ask(link)
+        try:
+            while True:
+                try:
+                    async with asyncio.timeout(max(self._next() - link.stamp().tick, 0.0)):
+                        chunk = await link.read()
+                except TimeoutError:
+                    chunk = link.stamp()
+                sightings: list[Sighting] = []
+                for message in decoder.feed(chunk.data):
+                    match message:
+                        case State(code, raw):
+                            if self._state is None:
+                                self._link = link
+                                limit = self._options.silence
+                                sightings.append(Sighting(DeviceOnline(False, MODEL), raw, chunk))
+                            sightings += [Sighting(event, raw, chunk) for event in self._hear(code, chunk.tick)]
+                        case Garbage():
+                            self._hurry = True  # it may have been a state
+                        case _:
+                            pass
+                sightings += [Sighting(event, b"", chunk) for event in self._overdue(chunk.tick)]
+                if sightings:
+                    await emit(sightings, msgspec.json.encode(Memory(self._faults.standing)))
+                now = link.stamp().tick
+                if now - self._heard >= limit:
+                    raise LinkLost(f"the shaker has not told its state for {limit:g} s")
+                if now >= self._next():
+                    await self._ask(link)
+        finally:
+            self._link = None
+            if self._shake is not None:
+                self._shake.answer("the connection to the shaker was lost in the middle: nobody knows how it ended")
+
+    def _next(self) -> float:
+        """The second at which it is to be asked."""
+        pause = self._options.ask
+        shake = self._shake
+        if self._hurry or (shake is not None and self._asked - shake.at >= self._options.duration):
+            return self._asked + AT_LEAST
+        if shake is not None and max(self._heard, self._asked) + pause > shake.at + self._options.duration:
+            return max(shake.at + self._options.duration, self._asked + AT_LEAST)
+        return max(self._heard, self._asked) + pause
+
+    async def _ask(self, link: Link) -> None:
+        self._hurry = False
+        self._asked = link.stamp().tick
+        if self._shake is not None:
+            self._shake.asked += 1
+        await link.write(encode(Ask()))
+
+    # ---- what it says
+
+    def _hear(self, code: int, tick: float) -> Sequence[Event]:
+        """One state."""
+        self._heard = tick
+        before, self._state = self._state, code
+        events: list[Event] = []
+        if code in {wire.IDLE, wire.SHAKING, wire.ACCEPTED, wire.MOTION_ERROR}:
+            events += self._faults.end(UNKNOWN_STATE.code)
+        match code:
+            case wire.IDLE:
+                self._spent = False
+                events += self._faults.end(MOTION.code, UNWATCHED.code)
+                events += self._idle(tick)
+            case wire.SHAKING | wire.ACCEPTED if self._spent:
+                pass
+            case wire.SHAKING | wire.ACCEPTED if self._shake is None and before != wire.IDLE:
+                self._spent = True
+                events += self._faults.begin(UNWATCHED.code)
+            case wire.SHAKING | wire.ACCEPTED:
+                events += self._moves(code, tick)
+            case wire.MOTION_ERROR:
+                events += self._fail(MOTION) if self._shake is not None else self._faults.begin(MOTION.code)
+                self._spent = True
+            case _:
+                if self._shake is not None:
+                    self._shake.sees(tick)
+                events += self._faults.begin(UNKNOWN_STATE.code, f"S{code}")
+        return events
+
+    def _moves(self, code: int, tick: float) -> Sequence[Event]:
+        """S2 or S1 of a shake that counts."""
+        shake = self._shake = self._shake or _Shake(tick, None)
+        shake.sees(tick)
+        if not shake.accepted:
+            shake.accepted = True
+            shake.asked = 0
+        ended: list[str] = [NOT_ACCEPTED.code]
+        if code == wire.SHAKING:
+            shake.began = tick if shake.began is None else shake.began
+            ended.append(NOT_STARTED.code)
+        return self._faults.end(*ended)
+
+    def _idle(self, tick: float) -> Sequence[Event]:
+        """S0: the end of a shake, or an order that was not carried out."""
+        shake, options = self._shake, self._options
+        if shake is None:
+            return []
+        if shake.began is None:
+            if shake.asked < 2 or tick - shake.at < options.network:
+                return []  # it may have been said before the order was heard
+            return self._fail(NOT_STARTED if shake.accepted else NOT_ACCEPTED, "it is idle")
+        shake.sees(tick)
+        lasted = tick - shake.at
+        enough = options.shortest if shake.order is None else options.duration - options.early
+        if lasted < enough:
+            return self._fail(CUT_SHORT, f"after {lasted:.1f} s")
+        if shake.blind > options.blind:
+            return self._fail(NOT_FINISHED, f"nothing was heard for {shake.blind:.1f} s of it")
+        self._shake = None
+        events: list[Event] = [DiceAgitated("electronic"), *self._faults.end(*_MEND)]
+        self._faults.good_cycle()
+        shake.answer({"seconds": round(lasted, 2)})
+        return events
+
+    def _overdue(self, tick: float) -> Sequence[Event]:
+        """A shake that takes too long."""
+        shake, options = self._shake, self._options
+        limit = options.duration + options.network + options.margin
+        if shake is None or tick - shake.at < limit:
+            return []
+        fault = NOT_ACCEPTED
+        if shake.accepted:
+            fault = NOT_STARTED if shake.began is None else NOT_FINISHED
+        self._spent = shake.accepted  # should it move yet: that was told as failed
+        return self._fail(fault, f"{limit:.1f} s after the order")
+
+    def _fail(self, fault: Fault, detail: str = "") -> Sequence[Event]:
+        """The shake under way does not count."""
+        assert self._shake is not None
+        self._shake.answer(f"{fault.text} ({detail})" if detail else fault.text)
+        self._shake = None
+        return self._faults.strike(fault.code, detail)
+
+    # ---- what it is told
+
+    async def obey(self, command: Command) -> dict[str, Any]:
+        """Shake once; returns its seconds when it is over. At most duration + network + margin, and a question."""
+        assert isinstance(command, Agitate)
+        link, options = self._link, self._options
+        if command.cycles != 1:
+            raise CommandRefused("one order to this shaker is one shake: order 1 cycle")
+        if link is None:
+            raise CommandRefused("the shaker is not connected")
+        if self._shake is not None:
+            raise CommandRefused("a shake is under way")
+        if self._state != wire.IDLE:
+            raise CommandRefused(f"the shaker is not idle: it says S{self._state}")
+        now = link.stamp().tick
+        if now - self._heard > 2 * options.ask:
+            raise CommandRefused(f"the shaker has said nothing for {now - self._heard:.1f} s")
+        shake = _Shake(now, asyncio.get_running_loop().create_future())
+        assert shake.order is not None
+        self._shake = shake
+        try:
+            await link.write(encode(self._program))
+        except LinkLost as error:
+            self._forget(shake)
+            raise CommandFailed(f"the order may not have reached the shaker: {error}") from error
+        # A little more than the limit at which the reading side gives up and says why.
+        limit = options.duration + options.network + options.margin + 2 * options.ask
+        try:
+            async with asyncio.timeout(limit):
+                outcome = await shake.order
+        except TimeoutError:
+            raise CommandFailed(f"nobody knows what became of the order: {limit:.1f} s without an end") from None
+        if isinstance(outcome, str):
+            raise CommandFailed(outcome)
+        return outcome
+
+    def _forget(self, shake: _Shake) -> None:
+        if self._shake is shake:
+            self._shake = None

@@ -1,0 +1,131 @@
+"""Where a simulated MQTT device is plugged in: a client of the broker, as the device itself would be.
+
+One message heard is one line for the device; each line that the device sends is one message.
+"""
+
+import asyncio
+import contextlib
+import logging
+import secrets
+from collections.abc import Callable
+
+import aiomqtt
+
+__all__ = ["Mqtt"]
+
+MAX_UNSENT = 65536
+AGAIN = 0.5
+# What is said goes out at once; without this it waits for what the broker has yet to acknowledge.
+NODELAY = ((6, 1, 1),)  # IPPROTO_TCP, TCP_NODELAY
+SPACES = bytes.maketrans(b"\r\n", b"  ")
+_SILENT = logging.getLogger("feltd.simulators.mqtt.silent")
+_SILENT.disabled = True  # a broker that is away is no news for a device: it comes again
+
+
+class Mqtt:
+    """A device's end: it hears `hear` and publishes on `say`. While it is plugged in it connects again and again."""
+
+    def __init__(self, host: str, port: int, hear: str, say: str, *, version: str = "5") -> None:
+        """Nothing connects before `plug`."""
+        self._address = host, port
+        self._hear, self._say = hear, say
+        self._version = aiomqtt.ProtocolVersion.V5 if version == "5" else aiomqtt.ProtocolVersion.V311
+        self._task: asyncio.Task[None] | None = None
+        self._leaving: set[asyncio.Task[None]] = set()
+        self._unsent = bytearray()
+        self._news = asyncio.Event()
+        self.received: Callable[[bytes], None] = lambda _: None
+        self.connected = asyncio.Event()
+        self.sent_bytes = 0
+        self.received_bytes = 0
+
+    @property
+    def url(self) -> str:
+        """The host's link to this device."""
+        host, port = self._address
+        old = "" if self._version is aiomqtt.ProtocolVersion.V5 else "&version=3.1.1"
+        return f"mqtt://{host}:{port}/?hear={self._say}&say={self._hear}{old}"
+
+    def plug(self) -> None:
+        """Connect, and again whenever the broker was away."""
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._stay())
+
+    def unplug(self) -> None:
+        """Pull the cable. What waits to be sent is lost."""
+        if self._task is not None:
+            self._task.cancel()
+            self._leaving.add(self._task)
+            self._task.add_done_callback(self._leaving.discard)
+            self._task = None
+        self._unsent.clear()
+        self.connected.clear()
+
+    async def unplugged(self) -> None:
+        """Return when what `unplug` ended is over."""
+        if self._leaving:
+            await asyncio.wait(self._leaving)
+
+    def send(self, data: bytes) -> None:
+        """Lines to the host; lost where the broker is away, and beyond MAX_UNSENT."""
+        if self.connected.is_set():
+            self._unsent += data[: MAX_UNSENT - len(self._unsent)]
+            self._news.set()
+
+    async def _stay(self) -> None:
+        while True:
+            with contextlib.suppress(aiomqtt.MqttError):
+                await self._session()
+            self.connected.clear()
+            self._unsent.clear()
+            await asyncio.sleep(AGAIN)
+
+    async def _session(self) -> None:
+        host, port = self._address
+        identifier = f"simulator-{secrets.token_hex(8)}"
+        async with aiomqtt.Client(
+            host,
+            port,
+            identifier=identifier,
+            protocol=self._version,
+            keepalive=15,
+            timeout=5,
+            socket_options=NODELAY,
+            logger=_SILENT,
+        ) as client:
+            await client.subscribe(self._hear, 1)
+            _still_wanted()
+            self.connected.set()
+            sender = asyncio.create_task(self._publish(client))
+            try:
+                async for message in client.messages:
+                    if not message.retain:
+                        self._heard(message.payload)
+            finally:
+                sender.cancel()
+                await asyncio.wait([sender])
+                if not sender.cancelled():
+                    sender.exception()  # it saw the same end
+
+    def _heard(self, payload: object) -> None:
+        data = (payload if isinstance(payload, bytes) else str(payload).encode()).translate(SPACES) + b"\n"
+        self.received_bytes += len(data)
+        self.received(data)
+
+    async def _publish(self, client: aiomqtt.Client) -> None:
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            while (end := self._unsent.find(b"\n")) >= 0:
+                line = bytes(self._unsent[:end])
+                del self._unsent[: end + 1]
+                self.sent_bytes += end + 1
+                await client.publish(self._say, line, 1)
+                _still_wanted()
+
+
+def _still_wanted() -> None:
+    """asyncio.wait_for of Python 3.11, which aiomqtt uses, drops a cancellation that meets the answer: take it up."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
