@@ -1,0 +1,69 @@
+"""A counter of fantan buttons that speaks FDL: a cup with a contact, and a camera that counts what lay under it.
+
+Evidence: our own document (docs/protocols/fdl_buttons.md). A count is told only when it stands still, all buttons lie
+apart and nothing else lies among them; else it is a fault, and the dealer counts by fours as he always did.
+"""
+
+from typing import ClassVar
+
+from drivers.faults import Fault
+from drivers.fdl_session import FdlDriver
+from protocols import fdl, fdl_buttons
+from protocols.events import ButtonsCounted, ButtonsSeparated, Event
+
+_BY_HAND = "waits until the dealer has counted by fours and entered the count at the console"
+FAULTS = {
+    0x68: Fault(
+        "buttons.unsteady",
+        "two counts of the same buttons were not alike",
+        "spread the buttons so that none touches another; else count by hand",
+        "by itself",
+        _BY_HAND,
+    ),
+    0x69: Fault(
+        "buttons.lifted_early",
+        "the cup was lifted before the count was asked for",
+        "declare the round void if bets were open; separate another heap",
+        "by itself",
+        "waits for a person: the buttons were seen",
+        "error",
+    ),
+    0x6A: Fault(
+        "buttons.camera",
+        "the camera is dirty or sees nothing",
+        "wipe its window; check its lamp; count by hand until then",
+        "by a person",
+        _BY_HAND,
+    ),
+    0x6B: Fault(
+        "buttons.foreign",
+        "something that is no button lies among them",
+        "take it away with the supervisor, then count by hand",
+        "by itself",
+        _BY_HAND,
+    ),
+}
+
+
+class FdlButtons(FdlDriver):
+    """One session with a button counter."""
+
+    name: ClassVar[str] = "fdl_buttons"
+    title: ClassVar[str] = "Counter of fantan buttons, FDL"
+    kind: ClassVar[int] = fdl.BUTTON_COUNTER
+    codes: ClassVar = FAULTS
+    happenings: ClassVar = fdl_buttons.HAPPENINGS
+
+    def translate(self, happening: fdl.Happening) -> tuple[Event, ...] | None:
+        """What the cup and the camera say."""
+        match happening:
+            case fdl_buttons.Separated():
+                return (ButtonsSeparated(),)
+            case fdl_buttons.Counted(count, fragments):
+                return (ButtonsCounted(count, fragments),)
+            case _:
+                return None
+
+    def ends_cycle(self, event: Event) -> bool:
+        """A heap that was counted."""
+        return isinstance(event, ButtonsCounted)

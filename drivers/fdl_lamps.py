@@ -1,0 +1,228 @@
+"""Lamps of a layout that speak FDL: it lights them by name and tells which of them a current flows through.
+
+Evidence: our own document (docs/protocols/fdl_lamps.md). `lamps.lit` is what the device measures, never what it was
+told; a lamp that stays dark is named in its fault. After a start of the device its lamps are dark, and after a long
+loss of the line nobody knows: the driver keeps the last order that was obeyed in its memory and repeats it once after
+each `device.online` that is not continuous.
+"""
+
+import asyncio
+import contextlib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Any, ClassVar, Final
+
+import msgspec
+from msgspec import Meta
+from msgspec.structs import replace
+
+from drivers.driver import CommandFailed, CommandRefused, Emit, Link, Sighting
+from drivers.faults import Fault
+from drivers.fdl_session import FdlDriver, Memory, SessionOptions, remembered
+from protocols import fdl, fdl_lamps
+from protocols.commands import Command, Light, SelfTest
+from protocols.events import DeviceFaulted, DeviceOnline, Event, LampsLit
+
+__all__ = ["FAULTS", "FdlLamps", "LampOptions", "named"]
+
+OPENING: Final = 0.1
+OPENING_TRIES: Final = 100
+
+_DARK = "goes on; the dealer announces what the lamps do not show"
+FAULTS = {
+    0x58: Fault(
+        "lamps.burnt_out",
+        "a lamp that should be lit is dark",
+        "replace the lamp; run the self-test",
+        "by a person",
+        _DARK,
+    ),
+    0x59: Fault(
+        "lamps.stuck_on",
+        "a lamp that should be dark is lit",
+        "cover it, so that nobody takes it for a result; replace the lamp driver",
+        "by a person",
+        "goes on; the dealer says that this lamp does not count",
+        "error",
+    ),
+    0x5A: Fault(
+        "lamps.driver",
+        "the lamp driver does not switch",
+        "switch the device off and on; if it stays, replace the lamp driver",
+        "by a person",
+        _DARK,
+    ),
+    0x5B: Fault(
+        "lamps.sensing",
+        "the measuring of the lamps' current is broken: what is lit is not known",
+        "look at the lamps; replace the device",
+        "by a person",
+        "goes on; what is lit is not told",
+    ),
+    0x5C: Fault(
+        "lamps.supply",
+        "the lamps have no supply",
+        "check the lamp supply and its fuse",
+        "by a person",
+        _DARK,
+    ),
+}
+
+_PLACE = re.compile(r"\(place (\d+)\)$")
+
+
+def named(sightings: Iterable[Sighting], name: Callable[[int], str]) -> list[Sighting]:
+    """The sightings with the place of each fault in the table's own words."""
+
+    def one(sighting: Sighting) -> Sighting:
+        event = sighting.event
+        if not isinstance(event, DeviceFaulted):
+            return sighting
+        text = _PLACE.sub(lambda found: f"({name(int(found[1]))})", event.text)
+        return replace(sighting, event=replace(event, text=text))
+
+    return [one(sighting) for sighting in sightings]
+
+
+LampName = Annotated[str, Meta(min_length=1, max_length=32)]
+
+
+class LampOptions(SessionOptions, frozen=True, forbid_unknown_fields=True):
+    """`lamps`: their names on the layout in the order of their numbers, e.g. "start", "small", "big"."""
+
+    lamps: Annotated[tuple[LampName, ...], Meta(min_length=1, max_length=fdl_lamps.MAX_PLACES)] = tuple(
+        str(n) for n in range(1, fdl_lamps.MAX_PLACES + 1)
+    )
+
+    def __post_init__(self) -> None:
+        """No two lamps are called alike."""
+        twice = [name for name in self.lamps if self.lamps.count(name) > 1]
+        if twice:
+            raise ValueError(f"two lamps are called {twice[0]!r}")
+
+
+class LampMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`ordered`: the names of the last order that the device took; None before the first."""
+
+    session: Memory | None = None
+    ordered: tuple[str, ...] | None = None
+
+
+def _recall(memory: bytes | None) -> LampMemory:
+    try:
+        return msgspec.json.decode(memory or b"", type=LampMemory)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return LampMemory()
+
+
+class FdlLamps(FdlDriver):
+    """One session with a set of lamps."""
+
+    name: ClassVar[str] = "fdl_lamps"
+    title: ClassVar[str] = "Lamps of the layout, FDL"
+    Options: ClassVar[type[SessionOptions]] = LampOptions
+    kind: ClassVar[int] = fdl.LAMPS
+    codes: ClassVar = FAULTS
+    happenings: ClassVar = fdl_lamps.HAPPENINGS
+    commands: ClassVar[tuple[type[Command], ...]] = (Light, SelfTest)
+
+    def __init__(self, options: LampOptions, memory: bytes | None = None) -> None:
+        """`memory` holds the session's and the last order."""
+        self._kept = _recall(memory)
+        super().__init__(options, msgspec.json.encode(self._kept.session) if self._kept.session else None)
+        self._names = options.lamps
+        self._orders = asyncio.Lock()
+        self._keeping = asyncio.Lock()
+        self._emit: Emit | None = None
+        self._taken: list[tuple[str, ...]] = []
+        self._repeating: asyncio.Task[None] | None = None
+
+    async def run(self, link: Link, emit: Emit) -> None:
+        """Speak until LinkLost or DeviceRefused."""
+        self._emit = emit
+        try:
+            await super().run(link, self._tell)
+        finally:
+            self._emit = None
+            if self._repeating is not None:
+                self._repeating.cancel()
+                await asyncio.gather(self._repeating, return_exceptions=True)
+
+    async def _tell(self, sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
+        """The session's memory goes with the order's; after a discontinuity the lamps are put right."""
+        if self._emit is None:
+            return
+        async with self._keeping:
+            if memory is not None:
+                self._kept = replace(self._kept, session=remembered(memory))
+            await self._emit(named(sightings, self._name), None if memory is None else msgspec.json.encode(self._kept))
+        broken = any(isinstance(one.event, DeviceOnline) and not one.event.continuous for one in sightings)
+        if broken and self._kept.ordered is not None and (self._repeating is None or self._repeating.done()):
+            self._repeating = asyncio.create_task(self._repeat())
+
+    async def _repeat(self) -> None:
+        """The last order once more, whole or, where a lamp of it has another name now, not at all.
+
+        Where it fails, the device's own events and faults tell what is lit.
+        """
+        for _ in range(OPENING_TRIES):  # after the first contact it opens with the next answer
+            if self._session.opening:
+                break
+            await asyncio.sleep(OPENING)
+        async with self._orders:
+            with contextlib.suppress(CommandRefused, CommandFailed):
+                await super().obey(Light(self._kept.ordered or ()))
+
+    async def obey(self, command: Command) -> dict[str, Any]:
+        """An order of lamps is remembered once the device took it, also where a lamp of it stays dark."""
+        async with self._orders:
+            self._taken.clear()
+            try:
+                return await super().obey(command)
+            finally:
+                for lamps in self._taken:
+                    await self._remember(lamps)
+
+    async def _remember(self, lamps: tuple[str, ...]) -> None:
+        async with self._keeping:
+            if self._emit is not None and lamps != self._kept.ordered:
+                self._kept = replace(self._kept, ordered=lamps)
+                await self._emit((), msgspec.json.encode(self._kept))
+
+    def translate(self, happening: fdl.Happening) -> tuple[Event, ...] | None:
+        """What is lit, in the layout's names."""
+        match happening:
+            case fdl_lamps.Lit(lamps):
+                return (LampsLit(tuple(self._name(lamp) for lamp in lamps)),)
+            case _:
+                return None
+
+    def order(self, command: Command) -> tuple[int, bytes]:
+        """Lamps by their names."""
+        match command:
+            case Light(lamps):
+                unknown = [lamp for lamp in lamps if lamp not in self._names]
+                if unknown:
+                    raise CommandRefused(f"there is no lamp {unknown[0]!r}; there are: {', '.join(self._names)}")
+                return fdl_lamps.LIGHT, fdl_lamps.places_to_bytes(self._names.index(lamp) + 1 for lamp in lamps)
+            case _:
+                return super().order(command)
+
+    def answered(self, command: Command, data: bytes) -> dict[str, Any]:
+        """Which lamps are lit, as the device measures it. Raises CommandFailed where those are others."""
+        if not isinstance(command, Light):
+            return {}
+        self._taken.append(command.lamps)
+        if len(data) != 4:
+            raise CommandFailed("the device took the order and does not say which lamps are lit: look at them")
+        lit = [self._name(lamp) for lamp in fdl_lamps.places_from_bytes(data)]
+        if set(lit) != set(command.lamps):
+            raise CommandFailed(f"ordered: {', '.join(command.lamps) or 'none'}; lit: {', '.join(lit) or 'none'}")
+        return {"lamps": lit}
+
+    def ends_cycle(self, event: Event) -> bool:
+        """All dark: what comes next is another round."""
+        return isinstance(event, LampsLit) and not event.lamps
+
+    def _name(self, lamp: int) -> str:
+        return self._names[lamp - 1] if lamp <= len(self._names) else f"lamp {lamp}, which has no name here"
