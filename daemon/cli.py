@@ -159,12 +159,26 @@ def check(config_path: Path, probe: bool) -> None:
 
 
 @main.command()
+@click.argument("device", required=False)
 @click.option("--json", "as_json", is_flag=True, help="for programs")
-def devices(as_json: bool) -> None:
-    """List the supported devices with their evidence."""
+@click.option("--pages", type=click.Path(path_type=Path, file_okay=False), help="write the page of every device there")
+def devices(device: str | None, as_json: bool, pages: Path | None) -> None:
+    """List the supported devices with their evidence, or show the page of one: options, commands, faults, remedies."""
     from daemon.listings import device_list, device_table
+    from daemon.pages import device_page, index_page
+    from drivers import DRIVERS
 
-    click.echo(msgspec.json.format(msgspec.json.encode(device_list())).decode() if as_json else device_table())
+    if pages is not None:
+        pages.mkdir(parents=True, exist_ok=True)
+        for name in DRIVERS:
+            (pages / f"{name}.md").write_text(device_page(name), encoding="utf-8")
+        (pages / "README.md").write_text(index_page(), encoding="utf-8")
+    elif device is not None:
+        if device not in DRIVERS:
+            raise BadInputError(f"no driver {device!r}; known: {', '.join(DRIVERS)}")
+        click.echo(device_page(device))
+    else:
+        click.echo(msgspec.json.format(msgspec.json.encode(device_list())).decode() if as_json else device_table())
 
 
 @main.command()
@@ -220,11 +234,41 @@ def enumerate(game: str, decks: int) -> None:  # noqa: A001 - the command's name
 
 
 @main.command()
-@click.option("--rates", default="2,100,1000", show_default=True, help="lines a second, with commas")
-@click.option("--seconds", type=click.FloatRange(1, 600), default=10, show_default=True, help="of each turn")
+@click.argument("what", type=click.Choice(["spine", "decoders", "tables"]), default="spine")
+@click.option("--rates", help="spine: lines a second, with commas  [default: 2,100,1000]")
+@click.option("--seconds", type=click.FloatRange(1, 600), help="spine: of each turn  [default: 10]")
 @click.option("--json", "as_json", is_flag=True, help="for programs")
-def bench(rates: str, seconds: float, as_json: bool) -> None:
-    """Latency, throughput, memory and idle CPU, beside a bare loop in the same run. Needs mosquitto; takes minutes."""
+def bench(what: str, rates: str | None, seconds: float | None, as_json: bool) -> None:
+    """How fast it is, measured beside yardsticks in the same run. Takes minutes.
+
+    \b
+    spine     latency, throughput, memory and idle CPU, beside a bare loop; needs mosquitto
+    decoders  each wire's decoder: valid, garbage, the worst found, bytes held
+    tables    each kind of table, simulated: how many times real time
+    """
+    if what != "spine" and (rates, seconds) != (None, None):
+        raise BadInputError(f"--rates and --seconds belong to `feltd bench spine`, not to {what}")
+
+    def say(line: str) -> None:
+        click.echo(line, err=True)
+
+    match what:
+        case "decoders":
+            from daemon.bench_decoders import bench_decoders, decoders_markdown
+
+            decoders = bench_decoders(say)
+            click.echo(msgspec.json.encode(decoders) if as_json else decoders_markdown(decoders))
+        case "tables":
+            from daemon.bench_tables import bench_tables, tables_markdown
+
+            logs.set_up("warning")
+            tables = bench_tables(say)
+            click.echo(msgspec.json.encode(tables) if as_json else tables_markdown(tables))
+        case _:
+            _bench_spine(rates or "2,100,1000", seconds or 10.0, as_json, say)
+
+
+def _bench_spine(rates: str, seconds: float, as_json: bool, say: Callable[[str], None]) -> None:
     from daemon.bench import bench as benched
     from daemon.bench import markdown
     from daemon.broker import find_mosquitto
@@ -235,7 +279,7 @@ def bench(rates: str, seconds: float, as_json: bool) -> None:
         wanted = [int(rate) for rate in rates.split(",")]
     except ValueError as error:
         raise BadInputError(f"--rates {rates}: write numbers with commas, for example 2,100,1000") from error
-    report = asyncio.run(benched(wanted, seconds, lambda line: click.echo(line, err=True)))
+    report = asyncio.run(benched(wanted, seconds, say))
     click.echo(msgspec.json.encode(report) if as_json else markdown(report))
 
 
@@ -350,6 +394,41 @@ def record(config_path: Path, device: str) -> None:
         raise click.exceptions.Exit(1)
 
 
+@main.command()
+@CONFIG
+@click.argument("device", metavar="TABLE/DEVICE")
+@click.argument("name", metavar="COMMAND")
+@click.argument("args", nargs=-1, metavar="[KEY=VALUE]…")
+@click.option("--wait", type=click.FloatRange(1, 400), default=10.0, show_default=True, help="seconds for the answer")
+def command(config_path: Path, device: str, name: str, args: tuple[str, ...], wait: float) -> None:
+    """Tell a device to do something and say what it answered: exit code 0 only if it did it."""
+    from daemon.field import command as telling
+    from daemon.field import find_device
+    from protocols.commands import BadCommand
+
+    config = _load(config_path)
+    if find_device(config, device) is None:
+        raise BadInputError(f"{config_path}: no device {device!r}; write TABLE/DEVICE as it stands there")
+    values: dict[str, str] = {}
+    for pair in args:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise BadInputError(f"{pair}: write KEY=VALUE")
+        values[key] = value
+    logs.set_up("error")
+    try:
+        reply = _interruptible(telling(config, device, name, values, wait))
+    except BadCommand as error:
+        raise BadInputError(str(error)) from error
+    except TimeoutError as error:
+        raise click.ClickException(f"no answer in {wait:g} s; is feltd edge running, and the broker?") from error
+    if reply is None:  # Ctrl-C: what was asked may still be done
+        raise click.exceptions.Exit(1)
+    said = (f"{key}={value}" for key, value in reply.data.items())
+    click.echo(f"{device} {name}: {' '.join((reply.status, reply.text, *said))}".rstrip())
+    sys.exit(0 if reply.status == "done" else 1)
+
+
 def _interruptible(body: Coroutine[Any, Any, Any]) -> Any:
     """Until it ends, or Ctrl-C or SIGTERM ends it; what was plugged in or written is left in order."""
 
@@ -367,28 +446,37 @@ def _interruptible(body: Coroutine[Any, Any, Any]) -> Any:
 
 @main.command()
 @click.argument("device")
-@click.option("--listen", required=True, metavar="tty:PATH|tcp://HOST:PORT", help="where the device is plugged in")
+@click.option("--listen", required=True, metavar="tty:PATH|tcp://HOST:PORT|mqtt://…", help="where it is plugged in")
 @click.option("--seed", type=int, default=1, show_default=True, help="the same seed does the same")
 @click.option(
-    "--speed",
-    type=click.FloatRange(0.01, 1000),
-    default=1.0,
-    show_default=True,
-    help="seconds of its life a second",
+    "--speed", type=click.FloatRange(0.1, 1000), default=1.0, show_default=True, help="simulated seconds a second"
 )
 @click.option("--manual", is_flag=True, help="do nothing by itself; only what lines on standard input say")
-def simulate(device: str, listen: str, seed: int, speed: float, manual: bool) -> None:
-    """Simulate one device, with its faults. Type an act or a fault to make it happen."""
+@click.option("--control", default="", metavar="HOST:PORT", help="take the same lines there, too, while it runs")
+def simulate(device: str, listen: str, seed: int, speed: float, manual: bool, control: str) -> None:
+    """Simulate one device, with its faults. Type an act or a fault to make it happen, `help` to see which."""
+    from daemon.field import BadControl
     from daemon.field import simulate as simulating
+    from daemon.links import BadUrl
     from simulators import SIMULATORS
 
     if device not in SIMULATORS:
         raise BadInputError(f"no simulated device {device!r}; known: {', '.join(SIMULATORS)}")
-    place = re.fullmatch(r"tty:.+|tcp://[^:/]+:(\d{1,5})", listen)
+    place = re.fullmatch(r"tty:.+|tcp://[^:/]+:(\d{1,5})|mqtt://.+", listen)
     if place is None or int(place[1] or 0) > 65535:
-        raise BadInputError(f"--listen {listen}: write tty:/path/of/a/link or tcp://127.0.0.1:4001")
+        text = "write tty:/path/of/a/link, tcp://127.0.0.1:4001, or the mqtt: link as the edge has it"
+        raise BadInputError(f"--listen {listen}: {text}")
+    door = re.fullmatch(r"[^:/]+:(\d{1,5})", control)
+    if control and (door is None or int(door[1]) > 65535):
+        raise BadInputError(f"--control {control}: write 127.0.0.1:4100")
     try:
-        _interruptible(simulating(device, listen, seed=seed, speed=speed, manual=manual, say=click.echo))
+        _interruptible(
+            simulating(device, listen, seed=seed, speed=speed, manual=manual, control=control, say=click.echo)
+        )
+    except BadControl as error:
+        raise BadInputError(f"--control {control}: {error}") from error
+    except BadUrl as error:
+        raise BadInputError(f"--listen {error}") from error
     except FileExistsError as error:
         text = "is there already, and no simulator left it; give a path that is free"
         raise BadInputError(f"--listen {listen}: {text}") from error
@@ -404,8 +492,9 @@ def simulate(device: str, listen: str, seed: int, speed: float, manual: bool) ->
 @click.option("--speed", type=click.FloatRange(0.1, 50), help="seconds of play a second; headless default: all it can")
 @click.option("--copies", type=click.IntRange(1, 20), default=1, show_default=True, help="tables of each game")
 @click.option("--embedded-broker", is_flag=True, help="use the built-in broker although mosquitto is installed")
+@click.option("--faults", is_flag=True, help="headless: random faults of every device; no result may be wrong")
 def demo(
-    headless: bool, rounds: int | None, seed: int, speed: float | None, copies: int, embedded_broker: bool
+    headless: bool, rounds: int | None, seed: int, speed: float | None, copies: int, embedded_broker: bool, faults: bool
 ) -> None:
     """Run a whole pit: every device simulated, broker, edge, rules, and a live view."""
     from daemon.demo import Settings
@@ -415,7 +504,9 @@ def demo(
         speed = 5.0
     if headless and rounds is None:
         rounds = 60
-    sys.exit(run(Settings(rounds, seed, speed, headless, copies, embedded_broker)))
+    if faults and speed is not None:
+        raise BadInputError("--faults: only with --headless and without --speed")
+    sys.exit(run(Settings(rounds, seed, speed, headless, copies, embedded_broker, faults)))
 
 
 if __name__ == "__main__":

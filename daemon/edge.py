@@ -10,7 +10,7 @@ import os
 import resource
 import shutil
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -19,17 +19,27 @@ import msgspec
 from msgspec import Struct
 
 from daemon import logs
+from daemon.commands import KEY, Desk, obeyed
 from daemon.config import Config, Device, Table
 from daemon.gate import Gate
 from daemon.journal import Entry, Journal, Row
-from daemon.links import StreamLink, open_link, utc_now
+from daemon.links import HostLink, open_link, utc_now
 from daemon.mqtt import Session, Will, last_word, stay_connected
 from daemon.outbox import Outbox
 from daemon.replay import answer
 from daemon.retained import Retained
 from daemon.supervisor import Opener, supervise
-from drivers.driver import Sighting
-from protocols.events import DeviceFaulted, DeviceOffline, DeviceOnline, DeviceRecovered, encode_data, type_of
+from drivers.driver import CommandFailed, CommandRefused, Driver, Obeys, Sighting
+from protocols.commands import Command, name_of
+from protocols.events import (
+    DeviceCommanded,
+    DeviceFaulted,
+    DeviceOffline,
+    DeviceOnline,
+    DeviceRecovered,
+    encode_data,
+    type_of,
+)
 from protocols.topics import Wire, device_topic, edge_topic, encode_wire, table_topic
 
 __all__ = ["Edge"]
@@ -73,7 +83,10 @@ class DevicePost:
         stored = edge.journal.memory(f"board/{self._key}")
         self.board = msgspec.json.decode(stored, type=Board) if stored else Board()
         self.state_topic = device_topic(edge.site, table.name, device.name, "state")
-        self._link: StreamLink | None = None
+        self._link: HostLink | None = None
+        self._driver: Driver | None = None
+        self._session_ended: asyncio.Future[None] | None = None
+        self._met = False
         self._bytes = (0, 0)
         self.events = 0
         self.last: Row | None = None
@@ -96,11 +109,42 @@ class DevicePost:
         """Whether `code` is open."""
         return any(fault.code == code for fault in self.board.faults)
 
-    def linked(self, link: StreamLink | None) -> None:
+    def linked(self, link: HostLink | None) -> None:
         """Count the bytes of all sessions."""
         if link is None and self._link is not None:
             self._bytes = (self._bytes[0] + self._link.received_bytes, self._bytes[1] + self._link.sent_bytes)
         self._link = link
+
+    def driven(self, driver: Driver | None) -> None:
+        """Who takes commands now."""
+        if self._session_ended is not None and not self._session_ended.done():
+            self._session_ended.set_result(None)
+        self._driver = driver
+        self._met = False
+        self._session_ended = asyncio.get_running_loop().create_future()
+
+    async def obey(self, command: Command) -> dict[str, Any]:
+        """Carry out a command. Raises CommandRefused or CommandFailed."""
+        driver, ended = self._driver, self._session_ended
+        if driver is None or ended is None or not self._met:  # the board may still say what was before a restart
+            raise CommandRefused(f"the device is offline: {self.board.reason or 'not met yet'}")
+        if not isinstance(driver, Obeys) or type(command) not in driver.commands:
+            known = ", ".join(map(name_of, driver.commands)) or "none"
+            raise CommandRefused(f"such a device does not take this command; it takes: {known}")
+        try:
+            return await obeyed(driver.obey, command, ended)
+        except (CommandRefused, CommandFailed):
+            raise
+        except Exception as error:
+            self._edge.log.exception("driver.bug", driver=driver.name, command=name_of(command))
+            raise CommandFailed(f"the driver failed: {type(error).__name__}: {error}") from error
+
+    def commanded(self, told: DeviceCommanded, order: bytes, kept: Mapping[str, bytes]) -> None:
+        """Durable when it returns. Of now, and no part of any past: the table's gate has no say in it."""
+        entry = Entry(self.table, self.device.name, type_of(told), self._edge.now(), encode_data(told), order)
+        [self.last] = self._edge.append([entry], kept)
+        self.events += 1
+        self._edge.retained.touch(self.state_topic)
 
     @property
     def traffic(self) -> tuple[int, int]:
@@ -127,6 +171,7 @@ class DevicePost:
         rows = self._edge.append(entries, kept)
         if sightings and not sightings[-1].behind:
             self._edge.gates[self.table].caught_up(self.device.name)
+        self._met = self._met or any(isinstance(one.event, DeviceOnline) for one in sightings)
         self.events += len(rows)
         self.last = rows[-1] if rows else self.last
         if board is not self.board:
@@ -201,10 +246,10 @@ class Edge:
         self.journal = journal
         self.name = config.edge.name
         self.site = config.site.name
-        self._now = now
+        self.now = now
         self._opener: Opener = opener or partial(open_link, now=now)
         self._boot = uuid.uuid4().hex[:12]
-        self._log = logs.get(edge=self.name)
+        self.log = logs.get(edge=self.name)
         self.outbox = Outbox(journal, self._message_of)
         self.retained = Retained()
         self.posts = [DevicePost(self, table, device) for table in config.table for device in table.device]
@@ -214,9 +259,18 @@ class Edge:
             )
             for table in config.table
         }
+        self.desk = Desk(
+            {(post.table, post.device.name): post for post in self.posts},
+            frozenset(table.name for table in config.table if table.ruleset),
+            journal.memories(KEY),
+            partial(self.append, []),
+            now,
+            self.log,
+        )
         for post in self.posts:
             self.show(post)
         self.connected = False
+        self._group: asyncio.TaskGroup | None = None
         self._lag = 0.0
         boots = int(journal.memory("boots") or b"0") + 1
         journal.append((), {"boots": b"%d" % boots})
@@ -224,7 +278,7 @@ class Edge:
 
     async def run(self) -> None:
         """Serve all devices until cancelled."""
-        self._log.info(
+        self.log.info(
             "edge.started",
             site=self.site,
             tables=len(self.config.table),
@@ -232,15 +286,17 @@ class Edge:
             journal=str(self.journal.path),
             seq=self.journal.head,
         )
+        self.desk.recover()
         async with asyncio.TaskGroup() as group:
+            self._group = group
             for post in self.posts:
                 log = logs.get(edge=self.name, table=post.table, device=post.device.name)
-                group.create_task(supervise(post.device, post, self._opener, self._now, log))
+                group.create_task(supervise(post.device, post, self._opener, self.now, log))
             will = Will(edge_topic(self.site, self.name, "availability"), OFFLINE)
-            group.create_task(stay_connected(self.config.mqtt, f"feltd-edge-{self.name}", will, self._serve, self._log))
+            group.create_task(stay_connected(self.config.mqtt, f"feltd-edge-{self.name}", will, self._serve, self.log))
             group.create_task(self._watch_lag())
 
-    def append(self, entries: list[Entry], memory: dict[str, bytes]) -> list[Row]:
+    def append(self, entries: list[Entry], memory: Mapping[str, bytes]) -> list[Row]:
         """Into the journal, and to the outbox."""
         rows = self.journal.append(entries, {**memory, **self.outbox.memory()})
         self.outbox.offer(rows)
@@ -296,11 +352,16 @@ class Edge:
             raise
         finally:
             self.connected = False
+            self.desk.disconnected()
 
     async def _served(self, session: Session) -> None:
         tables = [table.name for table in self.config.table]
-        if tables:
-            await session.subscribe(*(table_topic(self.site, table, "cmd/replay") for table in tables))
+        self.desk.connected(session)
+        topics = [edge_topic(self.site, self.config.rules.name, "availability")]
+        for table in tables:
+            topics += [table_topic(self.site, table, leaf) for leaf in ("cmd/replay", "round/state")]
+            topics.append(device_topic(self.site, table, "+", "cmd/+"))
+        await session.subscribe(*topics)
         info = {
             "version": importlib.metadata.version("feltd"),
             "config": self.config.digest,
@@ -325,7 +386,17 @@ class Edge:
     async def _commands(self, session: Session) -> None:
         while True:
             for message in await session.messages():
-                await answer(session, message, self.name, self.journal, self._message_of, self._log)
+                match message.topic.split("/")[3:]:
+                    case ["edge", _, "availability"]:
+                        self.desk.rules_are(message.payload == ONLINE)
+                    case ["table", table, "round", "state"]:
+                        self.desk.round_is(table, message.payload)
+                    case ["table", _, "cmd", "replay"]:
+                        await answer(session, message, self.name, self.journal, self._message_of, self.log)
+                    case _ if self._group is not None:
+                        await self.desk.take(message, self._group)
+                    case _:
+                        pass
 
     # ---- health
 
@@ -334,10 +405,10 @@ class Edge:
         oldest = self.journal.after(self.outbox.cursor, 1) if self.outbox.depth else []
         usage = resource.getrusage(resource.RUSAGE_SELF)
         return {
-            "time": self._now(),
+            "time": self.now(),
             "outbox": {
                 "depth": self.outbox.depth,
-                "age_s": (self._now() - oldest[0].time).total_seconds() if oldest else 0.0,
+                "age_s": (self.now() - oldest[0].time).total_seconds() if oldest else 0.0,
             },
             "loop_lag_ms": round(self._lag * 1000, 1),
             "disk_free": shutil.disk_usage(self.journal.path.parent).free,

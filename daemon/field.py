@@ -5,27 +5,39 @@ import contextlib
 import os
 import stat
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin, get_type_hints
+from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 from msgspec import Struct
 
-from daemon import logs
+from daemon import links_mqtt, logs
 from daemon.config import Config, Device
 from daemon.links import open_link
 from daemon.mqtt import UNREADABLE, Message, Session, stay_connected
 from daemon.offline import CAPTURE_HEAD, Frame, capture_line
 from drivers import DRIVERS
 from drivers.driver import Chunk, DeviceRefused, Link, LinkLost, Sighting
-from protocols.topics import BadEnvelope, decode_wire, table_topic
-from simulators.alone import acts, keep_busy, make
+from protocols.commands import COMMANDS, Reply, Request, decode_command
+from protocols.topics import BadEnvelope, decode_wire, device_topic, table_topic
+from simulators.alone import keep_busy, make
 from simulators.clock import Pace
-from simulators.device import Device as SimulatedDevice
+from simulators.control import Control
+from simulators.mqtt_port import Mqtt
 from simulators.port import Pty, Socket, Tcp
 
-__all__ = ["find_device", "record", "simulate", "watch"]
+__all__ = ["BadControl", "command", "find_device", "record", "simulate", "watch"]
+
+
+CONTROL_LINE = 1000
+
+
+class BadControl(Exception):
+    """The control port cannot be opened. The message says why."""
 
 
 def find_device(config: Config, name: str) -> Device | None:
@@ -120,32 +132,94 @@ async def watch(config: Config, what: str, say: Callable[[str], None]) -> None:
     await stay_connected(config.mqtt, "", None, serve, logs.get(client="watch"))
 
 
-def _port_at(listen: str) -> Pty | Tcp:
+async def command(config: Config, device: str, name: str, args: Mapping[str, str], wait: float) -> Reply:
+    """Ask, and wait for the answer. Raises BadCommand, or TimeoutError where nobody answered.
+
+    Asked again on each new connection with the same id, so that it is done once however often the broker is lost.
+    """
+    encoded = msgspec.json.encode(_typed(name, args))
+    decode_command(name, encoded)
+    table, _, which = device.partition("/")
+    topic = device_topic(config.site.name, table, which, f"cmd/{name}")
+    request = Request(uuid.uuid4().hex[:16], datetime.now(UTC) + timedelta(seconds=min(wait, 60)), msgspec.Raw(encoded))
+    answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+
+    async def serve(session: Session) -> None:
+        await session.subscribe(f"{topic}/result")
+        await session.publish(topic, msgspec.json.encode(request))
+        while True:
+            for message in await session.messages():
+                with contextlib.suppress(*UNREADABLE):
+                    reply = msgspec.json.decode(message.payload, type=Reply)
+                    if reply.id == request.id and not answer.done():
+                        answer.set_result(reply)
+
+    asking = asyncio.create_task(stay_connected(config.mqtt, "", None, serve, logs.get(client="command")))
+    try:
+        async with asyncio.timeout(wait):
+            return await answer
+    finally:
+        asking.cancel()
+        await asyncio.wait([asking])
+
+
+def _typed(name: str, args: Mapping[str, str]) -> dict[str, Any]:
+    """What was typed, as the command's fields have it: a text stays a text, a list is written with commas."""
+    kind = COMMANDS.get(name)
+    hints = get_type_hints(kind) if kind else {}
+    values: dict[str, Any] = {}
+    for key, text in args.items():
+        hint = hints.get(key)  # without its bounds
+        if hint is str:
+            values[key] = text
+        elif get_origin(hint) is tuple:
+            values[key] = [one.strip() for one in text.split(",") if one.strip()]
+        else:
+            try:
+                values[key] = msgspec.json.decode(text)
+            except msgspec.DecodeError:
+                values[key] = text
+    return values
+
+
+def _port_at(listen: str) -> Pty | Tcp | Mqtt:
     if listen.startswith("tcp://"):
         host, _, number = listen.removeprefix("tcp://").rpartition(":")
         return Tcp(host, int(number))
+    if listen.startswith("mqtt://"):
+        links_mqtt.check(listen)
+        parts = urlsplit(listen)
+        words = parse_qs(parts.query)
+        return Mqtt(parts.hostname or "", parts.port or 1883, words["say"][0], words["hear"][0])
     return Pty(Path(listen.removeprefix("tty:")).absolute())
 
 
 async def simulate(
-    name: str, listen: str, *, seed: int, speed: float, manual: bool, say: Callable[[str], None]
+    name: str, listen: str, *, seed: int, speed: float, manual: bool, control: str, say: Callable[[str], None]
 ) -> None:
-    """One device at `listen` (tty:PATH or tcp://HOST:PORT), told what to do by lines on standard input."""
+    """One device at `listen`, told what to do by lines on standard input, and at `control` (HOST:PORT) if given."""
     device = make(name, seed)
     pace = Pace(speed)
     port = _port_at(listen)
     socket = Socket(device, port, pace)
-    port.plug()
-    at = f"tcp://{port.host}:{port.port}" if isinstance(port, Tcp) else f"serial://{port.path}"
-    say(f"{name} at {at}")
-    say(f"acts: {', '.join(acts(device)) or 'none'}; faults: {', '.join(device.faults)}; unplug, plug, quit")
-    async with asyncio.TaskGroup() as group:
+    hand = Control(socket, pace)
+    async with contextlib.AsyncExitStack() as stack:
+        server = None
+        if control:
+            server = await stack.enter_async_context(_control_port(hand, control))
+        port.plug()
+        stack.callback(port.unplug)
+        say(f"{name} at {port.url}")
+        say(hand.help())
+        if server is not None:
+            host, number = server.sockets[0].getsockname()[:2]
+            say(f"control at {host}:{number}")
+        group = await stack.enter_async_context(asyncio.TaskGroup())
         running = [group.create_task(socket.live())]
         if not manual:
             running.append(group.create_task(keep_busy(device, pace, socket.stir)))
         async for line in _lines():
-            answer = _obey(line, device, port, pace.now())
-            socket.stir()
+            answer = hand.do(line)
             if answer is None:
                 break
             say(answer)
@@ -155,31 +229,47 @@ async def simulate(
             task.cancel()
 
 
-def _obey(line: str, device: SimulatedDevice, port: Pty | Tcp, now: float) -> str | None:
-    """Do one line; the answer, or None to end."""
-    hands = acts(device)
-    match line.split():
-        case []:
-            return ""
-        case ["quit" | "exit"]:
-            return None
-        case ["unplug"]:
-            port.unplug()
-            return "unplugged"
-        case ["plug"]:
-            try:
-                port.plug()
-            except OSError as error:
-                return f"cannot be plugged in: {error.strerror}"
-            return "plugged in"
-        case [act] if act in hands:
-            done = hands[act](now)
-            return f"{act}: {done}" if done is not None else act
-        case ["fault", fault] | [fault] if fault in device.faults:
-            device.inject(fault, now)
-            return f"fault {fault}"
-        case _:
-            return f"unknown {line!r}; acts: {', '.join(hands)}; faults: {', '.join(device.faults)}"
+@contextlib.asynccontextmanager
+async def _control_port(hand: Control, control: str) -> AsyncIterator[asyncio.Server]:
+    """Raises BadControl."""
+    host, _, number = control.rpartition(":")
+    talks: set[asyncio.Task[None]] = set()
+
+    def met(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # Tasks of ours: asyncio's own complain when they are cancelled.
+        talk = asyncio.create_task(_controlled(hand, reader, writer))
+        talks.add(talk)
+        talk.add_done_callback(talks.discard)
+
+    try:
+        server = await asyncio.start_server(met, host, int(number), limit=CONTROL_LINE)
+    except OSError as error:
+        raise BadControl(error.strerror or str(error)) from error
+    try:
+        yield server
+    finally:
+        server.close()
+        for talk in talks:
+            talk.cancel()
+        if talks:
+            await asyncio.wait(talks)
+
+
+async def _controlled(hand: Control, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """One connection: a line in, a line out. `quit` ends the connection, not the device."""
+    try:
+        while line := await reader.readline():
+            answer = hand.do(line.decode(errors="replace").strip())
+            if answer is None:
+                break
+            writer.write(f"{answer}\n".encode())
+            await writer.drain()
+    except ConnectionError:
+        pass  # gone
+    except ValueError:
+        writer.write(b"a line without end; good-bye\n")
+    finally:
+        writer.close()
 
 
 async def _lines() -> AsyncIterator[str]:

@@ -3,6 +3,9 @@
     serial:///dev/serial/by-id/usb-…?baud=9600      a port by its stable name
     serial:?vid=0403&pid=6001&serial=A50285BI       a port by what is plugged in, looked up at every opening
     tcp://192.168.7.20:4001                         a serial server, or a simulator
+    usb:?vid=05e0&pid=1200&serial=7                 a USB device read by libusb        (daemon/links_usb.py)
+    sas:///dev/serial/by-id/usb-…                   a serial port with SAS's ninth bit (daemon/links_sas.py)
+    mqtt://host:1883/?hear=…&say=…                  a device that speaks over a broker (daemon/links_mqtt.py)
 
 Rule of this file: a link that ended never comes back; its owner opens another.
 """
@@ -10,20 +13,24 @@ Rule of this file: a link that ended never comes back; its owner opens another.
 import asyncio
 import contextlib
 import errno
+import importlib
 import os
 import socket
 import termios
 from collections import deque
 from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any, Protocol, cast
 from urllib.parse import parse_qs, urlsplit
 
-from protocols.link import Chunk, DeviceRefused, LinkLost
+from protocols.link import Chunk, DeviceRefused, Link, LinkLost
 
-__all__ = ["BadUrl", "StreamLink", "check_url", "open_link", "plugged_in"]
+__all__ = ["BadUrl", "HostLink", "StreamLink", "check_url", "open_link", "plugged_in", "utc_now"]
 
 MAX_WAITING = 65536
+# Schemes with a file of their own: each has `check(url)` and `open_link(url, now)`. Loaded when a link of it is opened.
+ELSEWHERE = {"usb": "daemon.links_usb", "sas": "daemon.links_sas", "mqtt": "daemon.links_mqtt"}
 PARITIES = {"N", "E", "O", "M", "S"}
 CONNECT_TIMEOUT = 5.0
 CLOSE_TIMEOUT = 5.0
@@ -79,7 +86,7 @@ class _Target:
                 if query:
                     raise BadUrl(f"{url}: unknown {', '.join(query)}; known: baud, parity, vid, pid, serial")
             case _:
-                raise BadUrl(f"{url}: a link begins with serial: or tcp:")
+                raise BadUrl(f"{url}: a link begins with serial:, tcp:, {':, '.join(ELSEWHERE)}:")
 
 
 def _is_hex(text: str) -> bool:
@@ -89,14 +96,38 @@ def _is_hex(text: str) -> bool:
         return False
 
 
+def _elsewhere(url: str) -> Any:
+    """The module of the URL's scheme, where it is none of this file's."""
+    module = ELSEWHERE.get(url.partition(":")[0].lower())
+    return importlib.import_module(module) if module else None
+
+
 def check_url(url: str) -> None:
     """Raise BadUrl where `url` cannot be a link."""
-    _Target(url)
+    other = _elsewhere(url)
+    if other is not None:
+        other.check(url)
+    else:
+        _Target(url)
 
 
 def utc_now() -> datetime:
     """The wall clock."""
     return datetime.now(UTC)
+
+
+class HostLink(Link, Protocol):
+    """A link as the supervisor holds it: it counts what passes."""
+
+    @property
+    def received_bytes(self) -> int:
+        """What a driver has read so far."""
+        ...
+
+    @property
+    def sent_bytes(self) -> int:
+        """What a driver has written so far."""
+        ...
 
 
 class StreamLink(asyncio.Protocol):
@@ -200,9 +231,15 @@ class StreamLink(asyncio.Protocol):
                 await self._gone.wait()
 
 
-@contextlib.asynccontextmanager
-async def open_link(url: str, now: Callable[[], datetime] = utc_now) -> AsyncIterator[StreamLink]:
+def open_link(url: str, now: Callable[[], datetime] = utc_now) -> AbstractAsyncContextManager[HostLink]:
     """The link under `url`, closed at the end. Raises LinkLost where it is not there, DeviceRefused where denied."""
+    other = _elsewhere(url)
+    return cast("AbstractAsyncContextManager[HostLink]", other.open_link(url, now)) if other else open_stream(url, now)
+
+
+@contextlib.asynccontextmanager
+async def open_stream(url: str, now: Callable[[], datetime] = utc_now) -> AsyncIterator[StreamLink]:
+    """A tty or a TCP connection. Raises as `open_link`."""
     target = _Target(url)
     link = await (_open_tcp(target, now) if target.kind == "tcp" else _open_serial(target, now))
     try:

@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from daemon.links import plugged_in
 from drivers import DRIVERS
+from protocols.commands import name_of
 from rules import RULESETS
 from rules.ruleset import Ruleset, options_of
 
@@ -15,8 +18,17 @@ BY_ID = Path("/dev/serial/by-id")
 
 
 def device_list() -> list[dict[str, Any]]:
-    """Every driver: name, what it is, evidence."""
-    return [{"driver": name, "title": kind.title, "evidence": list(kind.evidence)} for name, kind in DRIVERS.items()]
+    """Every driver: name, what it is, evidence, what it can be told, its fault list."""
+    return [
+        {
+            "driver": name,
+            "title": kind.title,
+            "evidence": list(kind.evidence),
+            "commands": [name_of(command) for command in kind.commands],
+            "faults": msgspec.to_builtins(kind.faults),
+        }
+        for name, kind in DRIVERS.items()
+    ]
 
 
 def device_table() -> str:

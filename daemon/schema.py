@@ -9,6 +9,7 @@ import msgspec
 
 from daemon.picture import Alert
 from daemon.replay import Answer, Request
+from protocols.commands import COMMANDS, Command, Reply, name_of
 from protocols.events import EVENT_TYPES
 from protocols.topics import CONTENT_TYPE
 from rules.ruleset import Closed, Corrected, Noted, Opened, Resolved, Result, Suspended, View, Voided
@@ -41,7 +42,29 @@ PARAMETERS = {
     "table": "the table",
     "device": "the device on its table",
     "type": "the event's type",
+    "command": "the command's name",
     "alert": "which alert",
+}
+
+
+COMMAND_REQUEST = {
+    "type": "object",
+    "required": ["id", "expires"],
+    "properties": {
+        "id": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 64,
+            "description": "tells it from every other: what is asked twice is done once and answered twice",
+        },
+        "expires": {
+            "type": "string",
+            "format": "date-time",
+            "description": "after this it is refused; at most 10 minutes from now",
+        },
+        "args": {"type": "object", "default": {}, "description": "the command's fields"},
+    },
+    "additionalProperties": False,
 }
 
 
@@ -51,13 +74,18 @@ def _tag(kind: type[Any]) -> str:
 
 def asyncapi(version: str) -> dict[str, Any]:
     """The document."""
-    kinds = [*EVENT_TYPES.values(), *VERDICTS, Result, View, Alert, Request, Answer]
+    kinds = [*EVENT_TYPES.values(), *VERDICTS, *COMMANDS.values(), Result, View, Alert, Request, Answer, Reply]
     _, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     for kind in (*EVENT_TYPES.values(), *VERDICTS):  # the type stands in the envelope, not in the data
         schema = schemas[kind.__name__]
         schema["properties"].pop("type")
         schema["required"] = [name for name in schema["required"] if name != "type"]
+    for command in COMMANDS.values():  # its name stands in the topic
+        schema = schemas[command.__name__]
+        schema["properties"].pop("command")
+        schema["required"] = [name for name in schema["required"] if name != "command"]
     schemas["Envelope"] = ENVELOPE
+    schemas["CommandRequest"] = COMMAND_REQUEST
     messages = {
         _tag(kind): {
             "name": _tag(kind),
@@ -74,6 +102,13 @@ def asyncapi(version: str) -> dict[str, Any]:
     }
     for name, kind in (("result", Result), ("state", View), ("alert", Alert), ("replay", Request), ("answer", Answer)):
         messages[name] = {"name": name, "contentType": "application/json", "payload": _ref(kind.__name__)}
+    messages |= {f"command.{name}": _command(kind) for name, kind in COMMANDS.items()}
+    messages["reply"] = {
+        "name": "reply",
+        "summary": "what became of a command; also to the response topic of MQTT 5, if the request names one",
+        "contentType": "application/json",
+        "payload": _ref("Reply"),
+    }
     words = {"type": "string", "enum": ["online", "offline"]}
     messages["availability"] = {"name": "availability", "contentType": "text/plain", "payload": words}
     for name, text in (
@@ -94,6 +129,12 @@ def asyncapi(version: str) -> dict[str, Any]:
         "deviceAvailability": (f"{device}/availability", "retained", ["availability"]),
         "deviceMeta": (f"{device}/meta", "retained", ["meta"]),
         "deviceState": (f"{device}/state", "retained, a full snapshot", ["snapshot"]),
+        "command": (
+            f"{device}/cmd/{{command}}",
+            "an order for now: never retained, refused when it is too late or unsafe",
+            [f"command.{name}" for name in COMMANDS],
+        ),
+        "commandReply": (f"{device}/cmd/{{command}}/result", "how a command ended", ["reply"]),
         "roundEvent": (f"{table}/round/event/{{type}}", "what became of a round", [_tag(kind) for kind in VERDICTS]),
         "roundState": (f"{table}/round/state", "retained, the round as it stands", ["state"]),
         "roundResult": (f"{table}/round/result", "retained, the last result", ["result"]),
@@ -113,12 +154,27 @@ def asyncapi(version: str) -> dict[str, Any]:
         "channels": {name: _channel(*rest) for name, rest in channels.items()},
         "operations": {
             name: {
-                "action": "receive" if name in ("replay", "roundReplay") else "send",
+                "action": "receive" if name in ("command", "replay", "roundReplay") else "send",
                 "channel": {"$ref": f"#/channels/{name}"},
             }
             for name in channels
         },
         "components": {"messages": messages, "schemas": schemas},
+    }
+
+
+def _command(kind: type[Command]) -> dict[str, Any]:
+    when = " Refused while a round is open." if kind.between_rounds else ""
+    return {
+        "name": f"command.{name_of(kind)}",
+        "summary": (kind.__doc__ or "").strip().partition("\n")[0] + when,
+        "contentType": "application/json",
+        "payload": {
+            "allOf": [
+                {"$ref": "#/components/schemas/CommandRequest"},
+                {"properties": {"args": _ref(kind.__name__)}},
+            ]
+        },
     }
 
 

@@ -15,9 +15,9 @@ import structlog
 
 from daemon.config import Device
 from daemon.journal import BadJournal
-from daemon.links import StreamLink
+from daemon.links import HostLink
 from drivers import DRIVERS
-from drivers.driver import Chunk, DeviceRefused, Emit, LinkLost, Sighting
+from drivers.driver import Chunk, DeviceRefused, Driver, Emit, LinkLost, Sighting
 from protocols.events import DeviceFaulted, DeviceOffline, DeviceOnline, DeviceRecovered, Event
 
 __all__ = ["Opener", "Post", "supervise"]
@@ -31,7 +31,7 @@ GOOD_SESSION = 10.0
 REFUSED = "device.refused"
 BUG = "driver.bug"
 
-Opener = Callable[[str], AbstractAsyncContextManager[StreamLink]]
+Opener = Callable[[str], AbstractAsyncContextManager[HostLink]]
 
 
 class Post(Protocol):
@@ -55,8 +55,12 @@ class Post(Protocol):
         """Whether `code` is open."""
         ...
 
-    def linked(self, link: StreamLink | None) -> None:
+    def linked(self, link: HostLink | None) -> None:
         """The link in use, for its counters."""
+        ...
+
+    def driven(self, driver: Driver | None) -> None:
+        """The driver at work, for commands."""
         ...
 
 
@@ -99,9 +103,12 @@ async def supervise(
         try:
             async with opener(device.url) as link:
                 post.linked(link)
-                await driver_type(options, post.memory()).run(link, emit)
+                driver = driver_type(options, post.memory())
+                post.driven(driver)
+                await driver.run(link, emit)
             raise RuntimeError("it ended by itself")
         finally:
+            post.driven(None)
             post.linked(None)
             if loop.time() - began > GOOD_SESSION:
                 soon, after_bug = SOON, AFTER_BUG

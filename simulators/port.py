@@ -7,6 +7,7 @@ is pulled; plugging in again makes a new one under the same name.
 import asyncio
 import contextlib
 import os
+import random
 import socket
 import termios
 import tty
@@ -16,6 +17,7 @@ from typing import Protocol
 
 from simulators.clock import Pace
 from simulators.device import Device
+from simulators.line import Line
 
 MAX_UNSENT = 65536
 
@@ -24,6 +26,13 @@ class Port(Protocol):
     """The device's end of a cable."""
 
     received: Callable[[bytes], None]
+    sent_bytes: int
+    received_bytes: int
+
+    @property
+    def url(self) -> str:
+        """What the host's configuration calls it."""
+        ...
 
     def plug(self) -> None:
         """Make it appear."""
@@ -49,6 +58,11 @@ class Pty:
         self.received: Callable[[bytes], None] = lambda _: None
         self.sent_bytes = 0
         self.received_bytes = 0
+
+    @property
+    def url(self) -> str:
+        """A serial link."""
+        return f"serial://{self.path}"
 
     def plug(self) -> None:
         """Make the tty appear, raw, as a serial port would be."""
@@ -141,6 +155,11 @@ class Tcp:
         """The port it listens on."""
         return self._address[1]
 
+    @property
+    def url(self) -> str:
+        """A TCP link."""
+        return f"tcp://{self.host}:{self.port}"
+
     def plug(self) -> None:
         """Listen."""
         if self._listener is not None:
@@ -219,22 +238,36 @@ class Tcp:
 
 
 class Socket:
-    """One device plugged into one port, living at one pace."""
+    """One device plugged into one port over one line, living at one pace."""
 
-    def __init__(self, device: Device, port: Port, pace: Pace) -> None:
+    def __init__(self, device: Device, port: Port, pace: Pace, line: Line | None = None) -> None:
         """Plug it in with `live`."""
         self.device = device
         self.port = port
+        self.line = line or Line(random.Random(device.name))
         self._pace = pace
         self._stirred = asyncio.Event()
         port.received = self._received
+
+    def inject(self, fault: str) -> None:
+        """Begin a fault of the device or of its line. Raises ValueError where neither has it."""
+        now = self._pace.now()
+        if fault in self.device.line:
+            self.line.inject(fault, now)
+            if self.line.plug_at < float("inf"):
+                self.port.unplug()
+        else:
+            self.device.inject(fault, now)
+        self.stir()
 
     def stir(self) -> None:
         """Somebody did something to the device: look again when it wants to be woken."""
         self._stirred.set()
 
     def _received(self, data: bytes) -> None:
-        answer = self.device.hear(data, self._pace.now())
+        now = self._pace.now()
+        heard = self.line.to_device(data, now)
+        answer = self.line.to_host(self.device.hear(heard, now) if heard else b"", now)
         if answer:
             self.port.send(answer)
         self._stirred.set()
@@ -245,10 +278,14 @@ class Socket:
         try:
             while True:
                 self._stirred.clear()
-                out = self.device.wake(self._pace.now())
+                now = self._pace.now()
+                if now >= self.line.plug_at:
+                    self.line.plug_at = float("inf")
+                    self.port.plug()
+                out = self.line.to_host(self.device.wake(now), now)
                 if out:
                     self.port.send(out)
-                wait = self.device.due() - self._pace.now()
+                wait = min(self.device.due(), self.line.due()) - self._pace.now()
                 if self._stirred.is_set():
                     continue
                 with contextlib.suppress(TimeoutError):
