@@ -427,14 +427,14 @@ async def idle(directory: Path, seconds: float) -> tuple[int, float]:
     """Resident memory and CPU share of an edge with three devices that are there and do what devices do when idle."""
     broker = Broker(directory)
     await broker.start()
-    pit = Pit(directory, 1)
+    pit = Pit(directory, 1, kinds=("rou", "cus"))
     pace = Pace()
     try:
-        pit.open(pace)
+        pit.open(pace, broker.port, broker.version)
         config = directory / "feltd.toml"
         text = pit.config(broker.port, broker.version)
         blocks = text.split("[[table.device]]")
-        config.write_text("[[table.device]]".join(blocks[:4]).split('[[table]]\n\nname = "bac')[0], encoding="utf-8")
+        config.write_text("[[table.device]]".join(blocks[:4]), encoding="utf-8")
         async with program("daemon.cli", "edge", "-c", str(config)) as pid:
             living = asyncio.get_running_loop().create_task(pit.live())
             await asyncio.sleep(4.0)

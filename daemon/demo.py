@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Coroutine
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +25,17 @@ from rich.text import Text
 from daemon import logs
 from daemon.broker import Broker
 from daemon.config import parse
-from daemon.consumer import Consumer
-from daemon.edge import Edge
-from daemon.journal import Journal
+from daemon.jumping import PATIENCE, all_out, jumping, run_jumping
+from daemon.mischief import Mischief
 from daemon.picture import Picture, TableView
-from daemon.pit import EDGE, SITE, Pit, UnderWay
+from daemon.pit import EDGE, SITE, Pit
 from simulators.clock import JumpingLoop, Pace
 from simulators.compare import Account
 
 __all__ = ["Child", "Settings", "demo"]
 
-# Real seconds without any new result after which what is missing counts as lost.
-PATIENCE = 15.0
+# Simulated seconds after the last round for every device to come back and every alert to close.
+AFTERWARDS = 120.0
 # The same after Ctrl-C, when somebody waits for the prompt.
 LAST_PATIENCE = 1.0
 RESTART = 1.0
@@ -54,12 +52,15 @@ class Settings(Struct, frozen=True):
     headless: bool
     copies: int
     embedded: bool
+    faults: bool = False
 
 
 def demo(settings: Settings) -> int:
     """Run it; the exit code."""
     with tempfile.TemporaryDirectory(prefix="feltd-demo-") as directory:
-        pit = Pit(Path(directory), settings.seed, copies=settings.copies, speed=settings.speed or 1.0)
+        jumping = settings.speed is None
+        speed = settings.speed or 1.0
+        pit = Pit(Path(directory), settings.seed, copies=settings.copies, speed=speed, usb=jumping)
         if settings.speed is None:
             return _jumping(pit, settings)
         with asyncio.Runner() as runner:
@@ -82,69 +83,50 @@ async def _until_signal(body: Coroutine[Any, Any, int]) -> int:
 
 
 def _jumping(pit: Pit, settings: Settings) -> int:
-    logs.set_up("warning")
-    busy: list[Callable[[], bool]] = [lambda: True]
-    loop_factory = partial(JumpingLoop, busy=lambda: busy[0]())
-    with asyncio.Runner(loop_factory=loop_factory) as runner:
-        return runner.run(_until_signal(_jump(pit, settings, busy)))
+    logs.set_up("error" if settings.faults else "warning")
+    return run_jumping(lambda busy: _until_signal(_jump(pit, settings, busy)))
 
 
 async def _jump(pit: Pit, settings: Settings, busy: list[Callable[[], bool]]) -> int:
     loop = asyncio.get_running_loop()
     assert isinstance(loop, JumpingLoop)
-    pace = Pace()
     began = time.monotonic()
-    broker = Broker(pit.directory, embedded=settings.embedded)
-    await broker.start()
-    try:
-        pit.open(pace)
-        config = parse(pit.config(broker.port, broker.version))
-        edge_journal, rules_journal = Journal(Path(config.edge.journal)), Journal(Path(config.rules.journal))
-        edge = Edge(config, edge_journal, now=loop.utc)
-        consumer = Consumer(config, rules_journal)
-        picture = Picture(config.mqtt, SITE, from_start=True)
-        picture.on_result = pit.heard
-        posts = {f"{post.table}/{post.device.name}": post for post in edge.posts}
-        under_way = UnderWay(pit, lambda name: posts[name].traffic)
-
-        def is_busy() -> bool:
-            connected = edge.connected and consumer.connected and picture.connected
-            return not connected or bool(edge.outbox.depth or consumer.outbox.depth) or under_way()
-
-        busy[0] = is_busy
-        async with asyncio.TaskGroup() as group:
-            running = [
-                group.create_task(task)
-                for task in (pit.live(), edge.run(), consumer.run(), picture.run("demo-picture"))
-            ]
-            await pit.deal(pace, settings.rounds or 60, picture)
-            dealt = pit.dealt()
-            busy[0] = lambda: True
-            await _all_out(pit, picture, dealt)
-            for task in running:
-                task.cancel()
-        events = edge_journal.head
-        edge_journal.close()
-        rules_journal.close()
-    finally:
-        await broker.stop()
+    mischief = Mischief(pit, settings.seed) if settings.faults else None
+    async with jumping(pit, busy, embedded=settings.embedded) as house:
+        doing = asyncio.create_task(mischief.run(house.pace)) if mischief else None
+        await pit.deal(house.pace, settings.rounds or 60, house.picture, loop.utc)
+        if mischief is not None and doing is not None:
+            doing.cancel()
+            await asyncio.wait([doing])
+            mischief.repair_all(house.pace)
+            await house.pace.sleep(AFTERWARDS)
+        dealt = pit.dealt()
+        house.settling = True
+        await all_out(pit, house.picture, dealt)
+        events, broker, simulated = house.edge.journal.head, house.broker, house.pace.now()
+        standing = [
+            f"{name}: {alert.code}: {alert.text}"
+            for name, view in house.picture.tables.items()
+            for alert in view.alerts.values()
+        ]
     accounts = pit.accounts(dealt)
-    return _report(accounts, pit, broker, events, pace.now(), time.monotonic() - began)
+    report = _report(accounts, pit, broker, events, simulated, time.monotonic() - began, mischief is None)
+    return report if mischief is None else max(report, _afterwards(accounts, mischief, standing))
 
 
-async def _all_out(pit: Pit, picture: Picture, dealt: dict[str, int], patience: float = PATIENCE) -> None:
-    """Wait for the results of all rounds dealt, as long as some still come."""
-    count, since = -1, time.monotonic()
-    while any(len(pit.outcomes[name]) < dealt[name] for name in dealt):
-        now = sum(map(len, pit.outcomes.values()))
-        if now != count:
-            count, since = now, time.monotonic()
-        if time.monotonic() - since > patience:
-            return
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(0.1):
-                picture.changed.clear()
-                await picture.changed.wait()
+def _afterwards(accounts: dict[str, Account], mischief: Mischief, standing: list[str]) -> int:
+    """What the faults did, and what is still open."""
+    console = Console(highlight=False, soft_wrap=True)
+    total = sum(count.total() for count in mischief.done.values())
+    kinds = {fault for counts in mischief.done.values() for fault in counts}
+    voided = sum(account.voided + account.extra for account in accounts.values())
+    harmful = mischief.harmful.total()
+    console.print(
+        f"{total} faults of {len(kinds)} kinds, {harmful} that may cost a round: {voided} rounds void by them"
+    )
+    for text in standing:
+        console.print(f"still open at the end: {text}")
+    return 1 if standing else 0
 
 
 def _report(
@@ -225,12 +207,13 @@ async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
     await broker.start()
     dealt: dict[str, int] = {}
     try:
-        pit.open(pace)
+        pit.open(pace, broker.port, broker.version)
         path = pit.directory / "feltd.toml"
         path.write_text(pit.config(broker.port, broker.version), encoding="utf-8")
         config = parse(path.read_text(encoding="utf-8"))
         picture = Picture(config.mqtt, SITE, from_start=True)
         picture.on_result = pit.heard
+        picture.on_event = pit.saw
         children = [Child("edge", path), Child("rules", path)]
         logs.set_up("warning" if settings.headless else "error")
         async with asyncio.TaskGroup() as group:
@@ -238,6 +221,7 @@ async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
                 group.create_task(task)
                 for task in (
                     pit.live(),
+                    pit.serve(config.mqtt),
                     picture.run("demo-picture"),
                     broker.keep(),
                     *(child.keep() for child in children),
@@ -250,7 +234,7 @@ async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
                     asyncio.get_running_loop().add_signal_handler(number, dealing.cancel)
             await asyncio.wait([dealing])
             dealt = pit.dealt()
-            await _all_out(pit, picture, dealt, LAST_PATIENCE if dealing.cancelled() else PATIENCE)
+            await all_out(pit, picture, dealt, LAST_PATIENCE if dealing.cancelled() else PATIENCE)
             for task in running:
                 task.cancel()
         events = sum(view.events for view in picture.tables.values())

@@ -1,26 +1,59 @@
 """A whole pit of simulated tables: ports, a configuration for edge and rules, dealers, and the account at the end."""
 
 import asyncio
+import random
 import time
+import uuid
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from daemon import links_usb, logs
+from daemon.config import Mqtt as MqttSettings
+from daemon.mqtt import UNREADABLE, BrokerLost, Session, stay_connected
 from daemon.picture import Picture
 from drivers.bee_tek_shoe import BeeTekShoe, ShoeOptions
+from protocols.commands import Reply, Request
+from protocols.topics import Wire, device_topic, table_topic
 from simulators.clock import Pace
 from simulators.compare import Account, Outcome, compare
-from simulators.port import Pty, Socket, Tcp
-from simulators.tables import BaccaratTable, CussecTable, Floor, RouletteTable, Table
+from simulators.device import Device
+from simulators.line import Line
+from simulators.mqtt_port import Mqtt
+from simulators.port import Port, Pty, Socket, Tcp
+from simulators.table_baccarat import BaccaratTable, ContinuousTable, ScannerTable
+from simulators.table_cussec import CussecTable
+from simulators.table_devices import BlackjackTable, FantanTable, MachinePlace, StudioTable, StudTable
+from simulators.table_roulette import RouletteTable, SaturnTable
+from simulators.tables import Floor, Look, Table
+from simulators.usb import Bus, Usb
 
-__all__ = ["Pit", "UnderWay"]
+__all__ = ["KINDS", "Pit", "UnderWay"]
 
 SITE, EDGE = "demo", "edge-1"
-KINDS: dict[str, type[Any]] = {"rou": RouletteTable, "cus": CussecTable, "bac": BaccaratTable}
+KINDS: dict[str, type[Table]] = {
+    "rou": RouletteTable,
+    "sat": SaturnTable,
+    "cus": CussecTable,
+    "bac": BaccaratTable,
+    "scan": ScannerTable,
+    "csm": ContinuousTable,
+    "stud": StudTable,
+    "bj": BlackjackTable,
+    "fan": FantanTable,
+    "studio": StudioTable,
+    "slot": MachinePlace,
+}
+# Seconds for the way of an order and its answer, however fast the hands are; and seconds of play for what it moves.
+TELL_PATIENCE, TELL_WORK = 8.0, 30.0
 
 
 class Pit:
-    """Tables `rou-1`, `cus-1`, `bac-1` (and -2, … with `copies`), all from one seed."""
+    """Tables `rou-1`, `cus-1`, `bac-1` … (and -2, … with `copies`), all from one seed."""
 
     def __init__(
         self,
@@ -30,31 +63,56 @@ class Pit:
         copies: int = 1,
         kinds: tuple[str, ...] = tuple(KINDS),
         speed: float = 1.0,
+        usb: bool = False,
     ) -> None:
-        """Ports are made under `directory` when the pit opens. `speed` is that of the pace, as the drivers see it."""
+        """Ports are made under `directory` when the pit opens. `speed` is that of the pace, as the drivers see it.
+
+        `usb`: edge and pit are one process, so that a USB device can be plugged in through pyusb; else its reports come
+        over TCP.
+        """
         self._speed = speed
+        self._bus = Bus() if usb else None
+        self._seed = seed
         self.directory = directory
         self.tables: dict[str, Table] = {
             f"{kind}-{copy}": KINDS[kind](seed * 100 + copy) for copy in range(1, copies + 1) for kind in kinds
         }
-        self.ports: dict[str, Pty | Tcp] = {}
+        self.ports: dict[str, Port] = {}
         self.sockets: dict[str, dict[str, Socket]] = {}
         self.outcomes: dict[str, list[Outcome]] = {name: [] for name in self.tables}
+        self.told: dict[str, list[str]] = {name: [] for name in self.tables}
+        """By table, the types and fault codes of all events, as they came over the broker."""
         self.dealing = 0
+        self._session: Session | None = None
+        self._asked: dict[str, asyncio.Future[str]] = {}
 
-    def open(self, pace: Pace) -> None:
-        """Plug all devices in: consoles over TCP, the others as ttys."""
+    def open(self, pace: Pace, broker_port: int, version: str) -> None:
+        """Plug all devices in."""
         for table_name, table in self.tables.items():
             self.sockets[table_name] = {}
             for device_name, device in table.devices.items():
-                port: Pty | Tcp
-                if device_name.startswith("console"):
-                    port = Tcp("127.0.0.1", 0)
-                else:
-                    port = Pty(self.directory / f"tty-{table_name}-{device_name}")
+                place = f"{table_name}/{device_name}"
+                port = self._port_for(table_name, device_name, device, broker_port, version)
                 port.plug()
-                self.ports[f"{table_name}/{device_name}"] = port
-                self.sockets[table_name][device_name] = Socket(device, port, pace)
+                self.ports[place] = port
+                line = Line(random.Random(f"{self._seed} {place}"))
+                self.sockets[table_name][device_name] = Socket(device, port, pace, line)
+        if self._bus is not None:
+            links_usb.backend = self._bus
+
+    def _port_for(self, table: str, name: str, device: Device, broker_port: int, version: str) -> Port:
+        match device.name:
+            case "fdl_console":
+                return Tcp("127.0.0.1", 0)
+            case "billy_iii" | "idp_dice":
+                topic = f"studio/{table}/{name}"
+                return Mqtt("127.0.0.1", broker_port, f"{topic}/listens", f"{topic}/says", version=version)
+            case "hid_shoe" if self._bus is not None:
+                return Usb(self._bus, serial=f"{table}-{name}")
+            case "hid_shoe":
+                return Tcp("127.0.0.1", 0)
+            case _:
+                return Pty(self.directory / f"tty-{table}-{name}")
 
     def config(self, broker_port: int, version: str) -> str:
         """The TOML for edge and rules of this pit."""
@@ -66,21 +124,83 @@ class Pit:
         ]
         for table_name, table in self.tables.items():
             lines.append(f'[[table]]\nname = "{table_name}"\nruleset = "{table.ruleset}"')
-            lines.append("[table.options]\n" + "\n".join(f'{key} = "{value}"' for key, value in table.options.items()))
+            if table.options:
+                options = "\n".join(f'{key} = "{value}"' for key, value in table.options.items())
+                lines.append(f"[table.options]\n{options}")
             for device_name, device in table.devices.items():
-                port = self.ports[f"{table_name}/{device_name}"]
-                url = f"tcp://127.0.0.1:{port.port}" if isinstance(port, Tcp) else f"serial://{port.path}"
+                url = self.ports[f"{table_name}/{device_name}"].url
                 lines.append(f'[[table.device]]\nname = "{device_name}"\ndriver = "{device.name}"\nurl = "{url}"')
                 if device.name == BeeTekShoe.name:
                     # Hands at many times their speed: the driver must not take two like cards for one said twice.
                     lines.append(f"[table.device.options]\nrepeat = {ShoeOptions().repeat / max(self._speed, 1.0):.6f}")
         return "\n\n".join(lines) + "\n"
 
+    def saw(self, table: str, wire: Wire) -> None:
+        """One event came over the broker. At a table without a game it may be an outcome by itself."""
+        if table not in self.tables:
+            return
+        data: dict[str, Any] = msgspec.json.decode(wire.data)
+        self.told[table].append(wire.type)
+        if wire.type == "device.faulted":
+            self.told[table].append(data["code"])
+        if (outcome := self.tables[table].outcome(wire.type, data)) is not None:
+            self.outcomes[table].append(Outcome(wire.id, outcome))
+
     def heard(self, table: str, kind: str, result: dict[str, Any]) -> None:
         """One result came out."""
         if table in self.outcomes and kind != "corrected":
             void = result["void"]["reason"] if result["void"] else ""
             self.outcomes[table].append(Outcome(result["round"], result["outcome"], void))
+
+    async def serve(self, mqtt: MqttSettings) -> None:
+        """The dealers' own line to the broker: what they tell their devices, and what those answer."""
+
+        async def serve(session: Session) -> None:
+            await session.subscribe(table_topic(SITE, "+", "device/+/cmd/+/result"))
+            self._session = session
+            try:
+                while True:
+                    for message in await session.messages():
+                        with_reply(message.payload)
+            finally:
+                self._session = None
+                for asked in self._asked.values():  # the answer went past us, or never came
+                    if not asked.done():
+                        asked.set_result("failed")
+
+        def with_reply(payload: bytes) -> None:
+            try:
+                reply = msgspec.json.decode(payload, type=Reply)
+            except UNREADABLE:
+                return
+            asked = self._asked.get(reply.id)
+            if asked is not None and not asked.done():
+                asked.set_result(reply.status)
+
+        await stay_connected(mqtt, "demo-dealers", None, serve, logs.get(client="dealers"))
+
+    @property
+    def asking(self) -> bool:
+        """Whether a dealer waits for the answer to a command."""
+        return bool(self._asked)
+
+    async def _tell(
+        self, table: str, pace: Pace, now: Callable[[], datetime], device: str, name: str, args: dict[str, Any]
+    ) -> str:
+        """Give a device a command; how it ended. A dealer who hears nothing goes on."""
+        if self._session is None:
+            return "failed"
+        request = Request(uuid.uuid4().hex[:16], now() + timedelta(seconds=60), msgspec.Raw(msgspec.json.encode(args)))
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._asked[request.id] = answer
+        try:
+            await self._session.publish(device_topic(SITE, table, device, f"cmd/{name}"), msgspec.json.encode(request))
+            await asyncio.wait([answer], timeout=TELL_PATIENCE + pace.real(TELL_WORK))
+            return answer.result() if answer.done() else "failed"
+        except BrokerLost:
+            return "failed"
+        finally:
+            del self._asked[request.id]
 
     async def live(self) -> None:
         """Let all devices live, until cancelled."""
@@ -89,31 +209,38 @@ class Pit:
                 for socket in sockets.values():
                     group.create_task(socket.live())
 
-    async def deal(self, pace: Pace, rounds: int, picture: Picture) -> None:
-        """Play `rounds` rounds, shared among the tables."""
+    async def deal(
+        self, pace: Pace, rounds: int, picture: Picture, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        """Play `rounds` rounds, shared among the tables. `now` is the edge's wall clock."""
         share, rest = divmod(rounds, len(self.tables))
         async with asyncio.TaskGroup() as group:
             for number, (name, table) in enumerate(self.tables.items()):
                 mine = share + (1 if number < rest else 0)
                 if mine:
-                    group.create_task(self._deal(name, table, pace, mine, picture))
+                    group.create_task(self._deal(name, table, pace, mine, picture, now))
 
-    async def _deal(self, name: str, table: Table, pace: Pace, rounds: int, picture: Picture) -> None:
+    async def _deal(
+        self, name: str, table: Table, pace: Pace, rounds: int, picture: Picture, now: Callable[[], datetime]
+    ) -> None:
         async def ready() -> None:
             await picture.until(lambda: self._lit(name, picture))
 
+        def look() -> Look:
+            view = picture.tables.get(name)
+            return Look(view.phase, view.round, view.detail) if view else Look()
+
         self.dealing += 1
         try:
-            await table.deal(Floor(self.sockets[name], pace, ready), rounds)
+            await table.deal(Floor(self.sockets[name], pace, ready, look, partial(self._tell, name, pace, now)), rounds)
         finally:
             self.dealing -= 1
 
     def _lit(self, name: str, picture: Picture) -> bool:
         view = picture.tables.get(name)
         devices = self.tables[name].devices
-        return bool(
-            view and picture.edges.get(EDGE) and picture.edges.get("rules") and all(map(view.online.get, devices))
-        )
+        serving = picture.connected and picture.edges.get(EDGE) and picture.edges.get("rules") and self._session
+        return bool(view and serving and all(map(view.online.get, devices)))
 
     def dealt(self) -> dict[str, int]:
         """Rounds that ended so far, by table."""

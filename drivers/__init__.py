@@ -1,9 +1,43 @@
 """The drivers: one file each, registered here."""
 
+from drivers.alpha_sign import AlphaSign
 from drivers.bee_tek_shoe import BeeTekShoe
+from drivers.billy_iii import BillyIII
 from drivers.cammegh_ss2 import CammeghSS2
 from drivers.driver import Driver
+from drivers.fdl_bets import FdlBets
+from drivers.fdl_buttons import FdlButtons
 from drivers.fdl_console import FdlConsole
+from drivers.fdl_continuous import FdlContinuous
+from drivers.fdl_lamps import FdlLamps
+from drivers.fdl_peek import FdlPeek
 from drivers.fdl_shaker import FdlShaker
+from drivers.fdl_shuffler import FdlShuffler
+from drivers.fdl_timer import FdlTimer
+from drivers.hid_shoe import HidShoe
+from drivers.idp_dice import IdpDice
+from drivers.sas_machine import SasMachine
+from drivers.tcs_saturn import TcsSaturn
 
-DRIVERS: dict[str, type[Driver]] = {driver.name: driver for driver in (CammeghSS2, BeeTekShoe, FdlShaker, FdlConsole)}
+DRIVERS: dict[str, type[Driver]] = {
+    driver.name: driver
+    for driver in (
+        CammeghSS2,
+        BeeTekShoe,
+        HidShoe,
+        FdlContinuous,
+        FdlShuffler,
+        FdlShaker,
+        FdlConsole,
+        FdlBets,
+        FdlLamps,
+        FdlPeek,
+        FdlTimer,
+        FdlButtons,
+        AlphaSign,
+        TcsSaturn,
+        SasMachine,
+        BillyIII,
+        IdpDice,
+    )
+}

@@ -540,7 +540,22 @@ def test_watching_shows_what_comes_and_names_what_cannot_be_read(config: Path, m
 )
 def test_a_place_where_nothing_can_listen_is_refused(listen: str) -> None:
     said = refused(run("simulate", "cammegh_ss2", "--listen", listen))
-    assert said == f"--listen {listen}: write tty:/path/of/a/link or tcp://127.0.0.1:4001"
+    right = "write tty:/path/of/a/link, tcp://127.0.0.1:4001, or the mqtt: link as the edge has it"
+    assert said == f"--listen {listen}: {right}"
+
+
+def test_a_broker_to_speak_over_needs_both_topics() -> None:
+    listen = "mqtt://127.0.0.1:1/?hear=a"
+    said = refused(run("simulate", "billy_iii", "--listen", listen))
+    assert said.startswith(f"--listen {listen}: ")
+    assert "say=" in said
+
+
+@pytest.mark.parametrize("control", ["4100", "tcp://127.0.0.1:4100", "127.0.0.1:", "127.0.0.1:99999"])
+def test_a_control_port_that_cannot_be_meant_is_refused(tmp_path: Path, control: str) -> None:
+    said = refused(run("simulate", "cammegh_ss2", "--listen", f"tty:{tmp_path}/tty", "--control", control))
+    assert said == f"--control {control}: write 127.0.0.1:4100"
+    assert not (tmp_path / "tty").is_symlink()
 
 
 def test_a_place_that_cannot_be_had_is_said(tmp_path: Path) -> None:

@@ -359,7 +359,7 @@ def test_the_good_file_passes_all_checks(tmp_path: Path) -> None:
         ("silence = 4.0", "silence = 0", "silence", "options of cammegh_ss2: Expected `float` >= 1.0"),
         ('"tcp://192.168.7.20:4001"', '"tcp://192.168.7.20"', "tcp:", "write tcp://host:port"),
         ('"tcp://192.168.7.20:4001"', '"tcp://[::1"', "tcp:", "tcp://[::1: "),
-        ('"tcp://192.168.7.20:4001"', '"udp://x:1"', "udp:", "a link begins with serial: or tcp:"),
+        ('"tcp://192.168.7.20:4001"', '"udp://x:1"', "udp:", "a link begins with serial:, tcp:, usb:, sas:, mqtt:"),
         ("baud=9600", "baud=fast", "baud", "baud is a number, for example 9600"),
         ('"macau.cussec"', '"macau.cusec"', "cusec", "no ruleset 'macau.cusec'"),
         ('"no_more_bets"', '"never"', "betting", "Invalid enum value 'never'"),

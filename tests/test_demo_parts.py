@@ -1,17 +1,19 @@
 """What the demo is made of: time that jumps and overtakes nothing, ports, honest accounts, tables really played."""
 
 import asyncio
+import contextlib
 import itertools
 import os
+import random
 import socket
 import termios
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import msgspec
 import pytest
@@ -20,25 +22,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
+from daemon import links_mqtt, links_usb
+from daemon.broker import free_port
 from daemon.check import device_mistakes, ruleset_mistakes
 from daemon.config import Mqtt, load
 from daemon.edge import Edge
 from daemon.journal import Journal
-from daemon.links import open_link
+from daemon.links import open_stream
 from daemon.logs import get
-from daemon.mqtt import Message
+from daemon.mqtt import BrokerLost, Message, Session
 from daemon.picture import Picture
-from daemon.pit import EDGE, KINDS, SITE, Pit, UnderWay
+from daemon.pit import EDGE, KINDS, SITE, TELL_PATIENCE, Pit, UnderWay
 from daemon.supervisor import supervise
-from drivers.driver import LinkLost
+from drivers.driver import CommandFailed, CommandRefused, LinkLost
+from protocols.commands import Request, decode_command
 from protocols.events import decode_data
 from protocols.topics import Envelope
 from rules import RULESETS
 from rules.ruleset import Resolved, Voided, options_from
 from simulators.clock import JumpingLoop, Pace
 from simulators.compare import Account, Outcome, compare
+from simulators.device import Ailment
+from simulators.fdl_console import Console
+from simulators.mqtt_port import Mqtt as MqttPort
 from simulators.port import MAX_UNSENT, Pty, Socket, Tcp
-from simulators.tables import Truth
+from simulators.tables import Floor, Look, Truth, settle
 
 PATIENCE = 20.0
 
@@ -180,7 +188,7 @@ def test_no_time_limit_ends_while_its_bytes_are_under_way(tmp_path: Path, kind: 
         port.received = port.send
         port.plug()
         url = f"tcp://127.0.0.1:{port.port}" if isinstance(port, Tcp) else f"serial://{port.path}"
-        async with open_link(url) as link:
+        async with open_stream(url) as link:
             late = asyncio.create_task(asyncio.sleep(86400))
             for n in range(1000):
                 word = b"%05d" % n
@@ -247,7 +255,7 @@ async def test_hosts_come_and_go(port: Pty | Tcp) -> None:
     ear = Ear(port)
     for n in range(3):
         word = b"host %d" % n
-        async with open_link(url_of(port)) as link:
+        async with open_stream(url_of(port)) as link:
             await link.write(word)
             await ear.until(word)
             port.send(word)
@@ -267,7 +275,7 @@ async def test_plugging_twice_and_pulling_twice_change_nothing(port: Pty | Tcp) 
     port.plug()
     assert url_of(port) == url
     ear = Ear(port)
-    async with open_link(url) as link:
+    async with open_stream(url) as link:
         await link.write(b"back")
         await ear.until(b"back")
 
@@ -275,7 +283,7 @@ async def test_plugging_twice_and_pulling_twice_change_nothing(port: Pty | Tcp) 
 async def test_what_was_waiting_is_lost_with_the_cable(port: Pty | Tcp) -> None:
     """A device's buffer is bounded, and a new cable brings nothing of the old."""
     ear = Ear(port)
-    async with open_link(url_of(port)) as link:
+    async with open_stream(url_of(port)) as link:
         await link.write(b"?")
         await ear.until(b"?")
         assert link._transport is not None
@@ -287,7 +295,7 @@ async def test_what_was_waiting_is_lost_with_the_cable(port: Pty | Tcp) -> None:
         port.unplug()
         assert not port._unsent
     port.plug()
-    async with open_link(url_of(port)) as link:
+    async with open_stream(url_of(port)) as link:
         await link.write(b"!")
         await ear.until(b"!")
         port.send(b"fresh")
@@ -313,10 +321,10 @@ async def test_a_new_host_takes_the_place_of_the_old() -> None:
     port = Tcp("127.0.0.1", 0)
     port.plug()
     ear = Ear(port)
-    async with open_link(url_of(port)) as old:
+    async with open_stream(url_of(port)) as old:
         await old.write(b"old")
         await ear.until(b"old")
-        async with open_link(url_of(port)) as new:
+        async with open_stream(url_of(port)) as new:
             await new.write(b"new")
             await ear.until(b"new")
             async with asyncio.timeout(PATIENCE):
@@ -341,7 +349,7 @@ async def test_a_host_that_vanishes_is_no_error_of_the_device() -> None:
         while port._host is not None:
             port.send(b"x" * 1000)
             await asyncio.sleep(0)
-    async with open_link(url_of(port)) as link:
+    async with open_stream(url_of(port)) as link:
         await link.write(b"next")
         await ear.until(b"next")
     port.unplug()
@@ -351,9 +359,11 @@ class Clockwork:
     """A device that says its second every ten, answers with what it hears, and stops when it is told."""
 
     name: ClassVar[str] = "clockwork"
-    faults: ClassVar[tuple[str, ...]] = ("stopped",)
+    faults: ClassVar[Mapping[str, Ailment]] = {"stopped": Ailment("it stops", (), "none")}
+    line: ClassVar[Mapping[str, Ailment]] = {}
+    routine: ClassVar[tuple[tuple[str, float], ...]] = ()
 
-    def __init__(self) -> None:
+    def __init__(self, rng: random.Random) -> None:  # noqa: ARG002
         self._next = 10.0
         self.woken: list[float] = []
 
@@ -371,14 +381,22 @@ class Clockwork:
     def hear(self, data: bytes, now: float) -> bytes:  # noqa: ARG002
         return data.upper()
 
+    def acts(self) -> Mapping[str, Callable[[float], Any]]:
+        return {}
+
     def inject(self, fault: str, now: float) -> None:  # noqa: ARG002
         self._next = float("inf")
+
+    def repair(self, now: float) -> None: ...
 
 
 class Wire:
     """A port in memory."""
 
+    url = "memory:"
+
     def __init__(self) -> None:
+        self.sent_bytes = self.received_bytes = 0
         self.received: Callable[[bytes], None] = lambda _: None
         self.sent: list[tuple[float, bytes]] = []
         self.plugged = False
@@ -395,7 +413,7 @@ class Wire:
 
 @virtual_time
 async def test_a_socket_wakes_its_device_when_it_is_due() -> None:
-    device, wire = Clockwork(), Wire()
+    device, wire = Clockwork(random.Random(1)), Wire()
     one = Socket(device, wire, Pace(2.0))
     living = asyncio.create_task(one.live())
     await asyncio.sleep(16)
@@ -404,8 +422,7 @@ async def test_a_socket_wakes_its_device_when_it_is_due() -> None:
     assert len(device.woken) == 4
     wire.received(b"hello")
     assert wire.sent[3:] == [(16.0, b"HELLO")]
-    device.inject("stopped", 0)
-    one.stir()
+    one.inject("stopped")
     await asyncio.sleep(3600)
     assert len(wire.sent) == 4
     living.cancel()
@@ -445,20 +462,48 @@ def test_what_never_arrives_is_not_under_way_for_ever(tmp_path: Path, monkeypatc
 # ---- a whole pit
 
 
-def test_a_pits_configuration_passes_its_own_check(tmp_path: Path) -> None:
+@pytest.mark.parametrize("usb", [False, True])
+def test_a_pits_configuration_passes_its_own_check(tmp_path: Path, usb: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links_usb, "backend", links_usb.backend)  # a pit with USB plugs its own bus in
+
     async def body() -> None:
-        pit = Pit(tmp_path, 1, copies=2)
-        pit.open(Pace())
+        pit = Pit(tmp_path, 1, copies=2, usb=usb)
+        port = free_port()  # nobody answers there
+        pit.open(Pace(), port, "5")
         path = tmp_path / "feltd.toml"
-        path.write_text(pit.config(1883, "5"), encoding="utf-8")
+        path.write_text(pit.config(port, "5"), encoding="utf-8")
         config = load(path)
         assert device_mistakes(config, path) + ruleset_mistakes(config, path) == []
         assert [table.name for table in config.table] == [f"{kind}-{copy}" for copy in (1, 2) for kind in KINDS]
-        assert {table.ruleset for table in config.table} <= set(RULESETS)
-        for port in pit.ports.values():
-            port.unplug()
+        assert {table.ruleset for table in config.table} <= {"", *RULESETS}
+        schemes = {device.url.partition(":")[0] for table in config.table for device in table.device}
+        assert schemes == {"serial", "tcp", "mqtt"} | ({"usb"} if usb else set())
+        for one in pit.ports.values():
+            one.unplug()
+        for one in pit.ports.values():
+            if isinstance(one, MqttPort):
+                await one.unplugged()
 
     asyncio.run(body())
+
+
+class Intercom:
+    """The dealers' session without a broker: an order goes straight to the device's post, and its end comes back."""
+
+    def __init__(self, pit: Pit, edge: Edge) -> None:
+        self._pit = pit
+        self._posts = {(post.table, post.device.name): post for post in edge.posts}
+        self.ends: list[str] = []
+
+    async def publish(self, topic: str, payload: bytes) -> None:
+        words = topic.split("/")
+        request = msgspec.json.decode(payload, type=Request)
+        try:
+            await self._posts[words[4], words[6]].obey(decode_command(words[8], request.args))
+            self.ends.append("done")
+        except (CommandRefused, CommandFailed) as error:
+            self.ends.append(f"{topic}: {error}")
+        self._pit._asked[request.id].set_result(self.ends[-1])
 
 
 async def play(pit: Pit, journal: Journal, rounds: int) -> None:
@@ -466,7 +511,7 @@ async def play(pit: Pit, journal: Journal, rounds: int) -> None:
     loop = asyncio.get_running_loop()
     assert isinstance(loop, JumpingLoop)
     pace = Pace()
-    pit.open(pace)
+    pit.open(pace, 1, "5")
     path = pit.directory / "feltd.toml"
     path.write_text(pit.config(1, "5"), encoding="utf-8")
     config = load(path)
@@ -475,10 +520,13 @@ async def play(pit: Pit, journal: Journal, rounds: int) -> None:
     under_way = UnderWay(pit, lambda name: posts[name].traffic)
     loop._busy = under_way
     picture = Picture(config.mqtt, SITE)
+    picture.connected = True
     picture.edges = {EDGE: True, "rules": True}
+    intercom = Intercom(pit, edge)
+    pit._session = cast("Session", intercom)
 
     def opener(url: str) -> Any:
-        return open_link(url, loop.utc)
+        return open_stream(url, loop.utc)
 
     async def lights() -> None:
         for _ in itertools.count():
@@ -494,6 +542,7 @@ async def play(pit: Pit, journal: Journal, rounds: int) -> None:
         await asyncio.sleep(30)
         for task in running:
             task.cancel()
+    assert set(intercom.ends) <= {"done"}
 
 
 def resolved(pit: Pit, journal: Journal, name: str) -> list[Outcome]:
@@ -518,7 +567,7 @@ def resolved(pit: Pit, journal: Journal, name: str) -> list[Outcome]:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_round_of_a_pit_comes_out_as_it_was(tmp_path: Path, seed: int) -> None:
-    pit = Pit(tmp_path, seed)
+    pit = Pit(tmp_path, seed, kinds=("rou", "cus", "bac"))
     journal = Journal(tmp_path / "edge.db")
     with capture_logs() as logs:
         in_jumping_time(play(pit, journal, 12))
@@ -546,6 +595,83 @@ def test_the_same_seed_plays_the_same_pit(tmp_path: Path) -> None:
     assert truths[0] == truths[1] != truths[2]
 
 
+@pytest.mark.parametrize("how", ["it cannot be sent", "the broker dies", "nobody answers"])
+def test_an_order_that_gets_no_answer_has_failed_and_the_dealer_goes_on(tmp_path: Path, how: str) -> None:
+    pit = Pit(tmp_path, 1, kinds=("cus",), speed=10.0)
+    sent = asyncio.Event()
+
+    class Line:
+        async def publish(self, _topic: str, _payload: bytes) -> None:
+            if how == "it cannot be sent":
+                raise BrokerLost("gone")
+            sent.set()
+
+        async def subscribe(self, *_topics: str) -> None: ...
+
+        async def messages(self) -> list[Message]:
+            await sent.wait()
+            if how == "the broker dies":
+                raise BrokerLost("gone")
+            await asyncio.sleep(float("inf"))
+            raise AssertionError
+
+    async def once(
+        _mqtt: Any, _name: str, _will: Any, serve: Callable[[Any], Coroutine[Any, Any, None]], _: Any
+    ) -> None:
+        with contextlib.suppress(BrokerLost):
+            await serve(Line())
+
+    async def body() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, JumpingLoop)
+        serving = asyncio.create_task(pit.serve(Mqtt()))
+        await asyncio.sleep(0)
+        assert await pit._tell("cus-1", Pace(10.0), loop.utc, "lamps-1", "light", {"lamps": []}) == "failed"
+        assert loop.time() == pytest.approx(TELL_PATIENCE + 3.0 if how == "nobody answers" else 0.0, abs=0.1)
+        assert not pit._asked
+        serving.cancel()
+        await asyncio.wait([serving])
+        assert await pit._tell("cus-1", Pace(10.0), loop.utc, "lamps-1", "light", {"lamps": []}) == "failed"
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("daemon.pit.stay_connected", once)
+        in_jumping_time(body())
+
+
+@pytest.mark.parametrize("version", ["5", "3.1.1"])
+def test_a_device_behind_an_old_broker_is_reached_by_its_url(version: str) -> None:
+    """The embedded broker speaks MQTT 3.1.1 only: a link that tried 5 would never be let in."""
+    port = MqttPort("127.0.0.1", 1, "listens", "says", version=version)
+    assert links_mqtt._Target(port.url).settings.version == version
+
+
+@pytest.mark.parametrize(
+    ("dark", "late", "counts"),
+    [(0.0, 0.0, True), (0.0, 5.0, True), (60.0, 5.0, True), (60.0, 7.0, False), (0.0, 7.0, False)],
+)
+@virtual_time
+async def test_no_dealer_voids_a_round_whose_end_the_display_could_not_show(
+    dark: float, late: float, counts: bool
+) -> None:
+    """Broker or rules were away: he waits until it is lit again, and the time a person gives it begins then."""
+    loop = asyncio.get_running_loop()
+    pace = Pace(25.0)  # hands are fast here, processes are not
+    console = Console(random.Random(1))
+    pressed: list[str] = []
+
+    async def ready() -> None:
+        await asyncio.sleep(max(dark - loop.time(), 0.0))
+
+    def look() -> Look:
+        return Look("resolved" if loop.time() >= dark + late + 0.2 else "dealing")
+
+    floor = Floor({}, pace, ready, look, cast("Any", None))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Floor, "press", lambda _self, _console, key, _reason=0: pressed.append(key))
+        assert await settle(floor, console, random.Random(1)) is counts
+    assert pressed == ([] if counts else ["void"])
+
+
 def test_a_pits_account_is_of_the_rounds_asked_for(tmp_path: Path) -> None:
     pit = Pit(tmp_path, 1, kinds=("cus",))
     pit.tables["cus-1"].truth[:] = [Truth({"faces": [1, 2, 3]}), Truth({}, void=True), Truth({"faces": [4, 5, 6]})]
@@ -558,6 +684,33 @@ def test_a_pits_account_is_of_the_rounds_asked_for(tmp_path: Path) -> None:
 
 
 # ---- the picture
+
+
+@virtual_time
+async def test_who_a_new_broker_does_not_know_is_not_there() -> None:
+    """It was killed and forgot what it kept: until somebody says so again, nobody is online."""
+    picture = Picture(Mqtt(), SITE)
+    edge, device = f"felt/1/{SITE}/edge/{EDGE}/availability", f"felt/1/{SITE}/table/t/device/d/availability"
+    said = [[Message(edge, b"online"), Message(device, b"online")], [], [Message(edge, b"online")]]
+    seen = []
+    for words in said:
+
+        class Once:
+            def __init__(self, messages: list[Message]) -> None:
+                self._messages = messages
+
+            async def subscribe(self, *_topics: str) -> None: ...
+
+            async def messages(self) -> list[Message]:
+                if not self._messages:
+                    raise BrokerLost("gone")
+                return [self._messages.pop(0)]
+
+        with contextlib.suppress(BrokerLost):
+            await picture._serve(cast("Session", Once(words)))
+        seen.append((picture.edges.get(EDGE, False), picture.tables["t"].online.get("d", False), picture.connected))
+    assert seen == [(True, True, False), (False, False, False), (True, False, False)]
+
 
 TOPICS = [
     f"felt/1/demo/{rest}"

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from daemon import links
 from daemon.broker import free_port
-from daemon.links import MAX_WAITING, BadUrl, StreamLink, check_url, open_link
+from daemon.links import MAX_WAITING, BadUrl, StreamLink, check_url
+from daemon.links import open_stream as open_link
 from drivers.driver import DeviceRefused, LinkLost
 from simulators.port import Pty, Tcp
 
@@ -46,9 +47,9 @@ def test_a_url_that_can_be_meant(url: str) -> None:
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("", "a link begins with serial: or tcp:"),
-        ("/dev/ttyUSB0", "a link begins with serial: or tcp:"),
-        ("udp://a:1", "a link begins with serial: or tcp:"),
+        ("", "a link begins with serial:, tcp:, usb:, sas:, mqtt:"),
+        ("/dev/ttyUSB0", "a link begins with serial:, tcp:, usb:, sas:, mqtt:"),
+        ("udp://a:1", "a link begins with serial:, tcp:, usb:, sas:, mqtt:"),
         ("tcp://192.168.7.20", "write tcp://host:port"),
         ("tcp://:4001", "write tcp://host:port"),
         ("tcp:host:4001", "write tcp://host:port"),

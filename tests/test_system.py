@@ -140,7 +140,7 @@ class Site:
 
     def __init__(self, tmp_path: Path, seed: int, speed: float) -> None:
         self.path = tmp_path
-        self.pit = Pit(tmp_path, seed, speed=speed)
+        self.pit = Pit(tmp_path, seed, kinds=("rou", "cus", "bac"), speed=speed)
         self.pace = Pace(speed)
         self.broker = Broker(tmp_path)
         self.config = tmp_path / "feltd.toml"
@@ -150,12 +150,14 @@ class Site:
     async def play(self, rounds: int, meanwhile: Callable[[Picture], Coroutine[Any, Any, None]]) -> Picture:
         """Play, do something meanwhile, and wait until a result of every round came out."""
         await self.broker.start()
-        self.pit.open(self.pace)
-        self.config.write_text(self.pit.config(self.broker.port, self.broker.version))
-        picture = Picture(parse(self.config.read_text()).mqtt, SITE, from_start=True)
-        picture.on_result = self.pit.heard
         try:
-            async with running(self.pit.live(), picture.run(), self.broker.keep(), self.edge.keep(), self.rules.keep()):
+            self.pit.open(self.pace, self.broker.port, self.broker.version)
+            self.config.write_text(self.pit.config(self.broker.port, self.broker.version))
+            mqtt = parse(self.config.read_text()).mqtt
+            picture = Picture(mqtt, SITE, from_start=True)
+            picture.on_result = self.pit.heard
+            floor = (self.pit.live(), self.pit.serve(mqtt), picture.run())
+            async with running(*floor, self.broker.keep(), self.edge.keep(), self.rules.keep()):
                 async with asyncio.TaskGroup() as group:
                     group.create_task(self.pit.deal(self.pace, rounds, picture))
                     group.create_task(meanwhile(picture))
@@ -219,7 +221,7 @@ async def test_trouble_at_one_table_is_told_once_and_leaves_the_others_alone(tmp
             port.plug()
             await picture.until(lambda: picture.tables["rou-1"].online["wheel-1"])
             await picture.until(lambda: not picture.tables["rou-1"].alerts)
-        site.pit.tables["rou-1"].devices["wheel-1"].inject("garbage", site.pace.now())
+        site.pit.sockets["rou-1"]["wheel-1"].inject("garbage")
         await results(picture, 3)
 
     async with asyncio.timeout(90):
@@ -243,8 +245,13 @@ async def test_the_headless_demo_ends_by_itself(embedded: bool) -> None:
         sys.executable, "-m", "daemon.cli", "demo", "--headless", "--rounds", "30", "--seed", "7", *more,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env={**os.environ, "COLUMNS": "200"},
     )  # fmt: skip
-    async with asyncio.timeout(90):
-        out, err = await process.communicate()
+    try:
+        async with asyncio.timeout(90):
+            out, err = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.terminate()  # it ends its broker, too
+            await process.communicate()
     assert process.returncode == 0, (out, err)
     assert b"30 rounds" in out
     assert b"every result is what the simulators did" in out

@@ -25,13 +25,14 @@ from daemon.cli import _interruptible, main
 from daemon.config import Mqtt
 from daemon.demo import Child, _lamp, _report, _until_signal, _view
 from daemon.edge import Edge
-from daemon.field import _obey
 from daemon.offline import CAPTURE_HEAD
 from daemon.picture import Picture
 from daemon.pit import Pit
 from rules import RULESETS
 from simulators.alone import make
-from simulators.port import Pty, Tcp
+from simulators.clock import Pace
+from simulators.control import Control
+from simulators.port import Pty, Socket, Tcp
 
 ROOT = Path(__file__).parents[1]
 
@@ -112,10 +113,10 @@ async def test_plugging_in_where_somebody_else_is_by_now_is_an_answer(tmp_path: 
     port.plug()
     port.unplug()
     (tmp_path / "tty").touch()
-    device = make("cammegh_ss2", 1)
-    assert _obey("plug", device, port, 0.0) == "cannot be plugged in: File exists"
+    hand = Control(Socket(make("cammegh_ss2", 1), port, Pace()), Pace())
+    assert hand.do("plug") == "cannot be plugged in: File exists"
     (tmp_path / "tty").unlink()
-    assert _obey("plug", device, port, 0.0) == "plugged in"
+    assert hand.do("plug") == "plugged in"
     port.unplug()
 
 
@@ -140,13 +141,13 @@ def test_a_simulator_with_nobody_there_lives_until_it_is_ended(tmp_path: Path, c
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == f"cammegh_ss2 at serial://{path}\n"
-        assert process.stdout.readline().startswith("acts: none; faults: ball_with_rotor")
+        assert process.stdout.readline().startswith("acts: open_table, close_table; faults: ball_with_rotor")
         assert path.is_char_device()
         process.terminate()
         _, said = process.communicate(timeout=10)
     finally:
         process.kill()
-        process.wait()
+        process.communicate()
     assert (process.returncode, said) == (0, "")
     assert not path.is_symlink()
 

@@ -21,7 +21,7 @@ from daemon.config import Mqtt, parse
 from daemon.consumer import Consumer
 from daemon.edge import Board, DevicePost, Edge
 from daemon.journal import BadJournal, Journal
-from daemon.links import StreamLink, open_link
+from daemon.links import StreamLink, open_stream
 from daemon.mqtt import BrokerLost, Message, Session, stay_connected
 from daemon.picture import Picture
 from daemon.retained import Retained
@@ -428,7 +428,7 @@ async def test_a_wheel_is_not_silent_while_its_events_wait_to_be_written() -> No
 async def test_a_serial_server_without_power_is_noticed_though_nobody_asks_it_anything() -> None:
     """A shoe is only listened to: without probes a dead connection stands for ever, and no card comes any more."""
     server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0)
-    async with server, open_link(f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}") as link:
+    async with server, open_stream(f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}") as link:
         assert link._transport is not None
         sock = link._transport.get_extra_info("socket")
         assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1

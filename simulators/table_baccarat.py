@@ -1,0 +1,167 @@
+"""A baccarat table: a shoe that reads its cards, the console, and a dealer who looks at the display."""
+
+import random
+from typing import Any, ClassVar, Protocol
+
+from simulators.bee_tek_shoe import Shoe
+from simulators.device import Device
+from simulators.fdl_console import Console
+from simulators.fdl_continuous import ContinuousShuffler
+from simulators.hid_shoe import HidShoe
+from simulators.tables import Floor, Ruled, Truth, settle
+
+__all__ = ["BaccaratTable", "ContinuousTable", "ScannerTable"]
+
+
+class _Shoe(Device, Protocol):
+    """Any shoe, as its dealer sees it."""
+
+    def draw(self, now: float) -> str: ...
+    def shuffle(self, now: float) -> None: ...
+    @property
+    def left(self) -> int: ...
+
+
+class BaccaratTable(Ruled):
+    """A Bee-Tek shoe."""
+
+    ruleset: ClassVar[str] = "macau.baccarat"
+    options: ClassVar[dict[str, Any]] = {"opening": "bell", "burn": "first_card", "cut_card": "last"}
+
+    def __init__(self, seed: int) -> None:
+        """Eight decks."""
+        self._rng = random.Random(f"baccarat {seed}")
+        self.shoe = self._make_shoe(seed)
+        self.console = Console(random.Random(f"baccarat console {seed}"), f"SIM-C{seed}", 8)
+        self.devices: dict[str, Device] = {"shoe-1": self.shoe, "console-1": self.console}
+        self.truth: list[Truth] = []
+        self._below_cut = 0
+        self._cut_shown = True
+
+    def _make_shoe(self, seed: int) -> _Shoe:
+        return Shoe(random.Random(f"shoe {seed}"), 8, game_mode=bool(seed % 2))
+
+    async def deal(self, floor: Floor, rounds: int) -> None:
+        """Art. 2: shuffle and burn; then coups until the white card comes, and the one under way is the last."""
+        for _ in range(rounds):
+            await floor.ready()
+            if self._cut_shown:
+                await self._new_shoe(floor)
+            await self._coup(floor)
+
+    async def _new_shoe(self, floor: Floor) -> None:
+        self.shoe.shuffle(floor.pace.now())
+        self._below_cut = 12 + self._rng.randint(0, 6)
+        self._cut_shown = False
+        floor.press(self.console, "new_shoe")
+        await floor.pace.sleep(2.0)
+        first = await self._draw(floor)
+        for _ in range((10 if first[0] in "TJQK" else _points([first])) - 1):
+            await self._draw(floor)
+
+    async def _draw(self, floor: Floor) -> str:
+        """The white card lies before the last cards; the dealer shows it when it comes."""
+        await floor.ready()
+        if self.shoe.left <= self._below_cut and not self._cut_shown:
+            self._cut_shown = True
+            floor.press(self.console, "cut_card")
+            await floor.pace.sleep(0.5)
+        card = self.shoe.draw(floor.pace.now())
+        floor.stir("shoe-1")
+        await floor.pace.sleep(self._rng.uniform(0.8, 1.6))
+        return card
+
+    async def _coup(self, floor: Floor) -> None:
+        pace, rng = floor.pace, self._rng
+        await floor.ready()
+        floor.press(self.console, "bets_opened")
+        await pace.sleep(rng.uniform(12.0, 20.0))
+        await floor.ready()
+        floor.press(self.console, "bell")
+        await pace.sleep(1.0)
+        hands: dict[str, list[str]] = {"player": [], "banker": []}
+        for side in ("player", "banker", "player", "banker"):
+            await self._deal(floor, hands, side)
+        player, banker = hands["player"], hands["banker"]
+        if _points(player) < 8 and _points(banker) < 8:
+            third = None
+            if _points(player) <= 5:
+                await self._deal(floor, hands, "player")
+                third = _points(player[2:])
+            if _banker_draws(_points(banker), third):
+                await self._deal(floor, hands, "banker")
+        counts = await settle(floor, self.console, rng)
+        difference = _points(player) - _points(banker)
+        winner = "tie" if not difference else "player" if difference > 0 else "banker"
+        self.truth.append(Truth({"hands": hands, "winner": winner} if counts else {}, not counts))
+        await floor.ready()
+        if counts:
+            floor.press(self.console, "paid")
+        await pace.sleep(1.0)
+
+    async def _deal(self, floor: Floor, hands: dict[str, list[str]], side: str) -> None:
+        """One card to one side, and a look at the display before the next: what it shows must be what lies there."""
+        hands[side].append(await self._draw(floor))
+        look = floor.look()
+        shown = look.detail.get("hands")
+        if look.phase == "suspended" or (shown is not None and shown != hands):
+            await self._correct(floor, hands)
+
+    async def _correct(self, floor: Floor, hands: dict[str, list[str]]) -> None:
+        """Art. 10: the supervisor comes, and the hands are entered as they lie."""
+        await floor.ready()
+        self.console.supervisor_key(on=True, now=floor.pace.now())
+        self.console.correct(hands, floor.pace.now())
+        self.console.supervisor_key(on=False, now=floor.pace.now())
+        floor.stir("console-1")
+        await floor.pace.sleep(2.0)
+
+
+class ScannerTable(BaccaratTable):
+    """A shoe with a USB scanner."""
+
+    def _make_shoe(self, seed: int) -> _Shoe:
+        return HidShoe(random.Random(f"hid shoe {seed}"), 8)
+
+
+class ContinuousTable(BaccaratTable):
+    """A shuffler that deals: no burn, no cut card, and the cards go back after each coup."""
+
+    options: ClassVar[dict[str, Any]] = {"opening": "bell", "device": "continuous"}
+
+    def _make_shoe(self, seed: int) -> _Shoe:
+        return ContinuousShuffler(random.Random(f"continuous {seed}"), f"SIM-CS{seed}")
+
+    async def deal(self, floor: Floor, rounds: int) -> None:
+        """Coups, and the cards back after each."""
+        assert isinstance(self.shoe, ContinuousShuffler)
+        self._cut_shown = True
+        for _ in range(rounds):
+            await floor.ready()
+            await self._coup(floor)
+            self.shoe.return_cards(floor.pace.now())
+            floor.stir("shoe-1")
+            await floor.pace.sleep(2.0)
+
+
+def _points(cards: list[str]) -> int:
+    return sum("A23456789".find(card[0]) + 1 for card in cards) % 10
+
+
+def _banker_draws(banker: int, third: int | None) -> bool:
+    """As it stands on the card every dealer carries: banker's points against the player's third card."""
+    if third is None:
+        return banker <= 5
+    return (
+        third
+        in {
+            0: range(10),
+            1: range(10),
+            2: range(10),
+            3: (0, 1, 2, 3, 4, 5, 6, 7, 9),
+            4: (2, 3, 4, 5, 6, 7),
+            5: (4, 5, 6, 7),
+            6: (6, 7),
+            7: (),
+        }[banker]
+    )

@@ -1,0 +1,240 @@
+"""Tables whose games are not resolved yet: devices and hands, and what truly happened, event by event."""
+
+import random
+from typing import Any, ClassVar
+
+from simulators.alpha_sign import Sign
+from simulators.billy_iii import Billy
+from simulators.device import Device
+from simulators.fdl_bets import BetSensors
+from simulators.fdl_buttons import ButtonCounter
+from simulators.fdl_console import Console
+from simulators.fdl_lamps import Lamps
+from simulators.fdl_peek import PeekReader
+from simulators.fdl_shuffler import Shuffler
+from simulators.idp_dice import Recogniser
+from simulators.sas_machine import Machine
+from simulators.tables import Floor, Truth
+
+__all__ = ["BlackjackTable", "FantanTable", "MachinePlace", "StudTable", "StudioTable"]
+
+
+class _Hands:
+    """What these tables have in common: a seed, devices, a truth of events."""
+
+    ruleset: ClassVar[str] = ""
+    options: ClassVar[dict[str, Any]] = {}
+    watched: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, seed: int) -> None:
+        self._rng = random.Random(f"{type(self).__name__} {seed}")
+        self.truth: list[Truth] = []
+        self.devices: dict[str, Device] = {}
+        self._seed = seed
+
+    def _chance(self, what: str) -> random.Random:
+        return random.Random(f"{type(self).__name__} {what} {self._seed}")
+
+    def _happened(self, type_: str, **data: Any) -> None:
+        self.truth.append(Truth({"type": type_, **data}))
+
+    def outcome(self, type_: str, data: dict[str, Any]) -> dict[str, Any] | None:
+        """What an event says of a round, in the words of the truth; None where it says nothing."""
+        return {"type": type_, **data} if type_ in self.watched else None
+
+    async def _pause(self, floor: Floor, least: float, most: float) -> None:
+        await floor.pace.sleep(self._rng.uniform(least, most))
+
+
+class StudTable(_Hands):
+    """Five-card stud: a batch shuffler that gives packets of five, bet sensors for the jackpot, the console."""
+
+    watched: ClassVar[tuple[str, ...]] = ("hand.dispensed",)
+
+    def __init__(self, seed: int) -> None:
+        """Up to seven players."""
+        super().__init__(seed)
+        self.shuffler = Shuffler(self._chance("shuffler"), f"SIM-SH{seed}")
+        self.bets = BetSensors(self._chance("bets"), f"SIM-B{seed}")
+        self.console = Console(self._chance("console"), f"SIM-C{seed}")
+        self.devices = {"shuffler-1": self.shuffler, "bets-1": self.bets, "console-1": self.console}
+
+    async def deal(self, floor: Floor, rounds: int) -> None:
+        """Shuffle, bets, lock, a packet to each player and to the bank."""
+        for _ in range(rounds):
+            await floor.ready()
+            await self._shuffle(floor)
+            for seat in self._rng.sample(range(1, 8), self._rng.randint(1, 3)):
+                self.bets.place(seat, floor.pace.now())
+                floor.stir("bets-1")
+                await self._pause(floor, 0.5, 2.0)
+            await floor.tell("bets-1", "lock-bets", {})
+            await floor.ready()
+            self._packet(floor)
+            await self._pause(floor, 4.0, 8.0)
+            self.bets.remove_all(floor.pace.now())
+            floor.stir("bets-1")
+            await self._pause(floor, 1.0, 2.0)
+            await floor.tell("bets-1", "clear-bets", {})
+            await self._pause(floor, 2.0, 4.0)
+
+    async def _shuffle(self, floor: Floor) -> None:
+        """A fresh deck for each round; whoever stands there clears a jam and tries again."""
+        self.shuffler.collect(floor.pace.now())
+        for _ in range(20):
+            await floor.ready()
+            if self.shuffler.ready(floor.pace.now()):
+                return
+            self.shuffler.load(floor.pace.now())
+            floor.stir("shuffler-1")
+            await floor.tell("shuffler-1", "shuffle", {})
+            for _ in range(20):  # it takes three quarters of a minute
+                await floor.pace.sleep(4.0)
+                if self.shuffler.ready(floor.pace.now()):
+                    break
+            await floor.ready()
+            if not self.shuffler.ready(floor.pace.now()):
+                self.shuffler.repair(floor.pace.now())
+                floor.stir("shuffler-1")
+
+    def _packet(self, floor: Floor) -> None:
+        given = self.shuffler.dispense(floor.pace.now(), 5)
+        floor.stir("shuffler-1")
+        if given:
+            self._happened("hand.dispensed", cards=given)
+
+
+class BlackjackTable(_Hands):
+    """A peek reader under the dealer's hole card, and the console."""
+
+    watched: ClassVar[tuple[str, ...]] = ("hole_card.peeked",)
+
+    def __init__(self, seed: int) -> None:
+        """Blackjack in some of the rounds."""
+        super().__init__(seed)
+        self.peek = PeekReader(self._chance("peek"), f"SIM-P{seed}")
+        self.console = Console(self._chance("console"), f"SIM-C{seed}")
+        self.devices = {"peek-1": self.peek, "console-1": self.console}
+
+    async def deal(self, floor: Floor, rounds: int) -> None:
+        """The card goes in, and out again."""
+        for _ in range(rounds):
+            await floor.ready()
+            floor.press(self.console, "bets_opened")
+            await self._pause(floor, 12.0, 18.0)
+            floor.press(self.console, "bell")
+            await self._pause(floor, 4.0, 8.0)
+            await floor.ready()
+            blackjack = self._rng.random() < 0.3
+            if self.peek.peek(blackjack, floor.pace.now()):
+                self._happened("hole_card.peeked", blackjack=blackjack)
+            floor.stir("peek-1")
+            await self._pause(floor, 4.0, 8.0)
+            floor.press(self.console, "paid")
+            await self._pause(floor, 1.0, 2.0)
+
+
+class FantanTable(_Hands):
+    """A counter of buttons, the four lamps of the layout, and the console."""
+
+    watched: ClassVar[tuple[str, ...]] = ("buttons.counted",)
+
+    def __init__(self, seed: int) -> None:
+        """A heap of buttons."""
+        super().__init__(seed)
+        self.counter = ButtonCounter(self._chance("counter"), f"SIM-BC{seed}")
+        self.lamps = Lamps(self._chance("lamps"), f"SIM-L{seed}")
+        self.console = Console(self._chance("console"), f"SIM-C{seed}")
+        self.devices = {"counter-1": self.counter, "lamps-1": self.lamps, "console-1": self.console}
+
+    async def deal(self, floor: Floor, rounds: int) -> None:
+        """Separate and cover, bets, bell, lift, count by fours, light the lamp of what is left."""
+        for _ in range(rounds):
+            await floor.ready()
+            self.counter.separate(floor.pace.now())
+            floor.stir("counter-1")
+            await self._pause(floor, 1.0, 2.0)
+            floor.press(self.console, "bets_opened")
+            await self._pause(floor, 12.0, 18.0)
+            floor.press(self.console, "bell")
+            await self._pause(floor, 1.0, 2.0)
+            await floor.ready()
+            count = self.counter.count(floor.pace.now())
+            floor.stir("counter-1")
+            if count is not None:
+                self._happened("buttons.counted", count=count)
+            await self._pause(floor, 3.0, 5.0)
+            await floor.tell("lamps-1", "light", {"lamps": [str((count or 4) % 4 or 4)]})
+            await self._pause(floor, 3.0, 5.0)
+            floor.press(self.console, "paid")
+            await floor.tell("lamps-1", "light", {"lamps": []})
+
+
+class StudioTable(_Hands):
+    """A shaker that obeys over MQTT, and a camera that reads the dice."""
+
+    watched: ClassVar[tuple[str, ...]] = ("dice.read",)
+
+    def __init__(self, seed: int) -> None:
+        """The camera looks at the shaker's dice."""
+        super().__init__(seed)
+        self.shaker = Billy(self._chance("billy"))
+        self.reader = Recogniser(self._chance("camera"), lambda: self.shaker.faces)
+        self.devices = {"shaker-1": self.shaker, "reader-1": self.reader}
+
+    async def deal(self, floor: Floor, rounds: int) -> None:
+        """Shake and read; what cannot be read is shaken again, three times, then the round is off."""
+        for number in range(rounds):
+            await floor.ready()
+            done = ""
+            for throw in range(3):
+                await floor.tell("shaker-1", "agitate", {})
+                await floor.pace.sleep(1.0)
+                done = await floor.tell("reader-1", "read-dice", {"round": f"{self._seed}-{number}-{throw}"})
+                if done == "done":
+                    break
+                await floor.ready()
+            if done == "done":
+                self._happened("dice.read", faces=list(self.shaker.faces))
+            await self._pause(floor, 4.0, 8.0)
+
+
+class MachinePlace(_Hands):
+    """A slot machine and the sign of its jackpot."""
+
+    watched: ClassVar[tuple[str, ...]] = ("jackpot.won",)
+
+    def __init__(self, seed: int) -> None:
+        """The jackpot falls now and then."""
+        super().__init__(seed)
+        self.machine = Machine(self._chance("machine"))
+        self.sign = Sign(self._chance("sign"))
+        self.devices = {"slot-1": self.machine, "sign-1": self.sign}
+        self.amount = 1_000_000
+
+    def outcome(self, type_: str, data: dict[str, Any]) -> dict[str, Any] | None:
+        """A prize that a person pays is no jackpot of this place."""
+        return super().outcome(type_, data) if data.get("level") else None
+
+    async def deal(self, floor: Floor, rounds: int) -> None:
+        """Play; the jackpot grows, falls, is announced and begins again."""
+        for _ in range(rounds):
+            await floor.ready()
+            for _ in range(self._rng.randint(2, 6)):
+                self.machine.play(floor.pace.now())
+                floor.stir("slot-1")
+                self.amount += self._rng.randint(1, 500)
+                await self._pause(floor, 2.0, 5.0)
+            await floor.tell("sign-1", "show-amount", {"amount": self.amount})
+            await floor.tell("slot-1", "show-amount", {"amount": self.amount})
+            await floor.pace.sleep(6.0)
+            await floor.ready()
+            if self.machine.playable:
+                self.machine.hit_progressive(floor.pace.now(), 1)
+                self._happened("jackpot.won", level=1)
+            floor.stir("slot-1")
+            await floor.tell("sign-1", "announce", {"text": "JACKPOT", "seconds": 10})
+            await self._pause(floor, 12.0, 15.0)
+            self.amount = 1_000_000
+            await floor.tell("sign-1", "show-amount", {"amount": self.amount})
+            await floor.tell("slot-1", "show-amount", {"amount": self.amount})

@@ -1,0 +1,137 @@
+"""Every fault of every device, end to end: simulator, real port, driver, edge, broker, rules, alert, round.
+
+The lists are those of the simulators; `docs/devices/` is made from the same. What a pair must show stands in its
+`Ailment`: what is told, what becomes of the round, and that it ends.
+"""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Struct
+
+from daemon.broker import find_mosquitto
+from daemon.jumping import House, all_out, jumping, run_jumping
+from daemon.pit import KINDS, Pit
+from simulators import SIMULATORS
+from simulators.clock import JumpingLoop
+from simulators.compare import Account
+from simulators.device import Ailment
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(find_mosquitto() is None, reason="no mosquitto on this computer"),
+]
+
+ROUNDS = 6
+# A shoe is well again after twenty good cards.
+MORE = {"bee_tek_shoe": 9, "hid_shoe": 9}
+BEFORE = 2
+SEED = 7
+# The moment at which it hurts, where that is not any moment: the name of the device's state.
+MOMENTS: dict[str, Callable[[Any], bool]] = {
+    "cammegh_ss2": lambda wheel: wheel.state.name == "BALL_IN_RIM",
+    "tcs_saturn": lambda wheel: wheel.state.name == "BALL_IN_RIM",
+    "billy_iii": lambda shaker: shaker.state != "S0",
+    "idp_dice": lambda reader: reader.due() < float("inf"),
+}
+# Faults that begin before the round in which they show.
+EARLY = {"billy_iii-mute", "cammegh_ss2-launch_failed"}
+# The table at which a device is tried: the first that has it.
+PLACES: dict[str, tuple[str, str]] = {}
+for _kind, _table in KINDS.items():
+    for _place, _device in _table(1).devices.items():
+        PLACES.setdefault(_device.name, (_kind, _place))
+
+PAIRS = [(name, fault) for name in PLACES for fault in (*SIMULATORS[name].faults, *SIMULATORS[name].line)]
+
+
+class Seen(Struct, frozen=True):
+    """What came of one fault."""
+
+    told: tuple[str, ...]
+    account: Account
+    alerts: dict[str, str]
+    offline: tuple[str, ...]
+    ruled: bool
+
+
+async def _try(kind: str, place: str, fault: str, ailment: Ailment, directory: Path, busy: list[Any]) -> Seen:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, JumpingLoop)
+    pit = Pit(directory, SEED, kinds=(kind,), usb=True)
+    [(name, table)] = pit.tables.items()
+    rounds = MORE.get(table.devices[place].name, ROUNDS)
+    async with jumping(pit, busy) as house:
+        dealing = asyncio.create_task(pit.deal(house.pace, rounds, house.picture, loop.utc))
+        while len(table.truth) < BEFORE:
+            await house.pace.sleep(0.5)
+        await house.pace.sleep(3.0)
+        device = table.devices[place]
+        if device.name in MOMENTS and f"{device.name}-{fault}" not in EARLY:
+            while not MOMENTS[device.name](device):
+                await house.pace.sleep(0.1)
+        before = len(pit.told[name])
+        pit.sockets[name][place].inject(fault)
+        if ailment.person:
+            await _until_told(house, ailment, pit, name, before)
+            await house.pace.sleep(10.0)
+            pit.sockets[name][place].device.repair(house.pace.now())
+            pit.sockets[name][place].stir()
+        await dealing
+        await _quiet(house, name)
+        dealt = pit.dealt()
+        house.settling = True
+        await all_out(pit, house.picture, dealt, 3.0)
+        view = house.picture.tables[name]
+        return Seen(
+            tuple(pit.told[name][before:]),
+            pit.accounts(dealt)[name],
+            {key: f"{alert.code}: {alert.text}" for key, alert in view.alerts.items()},
+            tuple(device for device, online in view.online.items() if not online),
+            bool(table.ruleset),
+        )
+
+
+async def _until_told(house: House, ailment: Ailment, pit: Pit, name: str, before: int) -> None:
+    """A person comes when there is something to see, or after two minutes."""
+    waited = 0.0
+    while waited < 120.0 and not set(ailment.told) <= set(pit.told[name][before:]):
+        await house.pace.sleep(1.0)
+        waited += 1.0
+
+
+async def _quiet(house: House, name: str) -> None:
+    """Until every alert is closed and every device back, or three minutes passed."""
+    waited = 0.0
+    while waited < 180.0:
+        await house.pace.sleep(5.0)
+        waited += 5.0
+        view = house.picture.tables[name]
+        if waited >= 20.0 and not view.alerts and all(view.online.values()):
+            return
+
+
+@pytest.mark.parametrize(("device", "fault"), PAIRS, ids=[f"{device}-{fault}" for device, fault in PAIRS])
+def test_a_fault_is_told_ends_and_makes_no_result_wrong(device: str, fault: str, tmp_path: Path) -> None:
+    kind, place = PLACES[device]
+    simulator = SIMULATORS[device]
+    ailment = simulator.faults.get(fault) or simulator.line[fault]
+    seen = run_jumping(lambda busy: _try(kind, place, fault, ailment, tmp_path, busy))
+    missing = set(ailment.told) - set(seen.told)
+    assert not missing, f"not told: {missing}; told: {[word for word in seen.told if '.' in word]}"
+    assert not seen.alerts
+    assert not seen.offline
+    if seen.ruled:
+        assert seen.account.wrong == 0, seen.account
+        assert seen.account.lost == 0, seen.account
+        assert seen.account.right + seen.account.voided == MORE.get(device, ROUNDS)
+    if ailment.round in ("counts", "none"):
+        account = seen.account
+        assert (account.lost, account.voided, account.extra, account.wrong) == (0, 0, 0, 0), account
+
+
+def test_every_device_is_tried() -> None:
+    assert set(PLACES) == set(SIMULATORS)
