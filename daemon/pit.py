@@ -228,7 +228,10 @@ class Pit:
 
         def look() -> Look:
             view = picture.tables.get(name)
-            return Look(view.phase, view.round, view.detail) if view else Look()
+            if view is None:
+                return Look()
+            ended = {str(result["round"]): not result["void"] for result in view.results}
+            return Look(view.phase, view.round, view.detail, ended)
 
         self.dealing += 1
         try:

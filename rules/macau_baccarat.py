@@ -81,6 +81,7 @@ Side: TypeAlias = Literal["player", "banker"]
 Step: TypeAlias = tuple["BaccaratState", tuple[Verdict, ...]]
 
 TEXT: Final = "Despacho 55/2004"
+MAX_TOLD: Final = 16
 MAIN: Final = ("player", "banker", "tie")
 PAYTABLE: Final = (
     Bet("player", "1", "arts. 13(1)(1), 17(1)", "the player's side has the higher total; comes back on a tie"),
@@ -356,7 +357,11 @@ class BaccaratOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Coup(Struct, frozen=True):
-    """One coup. `cards` in the order of the deal; `burnt`: the card of art. 8 is out; `reopened` after its result."""
+    """One coup. `cards` in the order of the deal; `burnt`: the card of art. 8 is out; `reopened` after its result.
+
+    `told` are the cards the shoe told since the bell, `entered` those that only a correction brought: the shoe may tell
+    them yet, when what held it up is over.
+    """
 
     round: Round
     cards: tuple[str, ...] = ()
@@ -364,6 +369,8 @@ class Coup(Struct, frozen=True):
     burnt: bool = False
     corrected: bool = False
     reopened: bool = False
+    told: tuple[str, ...] = ()
+    entered: tuple[str, ...] = ()
 
     @property
     def begun(self) -> bool:
@@ -524,8 +531,12 @@ class Baccarat:
             return self._unreadable(state, seen)
         coup = state.coup
         if coup is not None and coup.round.closed:
+            coup = replace(coup, told=(*coup.told, card)[-MAX_TOLD:])
             if coup.round.suspended:
                 return self._seen(state, coup, seen), ()
+            if card in coup.entered:
+                reason = f"{card} was entered by hand, and now the shoe tells it: it may be the same card, or another"
+                return self._suspend(state, coup, seen, reason)
             return self._deal(state, coup, seen, card, face)
         if state.unsure and coup is not None:
             reason = "a card left the shoe before the bell, in a burn that was not seen whole"
@@ -542,7 +553,7 @@ class Baccarat:
         if doubt:
             state, held = self._suspend(state, coup, seen, doubt)
             return state, verdicts + held
-        state, dealt = self._deal(state, coup, seen, card, face)
+        state, dealt = self._deal(state, replace(coup, told=(card,)), seen, card, face)
         return state, verdicts + dealt
 
     def _stray(self, state: BaccaratState, seen: Envelope) -> tuple[Verdict, ...]:
@@ -572,7 +583,7 @@ class Baccarat:
             face_up += (card,)
         elif face == "down" and not self._shoe:
             round_ = _irregular(round_, "card_face_down", f"{card} was dealt face down", "7(2)", seen)
-        coup = Coup(round_, (*coup.cards, card), face_up, coup.burnt, coup.corrected, coup.reopened)
+        coup = replace(coup, round=round_, cards=(*coup.cards, card), face_up=face_up)
         if due(coup.cards) is not None:
             return replace(state, coup=coup), ()
         return self._end(state, coup)
@@ -819,6 +830,8 @@ class Baccarat:
             burnt=self.options.burn_each_coup,
             corrected=True,
             reopened=coup.reopened,
+            told=coup.told,
+            entered=_beyond(cards, coup.told),
         )
         return self._end(state, coup) if whole else (replace(state, coup=coup), ())
 
@@ -990,6 +1003,18 @@ def _laid(cards: tuple[str, ...]) -> dict[str, Any]:
         return {}
     player, banker = hands(cards)
     return {"hands": {"player": player, "banker": banker}}
+
+
+def _beyond(laid: tuple[str, ...], told: tuple[str, ...]) -> tuple[str, ...]:
+    """The cards laid that were not told."""
+    left = list(told)
+    entered = []
+    for card in laid:
+        if card in left:
+            left.remove(card)
+        else:
+            entered.append(card)
+    return tuple(entered)
 
 
 def _shown(cards: tuple[str, ...]) -> dict[str, Any]:

@@ -22,7 +22,8 @@ class Account(Struct, frozen=True):
     """How rounds that truly happened came out.
 
     `right`: resolved as they were, or void as they were. `voided`: they had an outcome, and came out void with a
-    reason. `lost`: nothing came out. `wrong`: something came out that never was. `extra`: void results beside those,
+    reason; or they were void, and over before anybody could see that they had begun. `lost`: they had an outcome, and
+    nothing came out. `wrong`: something came out that never was. `extra`: void results beside those,
     which claim nothing.
     """
 
@@ -40,9 +41,9 @@ def compare(truths: Sequence[Truth], outcomes: Sequence[Outcome]) -> Account:
     for outcome in outcomes:
         best.append(_unmatched(best[-1], outcome))
     for truth in truths:
-        row = [_lost(best[0])]
+        row = [_lost(best[0], truth)]
         for j, outcome in enumerate(outcomes):
-            choices = [_lost(best[j + 1]), _unmatched(row[j], outcome)]
+            choices = [_lost(best[j + 1], truth), _unmatched(row[j], outcome)]
             if (matched := _match(best[j], truth, outcome)) is not None:
                 choices.append(matched)
             row.append(min(choices, key=_damage))
@@ -66,8 +67,8 @@ def _unmatched(account: Account, outcome: Outcome) -> Account:
     return _plus(account, extra=1) if outcome.void else _plus(account, wrong=1)
 
 
-def _lost(account: Account) -> Account:
-    return _plus(account, lost=1)
+def _lost(account: Account, truth: Truth) -> Account:
+    return _plus(account, voided=1) if truth.void else _plus(account, lost=1)
 
 
 def _plus(

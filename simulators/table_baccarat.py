@@ -73,12 +73,10 @@ class BaccaratTable(Ruled):
 
     async def _coup(self, floor: Floor) -> None:
         pace, rng = floor.pace, self._rng
-        await floor.ready()
-        floor.press(self.console, "bets_opened")
+        await self._press_until(floor, "bets_opened", ("betting",))
         await pace.sleep(rng.uniform(12.0, 20.0))
-        await floor.ready()
-        floor.press(self.console, "bell")
-        await pace.sleep(1.0)
+        await self._press_until(floor, "bell", ("closed", "dealing", "suspended"))
+        mine = floor.look().round
         hands: dict[str, list[str]] = {"player": [], "banker": []}
         for side in ("player", "banker", "player", "banker"):
             await self._deal(floor, hands, side)
@@ -90,7 +88,7 @@ class BaccaratTable(Ruled):
                 third = _points(player[2:])
             if _banker_draws(_points(banker), third):
                 await self._deal(floor, hands, "banker")
-        counts = await settle(floor, self.console, rng)
+        counts = await settle(floor, self.console, rng, mine)
         difference = _points(player) - _points(banker)
         winner = "tie" if not difference else "player" if difference > 0 else "banker"
         self.truth.append(Truth({"hands": hands, "winner": winner} if counts else {}, not counts))
@@ -98,6 +96,16 @@ class BaccaratTable(Ruled):
         if counts:
             floor.press(self.console, "paid")
         await pace.sleep(1.0)
+
+    async def _press_until(self, floor: Floor, key: str, phases: tuple[str, ...]) -> None:
+        """A key, until the display shows what it means: no bets before, and no card."""
+        for _ in range(60):
+            await floor.ready()
+            floor.press(self.console, key)
+            await floor.pace.sleep(1.0)
+            if floor.look().phase in phases:
+                return
+            await floor.pace.sleep(2.0)
 
     async def _deal(self, floor: Floor, hands: dict[str, list[str]], side: str) -> None:
         """One card to one side, and a look at the display before the next: what it shows must be what lies there."""
@@ -108,8 +116,12 @@ class BaccaratTable(Ruled):
             await self._correct(floor, hands)
 
     async def _correct(self, floor: Floor, hands: dict[str, list[str]]) -> None:
-        """Art. 10: the supervisor comes, and the hands are entered as they lie."""
+        """Art. 10: the supervisor comes, and the hands are entered as they lie, where the display still needs it."""
+        await floor.pace.sleep(self._rng.uniform(3.0, 8.0))
         await floor.ready()
+        look = floor.look()
+        if look.phase != "suspended" and look.detail.get("hands") == hands:
+            return
         self.console.supervisor_key(on=True, now=floor.pace.now())
         self.console.correct(hands, floor.pace.now())
         self.console.supervisor_key(on=False, now=floor.pace.now())

@@ -59,13 +59,14 @@ class CussecTable(Ruled):
         floor.press(self.console, "bell")
         await floor.tell("lamps-1", "light", {"lamps": []})
         await pace.sleep(rng.uniform(1.0, 2.0))
+        mine = floor.look().round
         await self._act(floor, self.shaker.uncover)
         seen = await self._act(floor, self.shaker.read)
         if seen is None and floor.look().phase in OPEN:  # the reader is blind: by hand, twice
             seen = await self._by_hand(floor)
         faces, stacked, leaning = seen
         void = bool(stacked or leaning) or len(faces) != 3
-        counts = await settle(floor, self.console, rng)
+        counts = await settle(floor, self.console, rng, mine)
         void = void or not counts
         self.truth.append(Truth({} if void else {"faces": sorted(faces)}, void))
         await floor.ready()

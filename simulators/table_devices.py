@@ -173,14 +173,22 @@ class FantanTable(_Hands):
 class StudioTable(_Hands):
     """A shaker that obeys over MQTT, and a camera that reads the dice."""
 
-    watched: ClassVar[tuple[str, ...]] = ("dice.read",)
-
     def __init__(self, seed: int) -> None:
         """The camera looks at the shaker's dice."""
         super().__init__(seed)
         self.shaker = Billy(self._chance("billy"))
         self.reader = Recogniser(self._chance("camera"), lambda: self.shaker.faces)
         self.devices = {"shaker-1": self.shaker, "reader-1": self.reader}
+        self._unread = False
+
+    def outcome(self, type_: str, data: dict[str, Any]) -> dict[str, Any] | None:
+        """The first reading after a shake: a second one contradicts it, and its fault says so."""
+        if type_ == "dice.agitated":
+            self._unread = True
+        elif type_ == "dice.read" and self._unread:
+            self._unread = False
+            return {"type": type_, **data}
+        return None
 
     async def deal(self, floor: Floor, rounds: int) -> None:
         """Shake and read; what cannot be read is shaken again, three times, then the round is off."""

@@ -33,11 +33,15 @@ class Truth(Struct, frozen=True):
 
 
 class Look(Struct, frozen=True):
-    """What the table's display shows: the phase of the round, and the game's facts so far."""
+    """What the table's display shows: the round and its phase, the game's facts so far, and how the last rounds ended.
+
+    `ended`: by round, whether it counts.
+    """
 
     phase: str = "-"
     round: str = ""
     detail: dict[str, Any] = {}
+    ended: dict[str, bool] = {}
 
 
 class Floor(Struct, frozen=True):
@@ -99,17 +103,17 @@ class Ruled:
         return None
 
 
-async def settle(floor: Floor, console: Console, rng: random.Random) -> bool:
-    """Give the display a moment to show the end of the round; where it waits for a person, declare it void.
+async def settle(floor: Floor, console: Console, rng: random.Random, mine: str = "") -> bool:
+    """Give the display a moment to show the end of the round `mine`; whether that counts.
 
-    Whether the round counts.
+    Where the display waits for a person, in this round or in one that a stray signal opened, it is declared void.
     """
     await floor.pace.sleep(rng.uniform(2.0, 4.0))
-    if await _ended(floor):
-        return True
-    floor.press(console, "void", 2)
-    await _ended(floor)
-    return False
+    over = await _ended(floor)
+    if not over:
+        floor.press(console, "void", 2)
+        await _ended(floor)
+    return floor.look().ended.get(mine, over)
 
 
 async def _ended(floor: Floor) -> bool:

@@ -465,6 +465,16 @@ def test_art_10_a_suspended_coup_goes_on_from_the_corrected_hands() -> None:
     assert hands_of(only(verdicts)) == ("9T", "24")
 
 
+def test_art_10_a_card_entered_by_hand_and_then_told_by_the_shoe_is_not_dealt_twice() -> None:
+    """Its line was held up: the supervisor entered what lay there, and now the shoe tells the same card."""
+    late = [*drawn("5 5"), fixed("52", "5"), *drawn("2")]
+    verdicts = play(game(), late)
+    assert kinds(verdicts) == [Opened, Closed, Suspended]
+    assert hands_of(only(play(game(), [*late, fixed("52", "53")]))) == ("52", "53")
+    other = play(game(), [*drawn("5 5"), fixed("52", "5"), *drawn("9")])
+    assert Suspended not in kinds(other)
+
+
 @pytest.mark.parametrize("interrupted", [1, 2, 3, 4, 5])
 def test_art_10_complete_hands_resolve_a_suspended_coup_at_once(interrupted: int) -> None:
     dealt = drawn("A 2 T T A 4")
