@@ -145,14 +145,14 @@ def _report(
         grid.add_column(head, justify="left" if head in ("table", "game") else "right")
     good = True
     for name, account in accounts.items():
-        dealt = account.right + account.voided + account.lost
-        row = (dealt, account.right, account.voided + account.extra, account.lost, account.wrong)
+        dealt = account.right + account.voided + account.lost + account.unseen
+        row = (dealt, account.right, account.voided + account.extra + account.unseen, account.lost, account.wrong)
         grid.add_row(name, pit.tables[name].ruleset, *map(str, row))
         # What a device had no power to tell is no lost round: at a table without a game only a round has a truth.
         lost = account.lost if strict or pit.tables[name].ruleset else 0
-        good &= not (lost or account.wrong or (strict and (account.voided or account.extra)))
+        good &= not (lost or account.wrong or (strict and (account.voided or account.extra or account.unseen)))
     console.print(grid)
-    total = sum(account.right + account.voided + account.lost for account in accounts.values())
+    total = sum(one.right + one.voided + one.lost + one.unseen for one in accounts.values())
     console.print(
         f"{total} rounds, {events} events, {simulated / 60:.0f} minutes of play in {real:.1f} s over {broker.name}: "
         + ("every result is what the simulators did" if good else "NOT every result is what the simulators did")

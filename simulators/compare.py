@@ -22,8 +22,8 @@ class Account(Struct, frozen=True):
     """How rounds that truly happened came out.
 
     `right`: resolved as they were, or void as they were. `voided`: they had an outcome, and came out void with a
-    reason; or they were void, and over before anybody could see that they had begun. `lost`: they had an outcome, and
-    nothing came out. `wrong`: something came out that never was. `extra`: void results beside those,
+    reason. `lost`: they had an outcome, and nothing came out. `unseen`: they were void, and nothing came out: over
+    before anybody could see that they had begun. `wrong`: something came out that never was. `extra`: void results beside those,
     which claim nothing.
     """
 
@@ -32,6 +32,7 @@ class Account(Struct, frozen=True):
     lost: int = 0
     wrong: int = 0
     extra: int = 0
+    unseen: int = 0
 
 
 def compare(truths: Sequence[Truth], outcomes: Sequence[Outcome]) -> Account:
@@ -52,7 +53,7 @@ def compare(truths: Sequence[Truth], outcomes: Sequence[Outcome]) -> Account:
 
 
 def _damage(account: Account) -> tuple[int, int]:
-    return account.wrong * 2 + account.lost, account.voided + account.extra
+    return account.wrong * 2 + account.lost + account.unseen, account.voided + account.extra
 
 
 def _match(account: Account, truth: Truth, outcome: Outcome) -> Account | None:
@@ -68,11 +69,18 @@ def _unmatched(account: Account, outcome: Outcome) -> Account:
 
 
 def _lost(account: Account, truth: Truth) -> Account:
-    return _plus(account, voided=1) if truth.void else _plus(account, lost=1)
+    return _plus(account, unseen=1) if truth.void else _plus(account, lost=1)
 
 
 def _plus(
-    account: Account, *, right: int = 0, voided: int = 0, lost: int = 0, wrong: int = 0, extra: int = 0
+    account: Account,
+    *,
+    right: int = 0,
+    voided: int = 0,
+    lost: int = 0,
+    wrong: int = 0,
+    extra: int = 0,
+    unseen: int = 0,
 ) -> Account:
     return Account(
         account.right + right,
@@ -80,4 +88,5 @@ def _plus(
         account.lost + lost,
         account.wrong + wrong,
         account.extra + extra,
+        account.unseen + unseen,
     )

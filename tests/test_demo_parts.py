@@ -71,7 +71,8 @@ def out(word: str) -> Outcome:
         ([HEADS], "heads void", Account(right=1, extra=1)),
         ([HEADS], "", Account(lost=1)),
         ([HEADS], "tails", Account(lost=1, wrong=1)),
-        ([VOID], "heads", Account(lost=1, wrong=1)),
+        ([VOID], "heads", Account(unseen=1, wrong=1)),
+        ([VOID, TAILS], "void", Account(right=1, lost=1)),
         ([HEADS, TAILS], "tails heads", Account(right=1, lost=1, wrong=1)),
         ([HEADS], "heads heads", Account(right=1, wrong=1)),
         ([HEADS, TAILS, HEADS], "heads void void heads", Account(right=2, voided=1, extra=1)),
@@ -89,7 +90,7 @@ WORDS = st.lists(st.sampled_from(["heads", "tails", "void"]), max_size=6)
 def test_an_account_counts_everything_and_does_the_least_damage(happened: list[str], came: list[str]) -> None:
     truths = [VOID if word == "void" else Truth({"side": word}) for word in happened]
     account = compare(truths, [out(word) for word in came])
-    assert account.right + account.voided + account.lost == len(truths)
+    assert account.right + account.voided + account.lost + account.unseen == len(truths)
     assert account.right + account.voided + account.wrong + account.extra == len(came)
 
     @cache
@@ -109,7 +110,8 @@ def test_an_account_counts_everything_and_does_the_least_damage(happened: list[s
             choices.append((a, b + (came[j] != happened[i])))
         return min(choices)
 
-    assert (2 * account.wrong + account.lost, account.voided + account.extra) == least(0, 0)
+    missing = account.lost + account.unseen
+    assert (2 * account.wrong + missing, account.voided + account.extra) == least(0, 0)
 
 
 @given(st.lists(st.sampled_from([str(n) for n in range(37)]), max_size=40), st.data())

@@ -127,10 +127,10 @@ def test_a_fault_is_told_ends_and_makes_no_result_wrong(device: str, fault: str,
     if seen.ruled:
         assert seen.account.wrong == 0, seen.account
         assert seen.account.lost == 0, seen.account
-        assert seen.account.right + seen.account.voided == MORE.get(device, ROUNDS)
+        assert seen.account.right + seen.account.voided + seen.account.unseen == MORE.get(device, ROUNDS)
     if ailment.round in ("counts", "none"):
         account = seen.account
-        assert (account.lost, account.voided, account.extra, account.wrong) == (0, 0, 0, 0), account
+        assert (account.lost, account.voided, account.extra, account.wrong, account.unseen) == (0, 0, 0, 0, 0), account
 
 
 def test_every_device_is_tried() -> None:
