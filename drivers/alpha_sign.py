@@ -173,16 +173,16 @@ class AlphaSign:
         Fault(
             "sign.memory",
             "the sign does not keep what is written to it",
-            "look what it shows; leave its programming mode, unlock its remote control, switch it off and on; if it "
-            "shows the right amount nevertheless, its answers are of another form: set read_back to never",
+            "look what it shows; leave its programming mode, switch it off and on; if the amount is right, set "
+            "read_back to never",
             "by itself",
             "not touched; the shown amount may be old",
         ),
         Fault(
             "sign.no_read_back",
             "the sign does not answer; amounts are sent, but nobody knows whether it shows them",
-            "look what it shows; check its power and both wires of the cable, and that `address` is the sign's own; if "
-            "it is a sign that cannot answer, set read_back to never",
+            "look what it shows; check power, cable and `address`; if it is a sign that cannot answer, set "
+            "read_back to never",
             "by itself",
             "not touched; the shown amount may be old",
         ),

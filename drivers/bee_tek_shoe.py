@@ -65,7 +65,7 @@ class BeeTekShoe:
         Fault(
             UNREADABLE,
             "a card may have left the shoe, and what came on the line is no whole card",
-            f"{ASK_THE_TABLE}; wipe the reader's window, take out a damaged card; again and again: {CHECK_THE_LINE}",
+            f"{ASK_THE_TABLE}; wipe the reader's window; check cable and ground",
             "by itself",
             "waits for a person",
         ),

@@ -110,8 +110,7 @@ class HidShoe:
         Fault(
             REPEATED,
             "the same code came again faster than a hand can deal",
-            f"{ASK_THE_TABLE}: one card read twice, or two like cards stuck together; "
-            "pull out a card that stays under the window",
+            f"{ASK_THE_TABLE}: read twice, or two cards stuck together?",
             "by itself",
             "waits for a person",
         ),

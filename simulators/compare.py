@@ -23,8 +23,8 @@ class Account(Struct, frozen=True):
 
     `right`: resolved as they were, or void as they were. `voided`: they had an outcome, and came out void with a
     reason. `lost`: they had an outcome, and nothing came out. `unseen`: they were void, and nothing came out: over
-    before anybody could see that they had begun. `wrong`: something came out that never was. `extra`: void results beside those,
-    which claim nothing.
+    before anybody could see that they had begun. `wrong`: something came out that never was. `extra`: void results
+    beside those, which claim nothing.
     """
 
     right: int = 0
