@@ -309,6 +309,7 @@ class ContinuousShuffler(CardMachine):
     def _fill(self) -> None:
         self._inside = list(CARDS) * self._decks
         self._loaded = self._count = len(self._inside)
+        self._going_in = 0
         self._out, self._stuck, self._lost, self._foreign = [], [], [], []
         self._unseen = 0
         self._between = self._emptying = False
@@ -366,6 +367,7 @@ class ContinuousShuffler(CardMachine):
         self._live(now)
         self._unseen += self._untold
         self._untold = 0
+        self._going_in = 0
         super().power_cycle(now, lose_memory=lose_memory)
 
     def _emptied(self, now: float) -> None:

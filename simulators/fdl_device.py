@@ -49,10 +49,10 @@ FIRMWARE = {
         person=True,
     ),
     "malformed_frame": Ailment(
-        "one EVENT too short, with a right CRC; then the right one", ("fdl.malformed",), "suspended", person=True
+        "one EVENT too short, with a right CRC; then the right one", ("fdl.malformed",), "counts", person=True
     ),
     "strange_event": Ailment(
-        "its firmware is newer and reports an event 7F", ("fdl.unknown_event",), "suspended", person=True
+        "its firmware is newer and reports an event 7F", ("fdl.unknown_event",), "counts", person=True
     ),
 }
 """What a device in breach of the document does; the person who `repair`s it switches it off and on.

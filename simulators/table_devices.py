@@ -183,7 +183,7 @@ class StudioTable(_Hands):
 
     def outcome(self, type_: str, data: dict[str, Any]) -> dict[str, Any] | None:
         """The first reading after a shake: a second one contradicts it, and its fault says so."""
-        if type_ == "dice.agitated":
+        if type_ == "device.commanded" and data.get("command") == "agitate":
             self._unread = True
         elif type_ == "dice.read" and self._unread:
             self._unread = False
@@ -196,8 +196,11 @@ class StudioTable(_Hands):
             await floor.ready()
             done = ""
             for throw in range(3):
-                await floor.tell("shaker-1", "agitate", {})
+                shaken = await floor.tell("shaker-1", "agitate", {})
                 await floor.pace.sleep(1.0)
+                if shaken != "done":  # dice that still lie as they lay are no throw
+                    await floor.ready()
+                    continue
                 done = await floor.tell("reader-1", "read-dice", {"round": f"{self._seed}-{number}-{throw}"})
                 if done == "done":
                     break

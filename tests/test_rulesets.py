@@ -4,6 +4,7 @@ The events are all of the vocabulary, made from its own types, so that a new eve
 seldom finish a round: whole rounds are mixed in, cut short, doubled and interrupted.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from fractions import Fraction
@@ -324,6 +325,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "dice.read": {"faces": (1, 2, 3)},
     "ball.landed": {"pocket": "17"},
     "ball.launched": {"direction": "clockwise", "rotor": "anticlockwise"},
+    "seat.acted": {"seat": 1, "action": "hit"},
 }
 
 
@@ -337,7 +339,7 @@ def least(kind: inspect.Type) -> Any:
         case inspect.IntType(ge=ge, gt=gt):
             return ge if ge is not None else gt + 1 if gt is not None else 0
         case inspect.StrType(pattern=str(pattern)):
-            return "9H" if "TJQK" in pattern else "17"
+            return next(word for word in ("9H", "17", "hit") if re.search(pattern, word))
         case inspect.StrType():
             return "small"
         case inspect.LiteralType(values=choices):

@@ -18,10 +18,10 @@ from structlog.testing import capture_logs
 from daemon.config import Device, parse
 from daemon.edge import Edge
 from daemon.journal import BadJournal, Journal
-from daemon.links import StreamLink
+from daemon.links import HostLink
 from daemon.supervisor import AFTER_BUG_MOST, BUG, GOOD_SESSION, REFUSED, SLOWLY, SOON, SOON_MOST, Post, supervise
 from drivers import DRIVERS
-from drivers.driver import DeviceRefused, Emit, Evidence, Link, LinkLost, Sighting
+from drivers.driver import DeviceRefused, Driver, Emit, Evidence, Link, LinkLost, Sighting
 from protocols.events import (
     DeviceFaulted,
     DeviceOffline,
@@ -96,7 +96,8 @@ class Place:
         self.told: list[tuple[float, Event]] = []
         self.online = False
         self.faults: set[str] = set()
-        self.links: list[StreamLink | None] = []
+        self.links: list[HostLink | None] = []
+        self.drivers: list[Driver | None] = []
         self.kept: bytes | None = None
         self.emit_fails: Exception | None = None
 
@@ -124,12 +125,15 @@ class Place:
     def has_fault(self, code: str) -> bool:
         return code in self.faults
 
-    def linked(self, link: StreamLink | None) -> None:
+    def linked(self, link: HostLink | None) -> None:
         self.links.append(link)
+
+    def driven(self, driver: Driver | None) -> None:
+        self.drivers.append(driver)
 
     @property
     def post(self) -> Post:
-        return cast("Post", self)
+        return self
 
     @property
     def types(self) -> list[str]:
@@ -153,7 +157,7 @@ class Cable:
         self.open = 0
 
     @contextlib.asynccontextmanager
-    async def __call__(self, url: str) -> AsyncIterator[StreamLink]:
+    async def __call__(self, url: str) -> AsyncIterator[HostLink]:
         assert url == self.url
         self.tried.append(asyncio.get_running_loop().time())
         error = self.raises.pop(0) if self.raises else None
@@ -163,7 +167,7 @@ class Cable:
         self.links.append(link)
         self.open += 1
         try:
-            yield cast("StreamLink", link)
+            yield cast("HostLink", link)
         finally:
             self.open -= 1
 
@@ -453,7 +457,8 @@ async def test_each_session_has_its_own_driver_and_the_memory_of_the_last(actor:
     await asyncio.sleep(60)
     await cancelled(task)
     assert actor.memories == [None, None, b"two", b"two"]
-    assert place.links == [cast("StreamLink | None", link) for one in cable.links for link in (one, None)]
+    assert place.links == [cast("HostLink | None", link) for one in cable.links for link in (one, None)]
+    assert [driver is None for driver in place.drivers] == [False, True] * len(cable.links)  # who may take commands
     assert cable.open == 0
 
 
@@ -463,9 +468,9 @@ async def test_a_cancelled_supervisor_ends_wherever_it_is(actor: type[Actor]) ->
     hold = asyncio.Event()
 
     @contextlib.asynccontextmanager
-    async def slow(url: str) -> AsyncIterator[StreamLink]:
+    async def slow(url: str) -> AsyncIterator[HostLink]:
         await hold.wait()
-        yield cast("StreamLink", MemoryLink())
+        yield cast("HostLink", MemoryLink())
 
     place = Place()
     device = Device(name="d-1", driver="actor", url="memory:")
