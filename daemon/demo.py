@@ -285,13 +285,15 @@ def _view(picture: Picture, pit: Pit, broker: Broker, children: list[Child], spe
         for device in table.devices:
             devices.append_text(_lamp(view.online.get(device, False), device))
             devices.append(" ")
-        results = Text("\n").join([_result(result) for result in list(view.results)[-3:][::-1]])
+        results = Text("\n").join([_result(result) for result in list(view.results)[-2:][::-1]])
+        if not table.ruleset:
+            results = Text("\n".join(list(view.latest)[-2:][::-1]), style="dim")
         grid.add_row(
             Text(f"{name}\n", style="bold").append(table.ruleset, style="dim not bold"),
-            f"{view.phase}\n{view.round.partition(':')[2]}",
+            f"{view.phase}\n{view.round.partition(':')[2]}" if table.ruleset else Text("no game", style="dim"),
             devices,
-            str(view.resolved),
-            str(view.voided),
+            str(view.resolved) if table.ruleset else "",
+            str(view.voided) if table.ruleset else "",
             results,
         )
     outer.add_row(grid)

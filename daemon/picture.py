@@ -57,6 +57,8 @@ class TableView:
         self.detail: dict[str, Any] = {}
         self.events = 0
         self.last_event: datetime | None = None
+        self.latest: deque[str] = deque(maxlen=LAST)
+        """The last events of its devices, in words; not what they say of themselves."""
         self.results: deque[dict[str, Any]] = deque(maxlen=LAST)
         self.resolved = 0
         self.voided = 0
@@ -182,6 +184,9 @@ class Picture:
         if self._first_time("event", wire):
             view = self._table(table)
             view.events += 1
+            if not wire.type.startswith("device."):
+                data = bytes(wire.data).decode(errors="replace")
+                view.latest.append(f"{wire.time:%H:%M:%S} {wire.type} {data if data != '{}' else ''}"[:64].rstrip())
             view.last_event = wire.time
             self.on_event(table, wire)
 
