@@ -16,7 +16,10 @@ from daemon import links_usb, logs
 from daemon.config import Mqtt as MqttSettings
 from daemon.mqtt import UNREADABLE, BrokerLost, Session, stay_connected
 from daemon.picture import Picture
-from drivers.bee_tek_shoe import BeeTekShoe, ShoeOptions
+from drivers.bee_tek_shoe import ShoeOptions
+from drivers.billy_iii import BillyOptions
+from drivers.hid_shoe import HidShoeOptions
+from drivers.tcs_saturn import SaturnOptions
 from protocols.commands import Reply, Request
 from protocols.topics import Wire, device_topic, table_topic
 from simulators.clock import Pace
@@ -130,9 +133,8 @@ class Pit:
             for device_name, device in table.devices.items():
                 url = self.ports[f"{table_name}/{device_name}"].url
                 lines.append(f'[[table.device]]\nname = "{device_name}"\ndriver = "{device.name}"\nurl = "{url}"')
-                if device.name == BeeTekShoe.name:
-                    # Hands at many times their speed: the driver must not take two like cards for one said twice.
-                    lines.append(f"[table.device.options]\nrepeat = {ShoeOptions().repeat / max(self._speed, 1.0):.6f}")
+                if hurried := _hurried(device.name, self._speed):
+                    lines.append("[table.device.options]\n" + "\n".join(f"{k} = {v:.6f}" for k, v in hurried.items()))
         return "\n\n".join(lines) + "\n"
 
     def saw(self, table: str, wire: Wire) -> None:
@@ -252,6 +254,23 @@ class Pit:
     def accounts(self, dealt: dict[str, int]) -> dict[str, Account]:
         """What came out against what happened, for the first `dealt` rounds of each table."""
         return {name: compare(table.truth[: dealt[name]], self.outcomes[name]) for name, table in self.tables.items()}
+
+
+def _hurried(driver: str, speed: float) -> dict[str, float]:
+    """Hands, dice and wheels at many times their speed: what a driver takes for too soon is so much sooner."""
+    if speed <= 1.0:
+        return {}
+    match driver:
+        case "bee_tek_shoe":
+            return {"repeat": ShoeOptions().repeat / speed}
+        case "hid_shoe":
+            return {"repeat": HidShoeOptions().repeat / speed, "quiet": max(HidShoeOptions().quiet / speed, 0.05)}
+        case "tcs_saturn":
+            return {"poll": max(SaturnOptions().poll / speed, 0.05), "stands": SaturnOptions().stands / speed}
+        case "billy_iii":  # its shake is over long before the seconds that were ordered
+            return {"early": min(BillyOptions().duration, 10.0), "shortest": BillyOptions().shortest / speed}
+        case _:
+            return {}
 
 
 class UnderWay:

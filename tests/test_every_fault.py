@@ -26,7 +26,7 @@ pytestmark = [
     pytest.mark.skipif(find_mosquitto() is None, reason="no mosquitto on this computer"),
 ]
 
-ROUNDS = 6
+ROUNDS = 5
 # A shoe is well again after twenty good cards.
 MORE = {"bee_tek_shoe": 9, "hid_shoe": 9}
 BEFORE = 2
