@@ -27,8 +27,8 @@ pytestmark = [
 ]
 
 ROUNDS = 5
-# A shoe is well again after twenty good cards.
-MORE = {"bee_tek_shoe": 9, "hid_shoe": 9}
+# A shoe is well again after twenty good cards, a wheel whose table was closed under the ball after the next spin.
+MORE = {"bee_tek_shoe": 9, "hid_shoe": 9, "cammegh_ss2": 6}
 BEFORE = 2
 SEED = 7
 # The moment at which it hurts, where that is not any moment: the name of the device's state.
