@@ -264,7 +264,7 @@ class Desk:
         payload = msgspec.json.encode(reply)
         await session.publish(f"{message.topic}/result", payload)
         if _may_be_answered(message.reply_to):
-            session.mention(message.reply_to, payload, message.correlation)
+            await session.publish(message.reply_to, payload, correlation=message.correlation)
 
 
 def _request(payload: bytes) -> Request:

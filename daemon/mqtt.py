@@ -115,31 +115,18 @@ class Session:
 
     # ---- out
 
-    def mention(self, topic: str, payload: bytes, correlation: bytes = b"") -> None:
-        """Say it where somebody else asked for it, QoS 0: whether we may write there is his concern, not ours.
-
-        Raises BrokerLost.
-        """
-        properties = None
-        if self._properties is not None:
-            properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
-            if correlation:
-                properties.CorrelationData = correlation
-        info = self._paho.publish(topic, payload, 0, False, properties)
-        if info.rc != paho.MQTT_ERR_SUCCESS:
-            raise BrokerLost(paho.error_string(info.rc))
-
     async def publish(
         self,
         topic: str,
         payload: bytes,
         *,
         retain: bool = False,
+        correlation: bytes = b"",
         acknowledged: Callable[[], None] | None = None,
     ) -> None:
         """Send as soon as there is room; return once it is on its way. Raises as `until_room` and `send`."""
         await self.until_room()
-        self.send(topic, payload, retain=retain, acknowledged=acknowledged)
+        self.send(topic, payload, retain=retain, correlation=correlation, acknowledged=acknowledged)
 
     @property
     def room(self) -> bool:
@@ -160,10 +147,15 @@ class Session:
         payload: bytes,
         *,
         retain: bool = False,
+        correlation: bytes = b"",
         acknowledged: Callable[[], None] | None = None,
     ) -> None:
         """Send with QoS 1, in the order of the calls. `acknowledged` is called in order. Raises BrokerLost."""
-        info = self._paho.publish(topic, payload, 1, retain, self._properties)
+        properties = self._properties
+        if correlation and properties is not None:
+            properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
+            properties.CorrelationData = correlation
+        info = self._paho.publish(topic, payload, 1, retain, properties)
         if info.rc != paho.MQTT_ERR_SUCCESS:
             raise BrokerLost(paho.error_string(info.rc))
         self._flying[info.mid] = topic, acknowledged

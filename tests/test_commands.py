@@ -58,12 +58,9 @@ class Wire:
         self.lost = False
         self.stuck = False
 
-    async def publish(self, topic: str, payload: bytes) -> None:
+    async def publish(self, topic: str, payload: bytes, *, correlation: bytes = b"") -> None:
         if self.stuck:
             await asyncio.Event().wait()
-        self.mention(topic, payload)
-
-    def mention(self, topic: str, payload: bytes, correlation: bytes = b"") -> None:
         if self.lost:
             raise BrokerLost("gone")
         self.said.append((topic, msgspec.json.decode(payload, type=Reply), correlation))

@@ -259,21 +259,6 @@ async def test_a_refused_publication_is_noticed_though_nothing_follows(strict: B
         assert acknowledged == ["ok/1"]
 
 
-async def test_what_is_only_mentioned_may_be_refused(strict: Broker) -> None:
-    """Somebody asked for an answer under a topic where we may not write: that ends nothing."""
-    async with connect(settings(strict), "writer") as session, connect(settings(strict), "reader") as reader:
-        await reader.subscribe("ok/#")
-        session.mention("no/answer", b"1", b"c")
-        session.mention("ok/answer", b"2", b"c")
-        await session.publish("ok/1", b"3")
-        await session.drained()
-        heard = await some(reader, 2)
-        assert [(one.topic, one.payload, one.correlation) for one in heard] == [
-            ("ok/answer", b"2", b"c"),
-            ("ok/1", b"3", b""),
-        ]
-
-
 async def test_a_refusal_wakes_who_waits_and_nothing_counts_after_it(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
