@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import importlib.metadata
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -232,7 +233,7 @@ class Consumer:
 
     async def _served(self, session: Session) -> None:
         for table in self._tables.values():
-            self.retained.put(table_topic(self.site, table.name, "round/state"), self._view_of(table))
+            self.retained.put(table_topic(self.site, table.name, "round/state"), partial(self.view, table.name))
             said = self.journal.latest(table.name, (*ENDS, "suspended"))
             in_doubt = said is not None and said.type == "suspended"
             self._alert(table, msgspec.json.decode(said.data, type=Suspended) if said and in_doubt else None)
@@ -265,9 +266,6 @@ class Consumer:
     def position(self, table: str) -> int:
         """The seq of the last event of `table` that was used, in the journal that counts now."""
         return max((stream.expected - 1 for key, stream in self._streams.items() if key[2] == table), default=0)
-
-    def _view_of(self, table: _Table) -> Callable[[], Any]:
-        return lambda: table.ruleset.view(table.state)
 
     async def _receive(self, session: Session) -> None:
         while True:

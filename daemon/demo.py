@@ -58,9 +58,8 @@ class Settings(Struct, frozen=True):
 def demo(settings: Settings) -> int:
     """Run it; the exit code."""
     with tempfile.TemporaryDirectory(prefix="feltd-demo-") as directory:
-        jumping = settings.speed is None
-        speed = settings.speed or 1.0
-        pit = Pit(Path(directory), settings.seed, copies=settings.copies, speed=speed, usb=jumping)
+        speed, in_one = settings.speed or 1.0, settings.speed is None
+        pit = Pit(Path(directory), settings.seed, copies=settings.copies, speed=speed, usb=in_one)
         if settings.speed is None:
             return _jumping(pit, settings)
         with asyncio.Runner() as runner:
