@@ -6,7 +6,7 @@ from collections import Counter
 
 from daemon.pit import Pit
 from simulators.clock import Pace
-from simulators.device import Ailment
+from simulators.device import Ailment, ailments
 
 __all__ = ["Mischief"]
 
@@ -38,7 +38,7 @@ class Mischief:
         choices = [
             (name, fault, ailment)
             for name, socket in self._pit.sockets[table].items()
-            for fault, ailment in (*socket.device.faults.items(), *socket.device.line.items())
+            for fault, ailment in ailments(socket.device).items()
         ]
         while True:
             await pace.sleep(rng.uniform(*EVERY))

@@ -18,7 +18,7 @@ from drivers.faults import Fault
 from protocols.commands import Command, name_of
 from protocols.events import EVENT_TYPES
 from simulators import SIMULATORS
-from simulators.device import Ailment
+from simulators.device import Ailment, ailments
 
 __all__ = ["device_page", "index_page", "known_words", "options_of"]
 
@@ -191,7 +191,7 @@ def device_page(name: str) -> str:
                     EFFECTS[ailment.round],
                     "by a person" if ailment.person else "by itself",
                 )
-                for fault, ailment in {**device.faults, **device.line}.items()
+                for fault, ailment in ailments(device).items()
             ],
         ),
     ]

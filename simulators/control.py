@@ -5,6 +5,7 @@ The same words at the terminal, on the control port and in tests: an act (`draw`
 """
 
 from simulators.clock import Pace
+from simulators.device import ailments
 from simulators.port import Socket
 
 __all__ = ["Control"]
@@ -22,7 +23,7 @@ class Control:
         """What it understands."""
         device = self._socket.device
         return (
-            f"acts: {', '.join(device.acts()) or 'none'}; faults: {', '.join((*device.faults, *device.line))}; "
+            f"acts: {', '.join(device.acts()) or 'none'}; faults: {', '.join(ailments(device))}; "
             "repair, unplug, plug, help, quit"
         )
 
@@ -60,11 +61,11 @@ class Control:
                 except ValueError as error:
                     return f"{act}: not now: {error}"
                 return f"{act}: {done}" if done is not None else act
-            case ["fault", fault] | [fault] if fault in device.faults or fault in device.line:
+            case ["fault", fault] | [fault] if fault in ailments(device):
                 try:
                     self._socket.inject(fault)
                 except ValueError as error:
                     return f"fault {fault}: not now: {error}"
-                return f"fault {fault}: {(device.faults.get(fault) or device.line[fault]).text}"
+                return f"fault {fault}: {ailments(device)[fault].text}"
             case _:
                 return f"unknown {line!r}; {self.help()}"

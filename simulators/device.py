@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
-__all__ = ["Ailment", "Device", "Effect"]
+__all__ = ["Ailment", "Device", "Effect", "ailments"]
 
 Effect: TypeAlias = Literal["counts", "void", "suspended", "none"]
 
@@ -69,3 +69,8 @@ class Device(Protocol):
     def repair(self, now: float) -> None:
         """A person does what the remedy says: faults that need one are over."""
         ...
+
+
+def ailments(device: Device | type[Device]) -> dict[str, Ailment]:
+    """Everything that may go wrong between the table and the host: in the device, then on its line."""
+    return {**device.faults, **device.line}

@@ -4,7 +4,7 @@ The dealer is the caller, as at every shoe (simulators/bee_tek_shoe.py): `draw`,
 The codes are suit then rank, `H10`, unless a table of others is handed in; the cut card has one of its own, and a card
 that the scanner sees and cannot read makes it type NO_READ, as it can be set to.
 
-A fault waits for the next card, and `garbage` comes at once.
+A fault waits for the next card, and `stray_reports` come at once.
 """
 
 from collections import deque
@@ -53,7 +53,7 @@ class HidShoe(Cards):
         "repeat_scan": Ailment("a card is read twice", (_DOUBT, "shoe.repeated"), "suspended"),
         "half_code": Ailment("the scanner stops in the middle of a code", (_DOUBT, "shoe.unfinished"), "suspended"),
         "no_enter": Ailment("the scanner forgets the Enter after a code", (_DOUBT, "shoe.unfinished"), "suspended"),
-        "garbage": Ailment("reports that no keyboard sends", (_DOUBT, "shoe.unreadable"), "suspended"),
+        "stray_reports": Ailment("reports that no keyboard sends", (_DOUBT, "shoe.unreadable"), "suspended"),
         "power_loss": Ailment(
             f"the scanner starts again in the middle of a code and is blind for {REBOOT:g} s",
             (_DOUBT, "shoe.unfinished"),
@@ -189,7 +189,7 @@ class HidShoe(Cards):
     def inject(self, fault: str, now: float) -> None:
         """Begin one of `faults`. Raises ValueError for a fault it does not have."""
         match fault:
-            case "garbage":
+            case "stray_reports":
                 for _ in range(5):
                     self._send(bytes((0, self._rng.randrange(1, 256))) + self._rng.randbytes(REPORT - 2), now)
             case "dirty_window":

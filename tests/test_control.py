@@ -19,6 +19,7 @@ from daemon.field import CONTROL_LINE, _control_port
 from simulators import SIMULATORS
 from simulators.clock import Pace
 from simulators.control import Control
+from simulators.device import ailments
 from simulators.port import Pty, Socket
 
 ROOT = Path(__file__).parents[1]
@@ -59,7 +60,7 @@ async def test_every_fault_of_every_device_may_be_begun_at_any_time(name: str, t
     """Nothing typed brings a simulated device down."""
     device = SIMULATORS[name](random.Random(1))
     hand = Control(Socket(device, Pty(tmp_path / "tty"), Pace(1.0)), Pace(1.0))
-    for fault in {**device.faults, **device.line}:
+    for fault in ailments(device):
         assert str(hand.do(f"fault {fault}")).startswith(f"fault {fault}: ")
         assert hand.do("repair") == "repaired"
         hand.do("plug")

@@ -19,7 +19,7 @@ from daemon.pit import KINDS, Pit
 from simulators import SIMULATORS
 from simulators.clock import JumpingLoop
 from simulators.compare import Account
-from simulators.device import Ailment
+from simulators.device import Ailment, ailments
 
 pytestmark = [
     pytest.mark.system,
@@ -48,7 +48,7 @@ for _kind, _table in KINDS.items():
     for _place, _device in _table(1).devices.items():
         PLACES.setdefault(_device.name, (_kind, _place))
 
-PAIRS = [(name, fault) for name in PLACES for fault in (*SIMULATORS[name].faults, *SIMULATORS[name].line)]
+PAIRS = [(name, fault) for name in PLACES for fault in ailments(SIMULATORS[name])]
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -131,8 +131,7 @@ async def _quiet(house: House, name: str) -> None:
 @pytest.mark.parametrize(("device", "fault"), PAIRS, ids=[f"{device}-{fault}" for device, fault in PAIRS])
 def test_a_fault_is_told_ends_and_makes_no_result_wrong(device: str, fault: str, tmp_path: Path) -> None:
     kind, place = PLACES[device]
-    simulator = SIMULATORS[device]
-    ailment = simulator.faults.get(fault) or simulator.line[fault]
+    ailment = ailments(SIMULATORS[device])[fault]
     seen = run_jumping(lambda busy: _try(kind, place, fault, ailment, tmp_path, busy))
     missing = set(ailment.told) - set(seen.told)
     assert not missing, f"not told: {missing}; told: {[word for word in seen.told if '.' in word]}"

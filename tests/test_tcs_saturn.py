@@ -51,6 +51,7 @@ from protocols.tcs_saturn import (
     StatusCodec,
     encode,
 )
+from simulators.device import ailments
 from simulators.line import Line
 from simulators.tcs_saturn import POCKETS, Saturn
 
@@ -1083,7 +1084,7 @@ def told_by(mirror: Mirror) -> set[str]:
 
 async def trouble(fault: str, seed: int) -> None:
     """One fault at the beginning of the second round; then, if it must be, a person; then two good rounds."""
-    ailment = Saturn.faults.get(fault) or Saturn.line[fault]
+    ailment = ailments(Saturn)[fault]
     async with Mirror(seed) as mirror:
         wheel = mirror.wheel
         await mirror.spins(1)
