@@ -5,7 +5,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from rules.ruleset import Settlement, Wager, Win
+from rules.ruleset import Push, Settlement, Wager, Win
 
 Rounding: TypeAlias = Literal["down", "up"]
 
@@ -19,27 +19,35 @@ def odds(pays: str) -> Fraction:
 def settle(
     wagers: Iterable[Wager],
     winners: Iterable[Win],
-    pushes: Iterable[str],
+    pushes: Iterable[str | Push],
     *,
     chip: int = 1,
     rounding: Rounding = "down",
 ) -> tuple[Settlement, ...]:
     """What each wager brings back, in the order placed: stake and prize, the stake alone, or nothing.
 
+    A win or push that names a seat, or a seat's hand, is that one's alone; one that names none is everybody's.
+
     A prize that the smallest `chip` cannot pay is rounded to it in the house's stated direction, and the exact amount
     (a fraction of minor units, stake included) stands beside it.
     """
-    won = {win.bet: win for win in winners}
-    back = frozenset(pushes)
-    return tuple(_settled(wager, won.get(wager.bet), wager.bet in back, chip, rounding) for wager in wagers)
+    won = {(win.bet, win.seat, win.hand): win for win in winners}
+    back = {(push, 0, 0) if isinstance(push, str) else (push.bet, push.seat, push.hand) for push in pushes}
+    settled = []
+    for wager in wagers:
+        keys = ((wager.bet, wager.seat, wager.hand), (wager.bet, wager.seat, 0), (wager.bet, 0, 0))
+        win = next((won[key] for key in keys if key in won), None)
+        settled.append(_settled(wager, win, any(key in back for key in keys), chip, rounding))
+    return tuple(settled)
 
 
 def _settled(wager: Wager, win: Win | None, push: bool, chip: int, rounding: Rounding) -> Settlement:
     if win is None:
-        return Settlement(wager.seat, wager.bet, wager.amount, wager.amount if push else 0)
+        return Settlement(wager.seat, wager.bet, wager.amount, wager.amount if push else 0, hand=wager.hand)
     prize = odds(win.pays) * wager.amount
     chips, rest = divmod(prize, chip)
     if not rest:
-        return Settlement(wager.seat, wager.bet, wager.amount, wager.amount + int(prize))
+        return Settlement(wager.seat, wager.bet, wager.amount, wager.amount + int(prize), hand=wager.hand)
     paid = (chips + (1 if rounding == "up" else 0)) * chip
-    return Settlement(wager.seat, wager.bet, wager.amount, wager.amount + int(paid), str(wager.amount + prize))
+    returned, exact = wager.amount + int(paid), str(wager.amount + prize)
+    return Settlement(wager.seat, wager.bet, wager.amount, returned, exact, wager.hand)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from protocols.events import WagerPlaced, WagerWithdrawn
 from protocols.topics import Envelope
 from rules.money import Rounding, settle
-from rules.ruleset import Award, Irregularity, Result, Void, Wager, Win
+from rules.ruleset import Award, Irregularity, Push, Result, Void, Wager, Win
 
 MAX_WAGERS = 1000
 # Wagers leave room for what decides the round: it is evidence however many chips were moved before.
@@ -110,7 +110,7 @@ def resolved(
     *,
     outcome: dict[str, Any],
     winners: tuple[Win, ...],
-    pushes: tuple[str, ...] = (),
+    pushes: tuple[str | Push, ...] = (),
     jackpots: tuple[Award, ...] = (),
     announcements: dict[str, str],
     law: tuple[str, ...],

@@ -32,20 +32,30 @@ class Win(msgspec.Struct, frozen=True, omit_defaults=True):
     hand: int = 0
 
 
+class Push(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A bet that comes back to one seat, or to one of its hands; one that comes back to everybody is its name alone."""
+
+    bet: str
+    seat: int
+    hand: int = 0
+
+
 class Void(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why the round does not count, and what becomes of the bets."""
 
     reason: str
     bets: Literal["returned", "may_change", "stand", "stand_may_add"]
     jackpot_bets: Literal["", "carried", "returned"] = ""
+    streak_bets: Literal["", "carried"] = ""
 
 
-class Wager(msgspec.Struct, frozen=True):
-    """`amount` minor units on `bet` from `seat`."""
+class Wager(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`amount` minor units on `bet` from `seat`; `hand` where a seat holds several."""
 
     seat: int
     bet: str
     amount: int
+    hand: int = 0
 
 
 class Settlement(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -56,6 +66,7 @@ class Settlement(msgspec.Struct, frozen=True, omit_defaults=True):
     stake: int
     returned: int
     exact: str = ""
+    hand: int = 0
 
 
 class Irregularity(msgspec.Struct, frozen=True):
@@ -92,7 +103,7 @@ class Result(msgspec.Struct, frozen=True):
     demo: bool
     outcome: dict[str, Any]
     winners: tuple[Win, ...]
-    pushes: tuple[str, ...]
+    pushes: tuple[str | Push, ...]
     void: Void | None
     jackpots: tuple[Award, ...]
     settlements: tuple[Settlement, ...]
