@@ -110,11 +110,15 @@ class MachineOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Hit(Struct, frozen=True):
-    """A progressive win that was told and is not paid: what it was, and which polls have shown it."""
+    """A progressive win that was told: what it was, which polls have shown it, and whether it was paid.
+
+    One that is paid stays while another poll still owes its word on it.
+    """
 
     level: int
     amount: int
     seen: tuple[int, ...] = ()
+    paid: bool = False
 
 
 class Memory(Struct, frozen=True):
@@ -123,7 +127,9 @@ class Memory(Struct, frozen=True):
     `meters`: the last good ones, in minor units by `factor`; `back`: those that ran backwards since; `cleared`: the
     machine said that its memory was cleared, and no meter has shown it yet. `seen`: an exception read and not yet told,
     the machine may have forgotten it since. `owed`: polls that an exception demands and that are not answered yet.
-    `prizes`: (level, minor units) to be paid by hand, oldest first. `levels`: amounts to be shown.
+    `prizes`: (level, minor units) to be paid by hand, oldest first. `levels`: amounts to be shown. `unproved`: the poll
+    that was answered last, where the machine may not know that it was heard, and `blind`: the exception told without
+    that proof; `doubted`: polls whose next answer may therefore be one that was told already, one of the `past` wins.
     """
 
     serial: str = ""
@@ -137,6 +143,10 @@ class Memory(Struct, frozen=True):
     prizes: tuple[tuple[int, int], ...] = ()
     hits: tuple[Hit, ...] = ()
     levels: dict[int, int] = {}
+    unproved: int = 0
+    blind: int = 0
+    doubted: tuple[int, ...] = ()
+    past: tuple[tuple[int, int], ...] = ()
 
 
 def _fault(code: str, text: str, remedy: str, *, person: bool = True, severe: bool = False) -> Fault:
@@ -433,6 +443,8 @@ class SasMachine:
     async def _start(self) -> None:
         """An exception on its way when the last session ended is asked for before anything that says it was heard."""
         before = self._memory.seen
+        if self._memory.unproved:
+            self._memory = replace(self._memory, unproved=0, doubted=(*self._memory.doubted, self._memory.unproved))
         overflowed = await self._rescue()
         identity = await self._insist(0x54)
         game = await self._insist(0x1F)
@@ -682,6 +694,8 @@ class SasMachine:
                 await self._nobody()
             case Reply(_, command, body):
                 self._drop(work)
+                if command != self._memory.unproved:  # it heard that poll, so it knows that it was heard before
+                    self._memory = replace(self._memory, unproved=0)
                 self._supported.add(command)
                 self._unsupported.discard(command)
                 self._busy_since = None
@@ -712,6 +726,7 @@ class SasMachine:
             code, self._memory = self._memory.seen, replace(self._memory, seen=None)
             await self._tell(self._faults.strike("sas.doubtful", f"{names([code])}, on a bad line"))
         else:
+            self._memory = replace(self._memory, blind=self._memory.seen or 0)
             await self._tell_proved()
         if self._damaged:
             return
@@ -723,6 +738,8 @@ class SasMachine:
             await self._keep()
         elif command in self._memory.owed:
             self._no_longer_owed(command)
+            hits = tuple(hit for hit in self._memory.hits if not self._over(hit))
+            self._memory = replace(self._memory, hits=hits)
             what = "a handpay" if command == 0x1B else "a progressive win"
             await self._tell(self._faults.strike("sas.doubtful", f"{what}, and the machine does not say which"))
         elif ours:
@@ -749,6 +766,9 @@ class SasMachine:
             self._last_silent = self._link.stamp().tick
         if code == 0x3C and not any(work.poll.command == 0x1F for work in self._queue):
             self._queue.append(_Work(LongPoll(self._me, 0x1F)))
+        blind, self._memory = self._memory.blind, replace(self._memory, blind=0)
+        if code in _OWES and code == blind:
+            self._memory = replace(self._memory, doubted=(*self._memory.doubted, _OWES[code]))
         if code in _OWES:
             self._memory = replace(self._memory, owed=tuple(dict.fromkeys((*self._memory.owed, _OWES[code]))))
         if (fault := _BEGINS.get(code)) is not None:
@@ -775,27 +795,57 @@ class SasMachine:
             case GameInfo():
                 return self._denominated(body) if command == 0x1F else []
             case Handpay(_, level, amount):
-                self._no_longer_owed(command)
-                return self._handpay(level, amount)
+                return self._handpay(level, amount, again=self._answered(command))
             case Wins(_, wins):
-                self._no_longer_owed(command)
-                return [event for level, amount in wins for event in self._hit(level, amount, 0x87)]
+                owed = command in self._memory.owed
+                again = self._answered(command)
+                if not wins and owed:
+                    return self._unnamed(0x87)
+                return [event for level, amount in wins for event in self._hit(level, amount, 0x87, again=again)]
             case Win(_, level, amount):
-                self._no_longer_owed(command)
-                return self._progressive(command, level, amount)
+                owed = command in self._memory.owed
+                again = self._answered(command)
+                if not amount and owed:
+                    return self._unnamed(0x84 if command == 0x84 else 0x87)
+                return self._progressive(command, level, amount, again=again)
             case _:
                 return []
 
     def _no_longer_owed(self, command: int) -> None:
         self._memory = replace(self._memory, owed=tuple(one for one in self._memory.owed if one != command))
 
-    def _handpay(self, level: int, amount: int) -> list[Event]:
+    def _answered(self, command: int) -> bool:
+        """What an exception demanded was said. Whether it may be what was told already."""
+        self._no_longer_owed(command)
+        twins = {command, 0x85, 0x87} if command in {0x85, 0x87} else {command}
+        again = not twins.isdisjoint(self._memory.doubted)
+        left = tuple(one for one in self._memory.doubted if one not in twins)
+        self._memory = replace(self._memory, unproved=command, doubted=left)
+        return again
+
+    def _unnamed(self, source: int) -> list[Event]:
+        """A win was said to be there, and the poll that should name it names none: well, if another has named it."""
+        hits = list(self._memory.hits)
+        for n, hit in enumerate(hits):
+            if source not in hit.seen:
+                hits[n] = replace(hit, seen=(*hit.seen, source))
+                self._memory = replace(self._memory, hits=tuple(one for one in hits if not self._over(one)))
+                return []
+        return [*self._faults.strike("sas.doubtful", "a progressive win, and the machine can no longer say which")]
+
+    def _doubtful(self, level: int, amount: int) -> list[Event]:
+        what = f"level {level}, {amount} was said again after polls that may not have reached it: perhaps the same win"
+        return [*self._faults.strike("sas.doubtful", what)]
+
+    def _handpay(self, level: int, amount: int, *, again: bool) -> list[Event]:
         if not amount:
             return [*self._faults.strike("sas.doubtful", "a handpay was pending and can no longer be read")]
+        if again and (level, amount) in self._memory.prizes[-1:]:
+            return self._doubtful(level, amount)
         self._memory = replace(self._memory, prizes=(*self._memory.prizes, (level, amount))[-KEPT:])
         if level == CANCELLED_CREDITS:
             return [MachineReported("51", f"{amount} of cancelled credits are to be paid by hand")]
-        return self._hit(level if level <= 32 else 0, amount, 0x1B)
+        return self._hit(level if level <= 32 else 0, amount, 0x1B, again=again)
 
     def _paid_by_hand(self) -> list[Event]:
         if not self._memory.prizes:
@@ -806,31 +856,41 @@ class SasMachine:
             return [MachineReported("52", f"{amount} of cancelled credits were paid by hand")]
         return self._paid(level if level <= 32 else 0, amount)
 
-    def _progressive(self, command: int, level: int, amount: int) -> list[Event]:
+    def _progressive(self, command: int, level: int, amount: int, *, again: bool) -> list[Event]:
         if not amount or level > 32:
             return []
-        events = self._hit(level, amount, 0x84 if command == 0x84 else 0x87)
-        return [*events, *self._paid(level, amount)] if command == 0x84 else events
+        source = 0x84 if command == 0x84 else 0x87
+        told = any((hit.level, hit.amount) == (level, amount) and source in hit.seen for hit in self._memory.hits)
+        events = self._hit(level, amount, source, again=again)
+        return [*events, *self._paid(level, amount)] if command == 0x84 and not (again and told) else events
 
-    def _hit(self, level: int, amount: int, source: int) -> list[Event]:
+    def _hit(self, level: int, amount: int, source: int, *, again: bool) -> list[Event]:
         """A win that another poll has shown already is not told again: 87 (or 85), then 1B or 84, show it once each."""
         hits = list(self._memory.hits)
         for n, hit in enumerate(hits):
             if (hit.level, hit.amount) == (level, amount) and source not in hit.seen:
                 hits[n] = replace(hit, seen=(*hit.seen, source))
-                self._memory = replace(self._memory, hits=tuple(hits))
+                self._memory = replace(self._memory, hits=tuple(one for one in hits if not self._over(one)))
                 return []
+        if again and (level, amount) in (*self._memory.past, *((hit.level, hit.amount) for hit in hits)):
+            return self._doubtful(level, amount)
         self._memory = replace(self._memory, hits=(*hits, Hit(level, amount, (source,)))[-KEPT:])
         return [JackpotWon(self._options.pool, level, amount=amount)]
 
     def _paid(self, level: int, amount: int) -> list[Event]:
         """Paid: the next one of the same amount is another one."""
         hits = list(self._memory.hits)
-        mine = [hit for hit in hits if (hit.level, hit.amount) == (level, amount)]
-        if mine:
-            hits.remove(mine[0])
-            self._memory = replace(self._memory, hits=tuple(hits))
+        same = [n for n, hit in enumerate(hits) if (hit.level, hit.amount, hit.paid) == (level, amount, False)]
+        if same:
+            hits[same[0]] = replace(hits[same[0]], paid=True)
+            past = (*self._memory.past, (level, amount))[-KEPT:]
+            hits = [hit for hit in hits if not self._over(hit)]
+            self._memory = replace(self._memory, hits=tuple(hits), past=past)
         return [JackpotPaid(self._options.pool, level, amount=amount)]
+
+    def _over(self, hit: Hit) -> bool:
+        """Paid, and nothing more is to be said of it."""
+        return hit.paid and (0x87 in hit.seen or not {0x85, 0x87} & set(self._memory.owed))
 
     # ---- meters
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -320,6 +321,40 @@ async def test_a_progressive_is_won_once_and_paid_once(by_hand: bool) -> None:
         if by_hand:
             await cable.act("reset", 5)
     assert cable.jackpots() == [("won", 2, 500_000), ("paid", 2, 500_000)] * 2
+    await cable.close()
+
+
+@pytest.mark.parametrize(
+    ("faults", "seed"),
+    [
+        ([("silence", 3.3365)], 145),  # said and proved in two sessions, the answers in the other order
+        ([("loop_break", 3.2709), ("bill_reversed", 3.8832)], 23),
+        ([("deaf", 2.9487), ("loop_break", 4.1983)], 107),  # when it hears again it has forgotten
+        ([("deaf", 3.4)], 62),
+        ([("wrong_crc", 2.65)], 569),
+    ],
+)
+@virtual_time
+async def test_a_progressive_on_a_failing_line_is_told_once_or_said_to_be_doubtful(
+    faults: list[tuple[str, float]], seed: int
+) -> None:
+    cable = Cable(seed=seed)
+    await asyncio.sleep(4)
+    assert cable.driver is not None
+    await cable.driver.obey(ShowAmount(500_000, 1))
+    began = cable.now + 1
+    acts: list[tuple[float, Callable[[float], object]]] = [(3.0, cable.machine.hit_progressive)]
+    for fault, after in faults:
+        side = cable.line if fault in Machine.line else cable.machine
+        acts.append((after, partial(side.inject, fault)))
+    for after, act in sorted(acts, key=lambda one: one[0]):
+        await asyncio.sleep(began + after - cable.now)
+        cable.do(act)
+    await asyncio.sleep(40)
+    cable.do(cable.machine.repair)
+    await asyncio.sleep(20)
+    won = [one for one in cable.jackpots() if one[0] == "won"]
+    assert won == [("won", 1, 500_000)] or (won == [] and "sas.doubtful" in cable.told())
     await cable.close()
 
 
