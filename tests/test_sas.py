@@ -443,7 +443,10 @@ async def test_the_first_byte_of_a_message_has_mark_parity_and_the_rest_space(mo
             await link.write(H("01 01 51 08"))
             await link.write(b"\x81")
             monkeypatch.undo()
-            assert os.read(ours, 100) == H("01 01 51 08 81")
+            heard = b""
+            while len(heard) < 5:  # a pty hands on what it has
+                heard += os.read(ours, 100)
+            assert heard == H("01 01 51 08 81")
             assert link.sent_bytes == 5
             expected = ["space", "mark", b"\x01", "drained", "space", H("015108"), "mark", b"\x81", "drained", "space"]
             assert log == expected
