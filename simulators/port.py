@@ -20,6 +20,8 @@ from simulators.device import Device
 from simulators.line import Line
 
 MAX_UNSENT = 65536
+# A loop takes a timer for due that is nearer than its clock's resolution. A virtual clock would stand still then.
+MOMENT = 1e-6
 
 
 class Port(Protocol):
@@ -288,8 +290,9 @@ class Socket:
                 wait = min(self.device.due(), self.line.due()) - self._pace.now()
                 if self._stirred.is_set():
                     continue
+                limit = None if wait == float("inf") else max(self._pace.real(wait), MOMENT)
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(None if wait == float("inf") else self._pace.real(max(wait, 0.0))):
+                    async with asyncio.timeout(limit):
                         await self._stirred.wait()
         finally:
             self.port.unplug()
