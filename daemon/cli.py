@@ -10,6 +10,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -58,13 +59,21 @@ def _load(path: Path) -> Any:
         raise BadInputError(str(error)) from error
 
 
-def _journal(path: str) -> Any:
+def _journal(path: str, keeping: Any) -> Any:
+    """A journal that is as it was written, before anything else is opened."""
     from daemon.journal import BadJournal, Journal
+    from daemon.keeping import take_up
 
     try:
-        return Journal(Path(path))
+        journal = Journal(Path(path))
+        try:
+            take_up(journal, keeping)
+        except BaseException:
+            journal.close()
+            raise
     except BadJournal as error:
         raise BadInputError(str(error)) from error
+    return journal
 
 
 def _run(process: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -105,11 +114,17 @@ def edge(config_path: Path) -> None:
     """Serve the devices of this computer."""
     from daemon.check import device_mistakes
     from daemon.edge import Edge
+    from daemon.keeping import kept
 
     config = _load(config_path)
     _refuse(device_mistakes(config, config_path))
-    journal = _journal(config.edge.journal)
-    _run(lambda: Edge(config, journal).run())
+    journal = _journal(config.edge.journal, config.journal)
+
+    def process() -> Coroutine[Any, Any, None]:
+        one = Edge(config, journal)
+        return kept(one.run(), journal, config, config.edge.name, one.retained, one.log)
+
+    _run(process)
     journal.close()
     logs.get(edge=config.edge.name).info("edge.stopped")
 
@@ -120,11 +135,17 @@ def rules(config_path: Path) -> None:
     """Resolve the rounds of all tables."""
     from daemon.check import ruleset_mistakes
     from daemon.consumer import Consumer
+    from daemon.keeping import kept
 
     config = _load(config_path)
     _refuse(ruleset_mistakes(config, config_path))
-    journal = _journal(config.rules.journal)
-    _run(lambda: Consumer(config, journal).run())
+    journal = _journal(config.rules.journal, config.journal)
+
+    def process() -> Coroutine[Any, Any, None]:
+        one = Consumer(config, journal)
+        return kept(one.run(), journal, config, config.rules.name, one.retained, logs.get(rules=one.name))
+
+    _run(process)
     journal.close()
     logs.get(rules=config.rules.name).info("rules.stopped")
 
@@ -234,20 +255,51 @@ def enumerate(game: str, decks: int) -> None:  # noqa: A001 - the command's name
 
 
 @main.command()
-@click.argument("what", type=click.Choice(["spine", "decoders", "tables"]), default="spine")
+@click.argument("ruleset", required=False)
+@click.option("--json", "as_json", is_flag=True, help="for programs")
+@click.option(
+    "--write", type=click.Path(path_type=Path, file_okay=False), help="write one TOML file of each game into a folder"
+)
+def figures(ruleset: str | None, as_json: bool, write: Path | None) -> None:
+    """Probability and house edge of every bet, exactly, through the ruleset itself, beside published figures.
+
+    Baccarat takes about a minute: every coup by ranks, for each jackpot, with eight decks and with six.
+    """
+    from daemon.figures import GAMES, figures_table, figures_toml
+    from daemon.figures import figures as computed
+
+    if ruleset is not None and ruleset not in GAMES:
+        raise BadInputError(f"no figures of {ruleset!r}; there are of: {', '.join(GAMES)}")
+    rows = {name: computed(name) for name in ([ruleset] if ruleset else GAMES)}
+    if write is not None:
+        write.mkdir(parents=True, exist_ok=True)
+        for name, one in rows.items():
+            (write / f"{name}.toml").write_text(figures_toml(name, one), encoding="utf-8")
+    elif as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(rows)).decode())
+    else:
+        click.echo("\n\n".join(figures_table(name, one) for name, one in rows.items()))
+
+
+@main.command()
+@click.argument("what", type=click.Choice(["spine", "decoders", "tables", "rules"]), default="spine")
 @click.option("--rates", help="spine: lines a second, with commas  [default: 2,100,1000]")
 @click.option("--seconds", type=click.FloatRange(1, 600), help="spine: of each turn  [default: 10]")
+@click.option("--rounds", type=click.IntRange(1), help="rules: of the replay  [default: 1000000]")
 @click.option("--json", "as_json", is_flag=True, help="for programs")
-def bench(what: str, rates: str | None, seconds: float | None, as_json: bool) -> None:
+def bench(what: str, rates: str | None, seconds: float | None, rounds: int | None, as_json: bool) -> None:
     """How fast it is, measured beside yardsticks in the same run. Takes minutes.
 
     \b
     spine     latency, throughput, memory and idle CPU, beside a bare loop; needs mosquitto
     decoders  each wire's decoder: valid, garbage, the worst found, bytes held
     tables    each kind of table, simulated: how many times real time
+    rules     each ruleset on one core, and a replay of very many rounds, twice
     """
     if what != "spine" and (rates, seconds) != (None, None):
         raise BadInputError(f"--rates and --seconds belong to `feltd bench spine`, not to {what}")
+    if what != "rules" and rounds is not None:
+        raise BadInputError(f"--rounds belongs to `feltd bench rules`, not to {what}")
 
     def say(line: str) -> None:
         click.echo(line, err=True)
@@ -264,6 +316,11 @@ def bench(what: str, rates: str | None, seconds: float | None, as_json: bool) ->
             logs.set_up("warning")
             tables = bench_tables(say)
             click.echo(msgspec.json.encode(tables) if as_json else tables_markdown(tables))
+        case "rules":
+            from daemon.bench_rules import REPLAYED, bench_rules, rules_markdown
+
+            applied = bench_rules(say, replayed=rounds or REPLAYED)
+            click.echo(msgspec.json.encode(applied) if as_json else rules_markdown(applied))
         case _:
             _bench_spine(rates or "2,100,1000", seconds or 10.0, as_json, say)
 
@@ -394,6 +451,154 @@ def record(config_path: Path, device: str) -> None:
         raise click.exceptions.Exit(1)
 
 
+@main.group("journal")
+def journals() -> None:
+    """Look into the journals: verify, export, recall; make a key to sign them."""
+
+
+def _public_keys(paths: tuple[Path, ...], config: Any) -> list[Any]:
+    """The keys that were given; else the public half of the configured one, where it stands beside it."""
+    if not paths and not (config is not None and config.journal.key):
+        return []
+    from daemon.signing import BadKey, PublicKey, public_path
+
+    beside = () if paths else (public_path(Path(config.journal.key)),)
+    try:
+        return [PublicKey.load(path) for path in (*paths, *(one for one in beside if one.exists()))]
+    except BadKey as error:
+        raise BadInputError(str(error)) from error
+
+
+OPTIONAL_CONFIG = click.option("-c", "--config", "config_path", type=click.Path(path_type=Path), help="of the site")
+PUBLIC = click.option(
+    "--public", multiple=True, type=click.Path(path_type=Path), help="public key, PEM; may be repeated for earlier ones"
+)
+
+
+@journals.command()
+@OPTIONAL_CONFIG
+@PUBLIC
+@click.option("--json", "as_json", is_flag=True, help="for programs")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+def verify(config_path: Path | None, public: tuple[Path, ...], as_json: bool, files: tuple[Path, ...]) -> None:
+    """Is every byte as it was written? Exit code 0 if so; 1 if not, with the place.
+
+    FILES are journals (their closed files are taken with them) or exports; without any, those of the configuration. A
+    journal may be in use meanwhile.
+    """
+    from daemon.inspection import report_text, verify_export
+    from daemon.inspection import verify as verified
+
+    config = _load(config_path or Path("/etc/feltd/feltd.toml")) if config_path or not files else None
+    keys = _public_keys(public, config)
+    if config is not None and not files:
+        files = tuple(path for path in (Path(config.edge.journal), Path(config.rules.journal)) if path.exists())
+        if not files:
+            raise BadInputError(f"{config_path}: neither {config.edge.journal} nor {config.rules.journal} is there yet")
+    reports = {}
+    for path in files:
+        try:
+            with path.open("rb") as file:
+                exported = file.read(1) == b"{"
+                file.seek(0)
+                reports[str(path)] = verify_export(file, str(path), keys) if exported else verified(path, keys)
+        except OSError as error:
+            raise BadInputError(f"{path}: {error.strerror}") from error
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(reports)).decode())
+    else:
+        for name, report in reports.items():
+            click.echo(report_text(name, report))
+    if not all(report.good for report in reports.values()):
+        raise click.exceptions.Exit(1)
+
+
+def _instant(_context: click.Context, _parameter: click.Parameter, text: str | None) -> Any:
+    if text is None:
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise click.BadParameter(f"{text}: write 2026-11-20 or 2026-11-20T20:00:00+08:00") from error
+    return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+@journals.command("export")
+@CONFIG
+@click.argument("table")
+@click.option("--from", "since", callback=_instant, metavar="TIME", help="UTC unless a zone is written")
+@click.option("--to", "until", callback=_instant, metavar="TIME", help="up to before this")
+@click.option("--rules", "of_rules", is_flag=True, help="the verdicts of the rules instead of the edge's events")
+def export_table(config_path: Path, table: str, since: Any, until: Any, of_rules: bool) -> None:
+    """A table's rows as NDJSON on standard output, with wire bytes, hashes and signatures: for an inspector."""
+    import sqlite3
+
+    from daemon.inspection import export
+
+    config = _load(config_path)
+    if table not in {one.name for one in config.table}:
+        raise BadInputError(
+            f"no table {table!r} in {config_path}; there are: {', '.join(t.name for t in config.table)}"
+        )
+    of = config.rules if of_rules else config.edge
+    lines = export(
+        Path(of.journal),
+        table,
+        site=config.site.name,
+        writer=of.name,
+        since=since or datetime(1, 1, 1, tzinfo=UTC),
+        until=until or datetime.max.replace(tzinfo=UTC),
+        edge=not of_rules,
+    )
+    try:
+        for line in lines:
+            click.echo(line)
+    except (sqlite3.Error, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise BadInputError(f"{of.journal}: {error}") from error
+
+
+@journals.command("recall")
+@CONFIG
+@click.argument("table")
+@click.option("--rounds", type=click.IntRange(1, 10_000), default=1, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="for programs")
+def recall_rounds(config_path: Path, table: str, rounds: int, as_json: bool) -> None:
+    """The last rounds, from the result and its law to the events and the bytes on the wire; the newest first."""
+    import sqlite3
+
+    from daemon.inspection import recall, recall_text
+
+    config = _load(config_path)
+    if table not in {one.name for one in config.table}:
+        raise BadInputError(
+            f"no table {table!r} in {config_path}; there are: {', '.join(t.name for t in config.table)}"
+        )
+    try:
+        found = recall(Path(config.rules.journal), Path(config.edge.journal), table, rounds)
+    except (sqlite3.Error, OSError) as error:
+        raise BadInputError(f"{error}; `feltd journal verify` says more") from error
+    click.echo(msgspec.json.format(msgspec.json.encode(found)).decode() if as_json else recall_text(found).rstrip())
+    if not found:
+        click.echo(f"{table}: no round has ended yet", err=True)
+
+
+@journals.command("key")
+@click.argument("path", type=click.Path(path_type=Path, dir_okay=False))
+def key_pair(path: Path) -> None:
+    """Make a key that signs the journals: PATH for the service's user alone, PATH.pub for everybody."""
+    from daemon.signing import BadKey, make_key, public_path
+
+    try:
+        made = make_key(path)
+    except BadKey as error:
+        raise BadInputError(str(error)) from error
+    click.echo(
+        f"{path}: private, must belong to the user of the service; {public_path(path)}: public, key id {made.id}"
+    )
+
+
 @main.command()
 @CONFIG
 @click.argument("device", metavar="TABLE/DEVICE")
@@ -507,6 +712,18 @@ def demo(
     if faults and speed is not None:
         raise BadInputError("--faults: only with --headless and without --speed")
     sys.exit(run(Settings(rounds, seed, speed, headless, copies, embedded_broker, faults)))
+
+
+@main.command()
+@click.option("--rounds", type=click.IntRange(1), default=1000, show_default=True, help="deal at least so many")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="the same seed fails the same way")
+@click.option("--replay", "life", type=click.IntRange(0), help="one life once more, by the seed that its failure names")
+@click.option("--json", "as_json", is_flag=True, help="print one JSON object")
+def campaign(rounds: int, seed: int, life: int | None, as_json: bool) -> None:
+    """Kill, cut, corrupt and confuse a whole simulated pit; no round may be lost, doubled or wrong."""
+    from daemon.campaign import replay, run
+
+    sys.exit(run(rounds, seed, as_json=as_json) if life is None else replay(life))
 
 
 if __name__ == "__main__":

@@ -51,6 +51,22 @@ class Rules(Struct, frozen=True, kw_only=True):
     journal: Path_ = "/var/lib/feltd/rules/journal.db"
 
 
+class Keeping(Struct, frozen=True, kw_only=True):
+    """`[journal]`: how the journals of the edge and of the rules are signed and kept, each by itself.
+
+    `key` is a PEM file for its owner only; empty: nothing is signed. Signed is every `sign_rows` rows, after
+    `sign_seconds`, and at the end. A file of `file_mb` is closed and the next begun. Closed files are kept `keep_days`
+    and longer while there is room: all together take no more than `limit_mb`.
+    """
+
+    key: str = ""
+    sign_rows: Annotated[int, Meta(ge=1, le=1_000_000)] = 1000
+    sign_seconds: Annotated[int, Meta(ge=1, le=86_400)] = 60
+    file_mb: Annotated[int, Meta(ge=1, le=100_000)] = 256
+    keep_days: Annotated[int, Meta(ge=90, le=36_500)] = 90
+    limit_mb: Annotated[int, Meta(ge=1, le=1_000_000_000)] = 20_000
+
+
 class Device(Struct, frozen=True, kw_only=True):
     """`[[table.device]]`: one device, its driver and where it is plugged in."""
 
@@ -76,6 +92,7 @@ class Config(Struct, frozen=True, kw_only=True):
     edge: Edge
     mqtt: Mqtt = Mqtt()
     rules: Rules = Rules()
+    journal: Keeping = Keeping()
     table: tuple[Table, ...] = ()
     digest: str = ""
 
@@ -169,6 +186,9 @@ def _check_struct(value: Any, kind: type[Struct], at: tuple[Any, ...], lines: "_
 
 def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
     """What the types cannot say: names and links that are there twice."""
+    if config.journal.limit_mb < 4 * config.journal.file_mb:
+        text = f"journal.limit_mb must be at least four files of journal.file_mb ({config.journal.file_mb})"
+        out.append(Mistake(lines.of(("journal", "limit_mb")), text))
     tables: set[str] = set()
     urls: dict[str, str] = {}
     for t, table in enumerate(config.table):

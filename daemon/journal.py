@@ -1,26 +1,36 @@
-"""The journal: every event of a process, durable before anybody else sees it.
+"""The journal: every event of a process, durable before anybody else sees it, chained so that no change stays unseen.
 
 SQLite in WAL mode with synchronous=FULL: a commit that returned survives a power cut. `seq` is gapless per table,
 counted here and nowhere else. Beside the events stands what must change in the same instant: a driver's memory, a
 ruleset's open round, a position in another journal. Committing in the loop beats a worker thread at every rate that was
-measured; one caller, one connection.
+measured; one caller, one connection. A lock file keeps a second writer out; readers may look on at any time.
+
+Each row carries the hash of its table's chain (daemon/chain.py); with a key the heads of all chains are signed now and
+then. A file that has grown is closed, renamed and never written again: n, seq and chains go on in the next one, and
+what is asked for is read from the closed files as from this one.
 """
 
 import contextlib
+import fcntl
 import os
+import re
 import sqlite3
+import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-__all__ = ["BadJournal", "Entry", "Journal", "Row"]
+from daemon.chain import VERSION, Statement, chain_start, encode_statement, fingerprint, row_hash
 
-_SCHEMA_VERSION = 1
+__all__ = ["BadJournal", "ClosedFile", "Entry", "Journal", "Row", "Signer", "closed_files", "open_to_read"]
+
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS event (
+CREATE TABLE event (
     n INTEGER PRIMARY KEY,
     place TEXT NOT NULL,
     seq INTEGER NOT NULL,
@@ -29,12 +39,25 @@ CREATE TABLE IF NOT EXISTS event (
     time INTEGER NOT NULL,
     data BLOB NOT NULL,
     wire BLOB NOT NULL,
-    cause TEXT NOT NULL
+    cause TEXT NOT NULL,
+    hash BLOB NOT NULL
 ) STRICT;
-CREATE UNIQUE INDEX IF NOT EXISTS event_by_seq ON event (place, seq);
-CREATE TABLE IF NOT EXISTS memory (key TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX event_by_seq ON event (place, seq);
+CREATE TABLE memory (key TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE checkpoint (
+    number INTEGER PRIMARY KEY,
+    n INTEGER NOT NULL,
+    statement BLOB NOT NULL,
+    signature BLOB NOT NULL
+) STRICT;
+CREATE TABLE beginning (file INTEGER PRIMARY KEY, n INTEGER NOT NULL, time INTEGER NOT NULL) STRICT;
+CREATE TABLE origin (place TEXT PRIMARY KEY, seq INTEGER NOT NULL, hash BLOB NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE earlier (
+    place TEXT NOT NULL, type TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (place, type)
+) STRICT, WITHOUT ROWID;
 """
 _COLUMNS = "n, place, seq, device, type, time, data, wire, cause"
+_INSERT = f"INSERT INTO event ({_COLUMNS}, hash) VALUES (?,?,?,?,?,?,?,?,?,?)"  # noqa: S608 - a constant
 # Pages of the write-ahead log between checkpoints. The file is grown to that size beforehand: a commit that changes no
 # file size took 0.33 ms where one that does took 0.52 (median of 300, ext4, one event each).
 _WAL_PAGES = 4000
@@ -45,6 +68,19 @@ LOCKED_TIMEOUT = 5.0
 
 class BadJournal(Exception):
     """The journal cannot be opened, written or read. The message says which file and what to do."""
+
+
+class Signer(Protocol):
+    """Who signs checkpoints; daemon/signing.py has one."""
+
+    @property
+    def id(self) -> str:
+        """The public key's name."""
+        ...
+
+    def sign(self, statement: bytes) -> bytes:
+        """The signature."""
+        ...
 
 
 class Entry(Struct, frozen=True):
@@ -73,6 +109,18 @@ class Row(Struct, frozen=True):
     cause: str
 
 
+class ClosedFile(Struct, frozen=True):
+    """A file that is not written any more: rows `after` + 1 to `to`, of each place from the seq behind `origin` on."""
+
+    path: Path
+    number: int
+    after: int
+    to: int
+    origin: dict[str, int]
+    ended: datetime
+    size: int
+
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -81,68 +129,211 @@ def _micros(time: datetime) -> int:
     return (delta.days * 86400 + delta.seconds) * 1_000_000 + delta.microseconds
 
 
+def _time(micros: int) -> datetime:
+    seconds, rest = divmod(micros, 1_000_000)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest)
+
+
 def _row(values: tuple[int, str, int, str, str, int, bytes, bytes, str]) -> Row:
     n, place, seq, device, type_, time, data, wire, cause = values
-    seconds, micros = divmod(time, 1_000_000)
-    return Row(
-        n,
-        place,
-        seq,
-        device,
-        type_,
-        datetime.fromtimestamp(seconds, UTC).replace(microsecond=micros),
-        data,
-        wire,
-        cause,
-    )
+    return Row(n, place, seq, device, type_, _time(time), data, wire, cause)
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Reading(sqlite3.Connection):
+    """A connection that only reads. While it is open its file keeps its name."""
+
+    lock: "_Lock | None" = None
+
+    def close(self) -> None:
+        """The file may be closed and renamed now."""
+        super().close()
+        if self.lock is not None:
+            self.lock.release()
+
+
+def open_to_read(path: Path) -> sqlite3.Connection:
+    """A connection that never writes and keeps no writer waiting. Raises sqlite3.Error or OSError.
+
+    SQLite finds its log by the file's name, so that must not change under a reader. Where this user may not make
+    SQLite's shared index beside the file, it is read as it lies: good for what nobody writes (a closed file, a copy on
+    read-only media), refused where a log of a writer stands beside it.
+    """
+    file = path.resolve()
+    lock = None
+    try:
+        lock = _Lock(_readers(file), fcntl.LOCK_SH, os.O_RDONLY)
+    except BlockingIOError as error:
+        raise sqlite3.OperationalError("its writer is just closing it; try again") from error
+    except FileNotFoundError:
+        pass  # no writer was ever here
+    try:
+        try:
+            return _connected(file, "mode=ro", lock)
+        except sqlite3.OperationalError:
+            if not file.exists() or file.with_name(file.name + "-wal").exists():
+                raise
+            return _connected(file, "mode=ro&immutable=1", lock)
+    except BaseException:
+        if lock is not None:
+            lock.release()
+        raise
+
+
+def _connected(file: Path, how: str, lock: "_Lock | None") -> Reading:
+    db = sqlite3.connect(f"{file.as_uri()}?{how}", LOCKED_TIMEOUT, isolation_level=None, uri=True, factory=Reading)
+    try:
+        db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+    except BaseException:
+        db.close()
+        raise
+    db.lock = lock
+    return db
+
+
+def _readers(file: Path) -> Path:
+    """Readers share its lock, and who renames the file has it alone."""
+    return file.with_name(file.name + "-readers")
+
+
+def closed_files(path: Path) -> list[Path]:
+    """The closed files of the journal at `path`, in order: journal.db has journal.000001.db and so on beside it."""
+    pattern = re.compile(re.escape(path.stem) + r"\.\d{6}" + re.escape(path.suffix))
+    try:
+        return sorted(one for one in path.resolve().parent.iterdir() if pattern.fullmatch(one.name))
+    except OSError:
+        return []
 
 
 class Journal:
-    """One file, one writer."""
+    """One file, one writer; and the closed files before it."""
 
-    def __init__(self, path: Path) -> None:
-        """Open or make it. Raises BadJournal."""
+    def __init__(self, path: Path, *, now: Callable[[], datetime] = _utc_now) -> None:
+        """Open or make it. `now` is the wall clock, for what is said of the files. Raises BadJournal."""
         self.path = path
+        self._now = now
+        self._signer: Signer | None = None
+        self._sign_rows = 0
+        self._closed: list[ClosedFile] | None = None
+        self._reading: tuple[Path, sqlite3.Connection] | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, LOCKED_TIMEOUT, isolation_level=None, cached_statements=32)
-        except sqlite3.Error as error:
-            raise BadJournal(f"{path}: {error}; check disk, owner and rights") from error
+            self._file = path.resolve()
+            lock = self._file.with_name(self._file.name + "-lock")
+            self._lock = _Lock(lock, fcntl.LOCK_EX, os.O_RDWR | os.O_CREAT)
+            _readers(self._file).touch(0o640)
+        except BlockingIOError as error:
+            raise BadJournal(f"{path}: database is locked; another process may be using it") from error
         except OSError as error:
             raise BadJournal(f"{path}: {error.strerror}; check disk, owner and rights") from error
+        try:
+            self._open()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _open(self) -> None:
+        """Take up what stands in the file, whatever the last process was doing when it ended. Raises BadJournal."""
+        try:
+            self._db = sqlite3.connect(self._file, LOCKED_TIMEOUT, isolation_level=None, cached_statements=32)
+        except sqlite3.Error as error:
+            raise BadJournal(f"{self.path}: {error}; check disk, owner and rights") from error
         try:
             self._take_up()
         except sqlite3.Error as error:
             self._db.close()
             remedy = "another process may be using it" if "locked" in str(error) else "check disk, owner and rights"
-            raise BadJournal(f"{path}: {error}; {remedy}") from error
-        except BadJournal:
+            raise BadJournal(f"{self.path}: {error}; {remedy}") from error
+        except BaseException:
             self._db.close()
             raise
-        if "journal" not in self._memory:
-            self.append((), {"journal": uuid.uuid4().hex[:8].encode()})
         self._grow_log()
-        self.name = self._memory["journal"].decode()
 
     def _take_up(self) -> None:
         """What stands in the file. Raises BadJournal for one of another version."""
-        self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
-        self._db.execute("PRAGMA journal_mode=WAL")
-        self._db.execute("PRAGMA synchronous=FULL")
-        self._db.execute(f"PRAGMA wal_autocheckpoint={_WAL_PAGES}")
-        self._db.execute("PRAGMA cache_size=-2048")
-        version = self._db.execute("PRAGMA user_version").fetchone()[0]
-        if version not in (0, _SCHEMA_VERSION):
+        db = self._db
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=FULL")
+        db.execute(f"PRAGMA wal_autocheckpoint={_WAL_PAGES}")
+        db.execute("PRAGMA cache_size=-2048")
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version not in (0, 1, VERSION):
             raise BadJournal(f"{self.path} was written by version {version}; move it away or run that version")
-        self._db.executescript(_SCHEMA)
-        self._db.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
-        self._memory: dict[str, bytes] = dict(self._db.execute("SELECT key, value FROM memory"))
-        self._last: dict[str, int] = dict(self._db.execute("SELECT place, max(seq) FROM event GROUP BY place"))
-        self.head: int = self._db.execute("SELECT coalesce(max(n), 0) FROM event").fetchone()[0]
+        if version == 0:
+            name = uuid.uuid4().hex[:8].encode()
+            _begin(db, self._now(), {"journal": name})
+        elif version == 1:
+            self._migrate()
+        self._memory: dict[str, bytes] = dict(db.execute("SELECT key, value FROM memory"))
+        self.name = self._memory["journal"].decode()
+        file, n, at = db.execute("SELECT file, n, time FROM beginning").fetchone()
+        self._number: int = file
+        self._after: int = n
+        self._began = _time(at)
+        self._origin: dict[str, int] = {}
+        self._last: dict[str, int] = {}
+        self._heads: dict[str, bytes] = {}
+        for place, seq, head in db.execute("SELECT place, seq, hash FROM origin"):
+            self._origin[place] = self._last[place] = seq
+            self._heads[place] = head
+        # Of a group with max() SQLite gives the other columns of that very row.
+        for place, seq, head in db.execute("SELECT place, max(seq), hash FROM event GROUP BY place"):
+            self._last[place] = seq
+            self._heads[place] = head
+        self._latest: dict[tuple[str, str], int] = {
+            (place, type_): n for place, type_, n in db.execute("SELECT place, type, n FROM earlier")
+        }
+        for place, type_, n in db.execute("SELECT place, type, max(n) FROM event GROUP BY place, type"):
+            self._latest[place, type_] = n
+        self.head: int = db.execute("SELECT max(n) FROM event").fetchone()[0] or self._after
+        db.execute("PRAGMA shrink_memory")  # the whole file was read for `_latest`
+        found = db.execute("SELECT number, n, statement FROM checkpoint ORDER BY number DESC LIMIT 1").fetchone()
+        self._checkpoint: int = found[0] if found else 0
+        self._signed: int = found[1] if found else 0
+        self._statement: str = fingerprint(found[2]) if found else ""
+        new, twin = (self._file.with_name(name) for name in _names(self._file, self._number))
+        with contextlib.suppress(OSError):  # the last process ended between closing this file and using the next
+            new.unlink(missing_ok=True)
+            if twin.samefile(self._file):
+                twin.unlink()
+
+    def _migrate(self) -> None:
+        """A journal of version 1 in place: its rows as they are, each with its hash; all of it or nothing."""
+        db = self._db
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            name = bytes(db.execute("SELECT value FROM memory WHERE key = 'journal'").fetchone()[0]).decode()
+            db.execute("ALTER TABLE event RENAME TO event_1")
+            db.execute("DROP INDEX event_by_seq")
+            db.execute("ALTER TABLE memory RENAME TO memory_1")
+            for statement in _SCHEMA.split(";"):
+                db.execute(statement)
+            db.execute("INSERT INTO memory SELECT key, value FROM memory_1")
+            db.execute("INSERT INTO beginning VALUES (1, 0, ?)", (_micros(self._now()),))
+            heads: dict[str, bytes] = {}
+
+            def chained(row: tuple[int, str, int, str, str, int, bytes, bytes, str]) -> tuple[object, ...]:
+                place = row[1]
+                heads[place] = row_hash(heads.get(place) or chain_start(name, place), *row)
+                return (*row, heads[place])
+
+            old = db.execute(f"SELECT {_COLUMNS} FROM event_1 ORDER BY n")  # noqa: S608 - a constant
+            db.executemany(_INSERT, map(chained, old))
+            db.execute("DROP TABLE event_1")
+            db.execute("DROP TABLE memory_1")
+            db.execute(f"PRAGMA user_version={VERSION}")
+            db.execute("COMMIT")
+        except BaseException:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            raise
 
     def _grow_log(self) -> None:
         """Zeros after the end of the log: no frame of it has that checksum, so SQLite takes them for unused."""
-        log = self.path.with_name(self.path.name + "-wal")
+        log = self._file.with_name(self._file.name + "-wal")
         with contextlib.suppress(OSError), log.open("ab") as file:  # only cheaper; a full disk will speak for itself
             file.write(bytes(max(_WAL_PAGES * (_PAGE + 24) - file.tell(), 0)))
             os.fsync(file.fileno())
@@ -160,73 +351,325 @@ class Journal:
         seq: int = self._last.get(place, 0)
         return seq
 
+    # ---- writing
+
     def append(self, entries: Iterable[Entry], memory: Mapping[str, bytes] | None = None) -> list[Row]:
         """Write all of it or nothing, and return when it is durable. Raises BadJournal."""
         rows: list[Row] = []
-        n, last = self.head, dict[str, int]()
+        values: list[tuple[object, ...]] = []
+        n, last, heads = self.head, dict[str, int](), dict[str, bytes]()
+        latest: dict[tuple[str, str], int] = {}
         for entry in entries:
             n += 1
-            seq = last.get(entry.place, self.last(entry.place)) + 1
-            last[entry.place] = seq
-            rows.append(
-                Row(
-                    n,
-                    entry.place,
-                    seq,
-                    entry.device,
-                    entry.type,
-                    entry.time,
-                    entry.data,
-                    entry.wire,
-                    entry.cause,
-                )
+            place, device, type_, at, data, wire, cause = (
+                entry.place,
+                entry.device,
+                entry.type,
+                entry.time,
+                entry.data,
+                entry.wire,
+                entry.cause,
             )
+            if type(data) is not bytes or type(wire) is not bytes:
+                raise BadJournal(f"{self.path}: data and wire must be bytes; nothing was lost that was written before")
+            seq = last.get(place, self.last(place)) + 1
+            last[place] = seq
+            before = heads.get(place) or self._heads.get(place) or chain_start(self.name, place)
+            micros = _micros(at)
+            heads[place] = head = row_hash(before, n, place, seq, device, type_, micros, data, wire, cause)
+            latest[place, type_] = n
+            rows.append(Row(n, place, seq, device, type_, at, data, wire, cause))
+            values.append((n, place, seq, device, type_, micros, data, wire, cause, head))
+        signed: tuple[int, str] | None = None
         try:
             self._db.execute("BEGIN IMMEDIATE")
-            self._db.executemany(
-                f"INSERT INTO event ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?)",  # noqa: S608 - a constant
-                [
-                    (row.n, row.place, row.seq, row.device, row.type, _micros(row.time), row.data, row.wire, row.cause)
-                    for row in rows
-                ],
-            )
+            self._db.executemany(_INSERT, values)
             if memory:
                 self._db.executemany("INSERT OR REPLACE INTO memory VALUES (?,?)", memory.items())
+            if self._signer is not None and n - self._signed >= self._sign_rows:
+                signed = self._write_checkpoint(self._signer, n, {**self._last, **last}, {**self._heads, **heads})
             self._db.execute("COMMIT")
         except BaseException as error:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
+            self._roll_back()
             if isinstance(error, sqlite3.Error):
                 raise BadJournal(f"{self.path}: {error}; nothing was lost that was written before") from error
             raise  # a value that cannot be written is a bug of its writer's
         self.head = n
         self._last.update(last)
+        self._heads.update(heads)
+        self._latest.update(latest)
         if memory:
             self._memory.update(memory)
+        if signed is not None:
+            self._checkpoint, self._statement = signed
+            self._signed = n
         return rows
 
+    def _write_checkpoint(
+        self, signer: Signer, n: int, last: dict[str, int], heads: dict[str, bytes]
+    ) -> tuple[int, str]:
+        """Within a transaction: the number of the checkpoint, and what the next one will name."""
+        number = self._checkpoint + 1
+        named = {place: (last[place], heads[place].hex()) for place in sorted(heads)}
+        raw = encode_statement(
+            Statement("checkpoint", VERSION, self.name, number, n, self._now(), named, self._statement, signer.id)
+        )
+        self._db.execute("INSERT INTO checkpoint VALUES (?,?,?,?)", (number, n, raw, signer.sign(raw)))
+        return number, fingerprint(raw)
+
+    def signed_by(self, signer: Signer, rows: int) -> None:
+        """From now on sign the heads of all chains every so many `rows`, and at the end."""
+        self._signer, self._sign_rows = signer, rows
+
+    @property
+    def unsigned(self) -> int:
+        """How many rows were written since the last checkpoint."""
+        return self.head - self._signed
+
+    def sign(self) -> bool:
+        """Sign the heads of all chains, where there is a key and something new. Raises BadJournal."""
+        if self._signer is None or not self.unsigned:
+            return False
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._checkpoint, self._statement = self._write_checkpoint(self._signer, self.head, self._last, self._heads)
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._roll_back()
+            raise BadJournal(f"{self.path}: {error}; nothing was lost that was written before") from error
+        self._signed = self.head
+        return True
+
+    def _roll_back(self) -> None:
+        """Nothing of it is written. Where the disk fails that too, no later transaction can begin, and says so."""
+        with contextlib.suppress(sqlite3.Error):
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+
+    # ---- reading
+
     def after(self, n: int, limit: int) -> list[Row]:
-        """At most `limit` rows after the n-th, in order."""
-        return self._read("n > ? ORDER BY n LIMIT ?", n, limit)
+        """At most `limit` rows after the n-th, in order. Raises BadJournal, also where a closed file is missing."""
+        if n >= self._after:
+            return self._read("n > ? ORDER BY n LIMIT ?", n, limit)
+        rows: list[Row] = []
+        for one in self.closed:
+            if one.to > n + len(rows) and len(rows) < limit:
+                rows += self._read("n > ? ORDER BY n LIMIT ?", n + len(rows), limit - len(rows), of=one.path)
+        if (rows[0].n if rows else self._after + 1) != n + 1:
+            missing = f"the closed file that holds row {n + 1} is missing"
+            raise BadJournal(f"{self.path}: {missing}; put it back beside this one")
+        if len(rows) < limit:
+            rows += self._read("n > ? ORDER BY n LIMIT ?", self._after, limit - len(rows))
+        return rows
 
     def range(self, place: str, first: int, last: int) -> list[Row]:
-        """The rows of a table from seq `first` to `last`."""
-        return self._read("place = ? AND seq BETWEEN ? AND ? ORDER BY seq", place, first, last)
+        """The rows of a table from seq `first` to `last`, as far as their files are there."""
+        which = "place = ? AND seq BETWEEN ? AND ? ORDER BY seq"
+        rows: list[Row] = []
+        if first <= self._origin.get(place, 0):
+            ends = [*(one.origin.get(place, 0) for one in self.closed), self._origin.get(place, 0)][1:]
+            for one, end in zip(self.closed, ends, strict=True):
+                if first <= end and one.origin.get(place, 0) < last:
+                    rows += self._read(which, place, first, last, of=one.path)
+        return rows + self._read(which, place, first, last)
 
     def latest(self, place: str, types: tuple[str, ...]) -> Row | None:
-        """The last row of a table with one of `types`."""
-        marks = ",".join("?" * len(types))
-        found = self._read(f"place = ? AND type IN ({marks}) ORDER BY seq DESC LIMIT 1", place, *types)
-        return found[0] if found else None
+        """The last row of a table with one of `types`; none where it stood in a file that is kept no more."""
+        n = max((self._latest.get((place, type_), 0) for type_ in types), default=0)
+        if not n:
+            return None
+        where = next((one.path for one in self.closed if one.after < n <= one.to), None) if n <= self._after else None
+        if n <= self._after and where is None:
+            return None
+        return self._read("n = ?", n, of=where)[0]
 
-    def _read(self, which: str, *values: str | int) -> list[Row]:
+    def _read(self, which: str, *values: str | int, of: Path | None = None) -> list[Row]:
         """The rows that `which` names. Raises BadJournal."""
         try:
-            found = self._db.execute(f"SELECT {_COLUMNS} FROM event WHERE {which}", values).fetchall()  # noqa: S608
+            db = self._db if of is None else self._reader(of)
+            found = db.execute(f"SELECT {_COLUMNS} FROM event WHERE {which}", values).fetchall()  # noqa: S608
         except sqlite3.Error as error:
-            raise BadJournal(f"{self.path}: {error}; move it away and keep it, a new one is made") from error
+            raise BadJournal(f"{of or self.path}: {error}; move it away and keep it, a new one is made") from error
         return [_row(one) for one in found]
 
+    def _reader(self, path: Path) -> sqlite3.Connection:
+        """One closed file stays open: who reads back reads on."""
+        if self._reading is None or self._reading[0] != path:
+            self._stop_reading()
+            self._reading = path, open_to_read(path)
+        return self._reading[1]
+
+    def _stop_reading(self) -> None:
+        if self._reading is not None:
+            self._reading[1].close()
+            self._reading = None
+
+    # ---- files
+
+    @property
+    def closed(self) -> list[ClosedFile]:
+        """The closed files that are there, in order. Raises BadJournal."""
+        if self._closed is None:
+            found = [_closed_file(path) for path in closed_files(self._file)]
+            began = [*(one.ended for one in found), self._began][1:]  # as one begins, the one before has ended
+            self._closed = [replace(one, ended=ended) for one, ended in zip(found, began, strict=True)]
+        return self._closed
+
+    @property
+    def size(self) -> int:
+        """Bytes on the disk that this file, its log and the closed files take."""
+        log = self._file.with_name(self._file.name + "-wal")
+        return sum(one.size for one in self.closed) + sum(
+            one.stat().st_size for one in (self._file, log) if one.exists()
+        )
+
+    @property
+    def file_size(self) -> int:
+        """Bytes in this file, of which some may still stand in its log."""
+        pages: int = self._db.execute("PRAGMA page_count").fetchone()[0]
+        return pages * _PAGE
+
+    def rotate(self) -> bool:
+        """Close this file and go on in the next. False where a reader has it open: later, then. Raises BadJournal.
+
+        A closed file has no log beside it and can be read wherever it lies, without a right to write. Killed anywhere
+        in here, the next process finds the old file or the new one under the name, whole.
+        """
+        if self.head == self._after:
+            return False
+        self.sign()
+        try:
+            readers = _Lock(_readers(self._file), fcntl.LOCK_EX, os.O_RDWR, 0.0)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            raise BadJournal(f"{_readers(self._file)}: {error.strerror}; check disk, owner and rights") from error
+        try:
+            return self._rotate()
+        finally:
+            readers.release()
+
+    def _rotate(self) -> bool:
+        try:
+            self._db.execute("PRAGMA busy_timeout=0")
+            try:
+                self._db.execute("PRAGMA journal_mode=DELETE")
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error):
+                    raise
+                self._db.execute(f"PRAGMA busy_timeout={LOCKED_TIMEOUT * 1000:.0f}")
+                return False
+            checkpoint = self._db.execute("SELECT * FROM checkpoint ORDER BY number DESC LIMIT 1").fetchone()
+            self._db.close()
+            new, closed = (self._file.with_name(name) for name in _names(self._file, self._number))
+            with contextlib.closing(sqlite3.connect(new, isolation_level=None)) as db:
+                db.execute("PRAGMA synchronous=FULL")
+                origin = [(place, seq, self._heads[place]) for place, seq in self._last.items()]
+                earlier = [(*key, n) for key, n in self._latest.items()]
+                _begin(db, self._now(), self._memory, self._number + 1, self.head, origin, earlier, checkpoint)
+            os.link(self._file, closed)
+            new.replace(self._file)
+            closed.chmod(0o440)
+            folder = os.open(self._file.parent, os.O_RDONLY)
+            os.fsync(folder)
+            os.close(folder)
+        except (sqlite3.Error, OSError) as error:
+            self._db.close()
+            raise BadJournal(f"{self.path}: cannot begin the next file: {error}; nothing was lost") from error
+        self._closed = None
+        self._open()
+        return True
+
+    def forget(self, oldest: ClosedFile) -> None:
+        """Delete a closed file. Raises BadJournal."""
+        self._stop_reading()
+        try:
+            oldest.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise BadJournal(f"{oldest.path}: {error.strerror}; check owner and rights") from error
+        self._closed = None
+
     def close(self) -> None:
-        """Give the file back."""
+        """Sign what is not signed yet, and give the file back."""
+        with contextlib.suppress(BadJournal, sqlite3.ProgrammingError):  # closed before, or a disk that is full
+            self.sign()
+        self._stop_reading()
         self._db.close()
+        self._lock.release()
+
+
+class _Lock:
+    """The lock of a file. The system lets go of it when the process ends, however it ends."""
+
+    def __init__(self, path: Path, kind: int, flags: int, patience: float | None = None) -> None:
+        """Wait for it, for as long as another process may need to end. Raises OSError, BlockingIOError after all."""
+        self._file = -1
+        self._file = os.open(path, flags | os.O_CLOEXEC, 0o640)
+        until = time.monotonic() + (LOCKED_TIMEOUT if patience is None else patience)
+        while True:
+            try:
+                fcntl.flock(self._file, kind | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() >= until:
+                    self.release()
+                    raise
+                time.sleep(0.02)
+            else:
+                return
+
+    def release(self) -> None:
+        """Once, and once more does nothing."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def __del__(self) -> None:
+        self.release()
+
+
+def _begin(
+    db: sqlite3.Connection,
+    now: datetime,
+    memory: Mapping[str, bytes],
+    file: int = 1,
+    n: int = 0,
+    origin: Iterable[tuple[str, int, bytes]] = (),
+    earlier: Iterable[tuple[str, str, int]] = (),
+    checkpoint: tuple[object, ...] | None = None,
+) -> None:
+    """A new file in one transaction, with what it takes over from the one before."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        for statement in _SCHEMA.split(";"):
+            db.execute(statement)
+        db.execute("INSERT INTO beginning VALUES (?,?,?)", (file, n, _micros(now)))
+        db.executemany("INSERT INTO memory VALUES (?,?)", memory.items())
+        db.executemany("INSERT INTO origin VALUES (?,?,?)", origin)
+        db.executemany("INSERT INTO earlier VALUES (?,?,?)", earlier)
+        if checkpoint is not None:
+            db.execute("INSERT INTO checkpoint VALUES (?,?,?,?)", checkpoint)
+        db.execute(f"PRAGMA user_version={VERSION}")
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def _names(file: Path, number: int) -> tuple[str, str]:
+    """The file after `file` before it is taken into use, and `file` when it is closed."""
+    return f"{file.name}-new", f"{file.stem}.{number:06}{file.suffix}"
+
+
+def _closed_file(path: Path) -> ClosedFile:
+    """With the instant it began in the place of the one it ended. Raises BadJournal."""
+    try:
+        with contextlib.closing(open_to_read(path)) as db:
+            number, after, at = db.execute("SELECT file, n, time FROM beginning").fetchone()
+            origin = dict(db.execute("SELECT place, seq FROM origin"))
+            to = db.execute("SELECT max(n) FROM event").fetchone()[0] or after
+    except (sqlite3.Error, TypeError) as error:
+        text = f"{path}: {error}; put back the copy that you keep of it, or move it away"
+        raise BadJournal(text) from error
+    return ClosedFile(path, number, after, to, origin, _time(at), path.stat().st_size)

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from daemon import journal as journal_module
-from daemon.journal import BadJournal, Entry, Journal, Row
+from daemon.inspection import verify
+from daemon.journal import BadJournal, Entry, Journal, Row, closed_files, open_to_read
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -144,6 +145,33 @@ def test_a_full_disk_leaves_nothing(journal: Journal) -> None:
     assert [row.n for row in journal.append(big)] == list(range(2, 22))
 
 
+def test_a_disk_that_fails_the_rollback_too_is_one_message_and_nothing_half_is_ever_written(journal: Journal) -> None:
+    class Failing:
+        """The journal's connection on a disk that takes neither COMMIT nor ROLLBACK."""
+
+        def __init__(self, real: sqlite3.Connection) -> None:
+            self.real = real
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.real, name)
+
+        def execute(self, sql: str, *values: Any) -> Any:
+            if sql in ("COMMIT", "ROLLBACK"):
+                raise sqlite3.OperationalError("disk I/O error")
+            return self.real.execute(sql, *values)
+
+    real, journal._db = journal._db, Failing(journal._db)  # type: ignore[assignment]
+    for message in ("disk I/O error; nothing was lost", "transaction"):
+        with pytest.raises(BadJournal, match=message):
+            journal.append([entry()])
+    journal._db = real
+    path = journal.path
+    journal.close()
+    again = Journal(path)
+    assert (again.head, again.last("t-1")) == (0, 0)
+    again.close()
+
+
 # ---- opening
 
 
@@ -207,6 +235,139 @@ def test_another_version_is_left_alone(tmp_path: Path) -> None:
     for _ in range(2):  # the refusal itself locks nobody out
         with pytest.raises(BadJournal, match="was written by version 7; move it away or run that version"):
             Journal(path)
+
+
+VERSION_1 = """
+CREATE TABLE event (
+    n INTEGER PRIMARY KEY, place TEXT NOT NULL, seq INTEGER NOT NULL, device TEXT NOT NULL, type TEXT NOT NULL,
+    time INTEGER NOT NULL, data BLOB NOT NULL, wire BLOB NOT NULL, cause TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX event_by_seq ON event (place, seq);
+CREATE TABLE memory (key TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
+PRAGMA user_version=1;
+INSERT INTO memory VALUES ('journal', x'6162636465663031'), ('outbox', x'32');
+INSERT INTO event VALUES (1, 'a', 1, 'd-1', 'x', 1, x'7b7d', x'00ff', ''), (2, 'b', 1, 'd-1', 'y', -2, x'31', x'', 'c'),
+                         (3, 'a', 2, 'd-2', 'x', 1790000000000001, x'7b7d', x'0d', '');
+"""
+
+
+def test_a_journal_of_version_1_is_brought_up_in_place(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    with sqlite3.connect(path) as db:
+        db.executescript("PRAGMA journal_mode=WAL;" + VERSION_1)
+    db.close()
+    journal = Journal(path)
+    assert (journal.name, journal.head, journal.last("a"), journal.memory("outbox")) == ("abcdef01", 3, 2, b"2")
+    assert [(row.place, row.seq, row.device, row.wire, row.cause) for row in rows(journal)] == [
+        ("a", 1, "d-1", b"\x00\xff", ""), ("b", 1, "d-1", b"", "c"), ("a", 2, "d-2", b"\r", ""),
+    ]  # fmt: skip
+    journal.append([entry("a")])
+    journal.close()
+    assert verify(path).good
+    assert verify(path).rows == 4
+    journal = Journal(path)
+    assert journal.latest("a", ("x", "y")) == rows(journal)[2]
+    journal.close()
+
+
+def test_a_migration_that_fails_leaves_version_1(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    with sqlite3.connect(path) as db:
+        db.executescript(VERSION_1 + "PRAGMA ignore_check_constraints=1; CREATE TABLE origin (x);")
+    db.close()
+    with pytest.raises(BadJournal, match="table origin already exists"):
+        Journal(path)
+    with sqlite3.connect(path) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (1,)
+        assert db.execute("SELECT count(*), max(n) FROM event").fetchone() == (3, 3)
+        db.execute("DROP TABLE origin")
+    db.close()
+    journal = Journal(path)
+    assert journal.head == 3
+    journal.close()
+
+
+def test_readers_look_on_and_keep_nobody_waiting(journal: Journal) -> None:
+    journal.append([entry()])
+    reader = open_to_read(journal.path)
+    reader.execute("BEGIN")
+    assert reader.execute("SELECT max(n) FROM event").fetchone() == (1,)
+    journal.append([entry()])
+    assert reader.execute("SELECT max(n) FROM event").fetchone() == (1,)
+    reader.execute("COMMIT")
+    assert reader.execute("SELECT max(n) FROM event").fetchone() == (2,)
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        reader.execute("DELETE FROM event")
+    assert not journal.rotate()  # not under somebody's eyes
+    journal.append([entry()])
+    reader.close()
+    assert journal.rotate()
+    assert [row.n for row in rows(journal)] == [1, 2, 3]
+
+
+# ---- one file after the other
+
+
+def test_counting_and_reading_go_on_over_files(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.db")
+    assert not journal.rotate()  # nothing in it
+    written: list[Row] = []
+    for number in range(4):
+        written += journal.append(
+            [entry("ab"[n % 2], b"%d" % n, kind=f"k{number}") for n in range(6)], {"k": b"%d" % number}
+        )
+        assert journal.rotate() or number == 3
+    assert [one.name for one in closed_files(journal.path)] == [f"journal.00000{n}.db" for n in (1, 2, 3, 4)]
+    assert journal.path.with_name("journal.000001.db").stat().st_mode & 0o222 == 0
+    for _ in range(2):
+        assert journal.after(0, 100) == written
+        assert journal.after(7, 9) == written[7:16]
+        assert journal.after(23, 2) == written[23:]
+        assert journal.range("a", 2, 11) == [row for row in written if row.place == "a"][1:11]
+        assert journal.range("a", 0, 0) == journal.range("c", 1, 9) == []
+        assert journal.latest("b", ("k0", "k1")) == written[11]
+        assert (journal.head, journal.last("a"), journal.memory("k")) == (24, 12, b"3")
+        assert [(one.number, one.after, one.to) for one in journal.closed] == [
+            (1, 0, 6),
+            (2, 6, 12),
+            (3, 12, 18),
+            (4, 18, 24),
+        ]
+        assert journal.size > sum(one.size for one in journal.closed)
+        journal.close()
+        journal = Journal(tmp_path / "journal.db")
+    journal.forget(journal.closed[0])
+    assert journal.latest("b", ("k0",)) is None
+    assert [row.seq for row in journal.range("a", 1, 5)] == [4, 5]
+    with pytest.raises(BadJournal, match="row 1 is missing; put it back"):
+        journal.after(0, 1)
+    journal.close()
+
+
+@pytest.mark.parametrize("step", ["_begin", "link", "replace", "chmod", "fsync"])
+def test_a_process_killed_between_two_files_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    journal = Journal(tmp_path / "journal.db")
+    journal.append([entry()], {"k": b"v"})
+
+    def killed(*_: object) -> None:
+        raise OSError(5, "killed here")
+
+    with monkeypatch.context() as patch:
+        owner = {"_begin": journal_module, "link": os, "fsync": os}.get(step, Path)
+        patch.setattr(owner, step, killed)
+        with pytest.raises(BadJournal, match=r"cannot begin the next file: .*killed here"):
+            journal.rotate()
+    journal.close()
+    again = Journal(tmp_path / "journal.db")
+    assert (again.head, again.memory("k"), [row.n for row in rows(again)]) == (1, b"v", [1])
+    assert [row.n for row in again.append([entry()])] == [2]
+    assert len(again.closed) == (step in ("chmod", "fsync"))
+    again.rotate()
+    again.close()
+    assert verify(tmp_path / "journal.db").good
+    assert not list(tmp_path.glob("*-new"))
 
 
 def damaged(path: Path, how: str) -> None:
@@ -329,6 +490,9 @@ def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
         assert now[: len(before)] == before
         assert len(now) > len(before)
         before = now
+        assert verify(path).good
+        if life % 3 == 1:
+            assert journal.rotate()
         journal.close()
 
 
@@ -362,6 +526,17 @@ class Writing(RuleBasedStateMachine):
         bad = entry(time=NOON.replace(tzinfo=None)) if naive else entry(data="no bytes")  # type: ignore[arg-type]
         with pytest.raises(TypeError if naive else BadJournal):
             self.journal.append([*batch, bad], memory)
+
+    @rule()
+    def rotate(self) -> None:
+        anything = self.journal.head > self.journal._after
+        assert self.journal.rotate() == anything
+
+    @rule()
+    def check(self) -> None:
+        report = verify(self.path)
+        assert report.good, report
+        assert report.rows == len(self.entries)
 
     @rule()
     def reopen(self) -> None:

@@ -1,0 +1,807 @@
+"""Looking into journals without a right to write: is everything as it was written, what happened, and why.
+
+`verify` walks over every row of every file and compares it with its chain, each chain with what was signed. `export`
+gives a table's rows to somebody who has nothing of ours; `verify_export` checks that file. `recall` goes from the last
+results back to the bytes on the wire.
+"""
+
+import contextlib
+import re
+import sqlite3
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+import msgspec
+from msgspec import Struct
+
+from daemon.chain import VERSION, Statement, chain_start, decode_statement, fingerprint, row_hash
+from daemon.journal import closed_files, open_to_read
+from protocols.topics import device_topic, table_topic
+
+__all__ = [
+    "Finding",
+    "Recalled",
+    "Report",
+    "Verifier",
+    "export",
+    "recall",
+    "recall_text",
+    "report_text",
+    "verify",
+    "verify_export",
+]
+
+KEPT_AT_LEAST = timedelta(days=90)
+MOST_FINDINGS = 100
+_PAGE = 500
+_COLUMNS = "n, place, seq, device, type, time, data, wire, cause, hash"
+_ENDS = ("resolved", "voided", "corrected")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+RESTORE = "keep the file as it is, stop relying on it, and compare with a copy or an export of before"
+DISK = "keep the file as it is, check the disk, and go on from a copy or in a new journal"
+TAMPERED = "somebody or something changed it after it was written: keep the file as it is and tell the inspector"
+BACK = "put the missing file back beside the others"
+GIVE_KEY = "give the public key of the time with --public; if there is none, the signature proves nothing"
+
+
+class Verifier(Protocol):
+    """A public key; daemon/signing.py has one."""
+
+    @property
+    def id(self) -> str:
+        """As statements name it."""
+        ...
+
+    def signed(self, statement: bytes, signature: bytes) -> bool:
+        """Whether its owner signed exactly these bytes."""
+        ...
+
+
+class Finding(Struct, frozen=True, omit_defaults=True):
+    """Something that is not as it was written. `n` and `seq` are 0 where they cannot be known.
+
+    `about_key`: it only says that the key which was given did not sign.
+    """
+
+    file: str
+    text: str
+    remedy: str
+    place: str = ""
+    seq: int = 0
+    n: int = 0
+    about_key: bool = False
+
+    def __str__(self) -> str:
+        """One line."""
+        where = [f"table {self.place}"] if self.place else []
+        where += [f"seq {self.seq}"] if self.seq else []
+        where += [f"row {self.n}"] if self.n else []
+        return f"{self.file}: {', '.join(where) + ': ' if where else ''}{self.text}; {self.remedy}"
+
+
+class Report(Struct):
+    """What `verify` saw."""
+
+    journal: str = ""
+    files: int = 0
+    rows: int = 0
+    tables: int = 0
+    checkpoints: int = 0
+    signatures: int = 0
+    signed_rows: int = 0
+    findings: list[Finding] = []
+    more: int = 0
+    notes: list[str] = []
+
+    @property
+    def good(self) -> bool:
+        """Nothing was found."""
+        return not self.findings
+
+    def find(self, finding: Finding) -> None:
+        """Bounded: a ruined file has one for each row."""
+        if len(self.findings) < MOST_FINDINGS:
+            self.findings.append(finding)
+        else:
+            self.more += 1
+
+
+def report_text(name: str, report: Report) -> str:
+    """For a person to read: each finding, then the counts, then what the counts do not say."""
+    lines = [str(finding) for finding in report.findings]
+    said = f"{len(report.findings) + report.more} FINDINGS" if report.findings else "good"
+    counts = f"{report.rows} rows, {report.tables} tables, {report.files} files, {report.checkpoints} checkpoints"
+    lines.append(f"{name}: {said}: journal {report.journal}: {counts}, {report.signatures} signatures checked")
+    return "\n".join([*lines, *(f"  note: {note}" for note in report.notes)])
+
+
+class _Signed(Struct, frozen=True):
+    number: int
+    n: int
+    statement: bytes
+    signature: bytes
+
+
+class _Walk:
+    """Where every chain stands while rows and checkpoints go by."""
+
+    def __init__(self, report: Report, keys: Sequence[Verifier]) -> None:
+        self.report = report
+        self.keys = {key.id: key for key in keys}
+        self.name = ""
+        self.n = 0
+        self.last: dict[str, int] = {}
+        self.heads: dict[str, bytes] = {}
+        self.file = 0
+        self.signed_to: dict[str, int] = {}
+        self._number = 0
+        self._previous = ""
+        self._known = False
+        self._unknown_keys: set[str] = set()
+
+    def rows(self, file: str, page: Iterable[tuple[Any, ...]]) -> None:
+        """Rows by n. The common case first: each follows from the one before it in its table."""
+        n, last, heads, count = self.n, self.last, self.heads, 0
+        for values in page:
+            count += 1
+            place, seq = values[1], values[2]
+            try:
+                before = heads.get(place) or chain_start(self.name, place)
+                head = row_hash(before, *values[:9])
+            except (TypeError, AttributeError, ValueError, struct.error):  # a value of a kind that was never written
+                head = b""
+            if head == values[9] and values[0] == n + 1 and seq == last.get(place, 0) + 1:
+                n, last[place], heads[place] = values[0], seq, head
+            else:
+                self.n = n
+                self._broken(file, values, head)
+                n = self.n
+        self.n = n
+        self.report.rows += count
+
+    def _broken(self, file: str, values: tuple[Any, ...], computed: bytes) -> None:
+        """Say what is wrong with a row, and take the chain up as it stands: one change, one finding."""
+        n, place, seq, *_, stored = values
+        report = self.report
+        expected = self.last.get(place, 0) + 1
+        place_, seq_ = (place if isinstance(place, str) else repr(place)), (seq if isinstance(seq, int) else 0)
+        if seq_ > expected:
+            text = f"{seq_ - expected} rows before it are missing (seq {expected} to {seq_ - 1})"
+            report.find(Finding(file, text, TAMPERED, place_, seq_, n))
+        elif seq != expected:
+            report.find(Finding(file, f"here must be seq {expected}: inserted or reordered", TAMPERED, place_, seq_, n))
+        elif n != self.n + 1:
+            report.find(Finding(file, f"rows {self.n + 1} to {n - 1} are missing", TAMPERED, place_, seq_, n))
+        else:
+            text = "the row or its hash was changed: it does not follow from the row before"
+            report.find(Finding(file, text, TAMPERED, place_, seq_, n))
+        self.n = n
+        if isinstance(place, str) and isinstance(seq, int):
+            self.last[place] = seq
+            self.heads[place] = stored if isinstance(stored, bytes) else computed
+
+    def checkpoint(self, file: str, one: _Signed) -> None:
+        """What was signed when row `one.n` was the last one."""
+        report = self.report
+
+        def find(text: str, remedy: str, place: str = "", seq: int = 0) -> None:
+            said = f"checkpoint {one.number}: {text}"
+            report.find(Finding(file, said, remedy, place, seq, one.n, about_key=remedy == GIVE_KEY))
+
+        report.checkpoints += 1
+        try:
+            said = decode_statement(one.statement)
+        except _UNREADABLE:
+            find("its statement cannot be read", TAMPERED)
+            return
+        if (said.number, said.n, said.feltd, said.version) != (one.number, one.n, "checkpoint", VERSION):
+            find("its columns and its statement differ", TAMPERED)
+        if said.journal != self.name:
+            find(f"it was made for journal {said.journal}, this is {self.name}", TAMPERED)
+        if self._known and said.number != self._number + 1:
+            find(f"the one before it here is {self._number}", TAMPERED)
+        elif self._known and said.previous != self._previous:
+            find("it does not follow from the checkpoint before", TAMPERED)
+        elif not self._known and self.file == 1 and (said.number, said.previous) != (1, ""):
+            find("the first ones are missing", TAMPERED)
+        self._known, self._number, self._previous = True, said.number, fingerprint(one.statement)
+        key = self.keys.get(said.key)
+        if key is not None and not key.signed(one.statement, one.signature):
+            find("the signature is false", TAMPERED)
+            return
+        if key is None and self.keys and said.key not in self._unknown_keys:
+            self._unknown_keys.add(said.key)
+            find(f"it is signed with key {said.key}, not with {', '.join(self.keys)}", GIVE_KEY)
+        self._compare(said, find, trusted=key is not None)
+
+    def _compare(self, said: Statement, find: Any, *, trusted: bool) -> None:
+        good = True
+        for place, (seq, head) in said.heads.items():
+            last = self.last.get(place, 0)
+            if last < seq:
+                find(f"rows were removed: seq {last + 1} to {seq} were there when it was made", TAMPERED, place, seq)
+            elif last > seq:
+                find(f"rows were inserted: only seq 1 to {seq} were there when it was made", TAMPERED, place, seq)
+            elif self.heads[place].hex() != head:
+                since = self.signed_to.get(place, 0) + 1
+                find(f"the chain was forged: something from seq {since} to {seq} was changed", TAMPERED, place, seq)
+            else:
+                continue
+            good = False
+        for place in self.last.keys() - said.heads.keys():
+            find("the table's rows were inserted: there were none when it was made", TAMPERED, place, self.last[place])
+            good = False
+        if trusted:
+            self.report.signatures += 1
+            if good:
+                self.report.signed_rows = said.n
+                self.signed_to = {place: seq for place, (seq, _) in said.heads.items()}
+
+    def same_checkpoint(self, statement: bytes) -> bool:
+        """Whether a file begins with the very checkpoint that the file before ended with."""
+        return self._known and fingerprint(statement) == self._previous
+
+
+def verify(path: Path, keys: Sequence[Verifier] = (), *, now: datetime | None = None, closed: bool = True) -> Report:
+    """Every row of the journal at `path` and of the closed files beside it; with `closed` false of this file alone."""
+    report = Report()
+    walk = _Walk(report, keys)
+    with contextlib.ExitStack() as stack:
+        live: sqlite3.Connection | None = None
+        try:
+            if not path.is_file():
+                report.find(Finding(str(path), "there is no such file", "give the path of a journal"))
+                return report
+            opened, before = _opened(path)
+            live = stack.enter_context(contextlib.closing(opened))
+        except (sqlite3.Error, OSError) as error:
+            report.find(Finding(str(path), f"cannot be read: {error}", DISK))
+            before = closed_files(path)
+        for one in before if closed else []:
+            try:
+                with contextlib.closing(open_to_read(one)) as db:
+                    _verify_file(walk, db, one)
+            except (sqlite3.Error, OSError) as error:
+                report.find(Finding(str(one), f"cannot be read: {error}", DISK))
+        if live is not None:
+            _verify_file(walk, live, path)
+            if closed and report.files and walk.file >= report.files:
+                _missing_files(report, path, live, walk, now or datetime.now(UTC))
+    _conclude(report, walk)
+    return report
+
+
+def _opened(path: Path) -> tuple[sqlite3.Connection, list[Path]]:
+    """The file under `path` and the closed ones before it, at one moment of its writer."""
+    db = open_to_read(path)  # from here on no writer closes it
+    return db, closed_files(path)
+
+
+def _missing_files(report: Report, path: Path, live: sqlite3.Connection, walk: _Walk, now: datetime) -> None:
+    """Files that are kept no more are no finding; that they are gone too early is one."""
+    first = walk.file - report.files + 1
+    if first <= 1:
+        return
+    if re.search(rf"\.{walk.file:06}$", path.stem):
+        report.notes.append(f"a closed file, number {walk.file}; the others were not looked at")
+        return
+    oldest = next(iter(closed_files(path)), None)
+    with contextlib.suppress(sqlite3.Error, TypeError, ValueError, OverflowError), contextlib.ExitStack() as stack:
+        db = live if oldest is None else stack.enter_context(contextlib.closing(open_to_read(oldest)))
+        began = _EPOCH + timedelta(microseconds=db.execute("SELECT time FROM beginning").fetchone()[0])
+        if now - began < KEPT_AT_LEAST:
+            text = f"file {first - 1} is missing, which was closed {began:%Y-%m-%d}, less than 90 days ago"
+            report.find(Finding(str(path), text, BACK))
+        else:
+            report.notes.append(f"begins with file {first}, of {began:%Y-%m-%d}; the files before it are kept no more")
+
+
+def _conclude(report: Report, walk: _Walk) -> None:
+    report.journal = walk.name
+    report.tables = len(walk.last)
+    if walk.keys and report.rows and not report.checkpoints:
+        text = "nothing in it is signed, although a public key was given"
+        remedy = "was a key configured? If so: " + TAMPERED
+        report.find(Finding(walk.name, text, remedy, about_key=True))
+    elif not report.checkpoints and report.rows:
+        report.notes.append(
+            "nothing is signed: the chain shows every accident, but who can write the file can make a new chain, or cut"
+            " its end off; configure a key"
+        )
+    elif report.checkpoints and not walk.keys:
+        report.notes.append("signatures were not checked: give the public key with --public")
+    elif walk.n > report.signed_rows and report.good:
+        report.notes.append(f"the last {walk.n - report.signed_rows} rows are chained and not signed yet")
+
+
+def _verify_file(walk: _Walk, db: sqlite3.Connection, path: Path) -> None:
+    """One file, after the one before it. Never raises for what stands in it."""
+    report, file = walk.report, str(path)
+    report.files += 1
+    try:
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version != VERSION:
+            text = f"version {version} of the format, this program reads version {VERSION}"
+            report.find(Finding(file, text, "start the edge or the rules once: they bring version 1 up"))
+            return
+        checkpoints: list[tuple[Any, ...]] = db.execute(
+            "SELECT number, n, statement, signature FROM checkpoint ORDER BY number"
+        ).fetchall()
+        to = db.execute("SELECT max(n) FROM event").fetchone()[0]
+        _take_origin(walk, db, file)
+    except (sqlite3.Error, *_UNREADABLE, TypeError, ValueError, AttributeError) as error:
+        report.find(Finding(file, f"cannot be read: {error}", DISK))
+        return
+    try:
+        for (said,) in db.execute("PRAGMA integrity_check(20)").fetchall():
+            if said != "ok":
+                report.find(Finding(file, f"SQLite: {said}", DISK))
+    except sqlite3.Error as error:
+        report.find(Finding(file, f"SQLite: {error}", DISK))
+    for index, values in enumerate(checkpoints):
+        try:
+            one = msgspec.convert(dict(zip(_Signed.__struct_fields__, values, strict=True)), _Signed, strict=True)
+        except msgspec.ValidationError:
+            report.find(Finding(file, "a checkpoint cannot be read", TAMPERED))
+            continue
+        if index or not walk.same_checkpoint(one.statement):
+            _walk_rows(walk, db, file, min(one.n, to or walk.n))
+            walk.checkpoint(file, one)
+    _walk_rows(walk, db, file, to or walk.n)
+
+
+def _take_origin(walk: _Walk, db: sqlite3.Connection, file: str) -> None:
+    """Where the file says that it begins, beside where the one before ended."""
+    name = db.execute("SELECT value FROM memory WHERE key = 'journal'").fetchone()[0].decode()
+    number, n, _ = db.execute("SELECT file, n, time FROM beginning").fetchone()
+    origin = {place: (seq, head) for place, seq, head in db.execute("SELECT place, seq, hash FROM origin")}
+    if walk.file:
+        if number != walk.file + 1:
+            text = f"it is file {number}, the one before it here is {walk.file}: files between are missing"
+            walk.report.find(Finding(file, text, BACK))
+        elif name != walk.name:
+            walk.report.find(Finding(file, f"it is of journal {name}, the others are of {walk.name}", BACK))
+        elif n != walk.n or origin != {place: (seq, walk.heads[place]) for place, seq in walk.last.items()}:
+            text = "it does not begin where the file before ends: rows of that were added, removed or changed"
+            walk.report.find(Finding(file, text, TAMPERED, n=n))
+    elif number == 1 and (n or origin):
+        walk.report.find(Finding(file, "the first file cannot begin in the middle", TAMPERED, n=n))
+    walk.name, walk.file, walk.n = name, number, n
+    walk.last = {place: seq for place, (seq, _) in origin.items()}
+    walk.heads = {place: head for place, (_, head) in origin.items()}
+
+
+def _walk_rows(walk: _Walk, db: sqlite3.Connection, file: str, to: int) -> None:
+    """The rows up to `to`, in pages: no reader keeps the log of a writer from being emptied for long."""
+    at = walk.n
+    while at < to:
+        try:
+            rows = db.execute(f"SELECT {_COLUMNS} FROM event WHERE n > ? AND n <= ? ORDER BY n LIMIT {_PAGE}", (at, to))  # noqa: S608
+            page = rows.fetchall()
+        except (sqlite3.Error, OverflowError):
+            at = _walk_damaged(walk, db, file, at, to)
+            continue
+        if not page:
+            return
+        walk.rows(file, page)
+        at = page[-1][0]
+
+
+def _walk_damaged(walk: _Walk, db: sqlite3.Connection, file: str, at: int, to: int) -> int:
+    """A page of rows one by one, as some of them cannot be read. How far it came."""
+    end, bad = min(at + _PAGE, to), 0
+    before, db.text_factory = db.text_factory, lambda raw: raw.decode("utf-8", "backslashreplace")
+    for n in range(at + 1, end + 1):
+        try:
+            values = db.execute(f"SELECT {_COLUMNS} FROM event WHERE n = ?", (n,)).fetchone()  # noqa: S608
+        except (sqlite3.Error, OverflowError) as error:
+            walk.report.find(Finding(file, f"cannot be read: {error}", DISK, n=n))
+            bad += 1
+            if bad == 20:  # then it is a page near the root, and would be the same for all
+                end = to
+                break
+        else:
+            if values is not None:
+                walk.rows(file, [values])
+    db.text_factory = before
+    return end
+
+
+# ---- export
+
+
+class _Head(Struct, frozen=True, kw_only=True):
+    """The first line of an export."""
+
+    feltd: str = "export"
+    version: int = VERSION
+    journal: str
+    site: str
+    writer: str
+    place: str
+    first: int
+    last: int
+    before: str
+    made: datetime
+
+
+class _Line(Struct, frozen=True, kw_only=True):
+    """A row as a CloudEvent: `data` to be read, `datahex` and `wire` to be hashed."""
+
+    specversion: str = "1.0"
+    id: str
+    source: str
+    type: str
+    time: datetime
+    seq: int
+    journal: str
+    n: int
+    place: str
+    device: str
+    cause: str
+    wire: str
+    hash: str
+    datahex: str
+    data: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Seal(Struct, frozen=True, kw_only=True):
+    """A checkpoint in an export: `statement` is the very text that was signed."""
+
+    feltd: str = "checkpoint"
+    statement: str
+    signature: str
+
+
+class Files:
+    """The files of a journal, to be read one after the other."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises sqlite3.Error or OSError."""
+        self._stack = contextlib.ExitStack()
+        if not path.is_file():
+            raise FileNotFoundError(2, "there is no such journal", str(path))
+        live, before = _opened(path)
+        self._stack.callback(live.close)
+        self.files = [self._stack.enter_context(contextlib.closing(open_to_read(one))) for one in before] + [live]
+        version = live.execute("PRAGMA user_version").fetchone()[0]
+        if version != VERSION:
+            raise sqlite3.DatabaseError(f"version {version} of the format; start the edge or the rules once")
+        self.name: str = live.execute("SELECT value FROM memory WHERE key = 'journal'").fetchone()[0].decode()
+
+    def rows(self, which: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        """The rows that `which` names, of one file after the other."""
+        for db in self.files:
+            yield from db.execute(f"SELECT {_COLUMNS} FROM event WHERE {which}", values)  # noqa: S608
+
+    def newest(self, most: int, which: str, *values: Any) -> list[tuple[Any, ...]]:
+        """At most so many of the rows that `which` names, the newest first."""
+        found: list[tuple[Any, ...]] = []
+        for db in reversed(self.files):
+            if len(found) < most:
+                query = f"SELECT {_COLUMNS} FROM event WHERE {which} ORDER BY seq DESC LIMIT ?"  # noqa: S608
+                found += db.execute(query, (*values, most - len(found))).fetchall()
+        return found
+
+    def checkpoints(self) -> Iterator[tuple[bytes, bytes]]:
+        """Statements and signatures, each once."""
+        for index, db in enumerate(self.files):
+            found = db.execute("SELECT number, statement, signature FROM checkpoint ORDER BY number").fetchall()
+            following = self.files[index + 1 : index + 2]
+            twice = {one for after in following for (one,) in after.execute("SELECT min(number) FROM checkpoint")}
+            yield from ((statement, signature) for number, statement, signature in found if number not in twice)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+
+def export(
+    path: Path, place: str, *, site: str, writer: str, since: datetime, until: datetime, edge: bool
+) -> Iterator[bytes]:
+    """The rows of a table from `since` until before `until`, and on to the next checkpoint, as lines of JSON.
+
+    `writer` is the name of the edge, or of the rules (`edge` false). Raises sqlite3.Error or OSError.
+    """
+    with Files(path) as files:
+        lo, hi = _micros(since), _micros(until)
+        first, last = 0, 0
+        for db in files.files:
+            ends = db.execute(
+                "SELECT min(seq), max(seq) FROM event WHERE place = ? AND time >= ? AND time < ?", (place, lo, hi)
+            ).fetchone()
+            if ends[0] is not None:
+                first, last = first or ends[0], ends[1]
+        seals: list[_Seal] = []
+        for statement, signature in files.checkpoints() if first else ():
+            seq = decode_statement(statement).heads.get(place, (0, ""))[0]
+            if seq >= first:
+                seals.append(_Seal(statement=statement.decode(), signature=signature.hex()))
+            if seq >= last:
+                last = seq  # the last row that is wanted is signed with the ones after it
+                break
+        before = chain_start(files.name, place)
+        for db in files.files if first > 1 else ():
+            found = db.execute("SELECT hash FROM event WHERE place = ? AND seq = ?", (place, first - 1)).fetchone()
+            found = (
+                found
+                or db.execute("SELECT hash FROM origin WHERE place = ? AND seq = ?", (place, first - 1)).fetchone()
+            )
+            before = found[0] if found else before
+        head = _Head(
+            journal=files.name,
+            site=site,
+            writer=writer,
+            place=place,
+            first=first or 1,  # 1 to 0: none
+            last=last,
+            before=before.hex(),
+            made=datetime.now(UTC),
+        )
+        yield msgspec.json.encode(head)
+        for values in files.rows("place = ? AND seq BETWEEN ? AND ? ORDER BY seq", place, first, last) if first else ():
+            yield msgspec.json.encode(_line(values, files.name, site, writer, edge=edge))
+        yield from map(msgspec.json.encode, seals)
+
+
+def _line(values: tuple[Any, ...], journal: str, site: str, writer: str, *, edge: bool) -> _Line:
+    n, place, seq, device, type_, time, data, wire, cause, hash_ = values
+    source = device_topic(site, place, device, "")[:-1] if edge else table_topic(site, place, "round")
+    return _Line(
+        id=f"{writer}:{place}:{seq}" if edge else cause,
+        source=source,
+        type=type_,
+        time=_EPOCH + timedelta(microseconds=time),
+        seq=seq,
+        journal=journal,
+        n=n,
+        place=place,
+        device=device,
+        cause=cause,
+        wire=wire.hex(),
+        hash=hash_.hex(),
+        datahex=data.hex(),
+        data=msgspec.Raw(data if _is_json(data) else b"null"),
+    )
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        msgspec.json.decode(data)
+    except _UNREADABLE:
+        return False
+    return b"\n" not in data
+
+
+def _micros(at: datetime) -> int:
+    return (at - _EPOCH) // timedelta(microseconds=1)
+
+
+def verify_export(lines: Iterable[bytes], file: str, keys: Sequence[Verifier] = ()) -> Report:
+    """What `export` wrote, with nothing else at hand than the public key."""
+    report = Report(files=1)
+    walk = _Walk(report, keys)
+    head: _Head | None = None
+    heads: dict[int, bytes] = {}
+    last = 0
+    seals: list[_Seal] = []
+    for number, line in enumerate(lines, 1):
+        try:
+            if number == 1:
+                head = msgspec.json.decode(line, type=_Head)
+                if (head.feltd, head.version) != ("export", VERSION):
+                    raise msgspec.ValidationError("no export of this version")
+                last = head.first - 1
+                heads[last] = bytes.fromhex(head.before)
+            elif line.startswith(b'{"feltd"'):
+                seals.append(msgspec.json.decode(line, type=_Seal))
+            elif head is not None:
+                last = _verify_line(
+                    report, head, heads, last, msgspec.json.decode(line, type=_Line), f"{file}:{number}"
+                )
+        except (*_UNREADABLE, ValueError) as error:
+            report.find(Finding(f"{file}:{number}", f"no line of an export: {error}", RESTORE))
+            if number == 1:
+                return report
+    if head is None:
+        report.find(Finding(file, "is empty", RESTORE))
+        return report
+    walk.name = head.journal
+    report.journal, report.tables = head.journal, 1
+    if last < head.last:
+        text = f"rows are missing at the end (seq {last + 1} to {head.last})"
+        report.find(Finding(file, text, RESTORE, head.place, head.last))
+    if head.first > 1:
+        report.notes.append(f"begins with seq {head.first}; what was before is not in it")
+    signed = head.first - 1
+    for seal in seals:
+        signed = max(signed, _verify_seal(walk, file, head, heads, seal))
+    report.signed_rows = max(signed - head.first + 1, 0)
+    if keys and report.rows and not report.signed_rows:
+        report.find(Finding(file, "no row in it is signed by the key that was given", GIVE_KEY, head.place))
+    elif not keys:
+        said = "signatures were not checked: give the public key with --public" if seals else "nothing in it is signed"
+        report.notes.append(said)
+    elif signed < last:
+        report.notes.append(f"the last {last - signed} rows are chained and not signed")
+    return report
+
+
+def _verify_line(report: Report, head: _Head, heads: dict[int, bytes], before: int, one: _Line, file: str) -> int:
+    """The seq up to which rows were seen, after seq `before`."""
+    data, wire, stored = bytes.fromhex(one.datahex), bytes.fromhex(one.wire), bytes.fromhex(one.hash)
+    computed = row_hash(
+        heads[before], one.n, one.place, one.seq, one.device, one.type, _micros(one.time), data, wire, one.cause
+    )
+
+    def find(text: str) -> None:
+        report.find(Finding(file, text, RESTORE, one.place, one.seq, one.n))
+
+    report.rows += 1
+    if one.seq > before + 1:
+        find(f"rows before it are missing (seq {before + 1} to {one.seq - 1})")
+    elif one.seq != before + 1:
+        find(f"here must be seq {before + 1}: inserted or reordered")
+        return before
+    elif computed != stored or one.place != head.place:
+        find("the row or its hash was changed: it does not follow from the row before")
+    elif bytes(one.data) != (data if _is_json(data) else b"null"):
+        find("`data` is not what `datahex` says")
+    elif one.journal != head.journal:
+        find(f"it is of journal {one.journal}, the export of {head.journal}")
+    elif not _named_well(one, head):
+        find("its id or source is not what its columns say")
+    heads[one.seq] = stored
+    return one.seq
+
+
+def _named_well(one: _Line, head: _Head) -> bool:
+    """`id` and `source` are made of the columns: a reader takes them for true."""
+    if one.specversion != "1.0":
+        return False
+    if one.source == table_topic(head.site, one.place, "round"):
+        return one.id == one.cause
+    source = device_topic(head.site, one.place, one.device, "")[:-1]
+    return (one.id, one.source) == (f"{head.writer}:{one.place}:{one.seq}", source)
+
+
+def _verify_seal(walk: _Walk, file: str, head: _Head, heads: dict[int, bytes], seal: _Seal) -> int:
+    """The seq up to which it proves the rows; 0 if it proves nothing."""
+    report = walk.report
+    report.checkpoints += 1
+    said = decode_statement(seal.statement.encode())
+    seq, expected = said.heads.get(head.place, (0, ""))
+
+    def find(text: str, remedy: str) -> None:
+        report.find(Finding(file, f"checkpoint {said.number}: {text}", remedy, head.place, seq))
+
+    key = walk.keys.get(said.key)
+    if said.journal != head.journal:
+        find(f"it was made for journal {said.journal}, the export is of {head.journal}", RESTORE)
+    elif key is None and walk.keys:
+        find(f"it is signed with key {said.key}, not with {', '.join(walk.keys)}", GIVE_KEY)
+    elif key is not None and not key.signed(seal.statement.encode(), bytes.fromhex(seal.signature)):
+        find("the signature is false", RESTORE)
+    elif seq not in heads:
+        find(f"it speaks of seq {seq}, which is not in the export", RESTORE)
+    elif heads[seq].hex() != expected:
+        find("the rows are not those that were signed", RESTORE)
+    elif key is not None:
+        report.signatures += 1
+        return seq
+    return 0
+
+
+# ---- recall
+
+
+class Evidence(Struct, frozen=True):
+    """An event that a result rests on; without a type where the edge's journal has it no more."""
+
+    id: str
+    device: str = ""
+    type: str = ""
+    time: datetime | None = None
+    data: msgspec.Raw = msgspec.Raw(b"null")
+    wire: str = ""
+    hash: str = ""
+    note: str = ""
+
+
+class Recalled(Struct, frozen=True):
+    """The end of a round, and what it rests on."""
+
+    type: str
+    time: datetime
+    seq: int
+    cause: str
+    hash: str
+    result: msgspec.Raw
+    evidence: tuple[Evidence, ...]
+
+
+class _Result(Struct, frozen=True):
+    """The part of a result that is read here."""
+
+    round: str
+    ruleset: str
+    edition: str
+    outcome: dict[str, Any] = {}
+    announcements: dict[str, str] = {}
+    evidence: tuple[str, ...] = ()
+    law: tuple[str, ...] = ()
+    void: dict[str, Any] | None = None
+    supersedes: str = ""
+    irregularities: tuple[dict[str, Any], ...] = ()
+
+
+def recall(rules: Path, edge: Path, table: str, rounds: int) -> list[Recalled]:
+    """The last ends of rounds of a table, the newest first. Raises sqlite3.Error or OSError."""
+    found: list[Recalled] = []
+    with Files(rules) as verdicts, Files(edge) as events:
+        marks = ",".join("?" * len(_ENDS))
+        ends = verdicts.newest(rounds, f"place = ? AND type IN ({marks})", table, *_ENDS)
+        for _n, _place, seq, _device, type_, time, data, _wire, cause, hash_ in ends:
+            raw = msgspec.json.decode(data, type=dict[str, msgspec.Raw])["result"]
+            result = msgspec.json.decode(raw, type=_Result)
+            at = _EPOCH + timedelta(microseconds=time)
+            evidence = tuple(_evidence(events, one, table, at) for one in result.evidence)
+            found.append(Recalled(type_, at, seq, cause, hash_.hex(), raw, evidence))
+    return found
+
+
+def _evidence(events: Files, id_: str, table: str, before: datetime) -> Evidence:
+    _edge, _, rest = id_.partition(":")
+    place, _, seq = rest.rpartition(":")
+    if place != table or not seq.isdecimal() or len(seq) > 15:
+        return Evidence(id_, note="no event of this table")
+    found = events.newest(1, "place = ? AND seq = ?", table, int(seq))
+    if not found:
+        return Evidence(id_, note="the edge's journal does not have it (any more)")
+    _n, _place, _seq, device, type_, time, data, wire, _cause, hash_ = found[0]
+    at = _EPOCH + timedelta(microseconds=time)
+    note = "" if at <= before else "it is younger than the result: was the edge's journal replaced since?"
+    kept = msgspec.Raw(data if _is_json(data) else b"null")
+    return Evidence(id_, device, type_, at, kept, wire.hex(), hash_.hex(), note)
+
+
+def recall_text(recalled: Sequence[Recalled]) -> str:
+    """For a person to read."""
+    lines: list[str] = []
+    for one in recalled:
+        result = msgspec.json.decode(one.result, type=_Result)
+        said = result.announcements.get("en", "")
+        lines.append(f"round {result.round}  {one.type} {one.time:%Y-%m-%d %H:%M:%S} UTC  {said}".rstrip())
+        lines.append(f"  game      {result.ruleset} {result.edition}".rstrip())
+        if result.supersedes:
+            lines.append(f"  instead of {result.supersedes}")
+        if result.void is not None:
+            lines.append(f"  void      {result.void.get('reason', '')}; bets {result.void.get('bets', '')}")
+        if result.outcome:
+            lines.append(f"  outcome   {msgspec.json.encode(result.outcome).decode()}")
+        lines += [f"  law       {article}" for article in result.law]
+        lines += [f"  irregular {note.get('text', '')} ({note.get('law', '')})" for note in result.irregularities]
+        for event in one.evidence:
+            if event.time is None:
+                lines.append(f"  event     {event.id}: {event.note}")
+                continue
+            at = event.time.strftime("%H:%M:%S.%f")[:-3]
+            lines.append(f"  event     {at} {event.device} {event.type} {bytes(event.data).decode()}  {event.id}")
+            if event.note:
+                lines.append(f"            {event.note}")
+            wire = bytes.fromhex(event.wire)
+            lines += [f"    wire    {_dump(wire[at : at + 16])}" for at in range(0, len(wire), 16)]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _dump(piece: bytes) -> str:
+    letters = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in piece)
+    return f"{piece.hex(' '):47}  {letters}"

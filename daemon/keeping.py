@@ -1,0 +1,175 @@
+"""What a journal needs besides being written: signatures in quiet hours, new files, room, and a word before it ends.
+
+Nothing younger than `keep_days` is ever deleted, nothing that was not published yet, and nothing at all while there is
+room. Where that leaves no room, the process stops with an alert rather than lose an event: devices that remember keep
+theirs, rounds under way wait for a person.
+"""
+
+import asyncio
+import shutil
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import structlog
+from msgspec import Struct
+
+from daemon.config import Config, Keeping
+from daemon.inspection import verify
+from daemon.journal import BadJournal, Journal
+from daemon.outbox import KEY as SENT
+from daemon.retained import Retained
+from protocols.topics import table_topic
+
+__all__ = ["Room", "kept", "room", "take_up"]
+
+EVERY = 1.0
+ANNOUNCED, URGENT = 0.8, 0.95
+_MB = 1_000_000
+
+
+class Room(Struct, frozen=True):
+    """Bytes that the journal takes, and may take: the limit, or what the disk has."""
+
+    used: int
+    limit: int
+    by_disk: bool
+
+    @property
+    def share(self) -> float:
+        """1 is full."""
+        return self.used / self.limit
+
+
+def room(journal: Journal, keeping: Keeping) -> Room:
+    """How much is left."""
+    used, free = journal.size, shutil.disk_usage(journal.path.parent).free
+    limit = keeping.limit_mb * _MB
+    return Room(used, min(limit, used + free), used + free < limit)
+
+
+def take_up(journal: Journal, keeping: Keeping) -> None:
+    """Before any port is opened: is it as it was written, who signs it, is there room? Raises BadJournal."""
+    signer = None
+    if keeping.key:
+        from daemon.signing import BadKey, Key  # only here: it costs memory
+
+        try:
+            signer = Key.load(Path(keeping.key))
+        except BadKey as error:
+            raise BadJournal(str(error)) from error
+    report = verify(journal.path, [signer.public] if signer else [], closed=False)
+    # Rows of before there was a key, or signed with an earlier one, are no reason not to play.
+    findings = [str(one) for one in report.findings if not one.about_key]
+    if findings:
+        rest = f"\nand {len(findings) + report.more - 5} more" if len(findings) > 5 else ""
+        raise BadJournal(
+            "\n".join(findings[:5])
+            + rest
+            + "\nThe journal is not as it was written, and nothing was started. To play on,"
+            f" move {journal.path} and what begins with its name away and keep it: a new one is made"
+        )
+    _forget(journal, keeping, datetime.now(UTC))
+    now = room(journal, keeping)
+    if now.share >= 1:
+        raise BadJournal(_full(journal, now, keeping))
+    if signer is not None:
+        journal.signed_by(signer, keeping.sign_rows)
+
+
+async def kept(
+    process: Coroutine[Any, Any, None],
+    journal: Journal,
+    config: Config,
+    writer: str,
+    retained: Retained,
+    log: structlog.typing.FilteringBoundLogger,
+) -> None:
+    """Run `process` while its journal is kept; `writer` is its name in alerts. Raises BadJournal, in a group."""
+
+    def tell(alert: dict[str, str] | None) -> None:
+        value = b"" if alert is None else msgspec.json.encode(alert)
+        for table in config.table:
+            retained.put(table_topic(config.site.name, table.name, f"alert/{writer}-journal-room"), value)
+
+    async with asyncio.TaskGroup() as group:
+        keeper = group.create_task(_keep(journal, config.journal, tell, log))
+        try:
+            await process
+        finally:
+            keeper.cancel()
+
+
+async def _keep(
+    journal: Journal,
+    keeping: Keeping,
+    tell: Callable[[dict[str, str] | None], None],
+    log: structlog.typing.FilteringBoundLogger,
+) -> None:
+    loop = asyncio.get_running_loop()
+    if not keeping.key:
+        remedy = "`feltd journal key` makes a key, [journal] names it"
+        log.warning("journal.unsigned", journal=str(journal.path), remedy=remedy)
+    signed, level = loop.time(), -1
+    while True:
+        if journal.unsigned and loop.time() - signed >= keeping.sign_seconds:
+            journal.sign()
+            signed = loop.time()
+        if journal.file_size >= keeping.file_mb * _MB and journal.rotate():
+            log.info("journal.rotated", journal=str(journal.path), row=journal.head)
+        for path in _forget(journal, keeping, datetime.now(UTC)):
+            log.info(
+                "journal.forgotten", file=str(path), reason=f"older than {keeping.keep_days} days, and room is needed"
+            )
+        now = room(journal, keeping)
+        new = (now.share >= ANNOUNCED) + (now.share >= URGENT) + (now.share >= 1)
+        if new != level:
+            if new:
+                alert = _alert(journal, now, keeping, new)
+                log.warning("journal.room", **alert)
+                tell(alert)
+            else:
+                tell(None)
+            level = new
+        await asyncio.sleep(EVERY)  # the alert is out before the end
+        if new == 3 and room(journal, keeping).share >= 1:
+            raise BadJournal(_full(journal, now, keeping))
+
+
+def _forget(journal: Journal, keeping: Keeping, now: datetime) -> list[Path]:
+    """Delete what is old enough and was published, the oldest first, and only as far as room is needed."""
+    gone: list[Path] = []
+    sent = int(journal.memory(SENT) or b"0")
+    before = now - timedelta(days=keeping.keep_days)
+    while room(journal, keeping).share >= ANNOUNCED and journal.closed:
+        oldest = journal.closed[0]
+        if oldest.ended > before or oldest.to > sent:
+            break
+        journal.forget(oldest)
+        gone.append(oldest.path)
+    return gone
+
+
+def _remedy(keeping: Keeping) -> str:
+    return (
+        f"give more room (limit_mb under [journal], or disk), or move closed files (*.000001.db …) to an archive: "
+        f"what is younger than {keeping.keep_days} days is never deleted"
+    )
+
+
+def _alert(journal: Journal, now: Room, keeping: Keeping, level: int) -> dict[str, str]:
+    of = "disk" if now.by_disk else "limit"
+    text = f"{journal.path} takes {now.used // _MB} MB, {now.share:.0%} of its {of}; at 100 % play stops"
+    return {
+        "code": "journal.room",
+        "text": _full(journal, now, keeping) if level == 3 else text,
+        "severity": "warning" if level == 1 else "error",
+        "remedy": _remedy(keeping),
+    }
+
+
+def _full(journal: Journal, now: Room, keeping: Keeping) -> str:
+    of = "the disk is full" if now.by_disk else f"its limit is {now.limit // _MB} MB"
+    return f"{journal.path}: {of}, and nothing is lost: play stops here; {_remedy(keeping)}"

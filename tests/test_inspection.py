@@ -1,0 +1,892 @@
+"""Tampering is found and named; what an inspector gets can be checked; a result leads back to the wire."""
+
+import asyncio
+import contextlib
+import hashlib
+import random
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from daemon import inspection, keeping
+from daemon import journal as journal_module
+from daemon.chain import chain_start, decode_statement, row_hash
+from daemon.cli import main
+from daemon.config import BadConfig, Keeping, parse
+from daemon.inspection import export, recall, recall_text, report_text, verify, verify_export
+from daemon.journal import BadJournal, Entry, Journal
+from daemon.keeping import room, take_up
+from daemon.logs import get
+from daemon.retained import Retained
+from daemon.signing import BadKey, Key, PublicKey, make_key, public_path
+
+NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+ALWAYS = {"since": datetime(1, 1, 1, tzinfo=UTC), "until": datetime.max.replace(tzinfo=UTC)}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_log() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(journal_module, "_WAL_PAGES", 64)
+        patch.setattr(journal_module, "LOCKED_TIMEOUT", 0.01)
+        yield
+
+
+def entries(count: int, first: int = 0) -> list[Entry]:
+    return [
+        Entry(f"t-{n % 3}", f"d-{n % 2}", "ball.landed", NOON + timedelta(seconds=n), b'{"n":%d}' % n, b"*X;%d\r" % n)
+        for n in range(first, first + count)
+    ]
+
+
+def keys(folder: Path) -> Key:
+    path = folder / "key.pem"
+    return Key.load(path) if path.exists() else make_key(path)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Sixty rows of three tables, checkpoints after 10, 20, … 60, closed."""
+    journal = Journal(tmp_path / "journal.db")
+    journal.signed_by(keys(tmp_path), 10)
+    for n in range(0, 60, 5):
+        journal.append(entries(5, n), {"outbox": b"%d" % n})
+    journal.close()
+    return tmp_path / "journal.db"
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """As somebody would who may write the file."""
+    db = sqlite3.connect(path, isolation_level=None)
+    try:
+        yield db
+    finally:
+        db.close()
+
+
+def said(path: Path, *, signed: bool = True) -> list[str]:
+    report = verify(path, [keys(path.parent).public] if signed else [])
+    assert report.good == (not report.findings)
+    return [str(one).removeprefix(f"{path}: ") for one in report.findings]
+
+
+# ---- good
+
+
+def test_a_journal_as_it_was_written_is_good(path: Path) -> None:
+    report = verify(path, [keys(path.parent).public])
+    assert report.good, report
+    assert (report.rows, report.tables, report.files, report.checkpoints, report.signatures) == (60, 3, 1, 6, 6)
+    assert (report.signed_rows, report.notes) == (60, [])
+    assert "good: journal" in report_text("x", report)
+
+
+def test_without_the_key_that_is_said(path: Path) -> None:
+    assert verify(path).good
+    assert "signatures were not checked" in verify(path).notes[0]
+
+
+def test_a_journal_without_a_key_is_chained_and_says_so(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db")
+    journal.append(entries(5))
+    report = verify(tmp_path / "j.db")  # while it is in use
+    assert report.good
+    assert report.rows == 5
+    assert "nothing is signed" in report.notes[0]
+    journal.close()
+    [finding] = verify(tmp_path / "j.db", [keys(tmp_path).public]).findings
+    assert "nothing in it is signed" in finding.text
+    assert finding.about_key
+
+
+def test_an_empty_journal_is_good(tmp_path: Path) -> None:
+    Journal(tmp_path / "j.db").close()
+    assert verify(tmp_path / "j.db", [keys(tmp_path).public]).good
+
+
+def test_rows_after_the_last_checkpoint_are_counted(path: Path) -> None:
+    journal = Journal(path)
+    journal.append(entries(4, 60))
+    assert verify(path, [keys(path.parent).public]).notes == ["the last 4 rows are chained and not signed yet"]
+    journal.close()
+
+
+def test_the_format_is_what_the_document_says(path: Path) -> None:
+    """Worked out again from SQLite and hashlib alone, as docs/journal.md tells an inspector."""
+    with opened(path) as db:
+        name = db.execute("SELECT value FROM memory WHERE key='journal'").fetchone()[0].decode()
+        heads: dict[str, bytes] = {}
+        for *row, stored in db.execute(
+            "SELECT n,place,seq,device,type,time,data,wire,cause,hash FROM event ORDER BY n"
+        ):
+            n, place, seq, device, type_, time, data, wire, cause = row
+            start = hashlib.sha256(b"feltd journal 2\0" + name.encode() + b"\0" + place.encode()).digest()
+            assert start == chain_start(name, place)
+            parts = [place.encode(), device.encode(), type_.encode(), cause.encode(), data, wire]
+            numbers = b"".join(number.to_bytes(8, "big", signed=True) for number in (n, seq, time))
+            sizes = b"".join(len(part).to_bytes(4, "big") for part in parts)
+            heads[place] = hashlib.sha256(heads.get(place, start) + numbers + sizes + b"".join(parts)).digest()
+            assert heads[place] == stored
+
+
+def test_openssl_checks_a_checkpoint(path: Path, tmp_path: Path) -> None:
+    """A standard signature: nobody needs us to check it."""
+    with opened(path) as db:
+        statement, signature = db.execute("SELECT statement, signature FROM checkpoint").fetchone()
+    (tmp_path / "s").write_bytes(statement)
+    (tmp_path / "sig").write_bytes(signature)
+    command = ["openssl", "pkeyutl", "-verify", "-pubin", "-inkey", str(public_path(tmp_path / "key.pem")), "-rawin"]
+    done = subprocess.run(
+        [*command, "-in", str(tmp_path / "s"), "-sigfile", str(tmp_path / "sig")], capture_output=True, check=False
+    )
+    assert b"Verified Successfully" in done.stdout
+    assert decode_statement(statement).heads["t-0"][0] == 4
+
+
+# ---- tampered
+
+CHANGES: dict[str, tuple[str, str]] = {
+    "place": ("UPDATE event SET place='t-9' WHERE n=20", "row 20"),
+    "seq": ("UPDATE event SET seq=700 WHERE n=20", "row 20"),
+    "device": ("UPDATE event SET device='d-9' WHERE n=20", "table t-1, seq 7, row 20: the row or its hash was changed"),
+    "type": (
+        "UPDATE event SET type='ball.lost' WHERE n=20",
+        "table t-1, seq 7, row 20: the row or its hash was changed",
+    ),
+    "time": ("UPDATE event SET time=time+1 WHERE n=20", "table t-1, seq 7, row 20: the row or its hash was changed"),
+    "data": ("UPDATE event SET data='{\"n\":91}' WHERE n=20", "cannot be"),
+    "data bytes": (
+        "UPDATE event SET data=x'7b7d' WHERE n=20",
+        "table t-1, seq 7, row 20: the row or its hash was changed",
+    ),
+    "wire": ("UPDATE event SET wire=x'00' WHERE n=20", "table t-1, seq 7, row 20: the row or its hash was changed"),
+    "cause": ("UPDATE event SET cause='c' WHERE n=20", "table t-1, seq 7, row 20: the row or its hash was changed"),
+    "hash": (
+        "UPDATE event SET hash=zeroblob(32) WHERE n=20",
+        "table t-1, seq 7, row 20: the row or its hash was changed",
+    ),
+    "moved bytes": (
+        "UPDATE event SET device='d-1b', type='all.landed' WHERE n=20",
+        "table t-1, seq 7, row 20: the row or its hash was changed",
+    ),
+    "a missing row": ("DELETE FROM event WHERE n=20", "1 rows before it are missing (seq 7 to 7)"),
+    "a missing row, closed up": (
+        "DELETE FROM event WHERE n=20; UPDATE event SET n=n-1, seq=seq-(place='t-1') WHERE n>20",
+        "the row or its hash was changed",
+    ),
+    "a tail": ("DELETE FROM event WHERE n>51", "rows were removed: seq 18 to 20 were there when it was made"),
+    "a whole table": (
+        "DELETE FROM event WHERE place='t-2'",
+        "table t-2, seq 3, row 10: checkpoint 1: rows were removed",
+    ),
+    "two rows swapped": (
+        "UPDATE event SET n=-1 WHERE n=20; UPDATE event SET n=20 WHERE n=23; UPDATE event SET n=23 WHERE n=-1",
+        "row 20: 1 rows before it are missing (seq 7 to 7)",
+    ),
+    "an inserted row": (
+        "INSERT INTO event SELECT 61,place,21,device,type,time,data,wire,cause,hash FROM event WHERE n=58",
+        "row 61: the row or its hash was changed",
+    ),
+    "the journal's name": ("UPDATE memory SET value=x'3131313131313131' WHERE key='journal'", "row 1: the row"),
+    "a statement": (
+        "UPDATE checkpoint SET statement=x'7b7d' WHERE number=3",
+        "checkpoint 3: its statement cannot be read",
+    ),
+    "a signature": (
+        "UPDATE checkpoint SET signature=zeroblob(64) WHERE number=3",
+        "checkpoint 3: the signature is false",
+    ),
+    "a checkpoint taken out": ("DELETE FROM checkpoint WHERE number=3", "checkpoint 4: the one before it here is 2"),
+    "the first checkpoint": ("DELETE FROM checkpoint WHERE number=1", "checkpoint 2: the first ones are missing"),
+    "where it begins": ("UPDATE beginning SET n=5", "the first file cannot begin in the middle"),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_what_was_changed_is_found_and_named(path: Path, what: str) -> None:
+    script, expected = CHANGES[what]
+    with opened(path) as db:
+        try:
+            db.executescript(script)
+        except sqlite3.IntegrityError:  # the schema itself refuses text where bytes belong
+            assert expected == "cannot be"
+            return
+    findings = said(path)
+    assert any(expected in one for one in findings), findings
+    assert all(";" in one for one in findings)  # each says what to do
+
+
+def forge(path: Path, n: int, name: str) -> None:
+    """Change a row and make all hashes anew, as somebody would who knows the format and not the key."""
+    with opened(path) as db:
+        db.execute("UPDATE event SET data=x'7b7d' WHERE n=?", (n,))
+        heads: dict[str, bytes] = {}
+        rows = db.execute("SELECT n,place,seq,device,type,time,data,wire,cause FROM event ORDER BY n").fetchall()
+        for row in rows:
+            heads[row[1]] = row_hash(heads.get(row[1]) or chain_start(name, row[1]), *row)
+            db.execute("UPDATE event SET hash=? WHERE n=?", (heads[row[1]], row[0]))
+
+
+def test_a_forged_chain_is_found_by_its_signature(path: Path) -> None:
+    name = verify(path).journal
+    forge(path, 32, name)
+    findings = said(path)
+    assert findings[0].startswith(
+        "table t-1, seq 13, row 40: checkpoint 4: the chain was forged: something from seq 11"
+    )
+    with opened(path) as db:
+        db.execute("DELETE FROM checkpoint")
+    assert said(path, signed=False) == []  # nothing but the key shows it
+    assert "nothing in it is signed" in said(path)[0]
+
+
+def test_statements_of_another_hand_are_no_proof(path: Path, tmp_path: Path) -> None:
+    """Everything made anew and signed with a key of one's own."""
+    (tmp_path / "other").mkdir()
+    other = keys(tmp_path / "other")
+    with opened(path) as db:
+        for number, statement in db.execute("SELECT number, statement FROM checkpoint").fetchall():
+            forged = statement.replace(keys(path.parent).id.encode(), other.id.encode())
+            db.execute(
+                "UPDATE checkpoint SET statement=?, signature=? WHERE number=?", (forged, other.sign(forged), number)
+            )
+    assert any(f"it is signed with key {other.id}, not with" in one for one in said(path))
+
+
+@pytest.mark.parametrize("page", [2, 3, 4])
+def test_a_ruined_page_is_found(path: Path, page: int) -> None:
+    raw = bytearray(path.read_bytes())
+    raw[(page - 1) * 4096 : page * 4096] = random.Random(page).randbytes(4096)
+    path.write_bytes(raw)
+    assert said(path)
+
+
+@pytest.mark.parametrize("keep", [0, 100, 5000])
+def test_a_cut_file_is_found(path: Path, keep: int) -> None:
+    path.write_bytes(path.read_bytes()[:keep])
+    assert said(path)
+
+
+def test_no_file_is_a_finding(tmp_path: Path) -> None:
+    assert said(tmp_path / "none.db", signed=False) == ["there is no such file; give the path of a journal"]
+
+
+# ---- any byte
+
+
+def varint(raw: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for index in range(8):
+        value = value << 7 | raw[at + index] & 0x7F
+        if raw[at + index] < 0x80:
+            return value, at + index + 1
+    return value << 8 | raw[at + 8], at + 9
+
+
+def row_bytes(raw: bytes, root: int) -> list[int]:
+    """Offsets of every byte of every row of a table: lengths, record headers, values, and what overflowed."""
+    found: list[int] = []
+    base = (root - 1) * 4096
+    kind, count = raw[base], int.from_bytes(raw[base + 3 : base + 5], "big")
+    head = 12 if kind == 5 else 8
+    for index in range(count):
+        cell = base + int.from_bytes(raw[base + head + 2 * index : base + head + 2 * index + 2], "big")
+        if kind == 5:
+            found += row_bytes(raw, int.from_bytes(raw[cell : cell + 4], "big"))
+            continue
+        size, at = varint(raw, cell)
+        _, at = varint(raw, at)
+        least = (4096 - 12) * 32 // 255 - 23
+        local = least + (size - least) % 4092
+        local = size if size <= 4096 - 35 else (local if local <= 4096 - 35 else least)
+        found += range(cell, at + local + 4 * (local < size))
+        after, left = int.from_bytes(raw[at + local : at + local + 4], "big") if local < size else 0, size - local
+        while after:
+            start = (after - 1) * 4096
+            found += range(start, start + 4 + min(left, 4092))
+            after, left = int.from_bytes(raw[start : start + 4], "big"), left - 4092
+    if kind == 5:
+        found += row_bytes(raw, int.from_bytes(raw[base + 8 : base + 12], "big"))
+    return found
+
+
+@pytest.fixture(scope="module")
+def whole(small_log: None) -> Iterator[tuple[Path, bytes, list[int], Key]]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        journal = Journal(folder / "j.db")
+        journal.signed_by(keys(folder), 40)
+        journal.append([*entries(70), Entry("t-1", "d", "big", NOON, b'"' + b"x" * 9000 + b'"', b"w" * 300, "c")])
+        journal.append(entries(70, 70))
+        journal.close()
+        raw = (folder / "j.db").read_bytes()
+        with opened(folder / "j.db") as db:
+            root = db.execute("SELECT rootpage FROM sqlite_master WHERE name='event'").fetchone()[0]
+        yield folder / "j.db", raw, row_bytes(raw, root), keys(folder)
+
+
+def all_rows(path: Path) -> object:
+    with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
+        return db.execute("SELECT * FROM event ORDER BY n").fetchall()
+
+
+@given(data=st.data(), flip=st.integers(1, 255))
+@settings(max_examples=1200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_flipped_byte_of_any_row_is_found(
+    whole: tuple[Path, bytes, list[int], Key], data: st.DataObject, flip: int
+) -> None:
+    """But for one byte a row that SQLite never reads: the place of `n` in a record, which stands in its key."""
+    path, good, places, key = whole
+    at = places[data.draw(st.integers(0, len(places) - 1))]
+    raw = bytearray(good)
+    raw[at] ^= flip
+    path.write_bytes(raw)
+    try:
+        if verify(path, [key.public]).good:
+            assert (good[at], raw[at]) in {(0, 8), (0, 9), (0, 10), (0, 11)}
+            changed = all_rows(path)
+            path.write_bytes(good)
+            assert changed == all_rows(path)
+    finally:
+        path.write_bytes(good)
+
+
+# ---- files
+
+
+@pytest.fixture
+def rotated(tmp_path: Path) -> Path:
+    """Three files: forty rows each, the last one of twenty."""
+    journal = Journal(tmp_path / "journal.db")
+    journal.signed_by(keys(tmp_path), 15)
+    for n in range(0, 100, 5):
+        journal.append(entries(5, n), {"outbox": b"100"})
+        if n in (35, 75):
+            assert journal.rotate()
+    journal.close()
+    return tmp_path / "journal.db"
+
+
+def test_closed_files_are_walked_over_too(rotated: Path) -> None:
+    report = verify(rotated, [keys(rotated.parent).public])
+    assert report.good, report
+    assert (report.rows, report.files, report.checkpoints, report.notes) == (100, 3, 8, [])
+    [one] = [verify(one, [keys(rotated.parent).public]) for one in journal_module.closed_files(rotated)[1:]]
+    assert (one.good, one.rows, one.files) == (True, 40, 1)  # a closed file by itself
+
+
+def test_a_closed_file_needs_nothing_beside_it_and_no_right_to_write(rotated: Path, tmp_path: Path) -> None:
+    archive = tmp_path / "archive"
+    archive.mkdir()
+    copy = Path(shutil.copy(journal_module.closed_files(rotated)[0], archive))
+    archive.chmod(0o555)
+    assert verify(copy, [keys(rotated.parent).public]).rows == 40
+    assert [one.name for one in archive.iterdir()] == ["journal.000001.db"]
+    archive.chmod(0o755)
+
+
+def test_a_missing_file_is_found(rotated: Path) -> None:
+    first, second = journal_module.closed_files(rotated)
+    aside = second.rename(second.with_suffix(".aside"))
+    assert any("it is file 3, the one before it here is 1: files between are missing" in one for one in said(rotated))
+    aside.rename(second)
+    assert said(rotated) == []
+    first.unlink()
+    assert any("file 1 is missing" in one and "less than 90 days ago" in one for one in said(rotated))
+    later = datetime.now(UTC) + timedelta(days=91)
+    report = verify(rotated, [keys(rotated.parent).public], now=later)
+    assert report.good
+    assert "begins with file 2" in report.notes[0]
+    assert (report.rows, report.signed_rows) == (60, 100)
+
+
+def test_a_closed_file_cut_short_is_found(rotated: Path) -> None:
+    first = journal_module.closed_files(rotated)[0]
+    first.chmod(0o600)
+    with opened(first) as db:
+        db.execute("DELETE FROM event WHERE n>36")
+    assert any("does not begin where the file before ends" in one for one in said(rotated, signed=False))
+    assert any("rows were removed: seq 13 to 14" in one for one in said(rotated))
+
+
+# ---- the inspector's file
+
+
+def exported(path: Path, table: str = "t-1", **span: datetime) -> list[bytes]:
+    return list(export(path, table, site="s", writer="edge-7", edge=True, **{**ALWAYS, **span}))
+
+
+@pytest.mark.parametrize("fixture", ["path", "rotated"])
+def test_an_export_is_checked_with_nothing_but_the_public_key(fixture: str, request: pytest.FixtureRequest) -> None:
+    path: Path = request.getfixturevalue(fixture)
+    lines = exported(path)
+    report = verify_export(lines, "x", [keys(path.parent).public])
+    assert report.good, report
+    assert report.rows == report.signed_rows == len(lines) - 1 - report.checkpoints
+    second = msgspec.json.decode(lines[1])
+    assert (second["id"], second["source"], second["wire"]) == (
+        "edge-7:t-1:1",
+        "felt/1/s/table/t-1/device/d-1",
+        "2a583b310d",
+    )
+    assert second["data"] == {"n": 1}
+
+
+def test_a_part_is_exported_up_to_where_it_is_signed(rotated: Path) -> None:
+    lines = exported(rotated, since=NOON + timedelta(seconds=50), until=NOON + timedelta(seconds=56))
+    head = msgspec.json.decode(lines[0])
+    assert (head["first"], head["last"]) == (18, 23)  # seconds 52 and 55; the checkpoint behind them speaks of seq 23
+    report = verify_export(lines, "x", [keys(rotated.parent).public])
+    assert report.good, report
+    assert report.signed_rows == report.rows
+    assert report.notes == ["begins with seq 18; what was before is not in it"]
+
+
+def test_an_export_of_nothing(path: Path) -> None:
+    lines = exported(path, "t-1", since=NOON + timedelta(days=1))
+    assert len(lines) == 1
+    assert verify_export(lines, "x").good
+
+
+EDITS: dict[str, Callable[[list[bytes]], list[bytes]]] = {
+    "wire": lambda lines: [line.replace(b'"wire":"2a583b34', b'"wire":"2a583b35') for line in lines],
+    "data": lambda lines: [line.replace(b'"data":{"n":4}', b'"data":{"n":5}') for line in lines],
+    "datahex": lambda lines: [
+        line.replace(b'"datahex":"7b226e223a347d"', b'"datahex":"7b226e223a357d"') for line in lines
+    ],
+    "time": lambda lines: [line.replace(b"12:00:04Z", b"12:00:05Z") for line in lines],
+    "id": lambda lines: [line.replace(b'"id":"edge-7:t-1:2"', b'"id":"edge-7:t-1:3"') for line in lines],
+    "source": lambda lines: [line.replace(b"table/t-1/device/d-0", b"table/t-2/device/d-0") for line in lines],
+    "a row taken out": lambda lines: lines[:3] + lines[4:],
+    "a row twice": lambda lines: [*lines[:3], lines[2], *lines[3:]],
+    "two rows swapped": lambda lines: [*lines[:2], lines[3], lines[2], *lines[4:]],
+    "the end": lambda lines: [line for line in lines if b'"seq":20' not in line],
+    "the head": lambda lines: [lines[0].replace(b'"first":1', b'"first":2'), *lines[1:]],
+    "the beginning": lambda lines: [lines[0][:-80] + b"}", *lines[1:]],
+    "a signature": lambda lines: [line.replace(b'"signature":"', b'"signature":"00') for line in lines],
+    "no signatures": lambda lines: [line for line in lines if b'"checkpoint"' not in line],
+    "noise": lambda lines: [*lines[:4], b"hello", *lines[4:]],
+    "nothing": lambda _: [],
+}
+
+
+@pytest.mark.parametrize("what", EDITS)
+def test_an_edited_export_is_found(path: Path, what: str) -> None:
+    lines = EDITS[what](exported(path))
+    assert not verify_export(lines, "x", [keys(path.parent).public]).good
+
+
+@pytest.mark.parametrize("number", [1, 20])
+def test_any_changed_byte_of_a_row_of_an_export_is_found(path: Path, number: int) -> None:
+    """But for what says the same: white space, large and small hexadecimal digits, a name that nobody reads."""
+    lines, key = exported(path), keys(path.parent)
+    same = msgspec.json.decode(lines[number], type=inspection._Line)
+    found = 0
+    for at in range(len(lines[number])):
+        for flip in (0x01, 0x20, 0x80):
+            raw = bytearray(lines[number])
+            raw[at] ^= flip
+            report = verify_export([*lines[:number], bytes(raw), *lines[number + 1 :]], "x", [key.public])
+            found += not report.good
+            if report.good:
+                read = msgspec.json.decode(bytes(raw), type=inspection._Line)
+                hexes = {name: getattr(read, name).lower() for name in ("wire", "hash", "datahex")}
+                assert msgspec.structs.replace(read, **hexes) == same, bytes(raw)
+    assert found > 2 * len(lines[number])
+
+
+# ---- from the result to the wire
+
+
+def played(folder: Path) -> tuple[Path, Path]:
+    edge = Journal(folder / "edge.db")
+    edge.append(
+        [
+            Entry("t-1", "wheel-1", "ball.landed", NOON + timedelta(seconds=n), b'{"number":%d}' % n, b"*X;%d\r" % n)
+            for n in range(6)
+        ]
+    )
+    edge.rotate()
+    edge.append([Entry("t-1", "wheel-1", "spin.ended", NOON + timedelta(seconds=9), b"{}", bytes(40))])
+    edge.close()
+    rules = Journal(folder / "rules.db")
+    for number, evidence in enumerate((["e:t-1:1", "e:t-1:2"], ["e:t-1:6", "e:t-1:7", "e:t-1:99", "e:t-2:1"]), 1):
+        result = {
+            "round": f"t-1/2026-11-20/{number}",
+            "ruleset": "macau.roulette",
+            "edition": "2004",
+            "outcome": {"number": 17},
+            "announcements": {"en": "17, black"},
+            "evidence": evidence,
+            "law": ["Despacho 60/2004 art. 5(1)"],
+            "void": None,
+        }
+        at = NOON + timedelta(seconds=10 * number)
+        cause = f"{evidence[1]}/0"
+        rules.append([Entry("t-1", "round", "opened", at, b'{"round":"x"}', cause=cause)])
+        rules.append([Entry("t-1", "round", "resolved", at, msgspec.json.encode({"result": result}), cause=cause)])
+        rules.rotate()
+    rules.close()
+    return rules.path, edge.path
+
+
+def test_a_result_leads_back_to_the_wire(tmp_path: Path) -> None:
+    rules, edge = played(tmp_path)
+    found = recall(rules, edge, "t-1", 5)
+    assert [msgspec.json.decode(one.result)["round"] for one in found] == ["t-1/2026-11-20/2", "t-1/2026-11-20/1"]
+    assert [(one.id, one.wire[:8], one.note[:11]) for one in found[0].evidence] == [
+        ("e:t-1:6", "2a583b35", ""),
+        ("e:t-1:7", "00000000", ""),
+        ("e:t-1:99", "", "the edge's "),
+        ("e:t-2:1", "", "no event of"),
+    ]
+    assert recall(rules, edge, "t-1", 1) == found[:1]
+    assert recall(rules, edge, "t-2", 1) == []
+    text = recall_text(found)
+    for words in (
+        "17, black",
+        "Despacho 60/2004 art. 5(1)",
+        "2a 58 3b 35 0d",
+        "*X;5.",
+        "12:00:05.000 wheel-1 ball.landed",
+    ):
+        assert words in text
+    assert "younger than the result" not in text
+
+
+def test_events_younger_than_their_result_are_doubted(tmp_path: Path) -> None:
+    rules, edge = played(tmp_path)
+    edge.unlink()
+    for one in journal_module.closed_files(edge):
+        one.unlink()
+    new = Journal(edge)
+    new.append([Entry("t-1", "w", "x", NOON + timedelta(days=1), b"{}")])
+    new.close()
+    assert "younger than the result" in recall_text(recall(rules, edge, "t-1", 2))
+
+
+# ---- keys
+
+
+def test_a_key_is_for_its_owner_only_and_never_overwritten(tmp_path: Path) -> None:
+    key = make_key(tmp_path / "k")
+    assert (tmp_path / "k").stat().st_mode & 0o777 == 0o600
+    assert PublicKey.load(public_path(tmp_path / "k")).id == Key.load(tmp_path / "k").id == key.id
+    with pytest.raises(BadKey, match="is there already"):
+        make_key(tmp_path / "k")
+    (tmp_path / "k").chmod(0o640)
+    with pytest.raises(BadKey, match="others than its owner may read"):
+        Key.load(tmp_path / "k")
+
+
+RSA_PUBLIC = b"""-----BEGIN PUBLIC KEY-----
+MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEEVs/o5+uQbTjL3chynL4wXgUg2R9
+q9UU8I5mEovUf86QZ7kOBIjJwqnzD1omageEHWwHdBO6B+dFabmdT9POxg==
+-----END PUBLIC KEY-----
+"""
+
+
+def test_what_is_no_key_is_named(tmp_path: Path) -> None:
+    for raw, words in ((b"hello", "no public key in PEM"), (RSA_PUBLIC, "not an Ed25519 key")):
+        (tmp_path / "x").write_bytes(raw)
+        with pytest.raises(BadKey, match=words):
+            PublicKey.load(tmp_path / "x")
+    (tmp_path / "x").chmod(0o600)
+    with pytest.raises(BadKey, match="no private key in PEM"):
+        Key.load(tmp_path / "x")
+    for load in (Key.load, PublicKey.load):
+        with pytest.raises(BadKey, match="No such file"):
+            load(tmp_path / "none")
+    with pytest.raises(BadKey, match="No such file"):
+        make_key(tmp_path / "none" / "k")
+
+
+# ---- before the start, and while it runs
+
+
+def test_a_tampered_journal_starts_nothing(path: Path) -> None:
+    with opened(path) as db:
+        db.execute("UPDATE event SET wire=x'00' WHERE n=20")
+    journal = Journal(path)
+    with pytest.raises(BadJournal, match=r"seq 7, row 20: the row .*\n.*nothing was started"):
+        take_up(journal, Keeping())
+    journal.close()
+
+
+def test_a_first_key_and_a_new_key_are_no_reason_not_to_start(tmp_path: Path) -> None:
+    for name in ("", "one", "two"):
+        journal = Journal(tmp_path / "j.db")
+        if name:
+            make_key(tmp_path / name)
+        take_up(journal, Keeping(key=str(tmp_path / name) if name else "", sign_rows=2))
+        journal.append(entries(3))
+        journal.close()
+    public = [PublicKey.load(public_path(tmp_path / name)) for name in ("one", "two")]
+    assert verify(tmp_path / "j.db", public).good
+    assert not verify(tmp_path / "j.db", public[1:]).good
+
+
+def test_a_key_that_others_may_read_starts_nothing(tmp_path: Path) -> None:
+    make_key(tmp_path / "k")
+    (tmp_path / "k").chmod(0o644)
+    journal = Journal(tmp_path / "j.db")
+    with pytest.raises(BadJournal, match="chmod 600"):
+        take_up(journal, Keeping(key=str(tmp_path / "k")))
+    journal.close()
+
+
+CONFIG = """
+[site]
+name = "s"
+[edge]
+name = "e"
+[[table]]
+name = "t-1"
+"""
+
+
+class Keeper:
+    """A journal that is kept, on a disk of a size of our own."""
+
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch, limit: int) -> None:
+        self.journal = Journal(folder / "j.db")
+        self.retained = Retained()
+        self.now = NOON
+        self.limit = limit
+        self.journal._now = lambda: self.now
+        patch.setattr(keeping, "EVERY", 0.001)
+        patch.setattr(
+            keeping,
+            "room",
+            lambda journal, _: keeping.Room(journal.closed and sum(c.size for c in journal.closed), self.limit, False),
+        )
+
+    def alert(self) -> dict[str, str] | None:
+        raw = self.retained._wanted.get("felt/1/s/table/t-1/alert/e-journal-room", b"")
+        assert isinstance(raw, bytes)
+        found: dict[str, str] | None = msgspec.json.decode(raw) if raw else None
+        return found
+
+
+def test_only_what_is_old_and_published_is_forgotten_and_only_for_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = Keeper(tmp_path, monkeypatch, 10**9)
+    journal, sizes = one.journal, Keeping()
+    for n in range(3):
+        journal.append(entries(10), {"outbox": b"%d" % (20 if n else 0)})
+        one.now += timedelta(days=10)
+        journal.rotate()
+    assert [c.ended for c in journal.closed] == [NOON + timedelta(days=days) for days in (10, 20, 30)]
+    later = NOON + timedelta(days=200)
+    assert keeping._forget(journal, sizes, later) == []  # there is room
+    one.limit = 1
+    assert keeping._forget(journal, sizes, NOON + timedelta(days=99)) == []  # 89 days old
+    assert [p.name for p in keeping._forget(journal, sizes, NOON + timedelta(days=101))] == ["j.000001.db"]
+    assert [p.name for p in keeping._forget(journal, sizes, later)] == ["j.000002.db"]
+    assert [c.number for c in journal.closed] == [3]  # its rows were not published yet
+    with pytest.raises(BadJournal, match="row 6 is missing; put it back"):
+        journal.after(5, 3)
+    assert [row.n for row in journal.after(20, 3)] == [21, 22, 23]
+    journal.close()
+
+
+async def test_room_is_announced_before_it_ends_and_then_play_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = Keeper(tmp_path, monkeypatch, 10**9)
+    one.journal.append(entries(30))
+    one.journal.rotate()
+    used = one.journal.closed[0].size
+    said: list[str] = []
+
+    async def process() -> None:
+        for limit in (used * 2, used * 100 // 85, used * 100 // 97, used * 2, used * 100 // 97, used):
+            one.limit = limit
+            await asyncio.sleep(0.05)
+            alert = one.alert()
+            said.append(alert["severity"] if alert else "")
+        await asyncio.sleep(60)
+
+    config = parse(CONFIG)
+    with pytest.raises(BaseExceptionGroup) as caught:
+        await keeping.kept(process(), one.journal, config, "e", one.retained, get())
+    assert caught.group_contains(BadJournal, match="play stops here; give more room")
+    assert said == ["", "warning", "error", "", "error"]
+    alert = one.alert()
+    assert alert is not None
+    assert (alert["code"], alert["severity"]) == ("journal.room", "error")
+    assert "play stops here" in alert["text"]
+    one.journal.close()
+
+
+async def test_quiet_hours_are_signed_and_grown_files_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping, "EVERY", 0.001)
+    journal = Journal(tmp_path / "j.db")
+    journal.signed_by(keys(tmp_path), 10_000)
+    config = parse(CONFIG + "[journal]\nfile_mb = 1\nsign_seconds = 1\n")
+
+    async def process() -> None:
+        journal.append([Entry("t-1", "d", "x", NOON, bytes(1000)) for _ in range(1100)])
+        await asyncio.sleep(0.1)
+        journal.append(entries(3))
+        await asyncio.sleep(1.2)
+
+    await keeping.kept(process(), journal, config, "e", Retained(), get())
+    report = verify(tmp_path / "j.db", [keys(tmp_path).public])
+    assert (report.good, report.files, report.rows, report.checkpoints) == (True, 2, 1103, 2)
+    assert report.signed_rows == 1103
+    journal.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("keep_days = 89", "'journal.keep_days': Expected `int` >= 90"),
+        ("limit_mb = 1000", "journal.limit_mb must be at least four files of journal.file_mb (256)"),
+        ("keys = 1", "unknown key 'journal.keys'; did you mean 'key'?"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_with_its_line(text: str, said: str) -> None:
+    with pytest.raises(BadConfig) as caught:
+        parse(f"{CONFIG}[journal]\nsign_rows = 5\n{text}\n")
+    assert str(caught.value).startswith("configuration:10: ")
+    assert said in str(caught.value)
+
+
+async def test_a_journal_may_be_verified_at_any_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside a writer that closes its files as fast as it can: no false alarm."""
+    monkeypatch.setattr(journal_module, "LOCKED_TIMEOUT", 5.0)
+    stop = threading.Event()
+    rotations = 0
+
+    def write() -> None:
+        nonlocal rotations
+        journal = Journal(tmp_path / "j.db")
+        while not stop.is_set():
+            journal.append(entries(7))
+            rotations += journal.rotate()
+        journal.close()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        await asyncio.sleep(0.3)
+        for _ in range(25):
+            report = await asyncio.to_thread(verify, tmp_path / "j.db")
+            assert report.good, report_text("x", report)
+            assert list(export(tmp_path / "j.db", "t-1", site="s", writer="e", edge=True, **ALWAYS))
+    finally:
+        stop.set()
+        writer.join()
+    assert rotations > 3
+
+
+def test_room_is_the_limit_or_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = Journal(tmp_path / "j.db")
+    usage = type(shutil.disk_usage("/"))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**12, 0, 10**12))
+    assert (room(journal, Keeping(limit_mb=2000)).limit, room(journal, Keeping()).by_disk) == (2 * 10**9, False)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**12, 10**12, 0))
+    now = room(journal, Keeping())
+    assert (now.by_disk, now.share) == (True, 1.0)
+    with pytest.raises(BadJournal, match="the disk is full, and nothing is lost: play stops here"):
+        take_up(journal, Keeping())
+    journal.close()
+
+
+# ---- the command line
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    rules, edge = played(tmp_path)
+    make_key(tmp_path / "key")
+    for one in (rules, edge):
+        journal = Journal(one)
+        take_up(journal, Keeping(key=str(tmp_path / "key"), sign_rows=2))
+        journal.append([Entry("t-2", "d", "x", NOON, b"{}")], {"outbox": b"0"})
+        journal.close()
+    config = tmp_path / "feltd.toml"
+    config.write_text(
+        f'[site]\nname="s"\n[edge]\nname="e"\njournal="{edge}"\n[rules]\njournal="{rules}"\n'
+        f'[journal]\nkey="{tmp_path}/key"\n[[table]]\nname="t-1"\n[[table]]\nname="t-2"\n'
+    )
+    return config
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(main, ["journal", *map(str, words)])
+
+
+def test_verify_on_the_command_line(site: Path, tmp_path: Path) -> None:
+    result = run("verify", "-c", site)
+    assert result.exit_code == 0, result.output
+    assert [line.split(": ")[1] for line in result.stdout.splitlines()] == ["good", "good"]
+    document = msgspec.json.decode(run("verify", "-c", site, "--json").stdout)
+    assert document[str(tmp_path / "edge.db")]["rows"] == 8
+    with opened(tmp_path / "edge.db") as db:
+        db.execute("UPDATE event SET cause='x' WHERE n=8")
+    result = run("verify", tmp_path / "edge.db", "--public", tmp_path / "key.pub")
+    assert result.exit_code == 1
+    assert "edge.db: table t-2, seq 1, row 8: the row or its hash was changed" in result.stdout
+    assert "FINDINGS: journal" in result.stdout
+
+
+def test_export_and_recall_on_the_command_line(site: Path, tmp_path: Path) -> None:
+    for extra in ([], ["--rules"], ["--from", "2026-11-20T12:00:02+00:00", "--to", "2026-11-20"]):
+        result = run("export", "-c", site, "t-1", *extra)
+        assert result.exit_code == 0, result.output
+        (tmp_path / "x.ndjson").write_bytes(result.stdout_bytes)
+        checked = run("verify", tmp_path / "x.ndjson")
+        assert checked.exit_code == 0, checked.output
+    result = run("recall", "-c", site, "t-1")
+    assert result.stdout.startswith("round t-1/2026-11-20/2  resolved")
+    assert len(msgspec.json.decode(run("recall", "-c", site, "t-1", "--rounds", "9", "--json").stdout)) == 2
+    assert "no round has ended yet" in run("recall", "-c", site, "t-2").stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("export", "-c", "CONFIG", "t-9"), "no table 't-9'"),
+        (("recall", "-c", "CONFIG", "t-9"), "no table 't-9'"),
+        (("export", "-c", "CONFIG", "t-1", "--from", "yesterday"), "write 2026-11-20"),
+        (("verify", "/nowhere.db"), "No such file"),
+        (("verify", "-c", "CONFIG", "--public", "CONFIG"), "no public key in PEM"),
+        (("key", "FOLDER/key"), "is there already"),
+    ],
+)
+def test_bad_input_is_one_message(site: Path, words: tuple[str, ...], expected: str) -> None:
+    result = run(*(word.replace("CONFIG", str(site)).replace("FOLDER", str(site.parent)) for word in words))
+    assert result.exit_code == 2
+    assert expected in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_no_journal_yet(site: Path, tmp_path: Path) -> None:
+    for name in ("edge.db", "rules.db"):
+        (tmp_path / name).unlink()
+    result = run("verify", "-c", site)
+    assert (result.exit_code, "is there yet" in result.stderr) == (2, True)
+    assert run("recall", "-c", site, "t-1").exit_code == 2
+    assert run("export", "-c", site, "t-1").exit_code == 2
+
+
+def test_a_key_on_the_command_line(tmp_path: Path) -> None:
+    result = run("key", tmp_path / "k")
+    assert result.exit_code == 0
+    assert Key.load(tmp_path / "k").id in result.stdout
+    assert inspection.Finding("f", "t", "r").place == ""
