@@ -18,7 +18,7 @@ from msgspec import Struct
 from daemon import logs
 from daemon.config import Config, Table
 from daemon.journal import Entry, Journal, Row
-from daemon.mqtt import UNREADABLE, Message, Session, Will, last_word, stay_connected
+from daemon.mqtt import UNREADABLE, Connect, Message, Session, Will, last_word, stay_connected
 from daemon.outbox import Outbox
 from daemon.replay import PAGE, Answer, Stream, answer, ask
 from daemon.retained import Retained
@@ -83,8 +83,9 @@ class _Table:
 class Consumer:
     """The process."""
 
-    def __init__(self, config: Config, journal: Journal) -> None:
+    def __init__(self, config: Config, journal: Journal, *, connect: Connect | None = None) -> None:
         """Take up every table where the journal left it. Raises BadOption for a table's options."""
+        self._connect = connect
         self.config = config
         self.journal = journal
         self.site = config.site.name
@@ -108,7 +109,8 @@ class Consumer:
         self._log.info("rules.started", tables=sorted(self._tables), journal=str(self.journal.path))
         will = Will(edge_topic(self.site, self.name, "availability"), b"offline")
         try:
-            await stay_connected(self.config.mqtt, f"feltd-rules-{self.name}", will, self._serve, self._log)
+            identifier = f"feltd-rules-{self.name}"
+            await stay_connected(self.config.mqtt, identifier, will, self._serve, self._log, self._connect)
         except asyncio.CancelledError:
             self._commit([])  # only here: after a failure the state may be ahead of what was written
             raise

@@ -244,7 +244,8 @@ async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
         await broker.stop()
     # A broker or an edge may have been killed on purpose meanwhile: what was under way then is void, never lost.
     strict = all(child.starts == 1 for child in children)
-    return _report(pit.accounts(dealt), pit, broker, events, pace.now(), time.monotonic() - began, strict)
+    accounts = pit.accounts(dealt, cut_short=dealing.cancelled())
+    return _report(accounts, pit, broker, events, pace.now(), time.monotonic() - began, strict)
 
 
 # ---- the live view

@@ -24,7 +24,7 @@ from daemon.config import Config, Device, Table
 from daemon.gate import Gate
 from daemon.journal import Entry, Journal, Row
 from daemon.links import HostLink, open_link, utc_now
-from daemon.mqtt import Session, Will, last_word, stay_connected
+from daemon.mqtt import Connect, Session, Will, last_word, stay_connected
 from daemon.outbox import Outbox
 from daemon.replay import answer
 from daemon.retained import Retained
@@ -240,14 +240,16 @@ class Edge:
         *,
         now: Callable[[], datetime] = utc_now,
         opener: Opener | None = None,
+        connect: Connect | None = None,
     ) -> None:
-        """`now` is the wall clock, `opener` makes links; both are handed in for simulations."""
+        """`now` is the wall clock, `opener` makes links, `connect` meets the broker: handed in for simulations."""
         self.config = config
         self.journal = journal
         self.name = config.edge.name
         self.site = config.site.name
         self.now = now
         self._opener: Opener = opener or partial(open_link, now=now)
+        self._connect = connect
         self._boot = uuid.uuid4().hex[:12]
         self.log = logs.get(edge=self.name)
         self.outbox = Outbox(journal, self._message_of)
@@ -293,7 +295,8 @@ class Edge:
                 log = logs.get(edge=self.name, table=post.table, device=post.device.name)
                 group.create_task(supervise(post.device, post, self._opener, self.now, log))
             will = Will(edge_topic(self.site, self.name, "availability"), OFFLINE)
-            group.create_task(stay_connected(self.config.mqtt, f"feltd-edge-{self.name}", will, self._serve, self.log))
+            identifier = f"feltd-edge-{self.name}"
+            group.create_task(stay_connected(self.config.mqtt, identifier, will, self._serve, self.log, self._connect))
             group.create_task(self._watch_lag())
 
     def append(self, entries: list[Entry], memory: Mapping[str, bytes]) -> list[Row]:

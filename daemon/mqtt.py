@@ -11,6 +11,7 @@ import logging
 import socket
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ __all__ = [
     "UNREADABLE",
     "BrokerLost",
     "BrokerRefused",
+    "Connect",
     "Message",
     "Session",
     "Will",
@@ -191,8 +193,11 @@ class Session:
     # ---- in
 
     async def subscribe(self, *topics: str) -> None:
-        """Hear of `topics` with QoS 1. Raises BrokerRefused where the broker refuses one."""
-        codes = await self._client.subscribe([(topic, 1) for topic in topics])
+        """Hear of `topics` with QoS 1. Raises BrokerLost; BrokerRefused where the broker refuses one."""
+        try:
+            codes = await self._client.subscribe([(topic, 1) for topic in topics])
+        except aiomqtt.MqttError as error:  # it went away meanwhile, or takes too long
+            raise BrokerLost(str(error)) from error
         _still_wanted()
         for topic, code in zip(topics, codes, strict=True):
             if getattr(code, "is_failure", code == 128):
@@ -362,14 +367,21 @@ async def connect(settings: Mqtt, identifier: str, will: Will | None = None) -> 
             await client.__aexit__(None, None, None)
 
 
+Connect = Callable[[Mqtt, str, Will | None], AbstractAsyncContextManager[Session]]
+
+
 async def stay_connected(
     settings: Mqtt,
     identifier: str,
     will: Will | None,
     serve: Callable[[Session], Coroutine[Any, Any, None]],
     log: structlog.typing.FilteringBoundLogger,
+    connecting: Connect | None = None,
 ) -> None:
-    """Serve one session after the other, for ever. Log once when lost, once when back."""
+    """Serve one session after the other, for ever. Log once when lost, once when back.
+
+    `connecting` is what to connect with, where it is not `connect`: simulations have a broker of their own.
+    """
     loop = asyncio.get_running_loop()
     delay, trial = 0.1, 0.0
     lost = False
@@ -379,7 +391,8 @@ async def stay_connected(
 
     async def one_session() -> None:
         nonlocal served, lost, trial
-        async with connect(settings, identifier, will) as session, asyncio.TaskGroup() as group:
+        met = (connecting or connect)(settings, identifier, will)
+        async with met as session, asyncio.TaskGroup() as group:
             _still_wanted()
             served = loop.time()
             group.create_task(session.until_lost())

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from daemon import logs
 from daemon.config import Mqtt
-from daemon.mqtt import UNREADABLE, Message, Session, stay_connected
+from daemon.mqtt import UNREADABLE, Connect, Message, Session, stay_connected
 from daemon.replay import Stream, ask
 from protocols.topics import BadEnvelope, Wire, decode_wire, table_topic
 
@@ -68,12 +68,13 @@ class TableView:
 class Picture:
     """Kept up to date by `run`; everything in it came over MQTT."""
 
-    def __init__(self, mqtt: Mqtt, site: str, *, from_start: bool = False) -> None:
+    def __init__(self, mqtt: Mqtt, site: str, *, from_start: bool = False, connect: Connect | None = None) -> None:
         """`on_event` hears of each event once, `on_result` of each end of a round, in order and without a gap.
 
         `from_start`: of those, too, that ended before we looked.
         """
         self._from_start = from_start
+        self._connect = connect
         self._rounds: dict[tuple[str, str], Stream[Wire]] = {}
         self._asked: dict[tuple[str, str], int] = {}
         self._mqtt = mqtt
@@ -89,7 +90,7 @@ class Picture:
     async def run(self, identifier: str = "") -> None:
         """Look for ever."""
         log = logs.get(client="picture")
-        await stay_connected(self._mqtt, identifier, None, self._serve, log)
+        await stay_connected(self._mqtt, identifier, None, self._serve, log, self._connect)
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait until the picture shows `condition`."""

@@ -14,7 +14,7 @@ import msgspec
 
 from daemon import links_usb, logs
 from daemon.config import Mqtt as MqttSettings
-from daemon.mqtt import UNREADABLE, BrokerLost, Session, stay_connected
+from daemon.mqtt import UNREADABLE, BrokerLost, Connect, Session, stay_connected
 from daemon.picture import Picture
 from drivers.bee_tek_shoe import ShoeOptions
 from drivers.billy_iii import BillyOptions
@@ -30,7 +30,9 @@ from simulators.mqtt_port import Mqtt
 from simulators.port import Port, Pty, Socket, Tcp
 from simulators.table_baccarat import BaccaratTable, ContinuousTable, ScannerTable
 from simulators.table_cussec import CussecTable
-from simulators.table_devices import BlackjackTable, FantanTable, MachinePlace, StudioTable, StudTable
+from simulators.table_devices import BlackjackTable, MachinePlace, StudioTable, StudTable
+from simulators.table_fantan import FantanTable
+from simulators.table_fish_prawn_crab import FishPrawnCrabTable
 from simulators.table_roulette import RouletteTable, SaturnTable
 from simulators.tables import Floor, Look, Table
 from simulators.usb import Bus, Usb
@@ -42,6 +44,7 @@ KINDS: dict[str, type[Table]] = {
     "rou": RouletteTable,
     "sat": SaturnTable,
     "cus": CussecTable,
+    "fpc": FishPrawnCrabTable,
     "bac": BaccaratTable,
     "scan": ScannerTable,
     "csm": ContinuousTable,
@@ -154,7 +157,7 @@ class Pit:
             void = result["void"]["reason"] if result["void"] else ""
             self.outcomes[table].append(Outcome(result["round"], result["outcome"], void))
 
-    async def serve(self, mqtt: MqttSettings) -> None:
+    async def serve(self, mqtt: MqttSettings, connect: Connect | None = None) -> None:
         """The dealers' own line to the broker: what they tell their devices, and what those answer."""
 
         async def serve(session: Session) -> None:
@@ -179,7 +182,7 @@ class Pit:
             if asked is not None and not asked.done():
                 asked.set_result(reply.status)
 
-        await stay_connected(mqtt, "demo-dealers", None, serve, logs.get(client="dealers"))
+        await stay_connected(mqtt, "demo-dealers", None, serve, logs.get(client="dealers"), connect)
 
     @property
     def asking(self) -> bool:
@@ -251,9 +254,21 @@ class Pit:
         """Rounds that ended so far, by table."""
         return {name: len(table.truth) for name, table in self.tables.items()}
 
-    def accounts(self, dealt: dict[str, int]) -> dict[str, Account]:
-        """What came out against what happened, for the first `dealt` rounds of each table."""
-        return {name: compare(table.truth[: dealt[name]], self.outcomes[name]) for name, table in self.tables.items()}
+    def accounts(self, dealt: dict[str, int], *, cut_short: bool = False) -> dict[str, Account]:
+        """What came out against what happened, for the first `dealt` rounds of each table.
+
+        `cut_short`: the dealers were sent away; what came out last may be of a round that none of them finished.
+        """
+        return {
+            name: min(
+                (
+                    compare(table.truth[: dealt[name]], outcomes)
+                    for outcomes in (self.outcomes[name], *([self.outcomes[name][:-1]] if cut_short else ()))
+                ),
+                key=lambda account: (account.wrong, account.lost),
+            )
+            for name, table in self.tables.items()
+        }
 
 
 def _hurried(driver: str, speed: float) -> dict[str, float]:

@@ -247,7 +247,10 @@ class WheelOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Spin(Struct, frozen=True):
-    """The last spin known. `begun`: its start was seen. `ended`: reported, void or missed. `state` None: none yet."""
+    """The last spin known. `begun`: its start was seen. `ended`: reported, void or missed. `state` None: none yet.
+
+    `void`: the wheel will spin it again under its number, and was not yet seen to.
+    """
 
     spin: Annotated[int, Meta(ge=0, le=SPINS)]
     state: State | None
@@ -255,6 +258,7 @@ class Spin(Struct, frozen=True):
     begun: bool = False
     launched: bool = False
     ended: bool = False
+    void: bool = False
 
 
 class Memory(Struct, frozen=True):
@@ -808,7 +812,9 @@ class CammeghSS2:
         events: list[Event] = []
         if not spin.ended and (spin.begun or (counts_on and spin.spin)):
             landed = None
-            if steps == 1 and spin.launched and spin.state is State.WINNING_NUMBER:
+            # A next spin that has its own number already says nothing of this one's: nor does the line before it.
+            own = status.state is State.WINNING_NUMBER
+            if steps == 1 and spin.launched and spin.state is State.WINNING_NUMBER and not own:
                 if before is not None and before.spin == status.spin and self._witnesses:
                     self._witnesses.append(before)  # the line that this one confirms
                 landed = self._witnessed(status)
@@ -816,6 +822,8 @@ class CammeghSS2:
                 missed += 1
             else:
                 events += self._land(spin.spin, landed)
+        elif spin.ended and spin.void and counts_on:
+            missed += 1  # spun again while nobody looked: only a spin with a number moves the counter
         if missed:
             events.append(SpinMissed(missed))
         self._witnesses = []
@@ -833,7 +841,7 @@ class CammeghSS2:
                         yield _cut_short(spin, "restarted")
                     # After state 5 the counter may still be that of the spin that is over.
                     over = before is State.WINNING_NUMBER
-                    new = replace(new, begun=False, launched=False, ended=over)
+                    new = replace(new, begun=False, launched=False, ended=over, void=False)
                     yield WheelStarted()
             case State.PLACE_BETS:
                 if not under_way or spin.launched:
@@ -841,7 +849,7 @@ class CammeghSS2:
                         yield _cut_short(spin, "restarted")
                     self._turns.clear()
                     self._bonus = b""
-                    new = replace(new, begun=True, launched=False, ended=False)
+                    new = replace(new, begun=True, launched=False, ended=False, void=False)
                     yield SpinStarted(status.spin)
             case State.BALL_IN_RIM | State.NO_MORE_BETS if under_way:
                 self._turns[status.clockwise] += 1
@@ -851,7 +859,7 @@ class CammeghSS2:
                 if state is State.NO_MORE_BETS and before is not state:
                     yield BallSettling()
                 if self._void:
-                    new = replace(new, ended=True)
+                    new = replace(new, ended=True, void=True)
                     yield SpinVoided("ball_with_rotor" if state is State.BALL_IN_RIM else "ball_not_detected")
             case State.WINNING_NUMBER if under_way and spin.launched:
                 landed = self._witnessed(status)

@@ -59,7 +59,7 @@ def _damage(account: Account) -> tuple[int, int]:
 def _match(account: Account, truth: Truth, outcome: Outcome) -> Account | None:
     if outcome.void:
         return _plus(account, right=1) if truth.void else _plus(account, voided=1)
-    if not truth.void and all(outcome.outcome.get(key) == value for key, value in truth.outcome.items()):
+    if truth.outcome and all(outcome.outcome.get(key) == value for key, value in truth.outcome.items()):
         return _plus(account, right=1)
     return None
 

@@ -4,8 +4,6 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from msgspec.structs import replace
-
 from protocols import fdl, fdl_buttons
 from simulators.device import Ailment
 from simulators.fdl_device import COMMON_FAULTS, ERROR, FIRMWARE, WARNING, FdlDevice
@@ -20,19 +18,13 @@ class ButtonCounter(FdlDevice):
 
     name: ClassVar[str] = "fdl_buttons"
     faults: ClassVar[Mapping[str, Ailment]] = {
-        fault: replace(ailment, round="none")
-        for fault, ailment in {
-            **COMMON_FAULTS,
-            **FIRMWARE,
-            "unsteady": Ailment("two buttons of the next heap lie on each other", ("buttons.unsteady",), "none"),
-            "lifted_early": Ailment("the next cup is knocked over before the count", ("buttons.lifted_early",), "none"),
-            "camera_dirty": Ailment("the camera's window is dirty", ("buttons.camera",), "none", person=True),
-            "foreign": Ailment("a coin lies among the next buttons", ("buttons.foreign",), "none"),
-            "broken_button": Ailment("a button of the next heap is broken in two", (), "none"),
-        }.items()
-    }
-    line: ClassVar[Mapping[str, Ailment]] = {
-        fault: replace(ailment, round="none") for fault, ailment in FdlDevice.line.items()
+        **COMMON_FAULTS,
+        **FIRMWARE,
+        "unsteady": Ailment("two buttons of the next heap lie on each other", ("buttons.unsteady",), "counts"),
+        "lifted_early": Ailment("the next cup is knocked over before the count", ("buttons.lifted_early",), "void"),
+        "camera_dirty": Ailment("the camera's window is dirty", ("buttons.camera",), "counts", person=True),
+        "foreign": Ailment("a coin lies among the next buttons", ("buttons.foreign",), "counts"),
+        "broken_button": Ailment("a button of the next heap is broken in two", (), "counts"),
     }
     routine: ClassVar[tuple[tuple[str, float], ...]] = (("separate", 15.0), ("count", 10.0))
     kind: ClassVar[int] = fdl.BUTTON_COUNTER
@@ -42,7 +34,9 @@ class ButtonCounter(FdlDevice):
         super().__init__(rng, serial)
         self._awaited: list[str] = []
         self._heap = 0
+        self._fragments = 0
         self._covered = False
+        self.knocked_over = False
 
     def inject(self, fault: str, now: float) -> None:
         """Begin a fault. Raises ValueError for one it does not have."""
@@ -65,16 +59,19 @@ class ButtonCounter(FdlDevice):
 
     def separate(self, now: float) -> None:
         """The cup goes over a heap."""
-        self._heap = self._rng.randint(40, 160)
+        self._heap, self._fragments = self._rng.randint(40, 160), 0
         self._covered = self._boots(now)
         self.record(fdl_buttons.Separated(), now)
-        if self._occasion("lifted_early"):
+        self.knocked_over = bool(self._occasion("lifted_early"))
+        if self.knocked_over:
             self._covered = False
             self._again(LIFTED_EARLY, ERROR, now)
 
     def count(self, now: float) -> int | None:
         """The cup is lifted and the camera counts; None where no count is told."""
         trouble = self._occasion("unsteady", "foreign", "broken_button") if self._covered else ""
+        if trouble == "broken_button":
+            self._heap, self._fragments = self._heap - 1, 2
         covered, self._covered = self._covered, False
         if not covered or not self._boots(now) or self._ails(CAMERA, now):
             return None
@@ -83,10 +80,12 @@ class ButtonCounter(FdlDevice):
             return None
         for code in (UNSTEADY, LIFTED_EARLY, FOREIGN):
             self._heal(code, now)
-        broken = trouble == "broken_button"
-        whole = self._heap - broken
-        self.record(fdl_buttons.Counted(whole, 2 * broken), now)
-        return whole
+        self.record(fdl_buttons.Counted(self._heap, self._fragments), now)
+        return self._heap
+
+    def lie(self) -> tuple[int, int]:
+        """What lies there for everybody to see: whole buttons, and fragments of broken ones."""
+        return self._heap, self._fragments
 
     def power_cycle(self, now: float, *, lose_memory: bool) -> None:
         """It no longer knows that the cup stands there: such a heap is counted by hand."""

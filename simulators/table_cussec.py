@@ -1,4 +1,7 @@
-"""A cussec table: a shaker with its reader, the console, and the lamps of the layout."""
+"""A cussec table: a shaker with its reader, the console, and the lamps of the layout.
+
+Its dealer is the dealer of every game whose three dice are shaken under a dome.
+"""
 
 import random
 from collections.abc import Callable
@@ -10,27 +13,33 @@ from simulators.fdl_lamps import Lamps
 from simulators.fdl_shaker import Shaker
 from simulators.tables import OPEN, Floor, Ruled, Truth, settle
 
-__all__ = ["CussecTable"]
+__all__ = ["CussecTable", "ShakenTable"]
 
 
-class CussecTable(Ruled):
+class ShakenTable(Ruled):
     """Three pulls of the lever, or one electronic agitation where the lever's sensor is known to be stuck."""
 
-    ruleset: ClassVar[str] = "macau.cussec"
     options: ClassVar[dict[str, Any]] = {"payment": "console", "agitation": "either"}
 
-    def __init__(self, seed: int) -> None:
-        """Some throws end stacked or leaning."""
-        self._rng = random.Random(f"cussec {seed}")
-        self.shaker = Shaker(random.Random(f"shaker {seed}"), f"SIM-S{seed}")
-        self.console = Console(random.Random(f"cussec console {seed}"), f"SIM-C{seed}")
-        self.lamps = Lamps(random.Random(f"cussec lamps {seed}"), f"SIM-L{seed}")
+    def __init__(self, seed: int, game: str, dice: str) -> None:
+        """Some throws end stacked or leaning. `game` and `dice` name what chance decides at this table."""
+        self._rng = random.Random(f"{game} {seed}")
+        self.shaker = Shaker(random.Random(f"{dice} {seed}"), f"SIM-S{seed}")
+        self.console = Console(random.Random(f"{game} console {seed}"), f"SIM-C{seed}")
+        self.lamps = Lamps(random.Random(f"{game} lamps {seed}"), f"SIM-L{seed}")
         self.devices: dict[str, Device] = {
             "shaker-1": self.shaker,
             "console-1": self.console,
             "lamps-1": self.lamps,
         }
         self.truth: list[Truth] = []
+
+    def _facts(self, faces: tuple[int, ...]) -> dict[str, Any]:
+        """What the dealer knows of a throw that counts."""
+        return {"faces": sorted(faces)}
+
+    async def _show(self, floor: Floor, faces: tuple[int, ...]) -> None:
+        """Light the winning places; no faces: none."""
 
     async def deal(self, floor: Floor, rounds: int) -> None:
         """Arts. 2 to 4: cover, three pulls, bets, bell, uncover, read, pay."""
@@ -62,16 +71,18 @@ class CussecTable(Ruled):
         mine = floor.look().round
         await self._act(floor, self.shaker.uncover)
         seen = await self._act(floor, self.shaker.read)
-        if seen is None and floor.look().phase in OPEN:  # the reader is blind: by hand, twice
-            seen = await self._by_hand(floor)
+        if seen is None:  # the reader is blind: by hand, twice, where the round still waits for it
+            seen = await self._by_hand(floor) if floor.look().phase in OPEN else self.shaker.lie()
         faces, stacked, leaning = seen
         void = bool(stacked or leaning) or len(faces) != 3
         counts = await settle(floor, self.console, rng, mine)
         void = void or not counts
-        self.truth.append(Truth({} if void else {"faces": sorted(faces)}, void))
+        self.truth.append(Truth({} if void else self._facts(faces), void))
         await floor.ready()
         if not void:
+            await self._show(floor, faces)
             floor.press(self.console, "paid")
+            await self._show(floor, ())
         await pace.sleep(1.0)
 
     async def _shake(self, floor: Floor) -> None:
@@ -91,3 +102,12 @@ class CussecTable(Ruled):
             floor.stir("console-1")
             await floor.pace.sleep(1.5)
         return lie
+
+
+class CussecTable(ShakenTable):
+    """Its lamp tells that bets may be placed; the croupier announces the rest."""
+
+    ruleset: ClassVar[str] = "macau.cussec"
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed, "cussec", "shaker")

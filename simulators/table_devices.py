@@ -7,16 +7,14 @@ from simulators.alpha_sign import Sign
 from simulators.billy_iii import Billy
 from simulators.device import Device
 from simulators.fdl_bets import BetSensors
-from simulators.fdl_buttons import ButtonCounter
 from simulators.fdl_console import Console
-from simulators.fdl_lamps import Lamps
 from simulators.fdl_peek import PeekReader
 from simulators.fdl_shuffler import Shuffler
 from simulators.idp_dice import Recogniser
 from simulators.sas_machine import Machine
 from simulators.tables import Floor, Truth
 
-__all__ = ["BlackjackTable", "FantanTable", "MachinePlace", "StudTable", "StudioTable"]
+__all__ = ["BlackjackTable", "MachinePlace", "StudTable", "StudioTable"]
 
 
 class _Hands:
@@ -132,42 +130,6 @@ class BlackjackTable(_Hands):
             await self._pause(floor, 4.0, 8.0)
             floor.press(self.console, "paid")
             await self._pause(floor, 1.0, 2.0)
-
-
-class FantanTable(_Hands):
-    """A counter of buttons, the four lamps of the layout, and the console."""
-
-    watched: ClassVar[tuple[str, ...]] = ("buttons.counted",)
-
-    def __init__(self, seed: int) -> None:
-        """A heap of buttons."""
-        super().__init__(seed)
-        self.counter = ButtonCounter(self._chance("counter"), f"SIM-BC{seed}")
-        self.lamps = Lamps(self._chance("lamps"), f"SIM-L{seed}")
-        self.console = Console(self._chance("console"), f"SIM-C{seed}")
-        self.devices = {"counter-1": self.counter, "lamps-1": self.lamps, "console-1": self.console}
-
-    async def deal(self, floor: Floor, rounds: int) -> None:
-        """Separate and cover, bets, bell, lift, count by fours, light the lamp of what is left."""
-        for _ in range(rounds):
-            await floor.ready()
-            self.counter.separate(floor.pace.now())
-            floor.stir("counter-1")
-            await self._pause(floor, 1.0, 2.0)
-            floor.press(self.console, "bets_opened")
-            await self._pause(floor, 12.0, 18.0)
-            floor.press(self.console, "bell")
-            await self._pause(floor, 1.0, 2.0)
-            await floor.ready()
-            count = self.counter.count(floor.pace.now())
-            floor.stir("counter-1")
-            if count is not None:
-                self._happened("buttons.counted", count=count)
-            await self._pause(floor, 3.0, 5.0)
-            await floor.tell("lamps-1", "light", {"lamps": [str((count or 4) % 4 or 4)]})
-            await self._pause(floor, 3.0, 5.0)
-            floor.press(self.console, "paid")
-            await floor.tell("lamps-1", "light", {"lamps": []})
 
 
 class StudioTable(_Hands):

@@ -20,13 +20,16 @@ from simulators.port import Socket
 
 __all__ = ["Floor", "Look", "Ruled", "Table", "Truth", "settle"]
 
-OPEN = ("betting", "covered", "uncovered", "closed", "running", "dealing", "suspended")
+OPEN = ("betting", "covered", "uncovered", "closed", "running", "dealing", "deciding", "showdown", "suspended")
 # Seconds on the wall: neither processes nor the broker are faster where hands are.
 PATIENCE = 6.0
 
 
 class Truth(Struct, frozen=True):
-    """One round as it truly was: the facts of its outcome, or void."""
+    """One round as it truly was: the facts of its outcome, or void.
+
+    Both, where the dealer gave it up for what his display did not show: then either is right.
+    """
 
     outcome: dict[str, Any]
     void: bool = False

@@ -618,7 +618,7 @@ def test_an_order_that_gets_no_answer_has_failed_and_the_dealer_goes_on(tmp_path
             raise AssertionError
 
     async def once(
-        _mqtt: Any, _name: str, _will: Any, serve: Callable[[Any], Coroutine[Any, Any, None]], _: Any
+        _mqtt: Any, _name: str, _will: Any, serve: Callable[[Any], Coroutine[Any, Any, None]], *_: Any
     ) -> None:
         with contextlib.suppress(BrokerLost):
             await serve(Line())

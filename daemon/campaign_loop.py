@@ -1,0 +1,272 @@
+"""Virtual time, and processes that can be killed between any two of their steps.
+
+One loop runs everything. Each simulated process has a context of its own, which its tasks and callbacks inherit; what
+runs without one is the world. A killed process is not asked to end: from that instant none of its callbacks runs any
+more, and what it holds (journal, links, connections) is dead, so that no clause of its code has an effect that a dead
+process could not have. Its tasks are kept until the world ends: nobody collects them in between.
+"""
+
+# ruff: noqa: SLF001 - a loop looks into its handles, as asyncio's own do
+
+import asyncio
+import contextlib
+import contextvars
+import heapq
+import sys
+from collections import deque
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any
+
+__all__ = ["Killed", "Process", "StandingStillError", "VirtualLoop"]
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+_MIN = float("-inf")
+
+
+class Killed(BaseException):
+    """The process died here. Nothing in a process catches it and lives."""
+
+
+class StandingStillError(Exception):
+    """Nothing will ever happen again, or the same instant never ends. The message says which."""
+
+
+class Process:
+    """One life of one process: from its start to its death or its end."""
+
+    def __init__(self, name: str, loop: "VirtualLoop") -> None:
+        """Nothing runs before `start`. `kill_at`: the step before which it dies; 0 never."""
+        self.name = name
+        self.loop = loop
+        self.alive = True
+        self.steps = 0
+        self.kill_at = 0
+        self.how = ""
+        """How it died; empty while it lives, or where it ended by itself."""
+        self.tasks: list[asyncio.Task[Any]] = []
+        self.on_death: list[Callable[[], None]] = []
+        self.context = contextvars.copy_context()
+        self.context.run(_PROCESS.set, self)
+        self.over: asyncio.Future[BaseException | None] = loop.create_future()
+        """Done when it is dead, or when it ended by itself: then with its exception."""
+
+    @staticmethod
+    def current() -> "Process | None":
+        """Whose code runs now; None for the world."""
+        return _PROCESS.get()
+
+    def start(self, body: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Let it run."""
+        task = self.loop.create_task(body, context=self.context)
+        task.add_done_callback(self._ended, context=self.loop.world)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if self.alive:
+            error = None if task.cancelled() else task.exception()
+            self._finish()
+            self.over.set_result(error)
+
+    def die(self, how: str) -> None:
+        """Now, at this instant."""
+        if not self.alive:
+            return
+        self.how = how
+        self._finish()
+        self.loop.call_soon(self.over.set_result, None, context=self.loop.world)
+
+    def _finish(self) -> None:
+        self.alive = False
+        self.loop.graves += [task for task in self.tasks if not task.done()]
+        self.tasks.clear()
+        for told in self.on_death:
+            told()
+
+
+_PROCESS: contextvars.ContextVar[Process | None] = contextvars.ContextVar("process", default=None)
+
+
+def _nothing() -> None:
+    """What a cancelled timer would do."""
+
+
+class _Handle(asyncio.Handle):
+    """A callback that waits; the base class would ask for a traceback each time."""
+
+    def __init__(
+        self, callback: Callable[..., Any], args: tuple[Any, ...], loop: "VirtualLoop", context: contextvars.Context
+    ) -> None:
+        self._callback = callback
+        self._args = args
+        self._loop = loop
+        self._context = context
+        self._cancelled = False
+        self._repr = None
+        self._source_traceback = None
+
+
+class _Timer(_Handle, asyncio.TimerHandle):
+    """A callback that waits for its time."""
+
+    _when: float
+
+    def __init__(
+        self,
+        when: float,
+        callback: Callable[..., Any],
+        args: tuple[Any, ...],
+        loop: "VirtualLoop",
+        context: contextvars.Context,
+    ) -> None:
+        _Handle.__init__(self, callback, args, loop, context)
+        self._when = when
+        self._scheduled = True
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        self._callback, self._args = _nothing, ()
+
+
+class _Task(asyncio.Task[Any]):
+    """Sets of tasks come in the order of their numbers, not of their places in memory."""
+
+    number = 0
+
+    def __hash__(self) -> int:
+        return self.number
+
+
+class VirtualLoop(asyncio.BaseEventLoop):
+    """Jumps from one timer to the next; deterministic, without files, threads or a real clock."""
+
+    def __init__(self, most_steps: int = 20_000_000) -> None:
+        """`most_steps`: what takes more than that is going round in circles."""
+        super().__init__()
+        self._now = 0.0
+        self._timers: list[tuple[float, int, _Timer]] = []
+        self._number = count(1)
+        self._queue: deque[_Handle] = deque()
+        self.steps = 0
+        self._most_steps = most_steps
+        self.graves: list[asyncio.Task[Any]] = []
+        self.world = contextvars.copy_context()
+        self.trouble: list[str] = []
+        self.set_task_factory(self._make_task)
+        self.set_exception_handler(self._troubled)
+
+    def time(self) -> float:
+        """Seconds since the beginning."""
+        return self._now
+
+    def utc(self) -> datetime:
+        """A wall clock that is never set."""
+        return START + timedelta(seconds=self._now)
+
+    def _make_task(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        coro: Any,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.Task[Any]:
+        process = _PROCESS.get() if context is None else context.get(_PROCESS)
+        # Python 3.11 has no eager tasks: nothing of it runs before it has its number.
+        task = _Task.__new__(_Task)
+        task.number = next(self._number)
+        task.__init__(coro, loop=loop, context=context)  # type: ignore[misc]
+        if process is not None:
+            tasks = process.tasks
+            tasks.append(task)
+            if len(tasks) > 200:
+                process.tasks = [one for one in tasks if not one.done()]
+        return task
+
+    def _troubled(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """What nobody caught."""
+        error = context.get("exception")
+        if not isinstance(error, Killed):
+            self.trouble.append(f"{context.get('message')}: {error!r}")
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.Handle:
+        """In the next turn."""
+        handle = _Handle(callback, args, self, contextvars.copy_context() if context is None else context)
+        self._queue.append(handle)
+        return handle
+
+    def call_soon_threadsafe(  # type: ignore[override]
+        self, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.Handle:
+        """There is one thread."""
+        return self.call_soon(callback, *args, context=context)
+
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        """After `delay` seconds."""
+        return self.call_at(self._now + delay, callback, *args, context=context)
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        """At `when`."""
+        timer = _Timer(when, callback, args, self, contextvars.copy_context() if context is None else context)
+        heapq.heappush(self._timers, (when, next(self._number), timer))
+        return timer
+
+    def _run_once(self) -> None:
+        """All that is due, until somebody stops the loop."""
+        queue, timers = self._queue, self._timers
+        while not self._stopping:  # type: ignore[attr-defined]
+            while not queue:
+                if not timers:
+                    raise StandingStillError("nothing is due and nothing will ever be")
+                when, _, timer = heapq.heappop(timers)
+                if not timer._cancelled:
+                    self._now = max(self._now, when)
+                    queue.append(timer)
+            handle = queue.popleft()
+            if handle._cancelled:
+                continue
+            self.steps += 1
+            process = handle._context.get(_PROCESS)
+            if process is not None:
+                if not process.alive:
+                    continue
+                process.steps += 1
+                if process.steps == process.kill_at:
+                    process.die("killed at an await")
+                    continue
+            try:
+                handle._context.run(handle._callback, *handle._args)
+            except Killed:
+                pass
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as error:  # noqa: BLE001 - as asyncio does
+                self.call_exception_handler({"message": "callback failed", "exception": error})
+            if self.steps > self._most_steps:
+                raise StandingStillError(f"{self._most_steps} steps, and no end at {self._now:.1f} s")
+
+    def bury(self) -> None:
+        """The world is over: end what still waits, without anybody hearing of it."""
+        asyncio._set_running_loop(self)  # what ends asks for it
+        try:
+            for task in sorted({*self.graves, *asyncio.all_tasks(self)}, key=hash):
+                task._log_destroy_pending = False  # type: ignore[attr-defined]
+                coro: Any = task.get_coro()
+                with contextlib.suppress(BaseException):
+                    coro.close()
+        finally:
+            asyncio._set_running_loop(None)
+        self.graves.clear()
+        self._queue.clear()
+        self._timers.clear()
+
+    def close(self) -> None:
+        """Nothing is left open."""
+        self.bury()
+        sys.set_asyncgen_hooks(None, None)
+        super().close()

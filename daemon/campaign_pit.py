@@ -1,0 +1,310 @@
+"""The pit of the campaign: tables, devices and dealers as everywhere, on cables in memory, and hands in a hurry."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ClassVar
+
+from daemon.campaign_loop import Process, VirtualLoop
+from daemon.config import Config, parse
+from daemon.links import HostLink, StreamLink
+from daemon.picture import Picture
+from daemon.pit import Pit
+from protocols.cammegh_ss2 import State
+from protocols.link import LinkLost
+from simulators.cammegh_ss2 import ARCADE, STARTED_AFTER_NUMBER, Wheel
+from simulators.clock import Pace
+from simulators.device import Device
+from simulators.line import Line
+from simulators.port import Port, Socket
+from simulators.table_baccarat import BaccaratTable
+from simulators.table_cussec import CussecTable
+from simulators.table_roulette import RouletteTable
+from simulators.tables import Floor, Table, Truth
+
+__all__ = ["KINDS", "Cable", "Hands", "Plug", "VirtualPit"]
+
+LATENCY = 0.001
+QUICK = 0.2
+"""A wheel's phases and a dealer's pauses, against those of a real table."""
+
+
+class _QuickWheel(Wheel):
+    """A wheel whose spins are short; each state still lasts for two lines and more."""
+
+    def _enter(self, state: State, now: float) -> None:
+        super()._enter(state, now)
+        if state is not State.WINNING_NUMBER:
+            self._until = now + max((self._until - now) * QUICK, 1.2)
+
+
+class _Roulette(RouletteTable):
+    """With a quick wheel."""
+
+    def _make_wheel(self, seed: int) -> Wheel:
+        mode = ARCADE if seed % 2 else ARCADE - STARTED_AFTER_NUMBER
+        return _QuickWheel(random.Random(f"wheel {seed}"), mode=mode, closed=True)
+
+
+class _Cussec(CussecTable):
+    """Which knows how the dice lay, where the dealer gave the round up."""
+
+    async def _round(self, floor: Floor) -> None:
+        await super()._round(floor)
+        faces, stacked, leaning = self.shaker.lie()
+        if self.truth[-1].void and not stacked and not leaning and len(faces) == 3:
+            self.truth[-1] = Truth({"faces": sorted(faces)}, void=True)
+
+
+class _Baccarat(BaccaratTable):
+    """Which knows how the cards lay, where the dealer gave the coup up."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self._lie: dict[str, list[str]] = {}
+
+    async def _deal(self, floor: Floor, hands: dict[str, list[str]], side: str) -> None:
+        self._lie = hands
+        await super()._deal(floor, hands, side)
+
+    async def _coup(self, floor: Floor) -> None:
+        await super()._coup(floor)
+        if self.truth[-1].void:
+            self.truth[-1] = Truth({"hands": self._lie}, void=True)
+
+
+KINDS: dict[str, type[Table]] = {"rou": _Roulette, "cus": _Cussec, "bac": _Baccarat}
+
+
+class Hands(Pace):
+    """The seconds of the loop, and hands that wait only for what needs its time."""
+
+    LEAST: ClassVar[float] = 0.25
+
+    async def sleep(self, seconds: float) -> None:
+        """A short pause is a hand's work, a long one is waiting for players."""
+        await asyncio.sleep(seconds if seconds <= self.LEAST else max(seconds * QUICK, self.LEAST))
+
+
+class _End(asyncio.Transport):
+    """The host's end of a cable, below the real link."""
+
+    def __init__(self, cable: "Cable", link: StreamLink) -> None:
+        super().__init__()
+        self._cable = cable
+        self._link = link
+        self._closing = False
+        self.process = Process.current()
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self._cable.from_host(bytes(data))
+
+    def hear(self, data: bytes) -> None:
+        if self._cable.end is self:
+            self._link.data_received(data)
+
+    def abort(self) -> None:
+        self._hang_up(None)
+
+    def close(self) -> None:
+        self._hang_up(None)
+
+    def is_closing(self) -> bool:
+        return self._closing
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+    def pulled(self) -> None:
+        """The cable is gone."""
+        self._hang_up(OSError("device reports readiness to read but returned no data"))
+
+    def _hang_up(self, error: Exception | None) -> None:
+        if not self._closing:
+            self._closing = True
+            if self._cable.end is self:
+                self._cable.end = None
+            loop = self._cable.loop
+            context = loop.world if self.process is None else self.process.context
+            loop.call_soon(self._link.connection_lost, error, context=context)
+
+
+class Cable:
+    """A serial cable in memory, with a device's end as every port has it."""
+
+    def __init__(self, loop: VirtualLoop, url: str, rng: random.Random) -> None:
+        """Nothing appears before `plug`."""
+        self.loop = loop
+        self.url = url
+        self._rng = rng
+        self._plugged = False
+        self._free_at = 0.0
+        self.end: _End | None = None
+        self.received: Callable[[bytes], None] = lambda _: None
+        self.sent_bytes = 0
+        self.received_bytes = 0
+
+    def plug(self) -> None:
+        """It is there."""
+        self._plugged = True
+
+    def unplug(self) -> None:
+        """It is gone; the host's end hangs up."""
+        self._plugged = False
+        if self.end is not None:
+            self.end.pulled()
+            self.end = None
+
+    def send(self, data: bytes) -> None:
+        """To the host, in one piece or in two; lost where nobody has the port open."""
+        end = self.end
+        if not self._plugged or end is None:
+            return
+        self.sent_bytes += len(data)
+        context = self.loop.world if end.process is None else end.process.context
+        at = max(self.loop.time() + LATENCY, self._free_at)
+        if len(data) > 1 and self._rng.random() < 0.05:
+            middle = self._rng.randrange(1, len(data))
+            self.loop.call_at(at, end.hear, data[:middle], context=context)
+            at += self._rng.random() * 0.02
+            data = data[middle:]
+        self.loop.call_at(at, end.hear, data, context=context)
+        self._free_at = at
+
+    def from_host(self, data: bytes) -> None:
+        """To the device."""
+        if self._plugged:
+            self.loop.call_later(LATENCY, self._arrived, data, context=self.loop.world)
+
+    def _arrived(self, data: bytes) -> None:
+        self.received_bytes += len(data)
+        self.received(data)
+
+    def open(self, link: StreamLink) -> None:
+        """A host opens it. Raises LinkLost."""
+        if not self._plugged:
+            raise LinkLost(f"{self.url} is not there")
+        end = _End(self, link)
+        self.end = end
+        if end.process is not None:
+            end.process.on_death.append(lambda: self._left(end))
+        link.connection_made(end)
+
+    def _left(self, end: _End) -> None:
+        if self.end is end:
+            self.end = None
+
+
+class _Opening(AbstractAsyncContextManager[HostLink]):
+    """A link from its opening to its end."""
+
+    def __init__(self, cable: Cable, now: Callable[[], Any]) -> None:
+        self._cable = cable
+        self._now = now
+        self._link: StreamLink | None = None
+        self._process = Process.current()
+
+    async def __aenter__(self) -> HostLink:
+        await asyncio.sleep(LATENCY)
+        link = StreamLink(self._now)
+        self._cable.open(link)
+        self._link = link
+        return link
+
+    async def __aexit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if self._link is not None and (self._process is None or self._process.alive):
+            await self._link.close()
+
+
+class Plug(Socket):
+    """A device on its cable: as Socket, without a task of its own."""
+
+    def __init__(self, device: Device, port: Port, pace: Pace, line: Line, loop: VirtualLoop) -> None:
+        """Plug it in with `stir`."""
+        super().__init__(device, port, pace, line)
+        self._loop = loop
+        self._timer: asyncio.Handle | None = None
+
+    def stir(self) -> None:
+        """Look now when it wants to be woken."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_soon(self._wake, context=self._loop.world)
+
+    def _received(self, data: bytes) -> None:
+        now = self._loop.time()
+        heard = self.line.to_device(data, now)
+        answer = self.line.to_host(self.device.hear(heard, now) if heard else b"", now)
+        if answer:
+            self.port.send(answer)
+        self.stir()
+
+    def _wake(self) -> None:
+        now = self._loop.time()
+        if now >= self.line.plug_at:
+            self.line.plug_at = float("inf")
+            self.port.plug()
+        out = self.line.to_host(self.device.wake(now), now)
+        if out:
+            self.port.send(out)
+        due = min(self.device.due(), self.line.due())
+        self._timer = None
+        if due < float("inf"):
+            self._timer = self._loop.call_at(max(due, now), self._wake, context=self._loop.world)
+
+
+_CONFIGS: dict[str, Config] = {}
+
+
+class VirtualPit(Pit):
+    """A pit on cables in memory."""
+
+    def __init__(self, loop: VirtualLoop, seed: int, kinds: tuple[str, ...]) -> None:
+        """`kinds` of tables, one of each."""
+        super().__init__(Path("/"), seed, kinds=())
+        self._loop = loop
+        self.pace = Hands()
+        self.tables = {f"{kind}-1": KINDS[kind](seed) for kind in kinds}
+        self.outcomes = {name: [] for name in self.tables}
+        self.told = {name: [] for name in self.tables}
+        self.cables: dict[str, Cable] = {}
+        number = 4000
+        for table_name, table in self.tables.items():
+            self.sockets[table_name] = {}
+            for device_name, device in table.devices.items():
+                number += 1
+                place = f"{table_name}/{device_name}"
+                cable = Cable(loop, f"tcp://127.0.0.1:{number}", random.Random(f"{seed} cable {place}"))
+                self.cables[cable.url] = cable
+                self.ports[place] = cable
+                line = Line(random.Random(f"{seed} {place}"))
+                plug = Plug(device, cable, self.pace, line, loop)
+                cable.plug()
+                self.sockets[table_name][device_name] = plug
+                plug.stir()
+
+    def parsed(self) -> Config:
+        """The configuration of edge and rules: the same for the same kinds of tables."""
+        text = self.config(1883, "5")
+        if text not in _CONFIGS:
+            _CONFIGS[text] = parse(text)
+        return _CONFIGS[text]
+
+    def opener(self, now: Callable[[], Any]) -> Callable[[str], AbstractAsyncContextManager[HostLink]]:
+        """What an edge opens its links with."""
+        return lambda url: _Opening(self.cables[url], now)
+
+    async def play(self, rounds: int, picture: Picture, now: Callable[[], Any]) -> None:
+        """Play `rounds` rounds at each table."""
+        await self.deal(self.pace, rounds * len(self.tables), picture, now)

@@ -1,0 +1,352 @@
+"""The campaign: it is deterministic, it passes what is sound, and it finds what is planted."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import aiomqtt
+import msgspec
+import pytest
+from click.testing import CliRunner
+from test_cammegh_ss2 import every, line, listen
+
+from daemon import campaign as campaign_module
+from daemon.campaign import Life, campaign, live
+from daemon.campaign_broker import matches
+from daemon.campaign_disk import Disk
+from daemon.campaign_loop import Killed, Process, StandingStillError, VirtualLoop
+from daemon.cli import main
+from daemon.consumer import Consumer
+from daemon.edge import DevicePost
+from daemon.journal import Entry, Journal, Row
+from daemon.mqtt import BrokerLost, Session
+from daemon.outbox import Outbox
+from daemon.replay import Stream
+from protocols.events import BallLanded, SpinMissed, SpinStarted
+from protocols.topics import Envelope
+
+ROUNDS = 4
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short life is enough."""
+    from daemon import logs
+
+    logs.set_up("critical")
+    monkeypatch.setattr(campaign_module, "ROUNDS", ROUNDS)
+
+
+# ---- the loop
+
+
+def run(body: Callable[[VirtualLoop], Any]) -> VirtualLoop:
+    loop = VirtualLoop(10_000)
+    try:
+        loop.run_until_complete(body(loop))
+    finally:
+        loop.close()
+    return loop
+
+
+def test_a_killed_process_takes_no_further_step() -> None:
+    """Neither its tasks nor the clauses that would end them: a dead process does nothing."""
+    did: list[str] = []
+
+    async def work(name: str) -> None:
+        try:
+            for number in range(100):
+                did.append(f"{name}{number}")
+                await asyncio.sleep(1)
+        finally:
+            did.append("ended in order")
+
+    async def body(loop: VirtualLoop) -> None:
+        process = Process("one", loop)
+        process.kill_at = 7
+
+        async def both() -> None:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(work("a"))
+                group.create_task(work("b"))
+
+        process.start(both())
+        assert await process.over is None
+        assert process.how == "killed at an await"
+        before = list(did)
+        await asyncio.sleep(1000)
+        assert did == before
+        assert "ended in order" not in did
+
+    run(body)
+
+
+@pytest.mark.parametrize("step", range(1, 6))
+def test_a_process_can_be_killed_at_each_of_its_steps(step: int) -> None:
+    async def body(loop: VirtualLoop) -> None:
+        process = Process("one", loop)
+        process.kill_at = step
+        process.start(asyncio.sleep(0.0))
+        await process.over
+        assert process.steps == min(step, 2)
+        assert bool(process.how) == (step <= 2)
+
+    run(body)
+
+
+def test_a_process_that_ends_says_how() -> None:
+    async def fails() -> None:
+        raise ValueError("x")
+
+    async def body(loop: VirtualLoop) -> None:
+        process = Process("one", loop)
+        process.start(fails())
+        assert isinstance(await process.over, ValueError)
+
+    run(body)
+
+
+def test_a_world_that_stands_still_or_turns_in_circles_is_told() -> None:
+    async def waits(_loop: VirtualLoop) -> None:
+        await asyncio.Event().wait()
+
+    async def turns(_loop: VirtualLoop) -> None:
+        while True:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+
+    for body in (waits, turns):
+        with pytest.raises(StandingStillError):
+            run(body)
+
+
+@pytest.mark.parametrize(
+    ("filter_", "topic", "heard"),
+    [
+        ("a/+/c", "a/b/c", True),
+        ("a/+/c", "a/b/d", False),
+        ("a/#", "a/b/c", True),
+        ("a/+", "a/b/c", False),
+        ("a/b/c/+", "a/b/c", False),
+    ],
+)
+def test_subscriptions(filter_: str, topic: str, heard: bool) -> None:
+    assert matches(filter_, topic) is heard
+
+
+# ---- what is sound passes, and always the same way
+
+
+def test_a_slice_of_the_campaign() -> None:
+    report = campaign(150, 7)
+    assert report.failures == []
+    assert report.rounds >= 150
+    assert report.lost == report.doubled == report.wrong == 0
+    assert report.right > 100
+    assert report.faults == report.survived
+    assert len(report.faults) > 10
+
+
+TELL = """
+from daemon import campaign as c, logs
+logs.set_up("critical")
+life, failure = c.live(%d, 4)
+rows = [ledger.rows for ledger in life.ledgers.values()]
+import hashlib
+print(life.loop.steps, life.loop.time(), hashlib.sha256(repr(rows).encode()).hexdigest(), life.story, failure)
+"""
+
+
+@pytest.mark.parametrize("seed", [7, 21])
+def test_a_life_is_the_same_in_every_process(seed: int) -> None:
+    """Step for step and byte for byte, whatever Python hashes and wherever things lie in memory."""
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", TELL % seed],
+            env={**os.environ, "PYTHONHASHSEED": hashing, "PYTHONMALLOC": malloc},
+            capture_output=True, check=True, timeout=60,
+        ).stdout
+        for hashing, malloc in (("1", "malloc"), ("2", "pymalloc"))
+    }  # fmt: skip
+    assert len(said) == 1
+
+
+def test_the_command_says_what_was_survived() -> None:
+    shown = CliRunner().invoke(main, ["campaign", "--rounds", "20", "--seed", "2"])
+    assert shown.exit_code == 0, shown.output
+    assert "0 lost, 0 doubled, 0 wrong" in shown.output
+    told = CliRunner().invoke(main, ["campaign", "--rounds", "20", "--seed", "2", "--json"])
+    report = msgspec.json.decode(told.stdout)
+    assert report["wrong"] == report["lost"] == 0
+    assert report["lives"] >= 1
+    again = CliRunner().invoke(main, ["campaign", "--replay", "2000000"])
+    assert again.exit_code == 0, again.output
+    assert "life 2000000" in again.output
+
+
+# ---- what is planted is found
+
+
+def found(most: int) -> str:
+    """What the first life that fails says, among so many."""
+    for seed in range(most):
+        _, failure = live(seed, 8)
+        if failure is not None:
+            return failure.what
+    return ""
+
+
+def test_a_consumer_that_takes_duplicates_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    take = Stream.take
+
+    def believing(self: Stream[Any], item: Any) -> list[Any]:
+        return [item] if item.seq < self.expected else take(self, item)
+
+    monkeypatch.setattr(Stream, "take", believing)
+    assert found(30)
+
+
+def test_a_consumer_that_does_not_ask_for_gaps_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def careless(self: Stream[Any], item: Any) -> list[Any]:
+        if item.seq < self.expected:
+            return []
+        self.expected = item.seq + 1
+        return [item]
+
+    monkeypatch.setattr(Stream, "take", careless)
+    assert found(30)
+
+
+def test_an_outbox_that_counts_what_it_sent_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    send = Outbox._send
+
+    def advancing(self: Outbox, session: Session, row: Row) -> None:
+        send(self, session, row)
+        self.cursor = max(self.cursor, row.n)
+
+    monkeypatch.setattr(Outbox, "_send", advancing)
+    assert "the cursor says" in found(30)
+
+
+def test_a_journal_that_returns_before_its_commit_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it wrote last is written in truth with the next."""
+    append = Journal.append
+
+    def lazy(self: Journal, entries: Iterable[Entry], memory: Mapping[str, bytes] | None = None) -> list[Row]:
+        if not isinstance(self, Disk) or self._process is None:
+            return append(self, entries, memory)
+        process = self._process
+        real = self._db
+
+        class NoCommit:
+            def execute(self, statement: str, *values: Any) -> Any:
+                if statement.startswith("BEGIN") and real.in_transaction:
+                    return None
+                return (
+                    None if statement.startswith("COMMIT") and process.steps % 7 else real.execute(statement, *values)
+                )
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(real, name)
+
+        self._db = NoCommit()  # type: ignore[assignment]
+        try:
+            return append(self, entries, memory)
+        finally:
+            self._db = real
+
+    monkeypatch.setattr(Journal, "append", lazy)
+    assert "survived" in found(30)
+
+
+def test_a_drivers_memory_beside_the_transaction_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Written down first, and the events after it: who dies in between has lost them."""
+    emit = DevicePost.emit
+
+    async def apart(self: DevicePost, sightings: Any, memory: bytes | None = None) -> None:
+        if memory is not None and sightings:
+            self._edge.append([], {f"driver/{self._key}": memory})
+        await emit(self, sightings, memory)
+
+    monkeypatch.setattr(DevicePost, "emit", apart)
+    assert found(150)
+
+
+def test_a_consumer_that_publishes_what_is_not_written_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its position is durable before its verdicts: who dies in between never says them."""
+    commit = Consumer._commit
+
+    def hasty(self: Consumer, entries: list[Entry]) -> None:
+        if entries:
+            commit(self, [])
+        commit(self, entries)
+
+    monkeypatch.setattr(Consumer, "_commit", hasty)
+    assert found(60)
+
+
+def test_rules_that_say_another_number_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One consumer reads one event otherwise."""
+    apply = Consumer._apply
+
+    def otherwise(self: Consumer, table: Any, envelope: Envelope, *rest: Any) -> None:
+        if self.name == "standby" and envelope.seq == 20:
+            return
+        apply(self, table, envelope, *rest)
+
+    monkeypatch.setattr(Consumer, "_apply", otherwise)
+    assert found(5)
+
+
+def test_a_lost_round_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = Life._rounds_right
+
+    def without(self: Life) -> None:
+        for outcomes in self.pit.outcomes.values():
+            del outcomes[1:2]
+        judge(self)
+
+    monkeypatch.setattr(Life, "_rounds_right", without)
+    assert "1 lost" in found(1)
+
+
+# ---- what it found
+
+
+async def test_a_subscription_without_an_answer_is_a_lost_broker() -> None:
+    """A broker that took the connection and then was silent ended the whole process."""
+
+    class Silent:
+        _client: Any = type("Paho", (), {})()
+
+        async def subscribe(self, _topics: object) -> None:
+            raise aiomqtt.MqttError("Operation timed out")
+
+    client: Any = Silent()
+    with pytest.raises(BrokerLost, match="timed out"):
+        await Session(client, True).subscribe("a")
+
+
+def test_a_number_of_the_next_spin_is_never_told_of_this_one() -> None:
+    """Killed at a spin's first line with a number, and back at the next spin's: life 21, a wrong result."""
+    first = listen(every([*[line(2, 7)] * 2, line(3, 7), *[line(4, 7)] * 2]))
+    second = listen(every([line(5, 7, "6")]), memory=first.notebook.memory)
+    seen = [line(5, 8, "17"), b"17\r\n" + line(5, 8, "17"), *[line(1, 9, "17")] * 2]
+    third = listen(every(seen), memory=second.notebook.memory)
+    told = [*first.spins, *second.spins, *third.spins]
+    assert not [event for event in told if isinstance(event, BallLanded)]
+    assert sum(event.count for event in told if isinstance(event, SpinMissed)) == 2
+
+
+def test_a_void_spin_that_was_spun_again_unseen_is_missed() -> None:
+    """Its counter went on, so it ended with a number: life 3000041, a lost round."""
+    seen = [*[line(2, 9)] * 2, *[line(3, 9, flags=2)] * 2, *[line(2, 10)] * 2]
+    told = listen(every(seen)).spins
+    assert [event for event in told if isinstance(event, SpinMissed)] == [SpinMissed(1)]
+    assert told[-1] == SpinStarted(10)
+
+
+def test_nothing_in_a_process_catches_its_death() -> None:
+    assert not issubclass(Killed, Exception)
