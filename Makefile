@@ -4,7 +4,7 @@ ARGS ?=
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: install demo test lint pins clean
+.PHONY: install demo test lint games pins clean
 
 install: .venv/.runtime
 demo: .venv/.runtime .venv/.demo
@@ -20,6 +20,10 @@ lint: .venv/.runtime .venv/.dev
 	$(BIN)/mypy
 	$(BIN)/mypy tests
 	$(BIN)/lint-imports
+
+# docs/games, from the rulesets, the checklists in tests/law and the tests that prove them.
+games: .venv/.runtime
+	$(BIN)/python -m tests.game_pages
 
 # A fresh Debian has python3 but no venv module: take the package where that is allowed, say so where it is not.
 .venv/bin/python:

@@ -3,9 +3,10 @@
 Rule of this file: the ruleset itself deals and decides; here cards are only counted. Weights are integers and the
 figures fractions: nothing is rounded, nothing is drawn at random.
 
-Two prunings, both by symmetry. Totals depend on points alone, so one card stands for each of the ten values, and of
+Three prunings, all by symmetry. Totals depend on points alone, so one card stands for each of the ten values, and of
 the first two cards of a hand the lower goes first, counted twice. A pair depends on the ranks of two cards, which are
-any two of the shoe, so it is counted over the thirteen ranks while the other hand is one that ends the coup.
+any two of the shoe, so it is counted over the thirteen ranks while the other hand is one that ends the coup. A jackpot
+combination depends on ranks alone but for two: only where five cards are A K Q J T, or six of one rank, do suits count.
 """
 
 from collections import defaultdict
@@ -35,6 +36,7 @@ COMMISSIONS: Final[tuple[dict[str, str], ...]] = (
     {"commission": "dragon_7_push"},
 )
 PAIRS: Final = ("player_pair", "banker_pair")
+_ROYAL: Final = set("AKQJT")
 
 
 def _seen(card: str) -> Envelope:
@@ -175,3 +177,61 @@ def played(ruleset: Baccarat, line: Line) -> Result:
     (end,) = verdicts
     assert isinstance(end, Resolved)
     return end.result
+
+
+def jackpot_probabilities(options: BaccaratOptions) -> dict[str, Fraction]:
+    """How often each combination of the jackpot of `options` falls, from a full shoe, the most seldom first."""
+    ruleset = Baccarat(replace(options, opening="first_card", burn_each_coup=False))
+    cards, copies = 52 * options.decks, 4 * options.decks
+    weights: dict[str, Fraction] = defaultdict(Fraction)
+    ways: dict[tuple[str, int], int] = defaultdict(int)
+    for weight, ranks, result in _coups_by_rank(ruleset, ruleset.start("shoe"), [copies] * len(RANKS), "", 1):
+        if len(set(ranks)) > 1 and set(ranks[:5]) != _ROYAL:
+            if result.jackpots:
+                ways[result.jackpots[0].combination, len(ranks)] += weight
+            continue
+        for share, suits in _suits(ranks, options.decks):
+            line = tuple(_seen(rank + suit) for rank, suit in zip(ranks, suits, strict=True))
+            for award in played(ruleset, line).jackpots:
+                weights[award.combination] += share * Fraction(weight, perm(cards, len(ranks)))
+    for (combination, dealt), weight in ways.items():
+        weights[combination] += Fraction(weight, perm(cards, dealt))
+    return dict(sorted(weights.items(), key=lambda item: item[1]))
+
+
+def _coups_by_rank(
+    ruleset: Baccarat, state: BaccaratState, counts: list[int], ranks: str, weight: int
+) -> Iterator[tuple[int, str, Result]]:
+    """Depth first, as `_coups`, over the thirteen ranks; every card is a spade.
+
+    A sixth card is the last: one of the ranks not dealt yet stands for them all.
+    """
+    dealt = len(ranks)
+    lowest = RANKS.index(ranks[dealt - 2]) if dealt in (2, 3) else 0
+    new = [place for place, rank in enumerate(RANKS) if rank not in ranks] if dealt == 5 else []
+    for place in range(lowest, len(RANKS)):
+        if place in new[1:]:
+            continue
+        rank, left = RANKS[place], sum(counts[one] for one in new) if place in new else counts[place]
+        ways = weight * left * (2 if dealt in (2, 3) and place > lowest else 1)
+        following, verdicts = ruleset.apply(state, _BY_RANK[rank])
+        end = verdicts[-1] if verdicts else None
+        if isinstance(end, Resolved):
+            yield ways, ranks + rank, end.result
+            continue
+        counts[place] -= 1
+        yield from _coups_by_rank(ruleset, following, counts, ranks + rank, ways)
+        counts[place] += 1
+
+
+def _suits(ranks: str, decks: int) -> Iterator[tuple[Fraction, str]]:
+    """Suits that stand for all there can be, each with its share, of six cards of a rank or five of five ranks."""
+    if len(set(ranks)) == 1:
+        one_colour = Fraction(2 * perm(2 * decks, len(ranks)), perm(4 * decks, len(ranks)))
+        yield one_colour, "S" * len(ranks)
+        yield 1 - one_colour, "S" * (len(ranks) - 1) + "H"
+        return
+    # Of five ranks each suit is any of four: the ace's with the other four's, another than theirs, or they differ.
+    ace = "".join("H" if rank == "A" else "S" for rank in ranks)
+    king = "".join("H" if rank == "K" else "S" for rank in ranks)
+    yield from ((Fraction(1, 256), "S" * len(ranks)), (Fraction(3, 256), ace), (Fraction(252, 256), king))

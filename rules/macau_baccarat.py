@@ -710,10 +710,10 @@ class Baccarat:
 
     def _wager(self, state: BaccaratState, seen: Envelope, one: WagerPlaced | WagerWithdrawn) -> Step:
         coup = state.coup
-        text = f"seat {one.seat} on {one.bet}"
         if coup is None:
-            return state, _note("bet_without_round", text, "13(1)", seen)
+            return state, _note("bet_without_round", f"seat {one.seat} on {one.bet}", "13(1)", seen)
         if coup.round.demo:
+            text = f"seat {one.seat} on {one.bet}"
             round_ = _irregular(coup.round, "bet_on_demonstration", text, "2(2)", seen)
         else:
             round_ = wager(coup.round, one, self._offered, f"{TEXT} art. 13(1)", seen)

@@ -44,10 +44,10 @@ def settle(
 def _settled(wager: Wager, win: Win | None, push: bool, chip: int, rounding: Rounding) -> Settlement:
     if win is None:
         return Settlement(wager.seat, wager.bet, wager.amount, wager.amount if push else 0, hand=wager.hand)
-    prize = odds(win.pays) * wager.amount
-    chips, rest = divmod(prize, chip)
+    pays = odds(win.pays)
+    chips, rest = divmod(pays.numerator * wager.amount, pays.denominator * chip)
     if not rest:
-        return Settlement(wager.seat, wager.bet, wager.amount, wager.amount + int(prize), hand=wager.hand)
+        return Settlement(wager.seat, wager.bet, wager.amount, wager.amount + chips * chip, hand=wager.hand)
     paid = (chips + (1 if rounding == "up" else 0)) * chip
-    returned, exact = wager.amount + int(paid), str(wager.amount + prize)
-    return Settlement(wager.seat, wager.bet, wager.amount, returned, exact, wager.hand)
+    exact = str(wager.amount + pays * wager.amount)
+    return Settlement(wager.seat, wager.bet, wager.amount, wager.amount + paid, exact, wager.hand)

@@ -56,19 +56,20 @@ def wager(
         return irregular(round_, "late_bet", f"seat {event.seat} on {event.bet} after the bets were closed", law, seen)
     if event.bet not in offered:
         return irregular(round_, "bet_not_offered", f"seat {event.seat} on {event.bet}", law, seen)
-    held = {(one.seat, one.bet): one.amount for one in round_.wagers}
-    key = (event.seat, event.bet)
+    wagers, seat, bet = round_.wagers, event.seat, event.bet
+    place = next((n for n, one in enumerate(wagers) if one.seat == seat and one.bet == bet), len(wagers))
+    held = wagers[place].amount if place < len(wagers) else 0
     match event:
         case WagerPlaced():
-            if key not in held and len(held) >= MAX_WAGERS:
+            if place >= MAX_WAGERS:
                 return irregular(round_, "too_many_bets", f"more than {MAX_WAGERS} bets on one round", law, seen)
-            held[key] = held.get(key, 0) + event.amount
+            left = held + event.amount
         case WagerWithdrawn():
-            left = held.get(key, 0) - (event.amount or held.get(key, 0))
-            if key not in held or left < 0:
-                return irregular(round_, "bet_not_placed", f"seat {event.seat} on {event.bet} withdrawn", law, seen)
-            held[key] = left
-    wagers = tuple(Wager(seat, bet, amount) for (seat, bet), amount in held.items() if amount)
+            left = held - (event.amount or held)
+            if not held or left < 0:
+                return irregular(round_, "bet_not_placed", f"seat {seat} on {bet} withdrawn", law, seen)
+    stake = (Wager(seat, bet, left),) if left else ()
+    wagers = (*wagers[:place], *stake, *wagers[place + 1 :])
     return witness(replace(round_, wagers=wagers), seen, MAX_WAGER_EVIDENCE)
 
 

@@ -82,7 +82,8 @@ class Award(msgspec.Struct, frozen=True, omit_defaults=True):
     """A jackpot combination that fell: the rules name it, a ledger pays it.
 
     `pays`: the whole pool, a fixed amount, or the larger of the fixed amount and `share` (a fraction) of the pool.
-    `among`: the seats that share it in equal parts, where the bettors are known.
+    `among`: the seats that share it in equal parts, where the bettors are known. A share is of the pool as it was
+    before the round; `after` names the combination whose prizes leave it first. Awards stand in the order of payment.
     """
 
     jackpot: str
@@ -91,6 +92,7 @@ class Award(msgspec.Struct, frozen=True, omit_defaults=True):
     law: str
     share: str = ""
     among: tuple[int, ...] = ()
+    after: str = ""
 
 
 class Result(msgspec.Struct, frozen=True):

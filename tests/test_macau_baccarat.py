@@ -58,7 +58,8 @@ from rules.ruleset import (
     options_of,
 )
 
-LAW = "Despacho 55/2004 art. "
+LAW = "macau.baccarat"
+CITED = "Despacho 55/2004 art. "
 RANK_OF = "TA23456789"  # a card of 0 to 9 points
 
 _made = cache(Baccarat)
@@ -98,7 +99,7 @@ def codes(verdicts: Iterable[Verdict]) -> list[str]:
 
 
 def noted(result: Result) -> list[tuple[str, str]]:
-    return [(one.code, one.law.removeprefix(LAW)) for one in result.irregularities]
+    return [(one.code, one.law.removeprefix(CITED)) for one in result.irregularities]
 
 
 def wins(result: Result) -> dict[str, str]:
@@ -106,7 +107,7 @@ def wins(result: Result) -> dict[str, str]:
 
 
 def laws(result: Result) -> list[str]:
-    return [law.removeprefix(LAW) for law in result.law]
+    return [law.removeprefix(CITED) for law in result.law]
 
 
 def hands_of(result: Result) -> tuple[str, str]:
@@ -140,20 +141,30 @@ NATURAL_TIE = "8 3 T 5"
 # ---- arts. 1 and 2: material and opening
 
 
+@pytest.mark.article("1(1)")
 @pytest.mark.parametrize("decks", range(6, 13))
 def test_art_1_1_six_to_twelve_decks(decks: int) -> None:
     assert Baccarat(BaccaratOptions(decks=decks)).options.decks == decks
 
 
+@pytest.mark.article("1(1)")
 @pytest.mark.parametrize("decks", [5, 13])
 def test_art_1_1_other_numbers_of_decks_are_refused(decks: int) -> None:
     with pytest.raises(BadOption, match="decks"):
         options_from(Baccarat, {"decks": decks})
 
 
+@pytest.mark.article("1(1)")
 def test_art_1_1_a_shoe_of_another_number_of_decks_is_noted() -> None:
     assert codes(play(game(), [ShoeStarted(6)])) == ["wrong_number_of_decks"]
     assert codes(play(game(), [ShoeStarted(8), ShoeStarted(0)])) == []
+
+
+@pytest.mark.article("1(5)")
+@pytest.mark.parametrize("seat", [1, 7, 8, 14])
+def test_art_1_5_seven_seats_or_more(seat: int) -> None:
+    result = only(play(bell(), rung(PLAYER_WINS, WagerPlaced(seat, "player", 100))))
+    assert [(one.seat, one.returned) for one in result.settlements] == [(seat, 200)]
 
 
 BURNS: list[tuple[dict[str, Any], str, int]] = [
@@ -166,6 +177,7 @@ BURNS: list[tuple[dict[str, Any], str, int]] = [
 ]
 
 
+@pytest.mark.article("2(1)", "2(1)(1)", "2(1)(2)", "2(1)(3)")
 @pytest.mark.parametrize("opening", ["bell", "first_card"])
 @pytest.mark.parametrize(("options", "first", "count"), BURNS)
 def test_art_2_1_the_burn_counts_its_first_card(
@@ -181,6 +193,7 @@ def test_art_2_1_the_burn_counts_its_first_card(
     assert hands_of(only(play(ruleset, [ShoeStarted(), *drawn(burn), *coup]))) == ("9T", "24")
 
 
+@pytest.mark.article("2(1)")
 def test_art_2_1_the_bell_ends_the_burn_and_what_lacks_is_noted() -> None:
     for opening in ("bell", "first_card"):
         result = only(play(game(opening=opening), [ShoeStarted(), *drawn("5 5 5"), *rung(PLAYER_WINS)]))
@@ -188,17 +201,20 @@ def test_art_2_1_the_bell_ends_the_burn_and_what_lacks_is_noted() -> None:
         assert hands_of(result) == ("9T", "24")
 
 
+@pytest.mark.article("2(1)")
 def test_art_2_1_a_burn_may_go_on_while_bets_are_open() -> None:
     events = [ShoeStarted(), *drawn("5 5 5"), BetsOpened(), *drawn("5 5 5 5 5"), BetsClosed(), *drawn(PLAYER_WINS)]
     assert noted(only(play(bell(), events))) == []
 
 
+@pytest.mark.article("2(2)")
 def test_art_2_2_no_demonstration_unless_the_house_allows_it() -> None:
     verdicts = play(game(), [RoundDemo(), *drawn(PLAYER_WINS)])
     assert codes(verdicts) == ["demonstration_not_allowed"]
     assert not only(verdicts).demo
 
 
+@pytest.mark.article("2(2)")
 @pytest.mark.parametrize("limit", [1, 2, 3])
 def test_art_2_2_demonstrations_up_to_the_limit_at_the_start_of_a_shoe(limit: int) -> None:
     ruleset = bell(demonstration_rounds=limit, burn="fixed", jackpot="B")
@@ -215,6 +231,7 @@ def test_art_2_2_demonstrations_up_to_the_limit_at_the_start_of_a_shoe(limit: in
         assert one.outcome["winner"] == "banker"
 
 
+@pytest.mark.article("2(2)")
 def test_art_2_2_not_after_the_first_ordinary_coup() -> None:
     ruleset = game(demonstration_rounds=3)
     verdicts = play(ruleset, [*drawn(PLAYER_WINS), RoundDemo(), *drawn(PLAYER_WINS)])
@@ -222,6 +239,7 @@ def test_art_2_2_not_after_the_first_ordinary_coup() -> None:
     assert [one.demo for one in results(verdicts)] == [False, False]
 
 
+@pytest.mark.article("2(2)")
 def test_art_2_2_a_coup_open_for_bets_becomes_a_demonstration_and_its_bets_go_back() -> None:
     events: list[Event] = [BetsOpened(), WagerPlaced(2, "tie", 100), RoundDemo(), RoundDemo(), BetsClosed()]
     result = only(play(bell(demonstration_rounds=1), [*events, *drawn(TIE)]))
@@ -230,12 +248,14 @@ def test_art_2_2_a_coup_open_for_bets_becomes_a_demonstration_and_its_bets_go_ba
     assert noted(result) == [("bet_on_demonstration", "2(2)")]
 
 
+@pytest.mark.article("2(2)")
 def test_art_2_2_not_once_a_card_is_out() -> None:
     result = only(play(game(demonstration_rounds=3), [*drawn("9"), RoundDemo(), *drawn("2 T 4")]))
     assert not result.demo
     assert noted(result) == [("demonstration_not_allowed", "2(2)")]
 
 
+@pytest.mark.article("1(3)", "2(3)")
 def test_art_2_3_a_continuous_shuffler_burns_nothing_and_has_no_cut_card() -> None:
     ruleset = game(device="continuous")
     result = only(play(ruleset, [ShoeStarted(8), *drawn("9 2"), CutCardDrawn(), *drawn("T 4")]))
@@ -251,6 +271,7 @@ def test_art_2_3_a_continuous_shuffler_burns_nothing_and_has_no_cut_card() -> No
 # ---- art. 3: the end of a shoe
 
 
+@pytest.mark.article("3(1)", "3(1), second sentence")
 def test_art_3_1_last_the_coup_under_way_is_the_last() -> None:
     events = [*drawn("9 2"), CutCardDrawn(), *drawn("T 4"), *drawn("5"), ShoeStarted()]
     verdicts = play(game(), events)
@@ -259,6 +280,7 @@ def test_art_3_1_last_the_coup_under_way_is_the_last() -> None:
     assert look(game(), events[:-1]).detail["last"]
 
 
+@pytest.mark.article("3(1)", "3(1), second sentence")
 def test_art_3_1_one_more_after_the_coup_under_way() -> None:
     events = [*drawn("9 2"), CutCardDrawn(), *drawn("T 4"), *drawn(TIE), *drawn("5")]
     verdicts = play(game(cut_card="one_more"), events)
@@ -266,6 +288,7 @@ def test_art_3_1_one_more_after_the_coup_under_way() -> None:
     assert codes(verdicts) == ["card_after_last_coup"]
 
 
+@pytest.mark.article("3(1)")
 def test_art_3_1_last_before_a_first_card_no_coup_follows() -> None:
     verdicts = play(game(), [CutCardDrawn(), *drawn("5 5"), CardUnreadable()])
     assert kinds(verdicts) == [Noted] * 3
@@ -273,6 +296,7 @@ def test_art_3_1_last_before_a_first_card_no_coup_follows() -> None:
     assert look(game(), [CutCardDrawn()]).phase == "ended"
 
 
+@pytest.mark.article("3(1)")
 @pytest.mark.parametrize("white", [CutCardDrawn(), ShoeEmptied()])
 @pytest.mark.parametrize("rings", [True, False])
 def test_art_3_1_last_before_the_first_card_of_an_open_coup_returns_its_bets(white: Event, rings: bool) -> None:
@@ -284,6 +308,7 @@ def test_art_3_1_last_before_the_first_card_of_an_open_coup_returns_its_bets(whi
     assert laws(result) == ["3(1)"]
 
 
+@pytest.mark.article("3(1)")
 @pytest.mark.parametrize("opened", [True, False])
 def test_art_3_1_one_more_before_a_first_card_is_exactly_one(opened: bool) -> None:
     coup = rung(PLAYER_WINS)
@@ -292,11 +317,16 @@ def test_art_3_1_one_more_before_a_first_card_is_exactly_one(opened: bool) -> No
     assert kinds(verdicts) == [Opened, Closed, Resolved, Noted, Opened, Closed, Suspended]
 
 
+@pytest.mark.article("1(2)")
 def test_art_3_1_a_second_cut_card_changes_nothing() -> None:
     events = [*drawn("9 2"), CutCardDrawn(), CutCardDrawn(), *drawn("T 4"), CutCardDrawn(), *drawn(TIE), *drawn("5")]
     assert len(results(play(game(cut_card="one_more"), events))) == 2
+    in_the_last = [*drawn("9 2"), CutCardDrawn(), *drawn("T 4 7 3"), CutCardDrawn(), *drawn("T 4 5")]
+    assert len(results(play(game(cut_card="one_more"), in_the_last))) == 2
+    assert codes(play(game(cut_card="one_more"), in_the_last)) == ["card_after_last_coup"]
 
 
+@pytest.mark.article("3(1), second sentence")
 def test_art_3_1_bets_opened_after_the_last_coup_wait_for_a_new_shoe() -> None:
     events: list[Event] = [CutCardDrawn(), *rung(PLAYER_WINS, WagerPlaced(1, "player", 5)), ShoeStarted()]
     verdicts = play(bell(), events)
@@ -306,20 +336,34 @@ def test_art_3_1_bets_opened_after_the_last_coup_wait_for_a_new_shoe() -> None:
     assert hands_of(only(play(bell(burn="fixed"), [*events, *drawn("5"), *rung(TIE)])[4:])) == ("7T", "34")
 
 
+@pytest.mark.article("3(1)")
 def test_art_3_1_the_card_of_art_8_is_part_of_its_coup() -> None:
     events = [*drawn("5"), CutCardDrawn(), *drawn(PLAYER_WINS), *drawn("5")]
     assert kinds(play(game(burn_each_coup=True), events)) == [Opened, Closed, Resolved, Noted]
 
 
+@pytest.mark.article("3(1), second sentence")
 def test_art_3_1_an_empty_shoe_suspends_a_coup_under_way() -> None:
     verdicts = play(game(), [*drawn("2 2 T"), ShoeEmptied(), ShoeEmptied(), *drawn("5"), ShoeStarted()])
     assert kinds(verdicts) == [Opened, Closed, Suspended, Voided]
     assert codes(play(game(), [ShoeEmptied(), *drawn("5")])) == ["card_after_last_coup"]
 
 
+@pytest.mark.article("3(2)")
+@pytest.mark.parametrize("ending", [[*drawn("9 2"), CutCardDrawn(), *drawn("T 4")], drawn(PLAYER_WINS)])
+def test_art_3_2_another_shoe_at_the_end_of_a_game(ending: list[Event]) -> None:
+    """After the last coup, or when the house ends the game before the white card: numbered anew, burnt anew."""
+    events = [*ending, ShoeStarted(), *drawn("5 5 5 5 5 5 5 5"), *drawn(TIE)]
+    verdicts = play(game(), events)
+    assert kinds(verdicts) == [Opened, Closed, Resolved] * 2
+    assert [one.round for one in results(verdicts)] == ["t-1:2026-11-20:1:1", "t-1:2026-11-20:2:1"]
+    assert hands_of(results(verdicts)[1]) == ("7T", "34")
+
+
 # ---- arts. 4 to 8
 
 
+@pytest.mark.article("4")
 def test_art_4_a_card_face_up_is_valid() -> None:
     cards: list[Event] = [CardDrawn("9S", "down"), CardDrawn("2S", "up"), CardDrawn("TS"), CardDrawn("4S", "down")]
     result = only(play(game(), cards))
@@ -330,12 +374,41 @@ def test_art_4_a_card_face_up_is_valid() -> None:
     assert "4" not in laws(only(play(game(), drawn(PLAYER_WINS))))
 
 
+@pytest.mark.article("4")
+@pytest.mark.parametrize("device", ["shoe", "continuous"])
+@pytest.mark.parametrize("which", range(4))
+def test_art_4_the_bets_on_it_stand_whichever_card_it_was(device: str, which: int) -> None:
+    cards: list[Event] = [CardDrawn(f"{rank}S", "up" if at == which else None) for at, rank in enumerate("92T4")]
+    result = only(play(bell(device=device), [*rung("", WagerPlaced(1, "player", 100)), *cards]))
+    assert hands_of(result) == ("9T", "24")
+    assert [one.returned for one in result.settlements] == [200]
+    assert not result.irregularities
+
+
+@pytest.mark.article("5(1)", "5(2)")
 @pytest.mark.parametrize("card", DECK)
 def test_art_5_tens_and_figures_are_nothing_the_rest_their_face(card: str) -> None:
     result = only(play(game(), [CardDrawn(card), *drawn("9 T T 7 7")]))
     expected = 0 if card[0] in "TJQK" else "A23456789".index(card[0]) + 1
     laid = result.outcome["hands"]["player"]
     assert (result.outcome["totals"]["player"] - (7 if len(laid) == 3 else 0)) % 10 == expected
+
+
+@pytest.mark.article("5(1)")
+@pytest.mark.parametrize("cards", ["A 9", "2 8", "3 7", "4 6", "5 5", "T J", "Q K"])
+def test_art_5_1_cards_that_together_make_ten_are_nothing(cards: str) -> None:
+    first, second = cards.split()
+    result = only(play(game(), drawn(f"{first} 9 {second} T")))
+    assert result.outcome["totals"] == {"player": 0, "banker": 9}
+    assert result.outcome["winner"] == "banker"
+
+
+@pytest.mark.article("5(2)")
+@pytest.mark.parametrize("rank", "A2345678TJQK")
+def test_art_5_2_nine_is_the_highest(rank: str) -> None:
+    result = only(play(game(), drawn(f"{rank} 9 T T")))
+    assert result.outcome["totals"]["banker"] == 9
+    assert result.outcome["winner"] == "banker"
 
 
 def test_the_helpers_shared_by_card_games() -> None:
@@ -346,6 +419,7 @@ def test_the_helpers_shared_by_card_games() -> None:
     assert helpers_of_cards.points(("9D", "KC", "5H")) == 4
 
 
+@pytest.mark.article("7(1)")
 def test_art_7_1_one_card_each_in_turn_the_player_first() -> None:
     result = only(play(game(), drawn("2S 3H 7D 4C")))
     assert result.outcome["hands"] == {"player": ("2S", "7D"), "banker": ("3H", "4C")}
@@ -353,6 +427,7 @@ def test_art_7_1_one_card_each_in_turn_the_player_first() -> None:
     assert views == ["banker", "player", "banker"]
 
 
+@pytest.mark.article("7(2)")
 def test_art_7_2_all_cards_face_up_and_back_after_the_coup() -> None:
     ruleset = game(device="continuous")
     cards: list[Event] = [CardDrawn("9S", "up"), CardDrawn("2S", "down"), CardsReturned(1), *drawn("T 4")]
@@ -362,6 +437,7 @@ def test_art_7_2_all_cards_face_up_and_back_after_the_coup() -> None:
     assert noted(only(play(game(), cards))) == []
 
 
+@pytest.mark.article("8")
 @pytest.mark.parametrize("opening", ["bell", "first_card"])
 def test_art_8_a_card_is_burnt_at_the_beginning_of_each_coup(opening: Literal["bell", "first_card"]) -> None:
     coup = rung("5 " + PLAYER_WINS) if opening == "bell" else drawn("5 " + PLAYER_WINS)
@@ -399,6 +475,20 @@ def two(total: int) -> tuple[str, str]:
     return RANK_OF[total], "J"
 
 
+@pytest.mark.article(
+    "9",
+    "9(1)",
+    "9(3)(1)",
+    "9(3)(2)",
+    "9(3)(3)",
+    "9(3)(4)",
+    "9(3)(5)",
+    "9(4)(1)",
+    "9(4)(2)",
+    "9(4)(3)",
+    "9(4)(4)",
+    "9(4)(5)",
+)
 @pytest.mark.parametrize("player", range(6))
 @pytest.mark.parametrize("banker", range(8))
 def test_art_9_after_a_third_card_of_the_player(player: int, banker: int) -> None:
@@ -416,6 +506,7 @@ def test_art_9_after_a_third_card_of_the_player(player: int, banker: int) -> Non
             assert not results(play(game(), drawn(" ".join(cards))))
 
 
+@pytest.mark.article("9(2)", "9(3)(6)", "9(4)(4)", "9(4)(5)")
 @pytest.mark.parametrize("player", [6, 7])
 @pytest.mark.parametrize("banker", range(8))
 def test_art_9_the_player_stands_on_6_and_7(player: int, banker: int) -> None:
@@ -427,6 +518,7 @@ def test_art_9_the_player_stands_on_6_and_7(player: int, banker: int) -> None:
     assert laws(result)[2:4] == ["9(2)", paragraph]
 
 
+@pytest.mark.article("9(2)", "9(4)(5)", "9(4)(6)")
 @pytest.mark.parametrize(("player", "banker"), [totals for totals in product(range(10), range(10)) if max(totals) >= 8])
 def test_art_9_naturals_end_the_coup(player: int, banker: int) -> None:
     first, second = two(player), two(banker)
@@ -451,6 +543,7 @@ def fixed(player: str, banker: str) -> DealCorrected:
     return DealCorrected({"player": tuple(f"{one}S" for one in player), "banker": tuple(f"{one}S" for one in banker)})
 
 
+@pytest.mark.article("10")
 def test_art_10_corrected_hands_replace_those_dealt_and_the_deal_goes_on() -> None:
     result = only(play(game(), [*drawn("5 5 5"), fixed("52", "3"), *drawn("T A"), *drawn("4")]))
     assert hands_of(result) == ("52", "3TA")
@@ -458,6 +551,7 @@ def test_art_10_corrected_hands_replace_those_dealt_and_the_deal_goes_on() -> No
     assert result.evidence == ("e1", "e2", "e3", "e4", "e5", "e6")
 
 
+@pytest.mark.article("10")
 def test_art_10_a_suspended_coup_goes_on_from_the_corrected_hands() -> None:
     events = [*drawn("9 2"), CardUnreadable(), *drawn("K Q"), fixed("9", "2"), *drawn("T 4")]
     verdicts = play(game(), events)
@@ -465,6 +559,7 @@ def test_art_10_a_suspended_coup_goes_on_from_the_corrected_hands() -> None:
     assert hands_of(only(verdicts)) == ("9T", "24")
 
 
+@pytest.mark.article("10")
 def test_art_10_a_card_entered_by_hand_and_then_told_by_the_shoe_is_not_dealt_twice() -> None:
     """Its line was held up: the supervisor entered what lay there, and now the shoe tells the same card."""
     late = [*drawn("5 5"), fixed("52", "5"), *drawn("2")]
@@ -475,6 +570,7 @@ def test_art_10_a_card_entered_by_hand_and_then_told_by_the_shoe_is_not_dealt_tw
     assert Suspended not in kinds(other)
 
 
+@pytest.mark.article("10")
 @pytest.mark.parametrize("interrupted", [1, 2, 3, 4, 5])
 def test_art_10_complete_hands_resolve_a_suspended_coup_at_once(interrupted: int) -> None:
     dealt = drawn("A 2 T T A 4")
@@ -499,6 +595,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.article("6", "7(1)", "9", "10")
 @pytest.mark.parametrize("broken", BROKEN)
 def test_art_10_hands_that_break_arts_7_and_9_stay_suspended(broken: DealCorrected) -> None:
     suspended = play(game(), [*drawn("9 2"), CardUnreadable(), broken])
@@ -515,6 +612,7 @@ def test_art_10_hands_without_a_card_leave_the_coup_to_be_dealt() -> None:
     assert kinds(unsure) == [Opened, Closed, Suspended, Suspended, Resolved]
 
 
+@pytest.mark.article("10, second sentence")
 def test_art_10_an_error_that_cannot_be_corrected_voids_the_coup_and_all_bets_come_back() -> None:
     bets = [WagerPlaced(1, "player", 100), WagerPlaced(1, "jackpot", 10), WagerPlaced(2, "tie", 7)]
     events: list[Event] = [*rung("9 2", *bets), RoundVoided("a card fell to the floor")]
@@ -532,6 +630,7 @@ def test_art_10_an_error_that_cannot_be_corrected_voids_the_coup_and_all_bets_co
     assert no_jackpot == Void("declared by the croupier", "returned")
 
 
+@pytest.mark.article("10, second sentence")
 def test_art_10_cards_of_a_void_coup_begin_no_other() -> None:
     for sync in (BetsOpened(), RoundPaid(), ShoeStarted()):
         ruleset = game(device="continuous")
@@ -542,6 +641,7 @@ def test_art_10_cards_of_a_void_coup_begin_no_other() -> None:
         assert hands_of(results(verdicts)[1]) == ("7T", "34")
 
 
+@pytest.mark.article("10")
 def test_art_10_correction_after_the_result_supersedes_it() -> None:
     bets = WagerPlaced(1, "player", 100)
     verdicts = play(bell(), [*rung(PLAYER_WINS, bets), RoundPaid(), fixed("24", "9T"), fixed("9T", "9T")])
@@ -555,6 +655,7 @@ def test_art_10_correction_after_the_result_supersedes_it() -> None:
     assert "10" in laws(second)
 
 
+@pytest.mark.article("10, second sentence")
 def test_art_10_void_after_the_result_supersedes_it() -> None:
     verdicts = play(game(), [*drawn(PLAYER_WINS), RoundVoided("marked card"), *drawn(TIE)])
     assert kinds(verdicts) == [Opened, Closed, Resolved, Corrected, Opened, Closed, Resolved]
@@ -564,6 +665,7 @@ def test_art_10_void_after_the_result_supersedes_it() -> None:
     assert void.result.supersedes == void.result.round
 
 
+@pytest.mark.article("10")
 def test_art_10_a_result_whose_corrected_hands_lack_a_card_is_taken_up_again() -> None:
     verdicts = play(bell(), [*rung(PLAYER_WINS), fixed("2T", "24"), *drawn("7 3"), *drawn("9")])
     assert kinds(verdicts)[:4] == [Opened, Closed, Resolved, Corrected]
@@ -598,6 +700,7 @@ def test_art_10_nothing_to_correct_or_to_void_is_noted() -> None:
 # ---- arts. 11 and 12
 
 
+@pytest.mark.article("11", "12")
 @pytest.mark.parametrize(("player", "banker"), list(product(range(6, 10), repeat=2)))
 def test_art_11_the_higher_total_wins_and_art_12_equal_totals_tie(player: int, banker: int) -> None:
     first, second = two(player), two(banker)
@@ -612,6 +715,7 @@ def test_art_11_the_higher_total_wins_and_art_12_equal_totals_tie(player: int, b
         assert laws(result)[4:6] == ["11", "17(1)"]
 
 
+@pytest.mark.article("12", "12(3)(2)")
 def test_art_12_stakes_come_back_on_a_tie_and_may_be_placed_anew() -> None:
     bets = [WagerPlaced(1, "player", 100), WagerPlaced(2, "banker", 200), WagerPlaced(3, "tie", 10)]
     moved = [WagerPlaced(1, "banker", 50)]
@@ -621,9 +725,34 @@ def test_art_12_stakes_come_back_on_a_tie_and_may_be_placed_anew() -> None:
     assert [(one.bet, one.returned, one.exact) for one in after.settlements] == [("banker", 97, "195/2")]
 
 
+AFTER_A_TIE: list[tuple[str, list[WagerPlaced], list[int]]] = [
+    ("12(1)", [], []),
+    ("12(2)", [WagerPlaced(1, "player", 100)], [0]),
+    ("12(3)(1)", [WagerPlaced(1, "player", 40)], [0]),
+    ("12(3)(1)", [WagerPlaced(1, "player", 300)], [0]),
+    ("12(3)(2)", [WagerPlaced(1, "banker", 100)], [195]),
+    ("12(3)(2)", [WagerPlaced(1, "banker", 40)], [78]),
+]
+
+
+@pytest.mark.article("12", "12(1)", "12(2)", "12(3)(1)", "12(3)(2)")
+@pytest.mark.parametrize(("article", "anew", "returned"), AFTER_A_TIE)
+def test_art_12_after_a_tie_stakes_are_taken_kept_changed_or_moved(
+    article: str, anew: list[WagerPlaced], returned: list[int]
+) -> None:
+    assert article.startswith("12")
+    verdicts = play(bell(), [*rung(TIE, WagerPlaced(1, "player", 100)), RoundPaid(), *rung(BANKER_7_ON_TWO, *anew)])
+    tie, after = results(verdicts)
+    assert [one.returned for one in tie.settlements] == [100]
+    assert [one.stake for one in after.settlements] == [one.amount for one in anew]
+    assert [one.returned for one in after.settlements] == returned
+    assert not after.irregularities
+
+
 # ---- arts. 13 and 17: bets and their prizes
 
 
+@pytest.mark.article("13(1)(1)", "13(1)(2)", "13(1)(3)", "17(1)", "17(2)", "17(3)", "17(4)", "17(5)")
 def test_art_13_1_the_bets_and_art_17_their_odds() -> None:
     assert {bet.id: bet.pays for bet in game(commission="six_pays_half").bets()} == {
         "player": "1",
@@ -652,12 +781,28 @@ PRIZES: list[tuple[str, str, dict[str, str], str]] = [
     ("17(3)", "4 4 4 4", {"tie": "8", "player_pair": "11", "banker_pair": "11"}, "17(3)"),
     ("17(4)", DRAGON_7, {"banker": "19/20", "dragon_7": "40"}, "17(4)"),
     ("17(4)", "7 3 T T 4", {"tie": "8"}, ""),
+    ("17(4)", "A T T 3 7 4", {"player": "1"}, ""),  # 7 on three cards, beaten by 8
     ("17(5)", LUCKY_6_TWO, {"banker": "19/20", "lucky_6": "12"}, "17(5)"),
     ("17(5)", LUCKY_6_THREE, {"banker": "19/20", "lucky_6": "20"}, "17(5)"),
     ("17(5)", "6 2 T 4", {"tie": "8"}, ""),
+    ("17(5)", "A T T 3 7 3", {"player": "1"}, ""),  # 6, beaten by 8
+    ("17(5)", "7 2 T 4", {"player": "1"}, ""),
 ]
 
 
+@pytest.mark.article(
+    "13(1)(1)",
+    "13(1)(2)",
+    "13(1)(3)",
+    "13(1)(4)(1)",
+    "13(1)(4)(2)",
+    "13(1)(4)(3)",
+    "17(1)",
+    "17(2)",
+    "17(3)",
+    "17(4)",
+    "17(5)",
+)
 @pytest.mark.parametrize(("article", "cards", "winning", "cited"), PRIZES)
 def test_art_17_what_wins(article: str, cards: str, winning: dict[str, str], cited: str) -> None:
     result = only(play(game(), drawn(cards)))
@@ -666,6 +811,7 @@ def test_art_17_what_wins(article: str, cards: str, winning: dict[str, str], cit
     assert (cited in laws(result)) if cited else not {"17(3)", "17(4)", "17(5)"} & set(laws(result))
 
 
+@pytest.mark.article("13(1)(4)", "13(1)(4)(3)")
 def test_art_13_1_4_additional_bets_may_need_a_main_bet_lucky_6_never() -> None:
     sides = ("player_pair", "banker_pair", "dragon_7", "lucky_6")
     alone = [WagerPlaced(1, bet, 10) for bet in sides]
@@ -679,6 +825,7 @@ def test_art_13_1_4_additional_bets_may_need_a_main_bet_lucky_6_never() -> None:
     assert noted(strict) == [("bet_without_main_bet", "13(1)(4)")] * 3
 
 
+@pytest.mark.article("19")
 def test_art_13_bets_not_offered_are_refused_and_never_win() -> None:
     ruleset = bell(bets_offered=("player", "banker", "tie", "lucky_6"))
     pair_and_dragon = "3 A T A T 5"
@@ -698,6 +845,24 @@ def test_wagers_outside_a_coup_are_noted() -> None:
     assert noted(late) == [("late_bet", "13(1)")]
     taken_back = rung(PLAYER_WINS, WagerPlaced(1, "player", 10), WagerWithdrawn(1, "player"))
     assert not only(play(bell(), taken_back)).settlements
+
+
+@pytest.mark.article("14")
+@pytest.mark.parametrize(("side", "cards"), [("player", PLAYER_WINS), ("banker", BANKER_7_ON_TWO)])
+def test_art_14_unequal_sides_are_covered_by_the_house(side: str, cards: str) -> None:
+    """Whatever lies on the other side, little or nothing, the winner has his whole prize."""
+    other = "banker" if side == "player" else "player"
+    for against in ([], [WagerPlaced(2, other, 1)]):
+        bets = [WagerPlaced(1, side, 100_000), *against]
+        result = only(play(bell(commission="six_pays_half"), rung(cards, *bets)))
+        assert [one.returned for one in result.settlements] == [200_000, *(0 for _ in against)]
+
+
+def test_a_prize_the_smallest_chip_cannot_pay_is_rounded_in_the_stated_direction() -> None:
+    for rounding, returned in (("down", 220), ("up", 225)):
+        ruleset = bell(smallest_chip=5, rounding=rounding)
+        result = only(play(ruleset, rung(BANKER_7_ON_TWO, WagerPlaced(1, "banker", 115))))
+        assert [(one.returned, one.exact) for one in result.settlements] == [(returned, "897/4")]
 
 
 # ---- art. 13(1)(4)(4) and 17(6)-(12): jackpots
@@ -745,6 +910,35 @@ HOW = {
 }
 
 
+@pytest.mark.article(
+    "13(1)(4)(4) A(i)",
+    "13(1)(4)(4) A(ii)",
+    "13(1)(4)(4) A(iii)",
+    "13(1)(4)(4) A(iv)",
+    "13(1)(4)(4) A(v)",
+    "13(1)(4)(4) A(vi)",
+    "13(1)(4)(4) B(i)",
+    "13(1)(4)(4) B(ii)",
+    "13(1)(4)(4) B(iii)",
+    "13(1)(4)(4) B(iv)",
+    "13(1)(4)(4) B(v)",
+    "13(1)(4)(4) C(i)",
+    "13(1)(4)(4) C(ii)",
+    "13(1)(4)(4) C(iii)",
+    "13(1)(4)(4) C(iv)",
+    "13(1)(4)(4) C(v)",
+    "13(1)(4)(4) C(vi)",
+    "13(2)(1)",
+    "13(2)(2)",
+    "13(2)(3)",
+    "17(6)",
+    "17(7)",
+    "17(8)",
+    "17(9)",
+    "17(10)",
+    "17(11)",
+    "17(12)",
+)
 @pytest.mark.parametrize(("which", "cards", "combination", "item", "paragraph"), JACKPOT_COUPS)
 def test_arts_13_and_17_jackpots(which: str, cards: str, combination: str, item: str, paragraph: str) -> None:
     ruleset = game(jackpot=which)
@@ -756,9 +950,43 @@ def test_arts_13_and_17_jackpots(which: str, cards: str, combination: str, item:
         return
     pays, share = HOW.get(f"{which} {combination}", ("fixed", ""))
     (award,) = result.jackpots
-    law = f"{LAW}13(1)(4)(4) {which}({item}), art. 17({paragraph})"
+    law = f"{CITED}13(1)(4)(4) {which}({item}), art. 17({paragraph})"
     assert (award.jackpot, award.combination, award.pays) == (which, combination, pays)
     assert (award.law, award.share, award.among) == (law, share, ())
+
+
+@pytest.mark.article("13(2)(2)", "13(2)(3)")
+@pytest.mark.parametrize(("which", "combination"), [("A", ["single_pair"]), ("B", []), ("C", [])])
+def test_art_13_2_a_burnt_card_does_not_lie_on_the_table(which: str, combination: list[str]) -> None:
+    """Three nines left the shoe, two lie on the table: the first was burnt (art. 8)."""
+    result = only(play(game(jackpot=which, burn_each_coup=True), drawn("9S 9H 4D 9C 5S")))
+    assert [award.combination for award in result.jackpots] == combination
+
+
+SHARED = [  # one combination of each paragraph of art. 17
+    ("A", "AS KS QS JS TS 7H", "6"),
+    ("B", "KS KH KD KC KS KH", "6"),
+    ("A", "AH KS QS JS TS 7H", "7"),
+    ("A", "4S 4H 4D 4C", "8"),
+    ("B", "4S 4H 4D 4C", "9"),
+    ("C", "KS KC KS KC KS KC", "10"),
+    ("C", "KS KC KS KC KS KH", "11"),
+    ("C", "4S 4H 4D 4C", "12"),
+]
+
+
+@pytest.mark.article("17(6)", "17(7)", "17(8)", "17(9)", "17(10)", "17(11)", "17(12)")
+@pytest.mark.parametrize(("which", "cards", "paragraph"), SHARED)
+def test_art_17_6_to_12_in_equal_parts_among_those_who_bet_on_it(which: str, cards: str, paragraph: str) -> None:
+    """Each once, whatever was laid and when; no coup's jackpot is another's."""
+    bets = [WagerPlaced(seat, "jackpot", seat * 10) for seat in (5, 2, 5)]
+    bets += [WagerPlaced(seat, "banker", 5) for seat in (2, 5, 6)]
+    verdicts = play(bell(jackpot=which), [*rung(cards, *bets), RoundPaid(), *rung(TIE)])
+    result, other = results(verdicts)
+    (award,) = result.jackpots
+    assert award.law.endswith(f"17({paragraph})")
+    assert award.among == (2, 5)
+    assert other.jackpots == ()
 
 
 def test_every_combination_of_art_13_has_a_coup_above() -> None:
@@ -766,23 +994,27 @@ def test_every_combination_of_art_13_has_a_coup_above() -> None:
     assert shown == {(which, combination) for which, table in JACKPOTS.items() for combination in table}
 
 
+@pytest.mark.article("13(1)(4)(4) A(iv)")
 def test_art_13_a_iv_double_pairs_by_rank() -> None:
     for cards in ("KS QH KD QD 7S 7H", "3S 8S 3H 8H"):
         (award,) = only(play(game(jackpot="A", double_pairs_by="rank"), drawn(cards))).jackpots
         assert award.combination == "double_pairs"
 
 
+@pytest.mark.article("17(12)")
 def test_art_17_12_prints_no_prize_for_five_of_the_same_value() -> None:
     ruleset = game(jackpot="C", c_five_same="none")
     assert only(play(ruleset, drawn("KS KC KS KC KS 7H"))).jackpots == ()
     assert only(play(ruleset, drawn("KS KH KD KC 5S 7H"))).jackpots[0].combination == "four_same"
 
 
+@pytest.mark.article("17(11)")
 def test_art_17_11_the_share_is_the_house_s() -> None:
     (award,) = only(play(game(jackpot="C", c_six_share="1/4"), drawn("KS KC KS KC KS KH"))).jackpots
     assert (award.pays, award.share) == ("larger_of_fixed_and_share", "1/4")
 
 
+@pytest.mark.article("13(3)", "17(8)")
 def test_art_13_3_shared_among_seats_with_a_jackpot_bet_and_a_main_bet() -> None:
     bets = [
         *(WagerPlaced(seat, "jackpot", 10) for seat in (7, 3, 5, 1)),
@@ -793,7 +1025,7 @@ def test_art_13_3_shared_among_seats_with_a_jackpot_bet_and_a_main_bet() -> None
     ]
     result = only(play(bell(jackpot="A"), rung("4S 4H 4D 4C", *bets)))
     assert result.jackpots == (
-        Award("A", "four_of_a_kind", "fixed", f"{LAW}13(1)(4)(4) A(iii), art. 17(8)", "", (3, 7)),
+        Award("A", "four_of_a_kind", "fixed", f"{CITED}13(1)(4)(4) A(iii), art. 17(8)", "", (3, 7)),
     )
     assert noted(result) == [("bet_without_main_bet", "13(3)")] * 2
     assert sorted(one.seat for one in result.settlements if one.bet == "jackpot") == [3, 7]
@@ -823,6 +1055,14 @@ ROYAL = st.permutations([f"{rank}{suit}" for rank, suit in zip("AKQJT", "HSSSS",
 FEW_RANKS = st.lists(st.sampled_from([card for card in DECK if card[0] in "AJQK46"]), min_size=4, max_size=6)
 
 
+@pytest.mark.article(
+    "13(1)(4)(4) A(i)",
+    "13(1)(4)(4) A(ii)",
+    "13(1)(4)(4) A(iii)",
+    "13(1)(4)(4) A(iv)",
+    "13(1)(4)(4) A(v)",
+    "13(1)(4)(4) A(vi)",
+)
 @settings(max_examples=200)
 @given(ROYAL | FEW_RANKS)
 def test_jackpot_a_agrees_with_its_article_word_by_word(cards: list[str]) -> None:
@@ -832,6 +1072,7 @@ def test_jackpot_a_agrees_with_its_article_word_by_word(cards: list[str]) -> Non
 # ---- arts. 15, 16, 18, 19
 
 
+@pytest.mark.article("16(1)", "16(2)")
 def test_art_16_the_highest_seated_bettor_of_each_side_may_handle_its_cards() -> None:
     bets = [
         WagerPlaced(seat, bet, amount) for seat, bet, amount in ((3, "player", 5), (1, "player", 9), (7, "banker", 4))
@@ -862,6 +1103,7 @@ COMMISSIONS: list[tuple[str, str, dict[str, str], tuple[str, ...], str]] = [
 ]
 
 
+@pytest.mark.article("18(1)", "18(2)", "18(3)")
 @pytest.mark.parametrize(("commission", "cards", "winning", "pushes", "article"), COMMISSIONS)
 def test_art_18_three_commissions(
     commission: str, cards: str, winning: dict[str, str], pushes: tuple[str, ...], article: str
@@ -874,6 +1116,7 @@ def test_art_18_three_commissions(
     assert gross == ({"banker": "1"} if winning.get("banker") == "19/20" else {})
 
 
+@pytest.mark.article("18(3)")
 def test_art_18_3_on_a_dragon_7_player_and_tie_are_lost() -> None:
     bets = [WagerPlaced(1, bet, 100) for bet in FAMILIES]
     result = only(play(bell(commission="dragon_7_push"), rung(DRAGON_7, *bets)))
@@ -906,12 +1149,14 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.article("2(1)(3)", "2(2)", "2(3)", "8", "19")
 @pytest.mark.parametrize(("options", "message"), REFUSED)
 def test_art_19_what_the_text_excludes_is_refused_with_its_article(options: dict[str, Any], message: str) -> None:
     with pytest.raises(BadOption, match=message):
         options_from(Baccarat, options)
 
 
+@pytest.mark.article("19")
 def test_art_19_every_option_names_its_article() -> None:
     infos = options_of(BaccaratOptions)
     assert len(infos) == len(BaccaratOptions.__struct_fields__)
@@ -1021,6 +1266,7 @@ def test_bell_opens_with_the_bets_and_deals_after_the_bell() -> None:
     assert noted(again) == [("bell_during_deal", "10")]
 
 
+@pytest.mark.article("10")
 def test_bell_a_card_before_it_is_an_error_of_art_10() -> None:
     stray = play(bell(), drawn("9 2 T 4"))
     assert kinds(stray) == [Opened, Closed, Suspended]
@@ -1028,6 +1274,7 @@ def test_bell_a_card_before_it_is_an_error_of_art_10() -> None:
     assert kinds(early) == [Opened, Closed, Suspended, Voided, Opened, Closed, Resolved]
 
 
+@pytest.mark.article("9", "10")
 def test_bell_one_card_too_many_suspends() -> None:
     verdicts = play(bell(), [*rung(PLAYER_WINS), *drawn("5"), BetsOpened()])
     assert kinds(verdicts) == [Opened, Closed, Resolved, Opened, Closed, Suspended, Voided, Opened]
@@ -1052,6 +1299,7 @@ def test_a_loss_while_cards_are_dealt_suspends(opening: Literal["bell", "first_c
 ENDS: list[Event] = [BetsOpened(), ShoeStarted(), RoundVoided()]
 
 
+@pytest.mark.article("10, second sentence")
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("opening", ["bell", "first_card"])
 def test_a_suspended_coup_is_void_when_another_begins(end: Event, opening: Literal["bell", "first_card"]) -> None:
@@ -1077,6 +1325,7 @@ def test_before_the_bell_a_missed_event_does_no_harm_an_unreadable_card_does() -
     assert kinds(play(bell(), [BetsOpened(), BetsClosed(), EventsMissed(1)])) == [Opened, Closed, Suspended]
 
 
+@pytest.mark.article("2(1)")
 def test_bell_a_doubtful_burn_lasts_until_the_bets_are_opened() -> None:
     for loss in (CardUnreadable(), EventsMissed(1), DeviceOnline(False)):
         burn = [ShoeStarted(), *drawn("5"), loss, *drawn("5 5 5 5 5 5 5")]
@@ -1122,6 +1371,7 @@ def test_first_card_after_missed_events_the_next_card_is_doubted_unless_a_coup_i
     assert kinds(play(ruleset, [*bets_open, BetsClosed(), *drawn(TIE)])) == [Opened, Closed, Resolved]
 
 
+@pytest.mark.article("2(1)")
 def test_first_card_a_burn_with_missed_events_is_not_counted_on() -> None:
     verdicts = play(game(), [ShoeStarted(), *drawn("5 5"), EventsMissed(1), *drawn("5")])
     assert kinds(verdicts) == [Opened, Closed, Suspended]

@@ -48,6 +48,8 @@ from rules.ruleset import (
     options_from,
 )
 
+LAW = "macau.roulette"
+TEXTS = {"2004": "Despacho 60/2004", "2003": "Despacho 30/2003"}
 LAUNCH = BallLaunched("clockwise", "anticlockwise")
 OTHER_WAY = BallLaunched("anticlockwise", "clockwise")
 WITH_ROTOR = BallLaunched("clockwise", "clockwise")
@@ -96,6 +98,36 @@ def _paid(options: RouletteOptions) -> dict[int, dict[str, Fraction]]:
 def paid(**options: Any) -> dict[int, dict[str, Fraction]]:
     """What wins on each pocket, and what it pays, as whole spins say."""
     return _paid(RouletteOptions(**options))
+
+
+both_editions = pytest.mark.parametrize("edition", ["2004", "2003"])
+
+
+# ---- art. 1: the wheel
+
+
+@pytest.mark.article("1(2)", "1(3)", "2003:1(2)")
+@both_editions
+def test_art_1_thirty_seven_pockets_each_with_its_number(edition: str) -> None:
+    ruleset = wheel(edition=edition)
+    for pocket in range(37):
+        assert only(play(ruleset, spin(str(pocket)))).outcome["pocket"] == str(pocket)
+    for none in ("00", "37", "-1"):
+        verdicts = play(ruleset, spin(none))
+        assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Suspended]
+
+
+@pytest.mark.article("1(4)", "1(5)", "2003:1(2)")
+@both_editions
+def test_art_1_eighteen_red_eighteen_black_zero_neither(edition: str) -> None:
+    for options in ({}, {"red": tuple(range(2, 37, 2))}):
+        ruleset = wheel(edition=edition, **options)
+        table = paid(edition=edition, **options)
+        for pocket in range(37):
+            colours = {"red", "black"} & set(table[pocket])
+            assert len(colours) == (pocket > 0)
+            assert {only(play(ruleset, spin(str(pocket)))).outcome.get("colour")} - {None} == colours
+        assert sum("red" in table[pocket] for pocket in range(37)) == 18
 
 
 # ---- arts. 6 and 7: the cloth written out by geometry: number n lies in row (n - 1) // 3, column (n - 1) % 3
@@ -167,6 +199,54 @@ PRINTED = {
 }
 
 
+@pytest.mark.article(
+    "6(1)",
+    "6(2)",
+    "6(3)",
+    "6(4)",
+    "6(5)",
+    "6(7)",
+    "6(8)",
+    "6(9)",
+    "6(10)",
+    "6(11)",
+    "6(12)",
+    "6(13)",
+    "6(14)",
+    "6(15)",
+    "6(16)",
+    "6(17)",
+    "2003:6(1)",
+    "2003:6(2)",
+    "2003:6(3)",
+    "2003:6(4)",
+    "2003:6(5)",
+    "2003:6(7)",
+    "2003:6(8)",
+    "2003:6(9)",
+    "2003:6(10)",
+    "2003:6(11)",
+    "2003:6(12)",
+    "2003:6(13)",
+    "2003:6(14)",
+    "2003:6(15)",
+    "2003:6(16)",
+    "2003:6(17)",
+    "7(1)",
+    "7(2)",
+    "7(3)",
+    "7(4)",
+    "7(5)",
+    "7(7)",
+    "7(8)",
+    "2003:7(1)",
+    "2003:7(2)",
+    "2003:7(3)",
+    "2003:7(4)",
+    "2003:7(5)",
+    "2003:7(7)",
+    "2003:7(8)",
+)
 @pytest.mark.parametrize("family", PRINTED)
 @pytest.mark.parametrize("edition", ["2004", "2003"])
 def test_every_bet_wins_on_its_numbers_and_pays_as_printed(edition: str, family: str) -> None:
@@ -185,35 +265,51 @@ def test_every_bet_wins_on_its_numbers_and_pays_as_printed(edition: str, family:
     assert printed.law == f"arts. {where}, {pays_by}"
 
 
+@pytest.mark.article("6(1)", "6(2)", "6(3)", "6(4)", "6(5)")
 def test_the_cloth_holds_nothing_else() -> None:
     assert set(wheel().cloth) == set(CLOTH)
     for pocket in range(37):
         assert set(paid()[pocket]) <= set(CLOTH)
 
 
+@pytest.mark.article("6(9)", "2003:6(9)", "6(10)", "2003:6(10)", "6(11)", "2003:6(11)")
+@both_editions
 @pytest.mark.parametrize("bet", ["dozen:1", "dozen:2", "dozen:3"])
-def test_art_6_9_to_11_the_dozens_are_pequeno_medio_grande(bet: str) -> None:
+def test_art_6_9_to_11_the_dozens_are_pequeno_medio_grande(bet: str, edition: str) -> None:
     first = {"dozen:1": 1, "dozen:2": 13, "dozen:3": 25}[bet]
-    assert [pocket for pocket in range(37) if bet in paid()[pocket]] == list(range(first, first + 12))
+    table = paid(edition=edition)
+    assert [pocket for pocket in range(37) if bet in table[pocket]] == list(range(first, first + 12))
+
+
+@pytest.mark.article("7", "2003:7")
+@both_editions
+@pytest.mark.parametrize(("bet", "returned"), [("straight:17", 3600), ("split:17-18", 1800), ("black", 200)])
+def test_art_7_the_winner_keeps_the_stake_and_has_the_prize(bet: str, returned: int, edition: str) -> None:
+    result = only(play(wheel(edition=edition), spin("17", WagerPlaced(1, bet, 100))))
+    assert settled(result) == [(1, bet, 100, returned)]
 
 
 # ---- art. 8
 
 
-def test_art_8_on_zero_only_the_straight_on_zero_wins() -> None:
+@pytest.mark.article("8", "2003:8")
+@both_editions
+def test_art_8_on_zero_only_the_straight_on_zero_wins(edition: str) -> None:
     bets = [WagerPlaced(1, bet, 10) for bet in ("straight:0", "red", "black", "even", "low", "column:1", "straight:7")]
-    result = only(play(wheel(), spin("0", *bets)))
+    result = only(play(wheel(edition=edition), spin("0", *bets)))
     assert [(win.bet, win.pays) for win in result.winners] == [("straight:0", "35")]
     assert [one.returned for one in result.settlements] == [360, 0, 0, 0, 0, 0, 0]
     assert result.outcome == {"pocket": "0"}
-    assert result.law == tuple(f"Despacho 60/2004 art. {article}" for article in ("4", "6", "7", "8"))
+    assert result.law == tuple(f"{TEXTS[edition]} art. {article}" for article in ("4", "6", "7", "8"))
     assert result.announcements == {"pt": "Zero", "zh-Hant": "零", "en": "Zero"}
 
 
-def test_combinations_with_zero_are_an_option_and_lose_on_zero() -> None:
+@pytest.mark.article("8", "2003:8")
+@both_editions
+def test_combinations_with_zero_are_an_option_and_lose_on_zero(edition: str) -> None:
     with_zero = {"split:0-1", "split:0-2", "split:0-3", "street:0-1-2", "street:0-2-3", "corner:0-1-2-3"}
     assert set(wheel(zero_combinations=True).cloth) - set(wheel().cloth) == with_zero
-    table = paid(zero_combinations=True)
+    table = paid(zero_combinations=True, edition=edition)
     assert set(table[0]) == {"straight:0"}
     assert {bet for bet in table[2] if bet in with_zero} == {
         "split:0-2",
@@ -257,16 +353,19 @@ def test_a_combination_with_zero_costs_more(bet: str, edge: Fraction) -> None:
 # ---- art. 6(6), bets offered, colours
 
 
-def test_art_6_6_a_sector_of_nine_is_offered_where_it_is_named() -> None:
+@pytest.mark.article("6(6)", "2003:6(6)", "7(6)", "2003:7(6)")
+@both_editions
+def test_art_6_6_a_sector_of_nine_is_offered_where_it_is_named(edition: str) -> None:
     bet = "nine:3-7-12-18-22-26-28-29-35"
-    assert not [one for one in wheel().bets() if one.id.startswith("nine")]
-    table = paid(nines=(NINE,))
+    assert not [one for one in wheel(edition=edition).bets() if one.id.startswith("nine")]
+    table = paid(nines=(NINE,), edition=edition)
     assert {pocket for pocket in range(37) if bet in table[pocket]} == set(NINE)
     assert table[22][bet] == 3
-    (printed,) = [one for one in wheel(nines=(NINE,)).bets() if one.id.startswith("nine")]
+    (printed,) = [one for one in wheel(nines=(NINE,), edition=edition).bets() if one.id.startswith("nine")]
     assert (printed.pays, printed.law) == ("3", "arts. 6(6), 7(6)")
 
 
+@pytest.mark.article("9")
 def test_bets_offered_leaves_the_others_out() -> None:
     ruleset = wheel(bets_offered=("straight", "red"))
     assert [bet.id for bet in ruleset.bets()] == ["red", "straight:n"]
@@ -275,6 +374,7 @@ def test_bets_offered_leaves_the_others_out() -> None:
     assert (codes(result), settled(result)) == (["bet_not_offered"], [(1, "red", 5, 10)])
 
 
+@pytest.mark.article("1(4)", "6(16)")
 def test_the_red_numbers_come_with_the_wheel() -> None:
     red = tuple(range(2, 37, 2))
     result = only(play(wheel(red=red), spin("2")))
@@ -283,6 +383,7 @@ def test_the_red_numbers_come_with_the_wheel() -> None:
     assert only(play(wheel(), spin("2"))).outcome["colour"] == "black"
 
 
+@pytest.mark.article("9", "1(4)")
 @pytest.mark.parametrize(
     ("given_options", "says"),
     [
@@ -309,6 +410,7 @@ def test_what_the_text_excludes_is_refused_with_its_article(given_options: dict[
 # ---- the result
 
 
+@pytest.mark.article("7")
 def test_a_regular_spin() -> None:
     bets = [WagerPlaced(1, "straight:17", 100), WagerPlaced(2, "red", 300), WagerPlaced(1, "split:14-17", 10)]
     verdicts = play(wheel(), spin("17", *bets))
@@ -336,6 +438,8 @@ def test_edition_2003_cites_its_own_text() -> None:
     assert result.law == tuple(f"Despacho 30/2003 art. {article}" for article in ("4", "6", "7"))
 
 
+@pytest.mark.article("4", "2003:4")
+@both_editions
 @pytest.mark.parametrize(
     ("pocket", "words"),
     [
@@ -343,10 +447,20 @@ def test_edition_2003_cites_its_own_text() -> None:
         ("20", {"pt": "20, preto, par, maior", "zh-Hant": "20號，黑，雙，大", "en": "20, black, even, high"}),
     ],
 )
-def test_art_4_the_number_is_announced_in_three_languages(pocket: str, words: dict[str, str]) -> None:
-    assert only(play(wheel(), spin(pocket))).announcements == words
+def test_art_4_the_number_is_announced_in_three_languages(pocket: str, words: dict[str, str], edition: str) -> None:
+    assert only(play(wheel(edition=edition), spin(pocket))).announcements == words
 
 
+@pytest.mark.article("4", "2003:4")
+@both_editions
+def test_art_4_nothing_is_decided_before_the_ball_lies_still(edition: str) -> None:
+    ruleset = wheel(edition=edition)
+    running: list[Event] = [BetsOpened(), WagerPlaced(1, "red", 10), LAUNCH, BallSettling(), BallSettling()]
+    assert not results(play(ruleset, running))
+    assert settled(only(play(ruleset, [*running, BallLanded("5")]))) == [(1, "red", 10, 20)]
+
+
+@pytest.mark.article("5(1)", "2003:5(1)")
 def test_art_5_1_winners_stand_in_the_order_of_payment() -> None:
     order = ["column", "dozen", "sector_a", "sector_b", "nine"]
     order += ["even", "odd", "low", "high", "red", "black"]
@@ -363,15 +477,42 @@ def test_art_5_1_winners_stand_in_the_order_of_payment() -> None:
     assert [bet.id.partition(":")[0] for bet in ruleset.bets()] == ["column", "red", "straight"]
 
 
+@pytest.mark.article("5(2)", "2003:5(2)")
+@both_editions
+def test_art_5_2_each_prize_names_its_player(edition: str) -> None:
+    bets = [WagerPlaced(seat, bet, 10) for seat, bet in ((3, "red"), (1, "straight:5"), (3, "low"), (1, "red"))]
+    result = only(play(wheel(edition=edition), spin("5", *bets)))
+    assert sorted(settled(result)) == [
+        *((1, "red", 10, 20), (1, "straight:5", 10, 360)),
+        *((3, "low", 10, 20), (3, "red", 10, 20)),
+    ]
+
+
+@pytest.mark.article("5(3)", "2003:5(3)")
+@pytest.mark.parametrize(("edition", "betting"), [("2004", "bell"), ("2004", "no_more_bets"), ("2003", "bell")])
+def test_art_5_3_chips_moved_after_the_spin_was_decided_change_nothing(edition: str, betting: str) -> None:
+    moved: list[Event] = [WagerWithdrawn(1, "red"), WagerPlaced(1, "black", 10), WagerPlaced(2, "straight:5", 10)]
+    verdicts = play(wheel(edition=edition, betting=betting), [*spin("5", WagerPlaced(1, "red", 10)), *moved])
+    assert settled(only(verdicts)) == [(1, "red", 10, 20)]
+    assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Resolved, Noted, Noted, Noted]
+    # Declared null after that, the bets stand as they lay at the launch, not as they were moved.
+    again: list[Event] = [SpinVoided("chip"), LAUNCH, BallLanded("7")]
+    after = play(wheel(edition=edition, betting=betting), [*spin("5", WagerPlaced(1, "red", 10)), *moved, *again])
+    assert settled(results(after)[-1]) == [(1, "red", 10, 20)]
+
+
 # ---- art. 2(1): the ball runs against the wheel
 
 
+@pytest.mark.article("2(1)", "2003:2(1)")
+@both_editions
 @pytest.mark.parametrize("launch", [LAUNCH, OTHER_WAY])
-def test_art_2_1_the_ball_may_run_either_way_round(launch: BallLaunched) -> None:
-    result = only(play(wheel(), [BetsOpened(), launch, BallLanded("5")]))
+def test_art_2_1_the_ball_may_run_either_way_round(launch: BallLaunched, edition: str) -> None:
+    result = only(play(wheel(edition=edition), [BetsOpened(), launch, BallLanded("5")]))
     assert (result.void, result.irregularities) == (None, ())
 
 
+@pytest.mark.article("2(1)", "2003:2(1)")
 @pytest.mark.parametrize("edition", ["2004", "2003"])
 @pytest.mark.parametrize("turn", ["clockwise", "anticlockwise"])
 def test_art_2_1_a_ball_that_runs_with_the_wheel_makes_the_spin_null(edition: str, turn: Any) -> None:
@@ -390,6 +531,7 @@ def test_art_2_1_a_ball_that_runs_with_the_wheel_makes_the_spin_null(edition: st
 # ---- art. 2(2)-(3): the null spin
 
 
+@pytest.mark.article("2(2)", "2003:2(2)")
 @pytest.mark.parametrize(("edition", "law"), [("2004", "60/2004 art. 2(2)-(3)"), ("2003", "30/2003 art. 2(2)")])
 @pytest.mark.parametrize("word", [SpinVoided("a chip fell in"), RoundVoided("a chip fell in")])
 def test_art_2_2_an_object_on_the_wheel(edition: str, law: str, word: Event) -> None:
@@ -400,10 +542,12 @@ def test_art_2_2_an_object_on_the_wheel(edition: str, law: str, word: Event) -> 
     assert null.void == Void("a chip fell in", "stand")
     assert null.law == (f"Despacho {law}",)
     assert (null.winners, null.pushes, null.settlements) == ((), (), ())
+    assert null.announcements == {"pt": "Golpe nulo", "zh-Hant": "此局無效", "en": "No spin"}
     assert settled(good) == [(1, "red", 10, 20), (2, "straight:5", 3, 108)]
     assert good.round.endswith(":2")
 
 
+@pytest.mark.article("2(2)")
 def test_bets_that_stand_after_a_null_spin_cannot_be_changed() -> None:
     late: list[Event] = [WagerPlaced(2, "black", 5), WagerWithdrawn(1, "red")]
     events = [BetsOpened(), WagerPlaced(1, "red", 10), LAUNCH, SpinVoided("chip"), SpinStarted(), *late, LAUNCH]
@@ -413,6 +557,7 @@ def test_bets_that_stand_after_a_null_spin_cannot_be_changed() -> None:
     assert settled(good) == [(1, "red", 10, 20)]
 
 
+@pytest.mark.article("2(2)", "2(3)")
 def test_bets_that_stand_are_carried_through_more_than_one_null_spin() -> None:
     again: list[Event] = [LAUNCH, SpinVoided("again")]
     *nulls, good = results(
@@ -438,6 +583,7 @@ FIRST: list[Event] = [*spin("12"), RoundPaid()]
 NULL: list[Event] = [BetsOpened(), LAUNCH, SpinVoided("chip")]
 
 
+@pytest.mark.article("2(3)", "2003:2(2)")
 @pytest.mark.parametrize(("edition", "law"), [("2004", "60/2004 art. 2(3)"), ("2003", "30/2003 art. 2(2)")])
 @pytest.mark.parametrize("started", [[], [SpinStarted()]])
 def test_art_2_3_the_ball_goes_back_into_the_last_numbers_pocket(edition: str, law: str, started: list[Event]) -> None:
@@ -460,17 +606,26 @@ def test_art_2_3_the_ball_goes_back_into_the_last_numbers_pocket(edition: str, l
 # ---- art. 3: when bets may be placed
 
 
-def test_art_3_2_1_under_the_bell_the_launch_closes_at_the_latest() -> None:
-    late = WagerPlaced(1, "red", 10)
-    orders: list[list[Event]] = [[BetsOpened(), BetsClosed(), late, LAUNCH], [BetsOpened(), LAUNCH, late]]
+@pytest.mark.article("3(2)(1)", "2003:3")
+@both_editions
+def test_art_3_2_1_under_the_bell_the_launch_closes_at_the_latest(edition: str) -> None:
+    early: list[Event] = [
+        BetsOpened(),
+        WagerPlaced(1, "low", 10),
+        WagerPlaced(1, "low", 5),
+        WagerWithdrawn(1, "low", 3),
+    ]
+    late: list[Event] = [WagerPlaced(1, "red", 10), WagerPlaced(1, "low", 1), WagerWithdrawn(1, "low")]
+    orders: list[list[Event]] = [[*early, BetsClosed(), *late, LAUNCH], [*early, LAUNCH, *late]]
     for events in orders:
-        verdicts = play(wheel(), [*events, BallLanded("5")])
+        verdicts = play(wheel(edition=edition), [*events, BallLanded("5")])
         result = only(verdicts)
-        assert (codes(result), laws(result)) == (["late_bet"], ["Despacho 60/2004 art. 3"])
-        assert result.settlements == ()
+        assert (codes(result), laws(result)) == (["late_bet"] * 3, [f"{TEXTS[edition]} art. 3"] * 3)
+        assert settled(result) == [(1, "low", 12, 24)]
         assert sum(isinstance(verdict, Closed) for verdict in verdicts) == 1
 
 
+@pytest.mark.article("3(2)(1)", "2003:3")
 @pytest.mark.parametrize(("edition", "law"), [("2004", "60/2004 art. 3(2)(1)"), ("2003", "30/2003 art. 3")])
 def test_art_3_2_1_a_bell_after_the_launch_is_irregular(edition: str, law: str) -> None:
     result = only(play(wheel(edition=edition), [BetsOpened(), LAUNCH, BetsClosed(), BallLanded("5")]))
@@ -478,6 +633,7 @@ def test_art_3_2_1_a_bell_after_the_launch_is_irregular(edition: str, law: str) 
     assert result.void is None
 
 
+@pytest.mark.article("3(2)(2)")
 @pytest.mark.parametrize("closing", [BetsClosed(), BallSettling()])
 def test_art_3_2_2_until_no_more_bets_while_the_ball_runs(closing: Event) -> None:
     ruleset = wheel(betting="no_more_bets")
@@ -491,11 +647,13 @@ def test_art_3_2_2_until_no_more_bets_while_the_ball_runs(closing: Event) -> Non
     assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Resolved]
 
 
+@pytest.mark.article("3(2)(2)")
 def test_art_3_2_2_without_a_call_the_landing_closes() -> None:
     verdicts = play(wheel(betting="no_more_bets"), [BetsOpened(), LAUNCH, BallLanded("5")])
     assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Resolved]
 
 
+@pytest.mark.article("3(2)(1)", "2003:3")
 @pytest.mark.parametrize(("edition", "law"), [("2004", "60/2004 art. 3(1)"), ("2003", "30/2003 art. 3")])
 def test_art_3_bets_opened_again_after_the_bell(edition: str, law: str) -> None:
     events: list[Event] = [BetsOpened(), BetsClosed(), BetsOpened(), WagerPlaced(1, "red", 1), LAUNCH, BallLanded("5")]
@@ -504,6 +662,7 @@ def test_art_3_bets_opened_again_after_the_bell(edition: str, law: str) -> None:
     assert laws(result)[0] == f"Despacho {law}"
 
 
+@pytest.mark.article("3(1)", "2003:3")
 @pytest.mark.parametrize(("edition", "law"), [("2004", "60/2004 art. 3(1)"), ("2003", "30/2003 art. 3")])
 @pytest.mark.parametrize("begins", [[], [SpinStarted(2)]])
 def test_art_3_1_bets_only_once_the_last_spin_is_paid(edition: str, law: str, begins: list[Event]) -> None:
@@ -587,6 +746,7 @@ def test_a_launch_again_is_the_same_spin() -> None:
     assert result.evidence == ("e1", "e2", "e3", "e4")
 
 
+@pytest.mark.article("2(1)")
 def test_a_launch_again_with_the_wheel_makes_the_spin_null_too() -> None:
     verdicts = play(wheel(), [BetsOpened(), LAUNCH, WITH_ROTOR, BallLanded("5")])
     assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Voided, Noted]
@@ -781,6 +941,7 @@ def test_it_keeps_up() -> None:
     assert state.count == 1500
 
 
+@pytest.mark.article("2(2)")
 def test_art_2_2_declared_null_before_the_payment_takes_the_result_back() -> None:
     """The croupier saw the object only after the ball had come to rest: the bets stand, launched again."""
     events: list[Event] = [

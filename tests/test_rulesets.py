@@ -25,6 +25,8 @@ from protocols.events import (
     BallSettling,
     BetsClosed,
     BetsOpened,
+    ButtonsCounted,
+    ButtonsSeparated,
     CardDrawn,
     DiceAgitated,
     DiceCovered,
@@ -32,6 +34,7 @@ from protocols.events import (
     DiceUncovered,
     Event,
     RoundPaid,
+    SeatActed,
     ShoeStarted,
     SpinStarted,
     WagerPlaced,
@@ -134,6 +137,21 @@ ROUNDS: list[list[Event]] = [
         *(ShoeStarted(8), BetsOpened(), WagerPlaced(1, "player", 100), WagerPlaced(2, "banker", 50), BetsClosed()),
         *(CardDrawn(card) for card in ("9H", "9D", "2S", "KC", "7C", "5D")),
         RoundPaid(),
+    ],
+    [
+        *(ButtonsSeparated(), BetsOpened(), WagerPlaced(1, "fan:3", 100), WagerPlaced(2, "kuoc:1-2", 30)),
+        *(BetsClosed(), ButtonsCounted(59, 1), ButtonsCounted(59, 1), RoundPaid()),
+    ],
+    [
+        *(DiceCovered(), DiceAgitated("lever", 3), BetsOpened(), WagerPlaced(1, "figure:crab", 100)),
+        *(WagerPlaced(2, "one_colour:red", 7), BetsClosed(), DiceUncovered(), DiceRead((5, 5, 1)), RoundPaid()),
+    ],
+    [
+        *(BetsOpened(), WagerPlaced(2, "ante", 100), WagerPlaced(5, "ante", 100), WagerPlaced(5, "jackpot", 10)),
+        BetsClosed(),
+        *(CardDrawn(card) for card in ("AS", "9H", "KD", "AH", "9D", "QC", "4C", "9C", "2D")),
+        *(CardDrawn(card) for card in ("7D", "2S", "3D", "8S", "KH", "4D")),
+        *(SeatActed(2, "raise"), SeatActed(5, "raise"), RoundPaid()),
     ],
 ]
 
