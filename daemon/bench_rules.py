@@ -134,6 +134,51 @@ def _stud(rng: Random, betting: Betting) -> Iterator[Round]:
         opened = ()
 
 
+def _blackjack(rng: Random, betting: Betting) -> Iterator[Round]:
+    """Seven players. The ruleset says whose card or decision it waits for; a shoe is shuffled when a quarter is left.
+
+    Chips are a bet on every seat, or none, and additional bets beside five of them.
+    """
+    ruleset = ruleset_of("macau.blackjack")
+    seats = range(1, 8)
+    laid = tuple(WagerPlaced(seat, "main", 10_000) for seat in seats)
+    for seat, bet in ((1, "any_pair"), (2, "sevens"), (4, "over_13"), (5, "under_13"), (7, "any_pair:1")):
+        laid += (WagerPlaced(seat, bet, 1_000),)
+    start: Round = tuple(map(SeatOpened, seats))
+    state, shoe = ruleset.start("t1"), list[str]()
+    while True:
+        if len(shoe) < 78:
+            shoe = list(DECK) * 6
+            rng.shuffle(shoe)
+            start += (ShoeStarted(6), *(CardDrawn(shoe.pop()) for _ in range(6)))
+        events = [*start, BetsOpened(), *(laid if betting() else ()), BetsClosed()]
+        start, applied = (), 0
+        while True:
+            for event in events[applied:]:
+                state, _ = ruleset.apply(state, Envelope("", "", BEGAN, event))
+            applied = len(events)
+            view = ruleset.view(state)
+            if view.phase == "resolved":
+                break
+            due = view.detail["due"]
+            if due["kind"] == "card":
+                events.append(CardDrawn(shoe.pop()))
+            else:
+                number = int(due["hand"].partition(".")[2])
+                action = _wish(due["actions"], view.detail["totals"][due["hand"]])
+                events.append(SeatActed(due["seat"], action, number))
+        yield (*events, RoundPaid())
+
+
+def _wish(actions: Sequence[str], total: int) -> str:
+    """What a player decides who looks at his own hand only."""
+    if "split" in actions and total in (12, 16):
+        return "split"
+    if "double" in actions and total in (10, 11):
+        return "double"
+    return "hit" if "hit" in actions and total < 15 else "stand"
+
+
 # By the ruleset's id, and after a comma how its table differs from the usual.
 MIXES: Final[dict[str, Mix]] = {
     "macau.baccarat, a shoe alone": Mix(_shoe),
@@ -144,6 +189,7 @@ MIXES: Final[dict[str, Mix]] = {
         10,
         {"opening": "bell"},
     ),
+    "macau.blackjack": Mix(_blackjack, 7, ("main", "any_pair", "sevens", "over_13", "under_13"), 12),
     "macau.cussec": Mix(
         _shaker,
         12,

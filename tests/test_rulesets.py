@@ -153,6 +153,13 @@ ROUNDS: list[list[Event]] = [
         *(CardDrawn(card) for card in ("7D", "2S", "3D", "8S", "KH", "4D")),
         *(SeatActed(2, "raise"), SeatActed(5, "raise"), RoundPaid()),
     ],
+    [
+        *(BetsOpened(), WagerPlaced(1, "main", 100), WagerPlaced(1, "any_pair", 10), WagerPlaced(4, "main", 50)),
+        BetsClosed(),
+        *(CardDrawn(card) for card in ("9H", "8D", "AC", "9C", "8S")),
+        *(SeatActed(1, "split"), CardDrawn("2D"), SeatActed(1, "stand"), CardDrawn("TH"), SeatActed(1, "stand", 2)),
+        *(SeatActed(4, "hit"), CardDrawn("5C"), CardDrawn("QS"), RoundPaid()),
+    ],
 ]
 
 
