@@ -29,11 +29,13 @@ from simulators.line import Line
 from simulators.mqtt_port import Mqtt
 from simulators.port import Port, Pty, Socket, Tcp
 from simulators.table_baccarat import BaccaratTable, ContinuousTable, ScannerTable
+from simulators.table_blackjack import BlackjackTable
 from simulators.table_cussec import CussecTable
-from simulators.table_devices import BlackjackTable, MachinePlace, StudioTable, StudTable
+from simulators.table_devices import MachinePlace, StudioTable
 from simulators.table_fantan import FantanTable
 from simulators.table_fish_prawn_crab import FishPrawnCrabTable
 from simulators.table_roulette import RouletteTable, SaturnTable
+from simulators.table_stud_poker import StudPokerTable
 from simulators.tables import Floor, Look, Table
 from simulators.usb import Bus, Usb
 
@@ -48,7 +50,7 @@ KINDS: dict[str, type[Table]] = {
     "bac": BaccaratTable,
     "scan": ScannerTable,
     "csm": ContinuousTable,
-    "stud": StudTable,
+    "stud": StudPokerTable,
     "bj": BlackjackTable,
     "fan": FantanTable,
     "studio": StudioTable,

@@ -41,6 +41,7 @@ ACTIONS = {
     0x17: "banco_with_table",
     0x18: "association",
     0x19: "withdraw",
+    0x1A: "five_cards",
 }
 """What a player may decide, by code."""
 

@@ -32,7 +32,7 @@ class BetSensors(ManyPlaces):
     faults: ClassVar[Mapping[str, Ailment]] = {
         **COMMON_FAULTS,
         **FIRMWARE,
-        # At a table with a bell: at the beginning of a coup no card is out, and none is dealt before the bell.
+        # Before the bell no card can be missing; after it a round waits for the hands, and they are told anyway.
         "power_loss": replace(COMMON_FAULTS["power_loss"], round="counts"),
         "memory_loss": replace(COMMON_FAULTS["memory_loss"], round="counts"),
         "counters_reset": replace(FIRMWARE["counters_reset"], round="counts"),
@@ -202,7 +202,8 @@ class BetSensors(ManyPlaces):
     def remove_all(self, now: float) -> None:
         """The layout is cleared; a chip may be overlooked once."""
         self._live(now)
-        overlooked = set(sorted(self._chips)[:1]) if self._locked and self._occasion("chip_left") else set()
+        left = self._locked and self._chips and self._occasion("chip_left")
+        overlooked = set(sorted(self._chips)[:1]) if left else set()
         for seat in sorted(self._chips - overlooked):
             self.remove(seat, now)
 

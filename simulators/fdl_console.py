@@ -155,12 +155,12 @@ class Console(FdlDevice):
         """A player sits down (`on`) or leaves."""
         self._pressed(fdl_console.SeatOpened(seat) if on else fdl_console.SeatClosed(seat), now)
 
-    def act(self, seat: int, action: str, now: float, *, hand: int = 1, amount: int = 0) -> None:
-        """A player's decision, a word of fdl_console.ACTIONS. Raises ValueError for another."""
+    def act(self, seat: int, action: str, now: float, *, hand: int = 1, amount: int = 0) -> bool:
+        """A player's decision, a word of fdl_console.ACTIONS; whether the keys take it. ValueError for another word."""
         code = next((code for code, word in fdl_console.ACTIONS.items() if word == action), None)
         if code is None:
             raise ValueError(f"no action {action!r}; there are: {', '.join(fdl_console.ACTIONS.values())}")
-        self._pressed(fdl_console.SeatAction(seat, code, hand, amount), now)
+        return self._pressed(fdl_console.SeatAction(seat, code, hand, amount), now)
 
     def pass_hand(self, seat: int, now: float) -> None:
         """The bank, the dice or the button goes to `seat`."""

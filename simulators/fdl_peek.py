@@ -4,8 +4,6 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final
 
-from msgspec.structs import replace
-
 from protocols import fdl, fdl_peek
 from simulators.device import Ailment
 from simulators.fdl_device import COMMON_FAULTS, ERROR, FIRMWARE, WARNING, FdlDevice
@@ -21,20 +19,14 @@ class PeekReader(FdlDevice):
 
     name: ClassVar[str] = "fdl_peek"
     faults: ClassVar[Mapping[str, Ailment]] = {
-        fault: replace(ailment, round="none")
-        for fault, ailment in {
-            **COMMON_FAULTS,
-            **FIRMWARE,
-            "unreadable": Ailment("the next card cannot be read", ("peek.unreadable",), "none"),
-            "not_inserted": Ailment("the next card is not pushed in to the stop", ("peek.not_inserted",), "none"),
-            "card_left": Ailment("the next card is forgotten in the reader", ("peek.card_left",), "none", person=True),
-            "window_dirty": Ailment(
-                "the window is dirty, no card can be read", ("peek.window", "peek.unreadable"), "none", person=True
-            ),
-        }.items()
-    }
-    line: ClassVar[Mapping[str, Ailment]] = {
-        fault: replace(ailment, round="none") for fault, ailment in FdlDevice.line.items()
+        **COMMON_FAULTS,
+        **FIRMWARE,
+        "unreadable": Ailment("the next card cannot be read", ("peek.unreadable",), "counts"),
+        "not_inserted": Ailment("the next card is not pushed in to the stop", ("peek.not_inserted",), "counts"),
+        "card_left": Ailment("the next card is forgotten in the reader", ("peek.card_left",), "counts", person=True),
+        "window_dirty": Ailment(
+            "the window is dirty, no card can be read", ("peek.window", "peek.unreadable"), "suspended", person=True
+        ),
     }
     routine: ClassVar[tuple[tuple[str, float], ...]] = (("peek", 12.0),)
     kind: ClassVar[int] = fdl.PEEK_READER

@@ -168,7 +168,10 @@ class CardMachine(FdlDevice):
 
 
 class Shuffler(CardMachine):
-    """Two decks of `decks` packs each. `packets` holds the true size of every packet it gave out."""
+    """Two decks of `decks` packs each. `packets` holds the true size of every packet it gave out.
+
+    Which cards those are only the hand that takes them knows: `tray`, `take`. Nothing on the wire says so.
+    """
 
     name: ClassVar[str] = "fdl_shuffler"
     faults: ClassVar[Mapping[str, Ailment]] = {
@@ -295,7 +298,7 @@ class Shuffler(CardMachine):
         self._coming = 0
         self._emptying = False
         self._dealt = 0
-        self._tray = 0
+        self.tray: tuple[str, ...] = ()
         self.packets: list[int] = []
         self._show(0.0)
 
@@ -384,7 +387,7 @@ class Shuffler(CardMachine):
             return fdl_shuffler.NOTHING_READY
         if self._giving:
             return 0x01
-        if self._tray:
+        if self.tray:
             return fdl_shuffler.PACKET_IN_TRAY
         if self._rest() < cards:
             return fdl_shuffler.TOO_FEW_CARDS
@@ -405,12 +408,13 @@ class Shuffler(CardMachine):
         self._show(now)
         return 0
 
-    def take(self, now: float) -> None:
-        """Take the packet out of the tray."""
+    def take(self, now: float) -> tuple[str, ...]:
+        """Take the packet out of the tray: its cards, the lowest first."""
         self._live(now)
-        if self._tray:
-            self._tray = 0
+        cards, self.tray = self.tray, ()
+        if cards:
             self.record(fdl_shuffler.PacketTaken(), now)
+        return cards
 
     def collect(self, now: float) -> None:
         """The deal is over: its cards and the rest in the outfeed lie on the table again."""
@@ -580,11 +584,12 @@ class Shuffler(CardMachine):
             self._spoil(fdl_shuffler.JAM, now)
             return
         self._giving = 0
-        self._tray = self._coming
-        self._dealt += self._tray
-        self.packets.append(self._tray)
-        self.record(fdl_shuffler.Dispensed(wanted, self._tray), now)
-        if self._tray != wanted:
+        self.tray = tuple(self._cards[self._in("outfeed")][self._dealt : self._dealt + self._coming])
+        given = len(self.tray)
+        self._dealt += given
+        self.packets.append(given)
+        self.record(fdl_shuffler.Dispensed(wanted, given), now)
+        if given != wanted:
             self._fail(PACKET, ERROR, now, person=True)
         self._show(now)
 

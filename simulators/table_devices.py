@@ -6,15 +6,11 @@ from typing import Any, ClassVar
 from simulators.alpha_sign import Sign
 from simulators.billy_iii import Billy
 from simulators.device import Device
-from simulators.fdl_bets import BetSensors
-from simulators.fdl_console import Console
-from simulators.fdl_peek import PeekReader
-from simulators.fdl_shuffler import Shuffler
 from simulators.idp_dice import Recogniser
 from simulators.sas_machine import Machine
 from simulators.tables import Floor, Truth
 
-__all__ = ["BlackjackTable", "MachinePlace", "StudTable", "StudioTable"]
+__all__ = ["MachinePlace", "StudioTable"]
 
 
 class _Hands:
@@ -42,94 +38,6 @@ class _Hands:
 
     async def _pause(self, floor: Floor, least: float, most: float) -> None:
         await floor.pace.sleep(self._rng.uniform(least, most))
-
-
-class StudTable(_Hands):
-    """Five-card stud: a batch shuffler that gives packets of five, bet sensors for the jackpot, the console."""
-
-    watched: ClassVar[tuple[str, ...]] = ("hand.dispensed",)
-
-    def __init__(self, seed: int) -> None:
-        """Up to seven players."""
-        super().__init__(seed)
-        self.shuffler = Shuffler(self._chance("shuffler"), f"SIM-SH{seed}")
-        self.bets = BetSensors(self._chance("bets"), f"SIM-B{seed}")
-        self.console = Console(self._chance("console"), f"SIM-C{seed}")
-        self.devices = {"shuffler-1": self.shuffler, "bets-1": self.bets, "console-1": self.console}
-
-    async def deal(self, floor: Floor, rounds: int) -> None:
-        """Shuffle, bets, lock, a packet to each player and to the bank."""
-        for _ in range(rounds):
-            await floor.ready()
-            await self._shuffle(floor)
-            for seat in self._rng.sample(range(1, 8), self._rng.randint(1, 3)):
-                self.bets.place(seat, floor.pace.now())
-                floor.stir("bets-1")
-                await self._pause(floor, 0.5, 2.0)
-            await floor.tell("bets-1", "lock-bets", {})
-            await floor.ready()
-            self._packet(floor)
-            await self._pause(floor, 4.0, 8.0)
-            self.bets.remove_all(floor.pace.now())
-            floor.stir("bets-1")
-            await self._pause(floor, 1.0, 2.0)
-            await floor.tell("bets-1", "clear-bets", {})
-            await self._pause(floor, 2.0, 4.0)
-
-    async def _shuffle(self, floor: Floor) -> None:
-        """A fresh deck for each round; whoever stands there clears a jam and tries again."""
-        self.shuffler.collect(floor.pace.now())
-        for _ in range(20):
-            await floor.ready()
-            if self.shuffler.ready(floor.pace.now()):
-                return
-            self.shuffler.load(floor.pace.now())
-            floor.stir("shuffler-1")
-            await floor.tell("shuffler-1", "shuffle", {})
-            for _ in range(20):  # it takes three quarters of a minute
-                await floor.pace.sleep(4.0)
-                if self.shuffler.ready(floor.pace.now()):
-                    break
-            await floor.ready()
-            if not self.shuffler.ready(floor.pace.now()):
-                self.shuffler.repair(floor.pace.now())
-                floor.stir("shuffler-1")
-
-    def _packet(self, floor: Floor) -> None:
-        given = self.shuffler.dispense(floor.pace.now(), 5)
-        floor.stir("shuffler-1")
-        if given:
-            self._happened("hand.dispensed", cards=given)
-
-
-class BlackjackTable(_Hands):
-    """A peek reader under the dealer's hole card, and the console."""
-
-    watched: ClassVar[tuple[str, ...]] = ("hole_card.peeked",)
-
-    def __init__(self, seed: int) -> None:
-        """Blackjack in some of the rounds."""
-        super().__init__(seed)
-        self.peek = PeekReader(self._chance("peek"), f"SIM-P{seed}")
-        self.console = Console(self._chance("console"), f"SIM-C{seed}")
-        self.devices = {"peek-1": self.peek, "console-1": self.console}
-
-    async def deal(self, floor: Floor, rounds: int) -> None:
-        """The card goes in, and out again."""
-        for _ in range(rounds):
-            await floor.ready()
-            floor.press(self.console, "bets_opened")
-            await self._pause(floor, 12.0, 18.0)
-            floor.press(self.console, "bell")
-            await self._pause(floor, 4.0, 8.0)
-            await floor.ready()
-            blackjack = self._rng.random() < 0.3
-            if self.peek.peek(blackjack, floor.pace.now()):
-                self._happened("hole_card.peeked", blackjack=blackjack)
-            floor.stir("peek-1")
-            await self._pause(floor, 4.0, 8.0)
-            floor.press(self.console, "paid")
-            await self._pause(floor, 1.0, 2.0)
 
 
 class StudioTable(_Hands):

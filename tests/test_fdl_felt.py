@@ -1144,12 +1144,6 @@ def ends(name: str, table: Bench) -> list[Verdict]:
     return [verdict for verdict in verdicts if isinstance(verdict, Resolved | Suspended | Voided)]
 
 
-@pytest.mark.parametrize("name", ["fdl_peek"])
-def test_a_device_without_a_game_has_no_part_in_a_round(name: str) -> None:
-    device = KINDS[name].device(31)
-    assert {ailment.round for ailment in (*device.faults.values(), *device.line.values())} == {"none"}
-
-
 @virtual_time
 async def test_a_latched_chip_is_a_jackpot_bet_of_its_seat_at_a_baccarat_table() -> None:
     device = BetSensors(random.Random(32))
