@@ -160,6 +160,11 @@ ROUNDS: list[list[Event]] = [
         *(SeatActed(1, "split"), CardDrawn("2D"), SeatActed(1, "stand"), CardDrawn("TH"), SeatActed(1, "stand", 2)),
         *(SeatActed(4, "hit"), CardDrawn("5C"), CardDrawn("QS"), RoundPaid()),
     ],
+    [
+        *(BetsOpened(), WagerPlaced(1, "main", 101), WagerPlaced(1, "over_13", 10), WagerPlaced(4, "main", 50)),
+        *(BetsClosed(), CardDrawn("9H"), CardDrawn("AD"), CardDrawn("8C"), CardDrawn("7C"), CardDrawn("3S")),
+        *(SeatActed(1, "surrender"), SeatActed(4, "double"), CardDrawn("TD"), CardDrawn("9S"), RoundPaid()),
+    ],
 ]
 
 
@@ -290,6 +295,33 @@ def test_a_result_rests_on_events_that_happened(name: str, night: list[Event]) -
             assert set(result.announcements) >= {"pt", "zh-Hant", "en"}
             assert all(result.announcements.values())
             assert msgspec.json.decode(result.options, type=ruleset.Options) == ruleset.Options()
+
+
+@every_game
+@pace
+@given(night=NIGHTS)
+def test_what_the_house_gains_the_players_lose_to_the_last_coin(name: str, night: list[Event]) -> None:
+    """The house's side is reckoned from the odds that the result prints, the players' from what comes back to them."""
+    ruleset = game(name)
+    _, steps = run(ruleset, script(night))
+    for result in ends(steps):
+        prizes: dict[tuple[str, int, int], Fraction] = {}
+        for win in result.winners:
+            key = (win.bet, win.seat, win.hand)
+            prizes[key] = prizes.get(key, Fraction()) + Fraction(win.pays)
+        pushes = {(one, 0, 0) if isinstance(one, str) else (one.bet, one.seat, one.hand) for one in result.pushes}
+        given_up = {hand for hand, how in result.outcome.get("ended", {}).items() if how == "surrender"}
+        players = house = 0
+        for one in result.settlements:
+            keys = ((one.bet, one.seat, one.hand), (one.bet, one.seat, 0), (one.bet, 0, 0))
+            prize = next((prizes[key] for key in keys if key in prizes), None)
+            players += one.returned - one.stake
+            if prize is not None:
+                house -= int(prize * one.stake)  # a coin is not divided: what is left of it stays
+            elif result.void is None and pushes.isdisjoint(keys):
+                mine = one.bet.partition(":")[0] == "main" and f"{one.seat}.{one.hand or 1}" in given_up
+                house += one.stake - one.stake // 2 if mine else one.stake
+        assert players + house == 0, result
 
 
 @every_game
