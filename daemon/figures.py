@@ -4,8 +4,11 @@ Every end of a round that there can be is played as events, counted with the num
 bets are weighed by what the result says they pay: nothing of a game's odds stands here. Beside them stand figures that
 others have published, and why ours differ where they do. `docs/games/figures/` is what `--write` makes of it.
 
+Two games have more ends than can be played. Of stud poker and of blackjack's main bet what can be exact is exact, the
+rest is simulated with a fixed seed (daemon/figures_cards.py), and its row says so with the standard error.
+
 Dice, wheels and heaps of buttons are taken as perfect: every throw, pocket and remainder is equally likely. A coup of
-baccarat is the first of a full shoe; cards burnt unseen change no probability.
+baccarat, and a round of blackjack, is the first of a full shoe; cards burnt unseen change no probability.
 """
 
 import re
@@ -13,12 +16,23 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import lru_cache
 from itertools import groupby, product
 from typing import Any, Final, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
+from daemon.figures_cards import (
+    SEED,
+    CardWantedError,
+    Mean,
+    Tally,
+    hand_played,
+    play_blackjack,
+    play_soft_17,
+    play_stud,
+)
 from protocols.events import (
     BallLanded,
     BallLaunched,
@@ -35,9 +49,13 @@ from protocols.events import (
 )
 from protocols.topics import Envelope
 from rules import RULESETS
+from rules.cards import DECK, RANKS, SUITS
 from rules.enumerate_baccarat import PAIRS, endings, house_edges, jackpot_probabilities, pair_probabilities, shoe
 from rules.macau_baccarat import Baccarat
+from rules.macau_blackjack import ALWAYS, PERMITTED, STREAK_PAYS, STREAKS, Blackjack
+from rules.macau_stud_poker import JACKPOT, OPENING
 from rules.money import odds
+from rules.poker import CATEGORIES, classes, hands_by_category
 from rules.ruleset import Resolved, Result, Ruleset, options_from
 
 __all__ = ["GAMES", "Figure", "figures", "figures_table", "figures_toml"]
@@ -57,10 +75,14 @@ class Figure(Struct, frozen=True):
 
 
 class Weight(Struct, frozen=True):
-    """How likely a bet wins, and what the house keeps of one unit; None where that depends on amounts not printed."""
+    """How likely a bet wins, and what the house keeps of one unit; None where that depends on amounts not printed.
+
+    Simulated, both are what was counted.
+    """
 
     probability: Fraction
     edge: Fraction | None
+    method: str = "exact"
 
 
 class Published(Struct, frozen=True):
@@ -181,6 +203,188 @@ def _baccarat(options: Mapping[str, str]) -> Weights:
     return weights
 
 
+# How many rounds are simulated: with the default options, and with others.
+ROUNDS: Final = 10_000_000
+ROUNDS_BESIDE: Final = 1_000_000
+
+
+def _simulated(tally: Tally, edge: Mean | None = None) -> str:
+    words = f"simulated: {tally.rounds:,} rounds through the ruleset, seed {SEED}"
+    return words if edge is None else f"{words}, standard error of the edge {edge.error * 100:.4f} %"
+
+
+def _measured(won: int, number: int, tally: Tally, edge: Mean | None, more: str = "") -> Weight:
+    kept = None if edge is None else Fraction(edge.mean)
+    return Weight(Fraction(won, number), kept, _simulated(tally, edge) + more)
+
+
+@lru_cache(maxsize=16)
+def _blackjack_rounds(options: tuple[tuple[str, str], ...], five_cards: bool) -> Tally:
+    return play_blackjack(dict(options), ROUNDS_BESIDE if options else ROUNDS, five_cards=five_cards)
+
+
+def _blackjack(options: Mapping[str, str]) -> Weights:
+    """Without the special prize also without five cards for half: the game as it is elsewhere.
+
+    Another soft 17 is a difference to the default: far fewer rounds tell it as well.
+    """
+    exact = blackjack_exact(options)
+    if list(options) == ["soft_17"]:
+        return exact | soft_17_simulated(_blackjack_rounds((), True), _soft_17_rounds(options["soft_17"]))
+    five_cards = options.get("special_prize") != "none"
+    tally = _blackjack_rounds(
+        tuple((name, value) for name, value in options.items() if name != "bets_offered"), five_cards
+    )
+    return exact | blackjack_simulated(options, tally)
+
+
+@lru_cache(maxsize=2)
+def _soft_17_rounds(reading: str) -> Tally:
+    return play_soft_17(reading, ROUNDS_BESIDE)
+
+
+def soft_17_simulated(default: Tally, beside: Tally) -> Weights:
+    """The main bet: as by default, and what differs."""
+    edge, less = default.edge(), beside.differs()
+    mean = Mean(edge.mean - less.mean, (edge.error**2 + less.error**2) ** 0.5)
+    won = Fraction(default.won, default.rounds) + Fraction(beside.other_won, beside.rounds)
+    how = (
+        f"{_simulated(default, mean)}; as by default, and what {beside.rounds:,} rounds give when ended in both ways: "
+        f"{-less.mean * 100:+.4f} %, standard error {less.error * 100:.4f}"
+    )
+    return {"main": Weight(won, Fraction(mean.mean), how)}
+
+
+def blackjack_simulated(options: Mapping[str, str], tally: Tally) -> Weights:
+    """What depends on the player's decisions."""
+    how = "; by the strategy, a round that ends above its bets counts as won"
+    as_elsewhere = options.get("special_prize") == "none"
+    weights = {
+        "main": _measured(
+            tally.won,
+            tally.rounds,
+            tally,
+            tally.edge(),
+            how + "; five cards are never given up for half" * as_elsewhere,
+        ),
+        "double": _measured(tally.bets_won, tally.bets, tally, tally.bets_edge(), "; where the strategy doubles"),
+    }
+    if not as_elsewhere:
+        weights["hand:special_prize"] = _measured(tally.specials, tally.rounds, tally, None)
+        weights["hand:five_cards"] = _measured(tally.fives, tally.rounds, tally, None)
+    offered = {bet.id for bet in ruleset_of("macau.blackjack", options).bets()}
+    once = Fraction(tally.won, tally.won + tally.lost)
+    error = float(once * (1 - once) / (tally.won + tally.lost)) ** 0.5
+    for bet, length in STREAKS.items():
+        if bet in offered:
+            back = odds(STREAK_PAYS[length]) + 1
+            edge = Mean(float(1 - back * once**length), float(back * length * once ** (length - 1)) * error)
+            how = f"; (won / (won + lost)) to the power of {length}"
+            weights[bet] = Weight(once**length, Fraction(edge.mean), _simulated(tally, edge) + how)
+    return weights
+
+
+def blackjack_exact(options: Mapping[str, str]) -> Weights:
+    """The bets on the first cards and on the bank's blackjack, from the composition of the shoe."""
+    ruleset = ruleset_of("macau.blackjack", options)
+    assert isinstance(ruleset, Blackjack)
+    decks = ruleset.options.decks
+    left = 52 * decks - 1
+    two = (
+        (Fraction(decks - (one == other), 52 * left), hand_played(ruleset, (one, other), splits=False))
+        for one, other in product(DECK, DECK)
+    )
+    found = weighed(two)
+    bank = ((Fraction(decks - (card == "AS"), left), hand_played(ruleset, ("TC", "9C"), ("AS", card))) for card in DECK)
+    weights = {
+        "insurance": msgspec.structs.replace(weighed(bank)["insurance"], method="exact, the ace being all that is seen")
+    }
+    for bet in ("over_13", "under_13", "perfect_pair"):
+        if bet in found:
+            weights[bet] = found[bet]
+    for bet, chances in (("any_pair", _pairs(ruleset)), ("sevens", _sevens(ruleset))):
+        if bet in found:
+            never = f"{float(_edge(found[bet]) * 100):.4f}"
+            weight = weighed(chances)[bet]
+            said_ = f"exact, for a seat that splits every pair it may; never splitting, the edge is {never} %"
+            weights[bet] = Weight(weight.probability, weight.edge, said_)
+    return weights
+
+
+def _edge(weight: Weight) -> Fraction:
+    assert weight.edge is not None
+    return weight.edge
+
+
+def _pairs(ruleset: Blackjack) -> Iterator[tuple[Fraction, Result]]:
+    """Every way in which cards of one rank, and others, come to a seat that splits. Suits do not matter here.
+
+    The cards of the bank and of others between them change no probability.
+    """
+    decks = ruleset.options.decks
+    for rank in RANKS:
+        other = "9C" if rank != "9" else "8C"
+        waiting: list[tuple[Fraction, tuple[str, ...], int]] = [(Fraction(1), (), 0)]
+        while waiting:
+            probability, cards, same = waiting.pop()
+            try:
+                result = hand_played(ruleset, cards)
+            except CardWantedError:
+                pass
+            else:
+                yield probability, result
+                continue
+            again = Fraction(4 * decks - same, 52 * decks - len(cards))
+            waiting.append((probability * again, (*cards, f"{rank}S"), same + 1))
+            if cards:
+                # A first card of another rank is the first of that rank's turn.
+                waiting.append((probability * (1 - again), (*cards, other), same))
+
+
+def _sevens(ruleset: Blackjack) -> Iterator[tuple[Fraction, Result]]:
+    """Two sevens, and what comes third; nothing depends on what follows."""
+    decks = ruleset.options.decks
+    rest = ("9C",) * 12
+    sevens = tuple(f"7{suit}" for suit in SUITS)
+    for one, two in product(sevens, sevens):
+        pair = Fraction(decks - (one == two), 52 * (52 * decks - 1))
+        left = 52 * decks - 2
+        for three in sevens:
+            copies = decks - (three == one) - (three == two)
+            yield pair * Fraction(copies, left), hand_played(ruleset, (one, two, three, *rest))
+        yield pair * Fraction(left - 4 * decks + 2, left), hand_played(ruleset, (one, two, *rest))
+
+
+@lru_cache(maxsize=4)
+def _stud_rounds(options: tuple[tuple[str, str], ...]) -> Tally:
+    return play_stud(dict(options), ROUNDS)
+
+
+def _stud(options: Mapping[str, str]) -> Weights:
+    return stud_exact() | stud_simulated(_stud_rounds(tuple(options.items())))
+
+
+def stud_exact() -> Weights:
+    """What five cards of one deck are, by classes of equal hands; a jackpot's hand is always raised."""
+    counted = hands_by_category()
+    hands = sum(counted.values())
+    opening = sum(ways for strength, ways in classes() if strength << 2 >= OPENING)
+    weights = {f"jackpot:{name}": Weight(Fraction(counted[name], hands), None) for name in JACKPOT}
+    weights["dealer:opens"] = Weight(Fraction(opening, hands), None)
+    return weights | {f"hand:{name}": Weight(Fraction(counted[name], hands), None) for name in reversed(CATEGORIES)}
+
+
+def stud_simulated(tally: Tally) -> Weights:
+    """What depends on the player's decisions."""
+    as_published = (tally.edge().mean - tally.differs().mean) * 100
+    how = "; one ante with its raise, by three rules of thumb; the same rounds with ties that push and a royal of 100: "
+    how += f"{as_published:.4f} %"
+    return {
+        "ante": _measured(tally.won, tally.rounds, tally, tally.edge(), how),
+        "raise": _measured(tally.bets_won, tally.bets, tally, tally.bets_edge(), "; where the rules of thumb raise"),
+    }
+
+
 def _each(name: str, values: Iterable[object]) -> tuple[Variant, ...]:
     return tuple(Variant({name: str(value)}) for value in values)
 
@@ -215,6 +419,14 @@ _SIC_BO_5_16: Final = (
     *("44.44", "41.67", "38.89", "36.11", "33.33", "30.56", "27.78", "25.00", "22.22", "19.44", "16.67", "13.89"),
 )
 _ROULETTE: Final = Published(f"{WIZARD}, Roulette", edge_percent="2.70")
+
+
+MACAU: Final = f"{WIZARD}, Blackjack in Macau"
+STUD: Final = f"{WIZARD}, Caribbean Stud Poker"
+POKER: Final = "Wikipedia, Poker probability"
+# Every bet that needs a permission of its own.
+ALL_BETS: Final = {"bets_offered": ",".join((*ALWAYS, *PERMITTED))}
+AS_ELSEWHERE: Final = {"soft_17": "stand", "special_prize": "none"}
 
 
 def _beside(options: str, published: Mapping[str, Published]) -> dict[tuple[str, str], Published]:
@@ -256,6 +468,28 @@ GAMES: Final[dict[str, Game]] = {
                     "tie": Published(BACCARAT, "0.0951", "14.44"),
                 },
             ),
+        },
+    ),
+    "macau.blackjack": Game(
+        _blackjack,
+        (
+            Variant({}, None),
+            Variant(ALL_BETS),
+            Variant({"soft_17": "stand"}),
+            Variant({"soft_17": "any_soft"}),
+            Variant({"procedure": "3"}),
+            Variant(AS_ELSEWHERE, {"soft_17": "stand"}),
+        ),
+        {
+            ("insurance", ""): Published(f"{WIZARD}, Blackjack", edge_percent="7.40"),
+            ("over_13", ""): Published(f"{WIZARD}, Over/Under 13", edge_percent="6.55"),
+            ("under_13", ""): Published(f"{WIZARD}, Over/Under 13", edge_percent="10.07"),
+            ("main", "soft_17=stand"): Published(
+                MACAU,
+                edge_percent="0.09",
+                difference="published without the special prize of 3 to 1 and without half for five cards",
+            ),
+            ("main", said(AS_ELSEWHERE)): Published(MACAU, edge_percent="0.09"),
         },
     ),
     "macau.cussec": Game(
@@ -338,6 +572,30 @@ GAMES: Final[dict[str, Game]] = {
             )
         },
     ),
+    "macau.stud-poker": Game(
+        _stud,
+        (Variant({}, None),),
+        _beside(
+            "",
+            {
+                "ante": Published(
+                    STUD,
+                    edge_percent="5.225",
+                    difference="published with ties that push and a royal flush paid 100; exactly 0.0082 % less",
+                ),
+                "hand:royal_flush": Published(POKER, "0.00000154"),
+                "hand:straight_flush": Published(POKER, "0.0000139"),
+                "hand:four_of_a_kind": Published(POKER, "0.0002401"),
+                "hand:full_house": Published(POKER, "0.001441"),
+                "hand:flush": Published(POKER, "0.001965"),
+                "hand:straight": Published(POKER, "0.003925"),
+                "hand:three_of_a_kind": Published(POKER, "0.021128"),
+                "hand:two_pairs": Published(POKER, "0.047539"),
+                "hand:one_pair": Published(POKER, "0.422569"),
+                "hand:high_card": Published(POKER, "0.501177"),
+            },
+        ),
+    ),
 }
 
 
@@ -384,6 +642,8 @@ def figures(name: str, variants: Sequence[Variant] | None = None) -> list[Figure
         weights = weights_of(variant.options)
         known = weights_of(variant.beside) if variant.beside is not None else {}
         order = {_family(bet.id): place for place, bet in enumerate(ruleset.bets())}
+        # What is no bet comes last.
+        order |= {_family(bet): len(ruleset.bets()) for bet in weights if _family(bet) not in order}
         new = sorted((bet for bet in weights if known.get(bet) != weights[bet]), key=lambda bet: order[_family(bet)])
         for _, members in groupby(new, key=_family):
             alike: dict[Weight, list[str]] = defaultdict(list)
@@ -398,26 +658,41 @@ def _figure(game: Game, bet: str, options: str, weight: Weight) -> Figure:
     found = game.published.get((bet, options)) or game.published.get((_family(bet), options))
     edge = "" if weight.edge is None else f"{float(weight.edge * 100):.4f}"
     if found is None:
-        return Figure(bet, options, _decimal(weight.probability), edge)
+        return Figure(bet, options, _decimal(weight.probability), edge, method=weight.method)
     words = [f"probability {found.probability}"] * bool(found.probability)
     words += [f"edge {found.edge_percent} %"] * bool(found.edge_percent)
-    return Figure(bet, options, _decimal(weight.probability), edge, ", ".join(words), found.source, found.difference)
+    published = ", ".join(words)
+    decimal = _decimal(weight.probability)
+    return Figure(bet, options, decimal, edge, published, found.source, found.difference, weight.method)
 
 
 def agrees(figure: Figure) -> bool:
-    """Whether the published figures are ours, to as many places as they are printed with."""
+    """Whether the published figures are ours, to as many places as they are printed with.
+
+    A simulated edge may be three standard errors away.
+    """
+    error = re.search(r"standard error of the edge ([0-9.]+) %", figure.method)
     for word, ours in (("probability", figure.probability), ("edge", figure.edge_percent)):
         for theirs in re.findall(rf"{word} (-?[0-9.]+)", figure.published):
             places = len(theirs.partition(".")[2])
+            if error is not None and word == "edge":
+                if abs(float(ours) - float(theirs)) > 3 * float(error[1]):
+                    return False
+                continue
             if f"{float(ours):.{places}f}" != theirs:
                 return False
     return True
 
 
+def _how(rows: Sequence[Figure]) -> str:
+    simulated = any(row.method.startswith("simulated") for row in rows)
+    return "what can be counted, and very many rounds simulated" if simulated else "every end of a round"
+
+
 def figures_toml(name: str, rows: Sequence[Figure]) -> str:
     """The file of `docs/games/figures/`."""
     lines = [
-        f"# Made by `feltd figures {name} --write docs/games/figures`: every end of a round, through the ruleset.",
+        f"# Made by `feltd figures {name} --write docs/games/figures`: {_how(rows)}, through the ruleset.",
         "# probability: that the bet wins. Under options other than the defaults stands only what they change.",
     ]
     for row in rows:
@@ -429,7 +704,7 @@ def figures_toml(name: str, rows: Sequence[Figure]) -> str:
 
 def figures_table(name: str, rows: Sequence[Figure]) -> str:
     """For a person."""
-    lines = [f"{name}: every end of a round, through the ruleset"]
+    lines = [f"{name}: {_how(rows)}, through the ruleset"]
     width = max(len(row.bet) for row in rows)
     for options, group in groupby(rows, key=lambda row: row.options):
         lines += ["", options or "default options"]
@@ -437,5 +712,6 @@ def figures_table(name: str, rows: Sequence[Figure]) -> str:
             edge = f"house edge {row.edge_percent:>8} %" if row.edge_percent else ""
             beside = f"   published: {row.published} ({row.source})" if row.published else ""
             why = f"; {row.difference}" if row.difference else ""
-            lines.append(f"  {row.bet:{width}}  {row.probability:>12}  {edge}{beside}{why}".rstrip())
+            how = f"   {row.method}" if row.method != "exact" else ""
+            lines.append(f"  {row.bet:{width}}  {row.probability:>12}  {edge}{beside}{why}{how}".rstrip())
     return "\n".join(lines)

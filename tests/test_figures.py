@@ -2,8 +2,8 @@
 
 from collections import Counter
 from fractions import Fraction
-from itertools import product
-from math import perm
+from itertools import combinations, product
+from math import comb, perm
 from pathlib import Path
 from random import Random
 
@@ -12,12 +12,17 @@ import pytest
 from click.testing import CliRunner
 
 from daemon import figures as module
+from daemon import figures_cards as cards
 from daemon.cli import main
 from daemon.figures import GAMES, Figure, Variant, agrees, figures, figures_table, figures_toml
+from daemon.figures_cards import CardWantedError, hand_played, raises
 from protocols.events import BetsOpened, CardDrawn
 from rules.cards import DECK, RANKS
 from rules.enumerate_baccarat import jackpot_probabilities
 from rules.macau_baccarat import BaccaratOptions, combination_a, due
+from rules.macau_blackjack import Blackjack
+from rules.macau_stud_poker import OPENING
+from rules.poker import strength
 
 KEPT = Path(__file__).parents[1] / "docs/games/figures"
 every_game = pytest.mark.parametrize("name", GAMES)
@@ -35,12 +40,15 @@ def kept(name: str) -> list[Figure]:
     return [Figure(**table) for table in tables]
 
 
+SIMULATED = ("macau.blackjack", "macau.stud-poker")
+
+
 def quick(variant: Variant) -> bool:
     """Not the jackpots, nor two options at once: `feltd figures macau.baccarat` makes them all in about a minute."""
     return "jackpot" not in variant.options and len(variant.options) < 2
 
 
-@every_game
+@pytest.mark.parametrize("name", [name for name in GAMES if name not in SIMULATED])
 def test_what_is_kept_is_what_the_ruleset_gives(name: str) -> None:
     variants = [variant for variant in GAMES[name].variants if quick(variant)]
     texts = {variant.text for variant in variants}
@@ -59,7 +67,7 @@ def test_every_bet_offered_has_its_figure(name: str) -> None:
         if variant.beside is None:
             here = {member.partition(":")[0] for row in rows if row.options == variant.text for member in names(row)}
             offered = module.ruleset_of(name, variant.options).bets()
-            assert here == {bet.id.partition(":")[0] for bet in offered}
+            assert here - {"dealer", "hand"} == {bet.id.partition(":")[0] for bet in offered}
 
 
 def names(row: Figure) -> list[str]:
@@ -70,9 +78,12 @@ def names(row: Figure) -> list[str]:
 def test_published_figures_are_ours_or_it_is_said_why_not(name: str) -> None:
     rows = kept(name)
     for row in rows:
-        assert agrees(row) == (row.difference == ""), row
+        simulated = row.method.startswith("simulated: ")
+        # A simulated figure may be nearer to the published one than the rules that differ.
+        assert agrees(row) == (row.difference == "") or (simulated and row.difference), row
         assert bool(row.published) == bool(row.source)
-        assert row.method == "exact"
+        assert simulated or row.method.partition(",")[0] == "exact"
+        assert not simulated or name in SIMULATED
     assert sum(bool(row.published) for row in rows) >= len(GAMES[name].published)
 
 
@@ -193,3 +204,207 @@ def test_jackpot_rows_belong_together() -> None:
         six = float(rows[c, "jackpot:six_same_colour"].probability) + float(rows[c, "jackpot:six_same"].probability)
         assert six == pytest.approx(float(rows[b, "jackpot:six_same"].probability), rel=1e-5)
     assert all(row.edge_percent == "" for (_, bet), row in rows.items() if bet.startswith("jackpot:"))
+
+
+# ---- blackjack and stud poker: `feltd figures macau.blackjack` plays fourteen million rounds, in minutes
+
+
+def stays(row: Figure, weight: module.Weight) -> None:
+    """The exact row as it is kept."""
+    assert weight.edge is None or row.edge_percent == f"{float(weight.edge * 100):.4f}"
+    assert row.probability == module._decimal(weight.probability)
+    assert row.method == weight.method
+
+
+def exact_rows(name: str, options: str) -> dict[str, Figure]:
+    return {row.bet: row for row in kept(name) if row.options == options and row.method.startswith("exact")}
+
+
+def test_the_exact_bets_of_blackjack_are_as_kept() -> None:
+    found = module.blackjack_exact({})
+    rows = exact_rows("macau.blackjack", "")
+    assert set(rows) == set(found) == {"insurance", "any_pair", "sevens", "over_13", "under_13"}
+    for bet, row in rows.items():
+        stays(row, found[bet])
+    found = module.blackjack_exact(module.ALL_BETS)
+    (row,) = exact_rows("macau.blackjack", module.said(module.ALL_BETS)).values()
+    assert row.bet == "perfect_pair"
+    stays(row, found["perfect_pair"])
+
+
+def test_the_first_cards_of_blackjack_by_hand() -> None:
+    """Counted without the ruleset: 312 cards, of each rank 24, of each card six."""
+    found = module.blackjack_exact({"bets_offered": "main,double,insurance,any_pair,sevens,perfect_pair"})
+    assert found["insurance"].probability == Fraction(96, 311)
+    assert found["insurance"].edge == 1 - 3 * Fraction(96, 311)
+    assert found["any_pair"].probability == found["perfect_pair"].probability == Fraction(23, 311)
+    assert found["perfect_pair"].edge == 1 - Fraction(5 * 26 + 6 * 13 + 12 * 6, 311)
+    assert found["sevens"].probability == Fraction(24 * 23, 312 * 311)
+    same, mixed = Fraction(6 * 5 * 4, 312 * 311), Fraction(6 * 18 * 4, 312 * 311)
+    one_suit, third = same * Fraction(4, 310), Fraction(22, 310)
+    back = 5001 * one_suit + 501 * (same * third - one_suit + mixed * third)
+    back += (151 * same + 51 * mixed) * (1 - third)
+    assert found["sevens"].edge == 1 - back
+    # After the first pair at least two more cards may make one each, and few more come.
+    edge = found["any_pair"].edge
+    assert edge is not None
+    pairs = ((1 - edge) / Fraction(23, 311) - 1) / 11
+    assert 1 + 2 * Fraction(22, 310) < pairs < 1 + 3 * Fraction(22, 310)
+
+
+def test_a_seat_that_splits_to_the_end_is_paid_for_every_pair() -> None:
+    ruleset = module.ruleset_of("macau.blackjack", {})
+    assert isinstance(ruleset, Blackjack)
+    result = hand_played(ruleset, ("8S",) * 4 + ("9C",) * 4)
+    assert [win.pays for win in result.winners if win.bet == "any_pair"] == ["33"]
+    with pytest.raises(CardWantedError):
+        hand_played(ruleset, ("8S",) * 4 + ("9C",) * 3)
+
+
+@pytest.mark.parametrize("variant", [Variant({}), Variant({"procedure": "3"}), Variant(module.AS_ELSEWHERE)])
+def test_the_simulated_rounds_of_blackjack_are_as_kept(variant: Variant) -> None:
+    """Another run, short: within five standard errors of the two together."""
+    plain = variant.options == module.AS_ELSEWHERE
+    tally = cards._blackjack(dict(variant.options), not plain, cards.PARTS, 6000)
+    found = module.blackjack_simulated(variant.options, tally)
+    rows = {row.bet: row for row in kept("macau.blackjack") if row.options == variant.text}
+    for bet, edge in (("main", tally.edge()), ("double", tally.bets_edge())):
+        assert found[bet].edge == Fraction(edge.mean)
+        assert abs(float(rows[bet].edge_percent) / 100 - edge.mean) < 5.1 * edge.error
+        won, number = float(rows[bet].probability), tally.bets if bet == "double" else tally.rounds
+        assert abs(float(found[bet].probability) - won) < 5.1 * (won * (1 - won) / number) ** 0.5
+    assert ("hand:five_cards" in rows) == (not plain)
+    for bet in ("hand:five_cards", "hand:special_prize"):
+        if not plain:
+            expected = float(rows[bet].probability)
+            assert abs(float(found[bet].probability) - expected) < 5.1 * (expected / tally.rounds) ** 0.5
+    assert bool(tally.fives) == (not plain)
+    assert tally.specials == 0 or not plain
+
+
+@pytest.mark.parametrize("reading", ["stand", "any_soft"])
+def test_another_soft_17_is_a_difference_to_the_default(reading: str) -> None:
+    """The rounds themselves are those of the default; the house gains by every card more on a soft 17."""
+    tally = cards._soft_17(reading, cards.PARTS, 6000)
+    found = module.soft_17_simulated(cards.Tally(100, -1, 130, 42), tally)["main"]
+    assert found.probability == Fraction(42, 100) + Fraction(tally.other_won, tally.rounds)
+    assert float(found.edge or 0) == pytest.approx(0.005 - tally.differs().mean)
+    (row,) = (row for row in kept("macau.blackjack") if row.options == f"soft_17={reading}" and row.bet == "main")
+    (usual,) = (row for row in kept("macau.blackjack") if row.options == "" and row.bet == "main")
+    less = float(usual.edge_percent) - float(row.edge_percent)
+    assert abs(less / 100 - tally.differs().mean) < 5.1 * tally.differs().error
+    assert (less > 0) == (reading == "stand")
+
+
+def test_streaks_are_powers_of_the_rounds_won() -> None:
+    tally = cards.Tally(rounds=100, won=45, lost=50, bets=1)
+    found = module.blackjack_simulated(module.ALL_BETS, tally)
+    for length, pays in ((2, 3), (3, 8), (4, 18), (5, 38)):
+        bet = found[f"winning_streak_{length}"]
+        assert bet.probability == Fraction(45, 95) ** length
+        assert float(bet.edge or 0) == pytest.approx(1 - (pays + 1) * (45 / 95) ** length)
+    assert "winning_streak_2" not in module.blackjack_simulated({}, tally)
+
+
+def test_what_stands_in_the_way_of_a_strategy() -> None:
+    """The tables are read as they are written, and a move that is not allowed becomes the next best."""
+    usual = cards.Strategy(peeked=False, five_cards=True)
+
+    def act(hand: str, up: int, *, split: bool = False, may_split: bool = False) -> str:
+        return usual.action(tuple(hand.split()), up, split=split, may_split=may_split)
+
+    assert act("TS 6S", 10) == "surrender"
+    assert act("TS 6S", 10, split=True) == act("TS 6S", 1) == "hit"
+    assert act("AS 7S", 6) == "double"
+    assert act("AS 3S 4S", 6) == "stand"
+    assert act("8S 8H", 6, may_split=True) == "split"
+    assert act("8S 8H", 6) == "stand"
+    assert act("2S 2H 3S 4S 5S", 6) == "five_cards"
+    assert (
+        cards.Strategy(peeked=False, five_cards=False).action(
+            ("2S", "2H", "3S", "4S", "5S"), 6, split=False, may_split=False
+        )
+        == "stand"
+    )
+    assert act("8S 8H", 10, may_split=True) == "surrender"
+    assert cards.Strategy(peeked=True, five_cards=True).action(("8S", "8H"), 10, split=False, may_split=True) == "split"
+
+
+def test_the_exact_rows_of_stud_poker_are_as_kept() -> None:
+    found = module.stud_exact()
+    rows = exact_rows("macau.stud-poker", "")
+    assert set(rows) == set(found)
+    for bet, row in rows.items():
+        stays(row, found[bet])
+    assert sum(weight.probability for bet, weight in found.items() if bet.startswith("hand:")) == 1
+    # Neither a pair nor better, nor an ace with a king: of 1277 sets of ranks without a straight, 165 - 1 have both.
+    odd = 1277 * (4**5 - 4)
+    ace_king = 164 * (4**5 - 4)
+    hands = 2_598_960
+    better = hands - odd
+    assert found["dealer:opens"].probability == Fraction(better + ace_king, hands)
+
+
+def test_the_simulated_rounds_of_stud_poker_are_as_kept() -> None:
+    tally = cards._stud({}, cards.PARTS, 20_000)
+    rows = {row.bet: row for row in kept("macau.stud-poker")}
+    for bet, edge in (("ante", tally.edge()), ("raise", tally.bets_edge())):
+        assert abs(float(rows[bet].edge_percent) / 100 - edge.mean) < 5.1 * edge.error
+    found = module.stud_simulated(tally)
+    for bet, number in (("ante", tally.rounds), ("raise", tally.bets)):
+        won = float(rows[bet].probability)
+        assert abs(float(found[bet].probability) - won) < 5.1 * (won * (1 - won) / number) ** 0.5
+
+
+def test_how_much_the_published_table_of_stud_poker_gives_more() -> None:
+    """Royals that meet an opening dealer, less what ties decided by suit are worth where a win pays more than one."""
+    royal = [f"{rank}S" for rank in "TJQKA"]
+    left = [card for card in DECK if card not in royal]
+    opening = sum(strength(hand) << 2 >= OPENING for hand in combinations(left, 5))
+    rounds = comb(52, 5) * comb(47, 5)
+    royals = Fraction(4 * opening * 50 * 2, rounds)
+    two_pairs = 78 * 11 * 6 * 6 * 12
+    straights = 10 * (12**5 - 2 * 4 * 3**5 + 12)
+    flushes = 1277 * 12
+    ties = Fraction(two_pairs + 3 * straights + 4 * flushes + 49 * 10 * 12, rounds)
+    assert f"{float(royals - ties) * 100:.4f}" == "0.0082"
+    (ante,) = (row for row in kept("macau.stud-poker") if row.bet == "ante")
+    assert "exactly 0.0082 % less" in ante.difference
+
+
+@pytest.mark.parametrize(
+    ("hand", "up", "raised"),
+    [
+        ("2S 2H 3S 4S 5D", "A", True),
+        ("AS QH JS TS 9D", "9", False),
+        ("AS KH 8S 7S 2D", "8", True),
+        ("AS KH 8S 7S 2D", "A", False),
+        ("AS KH JS 7S 2D", "A", True),
+        ("AS KH JS 7S 2D", "K", True),
+        ("AS KH JS 7S 2D", "3", False),
+        ("AS KH QS 7S 2D", "6", True),
+        ("AS KH QS 7S 2D", "8", False),
+        ("AS KH QS 7S 2D", "7", True),
+        ("AS KH QS 7S 5D", "6", True),
+    ],
+)
+def test_what_is_raised(hand: str, up: str, raised: bool) -> None:
+    cards_ = hand.split()
+    assert raises(strength(cards_), "".join(card[0] for card in cards_), up) is raised
+
+
+def test_a_part_is_the_same_whoever_plays_it() -> None:
+    whole = cards.play_stud({}, 80)
+    parts = [cards._stud({}, part, 2) for part in range(cards.PARTS)]
+    assert sum(parts, cards.Tally()) == whole
+    assert cards.play_blackjack({}, 45).rounds == 45
+    assert cards.play_blackjack({}, 3) == sum((cards._blackjack({}, True, part, 1) for part in range(3)), cards.Tally())
+
+
+def test_a_simulated_figure_may_be_three_errors_away() -> None:
+    row = Figure(
+        "main", "", "0.4", "0.3000", "edge 0.09 %", "somebody", method="x, standard error of the edge 0.0710 %"
+    )
+    assert agrees(row)
+    assert not agrees(msgspec.structs.replace(row, method="x, standard error of the edge 0.0690 %"))
+    assert not agrees(msgspec.structs.replace(row, method="exact"))
