@@ -10,13 +10,16 @@ The seed of a life plays it again, step by step.
 import asyncio
 import contextlib
 import gc
+import itertools
+import multiprocessing
 import random
 import sys
 import tempfile
 import time
 import uuid
-from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Coroutine, Generator, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -30,19 +33,17 @@ from rich.table import Table as Grid
 from daemon import logs
 from daemon.campaign_broker import Broker
 from daemon.campaign_disk import Disk, Fate, Ledger, WrongError
+from daemon.campaign_judges import judge_journals
 from daemon.campaign_loop import Process, StandingStillError, VirtualLoop
 from daemon.campaign_pit import KINDS, VirtualPit
 from daemon.config import Config, Rules
 from daemon.consumer import ENDS, Consumer
 from daemon.edge import Edge
-from daemon.journal import BadJournal, Row
+from daemon.journal import BadJournal
 from daemon.picture import Picture
 from daemon.pit import EDGE, SITE
-from protocols.events import decode_data
-from protocols.topics import Envelope, device_topic
 from rules import RULESETS
-from rules.ruleset import Ruleset, options_from
-from rules.ruleset import type_of as verdict_type
+from rules.ruleset import Ruleset
 from simulators.compare import Account, compare
 
 __all__ = ["Failure", "Life", "Report", "campaign", "live", "replay", "run"]
@@ -80,30 +81,23 @@ class Report(Struct):
     doubled: int = 0
     wrong: int = 0
     events: int = 0
-    kills: int = 0
     play: float = 0.0
     seconds: float = 0.0
     faults: dict[str, int] = {}
     survived: dict[str, int] = {}
     failures: list[Failure] = []
 
-    def add(self, life: "Life", failure: Failure | None) -> None:
-        """One more life."""
-        self.lives += 1
-        self.rounds += life.rounds
-        self.events += life.events
-        self.play += life.loop.time()
-        for account in life.accounts.values():
-            self.right += account.right
-            self.void += account.voided + account.unseen
-            self.lost += account.lost
-            self.wrong += account.wrong
-        for fault, count in life.injected.items():
-            self.faults[fault] = self.faults.get(fault, 0) + count
-            self.survived[fault] = self.survived.get(fault, 0) + (0 if failure else count)
-        if failure is not None:
-            self.doubled += "twice" in failure.what
-            self.failures.append(failure)
+    def add(self, other: "Report") -> None:
+        """One more life, or several."""
+        for name in _SUMS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for mine, its in ((self.faults, other.faults), (self.survived, other.survived)):
+            for fault, count in its.items():
+                mine[fault] = mine.get(fault, 0) + count
+        self.failures += other.failures
+
+
+_SUMS = ("lives", "rounds", "right", "void", "lost", "doubled", "wrong", "events", "play", "seconds")
 
 
 class _Nature:
@@ -374,7 +368,6 @@ class Life:
             for socket in sockets.values():
                 socket.device.repair(self.loop.time())
                 socket.stir()
-        self.broker.refresh("picture")  # whoever looks anew asks for all that it missed
         until = self.loop.time() + PATIENCE
         quiet = 0
         while quiet < 12:  # a device that lost its power, or a line that is mute, has its say within some seconds
@@ -425,24 +418,8 @@ class Life:
         if self.loop.trouble:
             raise WrongError(self.loop.trouble[0])
         events = self._disks[EDGE].after(0, sys.maxsize)
-        _gapless(EDGE, events)
-        for row in events:
-            if row.type == "device.faulted" and b'"driver.bug"' in row.data:
-                raise WrongError(f"a driver failed: {row.data.decode()}")
         told = {name: self._disks[name].after(0, sys.maxsize) for name in RULES}
-        for name, rows in told.items():
-            _gapless(name, rows)
-            self._once(name, rows)
-        for table in self.pit.tables:
-            should = self._judged_again(table, events)
-            for name, rows in told.items():
-                said = [(row.type, row.data, row.cause) for row in rows if row.place == table]
-                if said != should:
-                    at = next((n for n, (a, b) in enumerate(zip(said, should, strict=False)) if a != b), len(said))
-                    raise WrongError(
-                        f"{name} did not say of {table} what its events say, from verdict {at + 1}: "
-                        f"{said[at : at + 1]} for {should[at : at + 1]}"
-                    )
+        judge_journals(self._config, events, told)
         for ledger in self.ledgers.values():
             ledger.cursor(len(ledger.rows))  # at the end the broker took all of it
         self._rounds_right()
@@ -468,41 +445,6 @@ class Life:
             if account.lost or account.wrong:
                 raise WrongError(f"{name}: {account.lost} lost, {account.wrong} wrong, {account.right} right")
 
-    def _once(self, name: str, rows: Sequence[Row]) -> None:
-        causes = Counter(row.cause for row in rows)
-        twice = [cause for cause, times in causes.items() if times > 1]
-        if twice:
-            raise WrongError(f"{name} said twice: {twice[:3]}")
-        ended: set[str] = set()
-        for row in rows:
-            if row.type in ENDS[:2]:
-                result = msgspec.json.decode(row.data, type=_End).result
-                if result.round in ended:
-                    raise WrongError(f"{name}: the round {result.round} ended twice")
-                ended.add(result.round)
-                if row.type == "voided" and not (result.void and result.void.reason):
-                    raise WrongError(f"{name}: the round {result.round} is void for no stated reason")
-
-    def _judged_again(self, table: str, events: Sequence[Row]) -> list[tuple[str, bytes, str]]:
-        """What the rules say of the journal's events, each once and in order, when nothing goes wrong."""
-        settings = next(one for one in self._config.table if one.name == table)
-        kind = RULESETS[settings.ruleset]
-        ruleset: Ruleset[Any] = kind(options_from(kind, settings.options))
-        state = ruleset.start(table)
-        verdicts: list[tuple[str, bytes, str]] = []
-        for row in events:
-            if row.place != table:
-                continue
-            source = device_topic(SITE, table, row.device, "")[:-1]
-            event = decode_data(row.type, row.data)
-            id_ = f"{EDGE}:{table}:{row.seq}"
-            state, new = ruleset.apply(state, Envelope(id_, source, row.time, event, row.seq))
-            for number, verdict in enumerate(new):
-                tagged = msgspec.json.encode(verdict)
-                data = b"{" + tagged[tagged.index(b",") + 1 :]
-                verdicts.append((verdict_type(verdict), data, f"{id_}/{number}"))
-        return verdicts
-
     def run(self) -> Failure | None:
         """From the first step to the judgement."""
         loop = self.loop
@@ -520,21 +462,6 @@ class Life:
             for disk in self._disks.values():
                 disk.close()
         return None
-
-
-class _Void(Struct, frozen=True):
-    reason: str
-
-
-class _Result(Struct, frozen=True):
-    round: str
-    void: _Void | None = None
-
-
-class _End(Struct, frozen=True):
-    """What is looked at in the end of a round."""
-
-    result: _Result
 
 
 _WRITERS = {f"feltd-edge-{EDGE}": EDGE, **{f"feltd-rules-{name}": name for name in RULES}}
@@ -568,14 +495,6 @@ def _made_once() -> Iterator[None]:
 
 
 _MADE: dict[str, _Made] = {}
-
-
-def _gapless(name: str, rows: Sequence[Row]) -> None:
-    last: Counter[str] = Counter()
-    for number, row in enumerate(rows, 1):
-        last[row.place] += 1
-        if row.n != number or row.seq != last[row.place]:
-            raise WrongError(f"{name}: row {row.n} of {row.place} has seq {row.seq} after {last[row.place] - 1}")
 
 
 def _first(error: BaseException) -> BaseException:
@@ -614,19 +533,31 @@ def live(seed: int, rounds: int = ROUNDS) -> tuple[Life, Failure | None]:
         return life, life.run()
 
 
-def campaign(rounds: int, seed: int, *, most_failures: int = 10) -> Report:
-    """Lives until `rounds` rounds were dealt; the seeds of its lives follow from its own."""
-    report = Report(seed)
+def _lived(seed: int) -> Report:
+    """One life, in figures."""
     began = time.process_time()
     collecting = gc.isenabled()
     gc.disable()  # nobody collects in the middle of a life
     try:
-        while report.rounds < rounds and len(report.failures) < most_failures:
-            life, failure = live(seed * 1_000_000 + report.lives)
-            report.add(life, failure)
-            del life
-            if report.lives % 10 == 0:
-                gc.collect()
+        life, failure = live(seed)
+        report = Report(
+            seed,
+            lives=1,
+            rounds=life.rounds,
+            right=sum(one.right for one in life.accounts.values()),
+            void=sum(one.voided + one.unseen for one in life.accounts.values()),
+            lost=sum(one.lost for one in life.accounts.values()),
+            doubled=int(failure is not None and "twice" in failure.what),
+            wrong=sum(one.wrong for one in life.accounts.values()),
+            events=life.events,
+            play=life.loop.time(),
+            faults=dict(life.injected),
+            survived={fault: 0 if failure else count for fault, count in life.injected.items()},
+            failures=[failure] if failure else [],
+        )
+        del life
+        if seed % 10 == 9:
+            gc.collect()
     finally:
         if collecting:
             gc.enable()
@@ -634,10 +565,39 @@ def campaign(rounds: int, seed: int, *, most_failures: int = 10) -> Report:
     return report
 
 
-def run(rounds: int, seed: int, *, as_json: bool) -> int:
+def _in_order(first: int, jobs: int) -> Generator[Report, None, None]:
+    """Life after life from `first` on, whoever lives them."""
+    if jobs == 1:
+        yield from map(_lived, itertools.count(first))
+        return
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("fork")) as pool:
+        ahead = deque(pool.submit(_lived, first + n) for n in range(2 * jobs))
+        try:
+            for following in itertools.count(first + len(ahead)):
+                yield ahead.popleft().result()
+                ahead.append(pool.submit(_lived, following))
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def campaign(rounds: int, seed: int, *, jobs: int = 1, most_failures: int = 10) -> Report:
+    """Lives until `rounds` rounds were dealt; the seeds of its lives follow from its own.
+
+    `jobs` processes share them; what they come to is the same however many there are.
+    """
+    report = Report(seed)
+    with contextlib.closing(_in_order(seed * 1_000_000, jobs)) as lives:
+        while report.rounds < rounds and len(report.failures) < most_failures:
+            report.add(next(lives))
+    return report
+
+
+def run(rounds: int, seed: int, jobs: int = 1, *, as_json: bool) -> int:
     """`feltd campaign`; the exit code."""
     logs.set_up("critical")
-    report = campaign(rounds, seed)
+    began = time.monotonic()
+    report = campaign(rounds, seed, jobs=jobs)
+    took = time.monotonic() - began
     if as_json:
         sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
         return 1 if report.failures else 0
@@ -655,7 +615,10 @@ def run(rounds: int, seed: int, *, as_json: bool) -> int:
         f"{report.right} right, {report.void} void for a stated reason, "
         f"{report.lost} lost, {report.doubled} doubled, {report.wrong} wrong"
     )
-    console.print(f"seed {seed}, {report.rounds / max(report.seconds, 1e-9):.0f} rounds a second of one core")
+    console.print(
+        f"seed {seed}, {report.rounds / max(report.seconds, 1e-9):.0f} rounds a second of one core, "
+        f"{report.rounds / max(took, 1e-9):.0f} a second with {jobs} processes"
+    )
     for failure in report.failures:
         _print(console, failure)
     return 1 if report.failures else 0

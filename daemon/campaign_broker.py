@@ -359,11 +359,6 @@ class Broker:
         patience = PATIENCE if self.rng.random() < 0.5 else 0.1
         client.cut(self.rng.uniform(0.0, patience), self.rng.uniform(0.0, patience))
 
-    def refresh(self, identifier: str) -> None:
-        """One connection ends, and both ends know at once."""
-        if (client := self._clients.get(identifier)) is not None:
-            client.cut(0.0, 0.0)
-
     def write_down(self) -> None:
         """As a broker saves what it retains, now and then."""
         self._written_down = dict(self.retained)

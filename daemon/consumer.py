@@ -20,7 +20,7 @@ from daemon.config import Config, Table
 from daemon.journal import Entry, Journal, Row
 from daemon.mqtt import UNREADABLE, Connect, Message, Session, Will, last_word, stay_connected
 from daemon.outbox import Outbox
-from daemon.replay import PAGE, Answer, Stream, answer, ask
+from daemon.replay import ASK_AGAIN, Answer, Stream, answer, ask
 from daemon.retained import Retained
 from protocols.events import EventsMissed, UnknownEvent
 from protocols.topics import (
@@ -39,7 +39,6 @@ from rules.ruleset import type_of as verdict_type
 
 __all__ = ["Consumer"]
 
-ASK_AGAIN = 2.0
 # Behind the position in a journal that its edge no longer counts in.
 LEFT = b" left"
 ENDS = ("resolved", "voided", "corrected")
@@ -333,14 +332,10 @@ class Consumer:
         await ask(session, table_topic(self.site, name, "cmd/replay"), edge, first, last)
 
     async def _ask_for_gaps(self, session: Session) -> None:
-        now = asyncio.get_running_loop().time()
+        now = _now()
         for (edge, _, name), stream in list(self._streams.items()):
-            if stream.gap is not None and now - stream.asked_at >= ASK_AGAIN:
-                stream.asked_at = now
-                first, last = stream.gap
-                await self._ask(session, name, edge, first, min(last, first + PAGE - 1))
-            elif stream.gap is None:
-                stream.asked_at = float("-inf")
+            if (gap := stream.to_ask(now)) is not None:
+                await self._ask(session, name, edge, *gap)
 
     async def _chase(self, session: Session) -> None:
         """A request or its answer may be lost too."""

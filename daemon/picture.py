@@ -3,9 +3,9 @@
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -13,7 +13,7 @@ from msgspec import Struct
 from daemon import logs
 from daemon.config import Mqtt
 from daemon.mqtt import UNREADABLE, Connect, Message, Session, stay_connected
-from daemon.replay import Stream, ask
+from daemon.replay import ASK_AGAIN, Again, Stream, ask
 from protocols.topics import BadEnvelope, Wire, decode_wire, table_topic
 
 __all__ = ["Alert", "Picture", "TableView"]
@@ -21,6 +21,9 @@ __all__ = ["Alert", "Picture", "TableView"]
 LAST = 12
 RULES = "rules"
 ENDS = ("resolved", "voided", "corrected")
+REMEMBERED = 50_000
+
+T = TypeVar("T", bound=Hashable)
 
 
 class Alert(Struct, frozen=True):
@@ -77,6 +80,9 @@ class Picture:
         self._connect = connect
         self._rounds: dict[tuple[str, str], Stream[Wire]] = {}
         self._asked: dict[tuple[str, str], int] = {}
+        self._standing: dict[str, tuple[int, Again | None]] = {}
+        """By table, the result that stands on the broker while the end of its round has not come."""
+        self._known: dict[tuple[str, int], None] = {}
         self._mqtt = mqtt
         self._site = site
         self.tables: dict[str, TableView] = {}
@@ -109,14 +115,14 @@ class Picture:
             self._asked.clear()
             await self._ask_for_rest(session)
             while True:
-                for message in await session.messages():
+                for message in await self._arrived(session):
                     self._look(message)
                     if message.topic.endswith(f"/edge/{RULES}/availability"):
                         self._asked.clear()  # who was away did not hear us
                     if message.topic.endswith((f"/edge/{RULES}/availability", "/round/cmd/replay/result")):
                         await self._ask_for_rest(session)
                 self.changed.set()
-                await self._ask_for_gaps(session)
+                await self._ask_again(session)
         finally:
             self.connected = False
             self.changed.set()
@@ -129,10 +135,31 @@ class Picture:
                 expected, journal = max(known, default=(1, ""))
                 await self._ask(session, (journal, table), expected, None)
 
-    async def _ask_for_gaps(self, session: Session) -> None:
-        for key, stream in self._rounds.items():
-            if (gap := stream.gap) is not None:
-                await self._ask(session, key, *gap)
+    async def _arrived(self, session: Session) -> list[Message]:
+        """What came; nothing, after a while in which something was missing."""
+        if not self._standing and not any(stream.gap for stream in self._rounds.values()):
+            return await session.messages()
+        try:
+            async with asyncio.timeout(ASK_AGAIN):
+                return await session.messages()
+        except TimeoutError:
+            return []
+
+    async def _ask_again(self, session: Session) -> None:
+        """For gaps, and for the ends of rounds whose results are there: nothing later may ever show that gap."""
+        now = asyncio.get_running_loop().time()
+        for (_, table), stream in self._rounds.items():
+            if (gap := stream.to_ask(now)) is not None:
+                await ask(session, table_topic(self._site, table, "round/cmd/replay"), "", *gap)
+        for table, (mark, again) in list(self._standing.items()):
+            nexts = {stream.expected for (_, name), stream in self._rounds.items() if name == table}
+            if (table, mark) in self._known or not (nexts or self._from_start):
+                del self._standing[table]
+            elif again is None:  # it may be under way
+                self._standing[table] = mark, Again(now + ASK_AGAIN)
+            elif again.due(mark, now):
+                for first in sorted(nexts or {1}):
+                    await ask(session, table_topic(self._site, table, "round/cmd/replay"), "", first)
 
     async def _ask(self, session: Session, key: tuple[str, str], first: int, last: int | None) -> None:
         """Each journal's next is asked for once: another journal may answer, and will not have it."""
@@ -153,6 +180,9 @@ class Picture:
                 with contextlib.suppress(*UNREADABLE):
                     state = msgspec.json.decode(message.payload, type=_State)
                     view.phase, view.round, view.detail = state.phase, state.round, state.detail
+            case ["table", table, "round", "result"]:
+                if (mark := hash(message.payload)) != self._standing.get(table, (None, None))[0]:
+                    self._standing[table] = mark, None
             case ["table", table, "round", "event", _]:
                 self._verdict(table, message)
             case ["table", table, "alert", alert]:
@@ -169,13 +199,7 @@ class Picture:
 
     def _first_time(self, kind: str, wire: Wire) -> bool:
         """Who counts in a new journal gives its ids once more, but not for what happened at the same time."""
-        key = kind, wire.id, wire.time
-        if key in self._seen:
-            return False
-        self._seen[key] = None
-        if len(self._seen) > 50_000:
-            del self._seen[next(iter(self._seen))]
-        return True
+        return _first_time(self._seen, (kind, wire.id, wire.time))
 
     def _event(self, table: str, message: Message) -> None:
         try:
@@ -207,11 +231,23 @@ class Picture:
 
     def _ended(self, table: str, wire: Wire) -> None:
         try:
-            result = msgspec.json.decode(wire.data, type=dict[str, dict[str, Any]])["result"]
+            text = msgspec.json.decode(wire.data, type=dict[str, msgspec.Raw])["result"]
+            result = msgspec.json.decode(text, type=dict[str, Any])
         except (KeyError, *UNREADABLE):
             return
+        _first_time(self._known, (table, hash(bytes(text))))
         view = self._table(table)
         view.results.append(result)
         view.resolved += wire.type == "resolved"
         view.voided += wire.type == "voided"
         self.on_result(table, wire.type, result)
+
+
+def _first_time(seen: dict[T, None], key: T) -> bool:
+    """Whether `key` is new, as far as one remembers."""
+    if key in seen:
+        return False
+    seen[key] = None
+    if len(seen) > REMEMBERED:
+        del seen[next(iter(seen))]
+    return True

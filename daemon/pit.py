@@ -92,6 +92,7 @@ class Pit:
         """By table, the types and fault codes of all events, as they came over the broker."""
         self.dealing = 0
         self._session: Session | None = None
+        self._serving: Callable[[], None] = lambda: None
         self._asked: dict[str, asyncio.Future[str]] = {}
 
     def open(self, pace: Pace, broker_port: int, version: str) -> None:
@@ -165,6 +166,7 @@ class Pit:
         async def serve(session: Session) -> None:
             await session.subscribe(table_topic(SITE, "+", "device/+/cmd/+/result"))
             self._session = session
+            self._serving()
             try:
                 while True:
                     for message in await session.messages():
@@ -220,6 +222,7 @@ class Pit:
         self, pace: Pace, rounds: int, picture: Picture, now: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
         """Play `rounds` rounds, shared among the tables. `now` is the edge's wall clock."""
+        self._serving = picture.changed.set  # who waits for all to be there waits for the dealers' line, too
         share, rest = divmod(rounds, len(self.tables))
         async with asyncio.TaskGroup() as group:
             for number, (name, table) in enumerate(self.tables.items()):

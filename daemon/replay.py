@@ -14,10 +14,12 @@ from msgspec import Meta, Struct
 from daemon.journal import Journal, Row
 from daemon.mqtt import UNREADABLE, Message, Session
 
-__all__ = ["BUFFER", "PAGE", "Answer", "Request", "Stream", "answer", "ask"]
+__all__ = ["ASK_AGAIN", "BUFFER", "PAGE", "Again", "Answer", "Request", "Stream", "answer", "ask"]
 
 BUFFER = 2000
 PAGE = 500
+ASK_AGAIN, ASK_AT_LEAST = 2.0, 30.0
+"""Seconds until what is still missing is asked for again, at first and after many times in vain."""
 
 # What JSON and SQLite can both hold; a larger number is a mistake.
 _Number = Annotated[int, Meta(ge=-(2**53), le=2**53)]
@@ -35,6 +37,25 @@ class Numbered(Protocol):
 T = TypeVar("T", bound=Numbered)
 
 
+class Again:
+    """When to ask: a request or its answer may be lost, too. What nobody can answer is asked for ever more seldom."""
+
+    def __init__(self, due: float = float("-inf")) -> None:
+        """`due` is when to ask first."""
+        self._due = due
+        self._first = 0
+        self._wait = ASK_AGAIN
+
+    def due(self, first: int, now: float) -> bool:
+        """Whether to ask at `now` for what is missing from `first` on. True counts as asked."""
+        if now < self._due:
+            return False
+        self._wait = min(self._wait * 2, ASK_AT_LEAST) if first == self._first else ASK_AGAIN
+        self._first = first
+        self._due = now + self._wait
+        return True
+
+
 class Stream(Generic[T]):
     """What one journal says of one table: each once, in order, whatever way it comes."""
 
@@ -42,7 +63,7 @@ class Stream(Generic[T]):
         """`expected` is the next seq."""
         self.expected = expected
         self._early: dict[int, T] = {}
-        self.asked_at = float("-inf")
+        self._again = Again()
 
     def take(self, item: T) -> list[T]:
         """What may be used now, in order. A duplicate gives nothing; an early one waits, as far as there is room."""
@@ -67,6 +88,14 @@ class Stream(Generic[T]):
     def gap(self) -> tuple[int, int] | None:
         """First and last seq missing before what waits."""
         return (self.expected, min(self._early) - 1) if self._early else None
+
+    def to_ask(self, now: float) -> tuple[int, int] | None:
+        """What of the gap to ask for at `now`: at once, and again for as long as it stays."""
+        gap = self.gap
+        if gap is None:
+            self._again = Again()
+            return None
+        return (gap[0], min(gap[1], gap[0] + PAGE - 1)) if self._again.due(gap[0], now) else None
 
 
 class Request(Struct, frozen=True, rename={"first": "from", "last": "to"}):

@@ -5,7 +5,8 @@ same, a flag counts once two lines running show it, and a number needs two witne
 line, the first line of the next spin); where the witnesses of one spin disagree, two more than any other number has.
 Only no more bets and state 5 are taken up at once: the first cannot wait, and the second claims nothing before its
 number has a witness. The spin counter is compared with the last one known, also across sessions and restarts: what
-ended unseen is a missed spin, and the number found afterwards is never its landing.
+ended unseen is a missed spin, and the number found afterwards is never its landing. A wheel never seen before is online
+once its counter is known: else an edge killed in between would not know what it missed.
 
 Assumed, for nobody has printed it: displays on ports 2 and 3 get their status lines without asking (mode bit 128); a
 self-test is over when no code came for SELF_TEST_QUIET; a statistics table when no line came for TABLE_QUIET; `*T f`
@@ -16,9 +17,10 @@ only, so that it has no second witness.
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
@@ -469,11 +471,11 @@ class CammeghSS2:
                 early += [(message, chunk) for message in messages]
                 waited = chunk.tick - first_tick >= HANDSHAKE or now - began >= HANDSHAKE
                 waited |= len(early) >= MAX_EARLY
-                if (self._firmware or waited) and any(isinstance(message, Status) for message, _ in early):
+                if (self._firmware or waited) and self._met(early):
                     await self._tell(emit, [*self._hello(early)])
                     early = None
                 elif len(early) >= MAX_EARLY:
-                    raise LinkLost("lines, but no status line: another device, or the wrong line settings")
+                    raise LinkLost("lines, but no status lines that agree: another device, or the wrong line settings")
             if self._restart_due is not None and now >= self._restart_due and not self._listens:
                 await self._restart(link, emit, now)
             if self._recovery is not None:
@@ -492,15 +494,18 @@ class CammeghSS2:
         silence = link.stamp()
         await self._tell(emit, [Sighting(one, b"", silence) for one in events])
 
-    def _hello(self, early: Iterable[tuple[Message, Chunk]]) -> Iterator[Sighting]:
+    def _met(self, early: Iterable[tuple[Message, Chunk]]) -> bool:
+        """Whether online can be told together with a counter to remember: with none, the next gap had no proof."""
+        seen = [(message.state, message.spin) for message, _ in early if isinstance(message, Status)]
+        return bool(seen) if self._spin is not None else any(one == other for one, other in pairwise(seen))
+
+    def _hello(self, early: Sequence[tuple[Message, Chunk]]) -> Iterator[Sighting]:
         """The wheel is there: say so, then what it said meanwhile. Its counter proves continuity with a spin known."""
-        known = self._spin is not None
-        for message, chunk in early:
-            if isinstance(message, Status):
-                yield Sighting(DeviceOnline(known, "Cammegh SS2", "", self._firmware), message.raw, chunk)
-                break
-        else:
+        if not self._met(early):
             return
+        known = self._spin is not None
+        first, at = next((one, chunk) for one, chunk in early if isinstance(one, Status))
+        yield Sighting(DeviceOnline(known, "Cammegh SS2", "", self._firmware), first.raw, at)
         for message, chunk in early:
             yield from self._hear(message, chunk)
 

@@ -14,6 +14,7 @@ __all__ = ["RouletteTable", "SaturnTable"]
 
 # Seconds that a round waits for a person before the dealer declares it void.
 SUSPENDED = 4.0
+TRIES = 10
 
 
 class _Wheel(Device, Protocol):
@@ -83,6 +84,12 @@ class RouletteTable(Ruled):
                 if paid < rounds:
                     floor.press(self.console, "bets_opened")
                     await self._opened(floor)
+        for _ in range(TRIES):  # nobody leaves a round that waits for him
+            await floor.ready()
+            if floor.look().phase != "suspended":
+                return
+            floor.press(self.console, "void", 2)
+            await pace.sleep(SUSPENDED)
 
     async def _opened(self, floor: Floor) -> None:
         """What else the dealer does when bets are open."""

@@ -2,9 +2,14 @@
 
 import asyncio
 import os
+import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import aiomqtt
@@ -14,19 +19,25 @@ from click.testing import CliRunner
 from test_cammegh_ss2 import every, line, listen
 
 from daemon import campaign as campaign_module
+from daemon import campaign_real
+from daemon.broker import find_mosquitto
 from daemon.campaign import Life, campaign, live
-from daemon.campaign_broker import matches
+from daemon.campaign_broker import Broker, matches
 from daemon.campaign_disk import Disk
 from daemon.campaign_loop import Killed, Process, StandingStillError, VirtualLoop
+from daemon.campaign_real import real
 from daemon.cli import main
+from daemon.config import Mqtt
 from daemon.consumer import Consumer
 from daemon.edge import DevicePost
 from daemon.journal import Entry, Journal, Row
 from daemon.mqtt import BrokerLost, Session
 from daemon.outbox import Outbox
+from daemon.picture import Picture
+from daemon.pit import SITE, Pit
 from daemon.replay import Stream
-from protocols.events import BallLanded, SpinMissed, SpinStarted
-from protocols.topics import Envelope
+from protocols.events import BallLanded, DeviceOnline, SpinMissed, SpinStarted
+from protocols.topics import Envelope, Wire, encode_wire
 
 ROUNDS = 4
 
@@ -184,6 +195,50 @@ def test_the_command_says_what_was_survived() -> None:
     again = CliRunner().invoke(main, ["campaign", "--replay", "2000000"])
     assert again.exit_code == 0, again.output
     assert "life 2000000" in again.output
+
+
+def test_whoever_lives_them_the_lives_are_the_same() -> None:
+    alone, shared = campaign(150, 8), campaign(150, 8, jobs=2)
+    alone.seconds = shared.seconds = 0.0
+    assert alone == shared
+
+
+@pytest.mark.system
+@pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
+@pytest.mark.timeout(60)
+async def test_three_real_processes_are_killed() -> None:
+    report = await real(3, 5, rounds=2, tables=("rou", "bac"))
+    assert report.failures == []
+    assert sum(report.kills.values()) == 3
+    assert report.rounds >= 4
+    assert report.lost == report.doubled == report.wrong == 0
+    assert report.right + report.void >= report.rounds
+
+
+@pytest.mark.system
+@pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
+@pytest.mark.timeout(60)
+async def test_a_real_round_that_is_lost_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the files of its night are kept."""
+    heard = Pit.heard
+
+    def deaf(self: Pit, table: str, kind: str, result: dict[str, Any]) -> None:
+        if not result["round"].endswith(":1"):
+            heard(self, table, kind, result)
+
+    monkeypatch.setattr(Pit, "heard", deaf)
+    monkeypatch.setattr(campaign_real, "PATIENCE", 1.0)
+    report = await real(1, 5, rounds=2, tables=("cus",), most_failures=1)
+    [failure] = report.failures
+    assert "1 lost" in failure
+    kept = Path(failure.rpartition(" ")[2])
+    assert (kept / "edge.db").exists()
+    await asyncio.to_thread(shutil.rmtree, kept)
+
+
+@pytest.mark.parametrize("wrong", [["--kills", "3"], ["--real", "--replay", "3"]])
+def test_what_cannot_be_asked_is_refused(wrong: list[str]) -> None:
+    assert CliRunner().invoke(main, ["campaign", *wrong]).exit_code == 2
 
 
 # ---- what is planted is found
@@ -346,6 +401,87 @@ def test_a_void_spin_that_was_spun_again_unseen_is_missed() -> None:
     told = listen(every(seen)).spins
     assert [event for event in told if isinstance(event, SpinMissed)] == [SpinMissed(1)]
     assert told[-1] == SpinStarted(10)
+
+
+def test_a_wheel_is_online_together_with_its_counter() -> None:
+    """Killed between the first line and the second, a spin went by and nobody said so: life 4088, a lost round."""
+    first = listen(every([line(2, 7)]))
+    assert first.events == []
+    spinning = every([*[line(2, 7)] * 3, *[line(3, 7)] * 3])
+    for lines in range(2, len(spinning) + 1):
+        first = listen(spinning[:lines])
+        assert isinstance(first.events[0], DeviceOnline)
+        second = listen(every([line(2, 8)] * 2), memory=first.notebook.memory)
+        assert isinstance(second.events[0], DeviceOnline)
+        assert second.events[1:] == [SpinMissed(1), SpinStarted(8)]
+
+
+@pytest.mark.parametrize("from_start", [False, True])
+@pytest.mark.parametrize("lost", [{3}, {5}, {3, 4, 5}])
+@pytest.mark.parametrize("requests", [0, 1, 4])
+def test_the_picture_asks_again_where_its_request_is_lost(lost: set[int], requests: int, from_start: bool) -> None:
+    """It asked once, and where that was lost the gap stayed until the next connection: also at the very end."""
+    seen: list[str] = []
+    asked: list[float] = []
+    table = f"felt/1/{SITE}/table/t/round"
+
+    async def body(loop: VirtualLoop) -> None:
+        broker = Broker(loop, random.Random(1), lambda _: None)
+        picture = Picture(Mqtt(), SITE, from_start=from_start, connect=broker.connect)
+        picture.on_result = lambda _table, _type, result: seen.append(result["round"])
+        looking = asyncio.create_task(picture.run("picture"))
+        await asyncio.sleep(1)
+
+        def publish(n: int) -> None:
+            data = msgspec.Raw(b'{"result":{"round":"%d"}}' % n)
+            wire = Wire("1.0", f"e:t:{n}/0", "s", "resolved", loop.utc(), n, "", "R", False, data)
+            broker.take("rules", f"{table}/event/resolved", encode_wire(wire), False, None)
+
+        def answer(_identifier: str, topic: str, payload: bytes) -> None:
+            if topic == f"{table}/cmd/replay":
+                asked.append(loop.time())
+                if len(asked) > requests:
+                    request = msgspec.json.decode(payload)
+                    for n in range(request["from"], (request["to"] or 5) + 1):
+                        loop.call_soon(publish, n)
+
+        broker.on_taken = answer
+        for n in range(1, 6):
+            if n not in lost:
+                publish(n)
+            broker.take("rules", f"{table}/result", b'{"round":"%d"}' % n, True, None)
+            await asyncio.sleep(1)
+        await asyncio.sleep(100)
+        looking.cancel()
+        await asyncio.wait([looking])
+
+    run(body)
+    assert seen == ["1", "2", "3", "4", "5"]
+    assert requests < len(asked) <= requests + 2
+
+
+def test_what_nobody_can_answer_is_asked_for_more_and_more_seldom() -> None:
+    stream: Stream[Any] = Stream(1)
+    stream.take(SimpleNamespace(seq=2))
+    times = [now for now in range(1000) if stream.to_ask(float(now))]
+    assert times[:5] == [0, 2, 6, 14, 30]
+    assert {b - a for a, b in pairwise(times[5:])} == {30}
+    stream.take(SimpleNamespace(seq=1))
+    assert stream.to_ask(1000.0) is None
+    stream.take(SimpleNamespace(seq=4))
+    assert stream.to_ask(1000.0) == (3, 3)
+
+
+def test_the_dealers_own_line_lights_the_floor() -> None:
+    """It was the last to connect, and nobody who waited for it was woken: life 501000017, dealers who stand still."""
+    _, failure = live(501000017, 1)
+    assert failure is None
+
+
+def test_no_dealer_leaves_a_round_that_waits_for_him() -> None:
+    """The console lost its memory in the last spin: suspended, and nobody there to void it: life 701000042."""
+    _, failure = live(701000042)
+    assert failure is None
 
 
 def test_nothing_in_a_process_catches_its_death() -> None:
