@@ -43,7 +43,7 @@ games: .venv/.runtime
 
 # New pins: needs pip-tools on the PATH. The files name no registry.
 pins:
-	cd requirements && for f in runtime demo dev; do CUSTOM_COMPILE_COMMAND="make pins" pip-compile -q --upgrade --generate-hashes \
+	cd requirements && for f in runtime demo openid dev; do CUSTOM_COMPILE_COMMAND="make pins" pip-compile -q --upgrade --generate-hashes \
 	  --allow-unsafe --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras $$f.in -o $$f.txt; done
 
 clean:

@@ -67,6 +67,50 @@ class Keeping(Struct, frozen=True, kw_only=True):
     limit_mb: Annotated[int, Meta(ge=1, le=1_000_000_000)] = 20_000
 
 
+class OpenId(Struct, frozen=True, kw_only=True):
+    """`[console.openid]`: users known somewhere else, if an `issuer` is named. `role_claim`: the claim with the role."""
+
+    issuer: str = ""
+    client: str = ""
+    secret_file: str = ""
+    role_claim: str = "feltd_role"
+
+
+class Webhook(Struct, frozen=True, kw_only=True):
+    """`[[console.webhook]]`: where incidents are told. `secret_file` holds the key that signs what is sent."""
+
+    url: str
+    secret_file: str = ""
+    severities: tuple[Literal["warning", "error"], ...] = ("warning", "error")
+
+
+class Console(Struct, frozen=True, kw_only=True):
+    """`[console]`: the technicians' pages. Loopback unless configured; with `certificate` and `key` it speaks TLS.
+
+    `store` is the SQLite file of users, sessions, incidents and statistics, `journal` that of every action. `url` is
+    what people type, where that is not the address it listens on (behind a proxy). `metrics` "open" shows /metrics to
+    whoever reaches the port; else it takes the wall screen's token. `username` and `password_file`: as which user it
+    comes to the broker, where that is not [mqtt]'s. `dealer` are the addresses of its dealer pages, one a table, where
+    the edge meets them as `tcp://` consoles.
+    """
+
+    listen: str = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535)] = 8080
+    url: str = ""
+    certificate: str = ""
+    key: str = ""
+    store: Path_ = "/var/lib/feltd/console/console.db"
+    journal: Path_ = "/var/lib/feltd/console/journal.db"
+    metrics: Literal["token", "open"] = "token"
+    idle_minutes: Annotated[int, Meta(ge=1, le=1440)] = 30
+    session_hours: Annotated[int, Meta(ge=1, le=24)] = 12
+    username: str = ""
+    password_file: str = ""
+    openid: OpenId = OpenId()
+    webhook: tuple[Webhook, ...] = ()
+    dealer: dict[Id, str] = {}
+
+
 class Device(Struct, frozen=True, kw_only=True):
     """`[[table.device]]`: one device, its driver and where it is plugged in."""
 
@@ -93,6 +137,7 @@ class Config(Struct, frozen=True, kw_only=True):
     mqtt: Mqtt = Mqtt()
     rules: Rules = Rules()
     journal: Keeping = Keeping()
+    console: Console = Console()
     table: tuple[Table, ...] = ()
     digest: str = ""
 
@@ -189,6 +234,11 @@ def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
     if config.journal.limit_mb < 4 * config.journal.file_mb:
         text = f"journal.limit_mb must be at least four files of journal.file_mb ({config.journal.file_mb})"
         out.append(Mistake(lines.of(("journal", "limit_mb")), text))
+    openid = config.console.openid
+    if openid.issuer and not (openid.client and openid.secret_file):
+        out.append(Mistake(lines.of(("console", "openid")), "console.openid needs client and secret_file, too"))
+    if bool(config.console.certificate) != bool(config.console.key):
+        out.append(Mistake(lines.of(("console",)), "console.certificate and console.key: one without the other"))
     tables: set[str] = set()
     urls: dict[str, str] = {}
     for t, table in enumerate(config.table):
