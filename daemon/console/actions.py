@@ -1,0 +1,165 @@
+"""What people did at the console: each action durable in a journal of its own, hash-chained, before it is done.
+
+The journal has one writer, the console. What is done beside it on the command line leaves its note in the store, in the
+transaction that does it; the console takes the note over, once.
+"""
+
+import contextlib
+import re
+import sqlite3
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from daemon.console.store import Store
+from daemon.journal import BadJournal, Entry, Journal, closed_files, open_to_read
+
+__all__ = ["CONSOLE", "Action", "Actions", "leave", "read_actions"]
+
+CONSOLE = "console"
+_TYPE = "console."
+_LEFT = "left/"
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS note_left (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL, user TEXT NOT NULL, role TEXT NOT NULL,
+    action TEXT NOT NULL, target TEXT NOT NULL, detail TEXT NOT NULL
+) STRICT
+"""
+
+
+class Action(Struct, frozen=True):
+    """Who did what to what. `user` "" is somebody unknown; `target` as in `Actions.note`; `n` counts the journal."""
+
+    n: int
+    time: datetime
+    user: str
+    role: str
+    action: str
+    target: str
+    detail: dict[str, Any]
+
+
+class _Data(Struct, frozen=True):
+    """The data of a row."""
+
+    role: str
+    target: str
+    detail: dict[str, Any] = {}
+
+
+_decoder = msgspec.json.Decoder(_Data)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Actions:
+    """Writes. The journal is opened, kept and closed by who made it."""
+
+    def __init__(self, journal: Journal, store: Store, *, now: Callable[[], datetime] = _utc_now) -> None:
+        """With what the command line left in the store meanwhile. Raises BadJournal, BadStore."""
+        self.journal = journal
+        self._store = store
+        self._now = now
+        store.has(_SCHEMA)
+        self.collect()
+
+    def note(self, user: str, role: str, action: str, target: str, detail: dict[str, Any]) -> None:
+        """Durable when it returns; then do it. Raises BadJournal: then do not.
+
+        `action` is a word as "command" or "user.add". `target` is "TABLE", "TABLE/DEVICE" or, for what belongs to no
+        table, "" or "KIND:NAME" as "user:maria". No password, token or private card ever stands in `detail`.
+        """
+        self.journal.append([_entry(self._now(), user, role, action, target, msgspec.json.encode(detail))])
+
+    def collect(self) -> None:
+        """Take over what the command line did. Killed anywhere in here, nothing is lost or said twice."""
+        key = _LEFT + self._store.name
+        done = int(self.journal.memory(key) or b"0")
+        left = self._store.db.execute("SELECT * FROM note_left ORDER BY id").fetchall()
+        if not left:
+            return
+        entries = [
+            _entry(datetime.fromisoformat(time), user, role, action, target, detail.encode())
+            for id_, time, user, role, action, target, detail in left
+            if id_ > done
+        ]
+        last: int = left[-1][0]
+        if entries:
+            self.journal.append(entries, {key: b"%d" % last})
+        with self._store.write() as db:
+            db.execute("DELETE FROM note_left WHERE id <= ?", (last,))
+
+
+def _entry(time: datetime, user: str, role: str, action: str, target: str, detail: bytes) -> Entry:
+    table = target.partition("/")[0]
+    place = table if re.fullmatch(r"[a-z0-9-]+", table) else CONSOLE
+    data = msgspec.json.encode({"role": role, "target": target, "detail": msgspec.Raw(detail)})
+    return Entry(place, user, _TYPE + action, time, data)
+
+
+def leave(db: sqlite3.Connection, time: datetime, user: str, action: str, target: str, detail: dict[str, Any]) -> None:
+    """A note of the command line, within the transaction `db` of the store that does it. `user` is the system's."""
+    db.execute(_SCHEMA)
+    db.execute(
+        "INSERT INTO note_left (time, user, role, action, target, detail) VALUES (?, ?, 'system', ?, ?, ?)",
+        (time.isoformat(), user, action, target, msgspec.json.encode(detail).decode()),
+    )
+
+
+def read_actions(
+    path: Path,
+    limit: int,
+    *,
+    before: int | None = None,
+    user: str = "",
+    action: str = "",
+    place: str = "",
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> list[Action]:
+    """The last `limit` actions of the journal at `path` and its closed files, the newest first.
+
+    Of those with n less than `before`, of one user, of a kind ("user" is also "user.add"), of one table ("console" for
+    none), from `since` to before `until`. Reads beside the writer with connections of its own: made for a thread.
+    Raises BadJournal.
+    """
+    prefix = _TYPE + action
+    where = ["(substr(type, 1, ?) = ?)"]
+    values: list[str | int] = [len(_TYPE), _TYPE]
+    if action:
+        where.append("(type = ? OR substr(type, 1, ?) = ?)")
+        values += [prefix, len(prefix) + 1, prefix + "."]
+    for condition, value in (("n < ?", before), ("device = ?", user or None), ("place = ?", place or None)):
+        if value is not None:
+            where.append(condition)
+            values.append(value)
+    for condition, time in (("time >= ?", since), ("time < ?", until)):
+        if time is not None:
+            where.append(condition)
+            values.append((time - _EPOCH) // timedelta(microseconds=1))
+    columns = "n, time, device, type, data"
+    query = f"SELECT {columns} FROM event WHERE {' AND '.join(where)} ORDER BY n DESC LIMIT ?"  # noqa: S608 - constants
+    found: list[Action] = []
+    for file in (path, *reversed(closed_files(path))):
+        if len(found) >= limit:
+            break
+        try:
+            with contextlib.closing(open_to_read(file)) as db:
+                found += map(_action, db.execute(query, (*values, limit - len(found))))
+        except (sqlite3.Error, OSError, msgspec.DecodeError) as error:
+            raise BadJournal(f"{file}: {error}; `feltd journal verify {path}` says more") from error
+    return found
+
+
+def _action(row: tuple[int, int, str, str, bytes]) -> Action:
+    n, micros, user, type_, data = row
+    said = _decoder.decode(data)
+    time = _EPOCH + timedelta(microseconds=micros)
+    return Action(n, time, user, said.role, type_.removeprefix(_TYPE), said.target, said.detail)

@@ -1,0 +1,116 @@
+"""The console's own memory: users, sessions, incidents, statistics. One SQLite file for its owner only.
+
+WAL with synchronous=FULL: what was committed survives a power cut. One connection, used by the loop's thread; the
+command line (`feltd console user …`) writes beside it, in transactions of milliseconds. Each part makes its tables by
+`has` and reads by `db`; all writing is done within `write`.
+"""
+
+import contextlib
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+__all__ = ["BadStore", "Store"]
+
+# Who changes a table that stands in somebody's file already raises it, and says here how the old one is taken over.
+VERSION = 1
+_FELT = 0x66656C74  # SQLite's application_id: no journal and no stranger's file is taken for a store
+_PATIENCE = 2000  # milliseconds for the transaction of another process
+_ANEW = "move it and the files that begin with its name away and keep them, then put a copy back, or begin anew with \
+`feltd console user add`"
+
+
+class BadStore(Exception):
+    """The store cannot be opened, read or written. The message says which file and what to do."""
+
+
+class Store:
+    """One file, open until `close`. `name` is random and stays: a store that was begun anew has another one."""
+
+    def __init__(self, path: Path) -> None:
+        """Open or make it. Raises BadStore."""
+        self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o750)
+            with contextlib.suppress(FileExistsError):  # SQLite gives the files beside it the same rights
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            mode = path.stat().st_mode
+        except OSError as error:
+            raise BadStore(f"{path}: {error.strerror}; check disk, owner and rights") from error
+        if mode & 0o077:
+            raise BadStore(f"{path}: others than its owner may read or write it; chmod 600 {path}")
+        try:
+            self.db = sqlite3.connect(path, _PATIENCE / 1000, isolation_level=None, cached_statements=256)
+        except sqlite3.Error as error:
+            raise BadStore(f"{path}: {error}; check disk, owner and rights") from error
+        try:
+            self.name = self._take_up()
+        except sqlite3.Error as error:
+            self.db.close()
+            raise BadStore(f"{path}: {error}; {_remedy(error)}") from error
+        except BaseException:
+            self.db.close()
+            raise
+
+    def _take_up(self) -> str:
+        db = self.db
+        db.execute(f"PRAGMA busy_timeout={_PATIENCE}")
+        (version,), (kind,) = (db.execute(f"PRAGMA {one}").fetchone() for one in ("user_version", "application_id"))
+        if (version or db.execute("SELECT 1 FROM sqlite_master").fetchone()) and kind != _FELT:
+            raise BadStore(f"{self.path} is no store of the console; [console] store must name a file of its own")
+        if version not in (0, VERSION):
+            raise BadStore(f"{self.path} was written by version {version}; run that version, or {_ANEW}")
+        found = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if found != "ok":
+            raise BadStore(f"{self.path} is damaged ({' '.join(found.split())}); {_ANEW}")
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=FULL")
+        db.execute("PRAGMA foreign_keys=ON")
+        with self.write():
+            db.execute("CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")
+            db.execute("INSERT OR IGNORE INTO about VALUES ('name', ?)", (secrets.token_hex(4),))
+            db.execute(f"PRAGMA application_id={_FELT}")
+            db.execute(f"PRAGMA user_version={VERSION}")
+        name: str = db.execute("SELECT value FROM about WHERE key = 'name'").fetchone()[0]
+        return name
+
+    def has(self, statements: str) -> None:
+        """Make the tables that are not there yet: CREATE … IF NOT EXISTS, all or none. Raises BadStore."""
+        with self.write() as db:
+            statement = ""
+            for piece in statements.split(";"):  # a semicolon within a word or a comment ends no statement
+                statement += piece + ";"
+                if sqlite3.complete_statement(statement):
+                    db.execute(statement)
+                    statement = ""
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: durable when the block has ended, undone when it raises.
+
+        Raises BadStore; sqlite3.IntegrityError of the block's own statements stays what it is.
+        """
+        db = self.db
+        try:
+            db.execute("BEGIN IMMEDIATE")
+            yield db
+            db.execute("COMMIT")
+        except BaseException as error:
+            with contextlib.suppress(sqlite3.Error):  # where the disk fails that too, the next BEGIN says so
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error) and not isinstance(error, sqlite3.IntegrityError):
+                raise BadStore(f"{self.path}: {error}; {_remedy(error)}; nothing of it was written") from error
+            raise
+
+    def close(self) -> None:
+        """Once, and once more does nothing."""
+        self.db.close()
+
+
+def _remedy(error: sqlite3.Error) -> str:
+    if isinstance(error, sqlite3.OperationalError):
+        return "another process holds it; try again" if "locked" in str(error) else "check disk, owner and rights"
+    return _ANEW

@@ -1,0 +1,263 @@
+"""The console's store and its log of actions: for the owner only, whole or not at all, said once, one clear message."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from daemon import journal as journal_module
+from daemon.console.actions import Actions, leave, read_actions
+from daemon.console.store import BadStore, Store
+from daemon.inspection import verify
+from daemon.journal import BadJournal, Entry, Journal
+
+NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_log() -> Iterator[None]:
+    """Without sixteen megabytes of zeros for each journal."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(journal_module, "_WAL_PAGES", 64)
+        yield
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    one = Store(tmp_path / "console.db")
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    one = Journal(tmp_path / "journal.db")
+    yield one
+    one.close()
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(BadStore) as caught:
+        Store(path).close()
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def insert(store: Store, *values: str, error: BaseException | None = None) -> None:
+    """All in one transaction, which then fails with `error`."""
+    with store.write() as db:
+        for value in values:
+            db.execute("INSERT INTO t VALUES (?)", (value,))
+        if error is not None:
+            raise error
+
+
+def left(store: Store, *notes: tuple[str, str], error: BaseException | None = None) -> None:
+    """What the command line leaves, in one transaction, which then fails with `error`."""
+    with store.write() as db:
+        for action, target in notes:
+            leave(db, NOON, "root", action, target, {"role": "viewer"})
+        if error is not None:
+            raise error
+
+
+# ---- the store
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+def test_every_file_is_its_owners_only(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        store = Store(tmp_path / "new" / "console.db")
+        store.has("CREATE TABLE IF NOT EXISTS t (a TEXT)")
+        files = list((tmp_path / "new").iterdir())
+        assert len(files) == 3  # with its log and its index
+        assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
+        store.close()
+    finally:
+        os.umask(before)
+
+
+def test_a_file_that_others_may_read_is_refused(tmp_path: Path, store: Store) -> None:
+    store.close()
+    store.path.chmod(0o640)
+    assert refused(store.path).endswith(f"chmod 600 {store.path}")
+
+
+def test_what_was_written_stands_and_what_failed_does_not(store: Store) -> None:
+    store.has("CREATE TABLE IF NOT EXISTS t (a TEXT PRIMARY KEY); CREATE TABLE IF NOT EXISTS u (b TEXT DEFAULT ';');")
+    store.has("CREATE TABLE IF NOT EXISTS t (a TEXT PRIMARY KEY) -- as it is; nothing happens")
+    insert(store, "kept")
+    with pytest.raises(sqlite3.IntegrityError):
+        insert(store, "lost", "kept")
+    with pytest.raises(KeyError):
+        insert(store, "lost", error=KeyError())
+    with pytest.raises(BadStore, match="nothing of it was written"):
+        insert(store, "lost", error=sqlite3.OperationalError("disk I/O error"))
+    with pytest.raises(BadStore, match="transaction within"), store.write(), store.write():
+        pass
+    name = store.name
+    store.close()
+    again = Store(store.path)
+    assert (again.name, again.db.execute("SELECT a FROM t").fetchall()) == (name, [("kept",)])
+    again.close()
+
+
+def test_another_process_may_write_beside_it(store: Store) -> None:
+    store.has("CREATE TABLE IF NOT EXISTS t (a TEXT)")
+    beside = Store(store.path)
+    with beside.write() as db:
+        db.execute("INSERT INTO t VALUES ('x')")
+    assert store.db.execute("SELECT a FROM t").fetchall() == [("x",)]
+    store.db.execute("PRAGMA busy_timeout=1")
+    with beside.write(), pytest.raises(BadStore, match="another process holds it; try again"), store.write():
+        pass
+    beside.close()
+
+
+def test_a_store_of_another_kind_or_version_is_refused_and_kept(tmp_path: Path, store: Store, journal: Journal) -> None:
+    before = (tmp_path / "journal.db").read_bytes()
+    (tmp_path / "journal.db").chmod(0o600)
+    assert "is no store of the console; [console] store must name a file of its own" in refused(tmp_path / "journal.db")
+    assert (tmp_path / "journal.db").read_bytes() == before
+    store.db.execute("PRAGMA user_version=2")
+    store.close()
+    assert "was written by version 2; run that version, or move it" in refused(store.path)
+
+
+@pytest.mark.parametrize("damage", ["text", "page", "cut", "folder"])
+def test_a_damaged_store_is_one_message_with_a_remedy(store: Store, damage: str) -> None:
+    store.has("CREATE TABLE IF NOT EXISTS t (a TEXT)")
+    with store.write() as db:
+        db.executemany("INSERT INTO t VALUES (?)", [("x" * 3000,)] * 20)
+    store.close()
+    raw = bytearray(store.path.read_bytes())
+    match damage:
+        case "text":
+            raw[:] = b"users = []\n" * 1000
+        case "page":
+            raw[4096 * 3 : 4096 * 5] = b"\x5a" * 8192
+        case "cut":
+            del raw[4096 * 4 :]
+        case _:
+            store.path.unlink()
+            store.path.mkdir(mode=0o700)
+    if damage != "folder":
+        store.path.write_bytes(raw)
+    said = refused(store.path)
+    assert said.startswith(str(store.path))
+    assert ("check disk, owner and rights" if damage == "folder" else "move it and the files that begin") in said
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.binary(max_size=300), st.integers(0, 4000))
+def test_any_bytes_are_a_store_or_refused(tmp_path_factory: pytest.TempPathFactory, raw: bytes, at: int) -> None:
+    path = tmp_path_factory.mktemp("any") / "console.db"
+    Store(path).close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:at] + raw + whole[at + len(raw) :])
+    try:
+        Store(path).close()
+    except BadStore as error:
+        assert str(error).startswith(str(path))  # noqa: PT017 - both ways are right
+
+
+# ---- actions
+
+
+def test_an_action_is_in_the_chained_journal(journal: Journal, store: Store) -> None:
+    actions = Actions(journal, store, now=lambda: NOON)
+    actions.note("ana", "technician", "command", "bac-1/shoe", {"name": "lamp-test"})
+    actions.note("rui", "supervisor", "user.add", "user:ana", {"role": "technician"})
+    actions.note("rui", "supervisor", "silence", "bac-1", {})
+    actions.note("rui", "supervisor", "logout", "", {})
+    assert [(row.place, row.device, row.type) for row in journal.after(0, 9)] == [
+        ("bac-1", "ana", "console.command"),
+        ("console", "rui", "console.user.add"),
+        ("bac-1", "rui", "console.silence"),
+        ("console", "rui", "console.logout"),
+    ]
+    found = read_actions(journal.path, 2)
+    assert [(one.n, one.time, one.user, one.role, one.action, one.target) for one in found] == [
+        (4, NOON, "rui", "supervisor", "logout", ""),
+        (3, NOON, "rui", "supervisor", "silence", "bac-1"),
+    ]
+    assert read_actions(journal.path, 9)[-1].detail == {"name": "lamp-test"}
+    assert verify(journal.path, []).good
+
+
+def test_an_action_that_cannot_be_written_is_not_done(journal: Journal, store: Store) -> None:
+    actions = Actions(journal, store)
+    journal.close()
+    with pytest.raises(BadJournal):
+        actions.note("ana", "technician", "command", "bac-1/shoe", {})
+
+
+def test_filters(journal: Journal, store: Store) -> None:
+    times = iter(NOON + timedelta(minutes=n) for n in range(100))
+    actions = Actions(journal, store, now=lambda: next(times))
+    journal.append([Entry("bac-1", "ana", "other", NOON, b"{}")])  # n 1 is no action
+    for n in range(12):
+        actions.note(
+            ("ana", "rui")[n % 2], "supervisor", ("user.add", "user", "users")[n % 3], ("", "bac-1")[n % 2], {}
+        )
+        if n % 4 == 3:
+            assert journal.rotate()
+
+    def numbers(**which: object) -> list[int]:
+        return [one.n for one in read_actions(journal.path, 99, **which)]  # type: ignore[arg-type]
+
+    assert numbers() == list(range(13, 1, -1))
+    assert numbers(before=4) == [3, 2]
+    assert numbers(user="ana") == numbers(place="console") == [12, 10, 8, 6, 4, 2]
+    assert numbers(action="user") == [12, 11, 9, 8, 6, 5, 3, 2]
+    assert numbers(action="user.add", place="bac-1") == [11, 5]
+    assert numbers(since=NOON + timedelta(minutes=3), until=NOON + timedelta(minutes=5)) == [6, 5]
+    assert numbers(user="nobody", action="%") == []
+
+
+def test_a_missing_or_broken_journal_is_said(tmp_path: Path) -> None:
+    with pytest.raises(BadJournal, match=r"nothing\.db"):
+        read_actions(tmp_path / "nothing.db", 9)
+
+
+def test_what_the_command_line_did_is_taken_over_once(journal: Journal, store: Store, tmp_path: Path) -> None:
+    beside = Store(store.path)
+    left(beside, ("user.add", "user:ana"))
+    with pytest.raises(KeyError):
+        left(beside, ("user.add", "user:rui"), error=KeyError())
+    actions = Actions(journal, store)
+    actions.collect()
+    left(beside, ("user.remove", "user:ana"))
+    actions.collect()
+    said = [(one.time, one.user, one.role, one.action, one.target) for one in read_actions(journal.path, 9)]
+    assert said == [
+        (NOON, "root", "system", "user.remove", "user:ana"),
+        (NOON, "root", "system", "user.add", "user:ana"),
+    ]
+    beside.close()
+    anew = Store(tmp_path / "anew.db")  # counts its notes from 1 again
+    left(anew, ("user.add", "user:eva"))
+    Actions(journal, anew)
+    assert read_actions(journal.path, 1)[0].target == "user:eva"
+    anew.close()
+
+
+def test_killed_between_journal_and_store_a_note_is_said_once(
+    journal: Journal, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    actions = Actions(journal, store)
+    left(store, ("user.add", "user:ana"))
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "write", lambda: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            actions.collect()
+    assert journal.head == 1
+    actions.collect()
+    assert journal.head == 1
+    assert store.db.execute("SELECT count(*) FROM note_left").fetchone() == (0,)
