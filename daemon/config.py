@@ -68,7 +68,7 @@ class Keeping(Struct, frozen=True, kw_only=True):
 
 
 class OpenId(Struct, frozen=True, kw_only=True):
-    """`[console.openid]`: users known somewhere else, if an `issuer` is named. `role_claim`: the claim with the role."""
+    """`[console.openid]`: users known somewhere else, if an `issuer` is named. `role_claim` holds their role."""
 
     issuer: str = ""
     client: str = ""
