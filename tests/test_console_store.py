@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from daemon import journal as journal_module
@@ -61,7 +61,7 @@ def left(store: Store, *notes: tuple[str, str], error: BaseException | None = No
     """What the command line leaves, in one transaction, which then fails with `error`."""
     with store.write() as db:
         for action, target in notes:
-            leave(db, NOON, "root", action, target, {"role": "viewer"})
+            leave(db, NOON, "root", "system", action, target, {"role": "viewer"})
         if error is not None:
             raise error
 
@@ -156,6 +156,7 @@ def test_a_damaged_store_is_one_message_with_a_remedy(store: Store, damage: str)
 
 @settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=300), st.integers(0, 4000))
+@example(b"\x80", 3995)
 def test_any_bytes_are_a_store_or_refused(tmp_path_factory: pytest.TempPathFactory, raw: bytes, at: int) -> None:
     path = tmp_path_factory.mktemp("any") / "console.db"
     Store(path).close()

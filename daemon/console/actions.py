@@ -1,7 +1,7 @@
 """What people did at the console: each action durable in a journal of its own, hash-chained, before it is done.
 
-The journal has one writer, the console. What is done beside it on the command line leaves its note in the store, in the
-transaction that does it; the console takes the note over, once.
+The journal has one writer, the console. What changes the store, from its pages or on the command line beside it, leaves
+its note there in the transaction that does it: neither stands without the other. The console takes each over, once.
 """
 
 import contextlib
@@ -63,7 +63,7 @@ class Actions:
     """Writes. The journal is opened, kept and closed by who made it."""
 
     def __init__(self, journal: Journal, store: Store, *, now: Callable[[], datetime] = _utc_now) -> None:
-        """With what the command line left in the store meanwhile. Raises BadJournal, BadStore."""
+        """With what was left in the store meanwhile. Raises BadJournal, BadStore."""
         self.journal = journal
         self._store = store
         self._now = now
@@ -79,7 +79,7 @@ class Actions:
         self.journal.append([_entry(self._now(), user, role, action, target, msgspec.json.encode(detail))])
 
     def collect(self) -> None:
-        """Take over what the command line did. Killed anywhere in here, nothing is lost or said twice."""
+        """Take over what was left in the store. Killed anywhere in here, nothing is lost or said twice."""
         key = _LEFT + self._store.name
         done = int(self.journal.memory(key) or b"0")
         left = self._store.db.execute("SELECT * FROM note_left ORDER BY id").fetchall()
@@ -104,12 +104,14 @@ def _entry(time: datetime, user: str, role: str, action: str, target: str, detai
     return Entry(place, user, _TYPE + action, time, data)
 
 
-def leave(db: sqlite3.Connection, time: datetime, user: str, action: str, target: str, detail: dict[str, Any]) -> None:
-    """A note of the command line, within the transaction `db` of the store that does it. `user` is the system's."""
+def leave(
+    db: sqlite3.Connection, time: datetime, user: str, role: str, action: str, target: str, detail: dict[str, Any]
+) -> None:
+    """A note for `Actions.collect`, within the transaction `db` of the store that does it."""
     db.execute(_SCHEMA)
     db.execute(
-        "INSERT INTO note_left (time, user, role, action, target, detail) VALUES (?, ?, 'system', ?, ?, ?)",
-        (time.isoformat(), user, action, target, msgspec.json.encode(detail).decode()),
+        "INSERT INTO note_left (time, user, role, action, target, detail) VALUES (?, ?, ?, ?, ?, ?)",
+        (time.isoformat(), user, role, action, target, msgspec.json.encode(detail).decode()),
     )
 
 

@@ -47,7 +47,7 @@ class Store:
             raise BadStore(f"{path}: {error}; check disk, owner and rights") from error
         try:
             self.name = self._take_up()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # words of a damaged file, and SQLite's words about them
             self.db.close()
             raise BadStore(f"{path}: {error}; {_remedy(error)}") from error
         except BaseException:
@@ -110,7 +110,7 @@ class Store:
         self.db.close()
 
 
-def _remedy(error: sqlite3.Error) -> str:
+def _remedy(error: Exception) -> str:
     if isinstance(error, sqlite3.OperationalError):
         return "another process holds it; try again" if "locked" in str(error) else "check disk, owner and rights"
     return _ANEW
