@@ -19,6 +19,7 @@ import click
 import msgspec
 
 from daemon import logs
+from daemon.console.commands import console
 
 CONFIG = click.option(
     "-c",
@@ -738,6 +739,9 @@ def campaign(
     if real:
         sys.exit(campaign_real.run(kills or 50, seed, as_json=as_json))
     sys.exit(run(rounds, seed, jobs or len(os.sched_getaffinity(0)), as_json=as_json) if life is None else replay(life))
+
+
+main.add_command(console)
 
 
 if __name__ == "__main__":

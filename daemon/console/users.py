@@ -230,6 +230,12 @@ class Users:
         row = self._store.db.execute("SELECT n, r, p, salt, hash FROM user WHERE name = ?", (_text(name),)).fetchone()
         return Hashed(*row) if row else None
 
+    def may_add(self, name: str) -> None:
+        """Before a password is asked for. Raises BadUser."""
+        _check_name(name)
+        if self.hashed(name) is not None:
+            raise BadUser("access.user_there", f"there is a user {name!r} already")
+
     def add(self, by: By, name: str, role: Role, tables: tuple[str, ...], password: Hashed) -> None:
         """Raises BadUser."""
         _check_name(name)
