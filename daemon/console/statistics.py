@@ -1,0 +1,319 @@
+"""What counts say about a device: pure arithmetic, of the standard library only.
+
+Two kinds of answer stand beside each other. A p-value (`chi_squared`, `rayleigh`) answers one look at one chart that
+was chosen beforehand. Technicians look at many charts every day, and one in a hundred fair wheels is below 0.01 today;
+so alarms never rest on p-values. They rest on e-values: what a bet against the null would have made of 1. If the null
+holds, the chance that it EVER reaches 1/alpha, however often one looks, is at most alpha (Ville's inequality). Every
+function `log_e…` gives the natural logarithm of one; averages of e-values are e-values, so one test can look for
+several kinds of trouble at once.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+_TINY: Final = 1e-300
+_TERMS: Final = 10_000
+_FLOOR: Final = -600.0  # logarithm of an e-value that lost everything; exp of it is still a number
+
+# How strongly the alternatives of `log_e` lean on the null, as imagined observations per category. The first finds a
+# gross fault within few rounds, the last a wheel that is a few per cent off.
+WEIGHTS: Final = (1.0, 10.0, 100.0, 1000.0)
+# How much more often than fair a whole sector may come.
+TILTS: Final = (1.1, 1.2, 1.4, 1.8)
+# How many times the accepted rate a worn reader may have.
+WORSE: Final = (1.5, 2.0, 4.0, 8.0, 16.0)
+
+
+class Chi(Struct, frozen=True):
+    """Pearson's statistic, its degrees of freedom and its p-value. `rough`: fewer than five expected somewhere."""
+
+    statistic: float
+    freedom: int
+    p: float
+    rough: bool
+
+
+class Rayleigh(Struct, frozen=True):
+    """The first harmonic of counts around a circle.
+
+    `length` is 0 (even) to 1 (all in one place), `place` where it points to, in places from the first, `p` of a circle
+    without a preferred direction.
+    """
+
+    length: float
+    place: float
+    p: float
+
+
+class Sector(Struct, frozen=True):
+    """`width` neighbours on a circle from place `first` on: `count` fell there, `expected` were due.
+
+    `p` is the chance that any of the sectors of this width would be so full.
+    """
+
+    first: int
+    width: int
+    count: int
+    expected: float
+    p: float
+
+
+def gamma_q(a: float, x: float) -> float:
+    """The regularised upper incomplete gamma function Q(a, x), for a > 0 and x >= 0.
+
+    The series of P below a + 1, the continued fraction of Q above (Abramowitz and Stegun 6.5.29, 6.5.31).
+    """
+    if a <= 0 or x < 0:
+        raise ValueError(f"Q({a}, {x}) is not defined")
+    if x == 0:
+        return 1.0
+    front = math.exp(a * math.log(x) - x - math.lgamma(a))
+    if x < a + 1:
+        term = total = 1 / a
+        for n in range(1, _TERMS):
+            term *= x / (a + n)
+            total += term
+            if term < total * 1e-16:
+                break
+        return max(0.0, 1 - front * total)
+    b = x + 1 - a
+    c, d = 1 / _TINY, 1 / b
+    fraction = d
+    for n in range(1, _TERMS):
+        step = -n * (n - a)
+        b += 2
+        d = 1 / (step * d + b or _TINY)
+        c = b + step / c or _TINY
+        fraction *= d * c
+        if abs(d * c - 1) < 1e-15:
+            break
+    return front * fraction
+
+
+def chi_squared(counts: Sequence[int], null: Sequence[float], spread: float = 1.0) -> Chi:
+    """Pearson's test of `counts` against the probabilities `null`.
+
+    `spread` is the variance of the counts in that of independent draws: below 1 for cards that do not come back.
+    """
+    total = sum(counts)
+    freedom = len(counts) - 1
+    if total == 0 or freedom < 1:
+        return Chi(0.0, max(freedom, 0), 1.0, rough=True)
+    due = [total * p for p in null]
+    statistic = sum((count - one) ** 2 / one for count, one in zip(counts, due, strict=True)) / spread
+    return Chi(statistic, freedom, gamma_q(freedom / 2, statistic / 2), rough=min(due) < 5)
+
+
+def without_return(drawn: int, cards: int) -> float:
+    """The variance of counts when `drawn` of `cards` come and none goes back, in that of independent draws."""
+    return max(0.0, (cards - drawn) / (cards - 1)) if cards > 1 else 0.0
+
+
+def binomial_tail(hits: int, trials: int, p: float) -> float:
+    """The chance of at least `hits` in `trials`, exactly, summed from the rarer end."""
+    if hits <= 0:
+        return 1.0
+    if hits > trials or p <= 0:
+        return 0.0
+    if p >= 1:
+        return 1.0
+    mean = trials * p
+    upper = hits > mean
+    term = math.exp(
+        math.lgamma(trials + 1)
+        - math.lgamma(hits + 1)
+        - math.lgamma(trials - hits + 1)
+        + hits * math.log(p)
+        + (trials - hits) * math.log1p(-p)
+    )
+    total, k, odds = 0.0, hits, p / (1 - p)
+    if upper:
+        while k <= trials and term > total * 1e-17:
+            total += term
+            term *= (trials - k) / (k + 1) * odds
+            k += 1
+        return min(1.0, total)
+    while k > 0 and (term > total * 1e-17 or total == 0):
+        term *= k / (trials - k + 1) / odds
+        k -= 1
+        total += term
+    return max(0.0, 1 - total)
+
+
+def wilson(hits: int, trials: int, z: float = 1.959964) -> tuple[float, float]:
+    """Between which rates the true one lies, with 95 % unless `z` says otherwise (Wilson's interval)."""
+    if trials == 0:
+        return 0.0, 1.0
+    rate, square = hits / trials, z * z / trials
+    middle = (rate + square / 2) / (1 + square)
+    half = z * math.sqrt(rate * (1 - rate) / trials + square / (4 * trials)) / (1 + square)
+    low = 0.0 if hits == 0 else max(0.0, middle - half)
+    high = 1.0 if hits == trials else min(1.0, middle + half)
+    return low, high
+
+
+# ---- e-values
+
+
+def log_e(counts: Sequence[int], null: Sequence[float]) -> float:
+    """Against categorical draws with the probabilities `null`: mixtures of Dirichlet alternatives around it."""
+    return log_mean([log_dirichlet(counts, null, weight) for weight in WEIGHTS])
+
+
+def log_dirichlet(counts: Sequence[int], null: Sequence[float], weight: float) -> float:
+    """The likelihood under a Dirichlet mixture in that under `null`.
+
+    Its parameters are `null` times `weight` times the number of categories.
+    """
+    whole = weight * len(null)
+    total = math.lgamma(whole) - math.lgamma(whole + sum(counts))
+    for count, p in zip(counts, null, strict=True):
+        if count:
+            total += math.lgamma(whole * p + count) - math.lgamma(whole * p) - count * math.log(p)
+    return total
+
+
+def log_e_sector(counts: Sequence[int], width: int) -> float:
+    """Against an even circle: some `width` neighbours share more than their part, by one of TILTS."""
+    size, total = len(counts), sum(counts)
+    share = width / size
+    bets = []
+    for tilt in TILTS:
+        inside, outside = math.log(tilt), math.log((1 - share * tilt) / (1 - share))
+        bets += [inside * count + outside * (total - count) for count in _windows(counts, width)]
+    return log_mean(bets)
+
+
+def log_e_rate(hits: int, trials: int, accepted: float) -> float:
+    """Against a rate of `accepted` or less: it is one of WORSE times that."""
+    bets = []
+    for times in WORSE:
+        rate = min(accepted * times, 0.5 + accepted / 2)
+        bets.append(hits * math.log(rate / accepted) + (trials - hits) * math.log((1 - rate) / (1 - accepted)))
+    return log_mean(bets)
+
+
+def log_deck(counts: Sequence[int], decks: int) -> list[tuple[float, float]]:
+    """For each of the 52 cards, against whole decks that are drawn without return: it lacks once; it is there once too
+    often.
+
+    The bets on one card from several shoes may be multiplied. Raises ValueError for counts that no whole decks give.
+    """
+    drawn, cards = sum(counts), 52 * decks
+    if len(counts) != 52 or max(counts) > decks:
+        raise ValueError(f"{decks} decks cannot give these counts")
+    lacking = math.log(1 - drawn / cards) if drawn < cards else 0.0  # with all cards out none lacks
+    extra = math.log1p(-drawn / (cards + 1))
+    return [
+        (
+            (math.log(1 - count / decks) if count < decks else _FLOOR) - lacking,
+            extra - math.log1p(-count / (decks + 1)),
+        )
+        for count in counts
+    ]
+
+
+def log_e_starts(periods: Sequence[Sequence[int]], null: Sequence[float], width: int = 0) -> float:
+    """Against `null`, where the trouble may have begun with any of the `periods`, oldest first.
+
+    The bet is divided beforehand: period n of all that may ever come gets 1/(n (n + 1)) of it, and what belongs to
+    periods that have not begun is not at stake. With `width`, half of it goes on sectors of so many neighbours.
+    """
+    running = [0] * len(null)
+    bets = [-math.log(len(periods) + 1)]
+    for place in range(len(periods), 0, -1):
+        running = [a + b for a, b in zip(running, periods[place - 1], strict=True)]
+        one = log_e(running, null)
+        if width:
+            one = log_mean([one, log_e_sector(running, width)])
+        bets.append(one - math.log(place * (place + 1)))
+    return log_sum(bets)
+
+
+def log_threshold(alpha: float, charts: int) -> float:
+    """Where a chart alarms, so that all `charts` of a site together cry wolf with a chance of at most `alpha`, ever."""
+    return math.log(max(charts, 1) / alpha)
+
+
+def log_sum(logs: Iterable[float]) -> float:
+    """The logarithm of the sum."""
+    values = list(logs)
+    most = max(values)
+    return most + math.log(sum(math.exp(one - most) for one in values))
+
+
+def log_mean(logs: Iterable[float]) -> float:
+    """The logarithm of the mean."""
+    values = list(logs)
+    return log_sum(values) - math.log(len(values))
+
+
+# ---- the circle of a wheel
+
+
+def rayleigh(counts: Sequence[int]) -> Rayleigh:
+    """Whether counts around a circle prefer a direction. The p-value after Wilkie (1983)."""
+    size, total = len(counts), sum(counts)
+    if not total:
+        return Rayleigh(0.0, 0.0, 1.0)
+    turn = 2 * math.pi / size
+    x = sum(count * math.cos(turn * place) for place, count in enumerate(counts))
+    y = sum(count * math.sin(turn * place) for place, count in enumerate(counts))
+    far = min(math.hypot(x, y), float(total))
+    p = math.exp(math.sqrt(1 + 4 * total + 4 * (total * total - far * far)) - (1 + 2 * total))
+    return Rayleigh(far / total, math.atan2(y, x) / turn % size, min(1.0, p))
+
+
+def fullest_sector(counts: Sequence[int], width: int) -> Sector:
+    """The `width` neighbours with most; the first of several."""
+    windows = _windows(counts, width)
+    first = max(range(len(counts)), key=lambda place: (windows[place], -place))
+    total, share = sum(counts), width / len(counts)
+    p = min(1.0, len(counts) * binomial_tail(windows[first], total, share))
+    return Sector(first, width, windows[first], total * share, p)
+
+
+def _windows(counts: Sequence[int], width: int) -> list[int]:
+    """What fell into `width` neighbours from each place on."""
+    size = len(counts)
+    found = [sum(counts[place % size] for place in range(width))]
+    for place in range(1, size):
+        found.append(found[-1] - counts[place - 1] + counts[(place + width - 1) % size])
+    return found
+
+
+# ---- times
+
+# Buckets of 4 %: a percentile out of them is at most 2 % off. Below a twentieth of a second all is one bucket.
+_GROWTH: Final = math.log(1.04)
+_LEAST: Final = 0.05
+
+
+def bucket(seconds: float) -> int:
+    """The number of the histogram bucket of a duration."""
+    return max(0, math.ceil(math.log(max(seconds, _LEAST) / _LEAST) / _GROWTH - 1e-9))
+
+
+def duration(number: int) -> float:
+    """The middle of a bucket, seconds."""
+    return _LEAST if number <= 0 else _LEAST * math.exp(_GROWTH * (number - 0.5))
+
+
+def percentiles(histogram: Mapping[int, int], wanted: Sequence[float]) -> list[float]:
+    """Seconds below which the `wanted` parts (0 to 1) of the durations lie; nearest rank. Nothing for nothing."""
+    total = sum(histogram.values())
+    if not total:
+        return []
+    ranks = sorted(histogram.items())
+    found = []
+    for part in wanted:
+        rank, seen = max(1, math.ceil(part * total)), 0
+        for number, count in ranks:
+            seen += count
+            if seen >= rank:
+                found.append(duration(number))
+                break
+    return found
