@@ -1,0 +1,373 @@
+"""The boards that players know, out of the last results of a table: values, not HTML.
+
+A board is made anew from the list each time, so a correction needs no undoing. Results are oldest first, as they were
+published: a corrected one follows what it supersedes and takes its place; void rounds and demonstrations are on no
+board. What this version cannot read is left out.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+ROWS: Final = 6
+NUMBERS_SHOWN: Final = 18
+HOT: Final = 4
+
+Winner: TypeAlias = Literal["banker", "player", "tie"]
+Size: TypeAlias = Literal["small", "big", "triple"]
+T = TypeVar("T")
+
+
+def standing(results: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """What counts of `results`, each round once, in the order in which the rounds first ended."""
+    last: dict[str, Mapping[str, Any]] = {}
+    for result in results:
+        name = str(result.get("supersedes") or result.get("round", ""))
+        if name in last and not result.get("supersedes"):
+            continue  # told again
+        last[name] = result
+    return [one for one in last.values() if not one.get("void") and not one.get("demo")]
+
+
+# ---- baccarat
+
+
+class Coup(Struct, frozen=True):
+    """One coup, for the bead plate: who won with how many points, and the pairs."""
+
+    round: str
+    winner: Winner
+    points: int
+    player_pair: bool = False
+    banker_pair: bool = False
+
+
+class Cell(Struct, frozen=True):
+    """One place of the big road. `winner` is empty where a shoe began with ties and nobody has won yet.
+
+    `rounds`: the coups that it stands for, the ties on it too; the pairs are those of the coup that was won.
+    """
+
+    column: int
+    row: int
+    winner: Literal["banker", "player", ""]
+    ties: int = 0
+    player_pair: bool = False
+    banker_pair: bool = False
+    rounds: tuple[str, ...] = ()
+
+
+class Baccarat(Struct, frozen=True):
+    """The coups of the shoe in play, which fill the bead plate by columns of six, and the big road."""
+
+    coups: tuple[Coup, ...]
+    road: tuple[Cell, ...]
+    banker: int
+    player: int
+    tie: int
+
+    def bead(self, columns: int) -> list[list[Coup | None]]:
+        """The last `columns` columns of the bead plate, as ROWS rows."""
+        start = max(0, -(-len(self.coups) // ROWS) - columns) * ROWS
+        shown = dict(enumerate(self.coups[start:]))
+        return [[shown.get(column * ROWS + row) for column in range(columns)] for row in range(ROWS)]
+
+    def big_road(self, columns: int) -> list[list[Cell | None]]:
+        """The last `columns` columns of the big road, as ROWS rows."""
+        width = max((cell.column for cell in self.road), default=-1) + 1
+        start = max(0, width - columns)
+        places = {(cell.column - start, cell.row): cell for cell in self.road}
+        return [[places.get((column, row)) for column in range(columns)] for row in range(ROWS)]
+
+
+class _CoupFacts(Struct, frozen=True):
+    winner: Winner
+    totals: dict[str, int]
+    player_pair: bool = False
+    banker_pair: bool = False
+
+
+def baccarat(results: Iterable[Mapping[str, Any]]) -> Baccarat:
+    """The boards of the shoe that the last result is of; a shuffler that deals has one shoe without an end."""
+    coups: list[Coup] = []
+    before = 0
+    for name, facts in _read(results, _CoupFacts):
+        number = _number(name)
+        if number <= before:  # a shoe under way at midnight counts on, a new one begins at 1
+            coups.clear()
+        before = number
+        points = facts.totals.get("banker" if facts.winner == "banker" else "player", 0)
+        coups.append(Coup(name, facts.winner, points, facts.player_pair, facts.banker_pair))
+    won = Counter(coup.winner for coup in coups)
+    return Baccarat(tuple(coups), big_road(coups), won["banker"], won["player"], won["tie"])
+
+
+def big_road(coups: Sequence[Coup]) -> tuple[Cell, ...]:
+    """A column for each run of one winner, downwards; at the bottom or above an occupied place it turns right for good.
+
+    A tie takes no place: it is counted on the coup before it, and before the first winner on the first place.
+    """
+    cells: list[Cell] = []
+    taken: set[tuple[int, int]] = set()
+    top, turned = -1, False
+    for coup in coups:
+        last = cells[-1] if cells else None
+        if coup.winner == "tie":
+            if last is None:
+                cells.append(Cell(0, 0, "", 1, rounds=(coup.round,)))
+            else:
+                cells[-1] = replace(last, ties=last.ties + 1, rounds=(*last.rounds, coup.round))
+            continue
+        ties = 0
+        rounds: tuple[str, ...] = (coup.round,)
+        if last is not None and not last.winner:
+            ties, rounds = last.ties, (*last.rounds, coup.round)
+            cells.pop()
+            last = None
+        if last is None or coup.winner != last.winner:
+            top, turned, row = top + 1, False, 0
+            while (top, 0) in taken:
+                top += 1
+            column = top
+        else:
+            below = last.row + 1
+            turned = turned or below == ROWS or (last.column, below) in taken
+            column, row = (last.column + 1, last.row) if turned else (last.column, below)
+        taken.add((column, row))
+        cells.append(Cell(column, row, coup.winner, ties, coup.player_pair, coup.banker_pair, rounds))
+    return tuple(cells)
+
+
+def _number(name: str) -> int:
+    """The coup's number in its shoe, the last word of its name."""
+    word = name.rpartition(":")[2]
+    return int(word) if word.isdecimal() else 0
+
+
+# ---- roulette
+
+
+class Spin(Struct, frozen=True):
+    """One number; `colour` is empty for a zero."""
+
+    round: str
+    pocket: str
+    colour: Literal["red", "black", ""]
+
+
+class Heat(Struct, frozen=True):
+    """How often a number came in the results, and how many spins ago it was last; None: not in them."""
+
+    pocket: str
+    colour: Literal["red", "black", ""]
+    count: int
+    ago: int | None
+
+
+class Roulette(Struct, frozen=True):
+    """The last numbers, latest first, and of all `spins` results the hot and the cold ones."""
+
+    last: tuple[Spin, ...]
+    hot: tuple[Heat, ...]
+    cold: tuple[Heat, ...]
+    spins: int
+
+
+class _SpinFacts(Struct, frozen=True):
+    pocket: str
+    colour: Literal["red", "black", ""] = ""
+
+
+def roulette(results: Sequence[Mapping[str, Any]]) -> Roulette:
+    """Hot is what came at least twice, the most frequent first; cold the rarest, the longest ago first."""
+    spins = [Spin(name, facts.pocket, facts.colour) for name, facts in _read(results, _SpinFacts)]
+    counts = Counter(spin.pocket for spin in spins)
+    ago = {spin.pocket: len(spins) - 1 - place for place, spin in enumerate(spins)}
+    red = _red(results)
+    heats = [
+        Heat(pocket, "" if pocket == "0" else "red" if number in red else "black", counts[pocket], ago.get(pocket))
+        for number, pocket in ((number, str(number)) for number in range(37))
+    ]
+    hot = sorted((one for one in heats if one.count > 1), key=lambda one: (-one.count, one.ago))
+    cold = sorted(heats, key=lambda one: (one.count, -1 if one.ago is None else -one.ago)) if spins else []
+    return Roulette(tuple(spins[: -NUMBERS_SHOWN - 1 : -1]), tuple(hot[:HOT]), tuple(cold[:HOT]), len(spins))
+
+
+class _Red(Struct, frozen=True):
+    red: frozenset[int] = frozenset((1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36))
+
+
+def _red(results: Sequence[Mapping[str, Any]]) -> frozenset[int]:
+    """The red numbers of the wheel, as the last result's options say."""
+    options = results[-1].get("options", {}) if results else {}
+    try:
+        return msgspec.convert(options, _Red).red
+    except msgspec.ValidationError:
+        return _Red().red
+
+
+# ---- dice
+
+
+class Throw(Struct, frozen=True):
+    """Three dice; `figures` where the game has figures on them."""
+
+    round: str
+    faces: tuple[int, ...]
+    total: int
+    size: Size
+    figures: tuple[str, ...] = ()
+
+
+class Dice(Struct, frozen=True):
+    """The throws, latest first, and how many were small, big and triple."""
+
+    throws: tuple[Throw, ...]
+    small: int
+    big: int
+    triple: int
+
+
+class _ThrowFacts(Struct, frozen=True):
+    faces: tuple[int, ...]
+    total: int
+    triple: bool
+    size: Literal["small", "big", ""] = ""
+    figures: tuple[str, ...] = ()
+
+
+def dice(results: Iterable[Mapping[str, Any]]) -> Dice:
+    """A triple is neither small nor big."""
+    throws = []
+    for name, facts in _read(results, _ThrowFacts):
+        size = facts.size or "triple"
+        throws.append(Throw(name, facts.faces, facts.total, size, facts.figures))
+    sizes = Counter(throw.size for throw in throws)
+    return Dice(tuple(reversed(throws)), sizes["small"], sizes["big"], sizes["triple"])
+
+
+# ---- fantan
+
+
+class Count(Struct, frozen=True):
+    """What was left of the buttons, 1 to 4."""
+
+    round: str
+    number: int
+
+
+class Fantan(Struct, frozen=True):
+    """What was left, latest first, and how often each of 1 to 4."""
+
+    counts: tuple[Count, ...]
+    often: tuple[int, int, int, int]
+
+
+class _CountFacts(Struct, frozen=True):
+    number: Literal[1, 2, 3, 4]
+
+
+def fantan(results: Iterable[Mapping[str, Any]]) -> Fantan:
+    """The remainders."""
+    counts = [Count(name, facts.number) for name, facts in _read(results, _CountFacts)]
+    often = Counter(one.number for one in counts)
+    return Fantan(tuple(reversed(counts)), (often[1], often[2], often[3], often[4]))
+
+
+# ---- blackjack and stud poker
+
+
+class Deal(Struct, frozen=True):
+    """How a round of cards ended: the dealer's side as the key of a word with its `total`, and hands by their fate."""
+
+    round: str
+    dealer: str
+    total: int = 0
+    won: int = 0
+    tied: int = 0
+    lost: int = 0
+    folded: int = 0
+
+
+class Deals(Struct, frozen=True):
+    """The rounds, latest first."""
+
+    deals: tuple[Deal, ...]
+
+
+class _BlackjackFacts(Struct, frozen=True):
+    totals: dict[str, int]
+    results: dict[str, str]
+    blackjack: bool = False
+    bust: bool = False
+
+
+class _PokerFacts(Struct, frozen=True):
+    opens: bool
+    seats: dict[str, str]
+    combinations: dict[str, str] = field(default_factory=dict)
+
+
+def blackjack(results: Iterable[Mapping[str, Any]]) -> Deals:
+    """`dealer` is blackjack, bust or total."""
+    deals = []
+    for name, facts in _read(results, _BlackjackFacts):
+        fates = Counter(facts.results.values())
+        dealer = "blackjack" if facts.blackjack else "bust" if facts.bust else "total"
+        total = facts.totals.get("dealer", 0)
+        # Every word but "win" and "push" is a way to lose: surrender, bust, lose.
+        lost = len(facts.results) - fates["win"] - fates["push"]
+        deals.append(Deal(name, dealer, total, fates["win"], fates["push"], lost))
+    return Deals(tuple(reversed(deals)))
+
+
+def stud_poker(results: Iterable[Mapping[str, Any]]) -> Deals:
+    """`dealer` is not_opened, all_folded or the name of his combination. Who did not open pays the ante: those won."""
+    deals = []
+    for name, facts in _read(results, _PokerFacts):
+        fates = Counter(facts.seats.values())
+        won = fates["wins"] + fates["not_opened"]
+        held = facts.combinations.get("dealer", "")
+        dealer = held if facts.opens else "not_opened" if held else "all_folded"
+        deals.append(Deal(name, dealer, 0, won, 0, fates["loses"], fates["folded"]))
+    return Deals(tuple(reversed(deals)))
+
+
+Board: TypeAlias = Baccarat | Roulette | Dice | Fantan | Deals
+
+BOARDS: Final[dict[str, Callable[[list[Mapping[str, Any]]], Board]]] = {
+    "macau.baccarat": baccarat,
+    "macau.roulette": roulette,
+    "macau.cussec": dice,
+    "macau.fish-prawn-crab": dice,
+    "macau.fantan": fantan,
+    "macau.blackjack": blackjack,
+    "macau.stud-poker": stud_poker,
+}
+
+
+def kind(board: Board) -> str:
+    """The name of the macro that draws it."""
+    return type(board).__name__.lower()
+
+
+def board(results: Iterable[Mapping[str, Any]]) -> Board | None:
+    """The board of a table's game, as its last result names it; None for a game without one, or without results."""
+    kept = list(results)
+    make = BOARDS.get(str(kept[-1].get("ruleset"))) if kept else None
+    return None if make is None else make([one for one in kept if one.get("ruleset") == kept[-1].get("ruleset")])
+
+
+def _read(results: Iterable[Mapping[str, Any]], facts: type[T]) -> list[tuple[str, T]]:
+    """The name of each round that counts and its outcome."""
+    found = []
+    for result in standing(results):
+        try:
+            found.append((str(result.get("round", "")), msgspec.convert(result.get("outcome"), facts)))
+        except msgspec.ValidationError:  # of another version
+            continue
+    return found
