@@ -270,7 +270,7 @@ class BetSensors(ManyPlaces):
         self._show(now)
         if self._occasion("power_loss_locked"):
             self.power_cycle(now, lose_memory=False)
-        elif self._occasion("late_chip"):
+        elif len(self._chips) < SEATS and self._occasion("late_chip"):  # a full table has no room for another
             self.place(next(seat for seat in range(SEATS, 0, -1) if seat not in self._chips), now)
         return locked
 

@@ -464,6 +464,26 @@ async def test_a_late_chip_is_told_with_its_seat_and_never_counts() -> None:
 
 
 @virtual_time
+async def test_a_late_chip_waits_for_a_table_with_room() -> None:
+    """With a chip in every place it found no seat, and the simulated table ended of it."""
+    device = BetSensors(random.Random(3))
+    async with bench(device, BETS.make) as table:
+        device.inject("late_chip", 0.0)
+        for seat in range(1, SEATS + 1):
+            table.do(partial(device.place, seat))
+        await asyncio.sleep(4)
+        table.do(device.lock)
+        await asyncio.sleep(1)
+        assert wagers(table) == list(range(1, SEATS + 1))
+        assert faults(table) == []
+        table.do(device.clear)
+        table.do(device.remove_all)
+        table.do(device.lock)
+        await asyncio.sleep(1)
+        assert faults(table) == [("bets.late", "warning", f"seat {SEATS}")]
+
+
+@virtual_time
 async def test_a_chip_left_blocks_its_seat_until_it_is_gone() -> None:
     device = BetSensors(random.Random(4))
     async with bench(device, BETS.make) as table:
