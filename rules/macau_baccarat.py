@@ -57,18 +57,15 @@ from protocols.events import (
 from protocols.topics import Envelope
 from rules.cards import PIPS, POINTS, colour, points, rank, suit
 from rules.money import Rounding
-from rules.rounds import Round, irregular, resolved, terms, voided, wager, witness
+from rules.rounds import Round, irregular, noted, resolved, suspend, terms, voided, wager, witness
 from rules.ruleset import (
     Award,
     Bet,
     Closed,
     Corrected,
-    Irregularity,
-    Noted,
     Opened,
     Resolved,
     Result,
-    Suspended,
     Verdict,
     View,
     Void,
@@ -794,12 +791,8 @@ class Baccarat:
         return replace(state, burn=0, doubt=doubt), ()
 
     def _suspend(self, state: BaccaratState, coup: Coup, seen: Envelope, reason: str, remedy: str = CORRECT) -> Step:
-        """The coup waits for a person. Said once, with its first reason."""
-        round_ = witness(coup.round, seen)
-        if round_.suspended:
-            return replace(state, coup=replace(coup, round=round_)), ()
-        held = replace(coup, round=replace(round_, suspended=reason))
-        return replace(state, coup=held), (Suspended(round_.id, reason, remedy),)
+        round_, verdicts = suspend(coup.round, seen, reason, remedy)
+        return replace(state, coup=replace(coup, round=round_)), verdicts
 
     def _corrected(self, state: BaccaratState, seen: Envelope, laid: Mapping[str, tuple[str, ...]]) -> Step:
         """Art. 10: the hands are replaced, and the deal goes on from there."""
@@ -1028,7 +1021,7 @@ def _cite(*articles: str) -> tuple[str, ...]:
 
 
 def _note(code: str, text: str, article: str, seen: Envelope) -> tuple[Verdict, ...]:
-    return (Noted(Irregularity(code, text, f"{TEXT} art. {article}", seen.id)),)
+    return noted(code, text, f"{TEXT} art. {article}", seen)
 
 
 def _irregular(round_: Round, code: str, text: str, article: str, seen: Envelope) -> Round:

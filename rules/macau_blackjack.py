@@ -90,18 +90,15 @@ from protocols.events import (
 from protocols.topics import Envelope
 from rules.cards import DECK, PIPS, colour, rank, suit
 from rules.money import Rounding, settle
-from rules.rounds import Round, irregular, next_number, resolved, terms, voided, wager, witness
+from rules.rounds import Round, irregular, next_number, noted, resolved, suspend, terms, voided, wager, witness
 from rules.ruleset import (
     Bet,
     Closed,
     Corrected,
-    Irregularity,
-    Noted,
     Opened,
     Push,
     Resolved,
     Result,
-    Suspended,
     Verdict,
     View,
     Void,
@@ -1164,12 +1161,8 @@ class Blackjack:
     # ---- doubt
 
     def _suspend(self, state: BlackjackState, play: Play, seen: Envelope, reason: str, remedy: str = CORRECT) -> Step:
-        """The round waits for a person. Said once, with its first reason."""
-        round_ = witness(play.round, seen)
-        if round_.suspended:
-            return replace(state, play=replace(play, round=round_)), ()
-        play = replace(play, round=replace(round_, suspended=reason))
-        return replace(state, play=play), (Suspended(round_.id, reason, remedy),)
+        round_, verdicts = suspend(play.round, seen, reason, remedy)
+        return replace(state, play=replace(play, round=round_)), verdicts
 
     def _unreadable(self, state: BlackjackState, seen: Envelope) -> Step:
         play = state.play
@@ -1713,7 +1706,7 @@ class Blackjack:
         return irregular(round_, code, text, self._cite(article), seen)
 
     def _note(self, code: str, text: str, article: str, seen: Envelope) -> tuple[Verdict, ...]:
-        return (Noted(Irregularity(code, text, self._cite(article), seen.id)),)
+        return noted(code, text, self._cite(article), seen)
 
 
 # The article that a decision which is not allowed offends.

@@ -44,13 +44,11 @@ from protocols.events import (
 )
 from protocols.topics import Envelope
 from rules.money import Rounding
-from rules.rounds import Round, irregular, next_number, resolved, terms, voided, wager, witness
+from rules.rounds import Round, irregular, next_number, noted, resolved, terms, voided, wager, witness
 from rules.ruleset import (
     Bet,
     Closed,
     Corrected,
-    Irregularity,
-    Noted,
     Opened,
     Resolved,
     Result,
@@ -451,7 +449,7 @@ def _irregular(round_: Round, code: str, text: str, article: str, seen: Envelope
 
 
 def _note(state: FantanState, code: str, text: str, article: str, seen: Envelope) -> Step:
-    return state, (Noted(Irregularity(code, text, _cite(article), seen.id)),)
+    return state, noted(code, text, _cite(article), seen)
 
 
 def places() -> tuple[str, ...]:

@@ -40,13 +40,11 @@ from protocols.events import (
 )
 from protocols.topics import Envelope
 from rules.money import Rounding
-from rules.rounds import Round, irregular, next_number, resolved, terms, voided, wager, witness
+from rules.rounds import Round, irregular, next_number, noted, resolved, terms, voided, wager, witness
 from rules.ruleset import (
     Bet,
     Closed,
     Corrected,
-    Irregularity,
-    Noted,
     Opened,
     Resolved,
     Suspended,
@@ -472,7 +470,7 @@ class Roulette:
     def _note(
         self, state: RouletteState, code: str, text: str, article: str, seen: Envelope
     ) -> tuple[RouletteState, tuple[Verdict, ...]]:
-        return state, (Noted(Irregularity(code, text, f"{self._text} {article}", seen.id)),)
+        return state, noted(code, text, f"{self._text} {article}", seen)
 
     def _null_article(self) -> str:
         return "art. 2(2)-(3)" if self.options.edition == "2004" else "art. 2(2)"

@@ -83,14 +83,12 @@ from protocols.topics import Envelope
 from rules.cards import PIPS
 from rules.money import Rounding
 from rules.poker import CATEGORIES, CATEGORY, HEIGHT, leading, packed, strength
-from rules.rounds import Round, irregular, next_number, resolved, terms, voided, wager, witness
+from rules.rounds import Round, irregular, next_number, noted, resolved, suspend, terms, voided, wager, witness
 from rules.ruleset import (
     Award,
     Bet,
     Closed,
     Corrected,
-    Irregularity,
-    Noted,
     Opened,
     Push,
     Resolved,
@@ -904,12 +902,8 @@ class StudPoker:
         return self._suspend(state, replace(deal, held=True, blind=deal.blind or blind), seen, reason, remedy)
 
     def _suspend(self, state: StudPokerState, deal: Deal, seen: Envelope, reason: str, remedy: str) -> Step:
-        """The round waits for a person. Said once, with its first reason."""
-        round_ = witness(deal.round, seen)
-        if round_.suspended:
-            return self._with(state, deal, round_), ()
-        state = self._with(state, deal, replace(round_, suspended=reason))
-        return state, (Suspended(round_.id, reason, remedy),)
+        round_, verdicts = suspend(deal.round, seen, reason, remedy)
+        return self._with(state, deal, round_), verdicts
 
     def _paid(self, state: StudPokerState, seen: Envelope) -> Step:
         deal, last = state.deal, state.last
@@ -1122,7 +1116,7 @@ class StudPoker:
         """An irregularity, of the round if one is open."""
         if state.deal is not None:
             return self._with(state, state.deal, _irregular(state.deal.round, code, text, article, seen)), ()
-        return state, (Noted(Irregularity(code, text, f"{TEXT} art. {article}", seen.id)),)
+        return state, noted(code, text, f"{TEXT} art. {article}", seen)
 
 
 def _irregular(round_: Round, code: str, text: str, article: str, seen: Envelope) -> Round:

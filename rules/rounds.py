@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from protocols.events import WagerPlaced, WagerWithdrawn
 from protocols.topics import Envelope
 from rules.money import Rounding, settle
-from rules.ruleset import Award, Irregularity, Push, Result, Void, Wager, Win
+from rules.ruleset import Award, Irregularity, Noted, Push, Result, Suspended, Verdict, Void, Wager, Win
 
 MAX_WAGERS = 1000
 # Wagers leave room for what decides the round: it is evidence however many chips were moved before.
@@ -46,6 +46,19 @@ def irregular(round_: Round, code: str, text: str, law: str, seen: Envelope) -> 
         return round_
     note = Irregularity(code, text, law, seen.id)
     return witness(replace(round_, irregularities=(*round_.irregularities, note)), seen)
+
+
+def noted(code: str, text: str, law: str, seen: Envelope) -> tuple[Verdict, ...]:
+    """An irregularity that is of no round."""
+    return (Noted(Irregularity(code, text, law, seen.id)),)
+
+
+def suspend(round_: Round, seen: Envelope, reason: str, remedy: str) -> tuple[Round, tuple[Verdict, ...]]:
+    """The round waits for a person, the event is evidence of why. Said once, with its first reason."""
+    round_ = witness(round_, seen)
+    if round_.suspended:
+        return round_, ()
+    return replace(round_, suspended=reason), (Suspended(round_.id, reason, remedy),)
 
 
 def wager(

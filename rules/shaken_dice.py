@@ -42,13 +42,11 @@ from protocols.events import (
     WagerWithdrawn,
 )
 from protocols.topics import Envelope
-from rules.rounds import Chips, Round, irregular, next_number, resolved, terms, voided, wager, witness
+from rules.rounds import Chips, Round, irregular, next_number, noted, resolved, terms, voided, wager, witness
 from rules.ruleset import (
     Bet,
     Closed,
     Corrected,
-    Irregularity,
-    Noted,
     Opened,
     Resolved,
     Result,
@@ -351,7 +349,7 @@ class ShakenDice(ABC):
 
     def _bell(self, state: ShakenState, seen: Envelope) -> Step:
         if state.round is None:
-            return self._note(state, "bell_without_round", "the bell rang, no round is open", self._at.bell, seen)
+            return state, noted("bell_without_round", "the bell rang, no round is open", self._at.bell, seen)
         round_ = witness(state.round, seen)
         if round_.closed:
             return replace(state, round=round_), ()
@@ -413,9 +411,8 @@ class ShakenDice(ABC):
         if _settled(reading) == state.reading:
             return state, ()
         if state.last is None:
-            return self._note(
-                state, "reading_without_round", "the dice were read, no round is open", self._at.reading, seen
-            )
+            text = "the dice were read, no round is open"
+            return state, noted("reading_without_round", text, self._at.reading, seen)
         if state.last.suspended:
             return replace(state, last=witness(state.last, seen)), ()
         text = f"two readings of {state.last.id} contradict each other"
@@ -491,7 +488,7 @@ class ShakenDice(ABC):
             return self._void(state, witness(state.round, seen), reason)
         if state.last is None:
             text = "a round was declared void, none is open or unpaid"
-            return self._note(state, "void_without_round", text, self._at.null, seen)
+            return state, noted("void_without_round", text, self._at.null, seen)
         last = witness(state.last, seen)
         result = replace(self._null(last, reason, ()), supersedes=last.id)
         return self._repeat(state, last), (Corrected(result),)
@@ -509,7 +506,7 @@ class ShakenDice(ABC):
     def _wager(self, state: ShakenState, seen: Envelope, one: WagerPlaced | WagerWithdrawn) -> Step:
         cloth = state.round or state.carried
         if cloth is None:
-            return self._note(state, "bet_without_round", f"seat {one.seat} on {one.bet}", self._at.shaking, seen)
+            return state, noted("bet_without_round", f"seat {one.seat} on {one.bet}", self._at.shaking, seen)
         if isinstance(one, WagerWithdrawn) and not cloth.closed and self._stands(state, cloth, one):
             text = f"seat {one.seat} on {one.bet}: bets stand after a void throw"
             cloth = irregular(cloth, "bet_stands", text, self._at.null, seen)
@@ -529,9 +526,6 @@ class ShakenDice(ABC):
         return bool(locked) and held - (one.amount or held) < locked
 
     # ---- words
-
-    def _note(self, state: ShakenState, code: str, text: str, law: str, seen: Envelope) -> Step:
-        return state, (Noted(Irregularity(code, text, law, seen.id)),)
 
     def _throw(self, faces: tuple[int, ...]) -> Throw:
         dice, total = Counter(faces), sum(faces)
