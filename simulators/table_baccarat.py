@@ -1,28 +1,19 @@
 """A baccarat table: a shoe that reads its cards, the console, and a dealer who looks at the display."""
 
 import random
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from simulators.bee_tek_shoe import Shoe
 from simulators.device import Device
 from simulators.fdl_console import Console
 from simulators.fdl_continuous import ContinuousShuffler
 from simulators.hid_shoe import HidShoe
-from simulators.tables import Floor, Ruled, Truth, settle
+from simulators.tables import AnyShoe, Floor, ShoeTable, Truth, settle
 
 __all__ = ["BaccaratTable", "ContinuousTable", "ScannerTable"]
 
 
-class _Shoe(Device, Protocol):
-    """Any shoe, as its dealer sees it."""
-
-    def draw(self, now: float) -> str: ...
-    def shuffle(self, now: float) -> None: ...
-    @property
-    def left(self) -> int: ...
-
-
-class BaccaratTable(Ruled):
+class BaccaratTable(ShoeTable):
     """A Bee-Tek shoe."""
 
     ruleset: ClassVar[str] = "macau.baccarat"
@@ -30,15 +21,11 @@ class BaccaratTable(Ruled):
 
     def __init__(self, seed: int) -> None:
         """Eight decks."""
-        self._rng = random.Random(f"baccarat {seed}")
-        self.shoe = self._make_shoe(seed)
-        self.console = Console(random.Random(f"baccarat console {seed}"), f"SIM-C{seed}", 8)
+        console = Console(random.Random(f"baccarat console {seed}"), f"SIM-C{seed}", 8)
+        super().__init__(random.Random(f"baccarat {seed}"), self._make_shoe(seed), console)
         self.devices: dict[str, Device] = {"shoe-1": self.shoe, "console-1": self.console}
-        self.truth: list[Truth] = []
-        self._below_cut = 0
-        self._cut_shown = True
 
-    def _make_shoe(self, seed: int) -> _Shoe:
+    def _make_shoe(self, seed: int) -> AnyShoe:
         return Shoe(random.Random(f"shoe {seed}"), 8, game_mode=bool(seed % 2))
 
     async def deal(self, floor: Floor, rounds: int) -> None:
@@ -50,26 +37,11 @@ class BaccaratTable(Ruled):
             await self._coup(floor)
 
     async def _new_shoe(self, floor: Floor) -> None:
-        self.shoe.shuffle(floor.pace.now())
-        self._below_cut = 12 + self._rng.randint(0, 6)
-        self._cut_shown = False
-        floor.press(self.console, "new_shoe")
+        self._shuffle(floor, 12 + self._rng.randint(0, 6))
         await floor.pace.sleep(2.0)
         first = await self._draw(floor)
         for _ in range((10 if first[0] in "TJQK" else _points([first])) - 1):
             await self._draw(floor)
-
-    async def _draw(self, floor: Floor) -> str:
-        """The white card lies before the last cards; the dealer shows it when it comes."""
-        await floor.ready()
-        if self.shoe.left <= self._below_cut and not self._cut_shown:
-            self._cut_shown = True
-            floor.press(self.console, "cut_card")
-            await floor.pace.sleep(0.5)
-        card = self.shoe.draw(floor.pace.now())
-        floor.stir("shoe-1")
-        await floor.pace.sleep(self._rng.uniform(0.8, 1.6))
-        return card
 
     async def _coup(self, floor: Floor) -> None:
         pace, rng = floor.pace, self._rng
@@ -97,16 +69,6 @@ class BaccaratTable(Ruled):
             floor.press(self.console, "paid")
         await pace.sleep(1.0)
 
-    async def _press_until(self, floor: Floor, key: str, phases: tuple[str, ...]) -> None:
-        """A key, until the display shows what it means: no bets before, and no card."""
-        for _ in range(60):
-            await floor.ready()
-            floor.press(self.console, key)
-            await floor.pace.sleep(1.0)
-            if floor.look().phase in phases:
-                return
-            await floor.pace.sleep(2.0)
-
     async def _deal(self, floor: Floor, hands: dict[str, list[str]], side: str) -> None:
         """One card to one side, and a look at the display before the next: what it shows must be what lies there."""
         hands[side].append(await self._draw(floor))
@@ -132,7 +94,7 @@ class BaccaratTable(Ruled):
 class ScannerTable(BaccaratTable):
     """A shoe with a USB scanner."""
 
-    def _make_shoe(self, seed: int) -> _Shoe:
+    def _make_shoe(self, seed: int) -> AnyShoe:
         return HidShoe(random.Random(f"hid shoe {seed}"), 8)
 
 
@@ -141,7 +103,7 @@ class ContinuousTable(BaccaratTable):
 
     options: ClassVar[dict[str, Any]] = {"opening": "bell", "device": "continuous"}
 
-    def _make_shoe(self, seed: int) -> _Shoe:
+    def _make_shoe(self, seed: int) -> AnyShoe:
         return ContinuousShuffler(random.Random(f"continuous {seed}"), f"SIM-CS{seed}")
 
     async def deal(self, floor: Floor, rounds: int) -> None:

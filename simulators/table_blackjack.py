@@ -11,7 +11,7 @@ from simulators.bee_tek_shoe import Shoe
 from simulators.device import Device
 from simulators.fdl_console import Console
 from simulators.fdl_peek import PeekReader
-from simulators.tables import OPEN, Floor, Look, Ruled, Truth, settle
+from simulators.tables import OPEN, Floor, Look, ShoeTable, Truth, settle
 
 __all__ = ["BlackjackTable"]
 
@@ -50,27 +50,25 @@ class _Hand(Struct):
         return f"seat_{self.seat}" + (f"_{self.number}" if self.number > 1 else "")
 
 
-class BlackjackTable(Ruled):
+class BlackjackTable(ShoeTable):
     """One to four players, who play as it stands on the card they all carry, mostly."""
 
     ruleset: ClassVar[str] = "macau.blackjack"
     options: ClassVar[dict[str, Any]] = {"procedure": "3", "burn_each_round": "one"}
+    shoe: Shoe
 
     def __init__(self, seed: int) -> None:
         """Six decks."""
-        self._rng = random.Random(f"blackjack {seed}")
+        shoe = Shoe(random.Random(f"blackjack shoe {seed}"), DECKS, game_mode=bool(seed % 2))
+        console = Console(random.Random(f"blackjack console {seed}"), f"SIM-C{seed}", DECKS)
+        super().__init__(random.Random(f"blackjack {seed}"), shoe, console)
         # Of their own: the same players decide the same, however often the dealer has to look.
         self._minds = random.Random(f"blackjack players {seed}")
-        self.shoe = Shoe(random.Random(f"blackjack shoe {seed}"), DECKS, game_mode=bool(seed % 2))
         self.peek = PeekReader(random.Random(f"blackjack peek {seed}"), f"SIM-P{seed}")
-        self.console = Console(random.Random(f"blackjack console {seed}"), f"SIM-C{seed}", DECKS)
         self.devices: dict[str, Device] = {"shoe-1": self.shoe, "peek-1": self.peek, "console-1": self.console}
-        self.truth: list[Truth] = []
         self.shoes = 0
         """How many were shuffled."""
         self._players: set[int] = set()
-        self._below_cut = 0
-        self._cut_shown = True
         self._corrections = 0
         self._unseen = 0
         self._round = ""
@@ -94,30 +92,12 @@ class BlackjackTable(Ruled):
                 floor.press(self.console, "paid")
             await floor.pace.sleep(1.0)
 
-    async def _pause(self, floor: Floor, least: float, most: float) -> None:
-        await floor.pace.sleep(self._rng.uniform(least, most))
-
     async def _new_shoe(self, floor: Floor) -> None:
-        self.shoe.shuffle(floor.pace.now())
+        self._shuffle(floor, 60 + self._rng.randint(0, 20))
         self.shoes += 1
-        self._below_cut = 60 + self._rng.randint(0, 20)
-        self._cut_shown = False
-        floor.press(self.console, "new_shoe")
         await self._pause(floor, 2.0, 3.0)
         for _ in range(DECKS):
             await self._draw(floor)
-
-    async def _draw(self, floor: Floor) -> str:
-        """The white card lies before the last cards; the dealer shows it when it comes."""
-        await floor.ready()
-        if self.shoe.left <= self._below_cut and not self._cut_shown:
-            self._cut_shown = True
-            floor.press(self.console, "cut_card")
-            await floor.pace.sleep(0.5)
-        card = self.shoe.draw(floor.pace.now())
-        floor.stir("shoe-1")
-        await self._pause(floor, 0.8, 1.6)
-        return card
 
     # ---- one round
 
@@ -139,7 +119,8 @@ class BlackjackTable(Ruled):
 
     async def _bets(self, floor: Floor) -> None:
         """Players come and go while the bets are laid; the bell ends that."""
-        await self._press_until(floor, "bets_opened", ("betting",))
+        if not await self._press_until(floor, "bets_opened", ("betting",)):
+            raise _GivenUpError
         self._round = floor.look().round
         await self._pause(floor, 8.0, 14.0)
         for seat in [seat for seat in self._players if self._minds.random() < 0.1]:
@@ -156,20 +137,10 @@ class BlackjackTable(Ruled):
                 floor.stir("console-1")
                 await self._pause(floor, 0.3, 0.6)
             await self._pause(floor, 1.0, 2.0)
-        await self._press_until(floor, "bell", ("dealing", "suspended"))
+        if not await self._press_until(floor, "bell", ("dealing", "suspended")):
+            raise _GivenUpError
         self._round = floor.look().round
         self._hands = [_Hand(seat, cards=[]) for seat in sorted(self._players)]
-
-    async def _press_until(self, floor: Floor, key: str, phases: tuple[str, ...]) -> None:
-        """A key, until the display shows what it means."""
-        for _ in range(LOOKS):
-            await floor.ready()
-            floor.press(self.console, key)
-            await floor.pace.sleep(1.0)
-            if floor.look().phase in phases:
-                return
-            await floor.pace.sleep(2.0)
-        raise _GivenUpError
 
     async def _first_cards(self, floor: Floor) -> None:
         """Art. 5(2)(3): one each from the left and one for the bank, twice; the bank's second lies face down."""

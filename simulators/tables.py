@@ -18,11 +18,13 @@ from simulators.device import Device
 from simulators.fdl_console import Console
 from simulators.port import Socket
 
-__all__ = ["Floor", "Look", "Ruled", "Table", "Truth", "settle"]
+__all__ = ["AnyShoe", "Floor", "Look", "Ruled", "ShoeTable", "Table", "Truth", "settle"]
 
 OPEN = ("betting", "covered", "uncovered", "closed", "running", "dealing", "deciding", "showdown", "suspended")
 # Seconds on the wall: neither processes nor the broker are faster where hands are.
 PATIENCE = 6.0
+# How often a dealer presses a key that the display does not follow.
+PRESSES = 60
 
 
 class Truth(Struct, frozen=True):
@@ -104,6 +106,61 @@ class Ruled:
     def outcome(self, type_: str, data: dict[str, Any]) -> dict[str, Any] | None:  # noqa: ARG002 - as every table
         """Nothing."""
         return None
+
+
+class AnyShoe(Device, Protocol):
+    """Any shoe, as its dealer sees it."""
+
+    def draw(self, now: float) -> str: ...
+    def shuffle(self, now: float) -> None: ...
+    @property
+    def left(self) -> int: ...
+
+
+class ShoeTable(Ruled):
+    """A table whose cards come from a shoe, the white card among them, and whose dealer has a console."""
+
+    def __init__(self, rng: random.Random, shoe: AnyShoe, console: Console) -> None:
+        """`rng` is the dealer's own. The shoe waits to be shuffled."""
+        self._rng = rng
+        self.shoe = shoe
+        self.console = console
+        self.truth: list[Truth] = []
+        self._below_cut = 0
+        self._cut_shown = True
+
+    async def _pause(self, floor: Floor, least: float, most: float) -> None:
+        await floor.pace.sleep(self._rng.uniform(least, most))
+
+    def _shuffle(self, floor: Floor, below_cut: int) -> None:
+        """A new shoe, the white card before its last `below_cut` cards."""
+        self.shoe.shuffle(floor.pace.now())
+        self._below_cut = below_cut
+        self._cut_shown = False
+        floor.press(self.console, "new_shoe")
+
+    async def _draw(self, floor: Floor) -> str:
+        """The white card lies before the last cards; the dealer shows it when it comes."""
+        await floor.ready()
+        if self.shoe.left <= self._below_cut and not self._cut_shown:
+            self._cut_shown = True
+            floor.press(self.console, "cut_card")
+            await floor.pace.sleep(0.5)
+        card = self.shoe.draw(floor.pace.now())
+        floor.stir("shoe-1")
+        await self._pause(floor, 0.8, 1.6)
+        return card
+
+    async def _press_until(self, floor: Floor, key: str, phases: tuple[str, ...]) -> bool:
+        """A key, until the display shows what it means; whether it ever does."""
+        for _ in range(PRESSES):
+            await floor.ready()
+            floor.press(self.console, key)
+            await floor.pace.sleep(1.0)
+            if floor.look().phase in phases:
+                return True
+            await floor.pace.sleep(2.0)
+        return False
 
 
 async def settle(floor: Floor, console: Console, rng: random.Random, mine: str = "") -> bool:
