@@ -9,7 +9,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, get_origin, get_type_hints
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
@@ -22,7 +22,7 @@ from daemon.mqtt import UNREADABLE, Message, Session, stay_connected
 from daemon.offline import CAPTURE_HEAD, Frame, capture_line
 from drivers import DRIVERS
 from drivers.driver import Chunk, DeviceRefused, Link, LinkLost, Sighting
-from protocols.commands import COMMANDS, Reply, Request, decode_command
+from protocols.commands import Reply, Request, decode_command, typed
 from protocols.topics import BadEnvelope, decode_wire, device_topic, table_topic
 from simulators.alone import keep_busy, make
 from simulators.clock import Pace
@@ -137,7 +137,7 @@ async def command(config: Config, device: str, name: str, args: Mapping[str, str
 
     Asked again on each new connection with the same id, so that it is done once however often the broker is lost.
     """
-    encoded = msgspec.json.encode(_typed(name, args))
+    encoded = msgspec.json.encode(typed(name, args))
     decode_command(name, encoded)
     table, _, which = device.partition("/")
     topic = device_topic(config.site.name, table, which, f"cmd/{name}")
@@ -161,25 +161,6 @@ async def command(config: Config, device: str, name: str, args: Mapping[str, str
     finally:
         asking.cancel()
         await asyncio.wait([asking])
-
-
-def _typed(name: str, args: Mapping[str, str]) -> dict[str, Any]:
-    """What was typed, as the command's fields have it: a text stays a text, a list is written with commas."""
-    kind = COMMANDS.get(name)
-    hints = get_type_hints(kind) if kind else {}
-    values: dict[str, Any] = {}
-    for key, text in args.items():
-        hint = hints.get(key)  # without its bounds
-        if hint is str:
-            values[key] = text
-        elif get_origin(hint) is tuple:
-            values[key] = [one.strip() for one in text.split(",") if one.strip()]
-        else:
-            try:
-                values[key] = msgspec.json.decode(text)
-            except msgspec.DecodeError:
-                values[key] = text
-    return values
 
 
 def _port_at(listen: str) -> Pty | Tcp | Mqtt:

@@ -742,8 +742,8 @@ class _Result(Struct, frozen=True):
     irregularities: tuple[dict[str, Any], ...] = ()
 
 
-def recall(rules: Path, edge: Path, table: str, rounds: int) -> list[Recalled]:
-    """The last ends of rounds of a table, the newest first. Raises sqlite3.Error or OSError."""
+def recall(rules: Path, edge: Path, table: str, rounds: int, only: str = "") -> list[Recalled]:
+    """The last ends of rounds of a table, the newest first; of the round `only`. Raises sqlite3.Error or OSError."""
     found: list[Recalled] = []
     with Files(rules) as verdicts, Files(edge) as events:
         marks = ",".join("?" * len(_ENDS))
@@ -751,6 +751,8 @@ def recall(rules: Path, edge: Path, table: str, rounds: int) -> list[Recalled]:
         for _n, _place, seq, _device, type_, time, data, _wire, cause, hash_ in ends:
             raw = msgspec.json.decode(data, type=dict[str, msgspec.Raw])["result"]
             result = msgspec.json.decode(raw, type=_Result)
+            if only and result.round != only:
+                continue
             at = _EPOCH + timedelta(microseconds=time)
             evidence = tuple(_evidence(events, one, table, at) for one in result.evidence)
             found.append(Recalled(type_, at, seq, cause, hash_.hex(), raw, evidence))

@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from daemon import logs
 from daemon.config import Mqtt
-from daemon.mqtt import UNREADABLE, Connect, Message, Session, stay_connected
+from daemon.mqtt import UNREADABLE, BrokerLost, Connect, Message, Session, stay_connected
 from daemon.replay import ASK_AGAIN, Again, Stream, ask
-from protocols.topics import BadEnvelope, Wire, decode_wire, table_topic
+from protocols.topics import BadEnvelope, Wire, decode_wire, edge_topic, table_topic
 
 __all__ = ["Alert", "Picture", "TableView"]
 
@@ -33,6 +33,8 @@ class Alert(Struct, frozen=True):
     text: str
     remedy: str
     severity: str = "error"
+    device: str = ""
+    since: datetime | None = None
 
 
 class _State(Struct, frozen=True):
@@ -52,8 +54,8 @@ class _Ended(Struct, frozen=True):
 class TableView:
     """One table."""
 
-    def __init__(self) -> None:
-        """Nothing is known yet."""
+    def __init__(self, keep: int = LAST) -> None:
+        """Nothing is known yet. Of results `keep` are kept."""
         self.online: dict[str, bool] = {}
         self.phase = "-"
         self.round = ""
@@ -62,7 +64,7 @@ class TableView:
         self.last_event: datetime | None = None
         self.latest: deque[str] = deque(maxlen=LAST)
         """The last events of its devices, in words; not what they say of themselves."""
-        self.results: deque[dict[str, Any]] = deque(maxlen=LAST)
+        self.results: deque[dict[str, Any]] = deque(maxlen=keep)
         self.resolved = 0
         self.voided = 0
         self.alerts: dict[str, Alert] = {}
@@ -71,24 +73,39 @@ class TableView:
 class Picture:
     """Kept up to date by `run`; everything in it came over MQTT."""
 
-    def __init__(self, mqtt: Mqtt, site: str, *, from_start: bool = False, connect: Connect | None = None) -> None:
+    def __init__(
+        self,
+        mqtt: Mqtt,
+        site: str,
+        *,
+        from_start: bool = False,
+        back: int = 0,
+        keep: int = LAST,
+        connect: Connect | None = None,
+    ) -> None:
         """`on_event` hears of each event once, `on_result` of each end of a round, in order and without a gap.
 
-        `from_start`: of those, too, that ended before we looked.
+        `from_start`: of those, too, that ended before we looked; `back`: of what the last so many verdicts before the
+        first we hear say. `on_message` hears of every message, before it is looked at.
         """
         self._from_start = from_start
+        self._back = back
+        self._keep = keep
+        self._session: Session | None = None
         self._connect = connect
         self._rounds: dict[tuple[str, str], Stream[Wire]] = {}
         self._asked: dict[tuple[str, str], int] = {}
         self._standing: dict[str, tuple[int, Again | None]] = {}
         """By table, the result that stands on the broker while the end of its round has not come."""
         self._known: dict[tuple[str, int], None] = {}
+        self._recalled: dict[str, deque[dict[str, Any]]] = {}
         self._mqtt = mqtt
         self._site = site
         self.tables: dict[str, TableView] = {}
         self.edges: dict[str, bool] = {}
         self.connected = False
         self.changed = asyncio.Event()
+        self.on_message: Callable[[Message], None] = lambda _message: None
         self.on_event: Callable[[str, Wire], None] = lambda _table, _wire: None
         self.on_result: Callable[[str, str, dict[str, Any]], None] = lambda _table, _kind, _result: None
         self._seen: dict[tuple[str, str, datetime], None] = {}
@@ -97,6 +114,17 @@ class Picture:
         """Look for ever."""
         log = logs.get(client="picture")
         await stay_connected(self._mqtt, identifier, None, self._serve, log, self._connect)
+
+    async def publish(self, topic: str, payload: bytes) -> None:
+        """Say something on the same connection. Raises BrokerLost."""
+        if self._session is None:
+            raise BrokerLost("the broker is not there")
+        await self._session.publish(topic, payload)
+
+    def recall(self, table: str, result: dict[str, Any]) -> None:
+        """A result of before we looked: it is shown, and not told again should it come."""
+        self._table(table).results.append(result)
+        self._recalled.setdefault(table, deque(maxlen=self._keep)).append(result)
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait until the picture shows `condition`."""
@@ -108,8 +136,9 @@ class Picture:
         self.edges.clear()  # a broker that forgot says nothing of who is there: then nobody knows
         for view in self.tables.values():
             view.online.clear()
-        await session.subscribe(table_topic(self._site, "+", "#"), f"felt/1/{self._site}/edge/+/availability")
+        await session.subscribe(table_topic(self._site, "+", "#"), edge_topic(self._site, "+", "+"))
         self.connected = True
+        self._session = session
         self.changed.set()
         try:
             self._asked.clear()
@@ -125,6 +154,7 @@ class Picture:
                 await self._ask_again(session)
         finally:
             self.connected = False
+            self._session = None
             self.changed.set()
 
     async def _ask_for_rest(self, session: Session) -> None:
@@ -168,6 +198,7 @@ class Picture:
             await ask(session, table_topic(self._site, key[1], "round/cmd/replay"), "", first, last)
 
     def _look(self, message: Message) -> None:
+        self.on_message(message)
         match message.topic.split("/")[3:]:
             case ["edge", edge, "availability"]:
                 self.edges[edge] = message.payload == b"online"
@@ -195,7 +226,10 @@ class Picture:
                 pass
 
     def _table(self, name: str) -> TableView:
-        return self.tables.setdefault(name, TableView())
+        view = self.tables.get(name)
+        if view is None:
+            view = self.tables[name] = TableView(self._keep)
+        return view
 
     def _first_time(self, kind: str, wire: Wire) -> bool:
         """Who counts in a new journal gives its ids once more, but not for what happened at the same time."""
@@ -224,7 +258,7 @@ class Picture:
             return
         key = wire.journal, table
         if key not in self._rounds:
-            self._rounds[key] = Stream(1 if self._from_start else wire.seq)
+            self._rounds[key] = Stream(1 if self._from_start else max(1, wire.seq - self._back))
         for ready in self._rounds[key].take(wire):
             if ready.type in ENDS and self._first_time("end", ready):  # a standby says the same
                 self._ended(table, ready)
@@ -236,6 +270,8 @@ class Picture:
         except (KeyError, *UNREADABLE):
             return
         _first_time(self._known, (table, hash(bytes(text))))
+        if result in self._recalled.get(table, ()):
+            return
         view = self._table(table)
         view.results.append(result)
         view.resolved += wire.type == "resolved"

@@ -4,8 +4,9 @@ A closed union of frozen structs; the command's name on the wire is the struct's
 `args`. A command is an order for now or never: the request carries an expiry, and who hears it too late refuses.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta, Raw, Struct
@@ -220,6 +221,25 @@ class BadCommand(ValueError):
 
 
 _DECODERS = {name: msgspec.json.Decoder(kind) for name, kind in COMMANDS.items()}
+
+
+def typed(name: str, args: Mapping[str, str]) -> dict[str, Any]:
+    """What was typed, as the command's fields have it: a text stays a text, a list is written with commas."""
+    kind = COMMANDS.get(name)
+    hints = get_type_hints(kind) if kind else {}
+    values: dict[str, Any] = {}
+    for key, text in args.items():
+        hint = hints.get(key)  # without its bounds
+        if hint is str:
+            values[key] = text
+        elif get_origin(hint) is tuple:
+            values[key] = [one.strip() for one in text.split(",") if one.strip()]
+        else:
+            try:
+                values[key] = msgspec.json.decode(text)
+            except msgspec.DecodeError:
+                values[key] = text
+    return values
 
 
 def decode_command(name: str, args: bytes | Raw) -> Command:

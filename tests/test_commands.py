@@ -20,7 +20,6 @@ from daemon.broker import Broker, find_mosquitto
 from daemon.commands import KEPT, KEY, MOST_AT_ONCE, Case, Desk, Station, obeyed
 from daemon.config import Config, parse
 from daemon.edge import DevicePost, Edge
-from daemon.field import _typed
 from daemon.journal import Journal
 from daemon.mqtt import BrokerLost, Message, Session
 from drivers.driver import CommandFailed, CommandRefused, DeviceRefused, LinkLost, Sighting
@@ -37,6 +36,7 @@ from protocols.commands import (
     StartTimer,
     decode_command,
     name_of,
+    typed,
 )
 from protocols.events import DeviceCommanded, DeviceOnline
 from protocols.link import Chunk
@@ -757,7 +757,7 @@ async def test_a_command_does_not_wait_for_the_past_of_its_table(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("name", "typed", "command"),
+    ("name", "said", "command"),
     [
         ("agitate", {"cycles": "3"}, Agitate(3)),
         ("set-parameter", {"name": "mode", "value": "5", "store": "true"}, SetParameter("mode", "5", True)),
@@ -769,14 +769,14 @@ async def test_a_command_does_not_wait_for_the_past_of_its_table(tmp_path: Path)
         ("self-test", {}, SelfTest()),
     ],
 )
-def test_what_is_typed_is_taken_as_the_command_has_it(name: str, typed: dict[str, str], command: Command) -> None:
-    assert decode_command(name, msgspec.json.encode(_typed(name, typed))) == command
+def test_what_is_typed_is_taken_as_the_command_has_it(name: str, said: dict[str, str], command: Command) -> None:
+    assert decode_command(name, msgspec.json.encode(typed(name, said))) == command
 
 
-@pytest.mark.parametrize("typed", [{"cycles": "many"}, {"cycles": "0"}, {"cycles": ""}, {"x": "1"}, {"cycles": "null"}])
-def test_what_is_typed_wrong_is_refused(typed: dict[str, str]) -> None:
+@pytest.mark.parametrize("said", [{"cycles": "many"}, {"cycles": "0"}, {"cycles": ""}, {"x": "1"}, {"cycles": "null"}])
+def test_what_is_typed_wrong_is_refused(said: dict[str, str]) -> None:
     with pytest.raises(BadCommand, match=r"^agitate: "):
-        decode_command("agitate", msgspec.json.encode(_typed("agitate", typed)))
+        decode_command("agitate", msgspec.json.encode(typed("agitate", said)))
 
 
 # ---- the published contract

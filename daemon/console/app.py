@@ -1,0 +1,324 @@
+"""The process: the site followed, the pages served."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, quote
+
+import jinja2
+import uvicorn
+from markupsafe import Markup
+from msgspec.structs import replace
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from daemon import logs
+from daemon.config import Config
+from daemon.console import access_pages, shapes, web, words
+from daemon.console.access import Access, Right, User, may, of_the_same_origin
+from daemon.console.actions import Actions
+from daemon.console.live import Live, Looker
+from daemon.console.past import Past
+from daemon.console.site import Site, utc
+from daemon.console.store import Store
+from daemon.journal import Journal
+from daemon.mqtt import Connect
+
+__all__ = ["House", "Redirect", "make_app", "open_house", "serve"]
+
+HERE = Path(__file__).parent
+LONGEST_FORM = 64 * 1024
+GRACE = 3
+# Nothing from anywhere else, nothing inline, in nobody's frame.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
+}
+MENU: tuple[tuple[str, str, Right], ...] = (
+    ("/", "menu.pit", "look"),
+    ("/users", "menu.users", "users"),
+    ("/tokens", "menu.tokens", "tokens"),
+    ("/actions", "menu.actions", "actions"),
+)
+
+
+class Redirect(Exception):
+    """Somewhere else first: to the login."""
+
+    def __init__(self, to: str) -> None:
+        super().__init__(to)
+        self.to = to
+
+
+class _Headers:
+    """The same headers for everything that is said."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                known = {name.lower() for name, _ in message["headers"]}
+                message["headers"] = [
+                    *message["headers"],
+                    *((name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in known),
+                ]
+            await send(message)
+
+        await self._app(scope, receive, with_headers)
+
+
+class House:
+    """What every page needs: the site, who looks, and how a page is made."""
+
+    def __init__(
+        self,
+        config: Config,
+        store: Store,
+        journal: Journal,
+        now: Callable[[], datetime],
+        connect: Connect | None = None,
+    ) -> None:
+        """`journal` is that of actions. Raises BadStore, BadJournal."""
+        self.config = config
+        self.store = store
+        self.now = now
+        self.actions = Actions(journal, store, now=now)
+        self.access = Access(config.console, store, self.actions, now)
+        self.answers = web.Answers()
+        self.site = Site(_as_console(config), now, connect=connect)
+        self.site.on_reply.append(self.answers.heard)
+        self.past = Past(store, self.site)
+        self.live = Live(lambda: utc(self.now()))
+        self.site.on_change.append(self.live.changed)
+        self.dealers = config.console.dealer
+        self.menu = MENU
+        # One set of templates for each language: macros are then imported once and not for each rendering.
+        shared = {"may": may, "pips": shapes.pips, "site": self.site, "house": self}
+        self._templates = {lang: _templates(t=partial(words.say, lang), lang=lang, **shared) for lang in words.LANGS}
+        for fragment in web.fragments(self):
+            self.live.add(fragment)
+
+    def close(self) -> None:
+        """Let every page and every thread go."""
+        self.live.close()
+        self.access.close()
+
+    async def run(self) -> None:
+        """Follow the site until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.site.picture.run("feltd-console-" + self.site.site))
+            group.create_task(self._watch())
+
+    async def _watch(self) -> None:
+        """Notice when the broker comes and goes."""
+        changed = self.site.picture.changed
+        while True:
+            changed.clear()
+            self.site.connection()
+            await changed.wait()
+
+    # ---- pages
+
+    def lang(self, request: Request) -> words.Lang:
+        """In which language this browser reads."""
+        return words.choose(request.cookies.get("lang", ""), request.headers.get("accept-language", ""))
+
+    def render(self, template: str, lang: words.Lang, **values: Any) -> str:
+        """A piece of HTML."""
+        return self._templates[lang].get_template(template).render(**values)
+
+    def page(self, request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+        """A whole page."""
+        user = self.user(request)
+        lang = self.lang(request)
+        theme = request.cookies.get("theme", "")
+        looker = Looker(lang, user.role, user.tables) if user else None
+        text = self.render(
+            template,
+            lang,
+            user=user,
+            path=request.url.path,
+            theme=theme if theme in ("light", "dark") else "auto",
+            live=lambda name: Markup(self.live.html(name, looker)) if looker else "",  # noqa: S704 - rendered by us
+            **values,
+        )
+        return HTMLResponse(text, status)
+
+    # ---- who asks
+
+    def user(self, request: Request) -> User | None:
+        """Who asks, if they came in and their session goes on."""
+        if not hasattr(request.state, "user"):
+            request.state.user = self.access.who(request)
+        user: User | None = request.state.user
+        return user
+
+    def needs(self, request: Request, right: Right, table: str = "") -> User:
+        """Who asks, if they may. Raises Redirect to the login, or 403."""
+        user = self.user(request)
+        if user is None:
+            raise Redirect("/login?to=" + quote(request.url.path))
+        if not may(user.role, right) or (table and user.tables and table not in user.tables):
+            raise HTTPException(403)
+        return user
+
+    def may(self, user: User, right: Right) -> bool:
+        """Whether somebody has a right."""
+        return may(user.role, right)
+
+    def still(self, request: Request) -> bool:
+        """Whether what let them in still would."""
+        user = self.user(request)
+        return user is not None and self.access.goes_on(user)
+
+    def looker(self, request: Request) -> Looker:
+        """For whom fragments are rendered."""
+        user = self.needs(request, "look")
+        return Looker(self.lang(request), user.role, user.tables)
+
+    async def form(self, request: Request) -> dict[str, str]:
+        """The fields of a form of our own pages. Raises 400, 403, 413."""
+        if not of_the_same_origin(request, self.config.console.url):
+            raise HTTPException(403, "this form was not ours")
+        body = b""
+        async for piece in request.stream():
+            body += piece
+            if len(body) > LONGEST_FORM:
+                raise HTTPException(413)
+        try:
+            return dict(parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=200))
+        except ValueError as error:
+            raise HTTPException(400, "not a form") from error
+
+
+def _as_console(config: Config) -> Config:
+    """By MQTT 3.1.1: nothing here needs 5, whose properties cost a reader a third more. Under its own name, if any."""
+    console = config.console
+    mqtt = replace(config.mqtt, version="3.1.1")
+    if console.username:
+        mqtt = replace(mqtt, username=console.username, password_file=console.password_file)
+    return replace(config, mqtt=mqtt)
+
+
+def _templates(**more: Any) -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters["utc"] = utc
+    made.filters["json"] = lambda value: json.dumps(value, ensure_ascii=False, indent=2)
+    made.globals.update(more)
+    return made
+
+
+# ---- the process
+
+
+def make_app(house: House) -> Starlette:
+    """All pages."""
+
+    async def redirected(_request: Request, error: Exception) -> Response:
+        assert isinstance(error, Redirect)
+        return RedirectResponse(error.to, 303)
+
+    async def refused(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return house.page(request, "error.html", error.status_code, code=error.status_code, detail=error.detail)
+
+    return Starlette(
+        routes=[
+            *web.routes(house),
+            *access_pages.routes(house),
+            Mount("/static", StaticFiles(directory=HERE / "static")),
+        ],
+        middleware=[Middleware(_Headers)],
+        exception_handlers={Redirect: redirected, HTTPException: refused},
+    )
+
+
+class _Server(uvicorn.Server):
+    """Signals are the process's own business."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def utc_now() -> datetime:
+    """The wall clock."""
+    return datetime.now(UTC)
+
+
+@contextlib.asynccontextmanager
+async def open_house(
+    config: Config, journal: Journal, now: Callable[[], datetime] = utc_now, connect: Connect | None = None
+) -> AsyncIterator[House]:
+    """A house with its store. Raises BadStore, BadJournal."""
+    store = Store(Path(config.console.store))
+    try:
+        house = House(config, store, journal, now, connect)
+        try:
+            yield house
+        finally:
+            house.close()
+    finally:
+        store.close()
+
+
+async def serve(config: Config, journal: Journal, *, told: Callable[[int], None] = lambda _port: None) -> None:
+    """Follow the site and serve its pages until cancelled; `told` hears the port. Raises BadStore, BadJournal."""
+    console = config.console
+    async with open_house(config, journal) as house:
+        settings = uvicorn.Config(
+            make_app(house),
+            console.listen,
+            console.port,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            ws="none",
+            timeout_graceful_shutdown=GRACE,
+            ssl_certfile=console.certificate or None,
+            ssl_keyfile=console.key or None,
+        )
+        listening = settings.bind_socket()
+        listening.listen(128)  # who hears that we started is not refused
+        port: int = listening.getsockname()[1]
+        server = _Server(settings)
+        logs.get(console=config.site.name).info("console.started", listen=console.listen, port=port)
+        async with asyncio.TaskGroup() as group:
+            following = group.create_task(house.run())
+            serving = group.create_task(server.serve([listening]))
+            told(port)
+            try:
+                await asyncio.wait([serving])
+            finally:
+                server.should_exit = True
+                house.live.close()
+                await asyncio.wait([serving], timeout=GRACE + 1)
+                following.cancel()

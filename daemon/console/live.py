@@ -1,0 +1,160 @@
+"""Pages that follow the site: fragments of HTML, pushed as server-sent events when what they show has changed.
+
+A page names the fragments it holds; what changes within PAUSE is rendered once, for all who look at it in the same
+language. A slow browser costs nothing: what it did not take is rendered anew when it does.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+__all__ = ["Fragment", "Live", "Looker"]
+
+PAUSE = 0.1
+HEARTBEAT = 5.0
+MOST_LOOKERS = 200
+MOST_FRAGMENTS = 600
+RENDERED = 4000
+
+
+class Looker(Struct, frozen=True):
+    """For whom a fragment is rendered: what may make it differ."""
+
+    lang: str
+    role: str
+    tables: tuple[str, ...] = ()
+    """The only tables this one may see; empty: all."""
+
+    def may_see(self, table: str) -> bool:
+        """Whether a table is any of their business."""
+        return not self.tables or table in self.tables
+
+
+class Fragment(Struct, frozen=True):
+    """One kind of fragment. `id` on the page is `<kind>/<argument>`; `keys` are those of the site it depends on."""
+
+    kind: str
+    keys: Callable[[str], tuple[str, ...]]
+    render: Callable[[str, Looker], str]
+    table: Callable[[str], str] = lambda _argument: ""
+
+
+class _Stream:
+    """One browser's page. `later` has its time of day: ages count on by themselves, only changes are sent."""
+
+    def __init__(self, fragments: Mapping[str, tuple[str, ...]]) -> None:
+        self.fragments = fragments
+        self.dirty: dict[str, None] = {}
+        self.changed = asyncio.Event()
+        self.of: dict[str, list[str]] = {}
+        for name, keys in fragments.items():
+            for key in keys:
+                self.of.setdefault(key, []).append(name)
+
+
+class Live:
+    """All pages that are looked at."""
+
+    def __init__(self, time: Callable[[], str]) -> None:
+        """`time` says the instant, as pages carry it."""
+        self._time = time
+        self._kinds: dict[str, Fragment] = {}
+        self._streams: set[_Stream] = set()
+        self._versions: dict[str, int] = {}
+        self._rendered: OrderedDict[tuple[str, Looker], tuple[int, str]] = OrderedDict()
+        self._closing = False
+        self.renderings = 0
+
+    def add(self, fragment: Fragment) -> None:
+        """Pages may hold such fragments."""
+        self._kinds[fragment.kind] = fragment
+
+    @property
+    def lookers(self) -> int:
+        """How many pages are looked at."""
+        return len(self._streams)
+
+    @property
+    def full(self) -> bool:
+        """Whether no further page can be followed."""
+        return len(self._streams) >= MOST_LOOKERS
+
+    def changed(self, key: str) -> None:
+        """Something of the site changed."""
+        self._versions[key] = self._versions.get(key, 0) + 1
+        for stream in self._streams:
+            names = stream.of.get(key)
+            if names:
+                stream.dirty.update(dict.fromkeys(names))
+                stream.changed.set()
+
+    def html(self, name: str, looker: Looker) -> str:
+        """A fragment as it is now. Raises KeyError for one that does not exist or is not this one's to see."""
+        kind, _, argument = name.partition("/")
+        fragment = self._kinds[kind]
+        table = fragment.table(argument)
+        if table and not looker.may_see(table):
+            raise KeyError(name)
+        version = sum(self._versions.get(key, 0) for key in fragment.keys(argument))
+        known = self._rendered.get((name, looker))
+        if known is not None and known[0] == version:
+            return known[1]
+        self.renderings += 1
+        text = fragment.render(argument, looker)
+        self._rendered[name, looker] = version, text
+        self._rendered.move_to_end((name, looker))
+        if len(self._rendered) > RENDERED:
+            self._rendered.popitem(last=False)
+        return text
+
+    def wanted(self, names: Iterable[str], looker: Looker) -> dict[str, tuple[str, ...]]:
+        """Of the fragments a page asks for, those it may follow, with the keys they depend on."""
+        found: dict[str, tuple[str, ...]] = {}
+        for name in names:
+            kind, _, argument = name.partition("/")
+            fragment = self._kinds.get(kind)
+            if fragment is None or len(found) >= MOST_FRAGMENTS:
+                continue
+            if not (table := fragment.table(argument)) or looker.may_see(table):
+                found[name] = fragment.keys(argument)
+        return found
+
+    async def follow(
+        self, wanted: Mapping[str, tuple[str, ...]], looker: Looker, still: Callable[[], bool]
+    ) -> AsyncIterator[bytes]:
+        """What a page is told from now on: all its fragments first, then those that change; a sign of life between.
+
+        Ends when `still` says no longer: a session may end while a page is open.
+        """
+        stream = _Stream(wanted)
+        stream.dirty = dict.fromkeys(wanted)
+        self._streams.add(stream)
+        try:
+            while not self._closing and still():
+                names, stream.dirty = stream.dirty, {}
+                stream.changed.clear()
+                said: dict[str, Any] = {}
+                for name in names:
+                    try:
+                        said[name] = self.html(name, looker)
+                    except KeyError:
+                        continue  # a table that is no longer there
+                yield b"data: " + msgspec.json.encode({"now": self._time(), "put": said}) + b"\n\n"
+                await asyncio.sleep(PAUSE)
+                try:
+                    async with asyncio.timeout(HEARTBEAT):
+                        await stream.changed.wait()
+                except TimeoutError:
+                    continue
+        finally:
+            self._streams.discard(stream)
+
+    def close(self) -> None:
+        """Let every page go."""
+        self._closing = True
+        for stream in self._streams:
+            stream.changed.set()

@@ -1,0 +1,365 @@
+"""The site as the console knows it: what the broker says, how old that is, and what follows for each lamp.
+
+Truthful before all: what an absent edge once said of its devices is not known to be so now, and without the broker
+nothing is.
+"""
+
+import contextlib
+from collections import deque
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from daemon.config import Config, Table
+from daemon.mqtt import UNREADABLE, Connect, Message
+from daemon.picture import Alert, Picture, TableView
+from protocols.topics import Wire
+
+__all__ = ["AlertKey", "Change", "DeviceNow", "EdgeNow", "Fault", "Lamp", "Meta", "Seen", "Site", "State"]
+
+Lamp: TypeAlias = Literal["good", "warning", "error", "offline", "unknown"]
+AlertKey: TypeAlias = tuple[str, str]
+
+ROUNDS = 100
+CHANGES = 200
+EVENTS = 50
+MOST_TABLES = 500
+MOST_DEVICES = 5000
+MOST_EDGES = 500
+# What of an event may be a card: shown by the round's own view when its time has come, and nowhere else.
+PRIVATE = ("card.drawn", "card.exposed", "deal.corrected", "hole_card.peeked", "wager.placed", "wager.withdrawn")
+
+
+class Fault(Struct, frozen=True):
+    """An open fault, as the device's state says it."""
+
+    code: str
+    text: str
+    severity: str
+    remedy: str
+    since: datetime
+
+
+class _Last(Struct, frozen=True):
+    type: str
+    time: datetime
+    seq: int
+
+
+class State(Struct, frozen=True):
+    """A device's retained `state`."""
+
+    online: bool = False
+    reason: str = ""
+    faults: tuple[Fault, ...] = ()
+    counters: dict[str, int] = {}
+    last_event: _Last | None = None
+
+
+class Meta(Struct, frozen=True):
+    """A device's retained `meta`."""
+
+    driver: str = ""
+    model: str = ""
+    serial: str = ""
+    firmware: str = ""
+    url: str = ""
+    edge: str = ""
+
+
+class Change(Struct, frozen=True):
+    """One line of a device's history."""
+
+    at: datetime
+    kind: str
+    text: str
+
+
+class Seen(Struct, frozen=True):
+    """One event of a device. `data` is empty where it may hold a card."""
+
+    at: datetime
+    seq: int
+    type: str
+    data: str
+    id: str
+    replay: bool
+
+
+class _Outbox(Struct, frozen=True):
+    depth: int = 0
+    age_s: float = 0.0
+
+
+class Health(Struct, frozen=True):
+    """An edge's retained `health`."""
+
+    time: datetime
+    outbox: _Outbox = _Outbox()
+    loop_lag_ms: float = 0.0
+    disk_free: int = 0
+    cpu_s: float = 0.0
+    rss: int = 0
+    boots: int = 0
+
+
+class DeviceNow:
+    """One device."""
+
+    def __init__(self, table: str, name: str) -> None:
+        """Nothing is known yet."""
+        self.table = table
+        self.name = name
+        self.online: bool | None = None
+        self.meta = Meta()
+        self.state = State()
+        self.heard: datetime | None = None
+        """When the broker last said something of it."""
+        self.history: deque[Change] = deque(maxlen=CHANGES)
+        self.events: deque[Seen] = deque(maxlen=EVENTS)
+        self.count = 0
+
+
+class EdgeNow:
+    """One edge, or the rules."""
+
+    def __init__(self, name: str) -> None:
+        """Nothing is known yet."""
+        self.name = name
+        self.online: bool | None = None
+        self.info: dict[str, Any] = {}
+        self.health: Health | None = None
+        self.heard: datetime | None = None
+
+
+class Site:
+    """Kept up to date by `picture.run`. Who listens hears of what changed by its key.
+
+    Keys: `table/<table>`, `device/<table>/<device>`, `edges`, `broker`, `alerts`.
+    """
+
+    def __init__(self, config: Config, now: Callable[[], datetime], *, connect: Connect | None = None) -> None:
+        """Tables and devices of the configuration are there from the start, unknown until the broker speaks of them."""
+        self.config = config
+        self.now = now
+        self.site = config.site.name
+        self.picture = Picture(config.mqtt, config.site.name, back=ROUNDS, keep=ROUNDS, connect=connect)
+        self.picture.on_message = self._look
+        self.picture.on_event = self._event
+        self.picture.on_result = self._result
+        self.devices: dict[tuple[str, str], DeviceNow] = {}
+        self.edges: dict[str, EdgeNow] = {}
+        self.configured: dict[str, Table] = {table.name: table for table in config.table}
+        self.on_event: list[Callable[[str, Wire], None]] = []
+        self.on_result: list[Callable[[str, str, dict[str, Any]], None]] = []
+        self.on_alert: list[Callable[[AlertKey, Alert | None, datetime], None]] = []
+        self.on_trace: list[Callable[[str, str, bytes], None]] = []
+        self.on_reply: list[Callable[[str, str, bytes], None]] = []
+        self.on_history: list[Callable[[str, str, Change], None]] = []
+        self.on_change: list[Callable[[str], None]] = []
+        self.lost: datetime | None = now()
+        """Since when the broker has been away; None while it is there."""
+        self.messages = 0
+        for table in config.table:
+            self.picture.tables.setdefault(table.name, TableView(ROUNDS))
+            for device in table.device:
+                known = self._device(table.name, device.name)
+                known.meta = Meta(driver=device.driver, url=device.url, edge=config.edge.name)
+
+    # ---- what is asked of it
+
+    @property
+    def broker(self) -> bool:
+        """Whether the broker is there."""
+        return self.picture.connected
+
+    @property
+    def tables(self) -> dict[str, TableView]:
+        """All tables by name."""
+        return self.picture.tables
+
+    def devices_of(self, table: str) -> list[DeviceNow]:
+        """The devices of one table, in the order of the configuration."""
+        return [device for (name, _), device in self.devices.items() if name == table]
+
+    def ruleset(self, table: str) -> str:
+        """The game of a table, as the configuration or its last result says; "" where none is played."""
+        if table in self.configured:
+            return self.configured[table].ruleset
+        results = self.tables[table].results
+        return str(results[-1].get("ruleset", "")) if results else ""
+
+    def known(self, device: DeviceNow) -> bool:
+        """Whether what is known of a device is known to be so now."""
+        edge = self.edges.get(device.meta.edge)
+        return self.broker and device.online is not None and edge is not None and edge.online is True
+
+    def lamp(self, device: DeviceNow) -> Lamp:
+        """What a device's lamp shows."""
+        if not self.known(device):
+            return "unknown"
+        if not device.online:
+            return "offline"
+        severities = {fault.severity for fault in device.state.faults}
+        return "error" if "error" in severities else "warning" if severities else "good"
+
+    def rules(self) -> bool | None:
+        """Whether the rules resolve rounds now; None: not known."""
+        one = self.edges.get(self.config.rules.name)
+        return one.online if self.broker and one is not None else None
+
+    # ---- what was before
+
+    def remember_result(self, table: str, result: dict[str, Any]) -> None:
+        """A result of before the start, the oldest first."""
+        if self._room(table):
+            self.picture.recall(table, result)
+
+    def remember_change(self, table: str, device: str, change: Change) -> None:
+        """A line of a device's history of before the start, the oldest first."""
+        if self._room(table, device):
+            self._device(table, device).history.append(change)
+
+    # ---- what the broker says
+
+    def changed(self, key: str) -> None:
+        """Tell who listens."""
+        for hear in self.on_change:
+            hear(key)
+
+    def connection(self) -> None:
+        """To be called after each change of the picture: notes when the broker comes and goes."""
+        if self.broker == (self.lost is None):
+            return
+        self.lost = None if self.broker else self.now()
+        for edge in self.edges.values():
+            edge.online = None  # until the broker says so again
+        for device in self.devices.values():
+            device.online = None
+        self.changed("broker")
+
+    def _device(self, table: str, name: str) -> DeviceNow:
+        key = table, name
+        if key not in self.devices:
+            self.devices[key] = DeviceNow(table, name)
+        return self.devices[key]
+
+    def _room(self, table: str, device: str = "") -> bool:
+        """Whether one more may be remembered: whoever may write on the broker must not fill our memory."""
+        if device and (table, device) not in self.devices and len(self.devices) >= MOST_DEVICES:
+            return False
+        return table in self.tables or len(self.tables) < MOST_TABLES
+
+    def _look(self, message: Message) -> None:
+        self.messages += 1
+        self.connection()
+        match message.topic.split("/")[3:]:
+            case ["edge", name, leaf] if name in self.edges or len(self.edges) < MOST_EDGES:
+                self._edge(name, leaf, message.payload)
+            case ["table", table, "device", name, "trace"]:
+                for hear in self.on_trace:
+                    hear(table, name, message.payload)
+            case ["table", table, "device", name, "cmd", _, "result"]:
+                for hear in self.on_reply:
+                    hear(table, name, message.payload)
+            case ["table", table, "device", name, leaf] if self._room(table, name):
+                self._device_says(table, name, leaf, message.payload)
+            case ["table", table, "alert", alert] if self._room(table):
+                self._alert(table, alert, message.payload)
+            case ["table", table, "round", "state" | "result"]:
+                self.changed(f"table/{table}")
+            case _:
+                pass
+
+    def _edge(self, name: str, leaf: str, payload: bytes) -> None:
+        edge = self.edges.setdefault(name, EdgeNow(name))
+        with contextlib.suppress(*UNREADABLE):
+            match leaf:
+                case "availability":
+                    edge.online = payload == b"online"
+                    for device in self.devices.values():
+                        if device.meta.edge == name:
+                            self.changed(f"device/{device.table}/{device.name}")
+                            self.changed(f"table/{device.table}")
+                case "info":
+                    edge.info = msgspec.json.decode(payload, type=dict[str, Any])
+                case "health":
+                    edge.health = msgspec.json.decode(payload, type=Health)
+                case _:
+                    return
+        edge.heard = self.now()
+        self.changed("edges")
+
+    def _device_says(self, table: str, name: str, leaf: str, payload: bytes) -> None:
+        device = self._device(table, name)
+        with contextlib.suppress(*UNREADABLE):
+            match leaf:
+                case "availability":
+                    device.online = payload == b"online"
+                case "meta":
+                    device.meta = msgspec.json.decode(payload, type=Meta)
+                case "state":
+                    device.state = msgspec.json.decode(payload, type=State)
+                case _:
+                    return
+        device.heard = self.now()
+        self.changed(f"device/{table}/{name}")
+        self.changed(f"table/{table}")
+
+    def _alert(self, table: str, name: str, payload: bytes) -> None:
+        alert = None
+        if payload:
+            try:
+                alert = msgspec.json.decode(payload, type=Alert)
+            except UNREADABLE:
+                return
+        for hear in self.on_alert:
+            hear((table, name), alert, self.now())
+        self.changed("alerts")
+        self.changed(f"table/{table}")
+
+    def _event(self, table: str, wire: Wire) -> None:
+        name = wire.source.rpartition("/")[2]
+        if self._room(table, name):
+            device = self._device(table, name)
+            device.count += 1
+            data = "" if wire.type in PRIVATE else bytes(wire.data).decode(errors="replace")
+            device.events.append(
+                Seen(wire.time, wire.seq, wire.type, "" if data == "{}" else data, wire.id, wire.replay)
+            )
+            if wire.type.startswith("device."):
+                self._happened(device, wire)
+            self.changed(f"device/{table}/{name}")
+            self.changed(f"table/{table}")
+        for hear in self.on_event:
+            hear(table, wire)
+
+    def _happened(self, device: DeviceNow, wire: Wire) -> None:
+        with contextlib.suppress(*UNREADABLE):
+            data = msgspec.json.decode(wire.data, type=dict[str, Any])
+            words = [
+                str(data[key]) for key in ("code", "text", "reason", "command", "status", "model") if data.get(key)
+            ]
+            change = Change(wire.time, wire.type, " · ".join(words))
+            if change not in device.history:  # replayed, or kept from before
+                device.history.append(change)
+                for hear in self.on_history:
+                    hear(device.table, device.name, change)
+
+    def _result(self, table: str, kind: str, result: dict[str, Any]) -> None:
+        for hear in self.on_result:
+            hear(table, kind, result)
+        self.changed(f"table/{table}")
+
+
+def age(at: datetime | None, now: datetime) -> float:
+    """Seconds since `at`; infinite where nothing was heard."""
+    return (now - at).total_seconds() if at is not None else float("inf")
+
+
+def utc(at: datetime) -> str:
+    """An instant as pages carry it."""
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

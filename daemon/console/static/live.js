@@ -1,0 +1,95 @@
+// Pages that follow the site: fragments come as server-sent events and take the place of what they were.
+// What is old is shown as old; a page that hears nothing says so at once.
+"use strict";
+(() => {
+  const LATE = 12; // seconds; a sign of life comes every five
+  const root = document.documentElement;
+  let offset = 0; // milliseconds our clock is behind the console's
+  let heard = performance.now();
+  let source = null;
+
+  const clocks = (where) => {
+    for (const one of where.querySelectorAll("time.clock")) {
+      const at = new Date(one.dateTime);
+      const same = at.toDateString() === new Date().toDateString();
+      const two = (n, long = 2) => String(n).padStart(long, "0");
+      one.textContent = (same ? "" : `${two(at.getMonth() + 1)}-${two(at.getDate())} `)
+        + `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}.${two(at.getMilliseconds(), 3)}`;
+    }
+  };
+
+  const ages = () => {
+    const now = Date.now() + offset;
+    for (const one of document.querySelectorAll("[data-at]")) {
+      const seconds = Math.max(0, Math.round((now - Date.parse(one.dataset.at)) / 1000));
+      const text = seconds < 100 ? `${seconds} s` : seconds < 6000 ? `${Math.round(seconds / 60)} min`
+        : seconds < 172800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86400)} d`;
+      if (one.textContent !== text) one.textContent = text;
+      if (one.dataset.stale) one.classList.toggle("old", seconds > Number(one.dataset.stale));
+    }
+    const late = source !== null && performance.now() - heard > LATE * 1000;
+    if (late !== root.classList.contains("cut")) {
+      root.classList.toggle("cut", late);
+      const banner = document.getElementById("cut");
+      if (banner) banner.hidden = !late;
+    }
+    if (late && source.readyState === EventSource.CLOSED) follow();
+  };
+
+  const put = (id, html) => {
+    for (const old of document.querySelectorAll(`[data-live="${CSS.escape(id)}"]`)) {
+      // Somebody who is typing or about to press is not disturbed.
+      if (old.contains(document.activeElement) && old.querySelector("form")) { old.dataset.waiting = "1"; continue; }
+      const made = document.createElement("template");
+      made.innerHTML = html;
+      const next = made.content.firstElementChild;
+      for (const open of old.querySelectorAll("details[open][id]")) {
+        const same = next.querySelector(`#${CSS.escape(open.id)}`);
+        if (same) same.open = true;
+      }
+      clocks(made.content);
+      const tops = [...old.querySelectorAll(".tall")].map((one) => one.scrollTop);
+      const held = old.contains(document.activeElement) ? document.activeElement.id : "";
+      old.replaceWith(next);
+      next.querySelectorAll(".tall").forEach((one, n) => { one.scrollTop = tops[n] ?? 0; });
+      if (held) document.getElementById(held)?.focus({ preventScroll: true });
+      for (const board of next.querySelectorAll("[data-end]")) board.scrollLeft = board.scrollWidth;
+    }
+  };
+
+  const follow = () => {
+    const names = new Set();
+    for (const one of document.querySelectorAll("[data-live]")) names.add(one.dataset.live);
+    if (names.size === 0) return;
+    if (source) source.close();
+    source = new EventSource("/live?" + [...names].map((name) => "f=" + encodeURIComponent(name)).join("&"));
+    source.onmessage = (message) => {
+      const said = JSON.parse(message.data);
+      heard = performance.now();
+      offset = Date.parse(said.now) - Date.now();
+      for (const [id, html] of Object.entries(said.put)) put(id, html);
+      ages();
+    };
+    source.addEventListener("over", () => { source.close(); location.reload(); });
+  };
+
+  // What needs to be meant is asked for twice.
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (form.dataset.sure && !window.confirm(form.dataset.sure)) { event.preventDefault(); return; }
+    if (form.dataset.once !== undefined) {
+      if (form.dataset.sent) { event.preventDefault(); return; }
+      form.dataset.sent = "1";
+    }
+  });
+  document.addEventListener("change", (event) => {
+    if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
+  });
+  window.addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+
+  clocks(document);
+  follow();
+  ages();
+  setInterval(ages, 1000);
+  for (const board of document.querySelectorAll("[data-end]")) board.scrollLeft = board.scrollWidth;
+})();

@@ -1,0 +1,431 @@
+"""The pages everybody looks at: the pit, a table, a device, a round; and commands to devices."""
+
+import asyncio
+import sqlite3
+import uuid
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta, Struct
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from daemon import inspection
+from daemon.console import shapes, words
+from daemon.console.live import Fragment, Looker
+from daemon.console.site import DeviceNow, Lamp
+from daemon.mqtt import UNREADABLE, BrokerLost
+from drivers import DRIVERS
+from protocols.commands import BadCommand, Command, Reply, decode_command, name_of, typed
+from protocols.commands import Request as Asking
+from protocols.topics import device_topic
+
+if TYPE_CHECKING:
+    from daemon.console.app import House
+
+__all__ = ["Answers", "fragments", "routes"]
+
+PATIENCE = 20.0
+REMEMBERED = 200
+RECALLED = 400
+WORST: tuple[Lamp, ...] = ("offline", "error", "unknown", "warning", "good")
+
+
+# ---- fragments
+
+
+def fragments(house: "House") -> tuple[Fragment, ...]:
+    """What pages hold and what each depends on."""
+
+    def table_keys(table: str) -> tuple[str, ...]:
+        return (f"table/{table}", "broker", "edges")
+
+    def same(argument: str) -> str:
+        return argument
+
+    def of(kind: str, values: Any) -> Fragment:
+        def render(table: str, looker: Looker) -> str:
+            if table not in house.site.tables:
+                raise KeyError(table)
+            return house.render(f"_{kind}.html", _lang(looker), table=table, **values(house, table, looker))
+
+        return Fragment(kind, table_keys, render, same)
+
+    def top(_argument: str, looker: Looker) -> str:
+        away = [edge.name for edge in house.site.edges.values() if edge.online is False]
+        return house.render("_top.html", _lang(looker), away=away)
+
+    def edges(_argument: str, looker: Looker) -> str:
+        rows = [(edge, _edge_lamp(house, edge.online)) for edge in house.site.edges.values()]
+        return house.render("_edges.html", _lang(looker), edges=rows)
+
+    def of_device(kind: str) -> Fragment:
+        def render(argument: str, looker: Looker) -> str:
+            table, _, name = argument.partition("/")
+            one = house.site.devices[table, name]
+            return house.render(f"_{kind}.html", _lang(looker), table=table, device=one, **_device_values(house, one))
+
+        return Fragment(
+            kind,
+            lambda argument: (f"device/{argument}", "broker", "edges"),
+            render,
+            lambda argument: argument.partition("/")[0],
+        )
+
+    return (
+        Fragment("top", lambda _: ("broker", "edges"), top),
+        Fragment("edges", lambda _: ("broker", "edges"), edges),
+        of_device("device"),
+        of_device("devicelog"),
+        of("tile", _tile_values),
+        of("round", _round_values),
+        of("result", _result_values),
+        of("history", _history_values),
+        of("devices", _devices_values),
+    )
+
+
+def _lang(looker: Looker) -> words.Lang:
+    return next(lang for lang in words.LANGS if lang == looker.lang)
+
+
+def _edge_lamp(house: "House", online: bool | None) -> Lamp:
+    if not house.site.broker or online is None:
+        return "unknown"
+    return "good" if online else "offline"
+
+
+def _tile_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
+    site = house.site
+    view = site.tables[table]
+    lamps = [(device.name, site.lamp(device)) for device in site.devices_of(table)]
+    ruleset = site.ruleset(table)
+    sure = not ruleset or site.rules() is True
+    alerts = list(view.alerts.values())
+    worst: Lamp = min((kind for _, kind in lamps), key=WORST.index, default="unknown")
+    if any(alert.severity == "error" for alert in alerts) and WORST.index(worst) > WORST.index("error"):
+        worst = "error"
+    if not sure and worst in ("good", "warning"):
+        worst = "unknown"
+    return {
+        "ruleset": ruleset,
+        "round": view.round.partition(":")[2],
+        "phase": view.phase if sure else "unknown",
+        "chips": [shapes.chip(result, looker.lang) for result in list(view.results)[-8:]],
+        "lamps": sorted(lamps, key=lambda one: WORST.index(one[1])),
+        "alerts": sorted(alerts, key=lambda alert: alert.severity != "error")[:3],
+        "worst": worst,
+        "last": view.last_event,
+    }
+
+
+def _round_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
+    view = house.site.tables[table]
+    sure = house.site.rules() is True
+    return {
+        "round": view.round.partition(":")[2],
+        "phase": view.phase if sure else "unknown",
+        "sure": sure,
+        "drawn": shapes.round_shape(view.detail, looker.lang),
+        "last": view.last_event,
+    }
+
+
+def _result_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
+    results = house.site.tables[table].results
+    if not results:
+        return {"result": None}
+    return {"result": results[-1], "drawn": shapes.round_shape(results[-1].get("outcome") or {}, looker.lang)}
+
+
+def _history_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
+    results = reversed(house.site.tables[table].results)
+    return {"rounds": [(result, shapes.chip(result, looker.lang)) for result in results]}
+
+
+def _devices_values(house: "House", table: str, _looker: Looker) -> dict[str, Any]:
+    return {"devices": [(device, house.site.lamp(device)) for device in house.site.devices_of(table)]}
+
+
+def _device_values(house: "House", device: DeviceNow) -> dict[str, Any]:
+    kind = DRIVERS.get(device.meta.driver)
+    return {
+        "kind": house.site.lamp(device),
+        "history": list(reversed(device.history)),
+        "events": list(reversed(device.events)),
+        "clears": {fault.code: (fault.clears, fault.round) for fault in kind.faults} if kind else {},
+    }
+
+
+# ---- commands
+
+
+class Field(Struct, frozen=True):
+    """One argument of a command, as a form has it."""
+
+    name: str
+    kind: Literal["int", "bool", "choice", "text"]
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    least: Any = None
+    most: Any = None
+
+
+class Form(Struct, frozen=True):
+    """A command a device takes."""
+
+    name: str
+    text: str
+    between_rounds: bool
+    fields: tuple[Field, ...]
+
+
+def _field(name: str, hint: Any, default: Any) -> Field:
+    least = most = None
+    if get_origin(hint) is Annotated:
+        for meta in get_args(hint)[1:]:
+            if isinstance(meta, Meta):
+                least, most = meta.ge, meta.le
+        hint = get_args(hint)[0]
+    parts = [part for part in get_args(hint) if part is not type(None)]
+    if hint is bool:
+        return Field(name, "bool", default)
+    if hint in (int, float):
+        return Field(name, "int", default, least=least, most=most)
+    if get_origin(hint) is Literal:
+        return Field(name, "choice", default, tuple(map(str, parts)))
+    if len(parts) == 1 and get_origin(parts[0]) is Literal:  # or nothing of it
+        return Field(name, "choice", "", ("", *map(str, get_args(parts[0]))))
+    return Field(name, "text", default if isinstance(default, str) else None)
+
+
+def form_of(command: type[Command]) -> Form:
+    """The form of a command, from its fields and their bounds."""
+    hints = get_type_hints(command, include_extras=True)
+    fields = tuple(
+        _field(field.name, hints[field.name], None if field.required else field.default)
+        for field in msgspec.structs.fields(command)
+    )
+    return Form(name_of(command), (command.__doc__ or "").partition("\n")[0], command.between_rounds, fields)
+
+
+class Answers:
+    """Commands under way, and the last answers, for the page that asked."""
+
+    def __init__(self) -> None:
+        """None yet."""
+        self._waiting: dict[str, asyncio.Future[Reply]] = {}
+        self._kept: OrderedDict[str, Reply] = OrderedDict()
+
+    def heard(self, _table: str, _device: str, payload: bytes) -> None:
+        """An answer on the broker; most are somebody else's."""
+        try:
+            reply = msgspec.json.decode(payload, type=Reply)
+        except UNREADABLE:
+            return
+        waiting = self._waiting.get(reply.id)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(reply)
+
+    async def ask(self, house: "House", table: str, device: str, name: str, args: bytes) -> Reply:
+        """Tell a device to do something, and what came of it: done, refused, failed, or no answer in time."""
+        id_ = uuid.uuid4().hex[:16]
+        life = timedelta(seconds=PATIENCE)
+        asking = Asking(id_, house.now() + life, msgspec.Raw(args))
+        waiting: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._waiting[id_] = waiting
+        try:
+            topic = device_topic(house.site.site, table, device, f"cmd/{name}")
+            async with asyncio.timeout(PATIENCE):
+                await house.site.picture.publish(topic, msgspec.json.encode(asking))
+                reply = await waiting
+        except TimeoutError:
+            reply = Reply(id_, name, "failed", f"no answer in {PATIENCE:g} s: only its events will tell")
+        except BrokerLost as error:
+            reply = Reply(id_, name, "failed", f"{error}: nobody heard it")
+        finally:
+            del self._waiting[id_]
+        self._kept[id_] = reply
+        if len(self._kept) > REMEMBERED:
+            self._kept.popitem(last=False)
+        return reply
+
+    def get(self, id_: str) -> Reply | None:
+        """An answer of a while ago."""
+        return self._kept.get(id_)
+
+
+# ---- pages
+
+
+def routes(house: "House") -> list[Route]:
+    """The pit, tables, devices, rounds, commands, preferences and the stream of changes."""
+    pages = _Pages(house)
+    device = "/table/{table}/device/{device}"
+    return [
+        Route("/", pages.pit),
+        Route("/table/{table}", pages.table),
+        Route("/table/{table}/round/{round:path}", pages.round),
+        Route(device, pages.device),
+        Route(device + "/command/{command}", pages.command, methods=["POST"]),
+        Route("/preferences", pages.preferences, methods=["POST"]),
+        Route("/live", pages.live),
+    ]
+
+
+class _Evidence(Struct, frozen=True):
+    """One line of the way from a result to the wire."""
+
+    id: str
+    type: str
+    time: datetime | None
+    device: str
+    data: str
+    hex: str
+    ascii: str
+
+
+class _Pages:
+    def __init__(self, house: "House") -> None:
+        self.house = house
+
+    def _table(self, request: Request, right: Any = "look") -> str:
+        """The table a page is about. Raises 404, 403, or the way to the login."""
+        table: str = request.path_params["table"]
+        self.house.needs(request, right, table)
+        if table not in self.house.site.tables:
+            raise HTTPException(404)
+        return table
+
+    def _device(self, request: Request, right: Any = "look") -> DeviceNow:
+        table = self._table(request, right)
+        device = self.house.site.devices.get((table, request.path_params["device"]))
+        if device is None:
+            raise HTTPException(404)
+        return device
+
+    async def pit(self, request: Request) -> Response:
+        looker = self.house.looker(request)
+        tables = [table for table in self.house.site.tables if looker.may_see(table)]
+        return self.house.page(request, "pit.html", tables=tables)
+
+    async def table(self, request: Request) -> Response:
+        table = self._table(request)
+        return self.house.page(request, "table.html", table=table, ruleset=self.house.site.ruleset(table))
+
+    async def device(self, request: Request) -> Response:
+        device = self._device(request)
+        kind = DRIVERS.get(device.meta.driver)
+        return self.house.page(
+            request,
+            "device.html",
+            table=device.table,
+            device=device,
+            commands=[form_of(command) for command in kind.commands] if kind else [],
+            answer=self._answer(request),
+        )
+
+    def _answer(self, request: Request) -> Mapping[str, Any] | None:
+        reply = self.house.answers.get(request.query_params.get("answer", ""))
+        if reply is None:
+            return None
+        data = msgspec.json.encode(reply.data).decode() if reply.data else ""
+        return {"command": reply.command, "status": reply.status, "text": reply.text, "data": data}
+
+    async def command(self, request: Request) -> Response:
+        device = self._device(request, "command")
+        user = self.house.needs(request, "command", device.table)
+        name: str = request.path_params["command"]
+        kind = DRIVERS.get(device.meta.driver)
+        known = {name_of(one): form_of(one) for one in kind.commands} if kind else {}
+        if name not in known:
+            raise HTTPException(404)
+        given = await self.house.form(request)
+        args = {
+            field.name: given.get(field.name, "false" if field.kind == "bool" else "") for field in known[name].fields
+        }
+        try:
+            encoded = msgspec.json.encode(typed(name, {key: value for key, value in args.items() if value}))
+            decode_command(name, encoded)
+        except (BadCommand, TypeError, ValueError) as error:
+            raise HTTPException(400, str(error)) from error
+        target = f"{device.table}/{device.name}"
+        self.house.actions.note(user.name, user.role, "command", target, {"command": name, "args": args})
+        reply = await self.house.answers.ask(self.house, device.table, device.name, name, encoded)
+        return RedirectResponse(f"/table/{device.table}/device/{device.name}?answer={reply.id}", 303)
+
+    async def round(self, request: Request) -> Response:
+        table = self._table(request)
+        wanted: str = request.path_params["round"]
+        user = self.house.needs(request, "look", table)
+        lang = self.house.lang(request)
+        versions = [one for one in self.house.site.tables[table].results if one.get("round") == wanted]
+        evidence: list[_Evidence] = []
+        trouble = ""
+        if self.house.may(user, "recall"):
+            self.house.actions.note(user.name, user.role, "recall", table, {"round": wanted})
+            try:
+                recalled = await asyncio.to_thread(self._recall, table, wanted)
+            except (sqlite3.Error, OSError) as error:
+                trouble = f"{error}"
+            else:
+                versions = versions or [msgspec.json.decode(one.result) for one in recalled]
+                evidence = [_line(event) for one in recalled[:1] for event in one.evidence]
+        if not versions:
+            raise HTTPException(404)
+        shown = [(one, shapes.round_shape(one.get("outcome") or {}, lang)) for one in reversed(versions)]
+        return self.house.page(
+            request, "round.html", table=table, result=versions[-1], versions=shown, evidence=evidence, trouble=trouble
+        )
+
+    def _recall(self, table: str, wanted: str) -> list[inspection.Recalled]:
+        config = self.house.config
+        return inspection.recall(Path(config.rules.journal), Path(config.edge.journal), table, RECALLED, wanted)
+
+    async def preferences(self, request: Request) -> Response:
+        given = await self.house.form(request)
+        to = given.get("to", "/")
+        answer = RedirectResponse(to if to.startswith("/") and not to.startswith(("//", "/\\")) else "/", 303)
+        for name, known in (("lang", words.LANGS), ("theme", ("auto", "light", "dark"))):
+            if given.get(name) in known:
+                answer.set_cookie(name, given[name], max_age=31_536_000, samesite="strict", httponly=True)
+        return answer
+
+    async def live(self, request: Request) -> Response:
+        looker = self.house.looker(request)
+        if self.house.live.full:
+            raise HTTPException(503, "too many pages are open")
+        wanted = self.house.live.wanted(request.query_params.getlist("f"), looker)
+
+        async def stream() -> AsyncIterator[bytes]:
+            async for said in self.house.live.follow(wanted, looker, lambda: self.house.still(request)):
+                yield said
+            yield b"event: over\ndata: \n\n"
+
+        return StreamingResponse(stream(), media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+
+
+def _line(event: inspection.Evidence) -> _Evidence:
+    wire = bytes.fromhex(event.wire)
+    letters = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in wire)
+    data = bytes(event.data).decode(errors="replace")
+    return _Evidence(
+        event.id,
+        event.type or event.note,
+        event.time,
+        event.device,
+        "" if data in ("{}", "null") else data,
+        wire.hex(" "),
+        letters,
+    )
+
+
+def error_page(house: "House", request: Request, error: HTTPException) -> HTMLResponse:
+    """One clear message."""
+    return house.page(request, "error.html", error.status_code, code=error.status_code, detail=error.detail)
