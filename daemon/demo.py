@@ -8,11 +8,14 @@ be what the simulators know they did.
 
 import asyncio
 import contextlib
+import secrets
 import signal
+import socket
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +42,20 @@ AFTERWARDS = 120.0
 # The same after Ctrl-C, when somebody waits for the prompt.
 LAST_PATIENCE = 1.0
 RESTART = 1.0
+PORT = 8080
+SUPERVISOR, INSPECTOR = "demo", "inspector"
 # Real seconds a child has to end by itself.
 GRACE = 10.0
+
+
+class Door(Struct, frozen=True):
+    """Where the demo's console is, and how to come in."""
+
+    port: int
+    password: str
+
+    def __str__(self) -> str:
+        return f"http://127.0.0.1:{self.port} - {SUPERVISOR} or {INSPECTOR}, password {self.password}"
 
 
 class Settings(Struct, frozen=True):
@@ -211,13 +226,16 @@ async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
     try:
         pit.open(pace, broker.port, broker.version)
         path = pit.directory / "feltd.toml"
-        path.write_text(pit.config(broker.port, broker.version), encoding="utf-8")
+        door = _door(pit.directory)
+        path.write_text(pit.config(broker.port, broker.version) + _console(pit.directory, door), encoding="utf-8")
         config = parse(path.read_text(encoding="utf-8"))
         picture = Picture(config.mqtt, SITE, from_start=True)
         picture.on_result = pit.heard
         picture.on_event = pit.saw
-        children = [Child("edge", path), Child("rules", path)]
+        children = [Child("edge", path), Child("rules", path), Child("console", path)]
         logs.set_up("warning" if settings.headless else "error")
+        if settings.headless:
+            Console(stderr=True, highlight=False, soft_wrap=True).print(f"console: {door}")
         async with asyncio.TaskGroup() as group:
             running = [
                 group.create_task(task)
@@ -231,7 +249,7 @@ async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
             ]
             dealing = group.create_task(pit.deal(pace, settings.rounds or 10**9, picture))
             if not settings.headless:
-                running.append(group.create_task(_show(picture, pit, broker, children, speed)))
+                running.append(group.create_task(_show(picture, pit, broker, children, speed, door)))
                 for number in (signal.SIGINT, signal.SIGTERM):  # from here on the end has an account, too
                     asyncio.get_running_loop().add_signal_handler(number, dealing.cancel)
             await asyncio.wait([dealing])
@@ -248,17 +266,47 @@ async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
     return _report(accounts, pit, broker, events, pace.now(), time.monotonic() - began, strict)
 
 
+def _door(directory: Path) -> Door:
+    """A port that is free and two users who may come in: there is nothing to guard, and still no password is fixed."""
+    from daemon.console.store import Store
+    from daemon.console.users import By, Users, hash_password
+
+    with socket.socket() as one:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            one.bind(("127.0.0.1", PORT))
+        except OSError:
+            one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+    door = Door(port, secrets.token_urlsafe(9))
+    store = Store(directory / "console.db")
+    try:
+        users, hashed = Users(store, lambda: datetime.now(UTC)), hash_password(door.password)
+        users.add(By("demo", "system"), SUPERVISOR, "supervisor", (), hashed)
+        users.add(By("demo", "system"), INSPECTOR, "inspector", (), hashed)
+    finally:
+        store.close()
+    return door
+
+
+def _console(directory: Path, door: Door) -> str:
+    place = f'store = "{directory}/console.db"\njournal = "{directory}/console-journal.db"'
+    return f"\n[console]\nport = {door.port}\n{place}\n"
+
+
 # ---- the live view
 
 
-async def _show(picture: Picture, pit: Pit, broker: Broker, children: list[Child], speed: float) -> None:
-    with Live(_view(picture, pit, broker, children, speed), refresh_per_second=8, screen=sys.stdout.isatty()) as live:
+async def _show(picture: Picture, pit: Pit, broker: Broker, children: list[Child], speed: float, door: Door) -> None:
+    with Live(
+        _view(picture, pit, broker, children, speed, door), refresh_per_second=8, screen=sys.stdout.isatty()
+    ) as live:
         while True:
-            live.update(_view(picture, pit, broker, children, speed))
+            live.update(_view(picture, pit, broker, children, speed, door))
             await asyncio.sleep(0.25)
 
 
-def _view(picture: Picture, pit: Pit, broker: Broker, children: list[Child], speed: float) -> Grid:
+def _view(picture: Picture, pit: Pit, broker: Broker, children: list[Child], speed: float, door: Door) -> Grid:
     outer = Grid.grid(padding=(0, 0))
     title = Text("feltd demo", style="bold")
     title.append(f"   a simulated pit at {speed:g}x   Ctrl-C ends it", style="dim")
@@ -266,13 +314,16 @@ def _view(picture: Picture, pit: Pit, broker: Broker, children: list[Child], spe
     lamps = Text()
     lamps.append_text(_lamp(picture.connected, f"{broker.name} :{broker.port} pid {broker.pid}"))
     for child in children:
-        name = {"edge": EDGE, "rules": "rules"}[child.command]
+        name = {"edge": EDGE, "rules": "rules"}.get(child.command, "")
         alive = child.process is not None and child.process.returncode is None
         pid = child.process.pid if child.process else "-"
         again = f", started {child.starts} times" if child.starts > 1 else ""
         lamps.append("   ")
         lamps.append_text(
-            _lamp(alive and picture.connected and picture.edges.get(name, False), f"{child.command} pid {pid}{again}")
+            _lamp(
+                alive and picture.connected and (not name or picture.edges.get(name, False)),
+                f"{child.command} pid {pid}{again}",
+            )
         )
     outer.add_row(lamps)
     outer.add_row("")
@@ -306,6 +357,7 @@ def _view(picture: Picture, pit: Pit, broker: Broker, children: list[Child], spe
             style = "red" if alert.severity == "error" else "yellow"
             box.add_row(name, Text(alert.text, style=style), alert.remedy)
         outer.add_row(box)
+    outer.add_row(Text(f"console: {door}"))
     outer.add_row(Text(f"logs and journals: {pit.directory}", style="dim"))
     return outer
 

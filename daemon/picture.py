@@ -22,6 +22,7 @@ LAST = 12
 RULES = "rules"
 ENDS = ("resolved", "voided", "corrected")
 REMEMBERED = 50_000
+MOST_TABLES = 500
 
 T = TypeVar("T", bound=Hashable)
 
@@ -228,7 +229,9 @@ class Picture:
     def _table(self, name: str) -> TableView:
         view = self.tables.get(name)
         if view is None:
-            view = self.tables[name] = TableView(self._keep)
+            view = TableView(self._keep)
+            if len(self.tables) < MOST_TABLES:  # whoever may write on the broker must not fill our memory
+                self.tables[name] = view
         return view
 
     def _first_time(self, kind: str, wire: Wire) -> bool:

@@ -23,7 +23,7 @@ from daemon import demo, listings
 from daemon.broker import Broker, find_mosquitto
 from daemon.cli import _interruptible, main
 from daemon.config import Mqtt
-from daemon.demo import Child, _lamp, _report, _until_signal, _view
+from daemon.demo import Child, Door, _lamp, _report, _until_signal, _view
 from daemon.edge import Edge
 from daemon.offline import CAPTURE_HEAD
 from daemon.picture import Picture
@@ -278,7 +278,7 @@ def test_the_lamp_of_a_dead_process_is_red_at_once(tmp_path: Path, returncode: i
     child = Child("edge", tmp_path / "feltd.toml")
     process: Any = SimpleNamespace(pid=77, returncode=returncode)
     child.process = process
-    line: Any = list(_view(picture, pit, broker, [child], 1.0).columns[0].cells)[1]
+    line: Any = list(_view(picture, pit, broker, [child], 1.0, Door(8080, "x")).columns[0].cells)[1]
     at = line.plain.index("● edge pid 77")
     assert [span.style for span in line.spans if span.start <= at < span.end and span.style] == [style]
     assert _lamp(True, "x").plain == "● x"

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from daemon import picture
 from daemon.config import Config, Table
 from daemon.mqtt import UNREADABLE, Connect, Message
 from daemon.picture import Alert, Picture, TableView
@@ -26,7 +27,6 @@ AlertKey: TypeAlias = tuple[str, str]
 ROUNDS = 100
 CHANGES = 200
 EVENTS = 50
-MOST_TABLES = 500
 MOST_DEVICES = 5000
 MOST_EDGES = 500
 # What of an event may be a card: shown by the round's own view when its time has come, and nowhere else.
@@ -251,7 +251,7 @@ class Site:
         """Whether one more may be remembered: whoever may write on the broker must not fill our memory."""
         if device and (table, device) not in self.devices and len(self.devices) >= MOST_DEVICES:
             return False
-        return table in self.tables or len(self.tables) < MOST_TABLES
+        return table in self.tables or len(self.tables) < picture.MOST_TABLES
 
     def _look(self, message: Message) -> None:
         self.messages += 1

@@ -1,0 +1,274 @@
+"""What the console knows of the site, and that it says no more than it knows."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon import picture as picture_module
+from daemon.config import parse
+from daemon.console import site as site_module
+from daemon.console.past import Past
+from daemon.console.site import Lamp, Site
+from daemon.console.store import Store
+from daemon.mqtt import Message
+from daemon.picture import Alert
+from protocols.topics import Wire, encode_wire
+
+CONFIG = parse(
+    """
+[site]
+name = "lisboa"
+[edge]
+name = "edge-7"
+[[table]]
+name = "bac-12"
+ruleset = "macau.baccarat"
+[[table.device]]
+name = "shoe-1"
+driver = "bee_tek_shoe"
+url = "serial:///dev/shoe"
+"""
+)
+NOW = datetime(2026, 11, 20, 20, 0, tzinfo=UTC)
+SHOE = "table/bac-12/device/shoe-1"
+
+
+class Heard:
+    """A site that hears what it is told, without a broker."""
+
+    def __init__(self) -> None:
+        self.site = Site(CONFIG, lambda: NOW)
+        self.changed: list[str] = []
+        self.site.on_change.append(self.changed.append)
+
+    def broker(self, there: bool) -> None:
+        self.site.picture.connected = there
+        self.site.connection()
+
+    def says(self, topic: str, payload: Any) -> None:
+        data = payload if isinstance(payload, bytes) else msgspec.json.encode(payload)
+        self.site.picture._look(Message(f"felt/1/lisboa/{topic}", data))
+
+    def event(self, type_: str, data: dict[str, Any], seq: int = 1, at: datetime = NOW) -> None:
+        source = f"felt/1/lisboa/{SHOE}"
+        wire = Wire("1.0", f"edge-7:bac-12:{seq}", source, type_, at, seq, data=msgspec.Raw(msgspec.json.encode(data)))
+        self.says(f"{SHOE}/event/{type_}", encode_wire(wire))
+
+    def result(self, number: int, **more: Any) -> dict[str, Any]:
+        return {"round": f"bac-12:2026-11-20:1:{number}", "ruleset": "macau.baccarat", "void": None, **more}
+
+    def ended(self, seq: int, result: dict[str, Any]) -> None:
+        data = msgspec.Raw(msgspec.json.encode({"result": result}))
+        wire = Wire(
+            "1.0", f"edge-7:bac-12:{seq}/0", "felt/1/lisboa/table/bac-12/round", "resolved", NOW, seq, data=data
+        )
+        self.says("table/bac-12/round/event/resolved", encode_wire(wire))
+
+    def all_well(self) -> None:
+        self.broker(True)
+        self.says("edge/edge-7/availability", b"online")
+        self.says("edge/rules/availability", b"online")
+        self.says(f"{SHOE}/meta", {"driver": "bee_tek_shoe", "edge": "edge-7"})
+        self.says(f"{SHOE}/state", {"online": True})
+        self.says(f"{SHOE}/availability", b"online")
+
+    def lamp(self) -> Lamp:
+        return self.site.lamp(self.site.devices["bac-12", "shoe-1"])
+
+
+def fault(severity: str) -> dict[str, Any]:
+    return {"code": "jam", "text": "a card is stuck", "severity": severity, "remedy": "open it", "since": NOW}
+
+
+# ---- lamps
+
+
+def test_what_is_configured_is_there_from_the_start_and_not_known() -> None:
+    heard = Heard()
+    assert list(heard.site.tables) == ["bac-12"]
+    assert heard.lamp() == "unknown"
+    heard.broker(True)
+    assert heard.lamp() == "unknown"
+
+
+def test_a_device_that_answers_is_good() -> None:
+    heard = Heard()
+    heard.all_well()
+    assert heard.lamp() == "good"
+    assert heard.site.rules() is True
+
+
+@pytest.mark.parametrize(("severity", "lamp"), [("warning", "warning"), ("error", "error")])
+def test_a_fault_turns_the_lamp_and_its_end_turns_it_back(severity: str, lamp: Lamp) -> None:
+    heard = Heard()
+    heard.all_well()
+    heard.says(f"{SHOE}/state", {"online": True, "faults": [fault(severity)]})
+    assert heard.lamp() == lamp
+    assert heard.changed[-2:] == ["device/bac-12/shoe-1", "table/bac-12"]
+    heard.says(f"{SHOE}/state", {"online": True, "faults": []})
+    assert heard.lamp() == "good"
+
+
+def test_the_worst_of_several_faults_counts() -> None:
+    heard = Heard()
+    heard.all_well()
+    heard.says(f"{SHOE}/state", {"online": True, "faults": [fault("warning"), {**fault("error"), "code": "x"}]})
+    assert heard.lamp() == "error"
+
+
+def test_a_port_that_is_lost_is_offline() -> None:
+    heard = Heard()
+    heard.all_well()
+    heard.says(f"{SHOE}/availability", b"offline")
+    assert heard.lamp() == "offline"
+
+
+def test_what_an_absent_edge_once_said_is_not_known_to_be_so() -> None:
+    heard = Heard()
+    heard.all_well()
+    heard.says("edge/edge-7/availability", b"offline")
+    assert heard.lamp() == "unknown"
+    heard.says("edge/edge-7/availability", b"online")
+    assert heard.lamp() == "good"
+
+
+def test_without_the_broker_nothing_is_known_and_after_it_only_what_it_says() -> None:
+    heard = Heard()
+    heard.all_well()
+    heard.broker(False)
+    assert (heard.lamp(), heard.site.rules(), heard.site.lost) == ("unknown", None, NOW)
+    heard.broker(True)
+    assert heard.site.lost is None
+    assert heard.lamp() == "unknown"  # a broker that forgot says nothing of anybody
+    heard.says("edge/edge-7/availability", b"online")
+    heard.says(f"{SHOE}/availability", b"online")
+    assert heard.lamp() == "good"
+
+
+# ---- events and cards
+
+
+@pytest.mark.parametrize(
+    ("type_", "data"),
+    [
+        ("card.drawn", {"card": "9D"}),
+        ("card.exposed", {"hand": "player", "card": "9D"}),
+        ("hole_card.peeked", {"blackjack": True}),
+        ("wager.placed", {"seat": 1, "bet": "banker", "amount": 1000}),
+    ],
+)
+def test_no_card_and_no_wager_is_shown_with_an_event(type_: str, data: dict[str, Any]) -> None:
+    heard = Heard()
+    heard.event(type_, data)
+    (seen,) = heard.site.devices["bac-12", "shoe-1"].events
+    assert (seen.type, seen.data) == (type_, "")
+
+
+def test_what_a_device_says_of_itself_is_its_history_once() -> None:
+    heard = Heard()
+    told = {"code": "jam", "text": "a card is stuck", "severity": "error", "remedy": "open it"}
+    heard.event("device.faulted", told, 1)
+    heard.event("device.faulted", told, 1)  # replayed
+    heard.event("device.recovered", {"code": "jam"}, 2, NOW + timedelta(seconds=9))
+    history = heard.site.devices["bac-12", "shoe-1"].history
+    assert [(one.kind, one.text) for one in history] == [
+        ("device.faulted", "jam · a card is stuck"),
+        ("device.recovered", "jam"),
+    ]
+
+
+def test_an_alert_is_told_as_it_begins_and_as_it_ends() -> None:
+    heard = Heard()
+    told: list[tuple[tuple[str, str], Alert | None]] = []
+    heard.site.on_alert.append(lambda key, alert, _at: told.append((key, alert)))
+    heard.says("table/bac-12/alert/shoe-1-jam", {"code": "jam", "text": "stuck", "remedy": "open", "device": "shoe-1"})
+    heard.says("table/bac-12/alert/shoe-1-jam", b"")
+    key = ("bac-12", "shoe-1-jam")
+    assert told == [(key, Alert("jam", "stuck", "open", device="shoe-1")), (key, None)]
+
+
+# ---- over restarts
+
+
+def test_results_and_history_are_there_after_a_restart_and_not_told_twice(tmp_path: Path) -> None:
+    store = Store(tmp_path / "console.db")
+    first = Heard()
+    Past(store, first.site)
+    for number in range(1, 4):
+        first.ended(number, first.result(number))
+    first.event("device.offline", {"reason": "unplugged"}, 9)
+    second = Heard()
+    told: list[str] = []
+    second.site.on_result.append(lambda _table, _kind, result: told.append(result["round"]))
+    Past(store, second.site)
+    assert [one["round"][-1] for one in second.site.tables["bac-12"].results] == ["1", "2", "3"]
+    assert [one.text for one in second.site.devices["bac-12", "shoe-1"].history] == ["unplugged"]
+    for number in range(1, 5):  # the first three are replayed
+        second.ended(number, second.result(number))
+    second.event("device.offline", {"reason": "unplugged"}, 9)
+    assert told == ["bac-12:2026-11-20:1:4"]
+    assert [one["round"][-1] for one in second.site.tables["bac-12"].results] == ["1", "2", "3", "4"]
+    assert len(second.site.devices["bac-12", "shoe-1"].history) == 1
+    store.close()
+
+
+def test_as_much_is_kept_as_pages_show(tmp_path: Path) -> None:
+    store = Store(tmp_path / "console.db")
+    heard = Heard()
+    Past(store, heard.site)
+    for number in range(1, 131):
+        heard.ended(number, heard.result(number))
+    assert len(heard.site.tables["bac-12"].results) == site_module.ROUNDS
+    assert store.db.execute("SELECT count(*), min(n) FROM past_result").fetchone() == (site_module.ROUNDS, 31)
+    store.close()
+
+
+# ---- whatever comes
+
+WORDS = st.sampled_from(
+    (
+        "table edge bac-12 x device shoe-1 state meta availability event alert round result info health card.drawn cmd "
+        "agitate trace resolved rules edge-7"
+    ).split()
+)
+PAYLOADS = st.one_of(
+    st.binary(max_size=40),
+    st.just(b""),
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(["online", "faults", "code", "text", "remedy", "time", "data", "id"]), inner
+            )
+        ),
+        max_leaves=5,
+    ).map(msgspec.json.encode),
+)
+
+
+@given(st.lists(st.tuples(st.lists(WORDS, min_size=1, max_size=7), PAYLOADS), max_size=30))
+def test_nothing_on_the_broker_can_end_it(messages: list[tuple[list[str], bytes]]) -> None:
+    heard = Heard()
+    heard.broker(True)
+    for words, payload in messages:
+        heard.says("/".join(words), payload)
+    assert heard.lamp() in ("good", "offline", "warning", "error", "unknown")
+
+
+def test_who_writes_on_the_broker_cannot_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MOST_DEVICES", "MOST_EDGES"):
+        monkeypatch.setattr(site_module, name, 10)
+    monkeypatch.setattr(picture_module, "MOST_TABLES", 10)
+    heard = Heard()
+    for number in range(50):
+        heard.says(f"table/t-{number}/device/d-{number}/availability", b"online")
+        heard.says(f"edge/e-{number}/availability", b"online")
+    assert len(heard.site.tables) == 10
+    assert len(heard.site.devices) <= 10
+    assert len(heard.site.edges) <= 10
