@@ -78,8 +78,11 @@ def _journal(path: str, keeping: Any) -> Any:
     return journal
 
 
-def _run(process: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run a process of production: ready, watched, ended cleanly by SIGTERM or Ctrl-C."""
+def _run(process: Callable[[], Coroutine[Any, Any, None]], *said: type[Exception]) -> None:
+    """Run a process of production: ready, watched, ended cleanly by SIGTERM or Ctrl-C.
+
+    A journal gone bad, or what else of `said` ends it, is one message.
+    """
     from daemon.journal import BadJournal
     from daemon.sdnotify import notify, watchdog
 
@@ -102,7 +105,7 @@ def _run(process: Callable[[], Coroutine[Any, Any, None]]) -> None:
     except asyncio.CancelledError:
         notify("STOPPING=1")
     except BaseExceptionGroup as errors:
-        bad: BaseException | None = errors.subgroup(BadJournal)
+        bad: BaseException | None = errors.subgroup(lambda error: isinstance(error, (BadJournal, *said)))
         if bad is None:
             raise
         while isinstance(bad, BaseExceptionGroup):
@@ -285,9 +288,9 @@ def figures(ruleset: str | None, as_json: bool, write: Path | None) -> None:
 
 
 @main.command()
-@click.argument("what", type=click.Choice(["spine", "decoders", "tables", "rules"]), default="spine")
-@click.option("--rates", help="spine: lines a second, with commas  [default: 2,100,1000]")
-@click.option("--seconds", type=click.FloatRange(1, 600), help="spine: of each turn  [default: 10]")
+@click.argument("what", type=click.Choice(["spine", "decoders", "tables", "rules", "console"]), default="spine")
+@click.option("--rates", help="lines (spine) or events (console) a second, with commas  [default: several]")
+@click.option("--seconds", type=click.FloatRange(1, 600), help="spine, console: of each turn  [default: 10]")
 @click.option("--rounds", type=click.IntRange(1), help="rules: of the replay  [default: 1000000]")
 @click.option("--json", "as_json", is_flag=True, help="for programs")
 def bench(what: str, rates: str | None, seconds: float | None, rounds: int | None, as_json: bool) -> None:
@@ -298,9 +301,10 @@ def bench(what: str, rates: str | None, seconds: float | None, rounds: int | Non
     decoders  each wire's decoder: valid, garbage, the worst found, bytes held
     tables    each kind of table, simulated: how many times real time
     rules     each ruleset on one core, and a replay of very many rounds, twice
+    console   what it costs to follow fifty tables, and how late a browser sees an event; needs mosquitto
     """
-    if what != "spine" and (rates, seconds) != (None, None):
-        raise BadInputError(f"--rates and --seconds belong to `feltd bench spine`, not to {what}")
+    if what not in ("spine", "console") and (rates, seconds) != (None, None):
+        raise BadInputError(f"--rates and --seconds belong to `feltd bench spine` and `console`, not to {what}")
     if what != "rules" and rounds is not None:
         raise BadInputError(f"--rounds belongs to `feltd bench rules`, not to {what}")
 
@@ -324,21 +328,38 @@ def bench(what: str, rates: str | None, seconds: float | None, rounds: int | Non
 
             applied = bench_rules(say, replayed=rounds or REPLAYED)
             click.echo(msgspec.json.encode(applied) if as_json else rules_markdown(applied))
+        case "console":
+            _bench_console(rates or "20,200,1000", seconds or 10.0, as_json, say)
         case _:
             _bench_spine(rates or "2,100,1000", seconds or 10.0, as_json, say)
 
 
-def _bench_spine(rates: str, seconds: float, as_json: bool, say: Callable[[str], None]) -> None:
-    from daemon.bench import bench as benched
-    from daemon.bench import markdown
+def _rates(text: str) -> list[int]:
+    """What was asked for, where mosquitto is there to be measured with."""
     from daemon.broker import find_mosquitto
 
     if find_mosquitto() is None:
         raise BadInputError("the benchmark needs mosquitto: apt-get install mosquitto")
     try:
-        wanted = [int(rate) for rate in rates.split(",")]
+        return [int(rate) for rate in text.split(",")]
     except ValueError as error:
-        raise BadInputError(f"--rates {rates}: write numbers with commas, for example 2,100,1000") from error
+        raise BadInputError(f"--rates {text}: write numbers with commas, for example 2,100,1000") from error
+
+
+def _bench_console(rates: str, seconds: float, as_json: bool, say: Callable[[str], None]) -> None:
+    wanted = tuple(_rates(rates))
+    from daemon.bench_console import bench_console, console_markdown
+
+    logs.set_up("warning")
+    report = bench_console(say, rates=wanted, seconds=seconds)
+    click.echo(msgspec.json.encode(report) if as_json else console_markdown(report))
+
+
+def _bench_spine(rates: str, seconds: float, as_json: bool, say: Callable[[str], None]) -> None:
+    wanted = _rates(rates)
+    from daemon.bench import bench as benched
+    from daemon.bench import markdown
+
     report = asyncio.run(benched(wanted, seconds, say))
     click.echo(msgspec.json.encode(report) if as_json else markdown(report))
 

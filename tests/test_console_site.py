@@ -231,10 +231,30 @@ def test_as_much_is_kept_as_pages_show(tmp_path: Path) -> None:
 # ---- whatever comes
 
 WORDS = st.sampled_from(
-    (
-        "table edge bac-12 x device shoe-1 state meta availability event alert round result info health card.drawn cmd "
-        "agitate trace resolved rules edge-7"
-    ).split()
+    [
+        "table",
+        "edge",
+        "bac-12",
+        "x",
+        "device",
+        "shoe-1",
+        "state",
+        "meta",
+        "availability",
+        "event",
+        "alert",
+        "round",
+        "result",
+        "info",
+        "health",
+        "card.drawn",
+        "cmd",
+        "agitate",
+        "trace",
+        "resolved",
+        "rules",
+        "edge-7",
+    ]
 )
 PAYLOADS = st.one_of(
     st.binary(max_size=40),

@@ -41,12 +41,17 @@ def console(context: click.Context, config_path: Path) -> None:
     """
     context.obj = config_path
     if context.invoked_subcommand is None:
+        from daemon import logs
         from daemon.cli import _journal, _load, _run
         from daemon.console.app import serve
+        from daemon.console.store import BadStore
+        from daemon.keeping import kept
+        from daemon.retained import Retained
 
         config = _load(config_path)
         journal = _journal(config.console.journal, config.journal)
-        _run(lambda: serve(config, journal))
+        log = logs.get(console=config.site.name)
+        _run(lambda: kept(serve(config, journal), journal, config, "console", Retained(), log), BadStore)
         journal.close()
 
 
