@@ -11,7 +11,7 @@ demo: .venv/.runtime .venv/.demo
 	@$(BIN)/feltd demo $(ARGS)
 
 test: .venv/.runtime .venv/.dev
-	@systemd/need-mosquitto
+	@tests/need-programs
 	$(BIN)/pytest -n auto $(ARGS)
 
 lint: .venv/.runtime .venv/.dev

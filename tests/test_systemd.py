@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "systemd"
-UNITS = ("feltd-edge.service", "feltd-rules.service")
+UNITS = ("feltd-edge.service", "feltd-rules.service", "feltd-console.service")
 PROGRAM = "/opt/feltd/.venv/bin/feltd"
 SEARCH = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 
@@ -84,18 +84,20 @@ def test_a_unit_lives_for_ever_and_may_do_little(name: str) -> None:
 
 
 def test_only_the_edge_reaches_devices() -> None:
-    edge, rules = (unit(name)["Service"] for name in UNITS)
+    edge, *others = (unit(name)["Service"] for name in UNITS)
     assert edge["SupplementaryGroups"] == ["dialout"]
     assert {"char-ttyS rw", "char-ttyUSB rw", "char-ttyACM rw"} <= set(edge["DeviceAllow"])
     assert "PrivateUsers" not in edge  # it would turn dialout into nobody
-    assert rules["PrivateDevices"] == ["yes"]
-    assert not {"SupplementaryGroups", "DeviceAllow"} & set(rules)
+    for other in others:
+        assert other["PrivateDevices"] == ["yes"]
+        assert not {"SupplementaryGroups", "DeviceAllow"} & set(other)
 
 
 def test_the_state_stands_where_the_configuration_looks_for_it() -> None:
-    from daemon.config import Edge, Rules
+    from daemon.config import Console, Edge, Rules
 
-    for name, journal in zip(UNITS, (Edge(name="e").journal, Rules().journal), strict=True):
+    journals = (Edge(name="e").journal, Rules().journal, Console().journal)
+    for name, journal in zip(UNITS, journals, strict=True):
         assert Path(journal).parent == Path("/var/lib", unit(name)["Service"]["StateDirectory"][0])
 
 
@@ -113,7 +115,7 @@ def test_systemd_takes_the_unit(name: str, tmp_path: Path) -> None:
     assert "ProtectSistem" in run(analyze, "verify", "--man=no", here).stderr
 
 
-@pytest.mark.parametrize(("name", "threshold"), [(UNITS[0], "20"), (UNITS[1], "15")])
+@pytest.mark.parametrize(("name", "threshold"), [(UNITS[0], "20"), (UNITS[1], "15"), (UNITS[2], "15")])
 def test_systemd_calls_the_sandbox_tight(name: str, threshold: str) -> None:
     done = run(
         program("systemd-analyze"),
@@ -277,7 +279,7 @@ def test_only_this_computer_reaches_the_broker(tmp_path: Path) -> None:
 
 def test_the_page_names_every_file_and_no_other() -> None:
     page = (FOLDER / "README.md").read_text(encoding="utf-8")
-    there = {path.name for path in FOLDER.iterdir() if path.is_file()} - {"README.md", "need-mosquitto"}
+    there = {path.name for path in FOLDER.iterdir() if path.is_file()} - {"README.md"}
     assert there <= set(re.findall(r"`([\w.-]+\.(?:service|conf|rules|toml))`", page))
     assert set(re.findall(r"systemd/([\w.-]+\.(?:service|conf|rules|toml))", page)) <= there | {"feltd.toml"}
 

@@ -18,8 +18,8 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.routing import Mount
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -253,6 +253,7 @@ def make_app(house: House) -> Starlette:
         routes=[
             *web.routes(house),
             *access_pages.routes(house),
+            Route("/favicon.ico", lambda _request: FileResponse(HERE / "static/icon.svg")),
             Mount("/static", StaticFiles(directory=HERE / "static")),
         ],
         middleware=[Middleware(_Headers)],
