@@ -130,6 +130,7 @@ class Memory(Struct, frozen=True):
     `prizes`: (level, minor units) to be paid by hand, oldest first. `levels`: amounts to be shown. `unproved`: the poll
     that was answered last, where the machine may not know that it was heard, and `blind`: the exception told without
     that proof; `doubted`: polls whose next answer may therefore be one that was told already, one of the `past` wins.
+    `unlisted`: progressive wins told and paid of which poll 87 said nothing: it may still list them.
     """
 
     serial: str = ""
@@ -147,6 +148,7 @@ class Memory(Struct, frozen=True):
     blind: int = 0
     doubted: tuple[int, ...] = ()
     past: tuple[tuple[int, int], ...] = ()
+    unlisted: tuple[tuple[int, int], ...] = ()
 
 
 def _fault(code: str, text: str, remedy: str, *, person: bool = True, severe: bool = False) -> Fault:
@@ -475,19 +477,23 @@ class SasMachine:
         self._queue.append(_Work(LongPoll(self._me, 0x19)))
 
     async def _rescue(self) -> bool:
-        """Read what the machine may be saying already. Whether it is that its queue overflowed."""
-        for _ in range(TRIES):
-            answer = await self._exchange(GeneralPoll(self._me))
-            match answer:
+        """Read what the machine may be saying already. Whether it is that its queue overflowed.
+
+        An answer that was lost is asked for again: any other poll would let the machine forget it. One that has not
+        been polled for long answers nothing before it has seen a poll to somebody else.
+        """
+        unanswered = 0
+        while unanswered < TRIES:
+            match await self._exchange(GeneralPoll(self._me)):
                 case Happened(code) if code in NOTHING or self._chirp(code):
                     break
                 case Happened(code) if self._readings[-1:] == [code]:
                     await self._believe(code)
                     return code == 0x70
                 case Happened(code):
-                    self._readings.append(code)
+                    self._readings = [code]
                 case _:
-                    break
+                    unanswered += 1
         self._readings.clear()
         await self._nobody()
         return False
@@ -738,8 +744,7 @@ class SasMachine:
             await self._keep()
         elif command in self._memory.owed:
             self._no_longer_owed(command)
-            hits = tuple(hit for hit in self._memory.hits if not self._over(hit))
-            self._memory = replace(self._memory, hits=hits)
+            self._keep_hits(self._memory.hits)
             what = "a handpay" if command == 0x1B else "a progressive win"
             await self._tell(self._faults.strike("sas.doubtful", f"{what}, and the machine does not say which"))
         elif ours:
@@ -829,7 +834,7 @@ class SasMachine:
         for n, hit in enumerate(hits):
             if source not in hit.seen:
                 hits[n] = replace(hit, seen=(*hit.seen, source))
-                self._memory = replace(self._memory, hits=tuple(one for one in hits if not self._over(one)))
+                self._keep_hits(hits)
                 return []
         return [*self._faults.strike("sas.doubtful", "a progressive win, and the machine can no longer say which")]
 
@@ -870,8 +875,13 @@ class SasMachine:
         for n, hit in enumerate(hits):
             if (hit.level, hit.amount) == (level, amount) and source not in hit.seen:
                 hits[n] = replace(hit, seen=(*hit.seen, source))
-                self._memory = replace(self._memory, hits=tuple(one for one in hits if not self._over(one)))
+                self._keep_hits(hits)
                 return []
+        if source == 0x87 and (level, amount) in self._memory.unlisted:
+            unlisted = list(self._memory.unlisted)
+            unlisted.remove((level, amount))
+            self._memory = replace(self._memory, unlisted=tuple(unlisted))
+            return self._doubtful(level, amount)
         if again and (level, amount) in (*self._memory.past, *((hit.level, hit.amount) for hit in hits)):
             return self._doubtful(level, amount)
         self._memory = replace(self._memory, hits=(*hits, Hit(level, amount, (source,)))[-KEPT:])
@@ -883,10 +893,19 @@ class SasMachine:
         same = [n for n, hit in enumerate(hits) if (hit.level, hit.amount, hit.paid) == (level, amount, False)]
         if same:
             hits[same[0]] = replace(hits[same[0]], paid=True)
-            past = (*self._memory.past, (level, amount))[-KEPT:]
-            hits = [hit for hit in hits if not self._over(hit)]
-            self._memory = replace(self._memory, hits=tuple(hits), past=past)
+            self._memory = replace(self._memory, past=(*self._memory.past, (level, amount))[-KEPT:])
+            self._keep_hits(hits)
         return [JackpotPaid(self._options.pool, level, amount=amount)]
+
+    def _keep_hits(self, hits: Sequence[Hit]) -> None:
+        """All but those that are over; the list of poll 87 may still hold one that it has not shown."""
+        over = [hit for hit in hits if self._over(hit)]
+        unlisted = [(hit.level, hit.amount) for hit in over if hit.level and 0x87 not in hit.seen]
+        self._memory = replace(
+            self._memory,
+            hits=tuple(hit for hit in hits if hit not in over),
+            unlisted=(*self._memory.unlisted, *unlisted)[-KEPT:],
+        )
 
     def _over(self, hit: Hit) -> bool:
         """Paid, and nothing more is to be said of it."""

@@ -358,6 +358,61 @@ async def test_a_progressive_on_a_failing_line_is_told_once_or_said_to_be_doubtf
     await cable.close()
 
 
+@pytest.mark.parametrize("lost", [1, 2])
+@virtual_time
+async def test_an_answer_that_is_lost_while_a_session_begins_costs_no_exception(lost: int) -> None:
+    """The machine answered and nobody heard it: the next poll must not let it forget."""
+    cable = Cable()
+    await asyncio.sleep(4)
+    assert cable.driver is not None
+    cable.restart()
+    swallowed = 0
+
+    def eat(data: bytes) -> bytes:
+        nonlocal swallowed
+        if not data or swallowed == lost:
+            return data
+        swallowed += 1
+        return b""
+
+    cable.eat = eat
+    cable.do(cable.machine.hit_progressive)
+    await asyncio.sleep(15)
+    assert swallowed == lost
+    cable.machine.levels[1] = 70_000
+    cable.do(cable.machine.hit_progressive)
+    await asyncio.sleep(15)
+    amounts = (100_000, 70_000)
+    assert cable.jackpots() == [(what, 1, amount) for amount in amounts for what in ("won", "paid")]
+    assert "sas.doubtful" not in cable.told()
+    await cable.close()
+
+
+@virtual_time
+async def test_a_win_that_poll_87_lists_only_with_the_next_is_told_once() -> None:
+    """Its own exception never arrived: poll 84 told it, and the list still holds it when another win is added."""
+    cable = Cable()
+    await asyncio.sleep(4)
+
+    def unannounced(now: float) -> None:
+        cable.machine.hit_progressive(now)
+        for said in (cable.machine._priority, cable.machine._queue):
+            while 0x56 in said:
+                said.remove(0x56)
+
+    cable.do(unannounced)
+    await asyncio.sleep(15)
+    cable.machine.levels[1] = 70_000
+    cable.do(cable.machine.hit_progressive)
+    await asyncio.sleep(15)
+    amounts = (100_000, 70_000)
+    assert cable.jackpots() == [(what, 1, amount) for amount in amounts for what in ("won", "paid")]
+    assert "sas.doubtful" in cable.told()  # it may have been another win of the same amount
+    assert cable.notes.memory is not None
+    assert not msgspec.json.decode(cable.notes.memory, type=Memory).unlisted
+    await cable.close()
+
+
 @virtual_time
 async def test_a_machine_without_poll_87_is_asked_with_85() -> None:
     cable = Cable()
