@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from daemon import links_usb
@@ -76,8 +77,8 @@ class House(Struct):
             return False
         if self.consumer.position(name) < newest:
             return True
-        shown = self.consumer.view(name)
-        return not self.consumer.retained.waiting and (shown.phase, shown.round) != (view.phase, view.round)
+        # Dealers compare the cards on the display too, not the phase alone.
+        return not self.consumer.retained.waiting and msgspec.json.encode(self.consumer.view(name)) != view.state
 
 
 def run_jumping(body: Callable[[list[Callable[[], bool]]], Coroutine[Any, Any, T]]) -> T:

@@ -23,11 +23,12 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from daemon import links_mqtt, links_usb
-from daemon.broker import free_port
+from daemon.broker import find_mosquitto, free_port
 from daemon.check import device_mistakes, ruleset_mistakes
 from daemon.config import Mqtt, load
 from daemon.edge import Edge
 from daemon.journal import Journal
+from daemon.jumping import jumping, run_jumping
 from daemon.links import open_stream
 from daemon.logs import get
 from daemon.mqtt import BrokerLost, Message, Session
@@ -595,6 +596,34 @@ def test_the_same_seed_plays_the_same_pit(tmp_path: Path) -> None:
         truths.append({name: table.truth for name, table in pit.tables.items()})
         journal.close()
     assert truths[0] == truths[1] != truths[2]
+
+
+@pytest.mark.skipif(find_mosquitto() is None, reason="no mosquitto on this computer")
+@pytest.mark.system
+def test_no_dealer_corrects_what_a_slow_display_has_yet_to_show(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next card is not compared with a display whose last message is still under way."""
+    arrived = Picture._arrived
+
+    async def slowly(picture: Picture, session: Session) -> list[Message]:
+        messages = await arrived(picture, session)
+        await asyncio.to_thread(time.sleep, 0.02)
+        return messages
+
+    monkeypatch.setattr(Picture, "_arrived", slowly)
+    pit = Pit(tmp_path, 1, kinds=("bac",), usb=True)
+
+    async def body(busy: list[Callable[[], bool]]) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, JumpingLoop)
+        async with jumping(pit, busy) as house:
+            await pit.deal(house.pace, 2, house.picture, loop.utc)
+
+    with capture_logs():
+        run_jumping(body)
+    assert pit.told["bac-1"].count("card.drawn") >= 8
+    assert "deal.corrected" not in pit.told["bac-1"]
 
 
 @pytest.mark.parametrize("how", ["it cannot be sent", "the broker dies", "nobody answers"])
