@@ -157,7 +157,7 @@ class BeeTekShoe:
                     again = raw == self._last
                     self._last, self._last_tick = raw, chunk.tick
                     self._good_frame()
-                    events = self._doubt(REPEATED if again else MISSCAN, f"it is {card}") if soon else self._drawn(card)
+                    events = self._doubt(REPEATED if again else MISSCAN) if soon else self._drawn(card)
                 case Other(kind, _, raw):
                     self._good_frame()
                     events = self._unknown(kind)
@@ -169,7 +169,7 @@ class BeeTekShoe:
                     self._noise_tick = chunk.tick
                     if not quiet:
                         continue
-                    events = self._doubt(UNREADABLE, f"it sent {raw[:16].hex(' ')}")
+                    events = self._doubt(UNREADABLE, f"it sent {len(raw)} bytes")
             yield from (Sighting(event, raw, chunk) for event in events)
 
     def _drawn(self, card: str) -> Iterator[Event]:
@@ -181,8 +181,8 @@ class BeeTekShoe:
             yield from self._faults.end(UNKNOWN_MESSAGE)
             self._faults.good_cycle()
 
-    def _doubt(self, code: str, detail: str) -> Iterator[Event]:
-        """A card that nobody can be sure of, and why."""
+    def _doubt(self, code: str, detail: str = "") -> Iterator[Event]:
+        """A card that nobody can be sure of, and why. Never which: it may lie face down, and all read a fault."""
         self._good = 0
         yield CardUnreadable()
         yield from self._faults.strike(code, detail)

@@ -205,9 +205,9 @@ class HidShoe:
                 self._noise += len(raw)
                 self._last_tick = float("-inf")
                 code, said = {
-                    "unfinished": (UNFINISHED, f"it typed {text!r}"),
+                    "unfinished": (UNFINISHED, f"it typed {len(text)} characters"),
                     "garbage": (UNREADABLE, "what it typed was garbled"),
-                    "held": (KEY_STUCK, f"it typed {text!r}"),
+                    "held": (KEY_STUCK, f"it typed {len(text)} characters"),
                     "long": (UNREADABLE, "what it typed has no end"),
                 }[why]
                 yield from self._doubt(code, said)
@@ -224,15 +224,15 @@ class HidShoe:
             return
         card = self._codes.get(code) if self._codes else card_in(code, self._options.order)
         if card is None and code not in self._cut_cards:
-            yield from self._doubt(UNKNOWN_CODE, f"it read {code!r}")
+            yield from self._doubt(UNKNOWN_CODE, f"one of {len(code)} characters; the journal keeps what it typed")
             return
         if soon and again:
             if not self._again:
                 self._again = True
-                yield from self._doubt(REPEATED, f"it read {code!r} again")
+                yield from self._doubt(REPEATED)
             return
         if soon and card is not None:
-            yield from self._doubt(MISSCAN, f"the second one is {card}")
+            yield from self._doubt(MISSCAN)
             return
         yield CutCardDrawn() if card is None else CardDrawn(card)
         yield from self._faults.end(UNREADABLE, UNFINISHED, UNKNOWN_CODE, REPEATED, MISSCAN, KEY_STUCK)
@@ -241,8 +241,8 @@ class HidShoe:
             self._good = 0
             self._faults.good_cycle()
 
-    def _doubt(self, code: str, detail: str) -> Iterator[Event]:
-        """A card that nobody can be sure of, and why."""
+    def _doubt(self, code: str, detail: str = "") -> Iterator[Event]:
+        """A card that nobody can be sure of, and why. Never which: it may lie face down, and all read a fault."""
         self._good = 0
         yield CardUnreadable()
         yield from self._faults.strike(code, detail)
