@@ -28,14 +28,22 @@ class Site(Struct, frozen=True, kw_only=True):
 
 
 class Edge(Struct, frozen=True, kw_only=True):
-    """`[edge]`: this computer. `journal` is the SQLite file of every event."""
+    """`[edge]`: this computer. `journal` is the SQLite file of every event.
+
+    `username` and `password_file`: as which user it comes to the broker, where that is not [mqtt]'s.
+    """
 
     name: Id
     journal: Path_ = "/var/lib/feltd/edge/journal.db"
+    username: str = ""
+    password_file: str = ""
 
 
 class Mqtt(Struct, frozen=True, kw_only=True):
-    """`[mqtt]`: the broker. Loopback unless configured; the password stands in a file of its own."""
+    """`[mqtt]`: the broker, and as which user whoever has no other comes there: `feltd watch`, `feltd command`.
+
+    Loopback unless configured; the password stands in a file of its own.
+    """
 
     host: str = "127.0.0.1"
     port: Annotated[int, Meta(ge=1, le=65535)] = 1883
@@ -45,10 +53,15 @@ class Mqtt(Struct, frozen=True, kw_only=True):
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """`[rules]`: the consumer. `journal` is the SQLite file of positions, open rounds and results."""
+    """`[rules]`: the consumer. `journal` is the SQLite file of positions, open rounds and results.
+
+    `username` and `password_file`: as which user it comes to the broker, where that is not [mqtt]'s.
+    """
 
     name: Id = "rules"
     journal: Path_ = "/var/lib/feltd/rules/journal.db"
+    username: str = ""
+    password_file: str = ""
 
 
 class Keeping(Struct, frozen=True, kw_only=True):
@@ -140,6 +153,13 @@ class Config(Struct, frozen=True, kw_only=True):
     console: Console = Console()
     table: tuple[Table, ...] = ()
     digest: str = ""
+
+
+def broker_of(config: Config, part: Edge | Rules | Console) -> Mqtt:
+    """The broker as `part` comes to it: as a user of its own, or as [mqtt]'s."""
+    if not part.username:
+        return config.mqtt
+    return msgspec.structs.replace(config.mqtt, username=part.username, password_file=part.password_file)
 
 
 class Mistake(Struct, frozen=True):
@@ -234,6 +254,11 @@ def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
     if config.journal.limit_mb < 4 * config.journal.file_mb:
         text = f"journal.limit_mb must be at least four files of journal.file_mb ({config.journal.file_mb})"
         out.append(Mistake(lines.of(("journal", "limit_mb")), text))
+    users = {"mqtt": config.mqtt, "edge": config.edge, "rules": config.rules, "console": config.console}
+    for name, part in users.items():
+        if part.password_file and not part.username:
+            text = f"{name}.password_file needs a username beside it"
+            out.append(Mistake(lines.of((name, "password_file")), text))
     openid = config.console.openid
     if openid.issuer and not (openid.client and openid.secret_file):
         out.append(Mistake(lines.of(("console", "openid")), "console.openid needs client and secret_file, too"))

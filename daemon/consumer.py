@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from daemon import logs
-from daemon.config import Config, Table
+from daemon.config import Config, Table, broker_of
 from daemon.journal import Entry, Journal, Row
 from daemon.mqtt import UNREADABLE, Connect, Message, Session, Will, last_word, stay_connected
 from daemon.outbox import Outbox
@@ -109,7 +109,8 @@ class Consumer:
         will = Will(edge_topic(self.site, self.name, "availability"), b"offline")
         try:
             identifier = f"feltd-rules-{self.name}"
-            await stay_connected(self.config.mqtt, identifier, will, self._serve, self._log, self._connect)
+            broker = broker_of(self.config, self.config.rules)
+            await stay_connected(broker, identifier, will, self._serve, self._log, self._connect)
         except asyncio.CancelledError:
             self._commit([])  # only here: after a failure the state may be ahead of what was written
             raise

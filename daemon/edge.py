@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from daemon import logs
 from daemon.commands import KEY, Desk, obeyed
-from daemon.config import Config, Device, Table
+from daemon.config import Config, Device, Table, broker_of
 from daemon.gate import Gate
 from daemon.journal import Entry, Journal, Row
 from daemon.links import HostLink, open_link, utc_now
@@ -296,7 +296,8 @@ class Edge:
                 group.create_task(supervise(post.device, post, self._opener, self.now, log))
             will = Will(edge_topic(self.site, self.name, "availability"), OFFLINE)
             identifier = f"feltd-edge-{self.name}"
-            group.create_task(stay_connected(self.config.mqtt, identifier, will, self._serve, self.log, self._connect))
+            broker = broker_of(self.config, self.config.edge)
+            group.create_task(stay_connected(broker, identifier, will, self._serve, self.log, self._connect))
             group.create_task(self._watch_lag())
 
     def append(self, entries: list[Entry], memory: Mapping[str, bytes]) -> list[Row]:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.check import device_mistakes, ruleset_mistakes, summary
-from daemon.config import BadConfig, Mqtt, line_of, load, parse
+from daemon.config import BadConfig, Mqtt, broker_of, line_of, load, parse
 
 GOOD = """\
 # Two tables.
@@ -104,6 +104,16 @@ def test_the_least_file_is_safe() -> None:
     assert config.table == ()
 
 
+def test_each_part_may_come_to_the_broker_as_a_user_of_its_own() -> None:
+    text = changed("port = 8883", 'port = 8883\nusername = "console"\npassword_file = "/c"')
+    text = text.replace("[edge]", '[edge]\nusername = "edge"\npassword_file = "/e"')
+    config = parse(text)
+    mine, common = broker_of(config, config.edge), broker_of(config, config.rules)
+    assert (mine.username, mine.password_file, mine.host, mine.port) == ("edge", "/e", "10.0.0.5", 8883)
+    assert common == config.mqtt
+    assert (common.username, common.password_file) == ("console", "/c")
+
+
 # ---- each mistake, at its line
 
 WRONG: dict[str, tuple[str, str, str, int]] = {
@@ -134,6 +144,12 @@ WRONG: dict[str, tuple[str, str, str, int]] = {
         changed("[[table.device]]", "[table.device]").split('[[table.device]]\nname = "console-1"')[0],
         "[table.device]",
         "must be written [[table.device]]",
+        1,
+    ),
+    "password of nobody": (
+        changed('name = "edge-1"', 'name = "edge-1"\npassword_file = "/x"'),
+        "password_file",
+        "edge.password_file needs a username beside it",
         1,
     ),
     "a list of no tables": ("table = [1]\n" + changed("", "").split("[[table]]")[0], "table = ", "must be a table", 1),
