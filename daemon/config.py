@@ -254,9 +254,10 @@ def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
     if config.journal.limit_mb < 4 * config.journal.file_mb:
         text = f"journal.limit_mb must be at least four files of journal.file_mb ({config.journal.file_mb})"
         out.append(Mistake(lines.of(("journal", "limit_mb")), text))
-    users = {"mqtt": config.mqtt, "edge": config.edge, "rules": config.rules, "console": config.console}
-    for name, part in users.items():
+    users: tuple[Mqtt | Edge | Rules | Console, ...] = (config.mqtt, config.edge, config.rules, config.console)
+    for part in users:
         if part.password_file and not part.username:
+            name = type(part).__name__.lower()
             text = f"{name}.password_file needs a username beside it"
             out.append(Mistake(lines.of((name, "password_file")), text))
     openid = config.console.openid
