@@ -37,7 +37,7 @@ __all__ = ["Report", "real", "run"]
 SPEED = 25.0
 ROUNDS = 12
 """Rounds of each table in one night, at most."""
-TABLES = ("rou", "sat", "cus", "fpc", "bac", "scan", "csm", "fan")
+TABLES = ("rou", "sat", "cus", "fpc", "bac", "scan", "csm", "stud", "bj", "fan")
 EVERY = 1.5
 """Seconds between two kills, on average."""
 LONGEST = 180.0

@@ -86,11 +86,15 @@ def opens(cards: Sequence[str]) -> bool:
     return shape > 0 or ranks[:2] == (12, 11)
 
 
+class _GivenUpError(Exception):
+    """The display does not show what lies on the table, and never will."""
+
+
 class _Round(Struct):
     """What the dealer has in his head. `mine`: what the display calls this round."""
 
-    antes: dict[int, int]
-    mishap: Mishap
+    antes: dict[int, int] = {}
+    mishap: Mishap = ""
     mine: str = ""
     hands: Hands = {}
     raised: tuple[int, ...] = ()
@@ -132,7 +136,7 @@ class StudPokerTable(Ruled):
         await floor.pace.sleep(self._rng.uniform(least, most))
 
     async def _until(self, floor: Floor, press: Callable[[], object], shown: Callable[[Look], bool]) -> None:
-        """Something at the console, until the display shows it."""
+        """Something at the console, until the display shows it. Raises _GivenUpError where it never does."""
         for _ in range(TRIES):
             await floor.ready()
             press()
@@ -144,6 +148,7 @@ class StudPokerTable(Ruled):
             await floor.ready()
             if shown(floor.look()):
                 return
+        raise _GivenUpError
 
     # ---- the cards
 
@@ -194,11 +199,24 @@ class StudPokerTable(Ruled):
     # ---- the round
 
     async def _round(self, floor: Floor) -> Truth:
-        """What it truly was: void where the cards were not dealt as they should be."""
-        round_ = await self._betting(floor)
+        """What it truly was: void where the cards were not dealt as they should be, or the display would not follow."""
+        if floor.look().phase in OPEN:  # an old screen hid that the last one is not over
+            await settle(floor, self.console, self._rng)
+        round_ = _Round()
+        try:
+            return await self._played(floor, round_)
+        except _GivenUpError:
+            floor.press(self.console, "void", MISTAKE)
+            await settle(floor, self.console, self._rng, round_.mine)
+            decided = bool(round_.hands) and {*round_.raised, *round_.folded} == set(round_.antes)
+            return Truth(self._outcome(round_) or {} if decided else {}, void=True)
+
+    async def _played(self, floor: Floor, round_: _Round) -> Truth:
+        """Raises _GivenUpError."""
+        await self._betting(floor, round_)
         self.mishaps[round_.mishap] += 1
         valid = await self._deal(floor, round_)
-        if not valid or self._over(floor, round_):
+        if not valid or _over(floor.look(), round_):
             await settle(floor, self.console, self._rng, round_.mine)
             # Shown as void, and nothing that happened here made it so: it should have been played.
             cut_short = valid and round_.mine in floor.look().ended
@@ -216,7 +234,7 @@ class StudPokerTable(Ruled):
             floor.press(self.console, "paid")
         return Truth(outcome, void=not counts)
 
-    async def _betting(self, floor: Floor) -> _Round:
+    async def _betting(self, floor: Floor, round_: _Round) -> None:
         """Art. 6(2), (3). Who has a jackpot bet from a void round stays, and lays an ante again."""
         rng = self._rng
         [number] = rng.choices(SEATS, PLAYERS)
@@ -224,12 +242,15 @@ class StudPokerTable(Ruled):
         [mishap] = rng.choices(("", *MISHAPS), (1000 - sum(MISHAPS.values()), *MISHAPS.values()))
         if (mishap == "no_bet" and len(seats) == len(SEATS)) or (mishap == "wrong_key" and len(seats) == 1):
             mishap = ""  # not with a full table; not with the decision that ends the round as it was told
-        round_ = _Round({seat: rng.choice(ANTES) for seat in seats}, mishap)
+        round_.antes, round_.mishap = {seat: rng.choice(ANTES) for seat in seats}, mishap
         await self._until(
-            floor, lambda: self.console.press("bets_opened", floor.pace.now()), lambda look: look.phase == "betting"
+            floor,
+            lambda: self.console.press("bets_opened", floor.pace.now()),
+            lambda look: look.phase == "betting" and look.round not in look.ended,
         )
+        round_.mine = floor.look().round
         for seat in seats:
-            await self._act(floor, seat, "ante", round_.antes[seat], "antes")
+            await self._act(floor, round_, seat, "ante", round_.antes[seat], "antes")
             if seat in self._carried or rng.random() < 0.5:
                 self.bets.place(seat, floor.pace.now())
                 floor.stir("bets-1")
@@ -238,26 +259,22 @@ class StudPokerTable(Ruled):
         await self._pause(floor, 4.0, 8.0)
         await self._deck(floor)  # somebody may have opened the lid meanwhile
         await self._until(
-            floor, lambda: self.console.press("bell", floor.pace.now()), lambda look: look.phase != "betting"
+            floor,
+            lambda: self.console.press("bell", floor.pace.now()),
+            lambda look: look.phase != "betting" and look.round == round_.mine,
         )
-        round_.mine = floor.look().round
         if await floor.tell("bets-1", "lock-bets", {}) != "done":
             self.bets.lock(floor.pace.now())
             floor.stir("bets-1")
         await self._pause(floor, 1.0, 2.0)
-        return round_
 
-    async def _act(self, floor: Floor, seat: int, action: str, amount: int, shown: str) -> None:
+    async def _act(self, floor: Floor, round_: _Round, seat: int, action: str, amount: int, shown: str) -> None:
         """What a seat does, until the display has it in its list `shown`, or the round is over."""
         await self._until(
             floor,
             lambda: self.console.act(seat, action, floor.pace.now(), amount=amount),
-            lambda look: look.phase not in OPEN or seat in look.detail.get(shown, ()),
+            lambda look: _over(look, round_) or (look.round == round_.mine and seat in look.detail.get(shown, ())),
         )
-
-    def _over(self, floor: Floor, round_: _Round) -> bool:
-        look = floor.look()
-        return look.phase not in OPEN or look.round != round_.mine
 
     async def _deal(self, floor: Floor, round_: _Round) -> bool:
         """Art. 7(2), and what art. 11 says of mishaps: whether the round is valid."""
@@ -278,12 +295,16 @@ class StudPokerTable(Ruled):
             if place == trouble and round_.mishap == "wrong_order":  # 11(1)
                 floor.press(self.console, "void", MISTAKE)
                 return False
-            if self._over(floor, round_):  # 11(4), where the machine may deal no more
+            if _over(floor.look(), round_):  # 11(4), where the machine may deal no more
                 return self.shuffler.ready(floor.pace.now(), FIVE)
         await self._shuffle(floor)
         if dead:  # 11(3)
             await self._pause(floor, 2.0, 4.0)
-            await self._until(floor, lambda: self._tell(floor, {dead: ()}), lambda look: look.phase != "suspended")
+            await self._until(
+                floor,
+                lambda: self._tell(floor, {dead: ()}),
+                lambda look: _over(look, round_) or (look.round == round_.mine and look.phase != "suspended"),
+            )
             del round_.hands[dead]
         return await self._turn_up(floor, round_)
 
@@ -294,7 +315,11 @@ class StudPokerTable(Ruled):
         lying = [(name, card) for name, cards in hands.items() for card in cards]
         seen = rng.sample(lying, number)
         for name, card in seen:
-            await self._until(floor, lambda: self._expose(floor, name, card), lambda look: _exposed(look, card))  # noqa: B023 - awaited here
+            await self._until(
+                floor,
+                lambda: self._expose(floor, name, card),  # noqa: B023 - awaited here
+                lambda look: _over(look, round_) or any(one["card"] == card for one in look.detail.get("exposed", ())),  # noqa: B023
+            )
             await self._pause(floor, 1.0, 2.0)
         if len(seen) > 1:
             return False
@@ -303,7 +328,7 @@ class StudPokerTable(Ruled):
             await self._until(
                 floor,
                 lambda: self._tell(floor, {DEALER: (last,)}),
-                lambda look: look.phase not in OPEN or last in look.detail.get("open", ()),
+                lambda look: _over(look, round_) or last in look.detail.get("open", ()),
             )
         return True
 
@@ -319,7 +344,7 @@ class StudPokerTable(Ruled):
 
     async def _decisions(self, floor: Floor, round_: _Round) -> None:
         """Art. 6(5) to (7), from the dealer's left. A wrong key is seen at once, and the right one pressed."""
-        for place, (seat, ante) in enumerate(round_.antes.items()):
+        for place, seat in enumerate(round_.antes):
             await self._pause(floor, 2.0, 5.0)
             raises = self._raises(round_.hands[f"seat_{seat}"])
             if raises:
@@ -331,13 +356,13 @@ class StudPokerTable(Ruled):
                 self.console.act(seat, "fold" if raises else "raise", floor.pace.now())
                 floor.stir("console-1")
                 await self._pause(floor, 1.0, 2.0)
-            await self._decide(floor, seat, ante, raises=raises)
+            await self._decide(floor, round_, seat, raises=raises)
 
-    async def _decide(self, floor: Floor, seat: int, ante: int, *, raises: bool) -> None:
+    async def _decide(self, floor: Floor, round_: _Round, seat: int, *, raises: bool) -> None:
         if raises:
-            await self._act(floor, seat, "raise", 2 * ante, "raised")
+            await self._act(floor, round_, seat, "raise", 2 * round_.antes[seat], "raised")
         else:
-            await self._act(floor, seat, "fold", 0, "folded")
+            await self._act(floor, round_, seat, "fold", 0, "folded")
 
     def _raises(self, cards: Sequence[str]) -> bool:
         """With a pair, with ace and king; with less by mood."""
@@ -377,14 +402,17 @@ class StudPokerTable(Ruled):
         """Art. 6(8): what the display still needs, until it needs nothing more."""
         for _ in range(TRIES):
             await floor.ready()
-            if self._over(floor, round_):
+            if _over(floor.look(), round_):
                 return
             look = floor.look()
+            if look.round != round_.mine:  # an old screen
+                await self._pause(floor, 2.0, 3.0)
+                continue
             untold = [seat for seat in round_.raised if seat not in look.detail.get("raised", ())]
             untold += [seat for seat in round_.folded if seat not in look.detail.get("folded", ())]
             if untold:
                 for seat in untold:
-                    await self._decide(floor, seat, round_.antes[seat], raises=seat in round_.raised)
+                    await self._decide(floor, round_, seat, raises=seat in round_.raised)
             elif look.phase == "suspended":
                 self._tell(floor, self._opened(round_) or {DEALER: round_.hands[DEALER]})
             elif missing := look.detail.get("missing"):
@@ -425,6 +453,8 @@ class StudPokerTable(Ruled):
         floor.stir("bets-1")
 
 
-def _exposed(look: Look, card: str) -> bool:
-    """Whether the display knows of it, or needs to know nothing more."""
-    return look.phase not in OPEN or any(one["card"] == card for one in look.detail.get("exposed", ()))
+def _over(look: Look, round_: _Round) -> bool:
+    """Whether the round has ended, or another one is open. What ended long ago is an old screen, and says nothing."""
+    if look.round == round_.mine:
+        return look.phase not in OPEN
+    return round_.mine in look.ended or (look.phase in OPEN and look.round not in look.ended)

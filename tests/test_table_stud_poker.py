@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from daemon import journal
 from daemon.broker import find_mosquitto
@@ -19,6 +20,7 @@ from simulators import table_stud_poker
 from simulators.compare import Account
 from simulators.fdl_shuffler import PACKET_OF, Shuffler
 from simulators.table_stud_poker import MISHAPS, Mishap, StudPokerTable, compared, opens
+from simulators.tables import Floor, Look
 
 needs_broker = pytest.mark.skipif(find_mosquitto() is None, reason="no mosquitto on this computer")
 
@@ -149,6 +151,10 @@ def test_a_wrong_packet_has_the_cards_that_it_has(fault: str, count: int) -> Non
 # ---- rounds
 
 
+PATIENCE = 3600.0
+"""Seconds of play that a round takes at most, whatever the display shows: many times what one takes."""
+
+
 def play(directory: Path, rounds: int, seed: int) -> tuple[StudPokerTable, Account, list[dict[str, Any]]]:
     """The table, the account, and every result that came out."""
     results: list[dict[str, Any]] = []
@@ -165,7 +171,8 @@ def play(directory: Path, rounds: int, seed: int) -> tuple[StudPokerTable, Accou
                 pit.heard(name, kind, result)
 
             house.picture.on_result = heard
-            await pit.deal(house.pace, rounds, house.picture, loop.utc)  # type: ignore[attr-defined]
+            async with asyncio.timeout(rounds * PATIENCE):
+                await pit.deal(house.pace, rounds, house.picture, loop.utc)  # type: ignore[attr-defined]
             dealt = pit.dealt()
             house.settling = True
             await all_out(pit, house.picture, dealt, 3.0)
@@ -234,3 +241,59 @@ def test_jackpot_bets_of_a_void_round_are_laid_again(tmp_path: Path, monkeypatch
             carried += len(laid)
             assert all(one["stake"] == 1000 for one in after["settlements"] if one["bet"] == "jackpot")
     assert carried
+
+
+def show_old_memory(monkeypatch: pytest.MonkeyPatch, at: str, old: str) -> list[float]:
+    """The display of a broker that dies in each round when it comes to `at`, and comes back with what it wrote down.
+
+    For a minute of play, until edge and rules are back, it shows what it showed last in phase `old`: hands in a
+    campaign are 25 times as fast. Says when.
+    """
+    deal = StudPokerTable.deal
+    times: list[float] = []
+
+    async def dealt(self: StudPokerTable, floor: Floor, rounds: int) -> None:
+        written = Look()
+        died = ""
+
+        def look() -> Look:
+            nonlocal written, died
+            now, true = floor.pace.now(), floor.look()
+            if true.phase == old:
+                written = true
+            if true.phase == at and true.round != died and written.phase == old:
+                died = true.round
+                times.append(now)
+            if times and now < times[-1] + 60:
+                return replace(written, ended=true.ended)
+            return true
+
+        await deal(self, replace(floor, look=look), rounds)
+
+    monkeypatch.setattr(StudPokerTable, "deal", dealt)
+    return times
+
+
+@needs_broker
+@pytest.mark.system
+@pytest.mark.parametrize(
+    ("at", "old"),
+    [
+        *(("betting", old) for old in ("idle", "resolved", "dealing", "showdown")),
+        *(("dealing", old) for old in ("idle", "resolved", "betting", "showdown")),
+        *(("deciding", old) for old in ("idle", "resolved", "betting", "showdown")),
+        *(("showdown", old) for old in ("idle", "resolved", "betting", "dealing")),
+        *(("resolved", old) for old in ("idle", "betting", "deciding", "showdown")),
+    ],
+)
+def test_a_dealer_does_not_stand_still_before_an_old_screen(
+    at: str, old: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """He took a round for over that was not, and told it the next one's hands for ever: two nights of kill -9."""
+    monkeypatch.setattr(table_stud_poker, "PLAYERS", (0, 1, 1, 1, 0, 0, 0))
+    times = show_old_memory(monkeypatch, at, old)
+    _, account, _ = play(tmp_path, 4, 3)
+    assert not account.lost
+    assert not account.wrong
+    assert account.right + account.voided + account.unseen == 4
+    assert times
