@@ -40,7 +40,9 @@ ROUNDS = 12
 TABLES = ("rou", "sat", "cus", "fpc", "bac", "scan", "csm", "stud", "bj", "fan")
 EVERY = 1.5
 """Seconds between two kills, on average."""
-LONGEST = 180.0
+STILL = 120.0
+"""Seconds without the end of a round at any table after which the dealers stand still. A pit that is dark most of the
+time is slow: on a busy machine a poker round with four hands took half a minute between two kills."""
 PATIENCE = 40.0
 """Seconds after the last round until everything must have come out."""
 QUIET = 3.0
@@ -115,18 +117,24 @@ class _Night:
 
     async def _play(self, pace: Pace, picture: Picture) -> None:
         killing = asyncio.create_task(self._kill(picture))
+        dealing = asyncio.create_task(self._pit.deal(pace, self._rounds * len(self._pit.tables), picture))
         try:
-            async with asyncio.timeout(LONGEST):
-                await self._pit.deal(pace, self._rounds * len(self._pit.tables), picture)
-        except TimeoutError:
-            there = {name: f"{view.phase}, {view.online}" for name, view in picture.tables.items()}
-            raise WrongError(
-                f"the dealers stand still: {self._pit.dealt()} of {self._rounds} rounds dealt; "
-                f"the display shows {there}, {picture.edges}"
-            ) from None
+            before = -1
+            while not dealing.done():
+                dealt = sum(self._pit.dealt().values())
+                if dealt == before:
+                    there = {name: f"{view.phase}, {view.online}" for name, view in picture.tables.items()}
+                    raise WrongError(
+                        f"the dealers stand still: {self._pit.dealt()} of {self._rounds} rounds dealt; "
+                        f"the display shows {there}, {picture.edges}"
+                    )
+                before = dealt
+                await asyncio.wait([dealing], timeout=STILL)
+            dealing.result()
         finally:
-            killing.cancel()
-            await asyncio.wait([killing])
+            for task in (killing, dealing):
+                task.cancel()
+            await asyncio.wait([killing, dealing])
 
     async def _kill(self, picture: Picture) -> None:
         """From the moment that all are there for the first time."""

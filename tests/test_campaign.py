@@ -236,6 +236,23 @@ async def test_a_real_round_that_is_lost_is_found(monkeypatch: pytest.MonkeyPatc
     await asyncio.to_thread(shutil.rmtree, kept)
 
 
+@pytest.mark.system
+@pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
+@pytest.mark.timeout(60)
+async def test_real_dealers_who_stand_still_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long a night takes, but not one in which no round ends any more."""
+
+    async def stands(*_: Any) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(Pit, "_deal", stands)
+    monkeypatch.setattr(campaign_real, "STILL", 0.5)
+    report = await real(1, 5, rounds=2, tables=("cus",), most_failures=1)
+    [failure] = report.failures
+    assert "stand still" in failure
+    await asyncio.to_thread(shutil.rmtree, failure.rpartition(" ")[2])
+
+
 @pytest.mark.parametrize("wrong", [["--kills", "3"], ["--real", "--replay", "3"]])
 def test_what_cannot_be_asked_is_refused(wrong: list[str]) -> None:
     assert CliRunner().invoke(main, ["campaign", *wrong]).exit_code == 2
