@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import hashlib
+import itertools
 import random
 import shutil
 import sqlite3
@@ -12,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -766,32 +768,102 @@ def test_what_cannot_be_kept_is_refused_with_its_line(text: str, said: str) -> N
     assert said in str(caught.value)
 
 
-async def test_a_journal_may_be_verified_at_any_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside a writer that closes its files as fast as it can: no false alarm."""
-    monkeypatch.setattr(journal_module, "LOCKED_TIMEOUT", 5.0)
-    stop = threading.Event()
-    rotations = 0
+def look(path: Path) -> None:
+    """All that an inspector does beside a writer; the journal is found good."""
+    report = verify(path)
+    assert report.good, report_text("x", report)
+    assert list(export(path, "t-1", site="s", writer="e", edge=True, **ALWAYS))
 
-    def write() -> None:
-        nonlocal rotations
-        journal = Journal(tmp_path / "j.db")
-        while not stop.is_set():
+
+class Closing(threading.Thread):
+    """A writer that closes its files as fast as it can."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
+        self.closed = 0
+        self.first = threading.Event()
+        self.enough = threading.Event()
+
+    def run(self) -> None:
+        journal = Journal(self.path)
+        while not self.enough.is_set():
             journal.append(entries(7))
-            rotations += journal.rotate()
+            if journal.rotate():
+                self.closed += 1
+                self.first.set()
         journal.close()
 
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
-        await asyncio.sleep(0.3)
-        for _ in range(25):
-            report = await asyncio.to_thread(verify, tmp_path / "j.db")
-            assert report.good, report_text("x", report)
-            assert list(export(tmp_path / "j.db", "t-1", site="s", writer="e", edge=True, **ALWAYS))
-    finally:
-        stop.set()
-        writer.join()
-    assert rotations > 3
+
+def test_a_journal_may_be_verified_while_its_files_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No false alarm, and who looks all the time keeps no file from being closed.
+
+    Of each journal a few looks only: the longer one takes, the more files the next one has to read.
+    """
+    monkeypatch.setattr(journal_module, "LOCKED_TIMEOUT", 5.0)
+    for n in range(5):
+        writer = Closing(tmp_path / f"{n}.db")
+        writer.start()
+        try:
+            assert writer.first.wait(30)
+            looks = 0
+            while looks < 5 or writer.closed < 4:
+                look(writer.path)
+                looks += 1
+        finally:
+            writer.enough.set()
+            writer.join()
+
+
+# What a look takes hold of: its writer may close a file before and after each.
+HOLDS = (
+    (journal_module, "_Lock"),
+    (journal_module, "_connected"),
+    (inspection, "open_to_read"),
+    (inspection, "closed_files"),
+)
+
+
+def test_a_journal_may_be_verified_at_any_moment(tmp_path: Path) -> None:
+    """The writer tries to close a file before or after anything that a look takes hold of: no false alarm."""
+    moments, closed = 0, 0
+    for turn in itertools.count():
+        journal = Journal(tmp_path / f"{turn}.db")
+        for _ in range(2):
+            journal.append(entries(7))
+            assert journal.rotate()
+        journal.append(entries(7))
+        moments = 0
+
+        def moment(journal: Journal = journal, turn: int = turn) -> None:
+            nonlocal moments, closed
+            moments += 1
+            if moments == turn + 1:
+                journal.append(entries(7))
+                closed += journal.rotate()
+
+        with pytest.MonkeyPatch.context() as patch:
+            for module, name in HOLDS:
+                patch.setattr(module, name, beside(moment, getattr(module, name)))
+            look(journal.path)
+        look(journal.path)
+        journal.close()
+        if moments <= turn:
+            break
+    assert moments > 30
+    assert closed >= 4, closed
+
+
+def beside(moment: Callable[[], None], body: Callable[..., Any]) -> Callable[..., Any]:
+    """`body`, with a moment before it and one after it."""
+
+    def both(*args: Any, **more: Any) -> Any:
+        moment()
+        result = body(*args, **more)
+        moment()
+        return result
+
+    return both
 
 
 def test_room_is_the_limit_or_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
