@@ -179,14 +179,16 @@ def test_a_new_period_by_itself_changes_nothing(counts: list[int]) -> None:
 
 
 @given(st.integers(0, 50), st.integers(0, 5000), st.floats(0.001, 0.1))
-def test_the_bet_on_a_rate_is_fair_at_the_accepted_rate_and_loses_below(
+def test_the_bets_on_a_rate_are_fair_at_the_accepted_rate_and_lose_below(
     hits: int, misses: int, accepted: float
 ) -> None:
-    now = stats.log_e_rate(hits, hits + misses, accepted)
-    hit = math.exp(stats.log_e_rate(hits + 1, hits + misses + 1, accepted) - now)
-    miss = math.exp(stats.log_e_rate(hits, hits + misses + 1, accepted) - now)
+    def log_e(hits: int, misses: int) -> float:
+        return stats.log_e_bets([stats.log_rate(hits, hits + misses, accepted)])
+
+    now = log_e(hits, misses)
+    hit, miss = math.exp(log_e(hits + 1, misses) - now), math.exp(log_e(hits, misses + 1) - now)
     assert accepted * hit + (1 - accepted) * miss == pytest.approx(1)
-    assert accepted / 2 * hit + (1 - accepted / 2) * miss < 1
+    assert accepted / 2 * hit + (1 - accepted / 2) * miss <= 1 + 1e-12
 
 
 @given(st.lists(st.integers(0, 2), min_size=52, max_size=52))
@@ -195,20 +197,21 @@ def test_the_bets_on_a_deck_are_fair_while_whole_decks_are_dealt(counts: list[in
     if drawn == 104:
         return
     now = stats.log_deck(counts, 2)
-    for which, limit in ((0, False), (1, True)):
-        expected = 0.0
-        for card, count in enumerate(counts):
-            if count < 2:
-                then = stats.log_deck([n + (one == card) for one, n in enumerate(counts)], 2)
-                expected += (2 - count) / (104 - drawn) * math.exp(then[0][which] - now[0][which])
-        # The card that is there too often can only show it by what whole decks cannot give.
-        lost = limit and counts[0] == 2
-        if now[0][which] > -100:
-            assert expected < 1 if lost else expected == pytest.approx(1)
+    expected = [0.0] * 104
+    for card, count in enumerate(counts):
+        if count < 2:
+            then = stats.log_deck([n + (one == card) for one, n in enumerate(counts)], 2)
+            for bet in range(104):
+                expected[bet] += (2 - count) / (104 - drawn) * math.exp(then[bet] - now[bet])
+    for card, count in enumerate(counts):
+        # A card that is out twice cannot lack any more: that bet is lost. The other way round, a third one could only
+        # show itself by what whole decks cannot give.
+        assert expected[card] == pytest.approx(1) or count == 2
+        assert expected[52 + card] == pytest.approx(1) or (count == 2 and expected[52 + card] < 1)
 
 
 def test_a_whole_shoe_proves_that_none_lacks() -> None:
-    assert all(lacks < -100 for lacks, _ in stats.log_deck([8] * 52, 8))
+    assert all(lacks < -100 for lacks in stats.log_deck([8] * 52, 8)[:52])
 
 
 def test_decks_cannot_give_a_ninth_card() -> None:
@@ -304,15 +307,13 @@ def test_a_card_that_lacks_is_found_within_a_dozen_shoes() -> None:
     rng = random.Random(6)
     shoe = [card for card in range(52) for _ in range(8 - (card == 30))]
     alarm = stats.log_threshold(0.01, 50)
-    sums = [0.0] * 52
-    shoes = 0
-    while max(sums) - math.log(104) < alarm and shoes < 30:
-        shoes += 1
+    shoes: list[list[float]] = []
+    while len(shoes) < 30 and stats.log_e_bets(shoes) < alarm:
         counts = Counter(rng.sample(shoe, 400))
-        for card, (lacks, _) in enumerate(stats.log_deck([counts[one] for one in range(52)], 8)):
-            sums[card] = max(sums[card] + lacks, -300)
-    assert sums.index(max(sums)) == 30
-    assert shoes <= 12
+        shoes.append(stats.log_deck([counts[one] for one in range(52)], 8))
+    sums = [sum(bets) for bets in zip(*shoes, strict=True)]
+    assert sums.index(max(sums)) == 30, "a bet on another card won"
+    assert len(shoes) <= 12
 
 
 # ---- times

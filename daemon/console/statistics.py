@@ -187,50 +187,63 @@ def log_e_sector(counts: Sequence[int], width: int) -> float:
     return log_mean(bets)
 
 
-def log_e_rate(hits: int, trials: int, accepted: float) -> float:
-    """Against a rate of `accepted` or less: it is one of WORSE times that."""
+def log_rate(hits: int, trials: int, accepted: float) -> list[float]:
+    """The bets against a rate of `accepted` or less: that it is so many times as high, for each of WORSE."""
     bets = []
     for times in WORSE:
         rate = min(accepted * times, 0.5 + accepted / 2)
         bets.append(hits * math.log(rate / accepted) + (trials - hits) * math.log((1 - rate) / (1 - accepted)))
-    return log_mean(bets)
+    return bets
 
 
-def log_deck(counts: Sequence[int], decks: int) -> list[tuple[float, float]]:
-    """For each of the 52 cards, against whole decks that are drawn without return: it lacks once; it is there once too
-    often.
+def log_deck(counts: Sequence[int], decks: int) -> list[float]:
+    """The bets against whole decks that are drawn without return: each of the 52 cards lacks once; then, each is there
+    once too often.
 
-    The bets on one card from several shoes may be multiplied. Raises ValueError for counts that no whole decks give.
+    The same bet on several shoes, or on several rounds from a shuffler that takes the cards back, may be added up.
+    Raises ValueError for counts that no whole decks give.
     """
     drawn, cards = sum(counts), 52 * decks
     if len(counts) != 52 or max(counts) > decks:
         raise ValueError(f"{decks} decks cannot give these counts")
-    lacking = math.log(1 - drawn / cards) if drawn < cards else 0.0  # with all cards out none lacks
-    extra = math.log1p(-drawn / (cards + 1))
-    return [
-        (
-            (math.log(1 - count / decks) if count < decks else _FLOOR) - lacking,
-            extra - math.log1p(-count / (decks + 1)),
-        )
-        for count in counts
-    ]
+    left = math.log(1 - drawn / cards) if drawn < cards else 0.0  # with all cards out none lacks
+    lacks = [(math.log(1 - count / decks) if count < decks else _FLOOR) - left for count in counts]
+    more = math.log1p(-drawn / (cards + 1))
+    return lacks + [more - math.log1p(-count / (decks + 1)) for count in counts]
 
 
 def log_e_starts(periods: Sequence[Sequence[int]], null: Sequence[float], width: int = 0) -> float:
     """Against `null`, where the trouble may have begun with any of the `periods`, oldest first.
 
-    The bet is divided beforehand: period n of all that may ever come gets 1/(n (n + 1)) of it, and what belongs to
-    periods that have not begun is not at stake. With `width`, half of it goes on sectors of so many neighbours.
+    With `width`, half of the bet goes on sectors of so many neighbours.
     """
     running = [0] * len(null)
-    bets = [-math.log(len(periods) + 1)]
-    for place in range(len(periods), 0, -1):
-        running = [a + b for a, b in zip(running, periods[place - 1], strict=True)]
+    found = []
+    for period in reversed(periods):
+        running = [a + b for a, b in zip(running, period, strict=True)]
         one = log_e(running, null)
-        if width:
-            one = log_mean([one, log_e_sector(running, width)])
-        bets.append(one - math.log(place * (place + 1)))
-    return log_sum(bets)
+        found.append(log_mean([one, log_e_sector(running, width)]) if width else one)
+    return _any_start(found[::-1])
+
+
+def log_e_bets(periods: Sequence[Sequence[float]]) -> float:
+    """The same for bets that add up over the periods, as those of `log_rate` and `log_deck` do."""
+    found = []
+    running = [0.0] * len(periods[0]) if periods else []
+    for period in reversed(periods):
+        running = [max(a + b, _FLOOR) for a, b in zip(running, period, strict=True)]
+        found.append(log_mean(running))
+    return _any_start(found[::-1])
+
+
+def _any_start(logs: Sequence[float]) -> float:
+    """The bet on all beginnings, `logs` those from each period on.
+
+    It is divided beforehand: period n of all that may ever come gets 1/(n (n + 1)) of it, and what belongs to periods
+    that have not begun is not at stake.
+    """
+    bets = [one - math.log(n * (n + 1)) for n, one in enumerate(logs, 1)]
+    return log_sum([*bets, -math.log(len(logs) + 1)])
 
 
 def log_threshold(alpha: float, charts: int) -> float:
