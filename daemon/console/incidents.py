@@ -1,0 +1,787 @@
+"""Incidents: one for each alert, however often it is said, from the first word to the end and for 400 days after.
+
+An alert on the broker begins an incident; what is said again goes on with it, what comes back soon after its end is the
+same one, counted. The console adds what only it can see: the broker lost, an edge offline, a backlog that grows.
+Nothing ends because nobody speaks of it: what the broker no longer holds after a reconnection is over when the process
+that owns it is there and has said all it has to say.
+
+Memory is ahead, the store follows in the same call: where it cannot be written, what is seen is still shown, and
+written as soon as it can be.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from sqlite3 import Connection
+from typing import Any, Literal, Protocol, TypeAlias
+
+import structlog
+from msgspec import Struct
+from msgspec.structs import replace
+
+from daemon import logs
+from daemon.console.store import BadStore, Store
+from daemon.picture import Alert
+
+__all__ = [
+    "AGAIN",
+    "KEPT",
+    "LONGEST_SILENCE",
+    "AlertKey",
+    "Filter",
+    "Incident",
+    "Incidents",
+    "NotOpen",
+    "Shown",
+    "Silence",
+    "Teller",
+    "micros_of",
+    "time_of",
+]
+
+AlertKey: TypeAlias = tuple[str, str]
+"""Table and name of an alert; the table is "" for what belongs to none: an edge, the broker, the console."""
+
+AGAIN = timedelta(minutes=10)
+"""What comes back within this time after its end is the same incident."""
+FLAPPING = 3
+"""An incident that began more often has ended only when it stays away for AGAIN: its end is told no sooner."""
+LONGEST_SILENCE = timedelta(hours=12)
+KEPT = timedelta(days=400)
+MOST_KEPT = 100_000
+MOST_OPEN = 5_000
+MOST_SILENCES = 200
+LONGEST_TEXT = 2_000
+PRUNED_EVERY = timedelta(hours=1)
+
+# An alert that the broker no longer holds is over this long after its owner was seen online: an edge that comes back
+# says first what was first, and the alerts that it met later follow its "online".
+GRACE = timedelta(seconds=5)
+# Health is said every 30 s. Older than that, it is what a broker remembered of an edge that is not there.
+FRESH = timedelta(seconds=45)
+# After a connection, who has not been spoken of by now is not there.
+SETTLED = timedelta(seconds=10)
+BROKER_LOST = timedelta(seconds=3)
+BACKLOG, BACKLOG_OVER = 60.0, 20.0
+CLOCK, CLOCK_OVER = 5.0, 3.0
+DISK_WARNING, DISK_ERROR = 2_000_000_000, 500_000_000
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS incident (
+    n INTEGER PRIMARY KEY, place TEXT NOT NULL, name TEXT NOT NULL, heard TEXT NOT NULL, code TEXT NOT NULL,
+    text TEXT NOT NULL, remedy TEXT NOT NULL, severity TEXT NOT NULL, device TEXT NOT NULL, state TEXT NOT NULL,
+    began INTEGER NOT NULL, changed INTEGER NOT NULL, ended INTEGER, times INTEGER NOT NULL,
+    by TEXT NOT NULL, acknowledged INTEGER, note TEXT NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS incident_by_place ON incident (place, n);
+CREATE INDEX IF NOT EXISTS incident_by_end ON incident (state, ended);
+CREATE TABLE IF NOT EXISTS silence (
+    n INTEGER PRIMARY KEY, place TEXT NOT NULL, device TEXT NOT NULL, code TEXT NOT NULL,
+    began INTEGER NOT NULL, until INTEGER NOT NULL, by TEXT NOT NULL, why TEXT NOT NULL
+) STRICT;
+"""
+_COLUMNS = (
+    "n, place, name, heard, code, text, remedy, severity, device, state, began, changed, ended, times, by, "
+    "acknowledged, note"
+)
+_UPSERT = f"INSERT OR REPLACE INTO incident ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"  # noqa: S608
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class NotOpen(Exception):
+    """There is no such incident or silence any more, or it is not open, or this may not be asked of it. Says which."""
+
+
+class Incident(Struct, frozen=True):
+    """One incident. Times are the console's, UTC; `began` is the device's own, where the alert says it.
+
+    `heard`: "broker" where an alert stands there for it, "console" where the console itself says so. `times` counts how
+    often it began. `by`, `acknowledged` and `note` tell of the last acknowledgement, also after it came back.
+    """
+
+    n: int
+    table: str
+    name: str
+    heard: Literal["broker", "console"]
+    code: str
+    text: str
+    remedy: str
+    severity: Literal["warning", "error"]
+    device: str
+    state: Literal["open", "acknowledged", "resolved"]
+    began: datetime
+    changed: datetime
+    ended: datetime | None = None
+    times: int = 1
+    by: str = ""
+    acknowledged: datetime | None = None
+    note: str = ""
+
+    @property
+    def key(self) -> AlertKey:
+        """Of its alert."""
+        return self.table, self.name
+
+
+class Silence(Struct, frozen=True):
+    """Maintenance: what fits is hidden from lamps and webhooks. "" fits every table, device or code."""
+
+    n: int
+    table: str
+    device: str
+    code: str
+    began: datetime
+    until: datetime
+    by: str
+    why: str
+
+    def covers(self, incident: Incident) -> bool:
+        """Whether it is meant, whatever the time."""
+        return (
+            self.table in ("", incident.table)
+            and self.device in ("", incident.device)
+            and self.code in ("", incident.code)
+        )
+
+
+class Shown(Struct, frozen=True):
+    """An incident as pages show it."""
+
+    incident: Incident
+    silence: Silence | None
+
+
+class Filter(Struct, frozen=True):
+    """Which incidents of the past; "" and None fit everything. `since` and `until` are of their beginning."""
+
+    table: str = ""
+    device: str = ""
+    code: str = ""
+    severity: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+class Teller(Protocol):
+    """Who tells others of incidents; daemon/console/webhooks.py has one. Only `write` touches the store."""
+
+    def follow(self, incident: Incident, *, hidden: bool, settled: bool, now: datetime) -> None:
+        """It is so now; what was told before, and so what is new, the teller knows."""
+        ...
+
+    def told(self) -> Iterable[int]:
+        """The numbers of all incidents whose end is still to be told."""
+        ...
+
+    def waiting(self) -> bool:
+        """Whether `write` has something to write."""
+        ...
+
+    def write(self, db: Connection) -> None:
+        """Write down what follows, in the transaction of the incidents."""
+        ...
+
+    def written(self) -> None:
+        """It is durable."""
+        ...
+
+
+class _Outbox(Protocol):
+    @property
+    def depth(self) -> int: ...
+    @property
+    def age_s(self) -> float: ...
+
+
+class _Health(Protocol):
+    @property
+    def time(self) -> datetime: ...
+    @property
+    def outbox(self) -> _Outbox: ...
+    @property
+    def disk_free(self) -> int: ...
+
+
+class _Edge(Protocol):
+    @property
+    def online(self) -> bool | None: ...
+    @property
+    def health(self) -> _Health | None: ...
+    @property
+    def heard(self) -> datetime | None: ...
+
+
+class _Meta(Protocol):
+    @property
+    def edge(self) -> str: ...
+
+
+class _Device(Protocol):
+    @property
+    def meta(self) -> _Meta: ...
+
+
+class Looked(Protocol):
+    """What is looked at in daemon/console/site.py."""
+
+    @property
+    def broker(self) -> bool: ...
+    @property
+    def lost(self) -> datetime | None: ...
+    @property
+    def edges(self) -> Mapping[str, _Edge]: ...
+    @property
+    def devices(self) -> Mapping[AlertKey, _Device]: ...
+
+
+class _Met:
+    """What was heard of an edge in this connection."""
+
+    def __init__(self, health: _Health | None) -> None:
+        self.online: datetime | None = None
+        """Since when it is seen online."""
+        self.last = health
+        self.beats = 0
+        """How often its health changed: the first may be what the broker remembered."""
+        self.off = 0.0
+        """Seconds by which its clock was off at the last beat."""
+
+
+class Incidents:
+    """All of them: those that are open in memory, everything in the store."""
+
+    def __init__(
+        self, store: Store, *, edges: Iterable[str] = (), rules: str = "rules", teller: Teller | None = None
+    ) -> None:
+        """Take up what was open. `edges` must be there, of the rules' name too where rounds are resolved.
+
+        Raises BadStore.
+        """
+        self._store = store
+        self._teller = teller
+        self._expected = frozenset(edges)
+        self._rules = rules
+        self._log: structlog.typing.FilteringBoundLogger = logs.get(console="incidents")
+        store.has(_SCHEMA)
+        self._open: dict[AlertKey, Incident] = {}
+        self._ended: dict[AlertKey, Incident] = {}
+        """What ended lately: it may come back."""
+        for one in self._rows("state != 'resolved' ORDER BY n"):
+            self._open[one.key] = one
+        for one in self._rows("state = 'resolved' ORDER BY ended DESC LIMIT ?", MOST_OPEN):
+            self._ended.setdefault(one.key, one)
+        (last,) = store.db.execute("SELECT coalesce(max(n), 0) FROM incident").fetchone()
+        self._next = int(last) + 1
+        self._silences = {one.n: one for one in map(_silence, store.db.execute("SELECT * FROM silence"))}
+        (last,) = store.db.execute("SELECT coalesce(max(n), 0) FROM silence").fetchone()
+        self._next_silence = int(last) + 1
+        self._dirty: dict[int, Incident] = {}
+        self._failed = False
+        self._full = False
+        self._pruned: datetime | None = None
+        self._connected: datetime | None = None
+        self._said: set[AlertKey] = set()
+        """The alerts that stand on the broker, as far as it said so in this connection."""
+        self._met: dict[str, _Met] = {}
+        self._refused = 0
+        self._refused_at: datetime | None = None
+        self.begun = {"warning": 0, "error": 0}
+        """How often incidents began or came back since the console started, by severity."""
+        self.suspended: dict[str, int] = {}
+        """By table, how often a round was suspended since the console started."""
+
+    # ---- what is told
+
+    def on_alert(self, key: AlertKey, alert: Alert | None, now: datetime) -> None:
+        """The broker says that an alert stands, or that it ended."""
+        if alert is None:
+            self._said.discard(key)
+            self.end(key, now)
+        elif key in self._said or len(self._said) < 2 * MOST_OPEN:
+            self._said.add(key)
+            self._begin(key, alert, now, "broker")
+
+    def begin(self, key: AlertKey, alert: Alert, now: datetime) -> None:
+        """It is so, as the console itself finds. Said again, the incident goes on."""
+        self._begin(key, alert, now, "console")
+
+    def end(self, key: AlertKey, now: datetime) -> None:
+        """It is no longer so. What is not open stays as it is."""
+        one = self._open.pop(key, None)
+        if one is not None:
+            ended = max(now, one.began)
+            over = replace(one, state="resolved", ended=ended, changed=ended)
+            self._ended[key] = over
+            if len(self._ended) > MOST_OPEN:
+                del self._ended[next(iter(self._ended))]
+            self._now_is(over, now)
+
+    def _begin(self, key: AlertKey, alert: Alert, now: datetime, heard: Literal["broker", "console"]) -> None:
+        severity: Literal["warning", "error"] = "warning" if alert.severity == "warning" else "error"
+        code, text, remedy = alert.code[:200], alert.text[:LONGEST_TEXT], alert.remedy[:LONGEST_TEXT]
+        device = alert.device[:200]
+        one = self._open.get(key)
+        if one is not None:
+            new = replace(one, code=code, text=text, remedy=remedy, severity=severity, device=device, heard=heard)
+            if new == one:
+                return
+            new = replace(new, changed=now)
+            self._open[key] = new
+            if severity == one.severity and code == one.code:
+                self._dirty[new.n] = new  # words that change many times a second are written when `look` comes by
+            else:
+                self._now_is(new, now)
+            return
+        if len(self._open) >= MOST_OPEN:
+            if not self._full:
+                self._log.error("incidents.full", open=MOST_OPEN, remedy="somebody fills the broker with alerts")
+            self._full = True
+            return
+        self._full = False
+        before = self._ended.pop(key, None)
+        if before is not None and before.ended is not None and now - before.ended <= AGAIN:
+            new = replace(
+                before,
+                code=code,
+                text=text,
+                remedy=remedy,
+                severity=severity,
+                device=device,
+                heard=heard,
+                state="open",
+                changed=now,
+                ended=None,
+                times=before.times + 1,
+            )
+        else:
+            began = min(_aware(alert.since) or now, now)
+            if before is not None and before.ended is not None:
+                began = max(began, min(before.ended, now))
+            new = Incident(
+                self._next, *key, heard, code, text, remedy, severity, device, "open", began=began, changed=now
+            )
+            self._next += 1
+        self._open[key] = new
+        self.begun[severity] += 1
+        if code == "round.suspended":
+            self.suspended[key[0]] = self.suspended.get(key[0], 0) + 1
+        self._now_is(new, now)
+
+    # ---- what people do
+
+    def acknowledge(self, n: int, by: str, note: str, now: datetime) -> Incident:
+        """Somebody has seen it and says what they do. Durable when it returns.
+
+        Raises NotOpen; BadStore where it is so, but not yet durable.
+        """
+        one = next((one for one in self._open.values() if one.n == n), None)
+        if one is None:
+            raise NotOpen("this incident is over")
+        if one.state == "acknowledged":
+            raise NotOpen(f"{one.by} was faster")
+        new = replace(one, state="acknowledged", by=by, acknowledged=now, note=note[:LONGEST_TEXT], changed=now)
+        self._open[new.key] = new
+        self._follow(new, now)
+        self._dirty[n] = new
+        self._write()
+        return new
+
+    def close(self, n: int, by: str, note: str, now: datetime) -> Incident:
+        """End by hand what nobody will ever end: its table was taken away. Raises NotOpen, BadStore.
+
+        Not what stands on the broker, nor what the console itself sees.
+        """
+        one = next((one for one in self._open.values() if one.n == n), None)
+        if one is None:
+            raise NotOpen("this incident is over")
+        if one.heard == "console" or one.key in self._said or self._connected is None:
+            raise NotOpen("it is still so, or that cannot be known now")
+        self._open[one.key] = replace(one, by=by, acknowledged=now, note=note[:LONGEST_TEXT])
+        self.end(one.key, now)
+        self._write()
+        return self._ended[one.key]
+
+    def silence(self, table: str, device: str, code: str, until: datetime, by: str, why: str, now: datetime) -> Silence:
+        """Hide what fits from lamps and webhooks until then. Durable when it returns. Raises NotOpen, BadStore."""
+        if not now < until <= now + LONGEST_SILENCE:
+            raise NotOpen(f"a silence ends within {LONGEST_SILENCE // timedelta(hours=1)} hours")
+        if not (table or device or code):
+            raise NotOpen("a silence names a table, a device or a code")
+        if not why.strip():
+            raise NotOpen("a silence says why")
+        if len(self.silences(now)) >= MOST_SILENCES:
+            raise NotOpen(f"there are {MOST_SILENCES} silences already")
+        new = Silence(self._next_silence, table, device, code, now, until, by, why[:LONGEST_TEXT])
+        with self._store.write() as db:
+            values = (new.n, table, device, code, micros_of(now), micros_of(until), by, new.why)
+            db.execute("INSERT INTO silence VALUES (?,?,?,?,?,?,?,?)", values)
+        self._next_silence += 1
+        self._silences[new.n] = new
+        return new
+
+    def unsilence(self, n: int, now: datetime) -> Silence:
+        """It ends now. Durable when it returns. Raises NotOpen, BadStore."""
+        one = self._silences.get(n)
+        if one is None or one.until <= now:
+            raise NotOpen("this silence is over")
+        over = replace(one, until=now)
+        with self._store.write() as db:
+            db.execute("UPDATE silence SET until = ? WHERE n = ?", (micros_of(now), n))
+        self._silences[n] = over
+        self._follow_all(now)
+        return over
+
+    # ---- what is asked
+
+    def silences(self, now: datetime) -> list[Silence]:
+        """Those of now, the first to end first."""
+        return sorted((one for one in self._silences.values() if one.until > now), key=lambda one: one.until)
+
+    def silence_of(self, incident: Incident, now: datetime) -> Silence | None:
+        """The longest that hides it now."""
+        return max(
+            (one for one in self._silences.values() if one.until > now and one.covers(incident)),
+            key=lambda one: one.until,
+            default=None,
+        )
+
+    def open(self, now: datetime, table: str | None = None) -> list[Shown]:
+        """What is open, of one table or of all, the worst first.
+
+        Silenced is last; errors before warnings; what nobody acknowledged before what somebody did; then the longest.
+        """
+        shown = [
+            Shown(one, self.silence_of(one, now)) for one in self._open.values() if table is None or one.table == table
+        ]
+        return sorted(shown, key=_badness)
+
+    def of(self, key: AlertKey) -> Incident | None:
+        """The open incident of an alert."""
+        return self._open.get(key)
+
+    def get(self, n: int) -> Incident | None:
+        """Whatever its state."""
+        for one in (*self._open.values(), *self._dirty.values()):
+            if one.n == n:
+                return one
+        return next(iter(self._rows("n = ?", n)), None)
+
+    def history(self, which: Filter, limit: int, before: int | None = None) -> list[Incident]:
+        """At most `limit`, open ones too, the newest first; those with numbers less than `before`."""
+        terms, values = ["1"], list[str | int]()
+        equal: list[tuple[str, str]] = [
+            ("place", which.table),
+            ("device", which.device),
+            ("code", which.code),
+            ("severity", which.severity),
+        ]
+        for column, value in equal:
+            if value:
+                terms.append(f"{column} = ?")
+                values.append(value)
+        for term, time in (("began >= ?", which.since), ("began < ?", which.until)):
+            if time is not None:
+                terms.append(term)
+                values.append(micros_of(time))
+        if before is not None:
+            terms.append("n < ?")
+            values.append(before)
+        return [
+            self._dirty.get(one.n, one)
+            for one in self._rows(" AND ".join(terms) + " ORDER BY n DESC LIMIT ?", *values, limit)
+        ]
+
+    # ---- what the console itself sees
+
+    def look(self, site: Looked, now: datetime, *, disk_free: int | None = None, refused: int = 0) -> None:
+        """To be called every second, and when the broker comes or goes.
+
+        `disk_free`: bytes where the console's store is. `refused`: how many messages nobody could read, so far.
+        """
+        self._look_at_broker(site, now)
+        if self._connected is not None:
+            for name, edge in site.edges.items():
+                self._meet(name, edge, now)
+            self._look_at_edges(site, now, self._connected)
+            self._end_absent(site, now)
+        if disk_free is not None:
+            self._disk("console", disk_free, now)
+        self._look_at_refused(refused, now)
+        self._follow_all(now)
+        self._try_to_write()
+        if self._pruned is None or now - self._pruned >= PRUNED_EVERY:
+            self._prune(now)
+            self._pruned = now
+
+    def _look_at_broker(self, site: Looked, now: datetime) -> None:
+        if site.broker and self._connected is None:
+            self._connected = now
+            self._met = {name: _Met(edge.health) for name, edge in site.edges.items()}
+        elif not site.broker and self._connected is not None:
+            self._connected = None
+            self._said.clear()
+            self._met.clear()
+        lost = site.lost or now
+        alert = Alert(
+            "broker.lost",
+            "the console has lost the broker: what it shows is old",
+            "look at the broker and the network; the tables go on without the console",
+            since=lost,
+        )
+        self._own(("", "broker-lost"), alert, not site.broker and now - lost >= BROKER_LOST, site.broker, now)
+
+    def _meet(self, name: str, edge: _Edge, now: datetime) -> None:
+        met = self._met.setdefault(name, _Met(None))
+        if edge.online is not True:
+            met.online = None
+        elif met.online is None:
+            met.online = now
+        if edge.health is not None and edge.health != met.last:
+            before, met.last = met.last, edge.health
+            met.beats += 1
+            if edge.online is True:
+                self._backlog(name, before, edge.health, now)
+                self._disk(name, edge.health.disk_free, now)
+                if met.beats > 1:  # the first may be old
+                    self._clock(name, met, (edge.health.time - (edge.heard or now)).total_seconds(), now)
+
+    def _look_at_edges(self, site: Looked, now: datetime, connected: datetime) -> None:
+        known = {one.device for one in self._open.values() if one.code in ("edge.offline", "rules.offline")}
+        for name in self._expected | set(site.edges) | known:
+            online = site.edges[name].online if name in site.edges else None
+            is_rules = name == self._rules
+            alert = Alert(
+                "rules.offline" if is_rules else "edge.offline",
+                f"the rules ({name}) are offline: no round is resolved"
+                if is_rules
+                else f"edge {name} is offline: its tables are not seen",
+                "look at the process and its log on that computer; events are kept meanwhile. "
+                "One that was taken away for good: clear its retained topics",
+                device=name,
+            )
+            away = online is False or (online is None and now - connected >= SETTLED)
+            self._own(("", f"{name}-offline"), alert, away, online is True, now)
+
+    def _backlog(self, name: str, before: _Health | None, health: _Health, now: datetime) -> None:
+        outbox = health.outbox
+        grows = outbox.age_s > BACKLOG and (before is None or outbox.depth >= before.outbox.depth)
+        alert = Alert(
+            "edge.backlog",
+            f"{outbox.depth} events of edge {name} wait for the broker, the oldest for {outbox.age_s:.0f} s",
+            "look at the broker and the network between them; nothing is lost",
+            "warning",
+            name,
+        )
+        self._own(("", f"{name}-backlog"), alert, grows, outbox.age_s <= BACKLOG_OVER, now)
+
+    def _clock(self, name: str, met: _Met, off: float, now: datetime) -> None:
+        """Twice in a row: one message may come late."""
+        before, met.off = met.off, off
+        alert = Alert(
+            "edge.clock",
+            f"the clock of edge {name} is {abs(off):.0f} s {'ahead of' if off > 0 else 'behind'} the console's",
+            "check time synchronisation (chronyc tracking) on both computers",
+            "warning",
+            name,
+        )
+        wrong = min(abs(before), abs(off)) > CLOCK and (before > 0) == (off > 0)
+        self._own(("", f"{name}-clock"), alert, wrong, abs(off) <= CLOCK_OVER, now)
+
+    def _disk(self, name: str, free: int, now: datetime) -> None:
+        severity = "error" if free < DISK_ERROR else "warning"
+        alert = Alert(
+            "disk.full",
+            f"the disk of {name} has {free / 1e9:.1f} GB left",
+            "make room on that computer; at the end of it play stops rather than lose an event",
+            severity,
+            name,
+        )
+        self._own(("", f"{name}-disk"), alert, free < DISK_WARNING, free > DISK_WARNING * 1.1, now)
+
+    def _look_at_refused(self, refused: int, now: datetime) -> None:
+        if refused > self._refused:
+            self._refused_at = now
+        self._refused = refused
+        alert = Alert(
+            "messages.refused",
+            f"{refused} messages on the broker could not be read",
+            "somebody else writes there, or programs of different versions run: compare them under `edge/+/info`",
+            "warning",
+        )
+        recent = self._refused_at is not None and now - self._refused_at < AGAIN
+        self._own(("", "messages-refused"), alert, recent, not recent, now)
+
+    def _own(self, key: AlertKey, alert: Alert, begins: bool, ends: bool, now: datetime) -> None:
+        """Between the two limits, what is open goes on and what is not does not begin."""
+        if begins:
+            self.begin(key, alert, now)
+        elif ends:
+            self.end(key, now)
+
+    def _end_absent(self, site: Looked, now: datetime) -> None:
+        absent = [one for key, one in self._open.items() if one.heard == "broker" and key not in self._said]
+        for one in absent:
+            owners = self._owners(one, site)
+            if owners and all(self._has_spoken(name, now) for name in owners):
+                self.end(one.key, now)
+
+    def _owners(self, one: Incident, site: Looked) -> set[str]:
+        """Who put the alert on the broker and will clear it: the rules, or the edges of the table."""
+        if one.name == "round-suspended" or one.name.startswith(f"{self._rules}-"):
+            return {self._rules}
+        device = site.devices.get((one.table, one.device))
+        if device is not None and device.meta.edge:
+            return {device.meta.edge}
+        return {device.meta.edge for (table, _), device in site.devices.items() if table == one.table} - {""}
+
+    def _has_spoken(self, name: str, now: datetime) -> bool:
+        """Whether all that this process has to say stands on the broker."""
+        met = self._met.get(name)
+        if met is None or met.online is None or now - met.online < GRACE:
+            return False
+        if name == self._rules or met.beats > 1:
+            return True
+        return met.last is not None and abs(now - met.last.time) <= FRESH
+
+    # ---- durable
+
+    def _now_is(self, one: Incident, now: datetime) -> None:
+        self._dirty[one.n] = one
+        if len(self._dirty) > 2 * MOST_OPEN:  # the store has long been away
+            del self._dirty[next(iter(self._dirty))]
+        self._follow(one, now)
+        self._try_to_write()
+
+    def _follow(self, one: Incident, now: datetime) -> None:
+        if self._teller is not None:
+            hidden = self.silence_of(one, now) is not None
+            settled = one.times <= FLAPPING or one.ended is None or now - one.ended >= AGAIN
+            self._teller.follow(one, hidden=hidden, settled=settled, now=now)
+
+    def _follow_all(self, now: datetime) -> None:
+        """A silence begins and ends by itself, and so does the time in which a flapping incident may come back."""
+        if self._teller is not None:
+            for one in self._open.values():
+                self._follow(one, now)
+            for n in set(self._teller.told()) - {one.n for one in self._open.values()}:
+                if (over := self.get(n)) is not None:
+                    self._follow(over, now)
+
+    def _try_to_write(self) -> None:
+        try:
+            self._write()
+        except BadStore as error:
+            if not self._failed:
+                self._log.error("incidents.unwritten", reason=str(error))
+            self._failed = True
+        else:
+            self._failed = False
+
+    def _write(self) -> None:
+        teller = self._teller
+        if not self._dirty and (teller is None or not teller.waiting()):
+            return
+        with self._store.write() as db:
+            db.executemany(_UPSERT, [_values(one) for one in self._dirty.values()])
+            if teller is not None:
+                teller.write(db)
+        self._dirty.clear()
+        if teller is not None:
+            teller.written()
+
+    def _prune(self, now: datetime) -> None:
+        """Forget what is too old or too much: of what is over, the oldest; never what is open."""
+        self._ended = {
+            key: one for key, one in self._ended.items() if one.ended is not None and now - one.ended <= AGAIN
+        }
+        old = micros_of(now - KEPT)
+        try:
+            with self._store.write() as db:
+                db.execute("DELETE FROM incident WHERE state = 'resolved' AND ended < ?", (old,))
+                db.execute(
+                    "DELETE FROM incident WHERE state = 'resolved' AND n <= "
+                    "(SELECT n FROM incident ORDER BY n DESC LIMIT 1 OFFSET ?)",
+                    (MOST_KEPT,),
+                )
+                db.execute("DELETE FROM silence WHERE until < ?", (old,))
+        except BadStore as error:
+            self._log.error("incidents.unpruned", reason=str(error))
+        self._silences = {n: one for n, one in self._silences.items() if one.until > now}
+
+    def _rows(self, where: str, *values: str | int) -> Iterator[Incident]:
+        query = f"SELECT {_COLUMNS} FROM incident WHERE {where}"  # noqa: S608 - `where` is one of ours, values are bound
+        return map(_incident, self._store.db.execute(query, values).fetchall())
+
+
+def _badness(shown: Shown) -> tuple[bool, bool, bool, datetime, int]:
+    one = shown.incident
+    return shown.silence is not None, one.severity != "error", one.state == "acknowledged", one.began, one.n
+
+
+def _aware(time: datetime | None) -> datetime | None:
+    """A time without a zone says nothing."""
+    return time if time is not None and time.tzinfo is not None else None
+
+
+def micros_of(time: datetime) -> int:
+    """As the store keeps times: microseconds since 1970."""
+    return (time - _EPOCH) // _MICROSECOND
+
+
+def time_of(micros: int) -> datetime:
+    """And back, UTC."""
+    return _EPOCH + micros * _MICROSECOND
+
+
+def _values(one: Incident) -> tuple[str | int | None, ...]:
+    """A row, in the order of _COLUMNS, which is that of the fields."""
+    ended = None if one.ended is None else micros_of(one.ended)
+    acknowledged = None if one.acknowledged is None else micros_of(one.acknowledged)
+    return (
+        one.n,
+        one.table,
+        one.name,
+        one.heard,
+        one.code,
+        one.text,
+        one.remedy,
+        one.severity,
+        one.device,
+        one.state,
+        micros_of(one.began),
+        micros_of(one.changed),
+        ended,
+        one.times,
+        one.by,
+        acknowledged,
+        one.note,
+    )
+
+
+def _incident(row: tuple[Any, ...]) -> Incident:
+    n, place, name, heard, code, text, remedy, severity, device, state, began, changed, ended, times = row[:14]
+    by, acknowledged, note = row[14:]
+    return Incident(
+        n,
+        place,
+        name,
+        heard,
+        code,
+        text,
+        remedy,
+        severity,
+        device,
+        state,
+        time_of(began),
+        time_of(changed),
+        None if ended is None else time_of(ended),
+        times,
+        by,
+        None if acknowledged is None else time_of(acknowledged),
+        note,
+    )
+
+
+def _silence(row: tuple[Any, ...]) -> Silence:
+    n, table, device, code, began, until, by, why = row
+    return Silence(n, table, device, code, time_of(began), time_of(until), by, why)
