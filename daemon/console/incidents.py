@@ -89,7 +89,15 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class NotOpen(Exception):
-    """There is no such incident or silence any more, or it is not open, or this may not be asked of it. Says which."""
+    """There is no such incident or silence any more, or it is not open, or this may not be asked of it.
+
+    `key` and `values` are its words in the catalogs; the message is English.
+    """
+
+    def __init__(self, key: str, message: str, **values: str | int) -> None:
+        super().__init__(message)
+        self.key = key
+        self.values = values
 
 
 class Incident(Struct, frozen=True):
@@ -152,8 +160,12 @@ class Shown(Struct, frozen=True):
 
 
 class Filter(Struct, frozen=True):
-    """Which incidents of the past; "" and None fit everything. `since` and `until` are of their beginning."""
+    """Which incidents of the past; "" and None fit everything. `since` and `until` are of their beginning.
 
+    `among`: only of these tables, and of what belongs to no table.
+    """
+
+    among: tuple[str, ...] = ()
     table: str = ""
     device: str = ""
     code: str = ""
@@ -285,6 +297,9 @@ class Incidents:
         self._met: dict[str, _Met] = {}
         self._refused = 0
         self._refused_at: datetime | None = None
+        self._hiding: tuple[int, ...] = ()
+        self.version = 0
+        """Another one whenever something is shown otherwise than before."""
         self.begun = {"warning": 0, "error": 0}
         """How often incidents began or came back since the console started, by severity."""
         self.suspended: dict[str, int] = {}
@@ -327,6 +342,7 @@ class Incidents:
                 return
             new = replace(new, changed=now)
             self._open[key] = new
+            self.version += 1
             if severity == one.severity and code == one.code:
                 self._dirty[new.n] = new  # words that change many times a second are written when `look` comes by
             else:
@@ -369,65 +385,89 @@ class Incidents:
 
     # ---- what people do
 
+    def may_acknowledge(self, n: int) -> Incident:
+        """The incident. Raises NotOpen."""
+        one = self._open_by_number(n)
+        if one.state == "acknowledged":
+            raise NotOpen("alerts.faster", f"{one.by} was faster", by=one.by)
+        return one
+
+    def _open_by_number(self, n: int) -> Incident:
+        for one in self._open.values():
+            if one.n == n:
+                return one
+        raise NotOpen("alerts.not_open", "this incident is over")
+
     def acknowledge(self, n: int, by: str, note: str, now: datetime) -> Incident:
         """Somebody has seen it and says what they do. Durable when it returns.
 
         Raises NotOpen; BadStore where it is so, but not yet durable.
         """
-        one = next((one for one in self._open.values() if one.n == n), None)
-        if one is None:
-            raise NotOpen("this incident is over")
-        if one.state == "acknowledged":
-            raise NotOpen(f"{one.by} was faster")
+        one = self.may_acknowledge(n)
         new = replace(one, state="acknowledged", by=by, acknowledged=now, note=note[:LONGEST_TEXT], changed=now)
         self._open[new.key] = new
+        self.version += 1
         self._follow(new, now)
         self._dirty[n] = new
         self._write()
         return new
+
+    def may_close(self, n: int) -> Incident:
+        """The incident. Raises NotOpen."""
+        one = self._open_by_number(n)
+        if not self.closable(one):
+            raise NotOpen("alerts.still_so", "it is still so, or that cannot be known now")
+        return one
+
+    def closable(self, one: Incident) -> bool:
+        """Whether the broker is there and holds no alert for it, nor does the console itself see it."""
+        return one.heard == "broker" and one.key not in self._said and self._connected is not None
 
     def close(self, n: int, by: str, note: str, now: datetime) -> Incident:
         """End by hand what nobody will ever end: its table was taken away. Raises NotOpen, BadStore.
 
         Not what stands on the broker, nor what the console itself sees.
         """
-        one = next((one for one in self._open.values() if one.n == n), None)
-        if one is None:
-            raise NotOpen("this incident is over")
-        if one.heard == "console" or one.key in self._said or self._connected is None:
-            raise NotOpen("it is still so, or that cannot be known now")
+        one = self.may_close(n)
         self._open[one.key] = replace(one, by=by, acknowledged=now, note=note[:LONGEST_TEXT])
         self.end(one.key, now)
         self._write()
         return self._ended[one.key]
 
+    def may_silence(self, table: str, device: str, code: str, until: datetime, why: str, now: datetime) -> None:
+        """Raises NotOpen where that is no silence."""
+        if not now < until <= now + LONGEST_SILENCE:
+            hours = LONGEST_SILENCE // timedelta(hours=1)
+            raise NotOpen("alerts.silence_long", f"a silence ends within {hours} hours", hours=hours)
+        if not (table or device or code):
+            raise NotOpen("alerts.silence_what", "a silence names a table, a device or a code")
+        if not why.strip():
+            raise NotOpen("alerts.silence_why", "a silence says why")
+        if len(self.silences(now)) >= MOST_SILENCES:
+            raise NotOpen("alerts.silence_many", f"there are {MOST_SILENCES} silences already")
+
     def silence(self, table: str, device: str, code: str, until: datetime, by: str, why: str, now: datetime) -> Silence:
         """Hide what fits from lamps and webhooks until then. Durable when it returns. Raises NotOpen, BadStore."""
-        if not now < until <= now + LONGEST_SILENCE:
-            raise NotOpen(f"a silence ends within {LONGEST_SILENCE // timedelta(hours=1)} hours")
-        if not (table or device or code):
-            raise NotOpen("a silence names a table, a device or a code")
-        if not why.strip():
-            raise NotOpen("a silence says why")
-        if len(self.silences(now)) >= MOST_SILENCES:
-            raise NotOpen(f"there are {MOST_SILENCES} silences already")
+        self.may_silence(table, device, code, until, why, now)
         new = Silence(self._next_silence, table, device, code, now, until, by, why[:LONGEST_TEXT])
         with self._store.write() as db:
             values = (new.n, table, device, code, micros_of(now), micros_of(until), by, new.why)
             db.execute("INSERT INTO silence VALUES (?,?,?,?,?,?,?,?)", values)
         self._next_silence += 1
         self._silences[new.n] = new
+        self.version += 1
         return new
 
     def unsilence(self, n: int, now: datetime) -> Silence:
         """It ends now. Durable when it returns. Raises NotOpen, BadStore."""
         one = self._silences.get(n)
         if one is None or one.until <= now:
-            raise NotOpen("this silence is over")
+            raise NotOpen("alerts.silence_over", "this silence is over")
         over = replace(one, until=now)
         with self._store.write() as db:
             db.execute("UPDATE silence SET until = ? WHERE n = ?", (micros_of(now), n))
         self._silences[n] = over
+        self.version += 1
         self._follow_all(now)
         return over
 
@@ -446,7 +486,7 @@ class Incidents:
         )
 
     def open(self, now: datetime, table: str | None = None) -> list[Shown]:
-        """What is open, of one table or of all, the worst first.
+        """What is not over, of one table or of all, the worst first.
 
         Silenced is last; errors before warnings; what nobody acknowledged before what somebody did; then the longest.
         """
@@ -454,6 +494,11 @@ class Incidents:
             Shown(one, self.silence_of(one, now)) for one in self._open.values() if table is None or one.table == table
         ]
         return sorted(shown, key=_badness)
+
+    @property
+    def connected(self) -> datetime | None:
+        """Since when the broker is there, as seen by `look`."""
+        return self._connected
 
     def of(self, key: AlertKey) -> Incident | None:
         """The open incident of an alert."""
@@ -479,6 +524,9 @@ class Incidents:
             if value:
                 terms.append(f"{column} = ?")
                 values.append(value)
+        if which.among:
+            terms.append(f"place IN ('', {', '.join('?' * len(which.among))})")
+            values += which.among
         for term, time in (("began >= ?", which.since), ("began < ?", which.until)):
             if time is not None:
                 terms.append(term)
@@ -507,6 +555,10 @@ class Incidents:
         if disk_free is not None:
             self._disk("console", disk_free, now)
         self._look_at_refused(refused, now)
+        hiding = tuple(one.n for one in self.silences(now))
+        if hiding != self._hiding:
+            self._hiding = hiding
+            self.version += 1
         self._follow_all(now)
         self._try_to_write()
         if self._pruned is None or now - self._pruned >= PRUNED_EVERY:
@@ -646,6 +698,7 @@ class Incidents:
     # ---- durable
 
     def _now_is(self, one: Incident, now: datetime) -> None:
+        self.version += 1
         self._dirty[one.n] = one
         if len(self._dirty) > 2 * MOST_OPEN:  # the store has long been away
             del self._dirty[next(iter(self._dirty))]
