@@ -74,6 +74,7 @@ class _RoundState(Struct, frozen=True):
     """What is looked at in `round/state`."""
 
     phase: str
+    heard: dict[str, int] = {}
 
 
 class Desk:
@@ -98,7 +99,7 @@ class Desk:
         self._now = now
         self._log = log
         self._session: Session | None = None
-        self._phases: dict[str, str] = {}
+        self._rounds: dict[str, _RoundState] = {}
         self._rules_online = False
         self._cases: dict[tuple[str, str, str], Case] = {}
         self._places: dict[str, Case] = {}
@@ -119,6 +120,10 @@ class Desk:
             self._log.warning("command.broken_off", table=case.table, device=case.device, command=name, id=case.id)
             self._end(case, Reply(case.id, name, "failed", BROKEN_OFF))
 
+    def is_ruled(self, table: str) -> bool:
+        """Whether a ruleset says when a round of the table is open."""
+        return table in self._ruled
+
     @property
     def at_work(self) -> int:
         """How many commands are under way."""
@@ -129,7 +134,7 @@ class Desk:
     def connected(self, session: Session) -> None:
         """A new connection. What was known of the rounds may be old."""
         self._session = session
-        self._phases.clear()
+        self._rounds.clear()
         self._rules_online = False
 
     def disconnected(self) -> None:
@@ -143,9 +148,16 @@ class Desk:
     def round_is(self, table: str, payload: bytes) -> None:
         """`round/state` of a table."""
         try:
-            self._phases[table] = msgspec.json.decode(payload, type=_RoundState).phase
+            self._rounds[table] = msgspec.json.decode(payload, type=_RoundState)
         except UNREADABLE:
-            self._phases.pop(table, None)
+            self._rounds.pop(table, None)
+
+    def no_round_after(self, table: str, journal: str) -> int:
+        """Up to which seq of `journal` the rules have heard, where no round is open then; else, or unknown, -1."""
+        said = self._rounds.get(table)
+        if said is None or not self._rules_online or said.phase not in BETWEEN_ROUNDS:
+            return -1
+        return said.heard.get(journal, -1)
 
     async def take(self, message: Message, group: asyncio.TaskGroup) -> None:
         """One message under …/device/<device>/cmd/<name>. What takes time is done in a task of `group`.
@@ -198,11 +210,11 @@ class Desk:
         if self._under_way.get((table, device), 0) >= MOST_AT_ONCE:
             raise CommandRefused("too many commands at once; ask again")
         if command.between_rounds and table in self._ruled:
-            phase = self._phases.get(table)
-            if phase is None or not self._rules_online:
+            said = self._rounds.get(table)
+            if said is None or not self._rules_online:
                 raise CommandRefused("it is not known whether a round is open; is feltd rules running?")
-            if phase not in BETWEEN_ROUNDS:
-                raise CommandRefused(f"a round is open ({phase}); ask again between two rounds")
+            if said.phase not in BETWEEN_ROUNDS:
+                raise CommandRefused(f"a round is open ({said.phase}); ask again between two rounds")
         case = Case(self._numbers.get(table, 0), table, device, request.id, request.expires, command)
         oldest = self._places.get(case.key)
         if oldest is not None and (oldest.reply is None or oldest.expires > now):

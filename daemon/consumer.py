@@ -37,7 +37,7 @@ from rules import RULESETS
 from rules.ruleset import Corrected, Noted, Resolved, Ruleset, Suspended, Verdict, View, Voided, options_from
 from rules.ruleset import type_of as verdict_type
 
-__all__ = ["Consumer"]
+__all__ = ["Consumer", "Standing"]
 
 # Behind the position in a journal that its edge no longer counts in.
 LEFT = b" left"
@@ -48,6 +48,12 @@ class Health(Struct, frozen=True):
     """The part of an edge's health that tells of events we may not have heard of."""
 
     newest: dict[str, int]
+
+
+class Standing(View, frozen=True):
+    """`round/state`. `heard`: by journal of an edge, the seq of the last event of the table that it rests on."""
+
+    heard: dict[str, int]
 
 
 class _Kept(Struct, frozen=True):
@@ -235,7 +241,7 @@ class Consumer:
 
     async def _served(self, session: Session) -> None:
         for table in self._tables.values():
-            self.retained.put(table_topic(self.site, table.name, "round/state"), partial(self.view, table.name))
+            self.retained.put(table_topic(self.site, table.name, "round/state"), partial(self.standing, table.name))
             said = self.journal.latest(table.name, (*ENDS, "suspended"))
             in_doubt = said is not None and said.type == "suspended"
             self._alert(table, msgspec.json.decode(said.data, type=Suspended) if said and in_doubt else None)
@@ -264,6 +270,12 @@ class Consumer:
     def view(self, table: str) -> View:
         """The round of `table` as it stands."""
         return self._tables[table].ruleset.view(self._tables[table].state)
+
+    def standing(self, table: str) -> Standing:
+        """The same with what it rests on, for who must know whether an event is behind it or still before it."""
+        view = self.view(table)
+        heard = {journal: stream.expected - 1 for (_, journal, name), stream in self._streams.items() if name == table}
+        return Standing(view.round, view.phase, view.detail, heard)
 
     def position(self, table: str) -> int:
         """The seq of the last event of `table` that was used, in the journal that counts now."""

@@ -11,7 +11,7 @@ import resource
 import shutil
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -29,7 +29,10 @@ from daemon.outbox import Outbox
 from daemon.replay import answer
 from daemon.retained import Retained
 from daemon.supervisor import Opener, supervise
+from daemon.tracing import Trace, publish
+from drivers import DRIVERS
 from drivers.driver import CommandFailed, CommandRefused, Driver, Obeys, Sighting
+from protocols import commands
 from protocols.commands import Command, name_of
 from protocols.events import (
     DeviceCommanded,
@@ -90,6 +93,13 @@ class DevicePost:
         self._bytes = (0, 0)
         self.events = 0
         self.last: Row | None = None
+        self._tells_cards = DRIVERS[device.driver].tells_cards
+        self.trace = Trace(
+            device_topic(edge.site, table.name, device.name, "trace"),
+            self._no_round if self._tells_cards else None,
+            self._untraced,
+            edge.traced,
+        )
 
     @property
     def online(self) -> bool:
@@ -114,6 +124,8 @@ class DevicePost:
         if link is None and self._link is not None:
             self._bytes = (self._bytes[0] + self._link.received_bytes, self._bytes[1] + self._link.sent_bytes)
         self._link = link
+        if link is not None:
+            link.tap = self.trace.tap
 
     def driven(self, driver: Driver | None) -> None:
         """Who takes commands now."""
@@ -125,6 +137,8 @@ class DevicePost:
 
     async def obey(self, command: Command) -> dict[str, Any]:
         """Carry out a command. Raises CommandRefused or CommandFailed."""
+        if isinstance(command, commands.Trace):
+            return self._traced(command.seconds)
         driver, ended = self._driver, self._session_ended
         if driver is None or ended is None or not self._met:  # the board may still say what was before a restart
             raise CommandRefused(f"the device is offline: {self.board.reason or 'not met yet'}")
@@ -138,6 +152,27 @@ class DevicePost:
         except Exception as error:
             self._edge.log.exception("driver.bug", driver=driver.name, command=name_of(command))
             raise CommandFailed(f"the driver failed: {type(error).__name__}: {error}") from error
+
+    def _traced(self, seconds: int) -> dict[str, Any]:
+        """Begin a trace, or end it. Raises CommandRefused."""
+        if seconds and self._tells_cards and not self._edge.desk.is_ruled(self.table):
+            raise CommandRefused("it tells cards, and without a ruleset nobody knows when a round is over")
+        self.trace.begin(seconds, self._edge.now() + timedelta(seconds=seconds))
+        if self._link is not None:
+            self._link.tap = self.trace.tap
+        self._edge.retained.touch(self.state_topic)
+        return {"held_back": self._tells_cards} if seconds else {}
+
+    def _untraced(self) -> None:
+        """Its time is over."""
+        if self._link is not None:
+            self._link.tap = None
+        self._edge.retained.touch(self.state_topic)
+
+    def _no_round(self) -> bool:
+        """Whether the rules have heard of all that happened on the table, and no round is open."""
+        journal = self._edge.journal
+        return self._edge.desk.no_round_after(self.table, journal.name) == journal.last(self.table)
 
     def commanded(self, told: DeviceCommanded, order: bytes, kept: Mapping[str, bytes]) -> None:
         """Durable when it returns. Of now, and no part of any past: the table's gate has no say in it."""
@@ -201,6 +236,7 @@ class DevicePost:
             "faults": self.board.faults,
             "counters": {"events": self.events, "bytes_received": received, "bytes_sent": sent},
             "last_event": {"type": last.type, "time": last.time, "seq": last.seq} if last else None,
+            "traced_until": self.trace.until,
         }
 
 
@@ -254,6 +290,7 @@ class Edge:
         self.log = logs.get(edge=self.name)
         self.outbox = Outbox(journal, self._message_of)
         self.retained = Retained()
+        self.traced = asyncio.Event()
         self.posts = [DevicePost(self, table, device) for table in config.table for device in table.device]
         self.gates = {
             table.name: Gate(
@@ -386,6 +423,7 @@ class Edge:
             group.create_task(self.retained.run(session))
             group.create_task(self._commands(session))
             group.create_task(self._health())
+            group.create_task(publish(session, [post.trace for post in self.posts], self.traced))
 
     async def _commands(self, session: Session) -> None:
         while True:

@@ -21,12 +21,12 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
-from typing import Any, Protocol, cast
+from typing import Any, Literal, Protocol, TypeAlias, cast
 from urllib.parse import parse_qs, urlsplit
 
 from protocols.link import Chunk, DeviceRefused, Link, LinkLost
 
-__all__ = ["BadUrl", "HostLink", "StreamLink", "check_url", "open_link", "plugged_in", "utc_now"]
+__all__ = ["BadUrl", "HostLink", "StreamLink", "Tap", "Way", "check_url", "open_link", "plugged_in", "utc_now"]
 
 MAX_WAITING = 65536
 # Schemes with a file of their own: each has `check(url)` and `open_link(url, now)`. Loaded when a link of it is opened.
@@ -116,8 +116,14 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+Way: TypeAlias = Literal["in", "out"]
+Tap: TypeAlias = Callable[[Way, datetime, bytes], None]
+
+
 class HostLink(Link, Protocol):
-    """A link as the supervisor holds it: it counts what passes."""
+    """A link as the supervisor holds it: it counts what passes, and shows it to a `tap` while there is one."""
+
+    tap: Tap | None
 
     @property
     def received_bytes(self) -> int:
@@ -132,6 +138,8 @@ class HostLink(Link, Protocol):
 
 class StreamLink(asyncio.Protocol):
     """A tty or a TCP connection. Bytes are stamped when the loop hears of them; what waits is bounded."""
+
+    tap: Tap | None = None
 
     def __init__(self, now: Callable[[], datetime] = utc_now) -> None:
         """`now` is the wall clock."""
@@ -204,6 +212,8 @@ class StreamLink(asyncio.Protocol):
         chunk = self._waiting.popleft()
         self._waiting_bytes -= len(chunk.data)
         self.received_bytes += len(chunk.data)
+        if self.tap is not None:
+            self.tap("in", chunk.at, chunk.data)
         if self._paused and self._waiting_bytes <= MAX_WAITING // 2 and self._transport is not None:
             self._paused = False
             self._transport.resume_reading()
@@ -219,6 +229,8 @@ class StreamLink(asyncio.Protocol):
         if self._lost is not None or self._transport is None or self._transport.is_closing():
             raise LinkLost(self._lost or "hung up")
         self.sent_bytes += len(data)
+        if self.tap is not None:
+            self.tap("out", self._now(), data)
         self._transport.write(data)
 
     async def close(self) -> None:

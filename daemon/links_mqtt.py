@@ -21,7 +21,7 @@ import aiomqtt
 from paho.mqtt import client as paho
 
 from daemon.config import Mqtt
-from daemon.links import BadUrl
+from daemon.links import BadUrl, Tap
 from daemon.mqtt import BrokerLost, BrokerRefused, Session, connect
 from protocols.link import Chunk, DeviceRefused, LinkLost
 
@@ -102,6 +102,8 @@ def check(url: str) -> None:
 class MqttLink:
     """One connection to a broker as a way to one device. What waits to be read is bounded: more is a lost link."""
 
+    tap: Tap | None = None
+
     def __init__(self, session: Session, target: _Target, now: Callable[[], datetime]) -> None:
         """Take over what the session hears: it must be stamped on arrival, and known whether it was retained."""
         self._session = session
@@ -154,6 +156,8 @@ class MqttLink:
         chunk = self._waiting.popleft()
         self._waiting_bytes -= len(chunk.data)
         self.received_bytes += len(chunk.data)
+        if self.tap is not None:
+            self.tap("in", chunk.at, chunk.data)
         return chunk
 
     def stamp(self) -> Chunk:
@@ -175,6 +179,8 @@ class MqttLink:
                 self._end(_in_words(error, self._target))
                 raise _in_words(error, self._target) from error
             self.sent_bytes += len(line) + 1
+            if self.tap is not None:
+                self.tap("out", self._now(), line + b"\n")
 
 
 def _in_words(error: BaseException, target: _Target) -> LinkLost | DeviceRefused:

@@ -22,7 +22,7 @@ from datetime import datetime
 from typing import Any
 
 from daemon import links
-from daemon.links import BadUrl, HostLink, StreamLink
+from daemon.links import BadUrl, HostLink, StreamLink, Tap
 from protocols.link import Chunk, LinkLost
 
 __all__ = ["SasLink", "check", "open_link"]
@@ -83,6 +83,8 @@ def _port(stream: StreamLink) -> int:
 class SasLink:
     """A serial stream whose messages begin with the ninth bit set."""
 
+    tap: Tap | None = None
+
     def __init__(self, stream: StreamLink, port: int) -> None:
         """`port` is the descriptor of `stream`; without `set_up` there is no ninth bit."""
         self._stream = stream
@@ -133,6 +135,8 @@ class SasLink:
 
     async def write(self, data: bytes) -> None:
         """One message. Raises LinkLost."""
+        if self.tap is not None:
+            self.tap("out", self.stamp().at, data)
         if not self.ninth_bit:
             await self._stream.write(data)
             return
@@ -175,6 +179,8 @@ class SasLink:
             chunk = await self._stream.read()
             data = self._unmarked(chunk.data) if self.ninth_bit else chunk.data
             if data:
+                if self.tap is not None:
+                    self.tap("in", chunk.at, data)
                 return Chunk(data, chunk.at, chunk.tick)
 
     def _unmarked(self, data: bytes) -> bytes:

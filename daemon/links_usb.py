@@ -26,7 +26,7 @@ import usb.core
 import usb.util
 from msgspec import Struct
 
-from daemon.links import BadUrl, utc_now
+from daemon.links import BadUrl, Tap, utc_now
 from protocols.link import Chunk, DeviceRefused, LinkLost
 
 __all__ = ["Plugged", "UsbLink", "check", "open_link", "plugged_in"]
@@ -103,6 +103,8 @@ def check(url: str) -> None:
 class UsbLink:
     """The interrupt endpoint of one interface, as a stream of bytes: each report as it comes."""
 
+    tap: Tap | None = None
+
     def __init__(self, target: _Target, now: Callable[[], datetime]) -> None:
         """Nothing is touched before `open`."""
         self._target = target
@@ -138,6 +140,8 @@ class UsbLink:
                     if self._waiting_bytes <= MAX_WAITING // 2:
                         self._room.set()
                     self.received_bytes += len(chunk.data)
+                    if self.tap is not None:
+                        self.tap("in", chunk.at, chunk.data)
                     return chunk
             if self._lost is not None:
                 raise LinkLost(self._lost)

@@ -47,6 +47,8 @@ AT_ONCE = 1.0
 TRIAL = 10.0
 GIVE_UP = 0.5
 NEVER = float("-inf")
+# Messages of QoS 0 that may wait for the socket.
+MOST_TOLD = 16
 MAX_WAITING = 20_000
 # What the bytes of somebody else may raise when they are decoded (msgspec).
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -111,6 +113,7 @@ class Session:
         self._arrived = asyncio.Event()
         self._refused: str | None = None
         self._over = asyncio.Event()
+        self._told: deque[paho.MQTTMessageInfo] = deque()
         self._properties: Properties | None = None
         if version5:
             self._properties = _Packed(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
@@ -161,6 +164,18 @@ class Session:
         if info.rc != paho.MQTT_ERR_SUCCESS:
             raise BrokerLost(paho.error_string(info.rc))
         self._flying[info.mid] = topic, acknowledged
+
+    def tell(self, topic: str, payload: bytes) -> bool:
+        """Send with QoS 0 what may be lost. False, and nothing was sent, while others wait. Raises BrokerLost."""
+        while self._told and self._told[0].is_published():
+            self._told.popleft()
+        if len(self._told) >= MOST_TOLD:
+            return False
+        info = self._paho.publish(topic, payload, 0)
+        if info.rc != paho.MQTT_ERR_SUCCESS:
+            raise BrokerLost(paho.error_string(info.rc))
+        self._told.append(info)
+        return True
 
     async def drained(self) -> None:
         """Return when nothing is in flight. Raises BrokerRefused where a message was refused."""

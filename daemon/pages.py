@@ -15,7 +15,7 @@ from msgspec import Meta
 from drivers import DRIVERS
 from drivers.driver import Driver
 from drivers.faults import Fault
-from protocols.commands import Command, name_of
+from protocols.commands import COMMANDS, Command, name_of
 from protocols.events import EVENT_TYPES
 from simulators import SIMULATORS
 from simulators.device import Ailment, ailments
@@ -57,6 +57,10 @@ SIMULATE = (
     "from the simulator through a real port, driver, edge and rules to the alert and the round."
 )
 TELL = "`feltd command -c FILE TABLE/DEVICE NAME KEY=VALUE …`, or a message under `cmd/<name>`."
+CARDS = (
+    "What it sends may tell a card before its time: a trace of it is held back until no round is open, and some "
+    "seconds longer."
+)
 EFFECTS = {
     "counts": "the round counts",
     "void": "the round is void",
@@ -132,7 +136,7 @@ def _listed(text: str) -> str:
 
 def _command(kind: type[Command]) -> tuple[str, str, str, str]:
     fields = ", ".join(field.encode_name + ("" if field.required else "?") for field in msgspec.structs.fields(kind))
-    when = "between two rounds" if kind.between_rounds else "whenever it is safe"
+    when = "between two rounds" if kind.between_rounds else "always" if kind.of_edge else "whenever it is safe"
     return f"`{name_of(kind)}`", fields or "-", inspect.getdoc(kind) or "", when
 
 
@@ -162,13 +166,16 @@ def device_page(name: str) -> str:
         ),
     ]
     parts += ["## Commands"]
-    if driver.commands:
-        parts += [
-            TELL,
-            _table(("command", "values", "what it does", "when"), [_command(kind) for kind in driver.commands]),
-        ]
-    else:
-        parts += ["None."]
+    everybodys = [kind for kind in COMMANDS.values() if kind.of_edge]
+    parts += [
+        TELL,
+        _table(
+            ("command", "values", "what it does", "when"),
+            [_command(kind) for kind in (*driver.commands, *everybodys)],
+        ),
+    ]
+    if driver.tells_cards:
+        parts += [CARDS]
     parts += [
         "## Faults and what to do",
         RULE,

@@ -7,12 +7,14 @@ from typing import Any
 
 import msgspec
 
+from daemon.consumer import Standing
 from daemon.picture import Alert
 from daemon.replay import Answer, Request
+from daemon.tracing import Frame
 from protocols.commands import COMMANDS, Command, Reply, name_of
 from protocols.events import EVENT_TYPES
 from protocols.topics import CONTENT_TYPE
-from rules.ruleset import Closed, Corrected, Noted, Opened, Resolved, Result, Suspended, View, Voided
+from rules.ruleset import Closed, Corrected, Noted, Opened, Resolved, Result, Suspended, Voided
 
 __all__ = ["asyncapi"]
 
@@ -74,7 +76,8 @@ def _tag(kind: type[Any]) -> str:
 
 def asyncapi(version: str) -> dict[str, Any]:
     """The document."""
-    kinds = [*EVENT_TYPES.values(), *VERDICTS, *COMMANDS.values(), Result, View, Alert, Request, Answer, Reply]
+    others = (Result, Standing, Alert, Request, Answer, Reply, Frame)
+    kinds = [*EVENT_TYPES.values(), *VERDICTS, *COMMANDS.values(), *others]
     _, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     for kind in (*EVENT_TYPES.values(), *VERDICTS):  # the type stands in the envelope, not in the data
         schema = schemas[kind.__name__]
@@ -100,7 +103,8 @@ def asyncapi(version: str) -> dict[str, Any]:
         }
         for kind in (*EVENT_TYPES.values(), *VERDICTS)
     }
-    for name, kind in (("result", Result), ("state", View), ("alert", Alert), ("replay", Request), ("answer", Answer)):
+    names = ("result", "state", "alert", "replay", "answer")
+    for name, kind in zip(names, others, strict=False):
         messages[name] = {"name": name, "contentType": "application/json", "payload": _ref(kind.__name__)}
     messages |= {f"command.{name}": _command(kind) for name, kind in COMMANDS.items()}
     messages["reply"] = {
@@ -113,7 +117,7 @@ def asyncapi(version: str) -> dict[str, Any]:
     messages["availability"] = {"name": "availability", "contentType": "text/plain", "payload": words}
     for name, text in (
         ("meta", "driver, model, serial, firmware, url, edge"),
-        ("snapshot", "online, reason, faults, counters, last_event"),
+        ("snapshot", "online, reason, faults, counters, last_event, traced_until"),
         ("info", "version, configuration digest, drivers, boot and journal ids"),
         ("health", "outbox, loop lag, disk, CPU, memory, newest seq of each table; every 30 s"),
     ):
@@ -123,6 +127,12 @@ def asyncapi(version: str) -> dict[str, Any]:
             "contentType": "application/json",
             "payload": {"type": "object"},
         }
+    messages["trace"] = {
+        "name": "trace",
+        "summary": "JSON lines, each of this shape; gaps in `n` beyond `dropped` were lost on the way",
+        "contentType": "application/x-ndjson",
+        "payload": _ref("Frame"),
+    }
     table, device, edge = "table/{table}", "table/{table}/device/{device}", "edge/{edge}"
     channels = {
         "deviceEvent": (f"{device}/event/{{type}}", "what a device saw; QoS 1, not retained", list(EVENT_TYPES)),
@@ -135,6 +145,11 @@ def asyncapi(version: str) -> dict[str, Any]:
             [f"command.{name}" for name in COMMANDS],
         ),
         "commandReply": (f"{device}/cmd/{{command}}/result", "how a command ended", ["reply"]),
+        "trace": (
+            f"{device}/trace",
+            "what passes on its wire while the command `trace` lasts; QoS 0; what tells cards when no round is open",
+            ["trace"],
+        ),
         "roundEvent": (f"{table}/round/event/{{type}}", "what became of a round", [_tag(kind) for kind in VERDICTS]),
         "roundState": (f"{table}/round/state", "retained, the round as it stands", ["state"]),
         "roundResult": (f"{table}/round/result", "retained, the last result", ["result"]),

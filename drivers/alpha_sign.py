@@ -203,6 +203,7 @@ class AlphaSign:
         ),
     )
     commands: ClassVar[tuple[type[Command], ...]] = (ShowAmount, Announce)
+    tells_cards: ClassVar[bool] = False
 
     def __init__(self, options: SignOptions, memory: bytes | None = None) -> None:
         """Go on with the amounts and the announcement of the last session."""

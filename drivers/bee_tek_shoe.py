@@ -61,6 +61,7 @@ class BeeTekShoe:
     evidence: ClassVar[tuple[Evidence, ...]] = ("public code",)
     Options: ClassVar[type[ShoeOptions]] = ShoeOptions
     commands: ClassVar[tuple[type[Command], ...]] = ()
+    tells_cards: ClassVar[bool] = True
     faults: ClassVar[tuple[Fault, ...]] = (
         Fault(
             UNREADABLE,

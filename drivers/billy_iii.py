@@ -153,6 +153,7 @@ class BillyIII:
         UNWATCHED,
     )
     commands: ClassVar[tuple[type[Command], ...]] = (Agitate,)
+    tells_cards: ClassVar[bool] = False
 
     def __init__(self, options: BillyOptions, memory: bytes | None = None) -> None:
         self._options = options

@@ -374,6 +374,7 @@ class CammeghSS2:
     Options: ClassVar[type[WheelOptions]] = WheelOptions
     faults: ClassVar[tuple[Fault, ...]] = _FAULTS
     commands: ClassVar[tuple[type[Command], ...]] = (Power, StartSpin, RestartSpin, SelfTest, Ask, SetParameter)
+    tells_cards: ClassVar[bool] = False
 
     def __init__(self, options: WheelOptions, memory: bytes | None = None) -> None:
         """Take up the spin and the faults of the last session, if they are known."""

@@ -66,6 +66,8 @@ class Driver(Protocol):
     Options: ClassVar[type[Any]]
     faults: ClassVar[tuple[Fault, ...]]
     commands: ClassVar[tuple[type[Command], ...]]
+    tells_cards: ClassVar[bool]
+    """Whether a card may stand in its bytes before everybody may see it."""
 
     def __init__(self, options: Any, memory: bytes | None = None) -> None: ...
 

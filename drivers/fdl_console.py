@@ -97,6 +97,7 @@ class FdlConsole(FdlDriver):
     title: ClassVar[str] = "Dealer's console, FDL"
     Options: ClassVar[type[SessionOptions]] = ConsoleOptions
     kind: ClassVar[int] = fdl.CONSOLE
+    tells_cards: ClassVar[bool] = True
     codes: ClassVar = FAULTS
     happenings: ClassVar = fdl_console.HAPPENINGS
 

@@ -184,6 +184,7 @@ class FdlContinuous(FdlDriver):
     title: ClassVar[str] = "Continuous shuffler-shoe, FDL"
     Options: ClassVar[type[ContinuousOptions]] = ContinuousOptions
     kind: ClassVar[int] = fdl.CONTINUOUS_SHUFFLER
+    tells_cards: ClassVar[bool] = True
     codes: ClassVar = FAULTS
     happenings: ClassVar = fdl_continuous.HAPPENINGS
     commands: ClassVar[tuple[type[Command], ...]] = (EmptyShuffler, SelfTest)

@@ -57,6 +57,7 @@ class FdlPeek(FdlDriver):
     name: ClassVar[str] = "fdl_peek"
     title: ClassVar[str] = "Reader of the hole card, FDL"
     kind: ClassVar[int] = fdl.PEEK_READER
+    tells_cards: ClassVar[bool] = True
     codes: ClassVar = FAULTS
     happenings: ClassVar = fdl_peek.HAPPENINGS
 

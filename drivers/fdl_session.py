@@ -452,6 +452,7 @@ class FdlDriver:
     evidence: ClassVar[tuple[Evidence, ...]] = ("reference protocol",)
     Options: ClassVar[type[SessionOptions]] = SessionOptions
     commands: ClassVar[tuple[type[Command], ...]] = (SelfTest,)
+    tells_cards: ClassVar[bool] = False
     kind: ClassVar[int]
     codes: ClassVar[Mapping[int, Fault]]
     """The device's own fault codes."""

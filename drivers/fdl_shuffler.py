@@ -197,6 +197,7 @@ class FdlShuffler(FdlDriver):
     name: ClassVar[str] = "fdl_shuffler"
     title: ClassVar[str] = "Batch shuffler, FDL"
     kind: ClassVar[int] = fdl.SHUFFLER
+    tells_cards: ClassVar[bool] = True
     codes: ClassVar = FAULTS
     happenings: ClassVar = fdl_shuffler.HAPPENINGS
     commands: ClassVar[tuple[type[Command], ...]] = (Shuffle, Dispense, EmptyShuffler, SelfTest)

@@ -85,6 +85,7 @@ class HidShoe:
     evidence: ClassVar[tuple[Evidence, ...]] = ("public code",)
     Options: ClassVar[type[HidShoeOptions]] = HidShoeOptions
     commands: ClassVar[tuple[type[Command], ...]] = ()
+    tells_cards: ClassVar[bool] = True
     faults: ClassVar[tuple[Fault, ...]] = (
         Fault(
             UNREADABLE,

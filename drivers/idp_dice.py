@@ -142,6 +142,7 @@ class IdpDice:
     Options: ClassVar[type[DiceOptions]] = DiceOptions
     faults: ClassVar[tuple[Fault, ...]] = (NO_RESULT, TIMEOUT, FAILED, UNMOVED, LATE, UNREADABLE, CONTRADICTION)
     commands: ClassVar[tuple[type[Command], ...]] = (ReadDice,)
+    tells_cards: ClassVar[bool] = False
 
     def __init__(self, options: DiceOptions, memory: bytes | None = None) -> None:
         self._options = options

@@ -396,6 +396,7 @@ class SasMachine:
     Options: ClassVar[type[MachineOptions]] = MachineOptions
     faults: ClassVar[tuple[Fault, ...]] = (*_MACHINE_FAULTS, *_HOST_FAULTS)
     commands: ClassVar[tuple[type[Command], ...]] = (EnableMachine, ReadMeters, ResetHandpay, ShowAmount, Ask)
+    tells_cards: ClassVar[bool] = False
 
     def __init__(self, options: MachineOptions, memory: bytes | None = None) -> None:
         """Go on from what the last session left."""

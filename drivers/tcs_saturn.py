@@ -298,6 +298,7 @@ class TcsSaturn:
     Options: ClassVar[type[SaturnOptions]] = SaturnOptions
     faults: ClassVar[tuple[Fault, ...]] = (*(error.fault for error in ERRORS), *OWN_FAULTS)
     commands: ClassVar[tuple[type[Command], ...]] = (LaunchBall, Ask)
+    tells_cards: ClassVar[bool] = False
 
     def __init__(self, options: SaturnOptions, memory: bytes | None = None) -> None:
         """Take up the spin and the faults of the last session, if they are known."""

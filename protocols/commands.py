@@ -17,9 +17,10 @@ Status: TypeAlias = Literal["done", "refused", "failed"]
 
 
 class _Command(Struct, frozen=True, tag_field="command", forbid_unknown_fields=True):
-    """`between_rounds`: refused while a round is open on the table."""
+    """`between_rounds`: refused while a round is open on the table. `of_edge`: every device, whatever its driver."""
 
     between_rounds: ClassVar[bool] = False
+    of_edge: ClassVar[bool] = False
 
 
 # ---- any device
@@ -47,6 +48,16 @@ class SetParameter(_Command, frozen=True, tag="set-parameter"):
     name: Annotated[str, Meta(max_length=64)]
     value: Annotated[str, Meta(max_length=200)]
     store: bool = False
+
+
+class Trace(_Command, frozen=True, tag="trace"):
+    """Publish for `seconds` what passes between the device and its driver, byte by byte; 0 ends it.
+
+    What tells cards comes when no round is open any more.
+    """
+
+    of_edge: ClassVar[bool] = True
+    seconds: Annotated[int, Meta(ge=0, le=600)] = 300
 
 
 # ---- dice
@@ -169,6 +180,7 @@ Command: TypeAlias = (
     SelfTest
     | Ask
     | SetParameter
+    | Trace
     | Agitate
     | ReadDice
     | Power

@@ -49,6 +49,7 @@ class Actor:
     name: ClassVar[str] = "actor"
     evidence: ClassVar[tuple[Evidence, ...]] = ("manual",)
     Options: ClassVar[type[ActorOptions]] = ActorOptions
+    tells_cards: ClassVar[bool] = False
     sessions: ClassVar[list[Session]] = []
     memories: ClassVar[list[bytes | None]] = []
 
@@ -144,6 +145,7 @@ class CountedLink(MemoryLink):
     """Counts as a real one does."""
 
     received_bytes = sent_bytes = 0
+    tap = None
 
 
 class Cable:

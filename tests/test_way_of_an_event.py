@@ -343,6 +343,7 @@ class Actor:
     name: ClassVar[str] = "actor"
     evidence: ClassVar[tuple[Evidence, ...]] = ("manual",)
     Options: ClassVar[type[Any]] = msgspec.defstruct("Options", [], frozen=True)
+    tells_cards: ClassVar[bool] = False
     failures: ClassVar[list[BaseException]] = []
 
     def __init__(self, options: Any, memory: bytes | None = None) -> None: ...
