@@ -1,0 +1,305 @@
+"""The support bundle: whole, checked by its manifest, without a secret, without a card of an open round."""
+
+import hashlib
+import io
+import json
+import os
+import stat
+import zipfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import quote
+
+import msgspec
+import pytest
+from helpers import START
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from daemon.config import Config, parse
+from daemon.console import bundle
+from daemon.console.bundle import LOG_BYTES, LOG_LINES, Given, Scrubber, make
+from daemon.journal import Entry, Journal
+from protocols import bee_tek_shoe
+
+CONFIG = """
+[site]
+name = "lisboa"
+[edge]
+name = "edge-1"
+journal = "{path}/edge.db"
+[rules]
+journal = "{path}/rules.db"
+[mqtt]
+username = "feltd"
+password_file = "{path}/password"
+[console]
+url = "https://boss:{url}@floor.example/"
+journal = "{path}/console.db"
+[console.openid]
+issuer = "https://idp.example/?client_secret={url}"
+client = "feltd"
+secret_file = "{path}/openid"
+[[console.webhook]]
+url = "https://hooks.example/services/{url}"
+secret_file = "{path}/hook"
+[[table]]
+name = "bac-1"
+ruleset = "macau.baccarat"
+[[table.device]]
+name = "shoe-1"
+driver = "bee_tek_shoe"
+url = "serial:///dev/ttyUSB0"
+[[table.device]]
+name = "console-1"
+driver = "fdl_console"
+url = "tcp://10.0.0.1:4001"
+[[table.device]]
+name = "shaker-1"
+driver = "billy_iii"
+url = "mqtt://user:{url}@10.0.0.2:1883/?hear=a&say=b"
+"""
+
+
+def config_at(path: Path, secret: str = "hunter2hunter2") -> Config:
+    return parse(CONFIG.format(path=path, url=quote(secret, safe="")))
+
+
+def made(path: Path, config: Config, given_: Given | None = None) -> dict[str, bytes]:
+    target = path / "bundle.zip"
+    make(target, config, given_ or Given(START, journald=False))
+    with zipfile.ZipFile(io.BytesIO(target.read_bytes())) as file:
+        return {name: file.read(name) for name in file.namelist()}
+
+
+def entry(device: str, type_: str, n: int, data: str = "{}", wire: bytes = b"", cause: str = "") -> Entry:
+    return Entry("bac-1", device, type_, START + timedelta(seconds=n), data.encode(), wire, cause)
+
+
+@pytest.fixture(autouse=True)
+def small_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("daemon.journal._WAL_PAGES", 64)
+
+
+# ---- what is in it
+
+
+def test_all_parts_are_there_and_the_manifest_proves_them(tmp_path: Path) -> None:
+    config = config_at(tmp_path)
+    Journal(tmp_path / "edge.db").close()
+    Journal(tmp_path / "rules.db").close()
+    (tmp_path / "wheel.capture").write_bytes(b"abc")
+    (tmp_path / "edge.log").write_text('{"event":"edge.started"}\n')
+    given_ = Given(START, ({"device": "shoe-1"},), ({"name": "edge-1"},), ({"n": 1},), bundle.known_logs(config), False)
+    files = made(tmp_path, config, given_)
+    manifest = json.loads(files.pop("manifest.json"))
+    assert set(manifest["files"]) == set(files) == {
+        "configuration.json", "versions.json", "devices.json", "edges.json", "incidents.json", "captures.json",
+        "journal-edge.ndjson", "journal-edge-verify.txt", "journal-rules.ndjson", "journal-rules-verify.txt",
+        "log-edge.log.txt",
+    }  # fmt: skip
+    for name, said in manifest["files"].items():
+        assert said == {"sha256": hashlib.sha256(files[name]).hexdigest(), "bytes": len(files[name])}
+    assert json.loads(files["captures.json"]) == [{"name": "wheel.capture", "bytes": 3}]
+    versions = json.loads(files["versions.json"])
+    assert versions["packages"]["msgspec"] == msgspec.__version__
+    assert "good" in files["journal-edge-verify.txt"].decode()
+
+
+def test_what_cannot_be_read_is_a_note_and_the_rest_is_there(tmp_path: Path) -> None:
+    (tmp_path / "rules.db").write_bytes(b"no journal")
+    files = made(tmp_path, config_at(tmp_path), Given(START, logs=(tmp_path / "gone.log",), journald=False))
+    notes = json.loads(files["manifest.json"])["notes"]
+    assert any("edge's journal" in note for note in notes)
+    assert any("what may be a card is left out" in note for note in notes)
+    assert any("gone.log" in note for note in notes)
+    assert "configuration.json" in files
+
+
+def test_a_bundle_that_fails_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails() -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(bundle, "_versions", fails)
+    with pytest.raises(OSError, match="No space"):
+        make(tmp_path / "bundle.zip", config_at(tmp_path), Given(START, journald=False))
+    assert not (tmp_path / "bundle.zip").exists()
+
+
+def test_a_log_is_bounded(tmp_path: Path) -> None:
+    line = '{"event":"x","text":"' + "y" * 2000 + '","password":"Zqhunter' + "2" * 500 + '"}\n'
+    (tmp_path / "edge.log").write_text(line * (LOG_LINES + 9))
+    config = config_at(tmp_path)
+    files = made(tmp_path, config, Given(START, logs=bundle.known_logs(config), journald=False))
+    assert LOG_BYTES // 2 < len(files["log-edge.log.txt"]) <= LOG_BYTES
+    assert b"2222" not in files["log-edge.log.txt"]  # nor of the line that was cut
+
+
+def test_the_systems_log_is_asked_for_our_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "journalctl"
+    program.write_text(
+        '#!/bin/sh\necho "{\\"event\\":\\"asked\\",\\"words\\":\\"$*\\",\\"password\\":\\"s3cr3t-s3cr3t\\"}"\n'
+    )
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    said = json.loads(made(tmp_path, config_at(tmp_path), Given(START))["log-journald.txt"])
+    assert said["words"].endswith("-u feltd-*")
+    assert said["password"] == "(withheld)"
+
+
+# ---- no card of an open round
+
+
+def test_of_a_round_that_may_be_open_neither_card_nor_wire_nor_hash_is_told(tmp_path: Path) -> None:
+    wire = bee_tek_shoe.encode(bee_tek_shoe.Drawn("KH"))
+    other = bee_tek_shoe.encode(bee_tek_shoe.Drawn("9D"))
+    with_cards = Journal(tmp_path / "edge.db")
+    with_cards.append(
+        [
+            entry("shoe-1", "card.drawn", 1, '{"card":"9D"}', other),
+            entry("console-1", "round.paid", 2),
+            entry("shoe-1", "card.drawn", 3, '{"card":"KH"}', wire),
+            entry("console-1", "deal.corrected", 4, '{"hands":{"player":["KH"]}}'),
+            entry("shaker-1", "device.online", 5, '{"continuous":true}'),
+        ]
+    )
+    with_cards.close()
+    rules = Journal(tmp_path / "rules.db")
+    rules.append(
+        [
+            entry("round", "resolved", 1, '{"result":{"card":"9D"}}', cause="edge-1:bac-1:2/0"),
+            entry("round", "irregular", 3, '{"irregularity":{"text":"a card too many: KH"}}', cause="edge-1:bac-1:3/0"),
+        ]
+    )
+    rules.close()
+    stamp = (START + timedelta(seconds=3)).isoformat()
+    (tmp_path / "rules.log").write_text(
+        json.dumps({"event": "round.irregular", "table": "bac-1", "text": "KH", "timestamp": stamp})
+        + '\n{"event":"x","reason":"KH"}\nValueError: KH\n'
+    )
+    config = config_at(tmp_path)
+    given_ = Given(START, ({"faults": "KH"},), logs=bundle.known_logs(config), journald=False)
+    files = made(tmp_path, config, given_)
+    with zipfile.ZipFile(tmp_path / "bundle.zip") as file:
+        assert file.testzip() is None
+    for name, data in files.items():
+        for hidden in (b"KH", wire.strip(), wire.hex().encode(), wire.strip().hex().encode()):
+            assert hidden not in data, name
+    rows = [json.loads(line) for line in files["journal-edge.ndjson"].splitlines()]
+    assert [(row["seq"], "withheld" in row) for row in rows] == [
+        (1, False), (2, False), (3, True), (4, True), (5, False),
+    ]  # fmt: skip
+    assert rows[0]["data"] == {"card": "9D"}
+    assert rows[0]["wire"] == other.hex()
+    assert not any("hash" in row for row in rows)
+
+
+def test_without_the_rules_no_card_is_told_at_all(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "edge.db")
+    journal.append([entry("shoe-1", "card.drawn", 1, '{"card":"KH"}')])
+    journal.close()
+    files = made(tmp_path, config_at(tmp_path))
+    assert all(b"KH" not in data for data in files.values())
+
+
+# ---- no secret
+
+SECRETS = st.text(
+    st.sampled_from("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!$%&()*+-.=?@^_~#/:"),
+    min_size=10,
+    max_size=24,
+).map(lambda text: "Zq" + text + "9x")
+
+
+def plant(path: Path, secret: str) -> Config:
+    """A site that says its secret wherever one could stand."""
+    for file in path.glob("*.db*"):
+        file.unlink()
+    config = config_at(path, secret)
+    quoted = quote(secret, safe="")
+    for name in ("password", "openid", "hook"):
+        (path / name).write_text(secret)
+    said = [
+        json.dumps({"event": "a", "password": secret, "deep": [{"api_key": secret, "Set-Cookie": secret}]}),
+        json.dumps({"event": "b", "url": f"mqtt://feltd:{quoted}@10.0.0.9:1883/x", "text": f"it said {secret} twice"}),
+        json.dumps({"event": "c", "headers": {"Authorization": f"Bearer {secret}"}}),
+        json.dumps({"event": secret, secret: 1}),
+        f"GET https://hooks.example/services/{quoted} failed",
+        f'Traceback: password="{secret}" at tcp://x:{quoted}@h:1/',
+        f"-----BEGIN PRIVATE KEY-----\n{secret}\n-----END PRIVATE KEY-----",
+        f"Authorization: Bearer {quoted}",
+    ]
+    (path / "edge.log").write_text("\n".join(said) + "\n", encoding="utf-8")
+    journal = Journal(path / "edge.db")
+    order = {"command": "set-parameter", "name": "wifi_password", "value": secret}
+    told = {"reason": f"mqtt://u:{quoted}@h refuses", "token": secret}
+    journal.append(
+        [
+            entry("shaker-1", "device.offline", 1, json.dumps(told)),
+            entry("shaker-1", "device.commanded", 2, json.dumps({"text": secret}), json.dumps(order).encode()),
+            entry("shaker-1", "device.online", 3, "{}", f"password={secret}\n".encode()),
+        ]
+    )
+    journal.close()
+    rules = Journal(path / "rules.db")
+    rules.append([entry("round", "resolved", 1, json.dumps({"secret": secret}), cause="edge-1:bac-1:1/0")])
+    rules.close()
+    return config
+
+
+@given(secret=SECRETS)
+@example(secret="Zq%25percent+9x")
+@example(secret="Zq/slash@at:colon9x")
+@settings(max_examples=60, deadline=None)
+def test_no_secret_that_stands_anywhere_is_in_any_file(tmp_path_factory: pytest.TempPathFactory, secret: str) -> None:
+    path = tmp_path_factory.mktemp("site")
+    config = plant(path, secret)
+    devices = ({"meta": {"url": config.table[0].device[2].url}, "state": {"reason": f"token: {secret}"}},)
+    given_ = Given(START, devices, ({"password": secret},), ({"note": secret},), bundle.known_logs(config), False)
+    files = made(path, config, given_)
+    for name, data in files.items():
+        for form in {secret, quote(secret, safe=""), quote(secret), json.dumps(secret)[1:-1]}:
+            assert form.encode() not in data, (name, form)
+            assert form.encode().hex().encode() not in data, (name, form)
+            assert form not in name
+    assert b"set-parameter" in files["journal-edge.ndjson"]  # the rest is still there
+    assert b"feltd" in files["configuration.json"]
+
+
+def test_files_with_secrets_are_never_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = plant(tmp_path, "Zqhunter2hunter9x")
+    opened: list[str] = []
+    real = io.open
+
+    def watched(file: object, *rest: object, **more: object) -> object:
+        opened.append(str(file))
+        return real(file, *rest, **more)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(io, "open", watched)
+    files = made(tmp_path, config, Given(START, logs=bundle.known_logs(config), journald=False))
+    assert any(one.endswith("edge.log") for one in opened)
+    assert not [one for one in opened if Path(one).name in ("password", "openid", "hook")]
+    said = dict(json.loads(files["configuration.json"])["files"])
+    assert said["0 password_file"] == "there"
+    assert said["1 key"] == "not set"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("password=abc rest", "password=(withheld) rest"),
+        ("DB_PASSWORD: 'a b' rest", "DB_PASSWORD: (withheld) rest"),
+        ('{"token": "abc"}', '{"token": (withheld)}'),
+        ("http://u:p@h/x", "http://(withheld)@h/x"),
+        ("http://h/x", "http://h/x"),
+        ("Authorization: Basic abc=", "Authorization: (withheld) (withheld)"),
+        ("card.drawn seq=5", "card.drawn seq=5"),
+    ],
+)
+def test_text_that_looks_like_a_secret_is_taken_out(text: str, left: str) -> None:
+    assert Scrubber(parse('[site]\nname="s"\n[edge]\nname="e"\n')).text(text) == left
+
+
+def test_an_instant_without_a_zone_is_not_before_anything() -> None:
+    assert not bundle._before("2026-01-01T00:00:00", datetime.now(UTC))
+    assert not bundle._before(None, datetime.now(UTC))
