@@ -1,16 +1,31 @@
 """The deployment files: systemd, udev and mosquitto take them, and they say what they must."""
 
+import asyncio
+import contextlib
 import getpass
 import re
 import shutil
 import socket
 import subprocess
+import threading
 import tomllib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Self
 
+import msgspec
 import pytest
+from paho.mqtt import client as paho
+from paho.mqtt.enums import CallbackAPIVersion
+from structlog.testing import capture_logs
+
+from daemon import jumping
+from daemon.pit import Pit
+from daemon.schema import asyncapi
+from protocols.events import EVENT_TYPES
+from simulators.clock import JumpingLoop
+from simulators.compare import Account
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "systemd"
@@ -197,8 +212,17 @@ def test_udev_takes_the_rules() -> None:
 # ---- mosquitto
 
 
+USERS = ("edge", "rules", "console", "reader", "display")
+# Of the test alone: hears and says everything.
+JUDGE = "judge"
+
+
+def password(user: str) -> str:
+    return f"{user} opens"
+
+
 class Broker:
-    """Debian's mosquitto with our file in its conf.d, on a free port."""
+    """Debian's mosquitto with our files where they belong, on a free port."""
 
     def __init__(self, folder: Path) -> None:
         with socket.socket() as probe:
@@ -210,9 +234,20 @@ class Broker:
         ours = (FOLDER / "mosquitto-feltd.conf").read_text(encoding="utf-8")
         assert "\nlistener 1883 127.0.0.1\n" in ours
         (folder / "conf.d").mkdir()
-        (folder / "conf.d/feltd.conf").write_text(
-            ours.replace("listener 1883 ", f"listener {self.port} "), encoding="utf-8"
-        )
+        ours = ours.replace("listener 1883 ", f"listener {self.port} ").replace("/etc/mosquitto/", f"{folder}/")
+        (folder / "conf.d/feltd.conf").write_text(ours, encoding="utf-8")
+        rights = (FOLDER / "mosquitto-feltd.acl").read_text(encoding="utf-8")
+        self._write(folder / "feltd.acl", f"{rights}\nuser {JUDGE}\ntopic readwrite #\n")
+        users = "".join(f"{user}:{password(user)}\n" for user in (*USERS, JUDGE))
+        self._write(folder / "feltd.passwd", users)
+        done = run(program("mosquitto_passwd"), "-U", folder / "feltd.passwd")
+        assert done.returncode == 0, done.stderr
+        for user in (*USERS, JUDGE):
+            (folder / user).write_text(password(user) + "\n", encoding="utf-8")
+
+    def _write(self, path: Path, text: str) -> None:
+        path.write_text(text, encoding="utf-8")
+        path.chmod(0o600)
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
@@ -242,9 +277,10 @@ def test_mosquitto_takes_the_file_and_keeps_more_than_its_usual_thousand(tmp_pat
     lines = [f"event {n}" for n in range(5000)]
     with Broker(tmp_path) as broker:
         port = str(broker.port)
-        reader = [sub, "-p", port, "-c", "-i", "reader", "-q", "1", "-t", "felt/1/#"]
+        me = ["-u", JUDGE, "-P", password(JUDGE)]
+        reader = [sub, "-p", port, *me, "-c", "-i", "reader", "-q", "1", "-t", "felt/1/#"]
         assert run(*reader, "-E").returncode == 0  # subscribes and goes away
-        sent = run(pub, "-p", port, "-q", "1", "-t", "felt/1/lisboa/x", "-l", stdin="\n".join(lines) + "\n")
+        sent = run(pub, "-p", port, *me, "-q", "1", "-t", "felt/1/lisboa/x", "-l", stdin="\n".join(lines) + "\n")
         assert sent.returncode == 0, sent.stderr
         read = run(*reader, "-C", str(len(lines)), "-W", "30")
         assert read.stdout.splitlines() == lines
@@ -255,10 +291,11 @@ def test_mosquitto_takes_the_file_and_keeps_more_than_its_usual_thousand(tmp_pat
 def test_retained_states_outlive_the_broker(tmp_path: Path) -> None:
     sub, pub = program("mosquitto_sub"), program("mosquitto_pub")
     broker = Broker(tmp_path)
+    me = ["-p", str(broker.port), "-u", JUDGE, "-P", password(JUDGE)]
     with broker:
-        assert run(pub, "-p", str(broker.port), "-q", "1", "-r", "-t", "felt/1/a", "-m", "here").returncode == 0
+        assert run(pub, *me, "-q", "1", "-r", "-t", "felt/1/a", "-m", "here").returncode == 0
     with broker:
-        assert run(sub, "-p", str(broker.port), "-t", "felt/1/#", "-C", "1", "-W", "10").stdout == "here\n"
+        assert run(sub, *me, "-t", "felt/1/#", "-C", "1", "-W", "10").stdout == "here\n"
 
 
 @pytest.mark.system
@@ -274,14 +311,199 @@ def test_only_this_computer_reaches_the_broker(tmp_path: Path) -> None:
     assert heard == {f"0100007F:{broker.port:04X}"}
 
 
+# ---- who may read and write what
+
+EXAMPLE = {
+    "site": "lisboa",
+    "table": "bac-12",
+    "device": "shoe-1",
+    "edge": "edge-7",
+    "command": "agitate",
+    "alert": "shoe-1-shoe-misscan",
+}
+# Of each channel of the tree: who writes there, and who reads.
+RIGHTS = {
+    "alert": ("edge rules", "console reader display"),
+    "command": ("console", "edge console reader"),
+    "commandReply": ("edge", "console reader"),
+    "deviceAvailability": ("edge", "console reader display"),
+    "deviceEvent": ("edge", "rules console reader"),
+    "deviceMeta": ("edge", "console reader"),
+    "deviceState": ("edge", "console reader"),
+    "edgeAvailability": ("edge rules", "edge rules console reader display"),
+    "edgeHealth": ("edge rules", "rules console reader"),
+    "edgeInfo": ("edge rules", "rules console reader"),
+    "replay": ("rules", "edge"),
+    "replayAnswer": ("edge", "rules"),
+    "roundEvent": ("rules", "console reader"),
+    "roundReplay": ("console reader", "rules console reader"),
+    "roundReplayAnswer": ("rules", "console reader"),
+    "roundResult": ("rules", "console reader display"),
+    "roundState": ("rules", "edge console reader display"),
+}
+CARDS = frozenset(name for name, kind in EVENT_TYPES.items() if "[SHDC]" in str(msgspec.json.schema(kind)))
+# The last that is said: everybody may read it.
+END = "felt/1/lisboa/edge/end/availability"
+
+
+def tree() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
+    """Every topic of the tree, each event and verdict by its type: who writes there, and who reads."""
+    topics = {}
+    for name, channel in asyncapi("0")["channels"].items():
+        writers, readers = (frozenset(words.split()) for words in RIGHTS[name])
+        types = channel["messages"] if "{type}" in channel["address"] else [""]
+        for type_ in types:
+            rules_alone = name == "deviceEvent" and type_ in CARDS
+            topic = channel["address"].format(**EXAMPLE, type=type_)
+            topics[topic] = (writers, frozenset({"rules"}) if rules_alone else readers)
+    return topics
+
+
+class Visitor:
+    """A user at the broker, who asks for everything and keeps what he gets."""
+
+    def __init__(self, broker: Broker, user: str) -> None:
+        self._client = paho.Client(CallbackAPIVersion.VERSION2, protocol=paho.MQTTv311)
+        self._client.username_pw_set(user, password(user))
+        self._user = user
+        self._heard: list[tuple[str, str]] = []
+        self._all, self._subscribed = threading.Event(), threading.Event()
+        self._client.on_message = self._hear
+        self._client.on_subscribe = lambda *_: self._subscribed.set()
+        self._client.connect("127.0.0.1", broker.port)
+        self._client.loop_start()
+        self._ask()
+
+    def _hear(self, _client: paho.Client, _data: object, message: paho.MQTTMessage) -> None:
+        if message.topic == END:
+            self._all.set()
+        else:
+            self._heard.append((message.topic, message.payload.decode()))
+
+    def say(self, *topics: str) -> None:
+        """His name, on each of them, where he may; returns when the broker has dealt with all."""
+        for topic in topics:
+            self._client.publish(topic, self._user)
+        self._ask()
+
+    def _ask(self) -> None:
+        """For everything; returns when the broker has answered, and so has dealt with all before."""
+        self._subscribed.clear()
+        self._client.subscribe("#", 1)
+        assert self._subscribed.wait(20), self._user
+
+    def heard(self) -> list[tuple[str, str]]:
+        """Topics and who spoke there, until the end."""
+        assert self._all.wait(20), self._user
+        return self._heard
+
+    def leave(self) -> None:
+        self._client.disconnect()
+        self._client.loop_stop()
+
+
+@pytest.mark.system
+def test_each_user_writes_and_reads_what_is_his_and_nothing_else(tmp_path: Path) -> None:
+    """The whole tree, by whoever asks for all of it; and nobody else has a tree of his own."""
+    pub, topics = program("mosquitto_pub"), tree()
+    elsewhere = ["$SYS/x", "felt/1/lisboa/x", "felt/2/lisboa/table/bac-12/round/result", "studio/bac-12"]
+    with Broker(tmp_path) as broker, contextlib.ExitStack() as over:
+        visitors = {user: Visitor(broker, user) for user in (*USERS, JUDGE)}
+        for visitor in visitors.values():
+            over.callback(visitor.leave)
+        for user in USERS:
+            visitors[user].say(*(topic for topic, (writers, _) in topics.items() if user in writers))
+            for topic in (*elsewhere, *(topic for topic, (writers, _) in topics.items() if user not in writers)):
+                # By a connection of its own: mosquitto 2.0.11 ends that of whoever it refuses to let write.
+                run(pub, "-p", str(broker.port), "-u", user, "-P", password(user), "-q", "1", "-t", topic, "-m", user)
+        visitors[JUDGE].say(*topics, *elsewhere[1:], END)
+        heard = {user: visitor.heard() for user, visitor in visitors.items()}
+    assert set(heard[JUDGE]) - {(topic, JUDGE) for topic, _ in heard[JUDGE]} == {
+        (topic, user) for topic, (writers, _) in topics.items() for user in writers
+    }
+    for user in USERS:
+        assert {topic for topic, who in heard[user] if who == JUDGE} == {
+            topic for topic, (_, readers) in topics.items() if user in readers
+        }, user
+    assert {"card.drawn", "card.exposed", "deal.corrected"} <= CARDS
+    assert not {"bets.opened", "hand.dispensed", "device.faulted"} & CARDS
+
+
+@pytest.mark.system
+def test_nobody_comes_in_without_a_password(tmp_path: Path) -> None:
+    sub = [program("mosquitto_sub"), "-W", "5", "-t", "#"]
+    with Broker(tmp_path) as broker:
+        for who in ([], ["-u", "rules"], ["-u", "rules", "-P", password("reader")]):
+            done = run(*sub, "-p", str(broker.port), *who)
+            assert "not authorised" in done.stderr.lower(), who
+
+
+@pytest.mark.system
+def test_a_pit_plays_behind_the_access_list_and_a_reader_sees_no_card(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Edge and rules lack nothing that they need; who asks for everything meanwhile gets rounds and no card."""
+    plain = Pit.config
+
+    def config(pit: Pit, port: int, version: str) -> str:
+        text = plain(pit, port, version)
+        for section, user in (("edge", "edge"), ("rules", "rules"), ("mqtt", JUDGE)):
+            users = f'[{section}]\nusername = "{user}"\npassword_file = "{tmp_path / user}"'
+            text = text.replace(f"[{section}]", users, 1)
+        return text
+
+    async def body(busy: list[Callable[[], bool]]) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, JumpingLoop)
+        async with jumping.jumping(pit, busy) as house:
+            await pit.deal(house.pace, 6, house.picture, loop.utc)
+            dealt = pit.dealt()
+            house.settling = True
+            await jumping.all_out(pit, house.picture, dealt)
+
+    monkeypatch.setattr(Pit, "config", config)
+    pit = Pit(tmp_path, 1, kinds=("bac", "bj", "cus"), usb=True)
+    with Broker(tmp_path) as broker:
+        monkeypatch.setattr(jumping, "Broker", lambda *_, **__: _Standing(broker.port))
+        reader = Visitor(broker, "reader")
+        with capture_logs() as logs:
+            jumping.run_jumping(body)
+        judge = Visitor(broker, JUDGE)
+        judge.say(END)
+        heard = reader.heard()
+        reader.leave()
+        judge.leave()
+    assert [entry for entry in logs if entry["event"] == "broker.lost"] == []
+    assert pit.accounts(pit.dealt()) == dict.fromkeys(pit.tables, Account(right=2))
+    assert pit.told["bj-1"].count("card.drawn") >= 10
+    types = Counter(topic.rpartition("/")[2] for topic, _ in heard if "/event/" in topic)
+    assert not set(types) & CARDS
+    assert types["resolved"] == 6
+    assert types["bets.closed"] >= 6
+
+
+class _Standing:
+    """A broker that is started and ended by somebody else."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.version = "5"
+
+    async def start(self) -> None:
+        pass
+
+    async def kill(self) -> None:
+        pass
+
+
 # ---- the page
 
 
 def test_the_page_names_every_file_and_no_other() -> None:
     page = (FOLDER / "README.md").read_text(encoding="utf-8")
     there = {path.name for path in FOLDER.iterdir() if path.is_file()} - {"README.md"}
-    assert there <= set(re.findall(r"`([\w.-]+\.(?:service|conf|rules|toml))`", page))
-    assert set(re.findall(r"systemd/([\w.-]+\.(?:service|conf|rules|toml))", page)) <= there | {"feltd.toml"}
+    assert there <= set(re.findall(r"`([\w.-]+\.(?:service|conf|acl|rules|toml))`", page))
+    assert set(re.findall(r"systemd/([\w.-]+\.(?:service|conf|acl|rules|toml))", page)) <= there | {"feltd.toml"}
 
 
 def test_every_block_of_the_page_is_a_shell_script() -> None:
