@@ -129,6 +129,11 @@ class Picture:
         self._table(table).results.append(result)
         self._recalled.setdefault(table, deque(maxlen=self._keep)).append(result)
 
+    @property
+    def gaps(self) -> int:
+        """For how many tables some verdict is missing now."""
+        return sum(stream.gap is not None for stream in self._rounds.values())
+
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait until the picture shows `condition`."""
         while not condition():

@@ -25,13 +25,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from daemon import logs
 from daemon.config import Config
-from daemon.console import access_pages, shapes, web, words
+from daemon.console import access_pages, alerts, metrics, shapes, web, words
 from daemon.console.access import Access, Right, User, may, of_the_same_origin
 from daemon.console.actions import Actions
+from daemon.console.incidents import Incidents
 from daemon.console.live import Live, Looker
 from daemon.console.past import Past
 from daemon.console.site import Site, utc
 from daemon.console.store import Store
+from daemon.console.webhooks import Webhooks
 from daemon.journal import Journal
 from daemon.mqtt import Connect
 
@@ -54,6 +56,7 @@ HEADERS = {
 }
 MENU: tuple[tuple[str, str, Right], ...] = (
     ("/", "menu.pit", "look"),
+    ("/alerts", "menu.alerts", "look"),
     ("/users", "menu.users", "users"),
     ("/tokens", "menu.tokens", "tokens"),
     ("/actions", "menu.actions", "actions"),
@@ -98,7 +101,7 @@ class House:
         now: Callable[[], datetime],
         connect: Connect | None = None,
     ) -> None:
-        """`journal` is that of actions. Raises BadStore, BadJournal."""
+        """`journal` is that of actions. Raises BadStore, BadJournal, BadWebhook."""
         self.config = config
         self.store = store
         self.now = now
@@ -110,12 +113,25 @@ class House:
         self.past = Past(store, self.site)
         self.live = Live(lambda: utc(self.now()))
         self.site.on_change.append(self.live.changed)
+        self.webhooks = Webhooks(store, config.console.webhook, config.site.name, now)
+        self.incidents = Incidents(store, edges=_expected(config), rules=config.rules.name, teller=self.webhooks)
+        self.site.on_alert.append(self.incidents.on_alert)
+        self.watch = alerts.Watch(self)
+        self.ready = metrics.Ready(self.site, self.incidents, store, now)
+        figures = metrics.Figures(
+            sessions=lambda: len(self.access.users.sessions()),
+            streams=lambda: self.live.lookers,
+            gaps=lambda: self.site.picture.gaps,
+            lag=lambda: self.watch.lag,
+            disk_free=self.watch.disk_free,
+        )
+        self.metrics = metrics.Metrics(self.site, self.incidents, self.webhooks, figures, now)
         self.dealers = config.console.dealer
         self.menu = MENU
         # One set of templates for each language: macros are then imported once and not for each rendering.
         shared = {"may": may, "pips": shapes.pips, "site": self.site, "house": self}
         self._templates = {lang: _templates(t=partial(words.say, lang), lang=lang, **shared) for lang in words.LANGS}
-        for fragment in web.fragments(self):
+        for fragment in (*web.fragments(self), *alerts.fragments(self)):
             self.live.add(fragment)
 
     def close(self) -> None:
@@ -128,6 +144,8 @@ class House:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.site.picture.run("feltd-console-" + self.site.site))
             group.create_task(self._watch())
+            group.create_task(self.watch.run())
+            group.create_task(self.webhooks.run())
 
     async def _watch(self) -> None:
         """Notice when the broker comes and goes."""
@@ -220,6 +238,12 @@ def _as_console(config: Config) -> Config:
     return replace(config, mqtt=mqtt)
 
 
+def _expected(config: Config) -> list[str]:
+    """Who must be on the broker: the edge of the configured tables, and the rules where rounds are resolved."""
+    edge = [config.edge.name] if any(table.device for table in config.table) else []
+    return [*edge, config.rules.name] if any(table.ruleset for table in config.table) else edge
+
+
 def _templates(**more: Any) -> jinja2.Environment:
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE / "templates"),
@@ -254,6 +278,8 @@ def make_app(house: House) -> Starlette:
             *web.routes(house),
             *access_pages.routes(house),
             Route("/favicon.ico", lambda _request: FileResponse(HERE / "static/icon.svg")),
+            *alerts.routes(house),
+            *metrics.routes(house),
             Mount("/static", StaticFiles(directory=HERE / "static")),
         ],
         middleware=[Middleware(_Headers)],
@@ -278,7 +304,7 @@ def utc_now() -> datetime:
 async def open_house(
     config: Config, journal: Journal, now: Callable[[], datetime] = utc_now, connect: Connect | None = None
 ) -> AsyncIterator[House]:
-    """A house with its store. Raises BadStore, BadJournal."""
+    """A house with its store. Raises BadStore, BadJournal, BadWebhook."""
     store = Store(Path(config.console.store))
     try:
         house = House(config, store, journal, now, connect)
@@ -291,7 +317,10 @@ async def open_house(
 
 
 async def serve(config: Config, journal: Journal, *, told: Callable[[int], None] = lambda _port: None) -> None:
-    """Follow the site and serve its pages until cancelled; `told` hears the port. Raises BadStore, BadJournal."""
+    """Follow the site and serve its pages until cancelled; `told` hears the port.
+
+    Raises BadStore, BadJournal, BadWebhook.
+    """
     console = config.console
     async with open_house(config, journal) as house:
         settings = uvicorn.Config(

@@ -45,13 +45,14 @@ def console(context: click.Context, config_path: Path) -> None:
         from daemon.cli import _journal, _load, _run
         from daemon.console.app import serve
         from daemon.console.store import BadStore
+        from daemon.console.webhooks import BadWebhook
         from daemon.keeping import kept
         from daemon.retained import Retained
 
         config = _load(config_path)
         journal = _journal(config.console.journal, config.journal)
         log = logs.get(console=config.site.name)
-        _run(lambda: kept(serve(config, journal), journal, config, "console", Retained(), log), BadStore)
+        _run(lambda: kept(serve(config, journal), journal, config, "console", Retained(), log), BadStore, BadWebhook)
         journal.close()
 
 

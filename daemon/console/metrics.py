@@ -170,7 +170,7 @@ class Metrics(Collector):
             replayed.add_metric([table], count)
         rounds = CounterMetricFamily(
             "feltd_rounds",
-            "Rounds by how they ended, or were suspended. After a start of the console, some of before too.",
+            "Rounds by how they ended, or were suspended. After a start: those too that ended meanwhile.",
             labels=["table", "end"],
         )
         for (table, kind), count in self._rounds.items():
