@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 from console_floor import T0, Console, opened
 from starlette.routing import Route
@@ -18,6 +19,7 @@ from daemon.console.alerts import Watch, fragment, routes
 from daemon.console.incidents import Filter
 from daemon.console.live import Looker
 from daemon.console.users import Role
+from protocols.topics import device_topic
 
 WORDS = Path(words.__file__).parent / "words"
 TEMPLATES = Path(words.__file__).parent / "templates"
@@ -327,3 +329,42 @@ def test_every_page_is_a_route(console: Console) -> None:
     assert {one.path for one in routes(console.house)} <= {
         one.path for one in console.app.routes if isinstance(one, Route)
     }
+
+
+# ---- on the pit
+
+
+async def test_the_pit_shows_what_is_open_and_a_silence_takes_it_from_the_lamps(console: Console) -> None:
+    console.device("rou-3", "wheel-1", "cammegh_ss2")
+    fault = {"code": "card.jam", "text": "a card is stuck", "severity": "error", "remedy": "", "since": console.now}
+    state = msgspec.json.encode({"online": True, "faults": [fault]})
+    console.say(device_topic("lisboa", "bac-12", "shoe-1", "state"), state)
+    jam(console)
+
+    def tile() -> str:
+        return console.house.live.html("tile/bac-12", Looker("en", "viewer"))
+
+    async with console.browser("supervisor") as browser:
+        pit = (await browser.get("/")).text
+        assert 'data-live="alerts"' in pit
+        assert 'action="/alerts/1/acknowledge"' in pit
+        assert 'class="card tile error"' in tile()
+        assert "a card is stuck" in tile()
+        asked = {"table": "bac-12", "device": "shoe-1", "minutes": "15", "why": "the shoe is cleaned"}
+        assert (await browser.post("/alerts/silence", data=asked)).status_code == 303
+        assert 'class="card tile good"' in tile()
+        assert "a card is stuck" not in tile()
+        assert 'class="lamp error"' in tile()  # the device's own lamp tells the truth
+        assert "a card is stuck" in (await browser.get("/alerts")).text
+    console.wait(15 * 60)
+    assert 'class="card tile error"' in tile()
+
+
+async def test_a_silence_of_one_fault_hides_no_other(console: Console) -> None:
+    console.device("bac-12", "shoe-1", "bee_tek_shoe", online=False)
+    console.house.incidents.silence("", "", "card.jam", console.now + timedelta(hours=1), "ana", "known", console.now)
+    console.wait(1)
+    assert 'class="card tile offline"' in console.house.live.html("tile/bac-12", Looker("en", "viewer"))
+    console.house.incidents.silence("", "", "device.offline", console.now + timedelta(hours=1), "ana", "x", console.now)
+    console.wait(1)
+    assert 'class="card tile good"' in console.house.live.html("tile/bac-12", Looker("en", "viewer"))

@@ -41,6 +41,7 @@ class Watch:
         """To be made once the house has its site and its incidents."""
         self._house = house
         self._seen = -1
+        self._hiding: tuple[int, ...] = ()
         self.lag = 0.0
         """Seconds by which the loop was late, at the last look."""
         house.site.on_change.append(self._heard)
@@ -65,6 +66,10 @@ class Watch:
         if house.incidents.version != self._seen:
             self._seen = house.incidents.version
             house.site.changed("alerts")
+        if house.incidents.hiding != self._hiding:
+            self._hiding = house.incidents.hiding
+            for table in house.site.tables:  # whose lamps may show otherwise
+                house.site.changed(f"table/{table}")
 
     def _heard(self, key: str) -> None:
         if key == "broker":
@@ -267,7 +272,7 @@ class _Pages:
         )
 
     def _done(self) -> Response:
-        self.house.site.changed("alerts")
+        self.house.watch.look()
         return RedirectResponse("/alerts", 303)
 
 

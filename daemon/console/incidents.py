@@ -143,13 +143,9 @@ class Silence(Struct, frozen=True):
     by: str
     why: str
 
-    def covers(self, incident: Incident) -> bool:
-        """Whether it is meant, whatever the time."""
-        return (
-            self.table in ("", incident.table)
-            and self.device in ("", incident.device)
-            and self.code in ("", incident.code)
-        )
+    def fits(self, table: str, device: str, code: str) -> bool:
+        """Whether that is meant, whatever the time."""
+        return self.table in ("", table) and self.device in ("", device) and self.code in ("", code)
 
 
 class Shown(Struct, frozen=True):
@@ -480,10 +476,24 @@ class Incidents:
     def silence_of(self, incident: Incident, now: datetime) -> Silence | None:
         """The longest that hides it now."""
         return max(
-            (one for one in self._silences.values() if one.until > now and one.covers(incident)),
+            (
+                one
+                for one in self._silences.values()
+                if one.until > now and one.fits(incident.table, incident.device, incident.code)
+            ),
             key=lambda one: one.until,
             default=None,
         )
+
+    def silent(self, table: str, device: str, codes: Iterable[str], now: datetime) -> bool:
+        """Whether all of these troubles of a device are hidden from lamps now."""
+        hiding = self.silences(now)
+        return all(any(one.fits(table, device, code) for one in hiding) for code in codes)
+
+    @property
+    def hiding(self) -> tuple[int, ...]:
+        """The numbers of the silences of the last look."""
+        return self._hiding
 
     def open(self, now: datetime, table: str | None = None) -> list[Shown]:
         """What is not over, of one table or of all, the worst first.

@@ -107,8 +107,9 @@ def _tile_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
     lamps = [(device.name, site.lamp(device)) for device in site.devices_of(table)]
     ruleset = site.ruleset(table)
     sure = not ruleset or site.rules() is True
-    alerts = list(view.alerts.values())
-    worst: Lamp = min((kind for _, kind in lamps), key=WORST.index, default="unknown")
+    alerts = [shown.incident for shown in house.incidents.open(house.now(), table) if shown.silence is None]
+    loud = [kind for name, kind in lamps if not _silent(house, site.devices[table, name], kind)]
+    worst: Lamp = min(loud, key=WORST.index, default="good" if lamps else "unknown")
     if any(alert.severity == "error" for alert in alerts) and WORST.index(worst) > WORST.index("error"):
         worst = "error"
     if not sure and worst in ("good", "warning"):
@@ -119,10 +120,22 @@ def _tile_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
         "phase": view.phase if sure else "unknown",
         "chips": [shapes.chip(result, looker.lang) for result in list(view.results)[-8:]],
         "lamps": sorted(lamps, key=lambda one: WORST.index(one[1])),
-        "alerts": sorted(alerts, key=lambda alert: alert.severity != "error")[:3],
+        "alerts": alerts[:3],
         "worst": worst,
         "last": view.last_event,
     }
+
+
+def _silent(house: "House", device: DeviceNow, kind: Lamp) -> bool:
+    """Whether what troubles a device is silenced for maintenance: then it does not colour its table."""
+    match kind:
+        case "offline":
+            codes = ["device.offline"]
+        case "error" | "warning":
+            codes = [fault.code for fault in device.state.faults]
+        case _:
+            return False
+    return house.incidents.silent(device.table, device.name, codes, house.now())
 
 
 def _round_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
