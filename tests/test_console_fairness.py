@@ -362,6 +362,30 @@ def test_no_time_is_measured_over_a_gap_or_from_what_is_told_late(store: Store) 
     assert fair.charts(TABLE) == []
 
 
+def test_old_times_become_months_and_then_nothing(store: Store) -> None:
+    chart = Chart(TABLE, "phase.betting")
+
+    def rows() -> list[str]:
+        found = store.db.execute("SELECT day FROM fair_count WHERE chart = 'phase.betting' ORDER BY day")
+        return [day for (day,) in found]
+
+    fair = house(store)
+    spins(fair, ["5"])  # the newest round
+    seq = 10
+    for days in (500, 60, 58, 20):
+        for kind, seconds in (("bets.opened", 0), ("bets.closed", 20)):
+            seq += 1
+            fair.on_event(TABLE, wire(seq, kind, seconds - 86400 * days))
+    fair.flush()
+    assert len(rows()) == 4
+    before = sum(fair.times(chart, "all").values())
+    again = house(store)
+    spins(again, ["5"], first=100)
+    assert rows() == ["2026-09-01", "2026-10-31"]
+    assert before - 1 == sum(again.times(chart, "all").values())
+    assert sum(again.times(chart, "month").values()) == 1
+
+
 def test_shuffles_take_time_and_fail(store: Store) -> None:
     fair = house(store)
     for seq, (kind, seconds) in enumerate(
@@ -462,7 +486,7 @@ def test_a_fair_wheel_is_not_accused_and_a_worn_one_is(store: Store) -> None:
     spins(fair, rng.choices(WHEEL, worn, k=2500), first=3001)
     (alarm,) = looked(fair)
     assert (alarm.table, alarm.device, alarm.code) == (TABLE, "wheel-1", "fairness.wheel")
-    assert alarm.key == "fair.alarm.sector"
+    assert alarm.key == "fair.alarm_sector"
     assert abs(WHEEL.index(str(alarm.values["first"])) - 10) <= 3
     assert alarm.values["n"] == 5500
 
@@ -470,7 +494,7 @@ def test_a_fair_wheel_is_not_accused_and_a_worn_one_is(store: Store) -> None:
 def test_an_alarm_stays_until_the_service_and_over_a_restart(store: Store) -> None:
     fair, rng = house(store), random.Random(4)
     spins(fair, rng.choices(WHEEL, [10.0] + [1.0] * 36, k=600))
-    assert [alarm.key for alarm in looked(fair)] == ["fair.alarm.pocket"]
+    assert [alarm.key for alarm in looked(fair)] == ["fair.alarm_pocket"]
     spins(fair, rng.choices(WHEEL, k=4000), first=601)
     again = house(store)
     (alarm,) = looked(again)
@@ -562,7 +586,7 @@ def test_fair_shoes_are_not_accused_and_a_lacking_card_is_named(store: Store) ->
     for shoe in range(36, 51):
         deal(fair, rng, shoe, lacking)
     (alarm,) = looked(fair)
-    assert (alarm.code, alarm.key, alarm.values["card"]) == ("fairness.cards", "fair.alarm.card_lacks", "7H")
+    assert (alarm.code, alarm.key, alarm.values["card"]) == ("fairness.cards", "fair.alarm_card_lacks", "7♥")
 
 
 def test_a_ninth_card_of_eight_decks_is_told_at_once(store: Store) -> None:
@@ -571,7 +595,7 @@ def test_a_ninth_card_of_eight_decks_is_told_at_once(store: Store) -> None:
         fair.on_result("bac-1", "resolved", coup(number, ["9D"] * 3))
     fair.flush()
     (alarm,) = fair.alarms()
-    assert (alarm.code, alarm.values) == ("fairness.too_often", {"card": "9D", "count": 9, "decks": 8})
+    assert (alarm.code, alarm.values) == ("fairness.too_often", {"card": "9♦", "count": 9, "decks": 8})
     assert fair.test(CARDS) is None  # no test of what cannot be
 
 
@@ -615,7 +639,7 @@ def test_each_round_of_a_metal_box_is_a_deck_of_its_own(store: Store) -> None:
         fair.on_result("bj-1", "resolved", blackjack(number, rng.sample(lacking, 15), "metal_box"))
     fair.flush()
     (alarm,) = looked(fair)
-    assert (alarm.key, alarm.values["card"]) == ("fair.alarm.card_lacks", "AS")
+    assert (alarm.key, alarm.values["card"]) == ("fair.alarm_card_lacks", "A♠")
     # What is taken back leaves no trace in the bets.
     before = fair.test(Chart("bj-1", "cards"))
     extra = blackjack(500, rng.sample(lacking, 15), "metal_box")

@@ -9,6 +9,7 @@ Counts are kept by day (UTC, as the rounds are named) and by the device's life: 
 """
 
 import asyncio
+import contextlib
 import hashlib
 import math
 from bisect import bisect_right
@@ -26,7 +27,7 @@ from daemon.console.store import BadStore, Store
 from protocols.events import DeviceOnline, DiceRead, DiceThrown, ShoeStarted, UnknownEvent, decode_data
 from protocols.topics import Wire
 
-__all__ = ["DECK", "SPANS", "WHEEL", "Alarm", "Chart", "Fairness", "Phase", "Shoe", "Span", "Test"]
+__all__ = ["DECK", "SPANS", "WHEEL", "Alarm", "Chart", "Fairness", "Phase", "Shoe", "Span", "Test", "shown"]
 
 FLUSH: Final = 2.0  # seconds that a crash may cost
 WAITING: Final = 20_000  # what is kept for a disk that does not take it
@@ -34,10 +35,11 @@ REMEMBERED: Final = 5_000  # events, for who told the result: its evidence names
 RANGES: Final = 200
 GAP: Final = 100  # more events unseen than the cards of a round: anything may have happened meanwhile
 KEPT_ROUNDS: Final = timedelta(days=100)  # journals answer for 90; what is older does not come again
+KEPT_DAYS: Final = timedelta(days=31)  # one more than the longest span that is counted in days
 KEPT_TIMES: Final = timedelta(days=400)
 LONGEST: Final = 3600.0  # seconds; longer is a break and no phase of a round
 SHOES: Final = 10
-LOOKS: Final = 2  # charts that are tested in one call of `alarms`: a year of a wheel takes milliseconds
+LOOKS: Final = 1  # charts that are tested in one call of `alarms`: a year of a wheel takes some 20 ms
 
 # One false alarm in a hundred sites, ever; each chart gets its part.
 ALPHA: Final = 0.01
@@ -56,6 +58,7 @@ WHEEL: Final = (
     *("5", "24", "16", "33", "1", "20", "14", "31", "9", "22", "18", "29", "7", "28", "12", "35", "3", "26"),
 )
 DECK: Final = tuple(rank + suit for suit in "SHDC" for rank in "A23456789TJQK")
+_SIGNS: Final = {"S": "♠", "H": "♥", "D": "♦", "C": "♣"}
 _PLACE: Final = {card: place for place, card in enumerate(DECK)}
 
 Phase: TypeAlias = Literal["betting", "spin", "shake", "count", "play", "round"]
@@ -68,6 +71,7 @@ PHASES: Final[dict[Phase, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "count": (("buttons.separated",), ("buttons.counted",)),
     "play": (("bets.closed",), ("round.paid",)),
 }
+_TIMES: Final = frozenset(("shuffle", *(f"phase.{phase}" for phase in PHASES)))
 _TELLS: Final = frozenset(("ball.landed", "dice.read", "dice.thrown", "buttons.counted", "card.drawn"))
 _VOIDS: Final = frozenset(("round.voided", "spin.voided"))
 _SHUFFLES: Final = frozenset(("shuffle.started", "shuffle.finished", "shuffle.failed"))
@@ -142,6 +146,11 @@ class Test(Struct, frozen=True):
         """What the bet has made of 1."""
         return math.exp(min(self.log_e, 700.0))
 
+    @property
+    def alarm(self) -> float:
+        """What it must make of 1 to alarm."""
+        return math.exp(self.threshold)
+
 
 class Alarm(Struct, frozen=True):
     """Something that is no chance: `code` is stable, `key` the words for it, with their `values`."""
@@ -151,6 +160,11 @@ class Alarm(Struct, frozen=True):
     code: str
     key: str
     values: dict[str, str | int]
+
+    @property
+    def remedy(self) -> str:
+        """The words for what to do."""
+        return f"fair.do_{self.code.partition('.')[2]}"
 
 
 class Shoe(Struct, frozen=True):
@@ -266,7 +280,9 @@ class Fairness:
         self._recent: dict[str, tuple[str, tuple[int, ...]]] = {}
         self._since: dict[tuple[str, str], datetime] = {}
         self._changed: dict[Chart, None] = {
-            Chart(*row): None for row in self._db.execute("SELECT DISTINCT tbl, chart, device FROM fair_chart")
+            Chart(*row): None
+            for row in self._db.execute("SELECT DISTINCT tbl, chart, device FROM fair_chart")
+            if row[1] not in _TIMES
         }
         self._adds: Counter[tuple[Chart, int, str, str]] = Counter()
         self._lives: dict[tuple[str, str], int] = {}
@@ -591,7 +607,7 @@ class Fairness:
         self._db.executemany(
             "INSERT OR IGNORE INTO fair_chart VALUES (?, ?, ?, ?, 0.0)", dict.fromkeys(row[:4] for row in rows)
         )
-        self._changed.update(dict.fromkeys(chart for chart, *_ in self._adds))
+        self._changed.update(dict.fromkeys(chart for chart, *_ in self._adds if chart.name not in _TIMES))
 
     # ---- lives of devices
 
@@ -690,7 +706,8 @@ class Fairness:
         ).fetchone()
         before = row[0] if row else 0.0
         if log_e > before:
-            with self._store.write() as db:
+            # A disk that does not take it is told of by `run`; the next look finds it again.
+            with contextlib.suppress(BadStore), self._store.write() as db:
                 db.execute(
                     "UPDATE fair_chart SET peak = ? WHERE tbl = ? AND chart = ? AND device = ? AND life = ?",
                     (log_e, *key),
@@ -791,7 +808,7 @@ class Fairness:
     # ---- alarms
 
     def alarms(self) -> list[Alarm]:
-        """All that stand. A call tests a few of the charts that have changed: to look is allowed at any time."""
+        """All that stand. A call tests one of the charts that have changed: to look is allowed at any time."""
         for chart in list(self._changed)[:LOOKS]:
             self.test(chart)
             del self._changed[chart]
@@ -815,14 +832,14 @@ class Fairness:
                 key, values = self._wheel_words(counts)
             case "cards":
                 card, wrong = self.deck_suspect(chart)
-                code, key, values = "fairness.cards", f"fair.alarm.card_{wrong}", {"card": card, "n": total}
+                code, key, values = "fairness.cards", f"fair.alarm_card_{wrong}", {"card": shown(card), "n": total}
             case "reads" | "shuffles":
                 bad = counts.get("misread" if name == "reads" else "failed", 0)
-                code, key, values = f"fairness.{name}", f"fair.alarm.{name}", {"bad": bad, "n": total}
+                code, key, values = f"fairness.{name}", f"fair.alarm_{name}", {"bad": bad, "n": total}
             case _:
                 face, count = _farthest(counts, [str(one) for one in range(1, 7)])
                 die = int(name.partition(".")[2] or 0)
-                code, key = "fairness.dice", "fair.alarm.die" if die else "fair.alarm.dice"
+                code, key = "fairness.dice", "fair.alarm_die" if die else "fair.alarm_dice"
                 values = {"die": die, "face": face, "count": count, "due": round(total / 6), "n": total}
         return Alarm(table, device, code, key, values)
 
@@ -837,8 +854,8 @@ class Fairness:
         if sector.p <= 37 * statistics.binomial_tail(count, total, 1 / 37) or count * 37 < total:
             first, last = WHEEL[sector.first], WHEEL[(sector.first + SECTOR - 1) % 37]
             values = {"first": first, "last": last, "count": sector.count, "due": round(sector.expected), "n": total}
-            return "fair.alarm.sector", values
-        return "fair.alarm.pocket", {"pocket": pocket, "count": count, "due": round(total / 37), "n": total}
+            return "fair.alarm_sector", values
+        return "fair.alarm_pocket", {"pocket": pocket, "count": count, "due": round(total / 37), "n": total}
 
     def _impossible(self) -> list[Alarm]:
         """More of a card than the decks have, in the shoe in play or the one before."""
@@ -847,8 +864,8 @@ class Fairness:
             for shoe in self.shoes(table)[:2]:
                 for card in shoe.impossible[:1]:
                     count = shoe.counts[_PLACE[card]]
-                    values: dict[str, str | int] = {"card": card, "count": count, "decks": shoe.decks}
-                    found.append(Alarm(table, "", "fairness.too_often", "fair.alarm.too_often", values))
+                    values: dict[str, str | int] = {"card": shown(card), "count": count, "decks": shoe.decks}
+                    found.append(Alarm(table, "", "fairness.too_often", "fair.alarm_too_often", values))
         return found
 
     def _slow(self) -> list[Alarm]:
@@ -862,7 +879,7 @@ class Fairness:
             (now,), (usual,) = statistics.percentiles(week, [0.5]), statistics.percentiles(life, [0.5])
             if now > SLOWER * usual:
                 values: dict[str, str | int] = {"now": round(now), "usual": round(usual)}
-                found.append(Alarm(chart.table, chart.device, "fairness.slow_shuffle", "fair.alarm.slow", values))
+                found.append(Alarm(chart.table, chart.device, "fairness.slow_shuffle", "fair.alarm_slow", values))
         return found
 
     # ---- room
@@ -876,11 +893,35 @@ class Fairness:
         until = min(today, date.fromisoformat(newest)) if newest else today
         self._horizon = (until - KEPT_ROUNDS).isoformat()
         self._db.execute("DELETE FROM fair_round WHERE day < ?", (self._horizon,))
-        self._db.execute(
-            "DELETE FROM fair_count WHERE (chart GLOB 'phase.*' OR chart = 'shuffle') AND day < ?",
-            ((until - KEPT_TIMES).isoformat(),),
-        )
+        daily, monthly = (until - KEPT_DAYS).isoformat(), (until - KEPT_TIMES).isoformat()
+        for row in self._db.execute("SELECT tbl, chart, device, life FROM fair_chart").fetchall():
+            if row[1] == "cards" or row[1] in _TIMES:
+                self._fold((*row, daily))
+            if row[1] in _TIMES:
+                self._db.execute(
+                    "DELETE FROM fair_count WHERE tbl = ? AND chart = ? AND device = ? AND life = ? AND day < ?",
+                    (*row, monthly),
+                )
         self._pruned = today
+
+    def _fold(self, where: tuple[str, str, str, int, str]) -> None:
+        """Old days of what no test needs by days become their month: a histogram has many keys."""
+        self._db.execute(
+            "INSERT INTO fair_count SELECT tbl, chart, device, life, substr(day, 1, 8) || '01', key, SUM(n) "
+            "FROM fair_count WHERE tbl = ? AND chart = ? AND device = ? AND life = ? AND day < ? "
+            "AND day NOT LIKE '%-01' GROUP BY substr(day, 1, 8), key ON CONFLICT DO UPDATE SET n = n + excluded.n",
+            where,
+        )
+        self._db.execute(
+            "DELETE FROM fair_count WHERE tbl = ? AND chart = ? AND device = ? AND life = ? AND day < ? "
+            "AND day NOT LIKE '%-01'",
+            where,
+        )
+
+
+def shown(card: str) -> str:
+    """A card as people write it: 10♥."""
+    return card[0].replace("T", "10") + _SIGNS[card[1]]
 
 
 def _day(name: str) -> str:

@@ -16,6 +16,8 @@ from msgspec.structs import replace
 ROWS: Final = 6
 NUMBERS_SHOWN: Final = 18
 HOT: Final = 4
+# Where a wheel says nothing else.
+RED: Final = frozenset((1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36))
 
 Winner: TypeAlias = Literal["banker", "player", "tie"]
 Size: TypeAlias = Literal["small", "big", "triple"]
@@ -198,7 +200,7 @@ def roulette(results: Sequence[Mapping[str, Any]]) -> Roulette:
 
 
 class _Red(Struct, frozen=True):
-    red: frozenset[int] = frozenset((1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36))
+    red: frozenset[int] = RED
 
 
 def _red(results: Sequence[Mapping[str, Any]]) -> frozenset[int]:
@@ -207,7 +209,7 @@ def _red(results: Sequence[Mapping[str, Any]]) -> frozenset[int]:
     try:
         return msgspec.convert(options, _Red).red
     except msgspec.ValidationError:
-        return _Red().red
+        return RED
 
 
 # ---- dice
