@@ -5,99 +5,23 @@ import csv
 import io
 import re
 from collections.abc import AsyncIterator, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
+import structlog
+from console_inn import BY, NEW, NOON, ORIGIN, PASSWORD, Clock, Inn, cheap, log_in, post, text
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.requests import Request
 
 from daemon import journal as journal_module
-from daemon.config import parse
 from daemon.console import access as access_module
 from daemon.console import words
 from daemon.console.access import Throttle, User, Wait, inside, of_the_same_origin
 from daemon.console.actions import read_actions
-from daemon.console.app import House, make_app
-from daemon.console.store import Store
-from daemon.console.users import ROLES, By, Hashed, Role, _scrypt
-from daemon.journal import Journal
-
-NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-BY = By("root", "system")
-PASSWORD = "twelve chars and more"
-NEW = "another dozen of chars"
-ORIGIN = {"origin": "http://pit.test", "sec-fetch-site": "same-origin"}
-CONFIG = """\
-[site]
-name = "lisboa"
-[edge]
-name = "edge-1"
-[console]
-{console}
-[[table]]
-name = "bac-1"
-[[table]]
-name = "bac-2"
-"""
-
-
-def cheap(password: str) -> Hashed:
-    """The same with parameters that take no time."""
-    salt = b"salt of a test.."
-    return Hashed(2, 8, 1, salt, _scrypt(password, 2, 8, 1, salt))
-
-
-class Clock:
-    """Time as a test hands it in."""
-
-    def __init__(self) -> None:
-        self.now = NOON
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def on(self, **passed: float) -> None:
-        self.now += timedelta(**passed)
-
-
-class Inn:
-    """A console with its pages, and browsers that come to it."""
-
-    def __init__(self, folder: Path, console: str = "") -> None:
-        self.clock = Clock()
-        self.store = Store(folder / "console.db")
-        self.journal = Journal(folder / "journal.db")
-        self.house = House(parse(CONFIG.format(console=console)), self.store, self.journal, self.clock)
-        self.access = self.house.access
-        self.users = self.access.users
-        self.app = make_app(self.house)
-        for role in ROLES:
-            self.users.add(BY, role[:3], role, (), cheap(PASSWORD))
-
-    def browser(self, secret: str = "", address: str = "10.0.0.7", base: str = "http://pit.test") -> httpx.AsyncClient:
-        cookies = httpx.Cookies()
-        if secret:
-            cookies.set(self.access.cookie, secret, domain="pit.test", path="/")
-        transport = httpx.ASGITransport(self.app, client=(address, 4711))
-        return httpx.AsyncClient(transport=transport, base_url=base, cookies=cookies, headers={"accept-language": "en"})
-
-    def as_(self, role: Role) -> httpx.AsyncClient:
-        """A browser of somebody who came in."""
-        return self.browser(self.users.begin(role[:3], "10.0.0.7", "browser"))
-
-    def said(self) -> list[tuple[str, str, str]]:
-        """The log of actions, the oldest first, without how the test began."""
-        found = reversed(read_actions(self.journal.path, 1000))
-        return [(one.user, one.action, one.target) for one in found if one.user != "root"]
-
-    def close(self) -> None:
-        self.house.close()
-        self.journal.close()
-        self.store.close()
+from daemon.console.users import ROLES, Hashed, Role
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -119,20 +43,6 @@ async def inn(tmp_path: Path) -> AsyncIterator[Inn]:
     one = Inn(tmp_path)
     yield one
     one.close()
-
-
-async def post(browser: httpx.AsyncClient, path: str, **form: str) -> httpx.Response:
-    return await browser.post(path, data=form, headers=ORIGIN)
-
-
-async def log_in(browser: httpx.AsyncClient, name: str, password: str = PASSWORD, **form: str) -> httpx.Response:
-    return await post(browser, "/login", name=name, password=password, **form)
-
-
-def text(response: httpx.Response) -> str:
-    """What a person reads."""
-    main = response.text.partition("<main")[2]
-    return " ".join(re.sub(r"<[^>]*>", " ", main).split())
 
 
 # ---- in and out
@@ -178,6 +88,8 @@ async def test_nobody_is_told_what_was_wrong(inn: Inn, name: str, password: str)
         assert "This name and password do not belong together." in text(refused)
         assert "set-cookie" not in refused.headers
     assert [one[1] for one in inn.said()] == ["login.failed"]
+    noted = read_actions(inn.journal.path, 1)[0].detail["name"]  # what is no name may be a password
+    assert noted == (name if name == "sup" else "")
     assert password not in str(read_actions(inn.journal.path, 1)) or not password
 
 
@@ -398,6 +310,16 @@ async def test_every_form_asks_where_it_comes_from(inn: Inn, path: str) -> None:
     async with inn.as_("supervisor") as browser:
         answer = await browser.post(path, data={"do": "end_all"}, headers={"origin": "http://evil.example"})
         assert answer.status_code == 403
+    assert len(inn.users.sessions()) == 1
+    assert inn.said() == before
+
+
+@pytest.mark.parametrize("path", POSTS)
+async def test_looking_at_the_head_of_a_page_changes_nothing(inn: Inn, path: str) -> None:
+    before = inn.said()
+    async with inn.as_("supervisor") as browser:
+        answer = await browser.request("HEAD", path, headers=ORIGIN)
+        assert answer.status_code == {"/login": 303, "/logout": 405}.get(path, 200)
     assert len(inn.users.sessions()) == 1
     assert inn.said() == before
 
@@ -663,6 +585,26 @@ async def test_a_long_log_comes_in_pages(inn: Inn, monkeypatch: pytest.MonkeyPat
         got = await browser.get("/actions.csv?action=login")
     users = [row[2] for row in csv.reader(io.StringIO(got.text))][1:]
     assert users == ["rui", "ana", "plain", "'@x", "'-1", "'+1", "'=cmd()"]
+
+
+# ---- a plain line
+
+
+@pytest.mark.parametrize(
+    ("console", "warned"),
+    [
+        ('listen = "0.0.0.0"', True),
+        ('listen = "pit.lisboa"', True),
+        ('listen = "::1"', False),
+        ('listen = "localhost"', False),
+        ('listen = "0.0.0.0"\nurl = "https://pit.lisboa"', False),
+        ('listen = "0.0.0.0"\ncertificate = "c"\nkey = "k"', False),
+    ],
+)
+async def test_passwords_in_the_clear_are_warned_of(tmp_path: Path, console: str, warned: bool) -> None:
+    with structlog.testing.capture_logs() as logged:
+        Inn(tmp_path, console).close()
+    assert ("console.plain" in [one["event"] for one in logged]) == warned
 
 
 # ---- three languages

@@ -169,11 +169,14 @@ def test_what_cannot_be_done_is_said_and_leaves_nothing(users: Users, store: Sto
     refused("access.no_user", users.set_role, "eva", "viewer", ())
     refused("access.last_supervisor", users.remove, "rui")
     refused("access.last_supervisor", users.set_role, "rui", "inspector", ())
+    for role in ("supervisor", "inspector"):
+        refused("access.all_or_none", users.set_role, "rui", role, ("bac-1",))
+        refused("access.all_or_none", users.add, "eva", role, ("bac-1",), HASHED)
     refused("access.token_there", users.add_token, "wall", "metrics")
     refused("access.no_token", users.remove_token, "hall")
     assert notes(store) == before
-    users.set_role(BY, "rui", "supervisor", ("bac-1",))  # still one
-    assert users.find("rui").tables == ("bac-1",)
+    users.set_role(BY, "rui", "supervisor", ())  # still one
+    assert users.find("rui").role == "supervisor"
 
 
 # ---- tokens
@@ -257,7 +260,7 @@ def test_what_ends_sessions_at_once(users: Users, how: str) -> None:
         case "password":
             users.set_password(BY, "ana", HASHED)
         case "role":
-            users.set_role(BY, "ana", "supervisor", ("bac-1",))
+            users.set_role(BY, "ana", "viewer", ("bac-1",))
         case "remove":
             users.remove(BY, "ana")
         case "end one":
@@ -387,12 +390,16 @@ class Machine(RuleBasedStateMachine):
             self.notes += 1
         return good
 
+    @staticmethod
+    def fit(role: str, tables: tuple[str, ...]) -> bool:
+        return not tables or role in ("viewer", "dealer", "technician")
+
     def end(self, name: str) -> None:
         self.in_ = {secret: one for secret, one in self.in_.items() if one[0] != name}
 
     @rule(name=names, role=roles, tables=tables)
     def add(self, name: str, role: Any, tables: tuple[str, ...]) -> None:
-        if self.tried(name not in self.people, self.users.add, name, role, tables, HASHED):
+        if self.tried(name not in self.people and self.fit(role, tables), self.users.add, name, role, tables, HASHED):
             self.people[name] = role, tables
 
     @rule(name=names)
@@ -408,7 +415,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(name=names, role=roles, tables=tables)
     def role(self, name: str, role: Any, tables: tuple[str, ...]) -> None:
-        good = name in self.people and (role == "supervisor" or self.supervisors() != [name])
+        good = name in self.people and (role == "supervisor" or self.supervisors() != [name]) and self.fit(role, tables)
         if self.tried(good, self.users.set_role, name, role, tables):
             self.people[name] = role, tables
             self.end(name)

@@ -20,6 +20,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
+from daemon import logs
 from daemon.config import Console
 from daemon.console.actions import Actions
 from daemon.console.store import Store
@@ -47,9 +48,11 @@ __all__ = [
     "User",
     "Wait",
     "address_of",
+    "agent_of",
     "clean",
     "home",
     "inside",
+    "login_page",
     "may",
     "of_the_same_origin",
     "role_of",
@@ -189,6 +192,9 @@ class Access:
         self.secure = bool(config.certificate) or config.url.lower().startswith("https:")
         # No other host or path can set a cookie of that name, and no plain line carries it.
         self.cookie = "__Host-feltd" if self.secure else "feltd"
+        if not self.secure and not _loopback(config.listen):
+            remedy = "give [console] certificate and key, or let it listen on 127.0.0.1 behind a proxy that has them"
+            logs.get().warning("console.plain", text="passwords cross the network in the clear", remedy=remedy)
         self._pool = ThreadPoolExecutor(_HASHING, "password")
         self._waiting = 0
         # Of nobody: who asks for an unknown name waits as long as for a known one.
@@ -225,7 +231,8 @@ class Access:
         if right and known is not None and self.users.hashed(name) == known:
             self.throttle.passed(name, address)
             return
-        detail = {"name": name, "address": address}
+        # A name nobody has may be a password typed into the wrong field: it is written nowhere.
+        detail = {"name": name if known is not None else "", "address": address}
         self.actions.note("", "", "login.failed", "", detail)
         for kind in self.throttle.struck(name, address):
             self.actions.note("", "", "login.throttled", "", {**detail, "by": kind})
@@ -281,6 +288,13 @@ class Access:
         response.delete_cookie(self.cookie, path="/", secure=self.secure, httponly=True, samesite="strict")
 
 
+def _loopback(listen: str) -> bool:
+    try:
+        return ipaddress.ip_address(listen).is_loopback
+    except ValueError:
+        return listen == "localhost"
+
+
 def role_of(text: str) -> Role | None:
     return next((role for role in ROLES if role == text), None)
 
@@ -320,9 +334,32 @@ def inside(to: str) -> str:
     return to if re.fullmatch(r"/(?![/\\])[!-~]*", to) else "/"
 
 
-def home(house: "House", user: User) -> str:
+def home(house: "House", role: str, tables: tuple[str, ...]) -> str:
     """Where somebody begins: a dealer at the table."""
-    if may(user.role, "look"):
+    if may(role, "look"):
         return "/"
-    tables = user.tables or tuple(house.config.console.dealer) or tuple(one.name for one in house.config.table)
+    if not may(role, "deal"):
+        return "/account"
+    tables = tables or tuple(house.config.console.dealer) or tuple(one.name for one in house.config.table)
     return f"/dealer/{tables[0]}" if tables else "/account"
+
+
+def agent_of(request: Request) -> str:
+    """What the browser calls itself."""
+    return request.headers.get("user-agent", "")
+
+
+def login_page(
+    house: "House", request: Request, to: str, status: int = 200, *, name: str = "", said: str = "", seconds: int = 0
+) -> Response:
+    """Where people come in; `said` is the key of what went wrong."""
+    return house.page(
+        request,
+        "access_login.html",
+        status,
+        to=to,
+        name=name[:64],
+        said=said,
+        seconds=seconds,
+        openid=bool(house.config.console.openid.issuer),
+    )

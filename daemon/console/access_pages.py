@@ -15,7 +15,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from daemon.console.access import Refused, User, Wait, address_of, clean, home, inside, role_of
+from daemon.console import openid
+from daemon.console.access import Refused, User, Wait, address_of, agent_of, clean, home, inside, login_page, role_of
 from daemon.console.actions import Action, read_actions
 from daemon.console.users import ROLES, BadUser, Role, Session, TokenRole, may, password_fault
 
@@ -36,6 +37,7 @@ def routes(house: "House") -> list[Route]:
     pages = _Pages(house)
     return [
         Route("/login", pages.login, methods=["GET", "POST"]),
+        *openid.routes(house),
         Route("/logout", pages.logout, methods=["POST"]),
         Route("/wall", pages.wall),
         Route("/account", pages.account, methods=["GET", "POST"]),
@@ -58,20 +60,20 @@ class _Pages:
 
     async def login(self, request: Request) -> Response:
         house, access = self._house, self._access
-        if request.method == "GET":
+        if request.method != "POST":
             user = house.user(request)
             to = request.query_params.get("to", "")
             if user is not None and user.kind != "token":
-                return RedirectResponse(inside(to) if to else home(house, user), 303)
-            return self._login_page(request, to)
+                return RedirectResponse(inside(to) if to else home(house, user.role, user.tables), 303)
+            return login_page(self._house, request, to)
         form = await house.form(request)
         to, name = form.get("to", ""), form.get("name", "")
         try:
-            secret = await access.log_in(name, form.get("password", ""), address_of(request), _agent(request))
+            secret = await access.log_in(name, form.get("password", ""), address_of(request), agent_of(request))
         except Refused:
-            return self._login_page(request, to, 403, name=name, said="access.refused")
+            return login_page(self._house, request, to, 403, name=name, said="access.refused")
         except Wait as wait:
-            answer = self._login_page(request, to, 429, name=name, said="access.wait", seconds=wait.seconds)
+            answer = login_page(self._house, request, to, 429, name=name, said="access.wait", seconds=wait.seconds)
             answer.headers["retry-after"] = str(wait.seconds)
             return answer
         old = house.user(request)
@@ -85,27 +87,10 @@ class _Pages:
 
     def _landing(self, to: str, came: Session) -> str:
         """Where they wanted to go, if that is for them."""
-        role = role_of(came.role)
-        if role is None:
-            return "/account"
         wanted = inside(to)
-        if to and (may(role, "look") or wanted.startswith("/dealer/")):
+        if to and (may(came.role, "look") or (may(came.role, "deal") and wanted.startswith("/dealer/"))):
             return wanted
-        return home(self._house, User(came.user, role, came.tables))
-
-    def _login_page(
-        self, request: Request, to: str, status: int = 200, *, name: str = "", said: str = "", seconds: int = 0
-    ) -> Response:
-        return self._house.page(
-            request,
-            "access_login.html",
-            status,
-            to=to,
-            name=name[:64],
-            said=said,
-            seconds=seconds,
-            openid=bool(self._house.config.console.openid.issuer),
-        )
+        return home(self._house, came.role, came.tables)
 
     async def logout(self, request: Request) -> Response:
         await self._house.form(request)
@@ -134,7 +119,7 @@ class _Pages:
             return RedirectResponse("/login?to=/account", 303)
         if user.kind == "token":
             raise HTTPException(403)
-        if request.method == "GET":
+        if request.method != "POST":
             return self._account_page(request, user)
         form = await self._house.form(request)
         match form.get("do"):
@@ -163,7 +148,7 @@ class _Pages:
         except Wait as wait:
             return self._account_page(request, user, 429, said="access.wait", seconds=wait.seconds)
         answer = _done("/account", "password_set")
-        self._access.let_in(answer, self._users.begin(user.name, address_of(request), _agent(request)))
+        self._access.let_in(answer, self._users.begin(user.name, address_of(request), agent_of(request)))
         return answer
 
     def _account_page(
@@ -197,7 +182,7 @@ class _Pages:
 
     async def users(self, request: Request) -> Response:
         user = self._house.needs(request, "users")
-        if request.method == "GET":
+        if request.method != "POST":
             return self._users_page(request)
         form = await self._house.form(request)
         try:
@@ -269,7 +254,7 @@ class _Pages:
 
     async def tokens(self, request: Request) -> Response:
         user = self._house.needs(request, "tokens")
-        if request.method == "GET":
+        if request.method != "POST":
             return self._tokens_page(request)
         form = await self._house.form(request)
         name = form.get("name", "")
@@ -371,10 +356,6 @@ def _csv(rows: Any) -> str:
     safe = (["'" + cell if str(cell)[:1] in "=+-@\t\r" and cell != "" else cell for cell in row] for row in rows)
     csv.writer(text).writerows(safe)
     return text.getvalue()
-
-
-def _agent(request: Request) -> str:
-    return request.headers.get("user-agent", "")
 
 
 def _done(path: str, word: str) -> Response:

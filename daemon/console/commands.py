@@ -139,6 +139,7 @@ def add_user(config_path: Path, name: str, role: Any, tables: str) -> None:
     with _users(config_path) as (config, users, by):
         which = _tables(config, tables)
         users.may_add(name)
+        users.may_have(role, which)
         users.add(by, name, role, which, _password(name))
     click.echo(f"{name}: {role}, tables: {', '.join(which) or 'all'}")
 

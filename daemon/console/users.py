@@ -230,6 +230,12 @@ class Users:
         row = self._store.db.execute("SELECT n, r, p, salt, hash FROM user WHERE name = ?", (_text(name),)).fetchone()
         return Hashed(*row) if row else None
 
+    @staticmethod
+    def may_have(role: str, tables: tuple[str, ...]) -> None:
+        """Who keeps users or reads what all did cannot be kept to some tables. Raises BadUser."""
+        if tables and (may(role, "users") or may(role, "actions")):
+            raise BadUser("access.all_or_none", f"the role {role} is for all tables")
+
     def may_add(self, name: str) -> None:
         """Before a password is asked for. Raises BadUser."""
         _check_name(name)
@@ -239,6 +245,7 @@ class Users:
     def add(self, by: By, name: str, role: Role, tables: tuple[str, ...], password: Hashed) -> None:
         """Raises BadUser."""
         _check_name(name)
+        self.may_have(role, tables)
         values = (name, role, " ".join(tables), self._seconds(), *msgspec.structs.astuple(password))
         detail: dict[str, object] = {"role": role, "tables": tables}
         try:
@@ -263,6 +270,7 @@ class Users:
     def set_role(self, by: By, name: str, role: Role, tables: tuple[str, ...]) -> None:
         """Their sessions end. Raises BadUser."""
         person = self.find(name)
+        self.may_have(role, tables)
         if role != "supervisor":
             self._not_the_last_supervisor(person)
         update = ("UPDATE user SET role = ?, tables = ? WHERE name = ?", (role, " ".join(tables), name))
