@@ -46,7 +46,6 @@ __all__ = ["Given", "Scrubber", "make", "routes"]
 ROWS = 1000
 LOG_LINES = 5000
 LOG_BYTES = 4 * 1024 * 1024
-INCIDENTS = 500
 CAPTURES = 200
 PATIENCE = 20.0
 UNITS = "feltd-*"
@@ -480,10 +479,13 @@ class _Pages:
         return Given(house.now(), _builtins(devices), _builtins(edges), self._incidents())
 
     def _incidents(self) -> tuple[dict[str, Any], ...]:
-        from daemon.console.incidents import Filter
-
-        found = self._house.incidents.history(Filter(), INCIDENTS)
-        return _builtins(map(msgspec.structs.asdict, found))
+        """The alerts that stand now."""
+        tables = self._house.site.tables.items()
+        return _builtins(
+            {"table": table, "name": name, "alert": alert}
+            for table, view in tables
+            for name, alert in view.alerts.items()
+        )
 
     async def make(self, request: Request) -> Response:
         """One at a time."""
