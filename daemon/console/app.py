@@ -25,9 +25,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from daemon import logs
 from daemon.config import Config
-from daemon.console import access_pages, alerts, metrics, shapes, web, words
+from daemon.console import access_pages, alerts, bundle, fair_pages, metrics, shapes, trace, web, words
 from daemon.console.access import Access, Right, User, may, of_the_same_origin
 from daemon.console.actions import Actions
+from daemon.console.dealer import Dealers
+from daemon.console.fairness import Fairness
 from daemon.console.incidents import Incidents
 from daemon.console.live import Live, Looker
 from daemon.console.past import Past
@@ -57,6 +59,7 @@ HEADERS = {
 MENU: tuple[tuple[str, str, Right], ...] = (
     ("/", "menu.pit", "look"),
     ("/alerts", "menu.alerts", "look"),
+    ("/support", "menu.support", "bundle"),
     ("/users", "menu.users", "users"),
     ("/tokens", "menu.tokens", "tokens"),
     ("/actions", "menu.actions", "actions"),
@@ -117,6 +120,10 @@ class House:
         self.incidents = Incidents(store, edges=_expected(config), rules=config.rules.name, teller=self.webhooks)
         self.site.on_alert.append(self.incidents.on_alert)
         self.watch = alerts.Watch(self)
+        self.fairness = Fairness(store, now)
+        self.site.on_event.append(self.fairness.on_event)
+        self.site.on_result.append(self.fairness.on_result)
+        self.alarms = fair_pages.Alarms(self)
         self.ready = metrics.Ready(self.site, self.incidents, store, now)
         figures = metrics.Figures(
             sessions=lambda: len(self.access.users.sessions()),
@@ -126,7 +133,7 @@ class House:
             disk_free=self.watch.disk_free,
         )
         self.metrics = metrics.Metrics(self.site, self.incidents, self.webhooks, figures, now)
-        self.dealers = config.console.dealer
+        self.dealers = Dealers(self)
         self.menu = MENU
         # One set of templates for each language: macros are then imported once and not for each rendering.
         shared = {"may": may, "pips": shapes.pips, "site": self.site, "house": self}
@@ -146,6 +153,8 @@ class House:
             group.create_task(self._watch())
             group.create_task(self.watch.run())
             group.create_task(self.webhooks.run())
+            group.create_task(self.fairness.run())
+            group.create_task(self.alarms.run())
 
     async def _watch(self) -> None:
         """Notice when the broker comes and goes."""
@@ -277,8 +286,12 @@ def make_app(house: House) -> Starlette:
         routes=[
             *web.routes(house),
             *access_pages.routes(house),
+            *trace.routes(house),
+            *bundle.routes(house),
+            *house.dealers.routes(),
             Route("/favicon.ico", lambda _request: FileResponse(HERE / "static/icon.svg")),
             *alerts.routes(house),
+            *fair_pages.routes(house),
             *metrics.routes(house),
             Mount("/static", StaticFiles(directory=HERE / "static")),
         ],
@@ -319,10 +332,10 @@ async def open_house(
 async def serve(config: Config, journal: Journal, *, told: Callable[[int], None] = lambda _port: None) -> None:
     """Follow the site and serve its pages until cancelled; `told` hears the port.
 
-    Raises BadStore, BadJournal, BadWebhook.
+    Raises BadStore, BadJournal, BadWebhook, BadDealer.
     """
     console = config.console
-    async with open_house(config, journal) as house:
+    async with open_house(config, journal) as house, house.dealers.serve():
         settings = uvicorn.Config(
             make_app(house),
             console.listen,

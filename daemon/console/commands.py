@@ -44,6 +44,7 @@ def console(context: click.Context, config_path: Path) -> None:
         from daemon import logs
         from daemon.cli import _journal, _load, _run
         from daemon.console.app import serve
+        from daemon.console.dealer_unit import BadDealer
         from daemon.console.store import BadStore
         from daemon.console.webhooks import BadWebhook
         from daemon.keeping import kept
@@ -52,7 +53,8 @@ def console(context: click.Context, config_path: Path) -> None:
         config = _load(config_path)
         journal = _journal(config.console.journal, config.journal)
         log = logs.get(console=config.site.name)
-        _run(lambda: kept(serve(config, journal), journal, config, "console", Retained(), log), BadStore, BadWebhook)
+        bad = (BadStore, BadWebhook, BadDealer)
+        _run(lambda: kept(serve(config, journal), journal, config, "console", Retained(), log), *bad)
         journal.close()
 
 

@@ -64,8 +64,8 @@ _RIGHTS: Mapping[str, frozenset[Right]] = MappingProxyType(
         "viewer": frozenset({"look"}),
         "dealer": frozenset({"deal"}),
         "technician": _TECHNICIAN,
-        "supervisor": _TECHNICIAN | {"silence", "users", "tokens", "actions"},
-        "inspector": frozenset({"look", "recall", "export", "actions"}),
+        "supervisor": _TECHNICIAN | {"deal", "silence", "users", "tokens", "actions"},
+        "inspector": frozenset({"look", "trace", "recall", "export", "actions"}),
     }
 )
 

@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 
 from daemon import inspection
-from daemon.console import shapes, words
+from daemon.console import scoreboards, shapes, words
 from daemon.console.live import Fragment, Looker
 from daemon.console.site import DeviceNow, Lamp
 from daemon.mqtt import UNREADABLE, BrokerLost
@@ -88,6 +88,7 @@ def fragments(house: "House") -> tuple[Fragment, ...]:
         of("result", _result_values),
         of("history", _history_values),
         of("devices", _devices_values),
+        of("board", _board_values),
     )
 
 
@@ -160,6 +161,11 @@ def _result_values(house: "House", table: str, looker: Looker) -> dict[str, Any]
 def _history_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
     results = reversed(house.site.tables[table].results)
     return {"rounds": [(result, shapes.chip(result, looker.lang)) for result in results]}
+
+
+def _board_values(house: "House", table: str, _looker: Looker) -> dict[str, Any]:
+    made = scoreboards.board(house.site.tables[table].results)
+    return {"board": made, "drawn_by": scoreboards.kind(made) if made else ""}
 
 
 def _devices_values(house: "House", table: str, _looker: Looker) -> dict[str, Any]:

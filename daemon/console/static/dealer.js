@@ -1,0 +1,99 @@
+// Keys of the dealer: one request a key, sent again with the same id until it is answered, and how each of them stands.
+"use strict";
+(() => {
+  const LATE = 12, TRY = 3000, PAUSE = 700, PATIENCE = 10000, TAP = 600;
+  const place = document.querySelector("[data-dealer]");
+  if (!place) return;
+  const find = (name) => place.querySelector(`[data-${name}]`);
+  const pending = new Map(); // id of a press: where its state is shown
+  let heard = performance.now(), source = null;
+
+  const fresh = () => [...crypto.getRandomValues(new Uint8Array(16))].map((one) => one.toString(16).padStart(2, "0")).join("");
+  const wait = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+  const show = (said, text, state) => { said.textContent = text; said.className = `said ${state}`; };
+
+  const send = async (form) => {
+    const until = performance.now() + PATIENCE;
+    const body = new URLSearchParams(new FormData(form));
+    for (;;) {
+      try {
+        const answer = await fetch(form.action, { method: "POST", body, headers: { accept: "application/json" },
+          signal: AbortSignal.timeout(TRY), redirect: "error" });
+        const said = await answer.json();
+        if (answer.ok || answer.status === 400 || performance.now() > until) return said;
+      } catch (error) {
+        if (performance.now() > until) return null;
+      }
+      await wait(PAUSE);
+    }
+  };
+
+  place.addEventListener("submit", async (event) => {
+    const form = event.target;
+    if (form.dataset.key === undefined) return;
+    event.preventDefault();
+    if (form.dataset.busy) return; // a second tap is the same key
+    form.dataset.busy = "1";
+    const said = form.querySelector("[data-said]"), id = form.elements.id.value;
+    show(said, place.dataset.trying, "");
+    const answer = await send(form);
+    if (answer === null) show(said, place.dataset.gaveUp, "wrong"); // the id stays: pressed again it is the same press
+    else if (answer.wrong) show(said, answer.wrong, "wrong");
+    else {
+      show(said, answer.text, answer.state);
+      if (answer.state === "here") pending.set(id, said);
+      if (pending.size > 50) pending.delete(pending.keys().next().value);
+      form.reset();
+      const details = form.closest("details");
+      if (details && answer.state !== "again") details.open = false;
+      await wait(TAP);
+      form.elements.id.value = fresh();
+    }
+    delete form.dataset.busy;
+  });
+
+  const follow = () => {
+    if (source) source.close();
+    source = new EventSource(place.dataset.dealer);
+    source.onmessage = (message) => {
+      heard = performance.now();
+      const now = JSON.parse(message.data);
+      find("away").hidden = now.edge;
+      find("there").hidden = !now.edge;
+      find("phase").textContent = now.phase;
+      find("waiting").textContent = now.waiting;
+      if (now.last.length) {
+        find("last").replaceChildren(...now.last.map((one) => {
+          const row = document.createElement("tr");
+          row.className = one.state;
+          for (const text of [one.at, `${one.key} ${one.detail}`, one.text]) {
+            const cell = document.createElement("td");
+            cell.textContent = text;
+            row.append(cell);
+          }
+          return row;
+        }));
+      }
+      for (const one of now.last) {
+        if (pending.has(one.id) && one.state !== "here") {
+          show(pending.get(one.id), one.text, one.state);
+          pending.delete(one.id);
+        }
+        for (const form of place.querySelectorAll("form[data-key]")) { // it was kept after all
+          if (!form.dataset.busy && form.elements.id.value === one.id) {
+            show(form.querySelector("[data-said]"), one.text, one.state);
+            form.elements.id.value = fresh();
+          }
+        }
+      }
+      look();
+    };
+  };
+  const look = () => {
+    const late = performance.now() - heard > LATE * 1000;
+    find("cut").hidden = !late;
+    if (late && source.readyState === EventSource.CLOSED) follow();
+  };
+  follow();
+  setInterval(look, 1000);
+})();

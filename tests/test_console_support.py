@@ -1,0 +1,156 @@
+"""The pages of trace and support bundle: who may open them, what they ask of the edge, what is written down."""
+
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+from daemon import journal as journal_module
+from daemon.config import parse
+from daemon.console import bundle, words
+from daemon.console.actions import read_actions
+from daemon.console.app import House, make_app
+from daemon.console.store import Store
+from daemon.console.users import ROLES, By, Hashed, _scrypt
+from daemon.journal import Journal
+from daemon.tracing import Frame
+from protocols import bee_tek_shoe
+from protocols.commands import Reply
+
+NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+PASSWORD = "twelve chars and more"
+ORIGIN = {"origin": "http://pit.test", "sec-fetch-site": "same-origin"}
+CONFIG = """
+[site]
+name = "lisboa"
+[edge]
+name = "edge-1"
+journal = "{path}/edge.db"
+[rules]
+journal = "{path}/rules.db"
+[console]
+journal = "{path}/actions.db"
+[[table]]
+name = "bac-1"
+ruleset = "macau.baccarat"
+[[table.device]]
+name = "shoe-1"
+driver = "bee_tek_shoe"
+url = "serial:///dev/ttyUSB0"
+[[table.device]]
+name = "shaker-1"
+driver = "fdl_shaker"
+url = "tcp://10.0.0.1:4001"
+"""
+TRACE = "/table/bac-1/device/shoe-1/trace"
+
+
+class Inn:
+    """A console without a broker."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = Store(folder / "console.db")
+        self.journal = Journal(folder / "actions.db")
+        self.house = House(parse(CONFIG.format(path=folder)), self.store, self.journal, lambda: NOON)
+        salt = b"salt of a test.."
+        hashed = Hashed(2, 8, 1, salt, _scrypt(PASSWORD, 2, 8, 1, salt))
+        for role in ROLES:
+            self.house.access.users.add(By("root", "system"), role[:3], role, (), hashed)
+        self.house.access.users.add(By("root", "system"), "few", "technician", ("bac-1",), hashed)
+        self.app = make_app(self.house)
+
+    def browser(self, name: str) -> httpx.AsyncClient:
+        session = self.house.access.users.begin(name, "", "")
+        transport = httpx.ASGITransport(self.app)
+        return httpx.AsyncClient(transport=transport, base_url="http://pit.test", cookies={"feltd": session})
+
+    def close(self) -> None:
+        self.house.close()
+        self.journal.close()
+        self.store.close()
+
+
+@pytest.fixture
+def inn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Inn]:
+    monkeypatch.setattr(journal_module, "_WAL_PAGES", 64)
+    monkeypatch.setattr(bundle, "LOGS", tmp_path / "log")
+    one = Inn(tmp_path)
+    yield one
+    one.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "status"), [("vie", 403), ("dea", 403), ("tec", 200), ("sup", 200), ("ins", 200), ("few", 200)]
+)
+async def test_who_may_look_at_the_wire(inn: Inn, name: str, status: int) -> None:
+    async with inn.browser(name) as browser:
+        assert (await browser.get(TRACE)).status_code == status
+        assert (await browser.get(TRACE + "/text")).status_code == status
+        assert (await browser.get(TRACE.replace("shoe-1", "gone"))).status_code == (404 if status == 200 else 403)
+
+
+async def test_the_page_says_that_cards_come_later_and_for_which_device(inn: Inn) -> None:
+    async with inn.browser("tec") as browser:
+        shoe = await browser.get(TRACE)
+        shaker = await browser.get(TRACE.replace("shoe-1", "shaker-1"))
+    assert words.say("en", "trace.cards") in shoe.text
+    assert words.say("en", "trace.cards") not in shaker.text
+    assert "<script>" not in shoe.text
+
+
+async def test_a_trace_is_written_down_and_then_asked_of_the_edge(inn: Inn, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    async def ask(_house: Any, table: str, device: str, name: str, args: bytes) -> Reply:
+        asked.append((table, device, name, json.loads(args), [one.action for one in read_actions(inn.journal.path, 1)]))
+        return Reply("x", name, "done")
+
+    monkeypatch.setattr(inn.house.answers, "ask", ask)
+    async with inn.browser("ins") as browser:
+        sent = await browser.post(TRACE, data={"minutes": "5"}, headers=ORIGIN)
+        assert (sent.status_code, sent.headers["location"]) == (303, TRACE + "?answer=x")
+        assert (await browser.post(TRACE, data={"minutes": "99"}, headers=ORIGIN)).status_code == 400
+        assert (await browser.post(TRACE, data={"minutes": "5"})).status_code == 403
+    assert asked == [("bac-1", "shoe-1", "trace", {"seconds": 300}, ["trace"])]
+
+
+async def test_what_the_edge_publishes_can_be_downloaded(inn: Inn) -> None:
+    frame = Frame(NOON, "in", bee_tek_shoe.encode(bee_tek_shoe.Drawn("KH")).hex(), 1, 0)
+    for hear in inn.house.site.on_trace:
+        hear("bac-1", "shoe-1", msgspec.json.encode(frame))
+        hear("bac-1", "a-device-nobody-knows", msgspec.json.encode(frame))
+    async with inn.browser("tec") as browser:
+        text = await browser.get(TRACE + "/text")
+    assert 'filename="bac-1-shoe-1-20261120T120000Z.capture"' in text.headers["content-disposition"]
+    assert "drawn: card KH" in text.text
+
+
+@pytest.mark.parametrize(("name", "status"), [("vie", 403), ("dea", 403), ("ins", 403), ("few", 403), ("tec", 200)])
+async def test_who_may_make_a_bundle(inn: Inn, name: str, status: int) -> None:
+    """Not who may see some tables only: it holds all."""
+    async with inn.browser(name) as browser:
+        assert (await browser.post("/bundle", headers=ORIGIN)).status_code == status
+    assert [one.action for one in read_actions(inn.journal.path, 5, action="bundle")] == ["bundle"] * (status == 200)
+
+
+async def test_a_bundle_is_one_file_and_leaves_none_behind(
+    inn: Inn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "spool").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "spool"))
+    async with inn.browser("sup") as browser:
+        assert (await browser.get("/support")).status_code == 200
+        answer = await browser.post("/bundle", headers=ORIGIN)
+    assert answer.headers["content-type"] == "application/zip"
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as file:
+        devices = json.loads(file.read("devices.json"))
+        assert json.loads(file.read("manifest.json"))["site"] == "lisboa"
+    assert [(one["table"], one["device"]) for one in devices] == [("bac-1", "shoe-1"), ("bac-1", "shaker-1")]
+    assert list((tmp_path / "spool").iterdir()) == []
