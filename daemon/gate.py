@@ -17,7 +17,7 @@ class Gate:
     """One table's, for the time after one start of the edge."""
 
     def __init__(self, expected: Iterable[str]) -> None:
-        """`expected`: the devices that may have kept something; nobody else is waited for."""
+        """`expected`: the devices that may have kept something: only they are waited for before they come."""
         self._behind = set(expected)
         self._heads: dict[str, float] = {}
         self._moved = asyncio.Event()
@@ -32,7 +32,7 @@ class Gate:
         self._heads[device] = happened
         self._moved.set()
         try:
-            while any(self._may_be_older(other, head) for other in self._behind - {device}):
+            while any(self._may_be_older(other, head) for other in (self._behind | self._heads.keys()) - {device}):
                 self._moved.clear()
                 try:
                     async with asyncio.timeout_at(self._until):
@@ -41,6 +41,7 @@ class Gate:
                     self._behind.clear()
         finally:
             del self._heads[device]
+            self._moved.set()
 
     def caught_up(self, device: str) -> None:
         """It holds nothing from before any more."""

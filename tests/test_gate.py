@@ -57,6 +57,17 @@ async def test_nobody_waits_where_nobody_kept_anything() -> None:
 
 
 @virtual_time
+async def test_who_kept_nothing_goes_in_its_turn_too() -> None:
+    """A card drawn now waited until a busy console had told all that came after it: kill -9, a wrong result."""
+    gate = Gate(["console"])
+    journal: list[tuple[float, str]] = []
+    async with asyncio.TaskGroup() as group:
+        group.create_task(tell(gate, "console", [-2.0, -1.0, 0.5, 1.5], journal, 0.01))
+        group.create_task(tell(gate, "shoe", [0.0, 1.0], journal, 0.001))
+    assert [at for at, _ in journal] == [-2.0, -1.0, 0.0, 0.5, 1.0, 1.5]
+
+
+@virtual_time
 async def test_a_device_lost_while_it_waits_leaves_the_way_free() -> None:
     """Cancelled in its turn: its head no longer holds anybody up once it is known to be gone."""
     gate = Gate(["a", "b"])
