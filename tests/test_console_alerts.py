@@ -97,6 +97,11 @@ def test_many_alerts_are_not_all_rendered(console: Console) -> None:
         console.alert("bac-12", f"x-{number}", code=f"x-{number}", device="shoe-1")
     values = fragment(console.house, "en", "viewer")
     assert (len(values["lines"]), values["more"], values["loud"]) == (100, 30, 130)
+    pit = console.house.live.html("alerts/worst", Looker("en", "viewer"))
+    assert pit.count("<article") == 5
+    assert "and 125 more" in pit
+    with pytest.raises(KeyError):
+        console.house.live.html("alerts/else", Looker("en", "viewer"))
 
 
 def test_pages_hear_when_something_is_otherwise(console: Console) -> None:
@@ -346,7 +351,7 @@ async def test_the_pit_shows_what_is_open_and_a_silence_takes_it_from_the_lamps(
 
     async with console.browser("supervisor") as browser:
         pit = (await browser.get("/")).text
-        assert 'data-live="alerts"' in pit
+        assert 'data-live="alerts/worst"' in pit
         assert 'action="/alerts/1/acknowledge"' in pit
         assert 'class="card tile error"' in tile()
         assert "a card is stuck" in tile()

@@ -52,6 +52,8 @@ class Receiver:
         self.requests: list[tuple[str, dict[str, str], bytes]] = []
         self.answers: list[bytes | None] = []
         self.answer: bytes | None = b"HTTP/1.1 204 No Content\r\n\r\n"
+        self.open_gate = asyncio.Event()
+        self.open_gate.set()
         self._changed = asyncio.Condition()
         self._server: asyncio.Server | None = None
 
@@ -77,6 +79,7 @@ class Receiver:
             async with self._changed:
                 self.requests.append((head[0], headers, body))
                 self._changed.notify_all()
+            await self.open_gate.wait()
             if answer is not None:
                 writer.write(answer)
                 await writer.drain()
@@ -384,6 +387,23 @@ async def test_of_too_many_the_oldest_go_and_that_is_told(store: Store, receiver
         assert await receiver.heard(10) == ["webhook.dropped"] + ["incident.opened"] * 9
     assert receiver.data(0) == {"site": "lisboa", "dropped": 16}
     assert len({headers["webhook-id"] for _, headers, _ in receiver.requests}) == 10
+
+
+async def test_an_answer_that_comes_after_its_message_was_dropped_takes_no_other(
+    store: Store, receiver: Receiver
+) -> None:
+    receiver.open_gate.clear()
+    webhooks, incidents = make(store, receiver.url, most=3)
+    async with sending(webhooks):
+        incidents.on_alert(("t", "x-0"), JAM, T0)
+        await receiver.heard(1)
+        for number in range(1, 6):
+            incidents.on_alert(("t", f"x-{number}"), JAM, T0)
+        receiver.open_gate.set()
+        heard = await receiver.heard(4)
+        assert heard == ["incident.opened", "webhook.dropped", "incident.opened", "incident.opened"]
+        await until(lambda: webhooks.counts()[0].waiting == 0)
+    assert receiver.data(1)["dropped"] == 4
 
 
 def test_a_store_that_cannot_be_written_fills_no_memory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Watch", "fragment", "fragments", "routes"]
 
 SHOWN = 100
+WORST = 5
+"""How many stand on the pit, above the tables."""
 PAGE = 50
 CSV_PAGE = 1_000
 EVERY = 1.0
@@ -102,14 +104,16 @@ def _said(one: Incident, lang: words.Lang) -> tuple[str, str]:
     return one.text, one.remedy
 
 
-def fragment(house: "House", lang: words.Lang, role: str, tables: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The values of _alerts.html for who has that role and sees these tables; none: all."""
+def fragment(
+    house: "House", lang: words.Lang, role: str, tables: tuple[str, ...] = (), most: int = SHOWN
+) -> dict[str, Any]:
+    """The values of _alerts.html for who has that role and sees these tables; none: all. The worst `most` of them."""
     shown = [one for one in house.incidents.open(house.now()) if not tables or one.incident.table in ("", *tables)]
     loud = sum(one.silence is None for one in shown)
     return {
-        "lines": [replace(_line(one, lang), closable=house.incidents.closable(one.incident)) for one in shown[:SHOWN]],
+        "lines": [replace(_line(one, lang), closable=house.incidents.closable(one.incident)) for one in shown[:most]],
         "loud": loud,
-        "more": max(len(shown) - SHOWN, 0),
+        "more": max(len(shown) - most, 0),
         "may_acknowledge": may(role, "acknowledge"),
         "may_close": may(role, "silence"),
         "sure": house.site.broker,
@@ -117,11 +121,15 @@ def fragment(house: "House", lang: words.Lang, role: str, tables: tuple[str, ...
 
 
 def fragments(house: "House") -> tuple[Fragment, ...]:
-    """`alerts`: what is open, for the page of alerts and for the pit."""
+    """`alerts`: what is open, for the page of alerts; `alerts/worst`: the worst of it, for the pit."""
 
-    def render(_argument: str, looker: Looker) -> str:
+    def render(argument: str, looker: Looker) -> str:
+        if argument not in ("", "worst"):
+            raise KeyError(argument)
         lang = next(lang for lang in words.LANGS if lang == looker.lang)
-        return house.render("_alerts.html", lang, **fragment(house, lang, looker.role, looker.tables))
+        most, name = (WORST, "alerts/worst") if argument else (SHOWN, "alerts")
+        values = fragment(house, lang, looker.role, looker.tables, most)
+        return house.render("_alerts.html", lang, live_name=name, **values)
 
     return (Fragment("alerts", lambda _: ("alerts", "broker"), render),)
 
