@@ -58,8 +58,8 @@ class Alarms:
             standing.add(key)
             text, remedy = words.say("en", alarm.key, **alarm.values), words.say("en", alarm.remedy)
             house.incidents.begin(key, Alert(alarm.code, text, remedy, "warning", alarm.device), now)
-        for shown in house.incidents.open(now):
-            one = shown.incident
+        for found in house.incidents.open(now):
+            one = found.incident
             if one.heard == "console" and one.code.startswith("fair.") and one.key not in standing:
                 house.incidents.end(one.key, now)
 
