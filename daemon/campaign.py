@@ -312,6 +312,7 @@ class Life:
         self._config: Config = self.pit.parsed()
         broker.on_taken = self._taken
         self.picture = Picture(self._config.mqtt, SITE, from_start=True, connect=broker.connect)
+        self.picture.on_opened = self.pit.opened
         self.picture.on_result = self.pit.heard
         self.picture.on_event = self.pit.saw
         self._tell(f"tables {', '.join(self.pit.tables)}; {vars(nature)}")

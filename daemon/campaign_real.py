@@ -91,6 +91,7 @@ class _Night:
             self._path.write_text(pit.config(broker.port, broker.version), encoding="utf-8")
             config = parse(self._path.read_text(encoding="utf-8"))
             picture = Picture(config.mqtt, SITE, from_start=True)
+            picture.on_opened = pit.opened
             picture.on_result = pit.heard
             picture.on_event = pit.saw
             async with asyncio.TaskGroup() as group:

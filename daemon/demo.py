@@ -230,6 +230,7 @@ async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
         path.write_text(pit.config(broker.port, broker.version) + _console(pit.directory, door), encoding="utf-8")
         config = parse(path.read_text(encoding="utf-8"))
         picture = Picture(config.mqtt, SITE, from_start=True)
+        picture.on_opened = pit.opened
         picture.on_result = pit.heard
         picture.on_event = pit.saw
         children = [Child("edge", path), Child("rules", path), Child("console", path)]

@@ -104,6 +104,7 @@ async def jumping(pit: Pit, busy: list[Callable[[], bool]], *, embedded: bool = 
         edge = Edge(config, edge_journal, now=loop.utc)
         consumer = Consumer(config, rules_journal)
         picture = Picture(config.mqtt, SITE, from_start=True)
+        picture.on_opened = pit.opened
         picture.on_result = pit.heard
         picture.on_event = pit.saw
         posts = {f"{post.table}/{post.device.name}": post for post in edge.posts}

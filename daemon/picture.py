@@ -46,6 +46,12 @@ class _State(Struct, frozen=True):
     detail: dict[str, Any] = {}
 
 
+class _Opened(Struct, frozen=True):
+    """What is looked at in the beginning of a round."""
+
+    round: str
+
+
 class _Ended(Struct, frozen=True):
     """What is looked at in the end of a round."""
 
@@ -86,7 +92,7 @@ class Picture:
         keep: int = LAST,
         connect: Connect | None = None,
     ) -> None:
-        """`on_event` hears of each event once, `on_result` of each end of a round, in order and without a gap.
+        """`on_event` hears of each event once; `on_opened` and `on_result` of each round, in order and without a gap.
 
         `from_start`: of those, too, that ended before we looked; `back`: of what the last so many verdicts before the
         first we hear say. `on_message` hears of every message, before it is looked at.
@@ -110,6 +116,7 @@ class Picture:
         self.changed = asyncio.Event()
         self.on_message: Callable[[Message], None] = lambda _message: None
         self.on_event: Callable[[str, Wire], None] = lambda _table, _wire: None
+        self.on_opened: Callable[[str, str], None] = lambda _table, _round: None
         self.on_result: Callable[[str, str, dict[str, Any]], None] = lambda _table, _kind, _result: None
         self._seen: dict[tuple[str, str, datetime], None] = {}
 
@@ -271,8 +278,17 @@ class Picture:
         if key not in self._rounds:
             self._rounds[key] = Stream(1 if self._from_start else max(1, wire.seq - self._back))
         for ready in self._rounds[key].take(wire):
-            if ready.type in ENDS and self._first_time("end", ready):  # a standby says the same
+            if ready.type == "opened" and self._first_time("opened", ready):  # a standby says the same
+                self._begun(table, ready)
+            elif ready.type in ENDS and self._first_time("end", ready):
                 self._ended(table, ready)
+
+    def _begun(self, table: str, wire: Wire) -> None:
+        try:
+            opened = msgspec.json.decode(wire.data, type=_Opened)
+        except UNREADABLE:
+            return
+        self.on_opened(table, opened.round)
 
     def _ended(self, table: str, wire: Wire) -> None:
         try:

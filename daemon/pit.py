@@ -88,6 +88,8 @@ class Pit:
         self.ports: dict[str, Port] = {}
         self.sockets: dict[str, dict[str, Socket]] = {}
         self.outcomes: dict[str, list[Outcome]] = {name: [] for name in self.tables}
+        self._opened: dict[tuple[str, str], int] = {}
+        """By table and round under way, how many rounds of the table had truly ended when it was heard to open."""
         self.told: dict[str, list[str]] = {name: [] for name in self.tables}
         """By table, the types and fault codes of all events, as they came over the broker."""
         self.dealing = 0
@@ -154,11 +156,17 @@ class Pit:
         if (outcome := self.tables[table].outcome(wire.type, data)) is not None:
             self.outcomes[table].append(Outcome(wire.id, outcome))
 
+    def opened(self, table: str, round_: str) -> None:
+        """A round was opened."""
+        if table in self.tables:
+            self._opened[table, round_] = len(self.tables[table].truth)
+
     def heard(self, table: str, kind: str, result: dict[str, Any]) -> None:
         """One result came out."""
         if table in self.outcomes and kind != "corrected":
             void = result["void"]["reason"] if result["void"] else ""
-            self.outcomes[table].append(Outcome(result["round"], result["outcome"], void))
+            span = self._opened.pop((table, result["round"]), 0), len(self.tables[table].truth)
+            self.outcomes[table].append(Outcome(result["round"], result["outcome"], void, span))
 
     async def serve(self, mqtt: MqttSettings, connect: Connect | None = None) -> None:
         """The dealers' own line to the broker: what they tell their devices, and what those answer."""

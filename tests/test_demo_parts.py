@@ -18,7 +18,7 @@ from typing import Any, ClassVar, cast
 import msgspec
 import pytest
 from helpers import virtual_time
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
@@ -113,6 +113,84 @@ def test_an_account_counts_everything_and_does_the_least_damage(happened: list[s
 
     missing = account.lost + account.unseen
     assert (2 * account.wrong + missing, account.voided + account.extra) == least(0, 0)
+
+
+def at(word: str, opened: int, ended: int) -> Outcome:
+    return msgspec.structs.replace(out(word), span=(opened, ended))
+
+
+@pytest.mark.parametrize(
+    ("truths", "outcomes", "account"),
+    [
+        # The first spin was given up at the console before its ball lay; the third was over before anybody saw it.
+        (
+            [HEADS, VOID, VOID, TAILS],
+            [at("void", 0, 0), at("void", 1, 2), at("tails", 3, 4)],
+            Account(right=2, voided=1, unseen=1),
+        ),
+        # The same the other way round: the first was not seen, and the last given up before or after its ball lay.
+        ([VOID, VOID, TAILS], [at("void", 1, 2), at("void", 2, 2)], Account(right=1, voided=1, unseen=1)),
+        ([VOID, TAILS], [at("void", 1, 2)], Account(voided=1, unseen=1)),
+        # And a loss: each void round came out in its own time, and of a number nothing came out.
+        (
+            [HEADS, VOID, VOID, TAILS],
+            [at("void", 1, 2), at("void", 2, 3), at("tails", 3, 4)],
+            Account(right=3, lost=1),
+        ),
+        ([HEADS, VOID], [at("void", 1, 1)], Account(right=1, lost=1)),
+        ([VOID, TAILS], [at("void", 0, 0)], Account(right=1, lost=1)),
+        # Where time says nothing a loss is a loss.
+        ([VOID, TAILS], [at("void", 0, 1)], Account(right=1, lost=1)),
+        ([HEADS, VOID], [at("void", 0, 1)], Account(right=1, lost=1)),
+        # No time makes a number another one, or a missing one heard.
+        ([HEADS], [at("tails", 0, 1)], Account(lost=1, wrong=1)),
+        ([HEADS, TAILS], [at("tails", 9, 9)], Account(right=1, lost=1)),
+        ([HEADS], [at("heads", 7, 7), at("heads", 0, 1)], Account(right=1, wrong=1)),
+    ],
+)
+def test_of_two_accounts_alike_that_counts_which_fits_in_time(
+    truths: list[Truth], outcomes: list[Outcome], account: Account
+) -> None:
+    assert compare(truths, outcomes) == account
+
+
+@st.composite
+def well_heard(draw: st.DrawFn) -> tuple[list[Truth], list[Outcome]]:
+    """A night in which each number came out, or was void in its own time; of what was void not all was seen."""
+    truths: list[Truth] = []
+    outcomes: list[Outcome] = []
+    for n, word in enumerate(draw(st.lists(st.sampled_from(["heads", "tails", "void"]), min_size=1, max_size=30))):
+        truths.append(VOID if word == "void" else Truth({"side": word}))
+        came = draw(st.sampled_from(["void", "nothing"] if word == "void" else [word, word, word, "void"]))
+        if came != "nothing":
+            ended = draw(st.sampled_from([n, n + 1]))
+            outcomes.append(at(came, draw(st.integers(max(n - 1, 0), n)), ended))
+    return truths, outcomes
+
+
+@given(well_heard())
+@settings(max_examples=300, deadline=None)
+def test_in_a_night_that_was_well_heard_nothing_is_wrong(night: tuple[list[Truth], list[Outcome]]) -> None:
+    truths, outcomes = night
+    account = compare(truths, outcomes)
+    assert account.wrong == 0
+    assert account.extra == 0
+    missing = len(truths) - len(outcomes)
+    assert account.lost + account.unseen == missing
+
+
+@given(well_heard(), st.data())
+@settings(max_examples=300, deadline=None)
+def test_a_number_that_does_not_come_out_is_always_found(
+    night: tuple[list[Truth], list[Outcome]], data: st.DataObject
+) -> None:
+    """Whatever else was void or not seen that night: one result more that is missing is no round that was void."""
+    truths, outcomes = night
+    numbered = [n for n, outcome in enumerate(outcomes) if not outcome.void]
+    assume(numbered)
+    del outcomes[data.draw(st.sampled_from(numbered))]
+    account = compare(truths, outcomes)
+    assert account.lost + account.wrong >= 1
 
 
 @given(st.lists(st.sampled_from([str(n) for n in range(37)]), max_size=40), st.data())
@@ -712,6 +790,25 @@ def test_a_pits_account_is_of_the_rounds_asked_for(tmp_path: Path) -> None:
     pit.heard("elsewhere", "resolved", {"round": "1", "outcome": {}, "void": None})
     assert pit.accounts({"cus-1": 2}) == {"cus-1": Account(right=2)}
     assert pit.accounts(pit.dealt()) == {"cus-1": Account(right=2, lost=1)}
+
+
+def test_a_pit_knows_when_a_round_opened_and_ended(tmp_path: Path) -> None:
+    """By how many rounds had truly ended: the spin that was given up early is the one that was under way."""
+    pit = Pit(tmp_path, 1, kinds=("cus",))
+    truth = pit.tables["cus-1"].truth
+    void: dict[str, Any] = {"outcome": {}, "void": {"reason": "equipment fault"}}
+    pit.opened("cus-1", "1")
+    pit.heard("cus-1", "voided", {"round": "1", **void})
+    truth += [Truth({"faces": [1, 2, 3]})]
+    pit.opened("cus-1", "2")
+    truth += [Truth({}, void=True)]
+    pit.heard("cus-1", "voided", {"round": "2", **void})
+    pit.heard("cus-1", "voided", {"round": "3", **void})
+    pit.opened("elsewhere", "1")
+    assert [outcome.span for outcome in pit.outcomes["cus-1"]] == [(0, 0), (1, 2), (0, 2)]
+    truth += [Truth({}, void=True)]
+    del pit.outcomes["cus-1"][2]
+    assert pit.accounts(pit.dealt()) == {"cus-1": Account(right=1, voided=1, unseen=1)}
 
 
 # ---- the picture

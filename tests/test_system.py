@@ -155,6 +155,7 @@ class Site:
             self.config.write_text(self.pit.config(self.broker.port, self.broker.version))
             mqtt = parse(self.config.read_text()).mqtt
             picture = Picture(mqtt, SITE, from_start=True)
+            picture.on_opened = self.pit.opened
             picture.on_result = self.pit.heard
             floor = (self.pit.live(), self.pit.serve(mqtt), picture.run())
             async with running(*floor, self.broker.keep(), self.edge.keep(), self.rules.keep()):
