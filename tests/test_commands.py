@@ -13,10 +13,12 @@ from typing import Any, cast
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 from helpers import virtual_time
 
 from daemon import commands, logs
-from daemon.broker import Broker, find_mosquitto
+from daemon.broker import Broker, find_mosquitto, free_port
+from daemon.cli import main
 from daemon.commands import KEPT, KEY, MOST_AT_ONCE, Case, Desk, Station, obeyed
 from daemon.config import Config, parse
 from daemon.edge import DevicePost, Edge
@@ -809,7 +811,7 @@ class Bench:
         self.path = path
         self.broker = Broker(path)
         self.shaker = make("fdl_shaker", 3)
-        self.pace = Pace(1.0)
+        self.pace = Pace(10.0)  # nobody waits two seconds for an agitation
         self.socket = Socket(self.shaker, Pty(path / "tty"), self.pace)
         self.config: Config
         self.edge: Edge
@@ -897,6 +899,23 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
         await made.broker.stop()
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("t-1/d-1", "agitate", "cycles=11"), "Error: agitate: Expected `int` <= 10 - at `$.cycles`\n"),
+        (("t-1/d-1", "agitate", "cycles"), "Error: cycles: write KEY=VALUE\n"),
+        (("t-1/d-9", "agitate"), "no device 't-1/d-9'; write TABLE/DEVICE as it stands there\n"),
+    ],
+)
+def test_what_cannot_be_ordered_is_said_before_any_broker_is_asked(
+    tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    config_at(tmp_path, free_port())
+    result = CliRunner().invoke(main, ["command", "-c", str(tmp_path / "feltd.toml"), *words])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.endswith(said)
+
+
 @pytest.mark.system
 @mosquitto
 async def test_agitate_is_done_with_the_dome_on_and_refused_with_it_off(bench: Bench) -> None:
@@ -928,14 +947,6 @@ async def test_agitate_is_done_with_the_dome_on_and_refused_with_it_off(bench: B
         code, out, err = await bench.feltd("t-1/d-1", "launch-ball")
         assert (code, err) == (1, "")
         assert "it takes: agitate, light, self-test" in out
-        for words, said in (
-            (("t-1/d-1", "agitate", "cycles=11"), "Error: agitate: Expected `int` <= 10 - at `$.cycles`\n"),
-            (("t-1/d-1", "agitate", "cycles"), "Error: cycles: write KEY=VALUE\n"),
-            (("t-1/d-9", "agitate"), "no device 't-1/d-9'; write TABLE/DEVICE as it stands there\n"),
-        ):
-            code, out, err = await bench.feltd(*words)
-            assert (code, out) == (2, ""), words
-            assert err.endswith(said)
         assert [status for _, status in bench.commanded()] == ["done", "refused", "done", "refused", "refused"]
         assert bench.agitations == 1
 
