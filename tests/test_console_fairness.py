@@ -1,5 +1,6 @@
 """What the console counts: each round and event once whatever is told again, and alarms that are no accident."""
 
+import asyncio
 import random
 import sqlite3
 from collections import Counter
@@ -13,12 +14,15 @@ from typing import Any
 
 import msgspec
 import pytest
+from helpers import virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from daemon.console import fairness, statistics
-from daemon.console.fairness import DECK, GAP, RANGES, WHEEL, Chart, Fairness, Ranges
+from daemon.console.fairness import DECK, EACH, FLUSH, GAP, RANGES, WHEEL, Chart, Fairness, Ranges
 from daemon.console.store import BadStore, Store
+from daemon.picture import Alert
 from protocols.topics import Wire
 
 NOW = datetime(2026, 11, 20, 20, 0, 0, tzinfo=UTC)
@@ -684,3 +688,77 @@ def test_without_card_events_nobody_knows_a_rate(store: Store) -> None:
         fair.on_event(TABLE, wire(seq, "card.unreadable", device="shoe-1"))
     fair.flush()
     assert looked(fair) == []
+
+
+# ---- the process
+
+
+class Told:
+    """What stands, as the incidents hear it."""
+
+    def __init__(self) -> None:
+        self.standing: dict[tuple[str, str], Alert] = {}
+        self.ended: list[tuple[str, str]] = []
+
+    def begin(self, key: tuple[str, str], alert: Alert, _now: datetime) -> None:
+        self.standing[key] = alert
+
+    def end(self, key: tuple[str, str], _now: datetime) -> None:
+        self.ended.append(key)
+        self.standing.pop(key, None)
+
+
+def test_alarms_become_alerts_and_end(store: Store) -> None:
+    fair, told = house(store), Told()
+    spins(fair, random.Random(7).choices(WHEEL, [10.0] + [1.0] * 36, k=600))
+    fair.tell(told.begin, told.end)
+    fair.tell(told.begin, told.end)
+    key = (TABLE, "wheel-1-fairness-wheel")
+    alert = told.standing[key]
+    assert (alert.code, alert.severity, alert.device) == ("fairness.wheel", "error", "wheel-1")
+    assert alert.text.startswith("Look at the wheel: pocket 0 came ")
+    assert "check its level" in alert.remedy
+    fair.serviced(TABLE, "wheel-1", "levelled")
+    again = house(store)  # who told it is not there any more
+    again.tell(told.begin, told.end)
+    again.tell(told.begin, told.end)
+    assert told.ended == [key]
+
+
+def test_alarms_of_several_dice_have_names_of_their_own(store: Store) -> None:
+    fair = house(store)
+    throws(fair, random.Random(8), 900, [1, 1, 1, 1, 1, 5])
+    found = looked(fair)
+    assert len(found) > 1
+    assert len({alarm.name for alarm in found}) == len(found)
+
+
+@virtual_time
+async def test_it_writes_every_few_seconds_and_at_the_end() -> None:
+    with opened() as store:
+        breaking, told = Breaking(store), Told()
+        fair = Fairness(breaking, lambda: NOW)  # type: ignore[arg-type]
+        running = asyncio.create_task(fair.run(told.begin, told.end))
+
+        def written() -> int:
+            return sum(fair.counts(Chart(TABLE, "wheel"), "all").values())
+
+        fair.on_result(TABLE, "resolved", spin(1, "5"))
+        await asyncio.sleep(FLUSH + 0.1)
+        assert written() == 1
+        breaking.broken = True
+        fair.on_result(TABLE, "resolved", spin(2, "5"))
+        with capture_logs() as logged:
+            await asyncio.sleep(10 * FLUSH)
+            breaking.broken = False
+            await asyncio.sleep(FLUSH)
+        assert [one["event"] for one in logged] == ["fairness.not_written"]  # once, however often it was tried
+        assert written() == 2
+        fair.on_result("bac-1", "resolved", coup(1, ["9D"] * 9))
+        await asyncio.sleep(2 * EACH * FLUSH)
+        assert list(told.standing) == [("bac-1", "fairness-too_often")]
+        fair.on_result(TABLE, "resolved", spin(3, "5"))
+        running.cancel()
+        await asyncio.wait([running])
+        assert running.cancelled()
+        assert written() == 3

@@ -22,14 +22,16 @@ import msgspec
 from msgspec import Struct, field
 
 from daemon import logs
-from daemon.console import statistics
+from daemon.console import statistics, words
 from daemon.console.store import BadStore, Store
+from daemon.picture import Alert
 from protocols.events import DeviceOnline, DiceRead, DiceThrown, ShoeStarted, UnknownEvent, decode_data
 from protocols.topics import Wire
 
 __all__ = ["DECK", "SPANS", "WHEEL", "Alarm", "Chart", "Fairness", "Phase", "Shoe", "Span", "Test", "shown"]
 
 FLUSH: Final = 2.0  # seconds that a crash may cost
+EACH: Final = 5  # so many times it writes, it looks once
 WAITING: Final = 20_000  # what is kept for a disk that does not take it
 REMEMBERED: Final = 5_000  # events, for who told the result: its evidence names them
 RANGES: Final = 200
@@ -51,6 +53,8 @@ SLOWER: Final = 1.25
 SLOW_WEEK: Final = 20
 SLOW_LIFE: Final = 100
 SECTOR: Final = 9
+# What makes a game unfair; the rest is wear.
+GRAVE: Final = frozenset(("fairness.wheel", "fairness.dice", "fairness.cards", "fairness.too_often"))
 
 # The pockets of a wheel with one zero, clockwise.
 WHEEL: Final = (
@@ -87,6 +91,9 @@ Span: TypeAlias = Literal["today", "week", "month", "service", "all"]
 SPANS: Final[tuple[Span, ...]] = ("service", "today", "week", "month", "all")
 _DAYS: Final = {"today": 1, "week": 7, "month": 30}
 
+Begin: TypeAlias = Callable[[tuple[str, str], Alert, datetime], None]
+End: TypeAlias = Callable[[tuple[str, str], datetime], None]
+
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS fair_count (
   tbl TEXT NOT NULL, chart TEXT NOT NULL, device TEXT NOT NULL, life INTEGER NOT NULL, day TEXT NOT NULL,
@@ -112,6 +119,7 @@ CREATE TABLE IF NOT EXISTS fair_standing (
 CREATE TABLE IF NOT EXISTS fair_deck (
   tbl TEXT NOT NULL, device TEXT NOT NULL, life INTEGER NOT NULL, day TEXT NOT NULL, bets TEXT NOT NULL,
   PRIMARY KEY (tbl, device, life, day)) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS fair_alarm (tbl TEXT NOT NULL, name TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS fair_position (
   source TEXT PRIMARY KEY, ranges TEXT NOT NULL) STRICT, WITHOUT ROWID;
 """
@@ -165,6 +173,19 @@ class Alarm(Struct, frozen=True):
     def remedy(self) -> str:
         """The words for what to do."""
         return f"fair.do_{self.code.partition('.')[2]}"
+
+    @property
+    def name(self) -> str:
+        """Which of its table's alarms it is."""
+        words = (self.device, self.code.replace(".", "-"), str(self.values.get("die") or ""))
+        return "-".join(word for word in words if word)
+
+    @property
+    def alert(self) -> Alert:
+        """As an alert, in English as those of the edges are."""
+        severity = "error" if self.code in GRAVE else "warning"
+        text, remedy = words.say("en", self.key, **self.values), words.say("en", self.remedy)
+        return Alert(self.code, text, remedy, severity, self.device)
 
 
 class Shoe(Struct, frozen=True):
@@ -320,15 +341,32 @@ class Fairness:
             return
         self._waiting.append(item)
 
-    async def run(self) -> None:
-        """Write down every FLUSH seconds until cancelled, and once more then. A store that fails is tried again."""
-        failing = False
+    async def run(self, begin: Begin, end: End) -> None:
+        """Write down every FLUSH seconds and tell of alarms, until cancelled. A store that fails is tried again."""
+        failing, times = False, 0
         try:
             while True:
                 await asyncio.sleep(FLUSH)
                 failing = not self._written(say=not failing)
+                times += 1
+                if not failing and times % EACH == 0:
+                    self.tell(begin, end)
         finally:
             self._written(say=True)
+
+    def tell(self, begin: Begin, end: End) -> None:
+        """Each alarm that stands, again and again; the end of each that was told, before a restart too."""
+        standing = {(alarm.table, alarm.name): alarm for alarm in self.alarms()}
+        told = set(self._db.execute("SELECT tbl, name FROM fair_alarm").fetchall())
+        now = self._now()
+        for key, alarm in standing.items():
+            begin(key, alarm.alert, now)
+        for key in told - standing.keys():
+            end(key, now)
+        if told != standing.keys():
+            with contextlib.suppress(BadStore), self._store.write() as db:  # told of by `run`; told again if need be
+                db.execute("DELETE FROM fair_alarm")
+                db.executemany("INSERT INTO fair_alarm VALUES (?, ?)", list(standing))
 
     def _written(self, *, say: bool) -> bool:
         try:
@@ -459,8 +497,7 @@ class Fairness:
         day = _day(name) or self._now().date().isoformat()
         if day < self._horizon:
             return  # counted and forgotten long ago
-        words = msgspec.json.encode([kind, given], order="deterministic")
-        mark = hashlib.sha256(words).hexdigest()[:16]
+        mark = hashlib.sha256(msgspec.json.encode([kind, given], order="deterministic")).hexdigest()[:16]
         row = self._db.execute(
             "SELECT kind, said, facts FROM fair_round WHERE tbl = ? AND round = ?", (table, name)
         ).fetchone()
@@ -926,9 +963,9 @@ def shown(card: str) -> str:
 
 def _day(name: str) -> str:
     """The day in a round's name, or nothing."""
-    words = name.split(":")
+    parts = name.split(":")
     try:
-        return date.fromisoformat(words[1]).isoformat() if len(words) > 2 else ""
+        return date.fromisoformat(parts[1]).isoformat() if len(parts) > 2 else ""
     except ValueError:
         return ""
 
