@@ -123,7 +123,6 @@ class House:
         self.fairness = Fairness(store, now)
         self.site.on_event.append(self.fairness.on_event)
         self.site.on_result.append(self.fairness.on_result)
-        self.alarms = fair_pages.Alarms(self)
         self.ready = metrics.Ready(self.site, self.incidents, store, now)
         figures = metrics.Figures(
             sessions=lambda: len(self.access.users.sessions()),
@@ -153,8 +152,7 @@ class House:
             group.create_task(self._watch())
             group.create_task(self.watch.run())
             group.create_task(self.webhooks.run())
-            group.create_task(self.fairness.run())
-            group.create_task(self.alarms.run())
+            group.create_task(self.fairness.run(self.incidents.begin, self.incidents.end))
 
     async def _watch(self) -> None:
         """Notice when the broker comes and goes."""

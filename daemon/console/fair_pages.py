@@ -1,6 +1,5 @@
 """The page of fairness and wear of a table."""
 
-import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, get_args
@@ -12,17 +11,16 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from daemon.console import fair_pictures, statistics, words
+from daemon.console import fair_pictures, statistics
 from daemon.console.fair_pictures import Bars, Circle
 from daemon.console.fairness import DECK, SECTOR, SPANS, WHEEL, Chart, Fairness, Phase, Shoe, Span, Test, shown
 from daemon.console.scoreboards import RED
 from daemon.console.store import BadStore
-from daemon.picture import Alert
 
 if TYPE_CHECKING:
     from daemon.console.app import House
 
-__all__ = ["Alarms", "View", "group", "routes", "view"]
+__all__ = ["View", "group", "routes", "view"]
 
 FACES: Final = tuple("123456")
 # Five were due in each place: before that no picture says anything.
@@ -32,36 +30,6 @@ WATCH: Final = 20.0
 PARTS: Final = (0.1, 0.5, 0.9, 0.99)
 TIMES: Final = ("shuffle", *(f"phase.{phase}" for phase in get_args(Phase)))
 LONGEST_WHY: Final = 200
-
-
-class Alarms:
-    """What is no chance, as incidents: looked for now and then, begun and ended like any alert."""
-
-    EVERY = 10.0
-
-    def __init__(self, house: "House") -> None:
-        """To be made once the house has its incidents and its counts."""
-        self._house = house
-
-    async def run(self) -> None:
-        """Until cancelled."""
-        while True:
-            self.look()
-            await asyncio.sleep(self.EVERY)
-
-    def look(self) -> None:
-        """Now. One that a restart found open and that stands no longer ends, too."""
-        house, now = self._house, self._house.now()
-        standing: set[tuple[str, str]] = set()
-        for alarm in house.fairness.alarms():
-            key = alarm.table, f"{alarm.device}-{alarm.code.replace('.', '-')}"
-            standing.add(key)
-            text, remedy = words.say("en", alarm.key, **alarm.values), words.say("en", alarm.remedy)
-            house.incidents.begin(key, Alert(alarm.code, text, remedy, "warning", alarm.device), now)
-        for found in house.incidents.open(now):
-            one = found.incident
-            if one.heard == "console" and one.code.startswith("fair.") and one.key not in standing:
-                house.incidents.end(one.key, now)
 
 
 class Verdict(Struct, frozen=True):
