@@ -243,6 +243,14 @@ class Browser:
         else:
             waiting.until(lambda _: words in self.text(css) if words else self.there(css))
 
+    def when(self, condition: Callable[[], bool], patience: float = PATIENCE) -> None:
+        """Wait until it is so."""
+        WebDriverWait(self.driver, patience, 0.02).until(lambda _: condition())
+
+    def press(self, css: str) -> None:
+        """Press what is there at this moment: the page may be another in the next."""
+        self.driver.execute_script("document.querySelector(arguments[0]).click()", css)
+
     def there(self, css: str) -> bool:
         """Whether there is such an element."""
         return bool(self.driver.find_elements(Find.CSS_SELECTOR, css))

@@ -4,16 +4,26 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from floor import Browser, Floor, browser
+from axe_core_python.selenium import Axe
+from floor import PASSWORD, Browser, Floor, browser
+from selenium.webdriver.support.select import Select
 
 from daemon.broker import find_mosquitto
 
-CHROMIUM = Path("/usr/bin/chromedriver")
 pytestmark = [
     pytest.mark.system,
     pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed"),
-    pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium-driver is not installed"),
+    pytest.mark.skipif(not Path("/usr/bin/chromedriver").exists(), reason="chromium-driver is not installed"),
 ]
+
+TABLET, WALL = (820, 1180), (1920, 1080)
+# Who looks at which pages; together all there are.
+PAGES = {
+    "vera": ("/", "/alerts", "/table/rou-1", "/table/cus-1/device/shaker-1", "/table/bac-1/fairness", "/account"),
+    "tess": ("/table/stud-1/device/shuffler-1", "/table/bac-1/device/shoe-1/trace", "/support"),
+    "sam": ("/users", "/tokens", "/actions", "/alerts", "/table/rou-1/fairness"),
+    "ines": ("/table/bac-1", "/table/stud-1", "/table/cus-1"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +36,103 @@ def floor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Floor]:
         one.close()
 
 
-@pytest.fixture
-def page(floor: Floor) -> Iterator[Browser]:
+@pytest.fixture(scope="module")
+def window(floor: Floor) -> Iterator[Browser]:
+    """One browser for many looks."""
     with browser(floor) as one:
         yield one
-        assert not one.complaints()
+
+
+@pytest.fixture
+def page(window: Browser) -> Iterator[Browser]:
+    """It complains of nothing by itself: no script fails, nothing is missing, no policy is hurt."""
+    window.complaints()
+    yield window
+    assert not window.complaints()
+
+
+def serious(page: Browser) -> list[str]:
+    """What axe finds serious or critical."""
+    found = Axe().run(page.driver)["violations"]
+    return [
+        f"{one['id']}: {one['help']}: {node['html'][:120]}"
+        for one in found
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"][:3]
+    ]
+
+
+# ---- in and out
+
+
+def test_who_comes_in_by_password_sees_the_pit_and_leaves(floor: Floor, page: Browser) -> None:
+    page.driver.delete_all_cookies()
+    page.go("/table/bac-1")
+    assert "/login" in page.driver.current_url
+    page.find("input[name=name]").send_keys("tess")
+    page.find("input[name=password]").send_keys(PASSWORD)
+    page.find("main form button").click()
+    page.until("h1", "bac-1")
+    page.find("form[action='/logout'] button").click()
+    page.until("input[name=password]")
+    page.go("/")
+    assert "/login" in page.driver.current_url
+
+
+def test_a_screen_on_the_wall_sees_its_tables_and_may_do_nothing(floor: Floor, page: Browser) -> None:
+    page.driver.delete_all_cookies()
+    page.go(f"/wall?token={floor.token('wall', ('rou-1', 'bac-1'))}")
+    page.until("[data-live='tile/rou-1']")
+    assert "token" not in page.driver.current_url
+    assert not page.there("[data-live='tile/cus-1']")
+    page.go("/table/rou-1/device/wheel-1")
+    assert not page.there("form[action*='/command/']")
+    page.go("/table/cus-1")
+    assert page.text("h1") == "You may not do this"
+    page.complaints()  # of the page it may not see
+
+
+def test_the_language_and_the_colours_are_chosen_and_stay(page: Browser) -> None:
+    page.come_in("vera")
+    page.go("/")
+    Select(page.find("#lang")).select_by_value("zh-Hant")
+    page.until("h1", "賭場現況")
+    Select(page.find("#theme")).select_by_value("dark")
+    page.until("html[data-theme='dark']")
+    page.go("/alerts")
+    assert page.there("html[data-theme='dark'][lang='zh-Hant']")
+
+
+# ---- the round as it happens
+
+
+@pytest.mark.parametrize(("table", "shown"), [("rou-1", ".chip"), ("cus-1", ".die"), ("bac-1", ".playing")])
+def test_a_table_shows_its_rounds_as_they_end(page: Browser, table: str, shown: str) -> None:
+    page.come_in("vera")
+    page.go(f"/table/{table}")
+    count = "return document.querySelectorAll(\"[data-live^='history/'] tbody tr\").length"
+    before = page.driver.execute_script(count)
+    page.until(f"[data-live='result/{table}'] .badge", "Despacho")
+    page.until(f"main {shown}")
+    page.when(lambda: page.driver.execute_script(count) > before)
+    assert page.there(f"[data-live='board/{table}'] .board")
+
+
+def test_an_inspector_goes_from_a_result_to_the_bytes(page: Browser) -> None:
+    page.come_in("ines")
+    page.go("/table/bac-1")
+    page.until("[data-live='result/bac-1'] a.button")
+    page.press("[data-live='result/bac-1'] a.button")
+    page.until("td.wire", "2a ")  # a frame of the shoe begins with an asterisk
+    assert "Despacho 55/2004" in page.text(".badge")
+    way = page.driver.current_url.removeprefix(page.floor.url)
+    page.come_in("vera")
+    page.go(way)
+    page.until("h1", "bac-1")
+    assert not page.there("td.wire")
+
+
+# ---- trouble
 
 
 def test_a_jam_turns_the_lamp_and_shows_the_remedy_until_it_is_cleared(floor: Floor, page: Browser) -> None:
@@ -40,7 +142,7 @@ def test_a_jam_turns_the_lamp_and_shows_the_remedy_until_it_is_cleared(floor: Fl
     page.until(f"{here} .lamp.good")
     floor.breaks("stud-1", "shuffler-1", "jam_outfeed")
     page.until(f"{here} .alert", "outfeed")
-    assert page.there(f"{here} .lamp.error") or page.there(f"{here} .lamp.warning")
+    assert page.there(f"{here} .lamp.error, {here} .lamp.warning")
     assert "What to do" in page.text(f"{here} .alert")
     page.go("/")
     page.until("[data-live='tile/stud-1'] .alert", "shuffler-1")
@@ -50,3 +152,93 @@ def test_a_jam_turns_the_lamp_and_shows_the_remedy_until_it_is_cleared(floor: Fl
     page.go("/table/stud-1/device/shuffler-1")
     page.until(f"{here} .lamp.good")
     assert "device.recovered" in page.text("[data-live='devicelog/stud-1/shuffler-1']")
+
+
+def test_a_cable_that_is_pulled_is_an_incident_until_it_is_back(floor: Floor, page: Browser) -> None:
+    port = floor.pit.ports["rou-1/wheel-1"]
+    page.come_in("tess")
+    page.go("/alerts")
+    floor.do(port.unplug)
+    try:
+        page.until("[data-live='alerts']", "wheel-1 does not answer")
+        page.go("/")
+        page.until("[data-live='tile/rou-1'].offline")
+    finally:
+        floor.do(port.plug)
+    page.until("[data-live='tile/rou-1'].good")
+    page.go("/alerts")
+    page.until("[data-live='alerts']", "wheel-1 does not answer", gone=True)
+    page.until("main", "wheel-1 does not answer")  # it stands in the history
+
+
+def test_a_command_is_asked_twice_done_and_written_down(page: Browser) -> None:
+    page.come_in("tess")
+    page.go("/table/cus-1/device/lamps-1")
+    page.find("form[action$='/command/self-test'] button").click()
+    page.driver.switch_to.alert.dismiss()
+    assert not page.there("[role=status]")
+    page.find("form[action$='/command/self-test'] button").click()
+    page.driver.switch_to.alert.accept()
+    page.until("[role=status]", "Self-test")
+    page.come_in("sam")
+    page.go("/actions")
+    page.until("main", "self-test")
+    assert "tess" in page.text("main")
+
+
+def test_without_the_broker_nothing_looks_well(floor: Floor, page: Browser) -> None:
+    page.come_in("vera")
+    page.go("/")
+    page.until(".tile.good")
+    floor.wait(floor.broker.kill())
+    page.until("[data-live='top'] .banner", "lost the broker")
+    page.when(lambda: not page.there(".tile.good"))
+    page.until(".tile.good")  # it is started again
+    page.until("[data-live='top'] .banner", gone=True)
+
+
+def test_a_page_whose_console_is_gone_says_so(floor: Floor, page: Browser) -> None:
+    page.come_in("vera")
+    page.go("/")
+    page.until(".tile")
+    page.driver.execute_cdp_cmd("Network.enable", {})
+    offline = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
+    page.driver.execute_cdp_cmd("Network.emulateNetworkConditions", offline)
+    try:
+        page.driver.execute_script("window.dispatchEvent(new Event('offline'))")
+        page.until("#cut:not([hidden])", "hears nothing")
+        assert page.there("html.cut")
+    finally:
+        online = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+        page.driver.execute_cdp_cmd("Network.emulateNetworkConditions", online)
+    page.driver.execute_script("window.dispatchEvent(new Event('online'))")
+    page.until("#cut[hidden]", patience=30)
+    page.complaints()  # of the network that was gone
+
+
+# ---- all pages
+
+
+@pytest.mark.parametrize(
+    ("theme", "lang", "size"), [("light", "en", WALL), ("dark", "zh-Hant", TABLET), ("dark", "pt", WALL)]
+)
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_can_be_used_by_everybody(
+    page: Browser, name: str, theme: str, lang: str, size: tuple[int, int]
+) -> None:
+    """axe finds nothing serious, nothing is wider than the screen, the language is that of the page."""
+    page.driver.set_window_size(*size)
+    page.come_in(name, lang=lang, theme=theme)
+    for path in PAGES[name]:
+        page.go(path)
+        page.until("main > *")
+        assert page.find("html").get_attribute("lang") == lang
+        assert serious(page) == [], path
+        wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert page.driver.execute_script(wide) <= 0, path
+
+
+def test_the_login_can_be_used_by_everybody(page: Browser) -> None:
+    page.driver.delete_all_cookies()
+    page.go("/login")
+    assert serious(page) == []

@@ -85,6 +85,8 @@
   document.addEventListener("change", (event) => {
     if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
   });
+  window.addEventListener("offline", () => { heard = -Infinity; ages(); });
+  window.addEventListener("online", follow);
   window.addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
   clocks(document);
