@@ -204,8 +204,13 @@ def view(fair: Fairness, table: str, span: Span) -> View:
         tuple(map(_shoe, fair.shoes(table))),
         tuple(map(rate, [*named.get("reads", []), *named.get("shuffles", [])])),
         tuple(_times(chart, times) for chart in measured if (times := fair.times(chart, span))),
-        tuple((device, fair.service(table, device)) for device in sorted({chart.device for chart in charts} - {""})),
+        tuple((device, fair.service(table, device)) for device in _serviced(charts)),
     )
+
+
+def _serviced(charts: Sequence[Chart]) -> list[str]:
+    """The devices whose tests can begin anew; "" where nobody said whose the cards are."""
+    return sorted({chart.device for chart in charts if chart.name not in TIMES})
 
 
 def _times(chart: Chart, times: Mapping[int, int]) -> TimesView:
@@ -298,9 +303,10 @@ def routes(house: "House") -> list[Route]:
         user = house.needs(request, "command", table)
         form = await house.form(request)
         device, why = form.get("device", ""), form.get("why", "").strip()[:LONGEST_WHY]
-        if device not in {chart.device for chart in house.fairness.charts(table)} or not device or not why:
+        if device not in _serviced(house.fairness.charts(table)) or not why:
             raise HTTPException(400)
-        house.actions.note(user.name, user.role, "serviced", f"{table}/{device}", {"why": why})
+        target = f"{table}/{device}" if device else table
+        house.actions.note(user.name, user.role, "serviced", target, {"why": why})
         house.fairness.serviced(table, device, why)
         return RedirectResponse(f"/table/{quote(table)}/fairness", 303)
 
