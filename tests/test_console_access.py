@@ -21,7 +21,7 @@ from daemon.console import access as access_module
 from daemon.console import words
 from daemon.console.access import Throttle, User, Wait, inside, of_the_same_origin
 from daemon.console.actions import read_actions
-from daemon.console.users import ROLES, Hashed, Role
+from daemon.console.users import ROLES, By, Hashed, Role, Users
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -200,6 +200,12 @@ async def test_tries_are_throttled_and_told(inn: Inn) -> None:
         assert (await log_in(browser, "sup")).status_code == 303
     failed = [one[1] for one in inn.said()]
     assert failed == ["login.failed"] * 3 + ["login.throttled", "login", "login"]
+
+
+async def test_who_comes_in_begins_to_count_anew(inn: Inn) -> None:
+    async with inn.browser() as browser:
+        for password in ("wrong", "wrong", PASSWORD) * 4:
+            assert (await log_in(browser, "sup", password)).status_code == (303 if password == PASSWORD else 403)
 
 
 async def test_a_flood_at_once_gets_no_more_tries(inn: Inn) -> None:
@@ -575,6 +581,13 @@ async def test_the_log_of_actions(inn: Inn) -> None:
         assert rows[0] == ["n", "time", "user", "role", "action", "target", "detail"]
         assert rows[1][2:] == ["tec", "technician", "command", "bac-1/shoe", '{"n":204}']
     assert inn.said()[-1] == ("ins", "actions.export", "")
+
+
+async def test_what_the_command_line_did_is_in_it_at_once(inn: Inn) -> None:
+    beside = Users(inn.store, inn.clock)
+    beside.add_token(By("root", "system"), "wall", "viewer")
+    async with inn.as_("inspector") as browser:
+        assert "token:wall" in text(await browser.get("/actions"))
 
 
 async def test_a_long_log_comes_in_pages(inn: Inn, monkeypatch: pytest.MonkeyPatch) -> None:

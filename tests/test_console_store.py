@@ -241,6 +241,9 @@ def test_what_the_command_line_did_is_taken_over_once(journal: Journal, store: S
         (NOON, "root", "system", "user.remove", "user:ana"),
         (NOON, "root", "system", "user.add", "user:ana"),
     ]
+    left(beside, ("token.add", "token:wall"))
+    actions.note("ana", "viewer", "login", "", {})
+    assert [one.action for one in read_actions(journal.path, 2)] == ["login", "token.add"]  # in their order
     beside.close()
     anew = Store(tmp_path / "anew.db")  # counts its notes from 1 again
     left(anew, ("user.add", "user:eva"))

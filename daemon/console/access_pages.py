@@ -286,6 +286,7 @@ class _Pages:
 
     async def actions(self, request: Request) -> Response:
         self._house.needs(request, "actions")
+        self._access.actions.collect()
         which = _filter(request)
         before = request.query_params.get("before", "")
         if before.isascii() and before.isdigit():

@@ -76,6 +76,7 @@ class Actions:
         `action` is a word as "command" or "user.add". `target` is "TABLE", "TABLE/DEVICE" or, for what belongs to no
         table, "" or "KIND:NAME" as "user:maria". No password, token or private card ever stands in `detail`.
         """
+        self.collect()
         self.journal.append([_entry(self._now(), user, role, action, target, msgspec.json.encode(detail))])
 
     def collect(self) -> None:

@@ -299,7 +299,6 @@ class _OpenId:
         options: dict[str, Any] = {
             "iss": {"essential": True, "value": self._settings.issuer},
             "aud": {"essential": True, "value": self._settings.client},
-            "nonce": {"essential": True, "value": nonce},
         }
         params = {"nonce": nonce, "client_id": self._settings.client, "access_token": tokens.access_token}
         try:
