@@ -113,6 +113,8 @@ class Picture:
         self.tables: dict[str, TableView] = {}
         self.edges: dict[str, bool] = {}
         self.connected = False
+        self.refused = 0
+        """How many messages nobody could read."""
         self.changed = asyncio.Event()
         self.on_message: Callable[[Message], None] = lambda _message: None
         self.on_event: Callable[[str, Wire], None] = lambda _table, _wire: None
@@ -257,6 +259,7 @@ class Picture:
         try:
             wire = decode_wire(message.payload)
         except (BadEnvelope, *UNREADABLE):
+            self.refused += 1
             return
         if self._first_time("event", wire):
             view = self._table(table)
@@ -271,6 +274,7 @@ class Picture:
         try:
             wire = decode_wire(message.payload)
         except (BadEnvelope, *UNREADABLE):
+            self.refused += 1
             return
         if wire.seq < 1:
             return
@@ -295,6 +299,7 @@ class Picture:
             text = msgspec.json.decode(wire.data, type=dict[str, msgspec.Raw])["result"]
             result = msgspec.json.decode(text, type=dict[str, Any])
         except (KeyError, *UNREADABLE):
+            self.refused += 1
             return
         _first_time(self._known, (table, hash(bytes(text))))
         if result in self._recalled.get(table, ()):

@@ -137,6 +137,31 @@ async def test_the_watch_looks_every_second(console: Console, monkeypatch: pytes
     assert [one.incident.code for one in console.house.incidents.open(console.now)] == ["broker.lost"]
 
 
+async def test_messages_nobody_can_read_are_told(console: Console) -> None:
+    topic = "felt/1/lisboa/table/bac-12"
+    for leaf in ("alert/x", "device/shoe-1/state", "device/shoe-1/event/x", "round/event/x"):
+        console.say(f"{topic}/{leaf}", b"\xff{")
+    console.say("felt/1/lisboa/edge/edge-7/health", b"[]")
+    console.say(f"{topic}/device/shoe-1/meta", b"")  # cleared: nothing to read
+    console.wait(1)
+    [shown] = console.house.incidents.open(console.now)
+    assert shown.incident.text == "5 messages on the broker could not be read"
+
+
+async def test_a_time_without_a_zone_harms_nobody(console: Console) -> None:
+    for time in ("2026-11-20T20:00:00", "2026-11-20T20:00:01"):
+        console.edge(time=time)
+        console.wait(1)
+        console.lose()
+        console.connect()
+        console.edge(time=time)
+        console.wait(1)
+    console.alert("bac-12", "x", code="x", since="2026-11-20T20:00:00")
+    found = console.house.metrics.text("")[0].decode()
+    assert 'feltd_edge_health_age_seconds{edge="edge-7"} NaN' in found
+    assert console.house.incidents.open(console.now)[0].incident.began == console.now
+
+
 # ---- what is done
 
 

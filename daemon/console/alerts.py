@@ -64,7 +64,7 @@ class Watch:
     def look(self) -> None:
         """Now."""
         house = self._house
-        house.incidents.look(house.site, house.now(), disk_free=self.disk_free())
+        house.incidents.look(house.site, house.now(), disk_free=self.disk_free(), refused=house.site.picture.refused)
         if house.incidents.version != self._seen:
             self._seen = house.incidents.version
             house.site.changed("alerts")

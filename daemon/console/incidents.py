@@ -578,7 +578,7 @@ class Incidents:
     def _look_at_broker(self, site: Looked, now: datetime) -> None:
         if site.broker and self._connected is None:
             self._connected = now
-            self._met = {name: _Met(edge.health) for name, edge in site.edges.items()}
+            self._met = {name: _Met(_read(edge.health)) for name, edge in site.edges.items()}
         elif not site.broker and self._connected is not None:
             self._connected = None
             self._said.clear()
@@ -598,14 +598,15 @@ class Incidents:
             met.online = None
         elif met.online is None:
             met.online = now
-        if edge.health is not None and edge.health != met.last:
-            before, met.last = met.last, edge.health
+        health = _read(edge.health)
+        if health is not None and health != met.last:
+            before, met.last = met.last, health
             met.beats += 1
             if edge.online is True:
-                self._backlog(name, before, edge.health, now)
-                self._disk(name, edge.health.disk_free, now)
+                self._backlog(name, before, health, now)
+                self._disk(name, health.disk_free, now)
                 if met.beats > 1:  # the first may be old
-                    self._clock(name, met, (edge.health.time - (edge.heard or now)).total_seconds(), now)
+                    self._clock(name, met, (health.time - (edge.heard or now)).total_seconds(), now)
 
     def _look_at_edges(self, site: Looked, now: datetime, connected: datetime) -> None:
         known = {one.device for one in self._open.values() if one.code in ("edge.offline", "rules.offline")}
@@ -779,6 +780,11 @@ class Incidents:
 def _badness(shown: Shown) -> tuple[bool, bool, bool, datetime, int]:
     one = shown.incident
     return shown.silence is not None, one.severity != "error", one.state == "acknowledged", one.began, one.n
+
+
+def _read(health: _Health | None) -> _Health | None:
+    """A time without a zone says nothing."""
+    return health if health is not None and health.time.tzinfo is not None else None
 
 
 def _aware(time: datetime | None) -> datetime | None:

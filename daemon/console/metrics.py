@@ -5,6 +5,7 @@ Labels are names of the floor only (tables, devices, edges), and the site bounds
 """
 
 import importlib.metadata
+import math
 import platform
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
@@ -91,6 +92,10 @@ class Metrics(Collector):
         encode, content_type = choose_encoder(accept)
         return encode(self.registry), content_type
 
+    def _age(self, time: datetime) -> float:
+        """Seconds; not a number where a time was said without its zone."""
+        return max((self._now() - time).total_seconds(), 0.0) if time.tzinfo is not None else math.nan
+
     # ---- as the library asks
 
     def describe(self) -> Iterable[Metric]:
@@ -112,6 +117,7 @@ class Metrics(Collector):
     def _broker(self) -> Iterator[Metric]:
         yield _gauge("feltd_broker_connected", "Whether the console has the broker.", self._site.broker)
         yield _counter("feltd_mqtt_messages", "Messages the console heard.", self._site.messages)
+        yield _counter("feltd_mqtt_refused", "Of them, those nobody could read.", self._site.picture.refused)
         yield _gauge("feltd_replay_gaps", "Tables some of whose verdicts are missing now.", self._figures.gaps())
 
     def _edges(self) -> Iterator[Metric]:
@@ -133,7 +139,7 @@ class Metrics(Collector):
             online.add_metric([name], edge.online)
             if not edge.online or (health := edge.health) is None:
                 continue
-            age.add_metric([name], max((self._now() - health.time).total_seconds(), 0.0))
+            age.add_metric([name], self._age(health.time))
             depth.add_metric([name], health.outbox.depth)
             wait.add_metric([name], health.outbox.age_s)
             lag.add_metric([name], health.loop_lag_ms / 1000)
@@ -178,10 +184,9 @@ class Metrics(Collector):
         for table, count in self._incidents.suspended.items():
             rounds.add_metric([table, "suspended"], count)
         age = GaugeMetricFamily("feltd_last_event_age_seconds", "How old a table's last event is.", labels=["table"])
-        now = self._now()
         for table, view in self._site.tables.items():
             if view.last_event is not None:
-                age.add_metric([table], max((now - view.last_event).total_seconds(), 0.0))
+                age.add_metric([table], self._age(view.last_event))
         yield from (events, replayed, rounds, age)
 
     def _told(self) -> Iterator[Metric]:

@@ -6,7 +6,7 @@ nothing is.
 
 import contextlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 
@@ -274,9 +274,17 @@ class Site:
             case _:
                 pass
 
+    @contextlib.contextmanager
+    def _reading(self, payload: bytes) -> Iterator[None]:
+        """What cannot be read is counted; what was cleared says nothing."""
+        try:
+            yield
+        except UNREADABLE:
+            self.picture.refused += bool(payload)
+
     def _edge(self, name: str, leaf: str, payload: bytes) -> None:
         edge = self.edges.setdefault(name, EdgeNow(name))
-        with contextlib.suppress(*UNREADABLE):
+        with self._reading(payload):
             match leaf:
                 case "availability":
                     edge.online = payload == b"online"
@@ -295,7 +303,7 @@ class Site:
 
     def _device_says(self, table: str, name: str, leaf: str, payload: bytes) -> None:
         device = self._device(table, name)
-        with contextlib.suppress(*UNREADABLE):
+        with self._reading(payload):
             match leaf:
                 case "availability":
                     device.online = payload == b"online"
@@ -315,6 +323,7 @@ class Site:
             try:
                 alert = msgspec.json.decode(payload, type=Alert)
             except UNREADABLE:
+                self.picture.refused += 1
                 return
         for hear in self.on_alert:
             hear((table, name), alert, self.now())
