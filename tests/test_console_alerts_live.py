@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from daemon.broker import Broker, free_port
-from daemon.config import parse
+from daemon.config import Config, parse
 from daemon.console.app import House, open_house
 from daemon.console.incidents import Filter
 from daemon.edge import Edge
@@ -46,6 +46,38 @@ async def running(process: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
             await task
 
 
+@contextlib.asynccontextmanager
+async def living(config: Config) -> AsyncIterator[None]:
+    """An edge over its journal."""
+    with contextlib.closing(Journal(Path(config.edge.journal))) as journal:
+        async with running(Edge(config, journal).run()):
+            yield
+
+
+@contextlib.asynccontextmanager
+async def there(port: int) -> AsyncIterator[None]:
+    """A device that answers and says nothing."""
+    connections: list[asyncio.StreamWriter] = []
+    server = await asyncio.start_server(lambda _, writer: connections.append(writer), "127.0.0.1", port)
+    try:
+        yield
+    finally:
+        server.close()
+        for writer in connections:
+            writer.transport.abort()
+        await server.wait_closed()
+
+
+@pytest.fixture
+async def broker(tmp_path: Path) -> AsyncIterator[Broker]:
+    one = Broker(tmp_path)
+    await one.start()
+    try:
+        yield one
+    finally:
+        await one.stop()
+
+
 async def until(house: House, condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
         while not condition():
@@ -55,55 +87,45 @@ async def until(house: House, condition: Callable[[], bool]) -> None:
 
 @pytest.mark.system
 async def test_over_a_broker_that_forgets_and_an_edge_that_dies(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("SETTLED", "BROKER_LOST", "GRACE"):
         monkeypatch.setattr(f"daemon.console.incidents.{name}", timedelta(seconds=0.5))
     device = free_port()
-    broker = Broker(tmp_path)
-    await broker.start()
     config = parse(CONFIG.format(folder=tmp_path, port=broker.port, device=device))
-    actions = Journal(tmp_path / "actions.db")
+    with contextlib.closing(Journal(tmp_path / "actions.db")) as actions:
+        async with open_house(config, actions) as house, running(house.run()):
+            await _lived(house, config, broker, device)
 
-    async with open_house(config, actions) as house, running(house.run()):
-        incidents = house.incidents
 
-        def codes() -> set[str]:
-            return {one.incident.code for one in incidents.open(house.now())}
+async def _lived(house: House, config: Config, broker: Broker, device: int) -> None:
+    incidents = house.incidents
 
-        journal = Journal(tmp_path / "edge.db")
-        async with running(Edge(config, journal).run()):
-            await until(house, lambda: codes() == {"device.offline"})
-            [first] = [one.incident for one in incidents.open(house.now())]
-            incidents.acknowledge(first.n, "maria", "on my way", house.now())
-        journal.close()
-        await until(house, lambda: codes() == {"device.offline", "edge.offline"})
-        await broker.kill()
-        await until(house, lambda: "broker.lost" in codes())
+    def codes() -> set[str]:
+        return {one.incident.code for one in incidents.open(house.now())}
 
-        await broker.start()
-        await until(house, lambda: "broker.lost" not in codes())
-        connected = incidents.connected
-        assert connected is not None
-        # Nothing is retained any more, and nobody is there to say anything: what was so is not over.
-        await until(house, lambda: house.now() - connected > timedelta(seconds=2))
-        assert codes() == {"device.offline", "edge.offline"}
+    async with living(config):
+        await until(house, lambda: codes() == {"device.offline"})
+        [first] = [one.incident for one in incidents.open(house.now())]
+        incidents.acknowledge(first.n, "maria", "on my way", house.now())
+    await until(house, lambda: codes() == {"device.offline", "edge.offline"})
+    await broker.kill()
+    await until(house, lambda: "broker.lost" in codes())
 
-        journal = Journal(tmp_path / "edge.db")
-        async with running(Edge(config, journal).run()):
-            await until(house, lambda: codes() == {"device.offline"})
-            [shown] = incidents.open(house.now())
-            assert (shown.incident.n, shown.incident.times) == (first.n, 1)
-            assert (shown.incident.state, shown.incident.by) == ("acknowledged", "maria")
-            connections: list[asyncio.StreamWriter] = []
-            server = await asyncio.start_server(lambda _, writer: connections.append(writer), "127.0.0.1", device)
+    await broker.start()
+    await until(house, lambda: "broker.lost" not in codes())
+    connected = incidents.connected
+    assert connected is not None
+    # Nothing is retained any more, and nobody is there to say anything: what was so is not over.
+    await until(house, lambda: house.now() - connected > timedelta(seconds=2))
+    assert codes() == {"device.offline", "edge.offline"}
+
+    async with living(config):
+        await until(house, lambda: codes() == {"device.offline"})
+        [shown] = incidents.open(house.now())
+        assert (shown.incident.n, shown.incident.times) == (first.n, 1)
+        assert (shown.incident.state, shown.incident.by) == ("acknowledged", "maria")
+        async with there(device):
             await until(house, lambda: codes() == set())
-        server.close()
-        for writer in connections:
-            writer.transport.abort()
-        await server.wait_closed()
-        journal.close()
-        history = incidents.history(Filter(code="device.offline"), 9)
-        assert [(one.n, one.state, one.times) for one in history] == [(first.n, "resolved", 1)]
-    actions.close()
-    await broker.stop()
+    history = incidents.history(Filter(code="device.offline"), 9)
+    assert [(one.n, one.state, one.times) for one in history] == [(first.n, "resolved", 1)]
