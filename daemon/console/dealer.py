@@ -369,7 +369,10 @@ class Dealers:
             request,
             "dealer_page.html",
             table=unit.table,
-            keys=keys,
+            blocks=[
+                [key for key in keys if key.sure or not key.fields],
+                [key for key in keys if key.fields and not key.sure],
+            ],
             ids={key.name: uuid.uuid4().hex for key in keys},
             choices={
                 "reason": [(number, words.say(lang, f"dealer.void_{number}")) for number in reasons],
