@@ -20,6 +20,7 @@ from daemon.console.app import House, make_app
 from daemon.console.store import Store
 from daemon.console.users import ROLES, By, Hashed, _scrypt
 from daemon.journal import Journal
+from daemon.picture import Alert
 from daemon.tracing import Frame
 from protocols import bee_tek_shoe
 from protocols.commands import Reply
@@ -144,6 +145,8 @@ async def test_a_bundle_is_one_file_and_leaves_none_behind(
     inn: Inn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "spool").mkdir()
+    fault = Alert("wheel.jam", "the ball sticks, password=Zqhunter9x", "free it")
+    inn.house.incidents.on_alert(("bac-1", "shoe-1-jam"), fault, NOON)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "spool"))
     async with inn.browser("sup") as browser:
         assert (await browser.get("/support")).status_code == 200
@@ -152,5 +155,7 @@ async def test_a_bundle_is_one_file_and_leaves_none_behind(
     with zipfile.ZipFile(io.BytesIO(answer.content)) as file:
         devices = json.loads(file.read("devices.json"))
         assert json.loads(file.read("manifest.json"))["site"] == "lisboa"
+        [incident] = json.loads(file.read("incidents.json"))
+    assert (incident["code"], incident["text"]) == ("wheel.jam", "the ball sticks, password=(withheld)")
     assert [(one["table"], one["device"]) for one in devices] == [("bac-1", "shoe-1"), ("bac-1", "shaker-1")]
     assert list((tmp_path / "spool").iterdir()) == []

@@ -35,6 +35,7 @@ from starlette.routing import Route
 
 from daemon.config import Config
 from daemon.console import words
+from daemon.console.incidents import Filter
 from daemon.inspection import Files, report_text, verify
 from drivers import DRIVERS
 
@@ -47,6 +48,7 @@ ROWS = 1000
 LOG_LINES = 5000
 LOG_BYTES = 4 * 1024 * 1024
 CAPTURES = 200
+INCIDENTS = 500
 PATIENCE = 20.0
 UNITS = "feltd-*"
 LOGS = Path("/var/log/feltd")
@@ -479,13 +481,8 @@ class _Pages:
         return Given(house.now(), _builtins(devices), _builtins(edges), self._incidents())
 
     def _incidents(self) -> tuple[dict[str, Any], ...]:
-        """The alerts that stand now."""
-        tables = self._house.site.tables.items()
-        return _builtins(
-            {"table": table, "name": name, "alert": alert}
-            for table, view in tables
-            for name, alert in view.alerts.items()
-        )
+        found = self._house.incidents.history(Filter(), INCIDENTS)
+        return _builtins(map(msgspec.structs.asdict, found))
 
     async def make(self, request: Request) -> Response:
         """One at a time."""
