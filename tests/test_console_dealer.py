@@ -408,7 +408,7 @@ async def test_the_stream_tells_each_change_once(inn: Inn) -> None:
     assert [(one["id"], one["state"]) for one in said["last"]] == [(identity(1), "here")]
     going[0] = False
     unit.on_change()
-    assert [one async for one in follow] == []
+    assert [one async for one in follow] == [b"event: over\ndata: \n\n"]
     assert not inn.dealers._changed["bac-1"]
 
 

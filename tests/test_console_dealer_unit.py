@@ -5,6 +5,7 @@ import contextlib
 import itertools
 import json
 import random
+import sqlite3
 import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine
 from datetime import UTC, datetime
@@ -376,6 +377,21 @@ async def test_a_press_that_cannot_be_kept_was_not_made(tmp_path: Path, monkeypa
         assert place.press("a", Paid()).state == "here"
         await place.until(lambda: place.unit.waiting == 0)
         assert place.told() == [("round.paid", {})]
+
+
+@virtual_time
+async def test_a_store_that_fails_costs_the_edge_a_repetition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it cannot be read: the unit does not fall silent for ever."""
+    async with running(tmp_path) as place:
+        with monkeypatch.context() as patched:
+            patched.setattr(
+                Unit, "_event", lambda *_: (_ for _ in ()).throw(sqlite3.OperationalError("disk I/O error"))
+            )
+            place.press("a", BetsClosed())
+            await asyncio.sleep(20)
+            assert place.told() == []
+        await place.until(lambda: place.unit.waiting == 0)
+        assert place.told() == [("bets.closed", {})]
 
 
 # ---- entered twice

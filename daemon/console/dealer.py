@@ -8,6 +8,7 @@ void by the supervisor's decision are a supervisor's: where a console has a key 
 import asyncio
 import contextlib
 import re
+import sqlite3
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -403,7 +404,7 @@ class Dealers:
             happenings = happenings_of(name, form, supervisor=user.role == "supervisor")
             press = Press(_id(form), name, happenings, _detail(name, form))
             pressed = unit.press(press, By(user.name, user.role), asyncio.get_running_loop().time())
-        except (BadPress, Full, BadStore) as error:
+        except (BadPress, Full, BadStore, sqlite3.Error) as error:
             bad = (
                 error.key
                 if isinstance(error, BadPress)
@@ -439,6 +440,7 @@ class Dealers:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(HEARTBEAT):
                         await changed.wait()
+            yield b"event: over\ndata: \n\n"
         finally:
             self._changed[unit.table].discard(changed)
 

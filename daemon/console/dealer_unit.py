@@ -14,6 +14,7 @@ import hashlib
 import importlib.metadata
 import ipaddress
 import secrets
+import sqlite3
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -492,7 +493,7 @@ class _Desk:
         """A store that fails costs the edge a repetition, and nothing more."""
         try:
             said = act(self._loop.time())
-        except BadStore as error:
+        except (BadStore, sqlite3.Error) as error:
             if not self._failing:
                 self._log.error("store.failed", reason=str(error), remedy="what was pressed is kept; mend the disk")
             self._failing = True

@@ -288,6 +288,7 @@ class Traces:
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(HEARTBEAT):
                             await looker.news.wait()
+            yield b"event: over\ndata: \n\n"
         finally:
             traced.lookers.discard(looker)
 

@@ -18,7 +18,8 @@
     for (;;) {
       try {
         const answer = await fetch(form.action, { method: "POST", body, headers: { accept: "application/json" },
-          signal: AbortSignal.timeout(TRY), redirect: "error" });
+          signal: AbortSignal.timeout(TRY), redirect: "manual" });
+        if (answer.type === "opaqueredirect") { location.reload(); return null; } // to the login
         const said = await answer.json();
         if (answer.ok || answer.status === 400 || performance.now() > until) return said;
       } catch (error) {
@@ -55,6 +56,7 @@
   const follow = () => {
     if (source) source.close();
     source = new EventSource(place.dataset.dealer);
+    source.addEventListener("over", () => { source.close(); location.reload(); });
     source.onmessage = (message) => {
       heard = performance.now();
       const now = JSON.parse(message.data);

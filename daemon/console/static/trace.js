@@ -50,6 +50,7 @@
   const follow = () => {
     if (source) source.close();
     source = new EventSource(words.trace);
+    source.addEventListener("over", () => { source.close(); location.reload(); });
     source.onopen = () => { body.replaceChildren(); held = []; heldOut = 0; };
     source.onmessage = (message) => {
       heard = performance.now();
