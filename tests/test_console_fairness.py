@@ -101,12 +101,30 @@ def test_a_correction_takes_back_and_a_void_counts_nothing(store: Store) -> None
     assert fair.counts(SPINS, "all") == {}
 
 
+def test_what_a_correction_supersedes_may_come_after_it(store: Store) -> None:
+    fair = house(store)
+    fair.on_result(TABLE, "corrected", spin(1, "5", supersedes=f"{TABLE}:2026-11-20:1"))
+    fair.on_result(TABLE, "resolved", spin(1, "17"))
+    fair.flush()
+    assert fair.counts(Chart(TABLE, "wheel"), "all") == {"5": 1}
+
+
+def test_the_first_of_two_corrections_told_again_changes_nothing(store: Store) -> None:
+    fair = house(store)
+    first = spin(1, "5", supersedes=f"{TABLE}:2026-11-20:1")
+    for one in (first, spin(1, "6", supersedes=f"{TABLE}:2026-11-20:1"), first):
+        fair.on_result(TABLE, "corrected", one)
+    fair.flush()
+    assert fair.counts(Chart(TABLE, "wheel"), "all") == {"6": 1}
+
+
 ending = st.tuples(st.sampled_from(["resolved", "voided"]), st.sampled_from(WHEEL[:5]))
 actions = st.lists(
     st.one_of(
         st.tuples(st.just("end"), ending),
         st.tuples(st.just("correct"), st.tuples(st.integers(0, 3), st.sampled_from(["", *WHEEL[:5]]))),
         st.tuples(st.just("again"), st.integers(0, 20)),
+        st.tuples(st.just("once more"), st.integers(0, 20)),
         st.tuples(st.just("flush"), st.none()),
         st.tuples(st.just("restart"), st.none()),
         st.tuples(st.just("crash"), st.none()),
@@ -150,6 +168,8 @@ def test_each_round_counts_once_as_it_stands_at_last(script: list[tuple[str, Any
                 case "again":
                     for one_ in told[max(0, len(told) - what) :]:
                         fair.on_result(TABLE, *one_)
+                case "once more" if told:
+                    fair.on_result(TABLE, *told[what % len(told)])
                 case "flush":
                     fair.flush()
                     safe = len(told)
@@ -241,15 +261,16 @@ def test_what_a_full_disk_does_not_take_waits_and_counts_once(store: Store) -> N
     breaking = Breaking(store)
     fair = Fairness(breaking, lambda: NOW)  # type: ignore[arg-type]
     spins(fair, ["17"])
-    breaking.broken = True
     fair.on_event(TABLE, wire(2, "bets.opened"))
+    fair.flush()
+    breaking.broken = True
+    fair.on_event(TABLE, wire(3, "bets.closed", 12))
     for _ in range(2):
         fair.on_result(TABLE, "resolved", spin(2, "5"))
         with pytest.raises(BadStore):
             fair.flush()
     assert fair.counts(SPINS, "all") == {"17": 1}
     breaking.broken = False
-    fair.on_event(TABLE, wire(3, "bets.closed", 12))
     fair.flush()
     assert fair.counts(SPINS, "all") == {"17": 1, "5": 1}
     assert sum(fair.times(Chart(TABLE, "phase.betting"), "all").values()) == 1
@@ -362,6 +383,10 @@ def test_no_time_is_measured_over_a_gap_or_from_what_is_told_late(store: Store) 
     fair.on_event(TABLE, wire(1 + GAP + 1, "bets.closed", 20))
     fair.on_event(TABLE, wire(500, "bets.opened", 30, replay=True))
     fair.on_event(TABLE, wire(501, "bets.closed", 50))
+    fair.on_event(TABLE, wire(502, "bets.opened", 60))
+    fair.on_event(TABLE, wire(503, "bets.closed", 70, replay=True))
+    fair.on_event(TABLE, wire(504, "bets.opened", 80, replay=True))
+    fair.on_event(TABLE, wire(505, "bets.closed", 90))
     fair.flush()
     assert fair.charts(TABLE) == []
 
