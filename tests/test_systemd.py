@@ -340,6 +340,7 @@ RIGHTS = {
     "roundReplayAnswer": ("rules", "console reader"),
     "roundResult": ("rules", "console reader display"),
     "roundState": ("rules", "edge console reader display"),
+    "trace": ("edge", "console"),
 }
 CARDS = frozenset(name for name, kind in EVENT_TYPES.items() if "[SHDC]" in str(msgspec.json.schema(kind)))
 # The last that is said: everybody may read it.
