@@ -4,7 +4,7 @@ ARGS ?=
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: install demo test lint games pins clean
+.PHONY: install demo test lint games pictures pins clean
 
 install: .venv/.runtime
 demo: .venv/.runtime .venv/.demo
@@ -24,6 +24,11 @@ lint: .venv/.runtime .venv/.dev
 # docs/games, from the rulesets, the checklists in tests/law and the tests that prove them.
 games: .venv/.runtime
 	$(BIN)/python -m tests.game_pages
+
+# The pictures of docs/console.md, and how quick the pages were.
+pictures: .venv/.runtime .venv/.dev
+	@tests/need-programs
+	PYTHONPATH=.:tests $(BIN)/python tests/pictures.py
 
 # A fresh Debian has python3 but no venv module: take the package where that is allowed, say so where it is not.
 .venv/bin/python:

@@ -5,6 +5,7 @@ and mended from the test.
 """
 
 import asyncio
+import socket
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
@@ -45,12 +46,12 @@ PATIENCE = 20.0
 class Floor:
     """The pit and its processes, from `open` to `close`."""
 
-    def __init__(self, directory: Path, *, kinds: tuple[str, ...] = KINDS, speed: float = 10, more: str = "") -> None:
-        """`more` is added to the configuration's `[console]`."""
+    def __init__(self, directory: Path, *, kinds: tuple[str, ...] = KINDS, speed: float = 10, dealer: str = "") -> None:
+        """`dealer`: a table that has a dealer's page beside its console."""
         self.directory = directory
         self.pace: Pace
         self._speed = speed
-        self.more = more
+        self._dealer = dealer
         self.pit = Pit(directory, 5, kinds=kinds, speed=speed)
         self.broker = Broker(directory)
         self.config = directory / "feltd.toml"
@@ -141,8 +142,10 @@ class Floor:
         try:
             self.pit.open(self.pace, self.broker.port, self.broker.version)
             console = f'store = "{self.directory}/console.db"\njournal = "{self.directory}/console-journal.db"'
-            text = self.pit.config(self.broker.port, self.broker.version)
-            self.config.write_text(f"{text}\n[console]\nport = 0\n{console}\n{self.more}", encoding="utf-8")
+            text = f"{self.pit.config(self.broker.port, self.broker.version)}\n[console]\nport = 0\n{console}\n"
+            if self._dealer:
+                text = _with_dealer(text, self._dealer)
+            self.config.write_text(text, encoding="utf-8")
             mqtt = parse(self.config.read_text(encoding="utf-8")).mqtt
             self.picture = Picture(mqtt, SITE, from_start=True)
             self.picture.on_result = self.pit.heard
@@ -196,6 +199,17 @@ class Floor:
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+def _with_dealer(text: str, table: str) -> str:
+    """The table has one more device, behind the console's page for its dealer."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{one.getsockname()[1]}"
+    device = f'[[table.device]]\nname = "page-1"\ndriver = "fdl_console"\nurl = "tcp://{address}"\n\n'
+    before, name, after = text.partition(f'[[table]]\nname = "{table}"')
+    own, following, rest = after.partition("[[table]]" if "[[table]]" in after else "[console]")
+    return f'{before}{name}{own}{device}{following}{rest}[console.dealer]\n{table} = "{address}"\n'
 
 
 class Browser:
