@@ -78,7 +78,9 @@ class House(Struct):
         if self.consumer.position(name) < newest:
             return True
         # Dealers compare the cards on the display too, not the phase alone.
-        return not self.consumer.retained.waiting and msgspec.json.encode(self.consumer.view(name)) != view.state
+        shown = {"round": view.round, "phase": view.phase, "detail": view.detail}
+        stands = msgspec.json.decode(msgspec.json.encode(self.consumer.view(name)))
+        return not self.consumer.retained.waiting and stands != shown
 
 
 def run_jumping(body: Callable[[list[Callable[[], bool]]], Coroutine[Any, Any, T]]) -> T:

@@ -67,8 +67,6 @@ class TableView:
         self.phase = "-"
         self.round = ""
         self.detail: dict[str, Any] = {}
-        self.state = b""
-        """The last `round/state` as it came."""
         self.events = 0
         self.last_event: datetime | None = None
         self.latest: deque[str] = deque(maxlen=LAST)
@@ -225,7 +223,6 @@ class Picture:
                 self._event(table, message)
             case ["table", table, "round", "state"]:
                 view = self._table(table)
-                view.state = message.payload
                 with contextlib.suppress(*UNREADABLE):
                     state = msgspec.json.decode(message.payload, type=_State)
                     view.phase, view.round, view.detail = state.phase, state.round, state.detail
