@@ -55,7 +55,8 @@ class Outbox:
                     self._send(self._session, row)
                 except BrokerLost:
                     break  # `run` meets the same and ends the session
-        self._news.set()
+        if self._sent != self._journal.head:
+            self._news.set()
 
     async def run(self, session: Session) -> None:
         """Send for as long as the session lasts. Raises BrokerLost."""
@@ -66,7 +67,7 @@ class Outbox:
         self._session = session
         try:
             while True:
-                if self._sent == self._journal.head:
+                while self._sent == self._journal.head:
                     self._news.clear()
                     await self._news.wait()
                 for row in self._journal.after(self._sent, PAGE):
