@@ -4,16 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from console_floor import CONFIG, T0, Console
-from starlette.applications import Starlette
+from console_floor import T0, Console, opened
 
-from daemon.config import parse
-from daemon.console import fair_pages
 from daemon.console.actions import read_actions
-from daemon.console.app import House, make_app
-from daemon.console.fairness import Chart, Fairness
-from daemon.console.store import Store
-from daemon.journal import Journal
+from daemon.console.fairness import Chart
 from protocols.events import BallLanded
 from protocols.topics import Envelope, decode_wire, encode_envelope
 
@@ -21,46 +15,20 @@ PATH = "/table/rou-3/fairness"
 WHEEL = Chart("rou-3", "wheel", "wheel-1")
 
 
-class Counting(House):
-    """A house that counts."""
-
-    fairness: Fairness
-
-
-class Floor(Console):
-    """A console whose wheel has run."""
-
-    def __init__(self, folder: Path) -> None:
-        self.now = T0
-        self.journal = Journal(folder / "actions.db")
-        self.store = Store(folder / "console.db")
-        house = Counting(parse(CONFIG.format(console="")), self.store, self.journal, lambda: self.now)
-        house.fairness = Fairness(self.store, lambda: self.now)
-        self.house = house
-        self.fairness = house.fairness
-        whole = make_app(house)
-        self.app = Starlette(
-            routes=[*fair_pages.routes(house), *whole.routes], exception_handlers=dict(whole.exception_handlers)
-        )
-        # A wheel and three of its numbers; all rest on one landing, which says whose they are.
+@pytest.fixture
+def floor(tmp_path: Path) -> Iterator[Console]:
+    """A console that has heard of three spins; all rest on one landing, which says whose they are."""
+    with opened(tmp_path) as one:
+        fair = one.house.fairness
         landed = Envelope("edge-7:rou-3:1", "felt/1/lisboa/table/rou-3/device/wheel-1", T0, BallLanded("17"), 1)
-        house.fairness.on_event("rou-3", decode_wire(encode_envelope(landed)))
+        fair.on_event("rou-3", decode_wire(encode_envelope(landed)))
         for number in range(1, 4):
             name = f"rou-3:2026-11-20:{number}"
-            result = {"round": name, "outcome": {"pocket": "17"}, "evidence": [landed.id]}
-            house.fairness.on_result("rou-3", "resolved", result)
+            fair.on_result("rou-3", "resolved", {"round": name, "outcome": {"pocket": "17"}, "evidence": [landed.id]})
+        yield one
 
 
-@pytest.fixture
-def floor(tmp_path: Path) -> Iterator[Floor]:
-    one = Floor(tmp_path)
-    yield one
-    one.house.close()
-    one.store.close()
-    one.journal.close()
-
-
-async def test_who_only_looks_sees_the_page_and_no_button(floor: Floor) -> None:
+async def test_who_only_looks_sees_the_page_and_no_button(floor: Console) -> None:
     async with floor.browser("viewer") as browser:
         answer = await browser.get(PATH)
         assert answer.status_code == 200
@@ -73,7 +41,7 @@ async def test_who_only_looks_sees_the_page_and_no_button(floor: Floor) -> None:
         assert css.status_code == 200
 
 
-async def test_a_stranger_sees_nothing(floor: Floor) -> None:
+async def test_a_stranger_sees_nothing(floor: Console) -> None:
     async with floor.browser() as browser:
         answer = await browser.get(PATH)
         assert answer.status_code == 303
@@ -81,18 +49,18 @@ async def test_a_stranger_sees_nothing(floor: Floor) -> None:
 
 
 @pytest.mark.parametrize(("lang", "word"), [("pt", "Equidade e desgaste"), ("zh-Hant", "公平與磨損")])
-async def test_it_speaks_the_language_of_the_browser(floor: Floor, lang: str, word: str) -> None:
+async def test_it_speaks_the_language_of_the_browser(floor: Console, lang: str, word: str) -> None:
     async with floor.browser("viewer", **{"accept-language": lang}) as browser:
         assert word in (await browser.get(PATH)).text
 
 
-async def test_a_service_is_noted_before_it_is_done(floor: Floor) -> None:
+async def test_a_service_is_noted_before_it_is_done(floor: Console) -> None:
     async with floor.browser("technician") as browser:
         assert 'name="why"' in (await browser.get(PATH)).text
         answer = await browser.post(PATH, data={"device": "wheel-1", "why": "levelled"})
         assert (answer.status_code, answer.headers["location"]) == (303, PATH)
         assert "levelled" in (await browser.get(PATH)).text
-        assert floor.fairness.counts(WHEEL, "service") == {}
+        assert floor.house.fairness.counts(WHEEL, "service") == {}
         for wrong in (
             {"device": "wheel-9", "why": "x"},
             {"device": "wheel-1", "why": " "},
@@ -106,13 +74,13 @@ async def test_a_service_is_noted_before_it_is_done(floor: Floor) -> None:
     assert (action.action, action.target) == ("serviced", "rou-3/wheel-1")
 
 
-async def test_cards_whose_reader_nobody_named_can_be_new_too(floor: Floor) -> None:
+async def test_cards_whose_reader_nobody_named_can_be_new_too(floor: Console) -> None:
     hands = {"player": ["9D", "2C"], "banker": ["KS", "QS"]}
     result = {"round": "bac-12:2026-11-20:1:1", "ruleset": "macau.baccarat", "outcome": {"hands": hands}}
-    floor.fairness.on_result("bac-12", "resolved", result)
+    floor.house.fairness.on_result("bac-12", "resolved", result)
     async with floor.browser("technician") as browser:
         path = "/table/bac-12/fairness"
         assert "what the results show" in (await browser.get(path)).text
         assert (await browser.post(path, data={"device": "", "why": "new cards"})).status_code == 303
-    assert floor.fairness.counts(Chart("bac-12", "cards"), "service") == {}
+    assert floor.house.fairness.counts(Chart("bac-12", "cards"), "service") == {}
     assert [action.target for action in read_actions(floor.journal.path, 10)] == ["bac-12"]

@@ -87,6 +87,44 @@ def test_pockets_are_counted_for_the_wheel_that_told_them(store: Store) -> None:
     assert fair.counts(SPINS, "all") == {"17": 2, "0": 1, "5": 1}
 
 
+def test_results_of_before_the_first_start_are_the_first_tellers(store: Store) -> None:
+    """A console that starts asks for the last results, and has seen none of their events."""
+    fair = house(store)
+    for number, pocket in ((1, "5"), (2, "6")):
+        fair.on_result(TABLE, "resolved", spin(number, pocket))
+    fair.on_event(TABLE, wire(1, "bets.opened"))
+    fair.on_event(TABLE, wire(2, "bets.opened", 60))
+    fair.flush()
+    fair.on_result(TABLE, "resolved", spin(3, "7"))
+    fair.on_event(TABLE, wire(3, "ball.landed", 70))
+    fair.on_result(TABLE, "resolved", spin(4, "8", evidence=[f"edge-1:{TABLE}:3"]))
+    fair.flush()
+    assert fair.charts(TABLE) == [Chart(TABLE, "phase.round"), SPINS]
+    assert fair.counts(SPINS, "all") == {"5": 1, "6": 1, "7": 1, "8": 1}
+    for number in (1, 3):
+        name = f"{TABLE}:2026-11-20:{number}"
+        fair.on_result(TABLE, "corrected", spin(number, "9", supersedes=name))
+    fair.flush()
+    assert fair.counts(SPINS, "all") == {"6": 1, "8": 1, "9": 2}
+    assert len(looked(fair)) == 0
+
+
+def test_shoes_of_before_the_first_start_are_the_first_tellers_too(store: Store) -> None:
+    fair = house(store)
+    fair.on_result("bac-1", "resolved", coup(1, ["9D", "KC"]))
+    fair.on_event("bac-1", wire(1, "card.drawn", table="bac-1", device="shoe-1"))
+    fair.on_result("bac-1", "resolved", coup(2, ["2C"], evidence=["edge-1:bac-1:1"]))
+    fair.flush()
+    test = fair.test(Chart("bac-1", "cards", "shoe-1"))
+    assert test is not None
+    assert test.n == 3
+    fair.on_result("bac-1", "corrected", coup(1, ["9D", "QC"], supersedes="bac-1:2026-11-20:1:1"))
+    fair.flush()
+    (shoe,) = fair.shoes("bac-1")
+    assert (shoe.counts[DECK.index("KC")], shoe.drawn) == (0, 3)
+    assert fair.counts(Chart("bac-1", "cards", "shoe-1"), "all") == {"9D": 1, "QC": 1, "2C": 1}
+
+
 def test_a_correction_takes_back_and_a_void_counts_nothing(store: Store) -> None:
     fair = house(store)
     spins(fair, ["17"])

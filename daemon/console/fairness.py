@@ -544,13 +544,35 @@ class Fairness:
 
     def _teller(self, table: str, chart: str, evidence: Sequence[str]) -> str:
         """The device that told it; the last one that told such a thing where its event was not seen."""
-        for event in reversed(evidence):
-            if event in self._recent:
-                device = self._recent[event][0]
-                self._db.execute("INSERT OR REPLACE INTO fair_told VALUES (?, ?, ?)", (table, chart, device))
-                return device
         row = self._db.execute("SELECT device FROM fair_told WHERE tbl = ? AND chart = ?", (table, chart)).fetchone()
-        return row[0] if row else ""
+        device = next((self._recent[event][0] for event in reversed(evidence) if event in self._recent), "")
+        if device and row is None:
+            self._name(table, chart, device)
+        if device:
+            self._db.execute("INSERT OR REPLACE INTO fair_told VALUES (?, ?, ?)", (table, chart, device))
+        return device or (row[0] if row else "")
+
+    def _name(self, table: str, chart: str, device: str) -> None:
+        """The first device that tells such results here: those of before the console's first start were its own too."""
+        self._write_counts()
+        whose = (device, table, chart, f"{chart}.%")
+        for one in ("fair_count", "fair_chart"):
+            self._db.execute(
+                f"UPDATE {one} SET device = ? WHERE tbl = ? AND (chart = ? OR chart LIKE ?) AND device = ''",  # noqa: S608
+                whose,
+            )
+        self._db.execute(
+            "UPDATE fair_round SET facts = json_set(facts, '$.device', ?) WHERE tbl = ? "
+            "AND json_extract(facts, '$.device') = '' AND json_type(facts, '$.counts.' || ?) IS NOT NULL",
+            (device, table, chart),
+        )
+        if chart == "cards":
+            for one in ("fair_shoe", "fair_deck"):
+                self._db.execute(
+                    f"UPDATE {one} SET device = ? WHERE tbl = ? AND device = ''",  # noqa: S608
+                    (device, table),
+                )
+        self._changed = {known: None for known in self._changed if (known.table, known.device) != (table, "")}
 
     def _shoe_of(self, table: str, result: _Result) -> tuple[str, int]:
         """The shoe and its decks. Without a shoe: no name, and the decks that all were in play in this one round.
@@ -645,6 +667,7 @@ class Fairness:
             "INSERT OR IGNORE INTO fair_chart VALUES (?, ?, ?, ?, 0.0)", dict.fromkeys(row[:4] for row in rows)
         )
         self._changed.update(dict.fromkeys(chart for chart, *_ in self._adds if chart.name not in _TIMES))
+        self._adds.clear()
 
     # ---- lives of devices
 
