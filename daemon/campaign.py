@@ -1,10 +1,10 @@
 """`feltd campaign`: the whole pit in virtual time, and everything that can go wrong with it, from a seed.
 
-A campaign is many short lives. In each, dealers play on simulated devices; drivers, edge, two rules consumers and their
-journals are the real ones; broker, cables, disks and clocks are models that fail. What fails in a life, and how often,
-its seed decides. At the end everything is put right, and the judges look: every round dealt came out once, right or
-void for a stated reason; nothing that was promised is missing; nothing was said twice; both consumers said the same.
-The seed of a life plays it again, step by step.
+A campaign is many short lives. In each, dealers play on simulated devices; drivers, edge, rules consumer and their
+journals are the real ones, with a standby of the rules beside them in every second life; broker, cables, disks and
+clocks are models that fail. What fails in a life, and how often, its seed decides. At the end everything is put right,
+and the judges look: every round dealt came out once, right or void for a stated reason; nothing that was promised is
+missing; nothing was said twice; two consumers said the same. The seed of a life plays it again, step by step.
 """
 
 import asyncio
@@ -109,6 +109,7 @@ class _Nature:
         def often(share: float) -> bool:
             return not calm and rng.random() < share
 
+        self.rules = RULES if rng.random() < 0.5 else RULES[:1]
         self.killed = {name: often(0.5) for name in (EDGE, *RULES)}
         self.steps = rng.choice((500, 2500, 8000))
         self.writes = rng.choice((15, 60, 200))
@@ -128,7 +129,7 @@ class _Nature:
 class Life:
     """One pit, from its opening to the judgement."""
 
-    def __init__(self, seed: int, directory: Path, rounds: int = ROUNDS) -> None:
+    def __init__(self, seed: int, directory: Path, rounds: int) -> None:
         """Files go to `directory`."""
         self.seed = seed
         self.loop = VirtualLoop()
@@ -139,7 +140,7 @@ class Life:
         self.story: list[str] = []
         self._kills = self._chance("kills")
         self.broker = Broker(self.loop, self._chance("broker"), self._count)
-        self.ledgers = {name: Ledger(name) for name in (EDGE, *RULES)}
+        self.ledgers = {name: Ledger(name) for name in (EDGE, *self._nature.rules)}
         self._processes: dict[str, Process] = {}
         self._bodies: dict[str, Any] = {}
         self._disks: dict[str, Disk] = {}
@@ -320,7 +321,7 @@ class Life:
             asyncio.create_task(one)
             for one in (
                 self._keep(EDGE, self._edge),
-                *(self._keep(name, partial(self._rules, name)) for name in RULES),
+                *(self._keep(name, partial(self._rules, name)) for name in nature.rules),
                 self.picture.run("picture"),
                 self.pit.serve(self._config.mqtt, broker.connect),
             )
@@ -381,7 +382,7 @@ class Life:
     def _not_out(self) -> str:
         if self._wrong:
             raise WrongError(self._wrong[0])
-        if set(self._bodies) != {EDGE, *RULES}:
+        if set(self._bodies) != set(self.ledgers):
             return "a process is not up"
         edge = self._bodies[EDGE]
         for name, body in self._bodies.items():
@@ -393,7 +394,7 @@ class Life:
             return "the display is not connected"
         for table in self.pit.tables:
             newest = edge.journal.last(table)
-            for name in RULES:
+            for name in self._nature.rules:
                 if self._bodies[name].position(table) != newest:
                     return f"{name} used {self._bodies[name].position(table)} of {newest} events of {table}"
             if self.picture.tables[table].resolved + self.picture.tables[table].voided != self._ended(table):
@@ -419,7 +420,7 @@ class Life:
         if self.loop.trouble:
             raise WrongError(self.loop.trouble[0])
         events = self._disks[EDGE].after(0, sys.maxsize)
-        told = {name: self._disks[name].after(0, sys.maxsize) for name in RULES}
+        told = {name: self._disks[name].after(0, sys.maxsize) for name in self._nature.rules}
         judge_journals(self._config, events, told)
         for ledger in self.ledgers.values():
             ledger.cursor(len(ledger.rows))  # at the end the broker took all of it
@@ -526,11 +527,11 @@ def _chance(seed: int) -> Iterator[None]:
 # ---- many lives
 
 
-def live(seed: int, rounds: int = ROUNDS) -> tuple[Life, Failure | None]:
-    """One life."""
+def live(seed: int, rounds: int = 0) -> tuple[Life, Failure | None]:
+    """One life of `rounds` rounds a table, of ROUNDS unless told."""
     shared = Path("/dev/shm")  # noqa: S108 - where there is one, it is as fast as memory
     with tempfile.TemporaryDirectory(prefix="feltd-", dir=shared if shared.is_dir() else None) as directory:
-        life = Life(seed, Path(directory), rounds)
+        life = Life(seed, Path(directory), rounds or ROUNDS)
         return life, life.run()
 
 

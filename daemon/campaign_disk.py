@@ -103,7 +103,8 @@ class Disk(Journal):
         raise Killed from error
 
     def _grow_log(self) -> None:
-        """Nothing is gained here; a short log is written back often."""
+        """Nothing is gained here; a short log is written back often. Nobody reads beside it: one lock for a life."""
+        self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
         self._db.execute(f"PRAGMA wal_autocheckpoint={_WAL_PAGES}")
 
     def _promise(self, rows: list[Row]) -> None:

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 __all__ = ["Killed", "Process", "StandingStillError", "VirtualLoop"]
 
@@ -92,41 +92,29 @@ def _nothing() -> None:
     """What a cancelled timer would do."""
 
 
-class _Handle(asyncio.Handle):
-    """A callback that waits; the base class would ask for a traceback each time."""
+class _Handle:
+    """A callback that waits, soon or for its time. As asyncio's, without what those keep for their debug mode."""
+
+    __slots__ = ("_args", "_callback", "_cancelled", "_context", "_when")
 
     def __init__(
-        self, callback: Callable[..., Any], args: tuple[Any, ...], loop: "VirtualLoop", context: contextvars.Context
+        self, when: float, callback: Callable[..., Any], args: tuple[Any, ...], context: contextvars.Context
     ) -> None:
+        self._when = when
         self._callback = callback
         self._args = args
-        self._loop = loop
         self._context = context
         self._cancelled = False
-        self._repr = None
-        self._source_traceback = None
-
-
-class _Timer(_Handle, asyncio.TimerHandle):
-    """A callback that waits for its time."""
-
-    _when: float
-
-    def __init__(
-        self,
-        when: float,
-        callback: Callable[..., Any],
-        args: tuple[Any, ...],
-        loop: "VirtualLoop",
-        context: contextvars.Context,
-    ) -> None:
-        _Handle.__init__(self, callback, args, loop, context)
-        self._when = when
-        self._scheduled = True
 
     def cancel(self) -> None:
         self._cancelled = True
         self._callback, self._args = _nothing, ()
+
+    def cancelled(self) -> bool:
+        return self._cancelled
+
+    def when(self) -> float:
+        return self._when
 
 
 class _Task(asyncio.Task[Any]):
@@ -145,7 +133,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """`most_steps`: what takes more than that is going round in circles."""
         super().__init__()
         self._now = 0.0
-        self._timers: list[tuple[float, int, _Timer]] = []
+        self._timers: list[tuple[float, int, _Handle]] = []
         self._number = count(1)
         self._queue: deque[_Handle] = deque()
         self.steps = 0
@@ -192,9 +180,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.Handle:
         """In the next turn."""
-        handle = _Handle(callback, args, self, contextvars.copy_context() if context is None else context)
+        handle = _Handle(self._now, callback, args, contextvars.copy_context() if context is None else context)
         self._queue.append(handle)
-        return handle
+        return cast("asyncio.Handle", handle)
 
     def call_soon_threadsafe(  # type: ignore[override]
         self, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
@@ -212,18 +200,19 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self, when: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
         """At `when`."""
-        timer = _Timer(when, callback, args, self, contextvars.copy_context() if context is None else context)
+        timer = _Handle(when, callback, args, contextvars.copy_context() if context is None else context)
         heapq.heappush(self._timers, (when, next(self._number), timer))
-        return timer
+        return cast("asyncio.TimerHandle", timer)
 
     def _run_once(self) -> None:
         """All that is due, until somebody stops the loop."""
-        queue, timers = self._queue, self._timers
+        queue, timers, process_of, take = self._queue, self._timers, _PROCESS, heapq.heappop
+        most = self._most_steps
         while not self._stopping:  # type: ignore[attr-defined]
             while not queue:
                 if not timers:
                     raise StandingStillError("nothing is due and nothing will ever be")
-                when, _, timer = heapq.heappop(timers)
+                when, _, timer = take(timers)
                 if not timer._cancelled:
                     self._now = max(self._now, when)
                     queue.append(timer)
@@ -231,7 +220,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
             if handle._cancelled:
                 continue
             self.steps += 1
-            process = handle._context.get(_PROCESS)
+            context = handle._context
+            process = context.get(process_of)
             if process is not None:
                 if not process.alive:
                     continue
@@ -240,15 +230,15 @@ class VirtualLoop(asyncio.BaseEventLoop):
                     process.die("killed at an await")
                     continue
             try:
-                handle._context.run(handle._callback, *handle._args)
+                context.run(handle._callback, *handle._args)
             except Killed:
                 pass
             except (SystemExit, KeyboardInterrupt):
                 raise
             except BaseException as error:  # noqa: BLE001 - as asyncio does
                 self.call_exception_handler({"message": "callback failed", "exception": error})
-            if self.steps > self._most_steps:
-                raise StandingStillError(f"{self._most_steps} steps, and no end at {self._now:.1f} s")
+            if self.steps > most:
+                raise StandingStillError(f"{most} steps, and no end at {self._now:.1f} s")
 
     def bury(self) -> None:
         """The world is over: end what still waits, without anybody hearing of it."""

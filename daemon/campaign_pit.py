@@ -237,31 +237,13 @@ class Plug(Socket):
         self._timer: asyncio.Handle | None = None
 
     def stir(self) -> None:
-        """Look now when it wants to be woken."""
+        """Wake it, and again when it wants to be."""
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._loop.call_soon(self._wake, context=self._loop.world)
-
-    def _received(self, data: bytes) -> None:
-        now = self._loop.time()
-        heard = self.line.to_device(data, now)
-        answer = self.line.to_host(self.device.hear(heard, now) if heard else b"", now)
-        if answer:
-            self.port.send(answer)
-        self.stir()
-
-    def _wake(self) -> None:
-        now = self._loop.time()
-        if now >= self.line.plug_at:
-            self.line.plug_at = float("inf")
-            self.port.plug()
-        out = self.line.to_host(self.device.wake(now), now)
-        if out:
-            self.port.send(out)
-        due = min(self.device.due(), self.line.due())
-        self._timer = None
+            self._timer = None
+        due = self._wake()
         if due < float("inf"):
-            self._timer = self._loop.call_at(max(due, now), self._wake, context=self._loop.world)
+            self._timer = self._loop.call_at(max(due, self._loop.time()), self.stir, context=self._loop.world)
 
 
 _CONFIGS: dict[str, Config] = {}

@@ -7,7 +7,6 @@ there. The same events give the same results, so it may be killed anywhere.
 
 import asyncio
 import contextlib
-import importlib.metadata
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from daemon import logs
+from daemon import logs, version
 from daemon.config import Config, Table, broker_of
 from daemon.journal import Entry, Journal, Row
 from daemon.mqtt import UNREADABLE, Connect, Message, Session, Will, last_word, stay_connected
@@ -248,7 +247,7 @@ class Consumer:
             if (last := self.journal.latest(table.name, ENDS)) is not None:
                 result = msgspec.json.decode(last.data, type=dict[str, msgspec.Raw])["result"]
                 self.retained.put(table_topic(self.site, table.name, "round/result"), bytes(result))
-        info = {"version": importlib.metadata.version("feltd"), "config": self.config.digest, "rules": True}
+        info = {"version": version(), "config": self.config.digest, "rules": True}
         self.retained.put(edge_topic(self.site, self.name, "info"), msgspec.json.encode(info))
         self.retained.put(edge_topic(self.site, self.name, "availability"), b"online")
         await self.retained.publish_all(session)

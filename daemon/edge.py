@@ -5,7 +5,6 @@ An event is durable in the journal before anybody sees it; the outbox carries it
 """
 
 import asyncio
-import importlib.metadata
 import os
 import resource
 import shutil
@@ -18,7 +17,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from daemon import logs
+from daemon import logs, version
 from daemon.commands import KEY, Desk, obeyed
 from daemon.config import Config, Device, Table, broker_of
 from daemon.gate import Gate
@@ -404,7 +403,7 @@ class Edge:
             topics.append(device_topic(self.site, table, "+", "cmd/+"))
         await session.subscribe(*topics)
         info = {
-            "version": importlib.metadata.version("feltd"),
+            "version": version(),
             "config": self.config.digest,
             "drivers": sorted({post.device.driver for post in self.posts}),
             "bootid": self._boot,

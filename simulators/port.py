@@ -272,7 +272,18 @@ class Socket:
         answer = self.line.to_host(self.device.hear(heard, now) if heard else b"", now)
         if answer:
             self.port.send(answer)
-        self._stirred.set()
+        self.stir()
+
+    def _wake(self) -> float:
+        """Let the device say what it has to say now; when it wants to be woken next."""
+        now = self._pace.now()
+        if now >= self.line.plug_at:
+            self.line.plug_at = float("inf")
+            self.port.plug()
+        out = self.line.to_host(self.device.wake(now), now)
+        if out:
+            self.port.send(out)
+        return min(self.device.due(), self.line.due())
 
     async def live(self) -> None:
         """Wake the device whenever it is due, until cancelled."""
@@ -280,14 +291,7 @@ class Socket:
         try:
             while True:
                 self._stirred.clear()
-                now = self._pace.now()
-                if now >= self.line.plug_at:
-                    self.line.plug_at = float("inf")
-                    self.port.plug()
-                out = self.line.to_host(self.device.wake(now), now)
-                if out:
-                    self.port.send(out)
-                wait = min(self.device.due(), self.line.due()) - self._pace.now()
+                wait = self._wake() - self._pace.now()
                 if self._stirred.is_set():
                     continue
                 limit = None if wait == float("inf") else max(self._pace.real(wait), MOMENT)
