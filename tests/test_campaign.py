@@ -6,7 +6,7 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,11 +15,12 @@ from typing import Any
 import aiomqtt
 import msgspec
 import pytest
+import structlog
 from click.testing import CliRunner
 from test_cammegh_ss2 import every, line, listen
 
 from daemon import campaign as campaign_module
-from daemon import campaign_real
+from daemon import campaign_real, logs
 from daemon.broker import find_mosquitto
 from daemon.campaign import Life, campaign, live
 from daemon.campaign_broker import Broker, matches
@@ -43,12 +44,12 @@ ROUNDS = 4
 
 
 @pytest.fixture(autouse=True)
-def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+def quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A short life is enough."""
-    from daemon import logs
-
     logs.set_up("critical")
     monkeypatch.setattr(campaign_module, "ROUNDS", ROUNDS)
+    yield
+    structlog.reset_defaults()
 
 
 # ---- the loop
@@ -497,7 +498,7 @@ def test_the_dealers_own_line_lights_the_floor() -> None:
 
 def test_no_dealer_leaves_a_round_that_waits_for_him() -> None:
     """The console lost its memory in the last spin: suspended, and nobody there to void it: life 701000042."""
-    _, failure = live(701000042)
+    _, failure = live(701000042, 24)
     assert failure is None
 
 
