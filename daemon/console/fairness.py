@@ -41,6 +41,7 @@ KEPT_DAYS: Final = timedelta(days=31)  # one more than the longest span that is 
 KEPT_TIMES: Final = timedelta(days=400)
 LONGEST: Final = 3600.0  # seconds; longer is a break and no phase of a round
 SHOES: Final = 10
+FOLDS: Final = 4  # charts whose old days become months in one flush: nobody should wait for it
 LOOKS: Final = 1  # charts that are tested in one call of `alarms`: a year of a wheel takes some 20 ms
 
 # One false alarm in a hundred sites, ever; each chart gets its part.
@@ -308,6 +309,8 @@ class Fairness:
         self._adds: Counter[tuple[Chart, int, str, str]] = Counter()
         self._lives: dict[tuple[str, str], int] = {}
         self._pruned = date.min
+        self._until = date.min
+        self._foldable: list[tuple[str, str, str, int]] = []
         self._horizon = ""
         """The day before which rounds were forgotten."""
         self._lost = 0
@@ -379,7 +382,7 @@ class Fairness:
 
     def flush(self) -> None:
         """What waits, into the store: all of it or nothing. Raises BadStore; it waits on then."""
-        if not self._waiting and not self._moved:
+        if not (self._waiting or self._moved or self._foldable):
             return
         since, recent = dict(self._since), dict(self._recent)
         self._adds.clear()
@@ -946,23 +949,23 @@ class Fairness:
 
     def _prune(self) -> None:
         today = self._now().date()
-        if self._pruned == today:
-            return
-        # A clock that was set wrong, here or at the edge, must not forget what may still come again.
-        newest = self._db.execute("SELECT MAX(day) FROM fair_round").fetchone()[0] or ""
-        until = min(today, date.fromisoformat(newest)) if newest else today
-        self._horizon = (until - KEPT_ROUNDS).isoformat()
-        self._db.execute("DELETE FROM fair_round WHERE day < ?", (self._horizon,))
-        daily, monthly = (until - KEPT_DAYS).isoformat(), (until - KEPT_TIMES).isoformat()
-        for row in self._db.execute("SELECT tbl, chart, device, life FROM fair_chart").fetchall():
-            if row[1] == "cards" or row[1] in _TIMES:
-                self._fold((*row, daily))
+        if self._pruned != today:
+            self._pruned = today
+            # A clock that was set wrong, here or at the edge, must not forget what may still come again.
+            newest = self._db.execute("SELECT MAX(day) FROM fair_round").fetchone()[0] or ""
+            self._until = min(today, date.fromisoformat(newest)) if newest else today
+            self._horizon = (self._until - KEPT_ROUNDS).isoformat()
+            self._db.execute("DELETE FROM fair_round WHERE day < ?", (self._horizon,))
+            rows = self._db.execute("SELECT tbl, chart, device, life FROM fair_chart").fetchall()
+            self._foldable = [row for row in rows if row[1] == "cards" or row[1] in _TIMES]
+        for row in self._foldable[:FOLDS]:
+            self._fold((*row, (self._until - KEPT_DAYS).isoformat()))
             if row[1] in _TIMES:
                 self._db.execute(
                     "DELETE FROM fair_count WHERE tbl = ? AND chart = ? AND device = ? AND life = ? AND day < ?",
-                    (*row, monthly),
+                    (*row, (self._until - KEPT_TIMES).isoformat()),
                 )
-        self._pruned = today
+        del self._foldable[:FOLDS]
 
     def _fold(self, where: tuple[str, str, str, int, str]) -> None:
         """Old days of what no test needs by days become their month: a histogram has many keys."""
