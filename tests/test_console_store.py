@@ -11,6 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from daemon import journal as journal_module
+from daemon import keeping
+from daemon.config import Keeping
 from daemon.console.actions import Actions, leave, read_actions
 from daemon.console.store import BadStore, Store
 from daemon.inspection import verify
@@ -190,6 +192,22 @@ def test_an_action_is_in_the_chained_journal(journal: Journal, store: Store) -> 
     ]
     assert read_actions(journal.path, 9)[-1].detail == {"name": "lamp-test"}
     assert verify(journal.path, []).good
+
+
+def test_old_actions_may_go_when_their_days_are_over(
+    journal: Journal, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No outbox sends them: that must not keep them for ever, until the console stops for want of room."""
+    monkeypatch.setattr(keeping, "_MB", 1000)
+    actions = Actions(journal, store)
+    actions.note("ana", "technician", "command", "bac-1/shoe", {})
+    actions.note("ana", "technician", "command", "bac-1/shoe", {})
+    assert journal.rotate()
+    actions.note("rui", "supervisor", "logout", "", {})
+    now = datetime.now(UTC)
+    assert keeping._forget(journal, Keeping(limit_mb=4), now + timedelta(days=89)) == []
+    assert len(keeping._forget(journal, Keeping(limit_mb=4), now + timedelta(days=91))) == 1
+    assert [one.user for one in read_actions(journal.path, 9)] == ["rui"]
 
 
 def test_an_action_that_cannot_be_written_is_not_done(journal: Journal, store: Store) -> None:

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from daemon.console.store import Store
 from daemon.journal import BadJournal, Entry, Journal, closed_files, open_to_read
+from daemon.outbox import KEY as SENT
 
 __all__ = ["CONSOLE", "Action", "Actions", "leave", "read_actions"]
 
@@ -77,7 +78,11 @@ class Actions:
         table, "" or "KIND:NAME" as "user:maria". No password, token or private card ever stands in `detail`.
         """
         self.collect()
-        self.journal.append([_entry(self._now(), user, role, action, target, msgspec.json.encode(detail))])
+        self._append([_entry(self._now(), user, role, action, target, msgspec.json.encode(detail))], {})
+
+    def _append(self, entries: list[Entry], memory: dict[str, bytes]) -> None:
+        """Nobody is to be sent them: old files may go when their days are over, as if they had been."""
+        self.journal.append(entries, {**memory, SENT: b"%d" % (self.journal.head + len(entries))})
 
     def collect(self) -> None:
         """Take over what was left in the store. Killed anywhere in here, nothing is lost or said twice."""
@@ -93,7 +98,7 @@ class Actions:
         ]
         last: int = left[-1][0]
         if entries:
-            self.journal.append(entries, {key: b"%d" % last})
+            self._append(entries, {key: b"%d" % last})
         with self._store.write() as db:
             db.execute("DELETE FROM note_left WHERE id <= ?", (last,))
 
