@@ -104,6 +104,11 @@ class Floor:
         """Somebody puts it right."""
         self.do(lambda: self.pit.sockets[table][device].device.repair(self.pace.now()))
 
+    def signals(self, child: Child, number: int) -> None:
+        """Something happens to a process."""
+        assert child.process is not None
+        child.process.send_signal(number)
+
     @property
     def url(self) -> str:
         """Where the console is."""
