@@ -17,7 +17,7 @@ import re
 import sqlite3
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
@@ -303,8 +303,7 @@ class Journal:
     def _migrate(self) -> None:
         """A journal of version 1 in place: its rows as they are, each with its hash; all of it or nothing."""
         db = self._db
-        db.execute("BEGIN IMMEDIATE")
-        try:
+        with _transaction(db):
             name = bytes(db.execute("SELECT value FROM memory WHERE key = 'journal'").fetchone()[0]).decode()
             db.execute("ALTER TABLE event RENAME TO event_1")
             db.execute("DROP INDEX event_by_seq")
@@ -325,11 +324,6 @@ class Journal:
             db.execute("DROP TABLE event_1")
             db.execute("DROP TABLE memory_1")
             db.execute(f"PRAGMA user_version={VERSION}")
-            db.execute("COMMIT")
-        except BaseException:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
-            raise
 
     def _grow_log(self) -> None:
         """Zeros after the end of the log: no frame of it has that checksum, so SQLite takes them for unused."""
@@ -628,6 +622,19 @@ class _Lock:
         self.release()
 
 
+@contextlib.contextmanager
+def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """All of it or nothing."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
 def _begin(
     db: sqlite3.Connection,
     now: datetime,
@@ -639,8 +646,7 @@ def _begin(
     checkpoint: tuple[object, ...] | None = None,
 ) -> None:
     """A new file in one transaction, with what it takes over from the one before."""
-    db.execute("BEGIN IMMEDIATE")
-    try:
+    with _transaction(db):
         for statement in _SCHEMA.split(";"):
             db.execute(statement)
         db.execute("INSERT INTO beginning VALUES (?,?,?)", (file, n, _micros(now)))
@@ -650,11 +656,6 @@ def _begin(
         if checkpoint is not None:
             db.execute("INSERT INTO checkpoint VALUES (?,?,?,?)", checkpoint)
         db.execute(f"PRAGMA user_version={VERSION}")
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
 
 
 def _names(file: Path, number: int) -> tuple[str, str]:
