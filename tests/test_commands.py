@@ -1048,6 +1048,12 @@ async def test_without_an_edge_or_a_broker_the_command_line_says_so(tmp_path: Pa
     assert err.decode().endswith("Error: no answer in 1 s; is feltd edge running, and the broker?\n")
 
 
+def _catches(pid: int, number: int) -> bool:
+    """Whether a process has a handler for a signal by now."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return bool(int(status.partition("SigCgt:")[2].split()[0], 16) >> (number - 1) & 1)
+
+
 async def test_who_is_interrupted_while_waiting_gets_no_traceback(tmp_path: Path) -> None:
     config_at(tmp_path, 1)
     process = await asyncio.create_subprocess_exec(
@@ -1056,8 +1062,8 @@ async def test_who_is_interrupted_while_waiting_gets_no_traceback(tmp_path: Path
         cwd=Path(__file__).parents[1],
     )  # fmt: skip
     try:
-        assert process.pid
-        await asyncio.sleep(1.5)
+        while not _catches(process.pid, signal.SIGTERM):  # noqa: ASYNC110 - another process tells of nothing else
+            await asyncio.sleep(0.01)
         process.send_signal(signal.SIGTERM)
         out, err = await process.communicate()
     finally:

@@ -344,14 +344,12 @@ def all_rows(path: Path) -> object:
         return db.execute("SELECT * FROM event ORDER BY n").fetchall()
 
 
-@given(data=st.data(), flip=st.integers(1, 255))
+@given(place=st.integers(0, 1_000_000), flip=st.integers(1, 255))
 @settings(max_examples=1200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_flipped_byte_of_any_row_is_found(
-    whole: tuple[Path, bytes, list[int], Key], data: st.DataObject, flip: int
-) -> None:
+def test_any_flipped_byte_of_any_row_is_found(whole: tuple[Path, bytes, list[int], Key], place: int, flip: int) -> None:
     """But for one byte a row that SQLite never reads: the place of `n` in a record, which stands in its key."""
     path, good, places, key = whole
-    at = places[data.draw(st.integers(0, len(places) - 1))]
+    at = places[place % len(places)]
     raw = bytearray(good)
     raw[at] ^= flip
     path.write_bytes(raw)
