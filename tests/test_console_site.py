@@ -192,6 +192,18 @@ def test_an_alert_is_told_as_it_begins_and_as_it_ends() -> None:
     assert told == [(key, Alert("jam", "stuck", "open", device="shoe-1")), (key, None)]
 
 
+def test_a_jackpot_is_shown_as_its_table_tells_it() -> None:
+    heard = Heard()
+    heard.event("display.shown", {"text": "MOP 12,345.00", "confirmed": True}, 1)
+    heard.event("jackpot.reset", {"pool": "bac-12", "amount": 500_000}, 2)
+    heard.event("display.shown", {"text": "MOP 12,350.00"}, 3)
+    told = heard.site.amounts["bac-12"]
+    assert [(one.name, one.text, one.amount, one.confirmed) for one in told.values()] == [
+        ("shoe-1", "MOP 12,350.00", 0, False),
+        ("bac-12", "", 500_000, False),
+    ]
+
+
 # ---- over restarts
 
 

@@ -19,7 +19,7 @@ from daemon.mqtt import UNREADABLE, Connect, Message
 from daemon.picture import Alert, Picture, TableView
 from protocols.topics import Wire
 
-__all__ = ["AlertKey", "Change", "DeviceNow", "EdgeNow", "Fault", "Lamp", "Meta", "Seen", "Site", "State"]
+__all__ = ["AlertKey", "Amount", "Change", "DeviceNow", "EdgeNow", "Fault", "Lamp", "Meta", "Seen", "Site", "State"]
 
 Lamp: TypeAlias = Literal["good", "warning", "error", "offline", "unknown"]
 AlertKey: TypeAlias = tuple[str, str]
@@ -29,6 +29,8 @@ CHANGES = 200
 EVENTS = 50
 MOST_DEVICES = 5000
 MOST_EDGES = 500
+MOST_AMOUNTS = 40
+JACKPOT = ("display.shown", "jackpot.won", "jackpot.paid", "jackpot.reset")
 # What of an event may be a card: shown by the round's own view when its time has come, and nowhere else.
 PRIVATE = ("card.drawn", "card.exposed", "deal.corrected", "hole_card.peeked", "wager.placed", "wager.withdrawn")
 
@@ -89,6 +91,18 @@ class Seen(Struct, frozen=True):
     replay: bool
 
 
+class Amount(Struct, frozen=True):
+    """A jackpot as its table tells it: what a display shows (`confirmed`: read back from it), or what became of a pool."""
+
+    name: str
+    at: datetime
+    type: str
+    text: str = ""
+    amount: int = 0
+    level: int = 0
+    confirmed: bool = False
+
+
 class _Outbox(Struct, frozen=True):
     depth: int = 0
     age_s: float = 0.0
@@ -135,6 +149,14 @@ class EdgeNow:
         self.heard: datetime | None = None
 
 
+class _AmountData(Struct, frozen=True):
+    pool: str = ""
+    text: str = ""
+    amount: int = 0
+    level: int = 0
+    confirmed: bool = False
+
+
 class Site:
     """Kept up to date by `picture.run`. Who listens hears of what changed by its key.
 
@@ -160,6 +182,8 @@ class Site:
         self.on_reply: list[Callable[[str, str, bytes], None]] = []
         self.on_history: list[Callable[[str, str, Change], None]] = []
         self.on_change: list[Callable[[str], None]] = []
+        self.amounts: dict[str, dict[str, Amount]] = {}
+        """By table, by display or pool, the last that was told."""
         self.lost: datetime | None = now()
         """Since when the broker has been away; None while it is there."""
         self.messages = 0
@@ -341,10 +365,22 @@ class Site:
             )
             if wire.type.startswith("device."):
                 self._happened(device, wire)
+            elif wire.type in JACKPOT:
+                self._told_amount(table, name, wire)
             self.changed(f"device/{table}/{name}")
             self.changed(f"table/{table}")
         for hear in self.on_event:
             hear(table, wire)
+
+    def _told_amount(self, table: str, device: str, wire: Wire) -> None:
+        with contextlib.suppress(*UNREADABLE):
+            data = msgspec.json.decode(wire.data, type=_AmountData)
+            name = data.pool or device
+            known = self.amounts.setdefault(table, {})
+            if name in known or len(known) < MOST_AMOUNTS:
+                known[name] = Amount(
+                    name, wire.time, wire.type, data.text, data.amount, data.level, confirmed=data.confirmed
+                )
 
     def _happened(self, device: DeviceNow, wire: Wire) -> None:
         with contextlib.suppress(*UNREADABLE):

@@ -89,6 +89,7 @@ def fragments(house: "House") -> tuple[Fragment, ...]:
         of("history", _history_values),
         of("devices", _devices_values),
         of("board", _board_values),
+        of("jackpots", _jackpot_values),
     )
 
 
@@ -161,6 +162,10 @@ def _result_values(house: "House", table: str, looker: Looker) -> dict[str, Any]
 def _history_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
     results = reversed(house.site.tables[table].results)
     return {"rounds": [(result, shapes.chip(result, looker.lang)) for result in results]}
+
+
+def _jackpot_values(house: "House", table: str, _looker: Looker) -> dict[str, Any]:
+    return {"amounts": list(house.site.amounts.get(table, {}).values())}
 
 
 def _board_values(house: "House", table: str, _looker: Looker) -> dict[str, Any]:
