@@ -92,7 +92,7 @@ class Seen(Struct, frozen=True):
 
 
 class Amount(Struct, frozen=True):
-    """A jackpot as its table tells it: what a display shows (`confirmed`: read back from it), or what became of a pool."""
+    """A jackpot as told: what a display shows (`confirmed`: read back from it), or what became of a pool."""
 
     name: str
     at: datetime
