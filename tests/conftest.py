@@ -5,11 +5,12 @@ import inspect
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
+import structlog
 
 # A disk in memory. Its durable writes cost nothing; no test can show that those of a disk are durable.
 MEMORY = Path("/dev/shm")
@@ -20,6 +21,15 @@ def pytest_configure() -> None:
     """Files of tests and of what they start go there, where there is room and nobody chose a place."""
     if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
         os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
+
+
+@pytest.fixture(autouse=True)
+def logs_are_left_as_they_were() -> Iterator[None]:
+    """A test that runs a command sets up its logs; the next one must not miss a line for it."""
+    before = structlog.get_config()
+    yield
+    if structlog.get_config() != before:
+        structlog.configure(**before)
 
 
 @pytest_asyncio.fixture
