@@ -27,7 +27,7 @@ from msgspec.structs import replace
 
 from daemon.chain import VERSION, Statement, chain_start, encode_statement, fingerprint, row_hash
 
-__all__ = ["BadJournal", "ClosedFile", "Entry", "Journal", "Row", "Signer", "closed_files", "open_to_read"]
+__all__ = ["BadJournal", "ClosedFile", "Entry", "Journal", "Row", "Signer", "closed_files", "heads_at", "open_to_read"]
 
 _SCHEMA = """
 CREATE TABLE event (
@@ -199,6 +199,20 @@ def _readers(file: Path) -> Path:
     return file.with_name(file.name + "-readers")
 
 
+def heads_at(db: sqlite3.Connection, n: int = 2**63 - 1) -> list[tuple[str, int, bytes]]:
+    """Of each table with a row in this file up to row `n` the last such: place, seq, hash.
+
+    By the index from table to table and from each one's end: however many rows there are, few are read.
+    """
+    found: list[tuple[str, int, bytes]] = []
+    place = db.execute("SELECT min(place) FROM event").fetchone()[0]
+    while place is not None:
+        last = "SELECT place, seq, hash FROM event WHERE place = ? AND n <= ? ORDER BY seq DESC LIMIT 1"
+        found += db.execute(last, (place, n)).fetchall()
+        place = db.execute("SELECT min(place) FROM event WHERE place > ?", (place,)).fetchone()[0]
+    return found
+
+
 def closed_files(path: Path) -> list[Path]:
     """The closed files of the journal at `path`, in order: journal.db has journal.000001.db and so on beside it."""
     pattern = re.compile(re.escape(path.stem) + r"\.\d{6}" + re.escape(path.suffix))
@@ -279,17 +293,10 @@ class Journal:
         for place, seq, head in db.execute("SELECT place, seq, hash FROM origin"):
             self._origin[place] = self._last[place] = seq
             self._heads[place] = head
-        # Of a group with max() SQLite gives the other columns of that very row.
-        for place, seq, head in db.execute("SELECT place, max(seq), hash FROM event GROUP BY place"):
+        for place, seq, head in heads_at(db):
             self._last[place] = seq
             self._heads[place] = head
-        self._latest: dict[tuple[str, str], int] = {
-            (place, type_): n for place, type_, n in db.execute("SELECT place, type, n FROM earlier")
-        }
-        for place, type_, n in db.execute("SELECT place, type, max(n) FROM event GROUP BY place, type"):
-            self._latest[place, type_] = n
         self.head: int = db.execute("SELECT max(n) FROM event").fetchone()[0] or self._after
-        db.execute("PRAGMA shrink_memory")  # the whole file was read for `_latest`
         found = db.execute("SELECT number, n, statement FROM checkpoint ORDER BY number DESC LIMIT 1").fetchone()
         self._checkpoint: int = found[0] if found else 0
         self._signed: int = found[1] if found else 0
@@ -352,7 +359,6 @@ class Journal:
         rows: list[Row] = []
         values: list[tuple[object, ...]] = []
         n, last, heads = self.head, dict[str, int](), dict[str, bytes]()
-        latest: dict[tuple[str, str], int] = {}
         for entry in entries:
             n += 1
             place, device, type_, at, data, wire, cause = (
@@ -371,7 +377,6 @@ class Journal:
             before = heads.get(place) or self._heads.get(place) or chain_start(self.name, place)
             micros = _micros(at)
             heads[place] = head = row_hash(before, n, place, seq, device, type_, micros, data, wire, cause)
-            latest[place, type_] = n
             rows.append(Row(n, place, seq, device, type_, at, data, wire, cause))
             values.append((n, place, seq, device, type_, micros, data, wire, cause, head))
         signed: tuple[int, str] | None = None
@@ -391,7 +396,6 @@ class Journal:
         self.head = n
         self._last.update(last)
         self._heads.update(heads)
-        self._latest.update(latest)
         if memory:
             self._memory.update(memory)
         if signed is not None:
@@ -470,13 +474,13 @@ class Journal:
 
     def latest(self, place: str, types: tuple[str, ...]) -> Row | None:
         """The last row of a table with one of `types`; none where it stood in a file that is kept no more."""
-        n = max((self._latest.get((place, type_), 0) for type_ in types), default=0)
-        if not n:
-            return None
-        where = next((one.path for one in self.closed if one.after < n <= one.to), None) if n <= self._after else None
-        if n <= self._after and where is None:
-            return None
-        return self._read("n = ?", n, of=where)[0]
+        which = f"place = ? AND type IN ({','.join('?' * len(types))}) ORDER BY seq DESC LIMIT 1"
+        if found := self._read(which, place, *types):
+            return found[0]
+        for one in reversed(self.closed):
+            if found := self._read(which, place, *types, of=one.path):
+                return found[0]
+        return None
 
     def _read(self, which: str, *values: str | int, of: Path | None = None) -> list[Row]:
         """The rows that `which` names. Raises BadJournal."""
@@ -560,8 +564,7 @@ class Journal:
             with contextlib.closing(sqlite3.connect(new, isolation_level=None)) as db:
                 db.execute("PRAGMA synchronous=FULL")
                 origin = [(place, seq, self._heads[place]) for place, seq in self._last.items()]
-                earlier = [(*key, n) for key, n in self._latest.items()]
-                _begin(db, self._now(), self._memory, self._number + 1, self.head, origin, earlier, checkpoint)
+                _begin(db, self._now(), self._memory, self._number + 1, self.head, origin, checkpoint)
             os.link(self._file, closed)
             new.replace(self._file)
             closed.chmod(0o440)
@@ -642,7 +645,6 @@ def _begin(
     file: int = 1,
     n: int = 0,
     origin: Iterable[tuple[str, int, bytes]] = (),
-    earlier: Iterable[tuple[str, str, int]] = (),
     checkpoint: tuple[object, ...] | None = None,
 ) -> None:
     """A new file in one transaction, with what it takes over from the one before."""
@@ -652,7 +654,6 @@ def _begin(
         db.execute("INSERT INTO beginning VALUES (?,?,?)", (file, n, _micros(now)))
         db.executemany("INSERT INTO memory VALUES (?,?)", memory.items())
         db.executemany("INSERT INTO origin VALUES (?,?,?)", origin)
-        db.executemany("INSERT INTO earlier VALUES (?,?,?)", earlier)
         if checkpoint is not None:
             db.execute("INSERT INTO checkpoint VALUES (?,?,?,?)", checkpoint)
         db.execute(f"PRAGMA user_version={VERSION}")

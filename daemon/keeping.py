@@ -17,7 +17,7 @@ import structlog
 from msgspec import Struct
 
 from daemon.config import Config, Keeping
-from daemon.inspection import verify
+from daemon.inspection import verify_recent
 from daemon.journal import BadJournal, Journal
 from daemon.outbox import KEY as SENT
 from daemon.retained import Retained
@@ -60,7 +60,7 @@ def take_up(journal: Journal, keeping: Keeping) -> None:
             signer = Key.load(Path(keeping.key))
         except BadKey as error:
             raise BadJournal(str(error)) from error
-    report = verify(journal.path, [signer.public] if signer else [], closed=False)
+    report = verify_recent(journal.path, [signer.public] if signer else [])
     # Rows of before there was a key, or signed with an earlier one, are no reason not to play.
     findings = [str(one) for one in report.findings if not one.about_key]
     if findings:

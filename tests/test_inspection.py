@@ -26,7 +26,7 @@ from daemon import journal as journal_module
 from daemon.chain import chain_start, decode_statement, row_hash
 from daemon.cli import main
 from daemon.config import BadConfig, Keeping, parse
-from daemon.inspection import export, recall, recall_text, report_text, verify, verify_export
+from daemon.inspection import export, recall, recall_text, report_text, verify, verify_export, verify_recent
 from daemon.journal import BadJournal, Entry, Journal
 from daemon.keeping import room, take_up
 from daemon.logs import get
@@ -623,6 +623,49 @@ def test_a_tampered_journal_starts_nothing(path: Path) -> None:
     with pytest.raises(BadJournal, match=r"seq 7, row 20: the row .*\n.*nothing was started"):
         take_up(journal, Keeping())
     journal.close()
+
+
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize("recent", [13, 20, 59])
+def test_of_a_large_file_the_end_is_looked_at_before_a_start(
+    path: Path, recent: int, signed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From a checkpoint on, where there is one; whatever is changed after it is found, and by whoever has no key."""
+    monkeypatch.setattr(inspection, "RECENT", recent)
+    public = [keys(path.parent).public] if signed else []
+    if not signed:
+        with opened(path) as db:
+            db.execute("DELETE FROM checkpoint")
+    report = verify_recent(path, public)
+    first = (60 - recent) // 10 * 10 if signed and recent <= 50 else 60 - recent
+    assert report.good, report
+    assert report.rows == 60 - first
+    assert (f"only what stands after row {first} was looked at" in report.notes) is (first > 0)
+    for n in range(1, 61):
+        with opened(path) as db:
+            [(wire,)] = db.execute("SELECT wire FROM event WHERE n=?", (n,)).fetchall()
+            db.execute("UPDATE event SET wire=x'00' WHERE n=?", (n,))
+            found = verify_recent(path, public).findings
+            assert [one.n for one in found] == ([n] if n > first else [])
+            db.execute("UPDATE event SET wire=? WHERE n=?", (wire, n))
+
+
+def test_of_a_large_file_a_forged_chain_and_a_forged_checkpoint_are_found(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspection, "RECENT", 20)
+    public = [keys(path.parent).public]
+    with opened(path) as db:
+        [(statement,)] = db.execute("SELECT statement FROM checkpoint WHERE number=4").fetchall()
+        db.execute("UPDATE checkpoint SET statement=? WHERE number=4", (statement.replace(b"t-0", b"t-9"),))
+        texts = [one.text for one in verify_recent(path, public).findings]
+        assert any("checkpoint 4: the signature is false" in text for text in texts)
+        db.execute("UPDATE checkpoint SET statement=x'00' WHERE number=4")
+        assert ["cannot be read" in one.text for one in verify_recent(path, public).findings] == [True]
+        db.execute("UPDATE checkpoint SET statement=? WHERE number=4", (statement,))
+        assert verify_recent(path, public).good
+        db.execute("DELETE FROM event WHERE n > 55")
+        assert "rows were removed" in verify_recent(path, public).findings[0].text
 
 
 def test_a_first_key_and_a_new_key_are_no_reason_not_to_start(tmp_path: Path) -> None:

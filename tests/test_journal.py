@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -85,6 +86,29 @@ def test_reading(journal: Journal) -> None:
     assert journal.range("a", 4, 2) == journal.range("c", 1, 9) == []
     assert journal.latest("a", ("k0", "k1")) == written[6]
     assert journal.latest("a", ("k9",)) is None
+
+
+def test_a_start_does_not_read_through_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In steps of SQLite's machine: the same for a hundred times the rows."""
+    connect = sqlite3.connect
+    steps: Counter[int] = Counter()
+
+    def counted(*args: Any, **kwargs: Any) -> sqlite3.Connection:
+        db: sqlite3.Connection = connect(*args, **kwargs)
+        db.set_progress_handler(lambda: steps.update([size]), 10)
+        return db
+
+    monkeypatch.setattr(sqlite3, "connect", counted)
+    for size in (100, 10_000):
+        journal = Journal(tmp_path / f"{size}.db")
+        journal.append([entry(f"t-{n % 4}", b"%d" % n, kind=f"k{n % 7}") for n in range(size)])
+        journal.close()
+        steps.pop(size)
+        journal = Journal(tmp_path / f"{size}.db")
+        assert (journal.head, journal.last("t-3")) == (size, size // 4)
+        assert journal.latest("t-3", ("k1", "k2", "k3", "k4", "k5", "k6")) is not None
+        journal.close()
+    assert steps[10_000] < steps[100] * 1.5
 
 
 def test_memory_is_the_last_that_was_written(journal: Journal) -> None:
