@@ -288,12 +288,15 @@ def figures(ruleset: str | None, as_json: bool, write: Path | None) -> None:
 
 
 @main.command()
-@click.argument("what", type=click.Choice(["spine", "decoders", "tables", "rules", "console"]), default="spine")
+@click.argument("what", type=click.Choice(["spine", "decoders", "tables", "rules", "console", "recovery"]), default="spine")
 @click.option("--rates", help="lines (spine) or events (console) a second, with commas  [default: several]")
 @click.option("--seconds", type=click.FloatRange(1, 600), help="spine, console: of each turn  [default: 10]")
 @click.option("--rounds", type=click.IntRange(1), help="rules: of the replay  [default: 1000000]")
+@click.option("--events", type=click.IntRange(20_000), help="recovery: in the journal  [default: 10000000]")
 @click.option("--json", "as_json", is_flag=True, help="for programs")
-def bench(what: str, rates: str | None, seconds: float | None, rounds: int | None, as_json: bool) -> None:
+def bench(
+    what: str, rates: str | None, seconds: float | None, rounds: int | None, events: int | None, as_json: bool
+) -> None:
     """How fast it is, measured beside yardsticks in the same run. Takes minutes.
 
     \b
@@ -302,11 +305,14 @@ def bench(what: str, rates: str | None, seconds: float | None, rounds: int | Non
     tables    each kind of table, simulated: how many times real time
     rules     each ruleset on one core, and a replay of very many rounds, twice
     console   what it costs to follow fifty tables, and how late a browser sees an event; needs mosquitto
+    recovery  an edge with very many events started again, and a consumer that missed many; needs mosquitto
     """
     if what not in ("spine", "console") and (rates, seconds) != (None, None):
         raise BadInputError(f"--rates and --seconds belong to `feltd bench spine` and `console`, not to {what}")
     if what != "rules" and rounds is not None:
         raise BadInputError(f"--rounds belongs to `feltd bench rules`, not to {what}")
+    if what != "recovery" and events is not None:
+        raise BadInputError(f"--events belongs to `feltd bench recovery`, not to {what}")
 
     def say(line: str) -> None:
         click.echo(line, err=True)
@@ -330,16 +336,26 @@ def bench(what: str, rates: str | None, seconds: float | None, rounds: int | Non
             click.echo(msgspec.json.encode(applied) if as_json else rules_markdown(applied))
         case "console":
             _bench_console(rates or "20,200,1000", seconds or 10.0, as_json, say)
+        case "recovery":
+            from daemon.bench_recovery import EVENTS, bench_recovery, recovery_markdown
+
+            _need_mosquitto()
+            recovered = asyncio.run(bench_recovery(say, events=events or EVENTS))
+            click.echo(msgspec.json.encode(recovered) if as_json else recovery_markdown(recovered))
         case _:
             _bench_spine(rates or "2,100,1000", seconds or 10.0, as_json, say)
 
 
-def _rates(text: str) -> list[int]:
-    """What was asked for, where mosquitto is there to be measured with."""
+def _need_mosquitto() -> None:
     from daemon.broker import find_mosquitto
 
     if find_mosquitto() is None:
         raise BadInputError("the benchmark needs mosquitto: apt-get install mosquitto")
+
+
+def _rates(text: str) -> list[int]:
+    """What was asked for, where mosquitto is there to be measured with."""
+    _need_mosquitto()
     try:
         return [int(rate) for rate in text.split(",")]
     except ValueError as error:
