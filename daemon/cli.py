@@ -31,6 +31,8 @@ CONFIG = click.option(
     help="the configuration of the site",
 )
 
+BENCHES = ["spine", "decoders", "tables", "rules", "console", "recovery"]
+
 
 class BadInputError(click.ClickException):
     """What a person gave us is wrong: place and remedy, exit code 2."""
@@ -288,7 +290,7 @@ def figures(ruleset: str | None, as_json: bool, write: Path | None) -> None:
 
 
 @main.command()
-@click.argument("what", type=click.Choice(["spine", "decoders", "tables", "rules", "console", "recovery"]), default="spine")
+@click.argument("what", type=click.Choice(BENCHES), default="spine")
 @click.option("--rates", help="lines (spine) or events (console) a second, with commas  [default: several]")
 @click.option("--seconds", type=click.FloatRange(1, 600), help="spine, console: of each turn  [default: 10]")
 @click.option("--rounds", type=click.IntRange(1), help="rules: of the replay  [default: 1000000]")

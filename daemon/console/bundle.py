@@ -36,7 +36,7 @@ from starlette.routing import Route
 from daemon.config import Config
 from daemon.console import words
 from daemon.console.incidents import Filter
-from daemon.inspection import Files, report_text, verify
+from daemon.inspection import Files, report_text, verify_recent
 from drivers import DRIVERS
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ class _Bundle:
                     rows = files.newest(ROWS, "place = ?", table)
                     lines += [msgspec.json.encode(self._row(name, row)) for row in reversed(rows)]
             self._add(f"journal-{name}.ndjson", b"\n".join(lines) + b"\n")
-            report = verify(path, closed=False)
+            report = verify_recent(path)
             self._add(f"journal-{name}-verify.txt", self._scrub.text(report_text(name, report) + "\n").encode())
         except (sqlite3.Error, OSError) as error:
             self._note(f"{name}'s journal: {error}")
