@@ -5,6 +5,8 @@ The lists are those of the simulators; `docs/devices/` is made from the same. Wh
 """
 
 import asyncio
+import re
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,9 @@ pytestmark = [
     pytest.mark.skipif(find_mosquitto() is None, reason="no mosquitto on this computer"),
 ]
 
+LAW = Path(__file__).parent / "law"
+# "art. 4", "art. 3(3)", "art. 2(2)-(3)".
+ARTICLE = re.compile(r"art\. (\S*?(?:\((?=\d+\)(?:-|$))|$))(?:(\d+)\))?(?:-\((\d+)\))?$")
 ROUNDS = 3
 # A shoe is well again after twenty good cards, a wheel whose table was closed under the ball after the next spin.
 # What a Saturn says of a direction, and a camera of a second answer, stands until the round after the next is over.
@@ -81,6 +86,7 @@ class Seen(Struct, frozen=True):
     alerts: dict[str, str]
     offline: tuple[str, ...]
     ruled: bool
+    voids: tuple[dict[str, Any], ...]
 
 
 async def _try(kind: str, place: str, fault: str, ailment: Ailment, directory: Path, busy: list[Any]) -> Seen:
@@ -122,6 +128,7 @@ async def _try(kind: str, place: str, fault: str, ailment: Ailment, directory: P
             {key: f"{alert.code}: {alert.text}" for key, alert in view.alerts.items()},
             tuple(device for device, online in view.online.items() if not online),
             bool(table.ruleset),
+            tuple(result for result in view.results if result["void"] is not None),
         )
 
 
@@ -144,6 +151,16 @@ async def _quiet(house: House, name: str) -> None:
             return
 
 
+def grounds(result: dict[str, Any]) -> set[str]:
+    """The articles a void names that the checklist of its text has: in our words, each speaks of what is void."""
+    text = tomllib.loads((LAW / f"{result['ruleset']}.toml").read_text(encoding="utf-8"))
+    named = set()
+    for law in result["law"]:
+        for before, first, last in ARTICLE.findall(law):
+            named |= {f"{before}{n})" for n in range(int(first), int(last or first) + 1)} if first else {before}
+    return {key for key in text["articles"] if key.rpartition(":")[2] in named}
+
+
 @pytest.mark.parametrize(("device", "fault"), PAIRS, ids=[f"{device}-{fault}" for device, fault in PAIRS])
 def test_a_fault_is_told_ends_and_makes_no_result_wrong(device: str, fault: str, tmp_path: Path) -> None:
     kind, place = PLACES[device]
@@ -159,6 +176,8 @@ def test_a_fault_is_told_ends_and_makes_no_result_wrong(device: str, fault: str,
         assert seen.account.right + seen.account.voided + seen.account.unseen == MORE.get(device, ROUNDS) + (
             fault == COUNTED
         )
+    for result in seen.voids:
+        assert grounds(result), f"void, and no article of the text says so: {result['void']}, {result['law']}"
     if ailment.round in ("counts", "none"):
         account = seen.account
         assert (account.lost, account.voided, account.extra, account.wrong, account.unseen) == (0, 0, 0, 0, 0), account
