@@ -270,7 +270,8 @@ def enumerate(game: str, decks: int) -> None:  # noqa: A001 - the command's name
 def figures(ruleset: str | None, as_json: bool, write: Path | None) -> None:
     """Probability and house edge of every bet, through the ruleset itself, beside published figures.
 
-    Exact, but for the main bets of blackjack (ten million rounds, a quarter of an hour) and stud poker (three minutes).
+    Exact, but for the main bets of blackjack (five times ten million rounds: 47 minutes of one core) and stud poker
+    (ten million: four).
     Baccarat takes about a minute: every coup by ranks, for each jackpot, with eight decks and with six.
     """
     from daemon.figures import GAMES, figures_table, figures_toml

@@ -1,5 +1,6 @@
 """The figures in docs/games/figures are what the rulesets give, and agree with what others have published."""
 
+import re
 from collections import Counter
 from fractions import Fraction
 from itertools import combinations, product
@@ -85,6 +86,14 @@ def test_published_figures_are_ours_or_it_is_said_why_not(name: str) -> None:
         assert simulated or row.method.partition(",")[0] == "exact"
         assert not simulated or name in SIMULATED
     assert sum(bool(row.published) for row in rows) >= len(GAMES[name].published)
+
+
+@every_game
+def test_a_simulated_figure_rests_on_ten_million_rounds(name: str) -> None:
+    for row in kept(name):
+        rounds = [int(number.replace(",", "")) for number in re.findall(r"([\d,]+) rounds", row.method)]
+        assert bool(rounds) == row.method.startswith("simulated"), row
+        assert all(number >= 10_000_000 for number in rounds), row
 
 
 @every_game
@@ -206,7 +215,7 @@ def test_jackpot_rows_belong_together() -> None:
     assert all(row.edge_percent == "" for (_, bet), row in rows.items() if bet.startswith("jackpot:"))
 
 
-# ---- blackjack and stud poker: `feltd figures macau.blackjack` plays fourteen million rounds, in minutes
+# ---- blackjack and stud poker: `feltd figures macau.blackjack` plays fifty million rounds
 
 
 def stays(row: Figure, weight: module.Weight) -> None:
