@@ -35,10 +35,12 @@ class Gate:
             while any(self._may_be_older(other, head) for other in (self._behind | self._heads.keys()) - {device}):
                 self._moved.clear()
                 try:
-                    async with asyncio.timeout_at(self._until):
+                    # Whoever has come moves on by himself: only who may never come is waited for with a limit.
+                    async with asyncio.timeout_at(self._until if self._behind else None):
                         await self._moved.wait()
                 except TimeoutError:
                     self._behind.clear()
+                    self._moved.set()
         finally:
             del self._heads[device]
             self._moved.set()

@@ -6,6 +6,7 @@ from helpers import virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from daemon.campaign_loop import VirtualLoop
 from daemon.gate import PATIENCE, Gate
 
 
@@ -65,6 +66,28 @@ async def test_who_kept_nothing_goes_in_its_turn_too() -> None:
         group.create_task(tell(gate, "console", [-2.0, -1.0, 0.5, 1.5], journal, 0.01))
         group.create_task(tell(gate, "shoe", [0.0, 1.0], journal, 0.001))
     assert [at for at, _ in journal] == [-2.0, -1.0, 0.0, 0.5, 1.0, 1.5]
+
+
+def test_who_waits_to_the_end_does_not_turn_in_circles() -> None:
+    """Patience ends for both at one instant, and the younger is told first: life 328 of a planted fault, for ever."""
+    loop = VirtualLoop(1000)
+    order: list[str] = []
+
+    async def pass_through(gate: Gate, device: str, happened: float) -> None:
+        await gate.turn(device, happened)
+        order.append(device)
+
+    async def body() -> None:
+        gate = Gate(["gone"])
+        async with asyncio.TaskGroup() as group:
+            group.create_task(pass_through(gate, "older", -2.0))
+            group.create_task(pass_through(gate, "younger", -1.0))
+
+    try:
+        loop.run_until_complete(body())
+    finally:
+        loop.close()
+    assert order == ["older", "younger"]
 
 
 @virtual_time
