@@ -19,7 +19,7 @@ from daemon.config import Config, Table, broker_of
 from daemon.journal import Entry, Journal, Row
 from daemon.mqtt import UNREADABLE, Connect, Message, Session, Will, last_word, stay_connected
 from daemon.outbox import Outbox
-from daemon.replay import ASK_AGAIN, Answer, Stream, answer, ask
+from daemon.replay import ASK_AGAIN, PAGE, Answer, Stream, answer, ask
 from daemon.retained import Retained
 from protocols.events import EventsMissed, UnknownEvent
 from protocols.topics import (
@@ -105,6 +105,8 @@ class Consumer:
         }
         self._unsaved: dict[str, bytes] = {}
         self._told: dict[str, tuple[dict[str, int], float]] = {}
+        self._awaited: dict[tuple[str, str], tuple[int, int, float]] = {}
+        """By edge and table: from which seq to which an answer is on its way, and until when that is believed."""
         self.connected = False
         self.on_verdict: Callable[[str, Verdict], None] = lambda _table, _verdict: None
 
@@ -333,6 +335,9 @@ class Consumer:
         except UNREADABLE as error:
             self._log.warning("answer.refused", topic=message.topic, reason=str(error))
             return
+        awaited = self._awaited.get((said.edge, name))
+        if awaited is not None and awaited[0] == said.first:
+            del self._awaited[said.edge, name]
         stream = self._streams.get((said.edge, said.journal, name))
         if stream is None and said.first > 1:
             # The edge counts in a new journal: what we asked for stands from 1 there.
@@ -341,6 +346,11 @@ class Consumer:
             await self._ask(session, name, said.edge, stream.expected, None)
 
     async def _ask(self, session: Session, name: str, edge: str, first: int, last: int | None) -> None:
+        """Once: what is asked for twice comes twice, and each answer asks for the next."""
+        _, to, until = self._awaited.get((edge, name), (0, 0, 0.0))
+        if first <= to and _now() < until:
+            return
+        self._awaited[edge, name] = first, first + PAGE - 1 if last is None else last, _now() + ASK_AGAIN
         await ask(session, table_topic(self.site, name, "cmd/replay"), edge, first, last)
 
     async def _ask_for_gaps(self, session: Session) -> None:

@@ -623,6 +623,40 @@ async def test_a_consumer_that_comes_late_is_given_everything(tmp_path: Path) ->
 
 
 @virtual_time
+async def test_what_is_on_its_way_is_not_asked_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Health and live events show the gap, too, while it is being closed: each began an answer of its own."""
+    network = Network(tmp_path, Random(1), 0.0)
+    stream = as_sent(network, night(Random(1), "rou-1", 400))
+    entries = [Entry("rou-1", "d-1", type_of(one.event), one.time, encode_data(one.event)) for one in stream]
+    network.edge.append(entries[:-20], {})
+    network.edge.outbox.cursor = network.edge.journal.head
+    publish, deliver = Line.publish, Line.deliver
+    heard: list[str] = []
+
+    async def slowly(self: Line, topic: str, payload: bytes, **how: Any) -> None:
+        await publish(self, topic, payload, **how)
+        await asyncio.sleep(1.5 / PAGE)
+
+    def counted(self: Line, topic: str, payload: bytes) -> None:
+        heard.append(topic)
+        deliver(self, topic, payload)
+
+    monkeypatch.setattr(Line, "publish", slowly)
+    monkeypatch.setattr(Line, "deliver", counted)
+
+    async def body() -> None:
+        network.to_consumer.deliver("felt/1/s/edge/e/health", msgspec.json.encode(network.edge.health()))
+        await network.play(stream[-20:])
+        await network.quiet()
+
+    async with asyncio.timeout(60):
+        await network.through(body())
+    assert rows(network.consumer.journal) == reference(stream)
+    assert len([topic for topic in heard if "/event/" in topic]) < len(stream) * 1.1
+    network.close()
+
+
+@virtual_time
 async def test_a_lost_tail_is_found_by_the_health_of_the_edge(tmp_path: Path) -> None:
     network = Network(tmp_path, Random(1), 0.0)
     stream = as_sent(network, night(Random(1), "rou-1", 10))
