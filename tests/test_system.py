@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from daemon import demo
+from daemon import demo, pit
 from daemon.broker import Broker, find_mosquitto
 from daemon.config import parse
 from daemon.demo import Child
@@ -30,10 +30,11 @@ SPEED = 40.0
 
 
 @pytest.fixture(autouse=True, scope="module")
-def started_again_soon() -> Iterator[None]:
-    """A process that was killed, sooner than systemd would."""
+def impatient() -> Iterator[None]:
+    """A process that was killed is started again sooner than systemd would, an order lost with it given up sooner."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(demo, "RESTART", 0.2)
+        patch.setattr(pit, "TELL_PATIENCE", 2.0)
         yield
 
 
