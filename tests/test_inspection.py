@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from daemon import inspection, keeping
@@ -345,6 +345,8 @@ def all_rows(path: Path) -> object:
 
 
 @given(place=st.integers(0, 1_000_000), flip=st.integers(1, 255))
+@example(place=332, flip=12)
+@example(place=332, flip=13)
 @settings(max_examples=1200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_flipped_byte_of_any_row_is_found(whole: tuple[Path, bytes, list[int], Key], place: int, flip: int) -> None:
     """But for one byte a row that SQLite never reads: the place of `n` in a record, which stands in its key."""
@@ -355,7 +357,8 @@ def test_any_flipped_byte_of_any_row_is_found(whole: tuple[Path, bytes, list[int
     path.write_bytes(raw)
     try:
         if verify(path, [key.public]).good:
-            assert (good[at], raw[at]) in {(0, 8), (0, 9), (0, 10), (0, 11)}
+            assert good[at] == 0
+            assert raw[at] in range(8, 14)  # the types of SQLite that take no room
             changed = all_rows(path)
             path.write_bytes(good)
             assert changed == all_rows(path)
