@@ -24,7 +24,7 @@ from daemon.console.live import Fragment, Looker
 if TYPE_CHECKING:
     from daemon.console.app import House
 
-__all__ = ["Watch", "fragment", "fragments", "routes"]
+__all__ = ["Watch", "fragment", "fragments", "routes", "said"]
 
 SHOWN = 100
 WORST = 5
@@ -92,16 +92,16 @@ class Line(Struct, frozen=True):
 
 
 def _line(shown: Shown, lang: words.Lang) -> Line:
-    text, remedy = _said(shown.incident, lang)
+    text, remedy = said(shown.incident, lang)
     return Line(shown.incident, text, remedy, shown.silence.until if shown.silence is not None else None)
 
 
-def _said(one: Incident, lang: words.Lang) -> tuple[str, str]:
-    """The console's own alerts are told in its languages; those of the floor as the floor says them."""
+def said(one: Incident, lang: words.Lang) -> tuple[str, str]:
+    """Text and remedy in somebody's language: the console's own from its words, the floor's by what it says."""
     key = f"alerts.code.{one.code}"
     if one.heard == "console" and key in words.catalog("en"):
         return words.say(lang, key, name=one.device), words.say(lang, f"alerts.remedy.{one.code}", name=one.device)
-    return one.text, one.remedy
+    return words.told(lang, one.code, one.text), words.told(lang, one.code, one.remedy)
 
 
 def fragment(

@@ -136,7 +136,10 @@ class House:
         self.menu = MENU
         # One set of templates for each language: macros are then imported once and not for each rendering.
         shared = {"may": may, "pips": shapes.pips, "site": self.site, "house": self}
-        self._templates = {lang: _templates(t=partial(words.say, lang), lang=lang, **shared) for lang in words.LANGS}
+        self._templates = {
+            lang: _templates(t=partial(words.say, lang), told=partial(words.told, lang), lang=lang, **shared)
+            for lang in words.LANGS
+        }
         for fragment in (*web.fragments(self), *alerts.fragments(self)):
             self.live.add(fragment)
 

@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 
 from daemon import inspection
-from daemon.console import scoreboards, shapes, words
+from daemon.console import alerts, scoreboards, shapes, words
 from daemon.console.live import Fragment, Looker
 from daemon.console.site import DeviceNow, Lamp
 from daemon.mqtt import UNREADABLE, BrokerLost
@@ -109,10 +109,10 @@ def _tile_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
     lamps = [(device.name, site.lamp(device)) for device in site.devices_of(table)]
     ruleset = site.ruleset(table)
     sure = not ruleset or site.rules() is True
-    alerts = [shown.incident for shown in house.incidents.open(house.now(), table) if shown.silence is None]
+    open_ = [shown.incident for shown in house.incidents.open(house.now(), table) if shown.silence is None]
     loud = [kind for name, kind in lamps if not _silent(house, site.devices[table, name], kind)]
     worst: Lamp = min(loud, key=WORST.index, default="good" if lamps else "unknown")
-    if any(alert.severity == "error" for alert in alerts) and WORST.index(worst) > WORST.index("error"):
+    if any(one.severity == "error" for one in open_) and WORST.index(worst) > WORST.index("error"):
         worst = "error"
     if not sure and worst in ("good", "warning"):
         worst = "unknown"
@@ -122,7 +122,7 @@ def _tile_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
         "phase": view.phase if sure else "unknown",
         "chips": [shapes.chip(result, looker.lang) for result in list(view.results)[-8:]],
         "lamps": sorted(lamps, key=lambda one: WORST.index(one[1])),
-        "alerts": alerts[:3],
+        "alerts": [(one, *alerts.said(one, _lang(looker))) for one in open_[:3]],
         "worst": worst,
         "last": view.last_event,
     }
@@ -205,7 +205,6 @@ class Form(Struct, frozen=True):
     """A command a device takes."""
 
     name: str
-    text: str
     between_rounds: bool
     fields: tuple[Field, ...]
 
@@ -236,7 +235,7 @@ def form_of(command: type[Command]) -> Form:
         _field(field.name, hints[field.name], None if field.required else field.default)
         for field in msgspec.structs.fields(command)
     )
-    return Form(name_of(command), (command.__doc__ or "").partition("\n")[0], command.between_rounds, fields)
+    return Form(name_of(command), command.between_rounds, fields)
 
 
 class Answers:
