@@ -14,7 +14,7 @@ from daemon import logs
 from daemon.config import Mqtt
 from daemon.mqtt import UNREADABLE, BrokerLost, Connect, Message, Session, stay_connected
 from daemon.replay import ASK_AGAIN, Again, Stream, ask
-from protocols.topics import BadEnvelope, Wire, decode_wire, edge_topic, table_topic
+from protocols.topics import BadEnvelope, Wire, decode_wire, edge_topic, is_id, table_topic
 
 __all__ = ["Alert", "Picture", "TableView"]
 
@@ -213,8 +213,12 @@ class Picture:
             await ask(session, table_topic(self._site, key[1], "round/cmd/replay"), "", first, last)
 
     def _look(self, message: Message) -> None:
+        words = message.topic.split("/")[3:]
+        if not _named(words):
+            self.refused += 1
+            return
         self.on_message(message)
-        match message.topic.split("/")[3:]:
+        match words:
             case ["edge", edge, "availability"]:
                 self.edges[edge] = message.payload == b"online"
             case ["table", table, "device", device, "availability"]:
@@ -306,6 +310,17 @@ class Picture:
         view.resolved += wire.type == "resolved"
         view.voided += wire.type == "voided"
         self.on_result(table, wire.type, result)
+
+
+def _named(words: list[str]) -> bool:
+    """Whether what a topic speaks of has a name that the configuration could give it: it becomes part of addresses."""
+    match words:
+        case ["table", table, "device", device, *_]:
+            return is_id(table) and is_id(device)
+        case ["table" | "edge", name, *_]:
+            return is_id(name)
+        case _:
+            return False
 
 
 def _first_time(seen: dict[T, None], key: T) -> bool:

@@ -3,7 +3,9 @@
 Ids are `[a-z0-9-]`; the class word stands before the id, so that wildcards are easy.
 """
 
+import re
 from datetime import datetime
+from functools import lru_cache
 from typing import Annotated, TypeAlias
 
 import msgspec
@@ -15,6 +17,15 @@ ROOT = "felt/1"
 CONTENT_TYPE = "application/cloudevents+json"
 
 Id: TypeAlias = Annotated[str, Meta(pattern="^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$(?!\\n)", description="a-z 0-9 -")]
+
+
+_ID = re.compile("[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")
+
+
+@lru_cache(4096)
+def is_id(text: str) -> bool:
+    """Whether `text` can be the name of a table, a device or an edge."""
+    return _ID.fullmatch(text) is not None
 
 
 def edge_topic(site: str, edge: str, leaf: str) -> str:

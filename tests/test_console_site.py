@@ -158,6 +158,9 @@ def test_without_the_broker_nothing_is_known_and_after_it_only_what_it_says() ->
     [
         ("card.drawn", {"card": "9D"}),
         ("card.exposed", {"hand": "player", "card": "9D"}),
+        ("card.damaged", {"card": "9D"}),
+        ("deck.miscounted", {"expected": 52, "counted": 51, "missing": ["9D"]}),
+        ("card.of_another_version", {"rank": "9", "suit": "D"}),
         ("hole_card.peeked", {"blackjack": True}),
         ("wager.placed", {"seat": 1, "bet": "banker", "amount": 1000}),
     ],
@@ -304,3 +307,31 @@ def test_who_writes_on_the_broker_cannot_fill_the_memory(monkeypatch: pytest.Mon
     assert len(heard.site.tables) == 10
     assert len(heard.site.devices) <= 10
     assert len(heard.site.edges) <= 10
+
+
+# ---- who may write on the broker
+
+
+@pytest.mark.parametrize("name", ["", "..", "BAC", "a b", "<b>", "bac_1", "é", "x" * 65, "a\n"])
+def test_a_name_that_is_none_is_nobodys(name: str) -> None:
+    heard = Heard()
+    heard.all_well()
+    known = set(heard.site.tables), set(heard.site.devices), set(heard.site.edges)
+    refused = heard.site.picture.refused
+    changed = len(heard.changed)
+    heard.says(f"table/{name}/round/state", {"phase": "open", "round": "x"})
+    heard.says(f"table/{name}/device/shoe-1/availability", b"online")
+    heard.says(f"table/{name}/alert/jam", {"code": "jam", "text": "stuck", "remedy": "open"})
+    heard.says(f"edge/{name}/availability", b"online")
+    assert (set(heard.site.tables), set(heard.site.devices), set(heard.site.edges)) == known
+    assert len(heard.changed) == changed
+    assert heard.site.picture.refused == refused + 4
+
+
+@pytest.mark.parametrize("name", ["..", "<b>", "shoe 1", ""])
+def test_an_event_of_a_device_without_a_name_makes_no_device(name: str) -> None:
+    heard = Heard()
+    known = set(heard.site.devices)
+    wire = Wire("1.0", "edge-7:bac-12:1", f"felt/1/lisboa/table/bac-12/device/{name}", "paid", NOW, 1)
+    heard.says(f"{SHOE}/event/paid", encode_wire(wire))
+    assert set(heard.site.devices) == known

@@ -17,7 +17,8 @@ from daemon import picture
 from daemon.config import Config, Table
 from daemon.mqtt import UNREADABLE, Connect, Message
 from daemon.picture import Alert, Picture, TableView
-from protocols.topics import Wire
+from protocols.events import EVENT_TYPES
+from protocols.topics import Wire, is_id
 
 __all__ = ["AlertKey", "Amount", "Change", "DeviceNow", "EdgeNow", "Fault", "Lamp", "Meta", "Seen", "Site", "State"]
 
@@ -32,7 +33,14 @@ MOST_EDGES = 500
 MOST_AMOUNTS = 40
 JACKPOT = ("display.shown", "jackpot.won", "jackpot.paid", "jackpot.reset")
 # What of an event may be a card: shown by the round's own view when its time has come, and nowhere else.
-PRIVATE = ("card.drawn", "card.exposed", "deal.corrected", "hole_card.peeked", "wager.placed", "wager.withdrawn")
+PRIVATE = frozenset(
+    (
+        *("card.damaged", "card.drawn", "card.exposed", "deal.corrected", "deck.miscounted", "hole_card.peeked"),
+        *("wager.placed", "wager.withdrawn"),
+    )
+)
+# Whatever a newer edge may tell besides is not known to hold none.
+SHOWN = frozenset(EVENT_TYPES) - PRIVATE
 
 
 class Fault(Struct, frozen=True):
@@ -356,10 +364,10 @@ class Site:
 
     def _event(self, table: str, wire: Wire) -> None:
         name = wire.source.rpartition("/")[2]
-        if self._room(table, name):
+        if is_id(name) and self._room(table, name):
             device = self._device(table, name)
             device.count += 1
-            data = "" if wire.type in PRIVATE else bytes(wire.data).decode(errors="replace")
+            data = bytes(wire.data).decode(errors="replace") if wire.type in SHOWN else ""
             device.events.append(
                 Seen(wire.time, wire.seq, wire.type, "" if data == "{}" else data, wire.id, wire.replay)
             )
