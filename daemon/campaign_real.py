@@ -25,11 +25,11 @@ from daemon import logs
 from daemon.broker import Broker
 from daemon.campaign_disk import WrongError
 from daemon.campaign_judges import judge_journals
-from daemon.config import Config, parse
-from daemon.demo import Child
+from daemon.config import Config
+from daemon.demo import Stage, staged
 from daemon.journal import Journal
 from daemon.picture import Picture
-from daemon.pit import EDGE, SITE, Pit
+from daemon.pit import EDGE, Pit
 from simulators.clock import Pace
 
 __all__ = ["Report", "real", "run"]
@@ -77,47 +77,21 @@ class _Night:
         self._rounds = rounds
         self._pit = Pit(directory, seed, kinds=tables, speed=SPEED)
         self._broker = Broker(directory, persistence=True)
-        path = directory / "feltd.toml"
-        self._path = path
-        self._children = {name: Child(name, path) for name in ("edge", "rules")}
 
     async def body(self) -> None:
         """Raises WrongError."""
-        pit, broker = self._pit, self._broker
-        await broker.start()
+        pace = Pace(SPEED)
         try:
-            pace = Pace(SPEED)
-            pit.open(pace, broker.port, broker.version)
-            self._path.write_text(pit.config(broker.port, broker.version), encoding="utf-8")
-            config = parse(self._path.read_text(encoding="utf-8"))
-            picture = Picture(config.mqtt, SITE, from_start=True)
-            picture.on_opened = pit.opened
-            picture.on_result = pit.heard
-            picture.on_event = pit.saw
-            async with asyncio.TaskGroup() as group:
-                world = [
-                    group.create_task(one)
-                    for one in (
-                        pit.live(),
-                        pit.serve(config.mqtt),
-                        picture.run("campaign-picture"),
-                        broker.keep(),
-                        *(child.keep() for child in self._children.values()),
-                    )
-                ]
-                try:
-                    await self._play(pace, picture)
-                    await self._all_out(picture)
-                finally:
-                    for task in world:
-                        task.cancel()
+            async with staged(self._pit, pace, self._broker) as stage:
+                await self._play(pace, stage)
+                await self._all_out(stage.picture)
         finally:
-            await broker.stop()
-            self._report.rounds += sum(pit.dealt().values())
-        await asyncio.to_thread(self._judge, config)
+            self._report.rounds += sum(self._pit.dealt().values())
+        await asyncio.to_thread(self._judge, stage.config)
 
-    async def _play(self, pace: Pace, picture: Picture) -> None:
-        killing = asyncio.create_task(self._kill(picture))
+    async def _play(self, pace: Pace, stage: Stage) -> None:
+        picture = stage.picture
+        killing = asyncio.create_task(self._kill(stage))
         dealing = asyncio.create_task(self._pit.deal(pace, self._rounds * len(self._pit.tables), picture))
         try:
             before = -1
@@ -137,8 +111,9 @@ class _Night:
                 task.cancel()
             await asyncio.wait([killing, dealing])
 
-    async def _kill(self, picture: Picture) -> None:
+    async def _kill(self, stage: Stage) -> None:
         """From the moment that all are there for the first time."""
+        picture, children = stage.picture, {"edge": stage.edge, "rules": stage.rules}
         await picture.until(lambda: all(map(picture.edges.get, (EDGE, "rules"))))
         while self._left:
             await asyncio.sleep(self._rng.expovariate(1 / EVERY))
@@ -147,7 +122,7 @@ class _Night:
                 await picture.until(lambda: picture.connected)
                 await self._broker.kill()
             else:
-                process = self._children[victim].process
+                process = children[victim].process
                 if process is None or process.returncode is not None:
                     continue  # it is down already
                 process.kill()

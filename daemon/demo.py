@@ -14,7 +14,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from rich.text import Text
 
 from daemon import logs
 from daemon.broker import Broker
-from daemon.config import parse
+from daemon.config import Config, parse
 from daemon.jumping import PATIENCE, all_out, jumping, run_jumping
 from daemon.mischief import Mischief
 from daemon.picture import Picture, TableView
@@ -35,7 +35,7 @@ from daemon.pit import EDGE, SITE, Pit
 from simulators.clock import JumpingLoop, Pace
 from simulators.compare import Account
 
-__all__ = ["Child", "Settings", "demo"]
+__all__ = ["Child", "Settings", "Stage", "demo", "staged"]
 
 # Simulated seconds after the last round for every device to come back and every alert to close.
 AFTERWARDS = 120.0
@@ -217,50 +217,78 @@ class Child:
             log.close()
 
 
-async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
-    pace = Pace(speed)
-    began = time.monotonic()
-    broker = Broker(pit.directory, embedded=settings.embedded, persistence=True)
+class Stage(Struct):
+    """A pit over the processes of production, while they run."""
+
+    config: Config
+    picture: Picture
+    edge: Child
+    rules: Child
+
+
+@contextlib.asynccontextmanager
+async def staged(pit: Pit, pace: Pace, broker: Broker, more: str = "") -> AsyncIterator[Stage]:
+    """Broker, edge and rules as processes of their own, each started again when it ends; all ended in order.
+
+    `more` stands in the configuration, too.
+    """
     await broker.start()
-    dealt: dict[str, int] = {}
     try:
         pit.open(pace, broker.port, broker.version)
         path = pit.directory / "feltd.toml"
-        door = _door(pit.directory)
-        path.write_text(pit.config(broker.port, broker.version) + _console(pit.directory, door), encoding="utf-8")
+        path.write_text(pit.config(broker.port, broker.version) + more, encoding="utf-8")
         config = parse(path.read_text(encoding="utf-8"))
         picture = Picture(config.mqtt, SITE, from_start=True)
         picture.on_opened = pit.opened
         picture.on_result = pit.heard
         picture.on_event = pit.saw
-        children = [Child("edge", path), Child("rules", path), Child("console", path)]
-        logs.set_up("warning" if settings.headless else "error")
-        if settings.headless:
-            Console(stderr=True, highlight=False, soft_wrap=True).print(f"console: {door}")
+        stage = Stage(config, picture, Child("edge", path), Child("rules", path))
         async with asyncio.TaskGroup() as group:
-            running = [
-                group.create_task(task)
-                for task in (
+            world = [
+                group.create_task(one)
+                for one in (
                     pit.live(),
                     pit.serve(config.mqtt),
                     picture.run("demo-picture"),
                     broker.keep(),
-                    *(child.keep() for child in children),
+                    stage.edge.keep(),
+                    stage.rules.keep(),
                 )
             ]
-            dealing = group.create_task(pit.deal(pace, settings.rounds or 10**9, picture))
-            if not settings.headless:
-                running.append(group.create_task(_show(picture, pit, broker, children, speed, door)))
-                for number in (signal.SIGINT, signal.SIGTERM):  # from here on the end has an account, too
-                    asyncio.get_running_loop().add_signal_handler(number, dealing.cancel)
-            await asyncio.wait([dealing])
-            dealt = pit.dealt()
-            await all_out(pit, picture, dealt, LAST_PATIENCE if dealing.cancelled() else PATIENCE)
-            for task in running:
-                task.cancel()
-        events = sum(view.events for view in picture.tables.values())
+            try:
+                yield stage
+            finally:
+                for task in world:
+                    task.cancel()
     finally:
         await broker.stop()
+
+
+async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
+    pace = Pace(speed)
+    began = time.monotonic()
+    broker = Broker(pit.directory, embedded=settings.embedded, persistence=True)
+    logs.set_up("warning" if settings.headless else "error")
+    door = _door(pit.directory)
+    async with staged(pit, pace, broker, _console(pit.directory, door)) as stage, asyncio.TaskGroup() as group:
+        console = Child("console", pit.directory / "feltd.toml")
+        picture, children = stage.picture, [stage.edge, stage.rules, console]
+        serving = group.create_task(console.keep())
+        if settings.headless:
+            Console(stderr=True, highlight=False, soft_wrap=True).print(f"console: {door}")
+        dealing = group.create_task(pit.deal(pace, settings.rounds or 10**9, picture))
+        showing = None
+        if not settings.headless:
+            showing = group.create_task(_show(picture, pit, broker, children, speed, door))
+            for number in (signal.SIGINT, signal.SIGTERM):  # from here on the end has an account, too
+                asyncio.get_running_loop().add_signal_handler(number, dealing.cancel)
+        await asyncio.wait([dealing])
+        dealt = pit.dealt()
+        await all_out(pit, picture, dealt, LAST_PATIENCE if dealing.cancelled() else PATIENCE)
+        serving.cancel()
+        if showing is not None:
+            showing.cancel()
+    events = sum(view.events for view in picture.tables.values())
     # A broker or an edge may have been killed on purpose meanwhile: what was under way then is void, never lost.
     strict = all(child.starts == 1 for child in children)
     accounts = pit.accounts(dealt, cut_short=dealing.cancelled())
