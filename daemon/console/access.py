@@ -263,7 +263,8 @@ class Access:
     def goes_on(self, user: User) -> bool:
         """Whether what let them in still would: to be asked now and then for each open stream."""
         if user.kind == "token":
-            return any(one.name == user.name and one.role == "viewer" for one in self.users.tokens())
+            shown = user.name, "viewer", user.tables
+            return any((one.name, one.role, one.tables) == shown for one in self.users.tokens())
         return self.users.goes_on(user.session)
 
     def may_scrape(self, request: Request) -> bool:

@@ -144,9 +144,9 @@ def routes(house: "House") -> list[Route]:
         Route("/alerts", pages.page),
         Route("/alerts.csv", pages.table),
         Route("/alerts/silence", pages.silence, methods=["POST"]),
-        Route("/alerts/silence/{n:int}/end", pages.unsilence, methods=["POST"]),
-        Route("/alerts/{n:int}/acknowledge", pages.acknowledge, methods=["POST"]),
-        Route("/alerts/{n:int}/close", pages.close, methods=["POST"]),
+        Route("/alerts/silence/{n}/end", pages.unsilence, methods=["POST"]),
+        Route("/alerts/{n}/acknowledge", pages.acknowledge, methods=["POST"]),
+        Route("/alerts/{n}/close", pages.close, methods=["POST"]),
     ]
 
 
@@ -232,7 +232,7 @@ class _Pages:
         return self._done()
 
     async def unsilence(self, request: Request) -> Response:
-        n: int = request.path_params["n"]
+        n = _number(request.path_params["n"]) or 0
         now = self.house.now()
         found = next((one for one in self.house.incidents.silences(now) if one.n == n), None)
         user = self.house.needs(request, "silence", found.table if found is not None else "")
@@ -268,7 +268,7 @@ class _Pages:
     def _one(self, request: Request) -> Incident:
         """Raises the way to the login, 403, 404: in this order, so that a stranger learns nothing."""
         self.house.needs(request, "look")
-        one = self.house.incidents.get(request.path_params["n"])
+        one = self.house.incidents.get(_number(request.path_params["n"]) or 0)
         if one is None:
             raise HTTPException(404)
         return one

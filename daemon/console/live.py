@@ -17,6 +17,8 @@ __all__ = ["Fragment", "Live", "Looker"]
 PAUSE = 0.1
 HEARTBEAT = 5.0
 MOST_LOOKERS = 200
+# Of one session, or of all screens with one token: nobody takes the room of all.
+MOST_OF_ONE = 40
 MOST_FRAGMENTS = 600
 RENDERED = 4000
 
@@ -46,7 +48,8 @@ class Fragment(Struct, frozen=True):
 class _Stream:
     """One browser's page. `later` has its time of day: ages count on by themselves, only changes are sent."""
 
-    def __init__(self, fragments: Mapping[str, tuple[str, ...]]) -> None:
+    def __init__(self, fragments: Mapping[str, tuple[str, ...]], whom: str) -> None:
+        self.whom = whom
         self.fragments = fragments
         self.dirty: dict[str, None] = {}
         self.changed = asyncio.Event()
@@ -78,10 +81,10 @@ class Live:
         """How many pages are looked at."""
         return len(self._streams)
 
-    @property
-    def full(self) -> bool:
-        """Whether no further page can be followed."""
-        return len(self._streams) >= MOST_LOOKERS
+    def full(self, whom: str) -> bool:
+        """Whether no further page of the session `whom` can be followed."""
+        own = sum(stream.whom == whom for stream in self._streams)
+        return len(self._streams) >= MOST_LOOKERS or own >= MOST_OF_ONE
 
     def changed(self, key: str) -> None:
         """Something of the site changed."""
@@ -124,13 +127,13 @@ class Live:
         return found
 
     async def follow(
-        self, wanted: Mapping[str, tuple[str, ...]], looker: Looker, still: Callable[[], bool]
+        self, wanted: Mapping[str, tuple[str, ...]], looker: Looker, still: Callable[[], bool], whom: str = ""
     ) -> AsyncIterator[bytes]:
         """What a page is told from now on: all its fragments first, then those that change; a sign of life between.
 
-        Ends when `still` says no longer: a session may end while a page is open.
+        Ends when `still` says no longer: a session may end while a page is open. `whom` is that session.
         """
-        stream = _Stream(wanted)
+        stream = _Stream(wanted, whom)
         stream.dirty = dict.fromkeys(wanted)
         self._streams.add(stream)
         try:

@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from daemon import inspection
 from daemon.console import alerts, scoreboards, shapes, words
+from daemon.console.access import inside
 from daemon.console.live import Fragment, Looker
 from daemon.console.site import DeviceNow, Lamp
 from daemon.mqtt import UNREADABLE, BrokerLost
@@ -57,11 +58,15 @@ def fragments(house: "House") -> tuple[Fragment, ...]:
 
         return Fragment(kind, table_keys, render, same)
 
-    def top(_argument: str, looker: Looker) -> str:
+    def top(argument: str, looker: Looker) -> str:
+        if argument:
+            raise KeyError(argument)
         away = [edge.name for edge in house.site.edges.values() if edge.online is False]
         return house.render("_top.html", _lang(looker), away=away)
 
-    def edges(_argument: str, looker: Looker) -> str:
+    def edges(argument: str, looker: Looker) -> str:
+        if argument:
+            raise KeyError(argument)
         rows = [(edge, _edge_lamp(house, edge.online)) for edge in house.site.edges.values()]
         return house.render("_edges.html", _lang(looker), edges=rows)
 
@@ -414,7 +419,7 @@ class _Pages:
     async def preferences(self, request: Request) -> Response:
         given = await self.house.form(request)
         to = given.get("to", "/")
-        answer = RedirectResponse(to if to.startswith("/") and not to.startswith(("//", "/\\")) else "/", 303)
+        answer = RedirectResponse(inside(to), 303)
         for name, known in (("lang", words.LANGS), ("theme", ("auto", "light", "dark"))):
             if given.get(name) in known:
                 answer.set_cookie(name, given[name], max_age=31_536_000, samesite="strict", httponly=True)
@@ -422,12 +427,13 @@ class _Pages:
 
     async def live(self, request: Request) -> Response:
         looker = self.house.looker(request)
-        if self.house.live.full:
+        whom = self.house.needs(request, "look").session
+        if self.house.live.full(whom):
             raise HTTPException(503, "too many pages are open")
         wanted = self.house.live.wanted(request.query_params.getlist("f"), looker)
 
         async def stream() -> AsyncIterator[bytes]:
-            async for said in self.house.live.follow(wanted, looker, lambda: self.house.still(request)):
+            async for said in self.house.live.follow(wanted, looker, lambda: self.house.still(request), whom):
                 yield said
             yield b"event: over\ndata: \n\n"
 
