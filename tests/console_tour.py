@@ -60,6 +60,7 @@ async def ask(
     """What `app` answers; of a stream its first piece."""
     said, done = Said(), asyncio.Event()
     place, _, query = path.partition("?")
+    given = {"host": "pit.test"} | dict(headers)
     scope = {
         "type": "http",
         "http_version": "1.1",
@@ -69,7 +70,7 @@ async def ask(
         "raw_path": place.encode(),
         "query_string": query.encode(),
         "root_path": "",
-        "headers": [(b"host", b"pit.test"), *((name.encode(), value.encode()) for name, value in headers)],
+        "headers": [(name.encode(), value.encode()) for name, value in given.items()],
         "client": ("10.0.0.7", 4711),
         "server": ("10.0.0.1", 8080),
     }

@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Iterator
-from contextlib import aclosing
 from pathlib import Path
 
 import pytest
@@ -50,9 +49,8 @@ async def test_one_who_opens_many_pages_leaves_room_for_others(
     async with contextlib.AsyncExitStack() as stack:
         for _ in range(3):
             assert (await ask(console.app, "/live?f=top", headers=greedy)).status == 200
-            looking = await stack.enter_async_context(
-                aclosing(live.follow({}, Looker("en", "viewer"), lambda: True, whom))
-            )
+            looking = live.follow({}, Looker("en", "viewer"), lambda: True, whom)
+            stack.push_async_callback(looking.aclose)  # type: ignore[attr-defined]
             await anext(looking)
         assert (await ask(console.app, "/live?f=top", headers=greedy)).status == 503
         assert (await ask(console.app, "/live?f=top", headers=other)).status == 200

@@ -29,6 +29,7 @@ from daemon.console import access_pages, alerts, bundle, fair_pages, metrics, sh
 from daemon.console.access import Access, Right, User, may, of_the_same_origin
 from daemon.console.actions import Actions
 from daemon.console.dealer import Dealers
+from daemon.console.door import Hosts, Patient, names_of
 from daemon.console.fairness import Fairness
 from daemon.console.incidents import Incidents
 from daemon.console.live import Live, Looker
@@ -44,6 +45,8 @@ __all__ = ["House", "Redirect", "make_app", "open_house", "serve"]
 HERE = Path(__file__).parent
 LONGEST_FORM = 64 * 1024
 GRACE = 3
+# Seconds for a form to come.
+PATIENCE = 10.0
 # Nothing from anywhere else, nothing inline, in nobody's frame.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -75,10 +78,11 @@ class Redirect(Exception):
 
 
 class _Headers:
-    """The same headers for everything that is said."""
+    """The same headers for everything that is said; `secure`: and never again without TLS."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, *, secure: bool) -> None:
         self._app = app
+        self._headers = HEADERS | ({"strict-transport-security": "max-age=31536000"} if secure else {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def with_headers(message: Message) -> None:
@@ -86,7 +90,11 @@ class _Headers:
                 known = {name.lower() for name, _ in message["headers"]}
                 message["headers"] = [
                     *message["headers"],
-                    *((name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in known),
+                    *(
+                        (name.encode(), value.encode())
+                        for name, value in self._headers.items()
+                        if name.encode() not in known
+                    ),
                 ]
             await send(message)
 
@@ -225,14 +233,18 @@ class House:
         return Looker(self.lang(request), user.role, user.tables)
 
     async def form(self, request: Request) -> dict[str, str]:
-        """The fields of a form of our own pages. Raises 400, 403, 413."""
+        """The fields of a form of our own pages. Raises 400, 403, 408, 413."""
         if not of_the_same_origin(request, self.config.console.url):
             raise HTTPException(403, "this form was not ours")
         body = b""
-        async for piece in request.stream():
-            body += piece
-            if len(body) > LONGEST_FORM:
-                raise HTTPException(413)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                async for piece in request.stream():
+                    body += piece
+                    if len(body) > LONGEST_FORM:
+                        raise HTTPException(413)
+        except TimeoutError as error:
+            raise HTTPException(408) from error
         try:
             return dict(parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=200))
         except ValueError as error:
@@ -296,7 +308,7 @@ def make_app(house: House) -> Starlette:
             *metrics.routes(house),
             Mount("/static", StaticFiles(directory=HERE / "static")),
         ],
-        middleware=[Middleware(_Headers)],
+        middleware=[Middleware(_Headers, secure=house.access.secure)],
         exception_handlers={Redirect: redirected, HTTPException: refused},
     )
 
@@ -338,13 +350,14 @@ async def serve(config: Config, journal: Journal, *, told: Callable[[int], None]
     console = config.console
     async with open_house(config, journal) as house, house.dealers.serve():
         settings = uvicorn.Config(
-            make_app(house),
+            Hosts(make_app(house), names_of(console)),
             console.listen,
             console.port,
             log_config=None,
             access_log=False,
             lifespan="off",
             server_header=False,
+            http=Patient,
             ws="none",
             timeout_graceful_shutdown=GRACE,
             ssl_certfile=console.certificate or None,

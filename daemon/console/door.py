@@ -1,0 +1,100 @@
+"""What stands before every page: for whom a request was meant, and how long somebody may take to ask."""
+
+import asyncio
+import ipaddress
+import socket
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from daemon.config import Console
+
+__all__ = ["Hosts", "Patient", "names_of"]
+
+# Seconds for the head of a request, from the connection or the answer before.
+PATIENCE = 10.0
+# All at once: pages that follow hold one each, and files need room below the 1024 that a process may have open.
+MOST_CONNECTIONS = 600
+_ELSEWHERE = "this console has another name: [console] url says which, and should say what people type\n"
+
+
+def names_of(console: Console) -> frozenset[str]:
+    """By which names a browser may ask for us, besides any address in figures."""
+    url = urlsplit(console.url).hostname or ""
+    return frozenset({"localhost", console.listen.lower(), socket.gethostname().lower(), url} - {""})
+
+
+class Hosts:
+    """Answers only what was meant for us.
+
+    A page elsewhere can let its own name point to this computer and ask from within a browser here (DNS rebinding): it
+    then asks by that name. An address in figures is no name, and who says none is no browser.
+    """
+
+    def __init__(self, app: ASGIApp, names: frozenset[str]) -> None:
+        """`names` as from `names_of`."""
+        self._app = app
+        self._names = names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """To the pages, or 421."""
+        app = self._app
+        if scope["type"] == "http" and not self._ours(Headers(scope=scope).get("host", "")):
+            app = PlainTextResponse(_ELSEWHERE, 421)
+        await app(scope, receive, send)
+
+    def _ours(self, host: str) -> bool:
+        if not host:
+            return True
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return False
+        return name in self._names or _is_address(name)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+class Patient(H11Protocol):
+    """Does not wait for ever: who has not asked within PATIENCE is let go, and who is one too many at once."""
+
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Somebody is at the door."""
+        super().connection_made(transport)
+        if len(self.connections) > MOST_CONNECTIONS:
+            transport.abort()
+        else:
+            self._wait()
+
+    def on_response_complete(self) -> None:
+        """The next question may come by the same line."""
+        super().on_response_complete()
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """They went."""
+        if self._late is not None:
+            self._late.cancel()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+        self._late = self.loop.call_later(PATIENCE, self._look)
+
+    def _look(self) -> None:
+        asked: Any = self.cycle  # None before the first
+        if asked is None or asked.response_complete:
+            self.transport.close()

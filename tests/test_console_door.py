@@ -1,0 +1,146 @@
+"""What stands before the pages, over a real port: other names, lines that say nothing, forms that never end."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from console_floor import CONFIG, opened
+from console_tour import ask
+
+from daemon.broker import free_port
+from daemon.config import Console, parse
+from daemon.console import app as app_module
+from daemon.console import door
+from daemon.console.app import serve
+from daemon.console.door import Hosts, names_of
+from daemon.journal import Journal
+
+
+@contextlib.asynccontextmanager
+async def served(folder: Path, console: str = "") -> AsyncIterator[int]:
+    """A console with its port, without a broker."""
+    settings = f'port = 0\nstore = "{folder}/console.db"\n{console}'
+    config = parse(CONFIG.format(console=settings) + f"[mqtt]\nport = {free_port()}\n")
+    with contextlib.closing(Journal(folder / "actions.db")) as journal:
+        told: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        running = asyncio.create_task(serve(config, journal, told=told.set_result))
+        both: list[asyncio.Future[Any]] = [running, told]
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        try:
+            yield told.result()
+        finally:
+            running.cancel()
+            await asyncio.wait([running])
+
+
+async def said(port: int, text: str) -> bytes:
+    """All that is answered until the line is cut."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        writer.write(text.encode())
+        async with asyncio.timeout(20):
+            return await reader.read()
+    except ConnectionResetError:
+        return b""
+    finally:
+        writer.close()
+
+
+# ---- names
+
+
+@pytest.mark.parametrize(
+    ("host", "ours"),
+    [
+        ("127.0.0.1:8080", True),
+        ("[::1]:8080", True),
+        ("10.1.2.3", True),
+        ("localhost:8080", True),
+        ("LOCALHOST", True),
+        ("pit.lisboa.example", True),
+        ("pit.lisboa.example:443", True),
+        (socket.gethostname(), True),
+        ("evil.example", False),
+        ("evil.example:8080", False),
+        ("localhost.evil.example", False),
+        ("pit.lisboa.example.evil.example", False),
+        ("127.0.0.1.evil.example", False),
+        ("evil.example@127.0.0.1.evil.example", False),
+        ("[", False),
+        ("2130706433", False),
+    ],
+)
+async def test_only_what_was_meant_for_us_is_answered(tmp_path: Path, host: str, ours: bool) -> None:
+    names = names_of(Console(url="https://Pit.Lisboa.example"))
+    with opened(tmp_path) as console:
+        got = await ask(Hosts(console.app, names), "/healthz", headers=[("host", host)])
+    assert got.status == (200 if ours else 421)
+
+
+@pytest.mark.parametrize(("console", "told"), [('url = "https://pit.lisboa.example"', True), ("", False)])
+async def test_who_came_by_tls_never_comes_without_again(tmp_path: Path, console: str, told: bool) -> None:
+    with opened(tmp_path, console) as one:
+        got = await ask(one.app, "/healthz")
+    assert (b"strict-transport-security" in dict(got.headers)) is told
+
+
+@pytest.mark.system
+async def test_another_name_gets_no_page_and_no_login(tmp_path: Path) -> None:
+    async with served(tmp_path) as port:
+        head = "GET /login HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n"
+        assert b"421" in (await said(port, head.format("evil.example"))).partition(b"\r\n")[0]
+        assert b"200" in (await said(port, head.format(f"127.0.0.1:{port}"))).partition(b"\r\n")[0]
+
+
+# ---- patience
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("text", ["", "GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "])
+async def test_who_does_not_ask_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(door, "PATIENCE", 0.2)
+    async with served(tmp_path) as port:
+        assert await said(port, text) == b""
+
+
+@pytest.mark.system
+async def test_who_asks_half_a_question_after_a_whole_one_is_let_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "PATIENCE", 0.2)
+    async with served(tmp_path) as port:
+        whole = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        got = await said(port, whole + "GET /healthz HTTP/1.1\r\nHost: ")
+        assert got.count(b"alive") == 1
+
+
+@pytest.mark.system
+async def test_a_form_that_never_ends_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app_module, "PATIENCE", 0.2)
+    monkeypatch.setattr(door, "PATIENCE", 0.4)
+    async with served(tmp_path) as port:
+        form = (
+            f"POST /login HTTP/1.1\r\nHost: localhost:{port}\r\nOrigin: http://localhost:{port}\r\n"
+            "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\nname=sam"
+        )
+        assert b"408" in (await said(port, form)).partition(b"\r\n")[0]
+
+
+@pytest.mark.system
+async def test_one_too_many_at_once_is_turned_away_and_the_others_are_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "MOST_CONNECTIONS", 3)
+    whole = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    async with served(tmp_path) as port:
+        lines = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
+        assert await said(port, whole) == b""
+        for reader, writer in lines:
+            writer.write(whole.encode())
+            assert b"alive" in await reader.read()
+            writer.close()
+        assert b"alive" in await said(port, whole)
