@@ -1,17 +1,26 @@
 """Somebody on the floor's network, or a curious dealer: what they try at the console's pages."""
 
+import asyncio
 import contextlib
+import re
+import tempfile
 from collections.abc import Iterator
+from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import quote, urlencode
 
+import msgspec
 import pytest
 from console_floor import Console, opened
-from console_tour import ask
+from console_tour import ask, fragments, pages
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from daemon.console import live as live_module
 from daemon.console.access import User
 from daemon.console.live import Looker
-from daemon.console.users import By
+from daemon.console.users import ROLES, By, Role, may
+from protocols.topics import Wire, encode_wire, table_topic
 
 BY = By("root", "system")
 
@@ -75,3 +84,122 @@ async def test_a_number_beyond_all_bounds_is_nobodys(console: Console, path: str
     ours = [("origin", "http://pit.test"), *cookie(console, "supervisor")]
     said = await ask(console.app, path.format(number), "POST", ours)
     assert said.status in (303, 404, 409)
+
+
+# ---- words of devices and of the rules
+
+EVIL = """"'><img src=x onerror=alert(1)><script>alert(2)</script>{{7*7}}javascript:alert(3)"""
+
+
+class _Tags(HTMLParser):
+    """What a browser would take for more than text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.wrong: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag in ("img", "iframe", "object", "style", "base") or (tag == "script" and "src" not in given):
+            self.wrong.append(tag)
+        for name, value in attrs:
+            leads = name in ("href", "action", "src", "data-trace", "data-dealer")
+            if name.startswith("on") or name == "style" or (leads and not re.match(r"[/?#](?!/)", value or "")):
+                self.wrong.append(f"{tag} {name}={value}")
+
+
+def hostile(console: Console) -> None:
+    """Every text that comes over the broker wants to be a script."""
+    at = console.now
+    for table, device, driver in (("bac-12", "shoe-1", "bee_tek_shoe"), ("rou-3", "wheel-1", EVIL)):
+        console.device(table, device, driver)
+        place = f"felt/1/lisboa/table/{table}/device/{device}"
+        meta = dict.fromkeys(("driver", "model", "serial", "firmware", "url", "edge"), EVIL) | {"driver": driver}
+        console.say(f"{place}/meta", msgspec.json.encode(meta))
+        fault = dict.fromkeys(("code", "text", "severity", "remedy"), EVIL) | {"since": at}
+        said = {"online": True, "reason": EVIL, "faults": [fault], "counters": {EVIL: 1}}
+        console.say(f"{place}/state", msgspec.json.encode(said))
+        for seq, (kind, data) in enumerate({"display.shown": {"text": EVIL}, "device.faulted": fault}.items(), 1):
+            wire = Wire("1.0", EVIL + kind, place, kind, at, seq, data=msgspec.Raw(msgspec.json.encode(data)))
+            console.say(f"{place}/event/{kind}", encode_wire(wire))
+        console.say(f"{place}/event/x", encode_wire(Wire("1.0", EVIL, place, EVIL, at, 3)))
+        console.say(f"{place}/trace", msgspec.json.encode({"at": at, "way": "in", "hex": "3c", "n": 1, "dropped": 0}))
+        console.alert(table, EVIL.replace("/", ""), code=EVIL, text=EVIL, remedy=EVIL, device=EVIL)
+        state = {"round": EVIL, "phase": EVIL, "detail": {"reason": EVIL, "hands": {EVIL: [EVIL]}, "pocket": EVIL}}
+        console.say(table_topic("lisboa", table, "round/state"), msgspec.json.encode(state))
+        result = {
+            **dict.fromkeys(("round", "edition", "supersedes"), EVIL),
+            "ruleset": "macau.baccarat",
+            "void": None,
+            "outcome": {"hands": {"player": [EVIL]}, "winner": EVIL, "combinations": {"player": EVIL}, "seats": {}},
+            "announcements": {"en": EVIL},
+            "law": [EVIL],
+            "winners": [{"bet": EVIL, "pays": EVIL, "seat": EVIL}],
+            "irregularities": [{"text": EVIL, "law": EVIL}],
+            "jackpots": [{"jackpot": EVIL, "combination": EVIL, "law": EVIL}],
+            "evidence": [EVIL],
+        }
+        for seq, void in enumerate((None, {"reason": EVIL, "bets": EVIL}), 1):
+            data = msgspec.Raw(msgspec.json.encode({"result": {**result, "void": void, "round": f"{EVIL}{seq}"}}))
+            wire = Wire(
+                "1.0", f"e:{table}:{seq}/0", f"felt/1/lisboa/table/{table}/round", "resolved", at, seq, data=data
+            )
+            console.say(table_topic("lisboa", table, "round/event/resolved"), encode_wire(wire))
+    console.edge(info=EVIL)
+    console.wait(1)
+
+
+@pytest.mark.parametrize("role", ROLES)
+async def test_no_text_of_the_broker_becomes_more_than_text(console: Console, role: Role) -> None:
+    hostile(console)
+    user = cookie(console, role)
+    rounds = [("bac-12", f"{EVIL}{seq}") for seq in (1, 2)]
+    found = 0
+    for path in pages(console.house, rounds):
+        said = await ask(console.app, path, headers=user)
+        assert said.status < 500 or path == "/readyz", path
+        if b"text/html" in dict(said.headers).get(b"content-type", b""):
+            assert _Tags(said.body.decode()).wrong == [], path
+            found += said.body.count(b"onerror=alert(1)&gt;")
+    if may(role, "look"):
+        assert found > 50
+        for name in fragments(console.house):
+            assert _Tags(console.house.live.html(name, Looker("en", role))).wrong == [], name
+
+
+def test_what_is_more_than_text_would_be_seen() -> None:
+    assert _Tags(f'<p title="{EVIL}">').wrong == ["img", "img src=x", "img onerror=alert(1)", "script"]
+    assert _Tags('<a href="//evil.example">').wrong == ["a href=//evil.example"]
+
+
+@settings(max_examples=25)
+@given(st.text(min_size=1, max_size=40))
+def test_a_filter_in_an_address_stays_text(text: str) -> None:
+    """What stands in the query comes back in the form of the page of alerts, in links, and in a file."""
+    with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as console:
+        query = urlencode({"table": text, "device": EVIL + text, "code": text, "since": text, "before": text})
+        for path in ("/alerts", "/alerts.csv", "/login", "/actions", "/live", "/wall", "/table/bac-12/fairness"):
+            said = asyncio.run(
+                ask(console.app, f"{path}?{query}&to={quote(text)}", headers=cookie(console, "inspector"))
+            )
+            assert said.status < 500
+            if b"text/html" in dict(said.headers).get(b"content-type", b""):
+                assert _Tags(said.body.decode()).wrong == []
+
+
+@pytest.mark.parametrize(
+    "to", ["//evil.example", "/\\evil.example", "https://evil.example", "/\t/evil.example", "x", "/ü"]
+)
+async def test_no_form_sends_anybody_elsewhere(console: Console, to: str) -> None:
+    ours = [("origin", "http://pit.test"), ("accept-language", "en")]
+    said = await ask(console.app, "/preferences", "POST", ours, urlencode({"to": to, "lang": "pt"}).encode())
+    assert dict(said.headers)[b"location"] == b"/"
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "..%2f..%2fetc", "%00", "\u2028", "a" * 20_000, "' OR 1=1 --"])
+async def test_the_name_of_a_round_is_a_name_and_no_path(console: Console, name: str) -> None:
+    for role in ("viewer", "inspector"):
+        said = await ask(console.app, f"/table/bac-12/round/{name}", headers=cookie(console, role))
+        assert said.status == 404
+    assert (await ask(console.app, f"/static/{name}")).status == 404
