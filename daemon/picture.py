@@ -23,6 +23,7 @@ RULES = "rules"
 ENDS = ("resolved", "voided", "corrected")
 REMEMBERED = 50_000
 MOST_TABLES = 500
+MOST_ALERTS = 200
 
 T = TypeVar("T", bound=Hashable)
 
@@ -237,8 +238,10 @@ class Picture:
                 self._verdict(table, message)
             case ["table", table, "alert", alert]:
                 if message.payload:
+                    alerts = self._table(table).alerts
                     with contextlib.suppress(*UNREADABLE):
-                        self._table(table).alerts[alert] = msgspec.json.decode(message.payload, type=Alert)
+                        if alert in alerts or len(alerts) < MOST_ALERTS:
+                            alerts[alert] = msgspec.json.decode(message.payload, type=Alert)
                 else:
                     self._table(table).alerts.pop(alert, None)
             case _:

@@ -58,7 +58,51 @@ async def ask(
     app: ASGIApp, path: str, method: str = "GET", headers: Iterable[tuple[str, str]] = (), body: bytes = b""
 ) -> Said:
     """What `app` answers; of a stream its first piece."""
-    said, done = Said(), asyncio.Event()
+    asking = _Asking(body)
+    said, running = await _asked(app, path, method, headers, asking)
+    asking.gone.set()
+    await asyncio.wait([running], timeout=5)  # a stream hears that we are gone
+    assert running.done(), path
+    running.result()
+    return said
+
+
+async def follow(app: ASGIApp, path: str, headers: Iterable[tuple[str, str]] = ()) -> tuple[Said, asyncio.Task[None]]:
+    """A stream: what is said grows until the task ends."""
+    return await _asked(app, path, "GET", headers, _Asking(b""))
+
+
+class _Asking:
+    """A browser's side of one request."""
+
+    def __init__(self, body: bytes) -> None:
+        self.said = Said()
+        self.heard = asyncio.Event()
+        self.gone = asyncio.Event()
+        self._body: bytes | None = body
+
+    async def receive(self) -> dict[str, Any]:
+        if self._body is None:
+            await self.gone.wait()
+            return {"type": "http.disconnect"}
+        body, self._body = self._body, None
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(self, message: Any) -> None:
+        said = self.said
+        match message["type"]:
+            case "http.response.start":
+                said.status, said.headers = message["status"], list(message["headers"])
+            case "http.response.body":
+                said.body += message.get("body", b"")
+                if not message.get("more_body") or (said.body and b"text/event-stream" in said.all):
+                    self.heard.set()
+
+
+async def _asked(
+    app: ASGIApp, path: str, method: str, headers: Iterable[tuple[str, str]], asking: _Asking
+) -> tuple[Said, asyncio.Task[None]]:
+    """Once all is said, or of a stream the first piece; and what answers still."""
     place, _, query = path.partition("?")
     given = {"host": "pit.test"} | dict(headers)
     scope = {
@@ -74,33 +118,12 @@ async def ask(
         "client": ("10.0.0.7", 4711),
         "server": ("10.0.0.1", 8080),
     }
-    asked = False
-
-    async def receive() -> dict[str, Any]:
-        nonlocal asked
-        if asked:
-            await done.wait()
-            return {"type": "http.disconnect"}
-        asked = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    async def send(message: Any) -> None:
-        match message["type"]:
-            case "http.response.start":
-                said.status, said.headers = message["status"], list(message["headers"])
-            case "http.response.body":
-                said.body += message.get("body", b"")
-                if not message.get("more_body") or (b"text/event-stream" in said.all and said.body):
-                    done.set()
 
     async def answer() -> None:
-        await app(scope, receive, send)
+        await app(scope, asking.receive, asking.send)
 
     running = asyncio.create_task(answer())
-    ended = asyncio.create_task(done.wait())
-    await asyncio.wait([running, ended], return_when=asyncio.FIRST_COMPLETED)
-    await asyncio.wait([running], timeout=5)  # a stream hears that we are gone
-    assert running.done(), path
-    ended.cancel()
-    running.result()
-    return said
+    heard = asyncio.create_task(asking.heard.wait())
+    await asyncio.wait([running, heard], return_when=asyncio.FIRST_COMPLETED)
+    heard.cancel()
+    return asking.said, running

@@ -12,12 +12,14 @@ from urllib.parse import quote, urlencode
 import msgspec
 import pytest
 from console_floor import Console, opened
-from console_tour import ask, fragments, pages
+from console_tour import ask, follow, fragments, pages, streams
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from daemon import picture as picture_module
 from daemon.console import live as live_module
 from daemon.console.access import User
+from daemon.console.actions import read_actions
 from daemon.console.live import Looker
 from daemon.console.users import ROLES, By, Role, may
 from protocols.topics import Wire, encode_wire, table_topic
@@ -76,6 +78,20 @@ async def test_a_token_of_the_same_name_for_other_tables_is_another(console: Con
     users.remove_token(BY, "wall")
     users.add_token(BY, "wall", "viewer", ("rou-3",))
     assert not console.house.access.goes_on(user)
+
+
+def test_names_on_the_broker_fill_nothing(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(picture_module, "MOST_TABLES", 5)
+    monkeypatch.setattr(picture_module, "MOST_ALERTS", 5)
+    for n in range(50):
+        state = msgspec.json.encode({"phase": "betting", "round": str(n)})
+        console.say(table_topic("lisboa", f"t-{n}", "round/state"), state)
+        console.alert("bac-12", f"alert-{n}", code="jam")
+    assert len(console.house.site.tables) == 5
+    assert len(console.house.live._versions) < 12
+    assert len(console.house.site.tables["bac-12"].alerts) == 5
+    console.alert("bac-12", "alert-0", code="other")  # one that is known goes on
+    assert console.house.site.tables["bac-12"].alerts["alert-0"].code == "other"
 
 
 @pytest.mark.parametrize("number", ["9" * 25, "9" * 5000, "0"])
@@ -173,7 +189,7 @@ def test_what_is_more_than_text_would_be_seen() -> None:
     assert _Tags('<a href="//evil.example">').wrong == ["a href=//evil.example"]
 
 
-@settings(max_examples=25)
+@settings(max_examples=15, deadline=None)
 @given(st.text(min_size=1, max_size=40))
 def test_a_filter_in_an_address_stays_text(text: str) -> None:
     """What stands in the query comes back in the form of the page of alerts, in links, and in a file."""
@@ -202,4 +218,27 @@ async def test_the_name_of_a_round_is_a_name_and_no_path(console: Console, name:
     for role in ("viewer", "inspector"):
         said = await ask(console.app, f"/table/bac-12/round/{name}", headers=cookie(console, role))
         assert said.status == 404
+    noted = [one for one in read_actions(console.journal.path, 9) if one.action == "recall"]
+    assert all(len(str(one.detail)) < 300 for one in noted)  # it stands there for years
     assert (await ask(console.app, f"/static/{name}")).status == 404
+
+
+# ---- what goes on when a session does not
+
+
+async def test_every_stream_ends_with_its_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("live", "trace", "dealer"):
+        monkeypatch.setattr(f"daemon.console.{module}.HEARTBEAT", 0.05)
+    with opened(tmp_path, '[console.dealer]\nbac-12 = "127.0.0.1:1"') as console:
+        console.connect()
+        users = console.house.access.users
+        paths = streams(console.house)
+        assert len(paths) == 4
+        for path in paths:
+            browser = cookie(console, "supervisor")
+            said, following = await follow(console.app, path, headers=browser)
+            assert said.status == 200
+            users.end(BY)
+            async with asyncio.timeout(10):
+                await following
+            assert said.body.endswith(b"event: over\ndata: \n\n"), path

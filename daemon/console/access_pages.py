@@ -308,7 +308,7 @@ class _Pages:
         user = self._house.needs(request, "actions")
         which = _filter(request)
         path = self._access.actions.journal.path
-        detail = {key: value for key, value in request.query_params.items() if key in _FILTERS and value}
+        detail = {key: clean(value) for key, value in request.query_params.items() if key in _FILTERS and value}
         self._access.actions.note(user.name, user.role, "actions.export", "", detail)
 
         async def lines() -> AsyncIterator[str]:

@@ -301,7 +301,7 @@ class Site:
                 self._device_says(table, name, leaf, message.payload)
             case ["table", table, "alert", alert] if self._room(table):
                 self._alert(table, alert, message.payload)
-            case ["table", table, "round", "state" | "result"]:
+            case ["table", table, "round", "state" | "result"] if self._room(table):
                 self.changed(f"table/{table}")
             case _:
                 pass
@@ -405,7 +405,8 @@ class Site:
     def _result(self, table: str, kind: str, result: dict[str, Any]) -> None:
         for hear in self.on_result:
             hear(table, kind, result)
-        self.changed(f"table/{table}")
+        if self._room(table):
+            self.changed(f"table/{table}")
 
 
 def age(at: datetime | None, now: datetime) -> float:

@@ -35,6 +35,8 @@ __all__ = ["Answers", "fragments", "routes"]
 PATIENCE = 20.0
 REMEMBERED = 200
 RECALLED = 400
+# Of a round: what was asked for stands in the journal of actions for years.
+LONGEST_NAME = 200
 WORST: tuple[Lamp, ...] = ("offline", "error", "unknown", "warning", "good")
 
 
@@ -396,6 +398,8 @@ class _Pages:
         versions = [one for one in self.house.site.tables[table].results if one.get("round") == wanted]
         evidence: list[_Evidence] = []
         trouble = ""
+        if len(wanted) > LONGEST_NAME:
+            raise HTTPException(404)
         if self.house.may(user, "recall"):
             self.house.actions.note(user.name, user.role, "recall", table, {"round": wanted})
             try:
