@@ -326,6 +326,7 @@ async def test_a_broker_that_refuses_is_said_once_and_not_stormed(
     strict: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mqtt, "TRIAL", 0.3)
+    monkeypatch.setattr(mqtt, "AT_ONCE", PATIENCE)  # a busy machine is no broker that let us work for a second
     log = Log()
     began: list[float] = []
     often, works = asyncio.Event(), asyncio.Event()
@@ -343,7 +344,7 @@ async def test_a_broker_that_refuses_is_said_once_and_not_stormed(
     async with asyncio.timeout(PATIENCE):
         await often.wait()
         waits = [b - a for a, b in pairwise(began)]
-        assert all(b > 1.5 * a for a, b in pairwise(waits))
+        assert all(wait >= least for wait, least in zip(waits, (0.1, 0.2, 0.4), strict=True))
         assert log.words == ["broker.connected", "broker.lost"]
         assert log.said[1][1]["reason"].startswith("the broker refuses no/1: Not authorized")
         (tmp_path / "acl").write_text("topic readwrite #\n")
