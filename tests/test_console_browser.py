@@ -142,7 +142,7 @@ def test_a_jam_turns_the_lamp_and_shows_the_remedy_until_it_is_cleared(floor: Fl
     here = "[data-live='device/stud-1/shuffler-1']"
     page.until(f"{here} .lamp.good")
     floor.breaks("stud-1", "shuffler-1", "jam_outfeed")
-    page.until(f"{here} .alert", "outfeed")
+    page.until(f"{here} .alert", "outfeed", patience=80)  # with the next packet: a round may be waiting for somebody
     assert page.there(f"{here} .lamp.error, {here} .lamp.warning")
     assert "What to do" in page.text(f"{here} .alert")
     page.go("/")
