@@ -172,7 +172,7 @@ class Saturn:
         self._error = ""
         self._leak = False
         self._broken = False
-        self._closing = False
+        self._open = not closed
         self._invalid = False
         self._troubles: list[str] = []
         self._silent_until = 0.0
@@ -182,8 +182,7 @@ class Saturn:
         self.truth: list[SpinTruth] = []
         self.misfires = 0
         """Launches ordered while a ball ran or the wheel was not ready: no host may do that."""
-        if not closed:
-            self._start(0.0)
+        self._start(0.0)
 
     # ---- time
 
@@ -218,15 +217,17 @@ class Saturn:
 
     def open_table(self, now: float) -> None:
         """The operator's key at the wheel. Nothing happens while it waits for a repair."""
-        self._closing = False
+        self._open = True
         if self.state is State.TABLE_CLOSED and not self._broken:
             self._start(now)
 
     def close_table(self, now: float = 0.0) -> None:  # noqa: ARG002 - as every act
-        """The same key again. A number that is being shown is shown to its end."""
-        if self.state is State.WINNING_NUMBER:
-            self._closing = True
-        else:
+        """The same key again, until it is opened: over a reboot and a repair, too.
+
+        A number that is being shown is shown to its end.
+        """
+        self._open = False
+        if self.state is not State.WINNING_NUMBER:
             self._void("closed")
             self._stop()
 
@@ -274,6 +275,9 @@ class Saturn:
         return found
 
     def _start(self, now: float) -> None:
+        if not self._open:
+            self._stop()
+            return
         self._number = ""
         self._phase(State.STARTED, now, self._place_bets)
 
@@ -374,12 +378,9 @@ class Saturn:
             self.truth.append(SpinTruth(self._spin, self._number))
 
     def _shown(self, now: float) -> None:
-        if self._closing:
-            self._closing = False
-            self._stop()
-        else:
-            self._count()
-            self._start(now)
+        self._count()
+        self._number = ""
+        self._start(now)
 
     def _count(self) -> None:
         self._spin = (self._spin + 1) % 10_000
@@ -409,7 +410,7 @@ class Saturn:
             self._stop()
 
     def _stop(self) -> None:
-        if self.state is State.WINNING_NUMBER:
+        if self._number:
             self._count()
         self.state = State.TABLE_CLOSED
         self._number = ""
@@ -418,8 +419,8 @@ class Saturn:
     def _reboot(self, now: float, silent: float, reason: str) -> None:
         self._void(reason)
         self._spin = 1
-        self._error = ""
-        self._broken = self._closing = self._invalid = False
+        self._error = self._number = ""
+        self._broken = self._invalid = False
         self._silent_until = now + silent
         self._start(now + silent)
 

@@ -1210,6 +1210,28 @@ async def test_the_tables_keys() -> None:
         assert mirror.wheel.due() == float("inf")
 
 
+@pytest.mark.parametrize("fault", Saturn.faults)
+@pytest.mark.parametrize("landed", [False, True])
+def test_a_closed_table_stays_closed_whatever_befalls_it(fault: str, landed: bool) -> None:
+    """Nobody stands there any more: a wheel that spun on would make rounds without a dealer."""
+    wheel = Saturn(Random(6))
+    while not wheel.truth:
+        wheel.wake(wheel.due())
+    if not landed:
+        wheel.wake(wheel.due())
+    now = 100.0
+    wheel.close_table(now)
+    wheel.inject(fault, now + 0.5)
+    wheel.wake(now + 60.0)
+    wheel.repair(now + 60.0)
+    wheel.wake(now + 600.0)
+    assert wheel.state is State.TABLE_CLOSED
+    assert wheel.due() == float("inf")
+    assert [spin.reason for spin in wheel.truth] == [""]
+    wheel.open_table(now + 600.0)
+    assert wheel.state is State.STARTED
+
+
 def test_a_wheel_answers_only_what_it_is_asked() -> None:
     wheel = Saturn(Random(1))
     assert wheel.wake(100.0) == b""
