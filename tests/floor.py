@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
+from unittest.mock import patch
 
 import msgspec
 from selenium import webdriver
@@ -57,6 +58,7 @@ class Floor:
         self.config = directory / "feltd.toml"
         self.edge, self.rules, self.console = (Child(name, self.config) for name in ("edge", "rules", "console"))
         self.picture: Picture
+        self._broken: dict[tuple[str, str], Any] = {}
         self.port = 0
         self._loop: asyncio.AbstractEventLoop
         self._ready: Future[None] = Future()
@@ -97,12 +99,22 @@ class Floor:
         self.wait(body())
 
     def breaks(self, table: str, device: str, fault: str) -> None:
-        """Something happens to a simulated device."""
-        self.do(lambda: self.pit.sockets[table][device].inject(fault))
+        """Something happens to a simulated device, and no dealer or supervisor mends it before `repairs`."""
+        one = self.pit.sockets[table][device]
+        self._broken[table, device] = patch.object(one.device, "repair")
+        self._broken[table, device].start()
+        self.do(lambda: one.inject(fault))
 
     def repairs(self, table: str, device: str) -> None:
-        """Somebody puts it right."""
-        self.do(lambda: self.pit.sockets[table][device].device.repair(self.pace.now()))
+        """Somebody puts right what `breaks` broke."""
+        one = self.pit.sockets[table][device]
+        self._broken.pop((table, device)).stop()
+
+        def mend() -> None:
+            one.device.repair(self.pace.now())
+            one.stir()
+
+        self.do(mend)
 
     def signals(self, child: Child, number: int) -> None:
         """Something happens to a process."""
