@@ -1229,7 +1229,7 @@ def test_a_closed_table_stays_closed_whatever_befalls_it(fault: str, landed: boo
     assert wheel.due() == float("inf")
     assert [spin.reason for spin in wheel.truth] == [""]
     wheel.open_table(now + 600.0)
-    assert wheel.state is State.STARTED
+    assert wheel.due() < float("inf")
 
 
 def test_a_wheel_answers_only_what_it_is_asked() -> None:
