@@ -19,6 +19,7 @@ from daemon.picture import Picture
 from drivers.bee_tek_shoe import ShoeOptions
 from drivers.billy_iii import BillyOptions
 from drivers.hid_shoe import HidShoeOptions
+from drivers.sas_machine import MachineOptions
 from drivers.tcs_saturn import SaturnOptions
 from protocols.commands import Reply, Request
 from protocols.topics import Wire, device_topic, table_topic
@@ -295,6 +296,8 @@ def _hurried(driver: str, speed: float) -> dict[str, float]:
             return {"repeat": HidShoeOptions().repeat / speed, "quiet": max(HidShoeOptions().quiet / speed, 0.05)}
         case "tcs_saturn":
             return {"poll": max(SaturnOptions().poll / speed, 0.05), "stands": SaturnOptions().stands / speed}
+        case "sas_machine":  # five seconds without a poll, of its own, and it is disabled
+            return {"interval": max(MachineOptions().interval / speed, 0.04)}
         case "billy_iii":  # its shake is over long before the seconds that were ordered
             return {"early": min(BillyOptions().duration, 10.0), "shortest": BillyOptions().shortest / speed}
         case _:
