@@ -10,7 +10,6 @@ by one clock; what is compared are ratios.
 import asyncio
 import contextlib
 import os
-import platform
 import random
 import select
 import signal
@@ -28,6 +27,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from daemon.bench_machine import cpu_seconds, machine, resident
 from daemon.broker import Broker
 from daemon.config import Mqtt
 from daemon.mqtt import Message, Session, connect
@@ -441,19 +441,11 @@ async def idle(directory: Path, seconds: float) -> tuple[int, float]:
             before = cpu_seconds(pid)
             await asyncio.sleep(seconds)
             share = (cpu_seconds(pid) - before) / seconds
-            resident = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * os.sysconf(
-                "SC_PAGE_SIZE"
-            )
+            memory = resident(pid)
             living.cancel()
-            return resident, share
+            return memory, share
     finally:
         await broker.stop()
-
-
-def cpu_seconds(pid: int) -> float:
-    """User and system time of a process."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def bench(rates: list[int], seconds: float, say: Callable[[str], None]) -> Report:
@@ -470,14 +462,14 @@ async def bench(rates: list[int], seconds: float, say: Callable[[str], None]) ->
     with folder() as directory:
         rate_bare = await sustained(Path(directory), True, 10_000)
     with folder() as directory:
-        resident, share = await idle(Path(directory), 30.0)
+        memory, share = await idle(Path(directory), 30.0)
     return Report(
-        f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
+        machine(),
         datetime.now(UTC).date().isoformat(),
         pairs,
         rate,
         rate_bare,
-        resident,
+        memory,
         share,
     )
 

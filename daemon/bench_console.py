@@ -8,8 +8,6 @@ console costs beyond hearing of it.
 
 import asyncio
 import contextlib
-import os
-import platform
 import statistics
 import sys
 import tempfile
@@ -22,6 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from daemon import logs
+from daemon.bench_machine import cpu_seconds, machine, resident
 from daemon.broker import Broker
 from daemon.config import Mqtt
 from daemon.console.store import Store
@@ -36,7 +35,6 @@ TABLES = 50
 LOOKERS = 3
 PORT = 0
 GOAL_CORE, GOAL_DELAY = 0.10, 0.200
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class ConsoleRow(Struct, frozen=True):
@@ -60,16 +58,6 @@ class ConsoleReport(Struct, frozen=True):
     lookers: int
     seconds: float
     rows: tuple[ConsoleRow, ...]
-
-
-def _cpu(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(") ")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS
-
-
-def _rss(pid: int) -> int:
-    pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _config(directory: Path, port: int, tables: int) -> str:
@@ -258,9 +246,9 @@ async def _bench(rates: tuple[int, ...], seconds: float, tables: int, say: Calla
                     reader = await asyncio.create_subprocess_exec(
                         sys.executable, "-c", _READER.format(port=broker.port, seconds=seconds + 1), stdout=-1
                     )
-                    before, began = _cpu(pid), time.monotonic()
+                    before, began = cpu_seconds(pid), time.monotonic()
                     delays = await _measure(pit, browsers[0], rate, seconds)
-                    core = (_cpu(pid) - before) / (time.monotonic() - began)
+                    core = (cpu_seconds(pid) - before) / (time.monotonic() - began)
                     out, _ = await reader.communicate()
                     ordered = sorted(delays)
                     rows.append(
@@ -271,7 +259,7 @@ async def _bench(rates: tuple[int, ...], seconds: float, tables: int, say: Calla
                             round(statistics.median(ordered), 4),
                             round(ordered[int(len(ordered) * 0.95)], 4),
                             round(ordered[-1], 4),
-                            _rss(pid),
+                            resident(pid),
                         )
                     )
                     say(f"{rate} events/s: {core:.1%} of a core, seen after {statistics.median(ordered):.3f} s")
@@ -307,8 +295,7 @@ def bench_console(
 ) -> ConsoleReport:
     """`rates` are events a second of the whole pit. Raises RuntimeError where the console does not serve."""
     rows = asyncio.run(_bench(rates, seconds, tables, say))
-    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    return ConsoleReport(machine, datetime.now(UTC).date().isoformat(), tables, LOOKERS, seconds, tuple(rows))
+    return ConsoleReport(machine(), datetime.now(UTC).date().isoformat(), tables, LOOKERS, seconds, tuple(rows))
 
 
 def console_markdown(report: ConsoleReport) -> str:

@@ -11,8 +11,6 @@ ends comes in.
 """
 
 import itertools
-import os
-import platform
 import random
 import re
 import statistics
@@ -26,6 +24,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from daemon.bench_machine import machine
 from protocols import (
     alpha_sign,
     bee_tek_shoe,
@@ -539,7 +538,7 @@ def bench_decoders(
         rows.append(Row(wire.name, round(good, 2), round(noise, 2), round(middle[pattern], 2), pattern, held[key]))
     say("endless messages: done")
     return DecoderReport(
-        f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
+        machine(),
         datetime.now(UTC).date().isoformat(),
         {name: round(statistics.median(rates["", name]), 2) for name in YARDS},
         tuple(rows),

@@ -7,8 +7,6 @@ each round in it is one of baccarat, eight events.
 """
 
 import asyncio
-import os
-import platform
 import random
 import statistics
 import tempfile
@@ -22,6 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from daemon.bench import Seen, program
+from daemon.bench_machine import machine
 from daemon.broker import Broker
 from daemon.config import Keeping, Mqtt
 from daemon.inspection import verify
@@ -236,7 +235,7 @@ async def bench_recovery(
         if not report.good:
             raise RuntimeError("\n".join(map(str, report.findings)))
         return RecoveryReport(
-            f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
+            machine(),
             datetime.now(UTC).date().isoformat(),
             head,
             files,

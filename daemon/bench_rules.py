@@ -10,7 +10,6 @@ two processes with different hash seeds: the same events must give the same byte
 
 import hashlib
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from daemon.bench_machine import machine
 from protocols.events import (
     BallLanded,
     BallLaunched,
@@ -417,7 +417,7 @@ def bench_rules(
         replays.append(replay_elsewhere(replayed, hash_seed))
         say(f"replay {hash_seed} of 2: done")
     return RulesReport(
-        f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
+        machine(),
         datetime.now(UTC).date().isoformat(),
         rows,
         tuple(replays),

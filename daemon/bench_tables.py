@@ -6,8 +6,6 @@ result; medians over turns. A turn whose results are not what the simulators did
 """
 
 import asyncio
-import os
-import platform
 import statistics
 import tempfile
 import time
@@ -17,6 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from daemon.bench_machine import machine
 from daemon.jumping import all_out, jumping, run_jumping
 from daemon.pit import KINDS, Pit
 from simulators.clock import JumpingLoop
@@ -94,7 +93,7 @@ def bench_tables(
         for kind, seconds in played.items()
     )
     return TableReport(
-        f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
+        machine(),
         datetime.now(UTC).date().isoformat(),
         rounds,
         tuple(rows),
