@@ -14,7 +14,7 @@ from starlette.routing import Route
 from daemon.console import fair_pictures, statistics
 from daemon.console.fair_pictures import Bars, Circle
 from daemon.console.fairness import DECK, SECTOR, SPANS, WHEEL, Chart, Fairness, Phase, Shoe, Span, Test, shown
-from daemon.console.scoreboards import RED
+from daemon.console.scoreboards import RED, red_of
 from daemon.console.store import BadStore
 
 if TYPE_CHECKING:
@@ -143,8 +143,8 @@ def chance(p: float) -> str:
     return "< 0.0001" if p < 0.0001 else f"{p:.2g}" if p < 0.1 else f"{p:.2f}"
 
 
-def view(fair: Fairness, table: str, span: Span) -> View:
-    """What the page shows."""
+def view(fair: Fairness, table: str, span: Span, red: frozenset[int] = RED) -> View:
+    """What the page shows; `red` are the red numbers of the table's wheel."""
     charts = fair.charts(table)
     named = {name: [chart for chart in charts if chart.name == name] for name in {chart.name for chart in charts}}
     tests = {chart: fair.test(chart) for chart in charts}  # before the alarms, which know what was tested
@@ -197,7 +197,7 @@ def view(fair: Fairness, table: str, span: Span) -> View:
     measured = [chart for name in TIMES for chart in named.get(name, [])]
     return View(
         span,
-        tuple(_wheel(fair, chart, span, verdict(chart), tests[chart]) for chart in named.get("wheel", [])),
+        tuple(_wheel(fair, chart, span, verdict(chart), tests[chart], red) for chart in named.get("wheel", [])),
         tuple(map(faces, [*named.get("dice", []), *places])),
         by_size,
         tuple(map(cards, named.get("cards", []))),
@@ -218,7 +218,9 @@ def _times(chart: Chart, times: Mapping[int, int]) -> TimesView:
     return TimesView(chart.device, chart.name, sum(times.values()), tuple(seconds))
 
 
-def _wheel(fair: Fairness, chart: Chart, span: Span, verdict: Verdict, test: Test | None) -> WheelView:
+def _wheel(
+    fair: Fairness, chart: Chart, span: Span, verdict: Verdict, test: Test | None, red: frozenset[int]
+) -> WheelView:
     ring = _ordered(fair, chart, span, WHEEL)
     names = tuple(map(str, range(37)))
     counts = _ordered(fair, chart, span, names)
@@ -235,11 +237,11 @@ def _wheel(fair: Fairness, chart: Chart, span: Span, verdict: Verdict, test: Tes
         sector,
         WHEEL[sector.first],
         WHEEL[(sector.first + SECTOR - 1) % 37],
-        fair_pictures.bars(names, counts, [_colour(name) for name in names]),
+        fair_pictures.bars(names, counts, [_colour(name, red) for name in names]),
         fair_pictures.circle(
             WHEEL,
             ring,
-            [_colour(name) for name in WHEEL],
+            [_colour(name, red) for name in WHEEL],
             (sector.first, SECTOR),
             # A lean of a tenth is much: five times that fills the hub.
             (rayleigh.place, rayleigh.length * 5),
@@ -253,8 +255,8 @@ def _ordered(fair: Fairness, chart: Chart, span: Span, keys: Sequence[str]) -> l
     return [counts.get(key, 0) for key in keys]
 
 
-def _colour(pocket: str) -> str:
-    return "green" if pocket == "0" else "red" if int(pocket) in RED else "black"
+def _colour(pocket: str, red: frozenset[int]) -> str:
+    return "green" if pocket == "0" else "red" if int(pocket) in red else "black"
 
 
 def _by_suit(counts: Sequence[int]) -> tuple[tuple[str, tuple[int, ...]], ...]:
@@ -291,7 +293,7 @@ def routes(house: "House") -> list[Route]:
             spans=SPANS,
             ranks="A23456789TJQK",
             parts=PARTS,
-            view=view(house.fairness, table, span),
+            view=view(house.fairness, table, span, red_of(house.site.tables[table].results)),
             group=group,
             odds=odds,
             chance=chance,

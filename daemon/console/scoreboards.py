@@ -189,7 +189,7 @@ def roulette(results: Sequence[Mapping[str, Any]]) -> Roulette:
     spins = [Spin(name, facts.pocket, facts.colour) for name, facts in _read(results, _SpinFacts)]
     counts = Counter(spin.pocket for spin in spins)
     ago = {spin.pocket: len(spins) - 1 - place for place, spin in enumerate(spins)}
-    red = _red(results)
+    red = red_of(results)
     heats = [
         Heat(pocket, "" if pocket == "0" else "red" if number in red else "black", counts[pocket], ago.get(pocket))
         for number, pocket in ((number, str(number)) for number in range(37))
@@ -203,7 +203,7 @@ class _Red(Struct, frozen=True):
     red: frozenset[int] = RED
 
 
-def _red(results: Sequence[Mapping[str, Any]]) -> frozenset[int]:
+def red_of(results: Sequence[Mapping[str, Any]]) -> frozenset[int]:
     """The red numbers of the wheel, as the last result's options say."""
     options = results[-1].get("options", {}) if results else {}
     try:

@@ -7,7 +7,6 @@ from msgspec import Struct
 __all__ = ["Card", "Chip", "Hand", "RoundShape", "chip", "pips", "round_shape"]
 
 SUITS = {"S": ("♠", "spades"), "H": ("♥", "hearts"), "D": ("♦", "diamonds"), "C": ("♣", "clubs")}
-RED = frozenset(["1", "3", "5", "7", "9", "12", "14", "16", "18", "19", "21", "23", "25", "27", "30", "32", "34", "36"])
 FACTS = ("antes", "raised", "folded", "undecided", "missing")
 # Where the pips of a die stand, on a square of 3 by 3.
 PIPS = {
@@ -78,9 +77,9 @@ def pips(face: int) -> tuple[tuple[int, int], ...]:
     return PIPS.get(face, ())
 
 
-def colour_of(pocket: str) -> str:
-    """Of a roulette pocket."""
-    return "green" if pocket in ("0", "00") else "red" if pocket in RED else "black"
+def colour_of(outcome: dict[str, Any]) -> str:
+    """Of the pocket of a roulette outcome: which are red the house says, and a zero has no colour there."""
+    return str(outcome.get("colour", "")) or "green"
 
 
 def round_shape(detail: dict[str, Any], lang: str) -> RoundShape:
@@ -97,7 +96,7 @@ def round_shape(detail: dict[str, Any], lang: str) -> RoundShape:
         tuple(face for face in detail.get("faces", ()) if isinstance(face, int)),
         tuple(map(str, detail.get("figures", ()))),
         pocket,
-        colour_of(pocket) if pocket else "",
+        colour_of(detail) if pocket else "",
         detail.get("number"),
         detail.get("count"),
         detail.get("total"),
@@ -137,8 +136,7 @@ def chip(result: dict[str, Any], lang: str) -> Chip:
     outcome = result.get("outcome") or {}
     match str(result.get("ruleset", "")).removeprefix("macau."):
         case "roulette":
-            pocket = str(outcome.get("pocket", "?"))
-            return Chip(pocket, colour_of(pocket), title)
+            return Chip(str(outcome.get("pocket", "?")), colour_of(outcome), title)
         case "baccarat":
             winner = str(outcome.get("winner", ""))
             letters = {"en": "PBT", "pt": "JBE", "zh-Hant": "閒莊和"}.get(lang, "PBT")
