@@ -218,10 +218,6 @@ class House:
             raise HTTPException(403)
         return user
 
-    def may(self, user: User, right: Right) -> bool:
-        """Whether somebody has a right."""
-        return may(user.role, right)
-
     def still(self, request: Request) -> bool:
         """Whether what let them in still would."""
         user = self.user(request)

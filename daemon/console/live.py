@@ -46,11 +46,10 @@ class Fragment(Struct, frozen=True):
 
 
 class _Stream:
-    """One browser's page. `later` has its time of day: ages count on by themselves, only changes are sent."""
+    """One browser's page: which fragments are out of date, and by which keys of the site they become so."""
 
     def __init__(self, fragments: Mapping[str, tuple[str, ...]], whom: str) -> None:
         self.whom = whom
-        self.fragments = fragments
         self.dirty: dict[str, None] = {}
         self.changed = asyncio.Event()
         self.of: dict[str, list[str]] = {}
@@ -70,7 +69,6 @@ class Live:
         self._versions: dict[str, int] = {}
         self._rendered: OrderedDict[tuple[str, Looker], tuple[int, str]] = OrderedDict()
         self._closing = False
-        self.renderings = 0
 
     def add(self, fragment: Fragment) -> None:
         """Pages may hold such fragments."""
@@ -106,7 +104,6 @@ class Live:
         known = self._rendered.get((name, looker))
         if known is not None and known[0] == version:
             return known[1]
-        self.renderings += 1
         text = fragment.render(argument, looker)
         self._rendered[name, looker] = version, text
         self._rendered.move_to_end((name, looker))

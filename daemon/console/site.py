@@ -409,11 +409,6 @@ class Site:
             self.changed(f"table/{table}")
 
 
-def age(at: datetime | None, now: datetime) -> float:
-    """Seconds since `at`; infinite where nothing was heard."""
-    return (now - at).total_seconds() if at is not None else float("inf")
-
-
 def utc(at: datetime) -> str:
     """An instant as pages carry it."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -13,12 +13,12 @@ import msgspec
 from msgspec import Meta, Struct
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from daemon import inspection
 from daemon.console import alerts, scoreboards, shapes, words
-from daemon.console.access import inside
+from daemon.console.access import inside, may
 from daemon.console.live import Fragment, Looker
 from daemon.console.site import DeviceNow, Lamp
 from daemon.mqtt import UNREADABLE, BrokerLost
@@ -400,7 +400,7 @@ class _Pages:
         trouble = ""
         if len(wanted) > LONGEST_NAME:
             raise HTTPException(404)
-        if self.house.may(user, "recall"):
+        if may(user.role, "recall"):
             self.house.actions.note(user.name, user.role, "recall", table, {"round": wanted})
             try:
                 recalled = await asyncio.to_thread(self._recall, table, wanted)
@@ -457,8 +457,3 @@ def _line(event: inspection.Evidence) -> _Evidence:
         wire.hex(" "),
         letters,
     )
-
-
-def error_page(house: "House", request: Request, error: HTTPException) -> HTMLResponse:
-    """One clear message."""
-    return house.page(request, "error.html", error.status_code, code=error.status_code, detail=error.detail)
