@@ -272,7 +272,7 @@ def console(tmp_path: Path) -> Iterator[Console]:
     ],
 )
 def test_every_place_tells_a_fault_in_the_readers_language(
-    console: Console, name: str, lang: str, text: str, remedy: str
+    console: Console, name: str, lang: words.Lang, text: str, remedy: str
 ) -> None:
     html = console.house.live.html(name, Looker(lang, "technician"))
     history = html.partition("<h2>")[2].partition("<h2>")[0]

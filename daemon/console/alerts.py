@@ -126,10 +126,9 @@ def fragments(house: "House") -> tuple[Fragment, ...]:
     def render(argument: str, looker: Looker) -> str:
         if argument not in ("", "worst"):
             raise KeyError(argument)
-        lang = next(lang for lang in words.LANGS if lang == looker.lang)
         most, name = (WORST, "alerts/worst") if argument else (SHOWN, "alerts")
-        values = fragment(house, lang, looker.role, looker.tables, most)
-        return house.render("_alerts.html", lang, live_name=name, **values)
+        values = fragment(house, looker.lang, looker.role, looker.tables, most)
+        return house.render("_alerts.html", looker.lang, live_name=name, **values)
 
     return (Fragment("alerts", lambda _: ("alerts", "broker"), render),)
 

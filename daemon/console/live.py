@@ -12,6 +12,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from daemon.console import words
+
 __all__ = ["Fragment", "Live", "Looker"]
 
 PAUSE = 0.1
@@ -26,7 +28,7 @@ RENDERED = 4000
 class Looker(Struct, frozen=True):
     """For whom a fragment is rendered: what may make it differ."""
 
-    lang: str
+    lang: words.Lang
     role: str
     tables: tuple[str, ...] = ()
     """The only tables this one may see; empty: all."""

@@ -4,6 +4,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from daemon.console import words
+
 __all__ = ["Card", "Chip", "Hand", "RoundShape", "chip", "pips", "round_shape"]
 
 SUITS = {"S": ("♠", "spades"), "H": ("♥", "hearts"), "D": ("♦", "diamonds"), "C": ("♣", "clubs")}
@@ -82,7 +84,7 @@ def colour_of(outcome: dict[str, Any]) -> str:
     return str(outcome.get("colour", "")) or "green"
 
 
-def round_shape(detail: dict[str, Any], lang: str) -> RoundShape:
+def round_shape(detail: dict[str, Any], lang: words.Lang) -> RoundShape:
     """The drawing of `round/state`'s detail, or of a result's outcome."""
     say = detail.get("say")
     pocket = str(detail.get("pocket", ""))
@@ -128,7 +130,7 @@ def _hand(name: str, cards: Any, total: Any, notes: dict[str, Any]) -> Hand:
     return Hand("seat", drawn, total, int(seat) if seat.isdigit() else 0, int(number) if number.isdigit() else 0, note)
 
 
-def chip(result: dict[str, Any], lang: str) -> Chip:
+def chip(result: dict[str, Any], lang: words.Lang) -> Chip:
     """The shortest word for a result."""
     title = str((result.get("announcements") or {}).get(lang, ""))
     if result.get("void") is not None:

@@ -56,7 +56,7 @@ def fragments(house: "House") -> tuple[Fragment, ...]:
         def render(table: str, looker: Looker) -> str:
             if table not in house.site.tables:
                 raise KeyError(table)
-            return house.render(f"_{kind}.html", _lang(looker), table=table, **values(house, table, looker))
+            return house.render(f"_{kind}.html", looker.lang, table=table, **values(house, table, looker))
 
         return Fragment(kind, table_keys, render, same)
 
@@ -64,19 +64,19 @@ def fragments(house: "House") -> tuple[Fragment, ...]:
         if argument:
             raise KeyError(argument)
         away = [edge.name for edge in house.site.edges.values() if edge.online is False]
-        return house.render("_top.html", _lang(looker), away=away)
+        return house.render("_top.html", looker.lang, away=away)
 
     def edges(argument: str, looker: Looker) -> str:
         if argument:
             raise KeyError(argument)
         rows = [(edge, _edge_lamp(house, edge.online)) for edge in house.site.edges.values()]
-        return house.render("_edges.html", _lang(looker), edges=rows)
+        return house.render("_edges.html", looker.lang, edges=rows)
 
     def of_device(kind: str) -> Fragment:
         def render(argument: str, looker: Looker) -> str:
             table, _, name = argument.partition("/")
             one = house.site.devices[table, name]
-            return house.render(f"_{kind}.html", _lang(looker), table=table, device=one, **_device_values(house, one))
+            return house.render(f"_{kind}.html", looker.lang, table=table, device=one, **_device_values(house, one))
 
         return Fragment(
             kind,
@@ -98,10 +98,6 @@ def fragments(house: "House") -> tuple[Fragment, ...]:
         of("board", _board_values),
         of("jackpots", _jackpot_values),
     )
-
-
-def _lang(looker: Looker) -> words.Lang:
-    return next(lang for lang in words.LANGS if lang == looker.lang)
 
 
 def _edge_lamp(house: "House", online: bool | None) -> Lamp:
@@ -129,7 +125,7 @@ def _tile_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
         "phase": view.phase if sure else "unknown",
         "chips": [shapes.chip(result, looker.lang) for result in list(view.results)[-8:]],
         "lamps": sorted(lamps, key=lambda one: WORST.index(one[1])),
-        "alerts": [(one, *alerts.said(one, _lang(looker))) for one in open_[:3]],
+        "alerts": [(one, *alerts.said(one, looker.lang)) for one in open_[:3]],
         "worst": worst,
         "last": view.last_event,
     }
