@@ -23,6 +23,14 @@ def pytest_configure() -> None:
         os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def small_log() -> Iterator[None]:
+    """Journals are opened by the thousand: without sixteen megabytes of zeros each time. Processes have theirs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("daemon.journal._WAL_PAGES", 64)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def logs_are_left_as_they_were() -> Iterator[None]:
     """A test that runs a command sets up its logs; the next one must not miss a line for it."""

@@ -4,7 +4,7 @@ import asyncio
 import csv
 import io
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,20 +16,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.requests import Request
 
-from daemon import journal as journal_module
 from daemon.console import access as access_module
 from daemon.console import words
 from daemon.console.access import Throttle, User, Wait, inside, of_the_same_origin
 from daemon.console.actions import read_actions
 from daemon.console.users import ROLES, By, Hashed, Role, Users
-
-
-@pytest.fixture(autouse=True, scope="module")
-def small_log() -> Iterator[None]:
-    """Without sixteen megabytes of zeros for each journal."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(journal_module, "_WAL_PAGES", 64)
-        yield
 
 
 @pytest.fixture(autouse=True)

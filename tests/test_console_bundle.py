@@ -76,11 +76,6 @@ def entry(device: str, type_: str, n: int, data: str = "{}", wire: bytes = b"", 
     return Entry("bac-1", device, type_, START + timedelta(seconds=n), data.encode(), wire, cause)
 
 
-@pytest.fixture(autouse=True)
-def small_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("daemon.journal._WAL_PAGES", 64)
-
-
 # ---- what is in it
 
 

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon import journal as journal_module
 from daemon.config import parse
 from daemon.console import dealer, words
 from daemon.console.access import may
@@ -111,7 +110,6 @@ class Inn:
 
 @pytest.fixture
 def inn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Inn]:
-    monkeypatch.setattr(journal_module, "_WAL_PAGES", 64)
     one = Inn(tmp_path)
     yield one
     one.close()

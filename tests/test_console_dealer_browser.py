@@ -16,7 +16,6 @@ from selenium.webdriver.common.by import By as Find
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
-from daemon import journal as journal_module
 from daemon.config import Config, parse
 from daemon.console import app as app_module
 from daemon.console.app import House, serve
@@ -175,7 +174,6 @@ def complaints(browser: webdriver.Chrome) -> list[str]:
 async def test_a_dealer_presses_keys_without_a_broker(
     tmp_path: Path, browser: webdriver.Chrome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal_module, "_WAL_PAGES", 64)
     async with running(tmp_path, monkeypatch) as floor:
         await asyncio.to_thread(come_in(floor, browser, "dealer", "/dealer/cus-1"))
 
@@ -230,7 +228,6 @@ async def test_a_dealer_presses_keys_without_a_broker(
 async def test_a_trace_is_shown_filtered_and_paused(
     tmp_path: Path, browser: webdriver.Chrome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal_module, "_WAL_PAGES", 64)
     async with running(tmp_path, monkeypatch) as floor:
         floor.house.site.devices["cus-1", "page-1"].meta = msgspec.structs.replace(
             floor.house.site.devices["cus-1", "page-1"].meta, driver="bee_tek_shoe"

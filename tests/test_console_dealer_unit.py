@@ -79,11 +79,6 @@ HAPPENINGS: tuple[fdl.Happening, ...] = (
 )  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def small_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("daemon.journal._WAL_PAGES", 64)
-
-
 class _Wire:
     """What a connection writes to, in memory: arrives a moment later, unless the cable was cut meanwhile."""
 

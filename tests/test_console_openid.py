@@ -25,7 +25,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from daemon import journal as journal_module
 from daemon.console import openid
 from daemon.console.actions import read_actions
 
@@ -118,14 +117,6 @@ class Provider:
         strange = {"kty": "future", "kid": "x"}
         keys = [key.as_dict(private=False) for key in (KEY,)]
         return self.raw.get("keys") or JSONResponse({"keys": [strange, *keys]})
-
-
-@pytest.fixture(autouse=True, scope="module")
-def small_log() -> Iterator[None]:
-    """Without sixteen megabytes of zeros for each journal."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(journal_module, "_WAL_PAGES", 64)
-        yield
 
 
 class Both:

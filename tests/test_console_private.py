@@ -24,7 +24,6 @@ from console_tour import Said, ask, pages, streams
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from daemon import journal as journal_module
 from daemon.broker import find_mosquitto
 from daemon.config import Config, parse
 from daemon.console import bundle
@@ -90,9 +89,7 @@ def tape(tmp_path_factory: pytest.TempPathFactory) -> Tape:
             await asyncio.sleep(2 * SETTLED)
         return config
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(journal_module, "_WAL_PAGES", 64)
-        return Tape(run_jumping(body), tuple(heard))
+    return Tape(run_jumping(body), tuple(heard))
 
 
 def otherwise(payload: bytes) -> bytes:
@@ -167,7 +164,6 @@ class World:
 @pytest.fixture
 def worlds(tape: Tape, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[World, World]]:
     """The one with the true cards and the one with others; what is drawn by chance is the same in both."""
-    monkeypatch.setattr(journal_module, "_WAL_PAGES", 64)
     monkeypatch.setattr("daemon.console.users.secrets.token_urlsafe", _Count())
     monkeypatch.setattr("daemon.console.dealer.uuid.uuid4", lambda: UUID(int=7))
     two = World(tmp_path / "true", tape.config), World(tmp_path / "turned", tape.config)

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from daemon import journal as journal_module
 from daemon import keeping
 from daemon.config import Keeping
 from daemon.console.actions import Actions, leave, read_actions
@@ -19,14 +18,6 @@ from daemon.inspection import verify
 from daemon.journal import BadJournal, Entry, Journal
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def small_log() -> Iterator[None]:
-    """Without sixteen megabytes of zeros for each journal."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(journal_module, "_WAL_PAGES", 64)
-        yield
 
 
 @pytest.fixture

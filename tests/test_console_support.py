@@ -12,7 +12,6 @@ import httpx
 import msgspec
 import pytest
 
-from daemon import journal as journal_module
 from daemon.config import parse
 from daemon.console import bundle, words
 from daemon.console.actions import read_actions
@@ -80,7 +79,6 @@ class Inn:
 
 @pytest.fixture
 def inn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Inn]:
-    monkeypatch.setattr(journal_module, "_WAL_PAGES", 64)
     monkeypatch.setattr(bundle, "LOGS", tmp_path / "log")
     one = Inn(tmp_path)
     yield one

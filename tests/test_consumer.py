@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from daemon import consumer as consumer_module
-from daemon import journal as journal_module
 from daemon.config import parse
 from daemon.consumer import Consumer
 from daemon.edge import HEALTH_EVERY, Edge
@@ -93,14 +92,6 @@ def night(rng: Random, table: str, rounds: int, *, journal: str = "A", edge: str
             if rng.random() < 0.08:
                 events.append(rng.choice(ODD))
     return [replace(one, id=f"{edge}:{table}:{one.seq}", journal=journal) for one in script(events, table)]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def small_log() -> Iterator[None]:
-    """Journals are opened by the hundred here: without sixteen megabytes of zeros each time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(journal_module, "_WAL_PAGES", 64)
-        yield
 
 
 @pytest.fixture

@@ -7,14 +7,13 @@ The lists are those of the simulators; `docs/devices/` is made from the same. Wh
 import asyncio
 import re
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import Struct
 
-from daemon import journal
 from daemon.broker import find_mosquitto
 from daemon.jumping import House, all_out, jumping, run_jumping
 from daemon.pit import KINDS, Pit
@@ -68,14 +67,6 @@ for _kind, _table in KINDS.items():
         PLACES.setdefault(_device.name, (_kind, _place))
 
 PAIRS = [(name, fault) for name in PLACES for fault in ailments(SIMULATORS[name])]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def small_log() -> Iterator[None]:
-    """Without sixteen megabytes of zeros for each journal."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(journal, "_WAL_PAGES", 64)
-        yield
 
 
 class Seen(Struct, frozen=True):

@@ -38,9 +38,9 @@ ALWAYS = {"since": datetime(1, 1, 1, tzinfo=UTC), "until": datetime.max.replace(
 
 
 @pytest.fixture(autouse=True, scope="module")
-def small_log() -> Iterator[None]:
+def short_wait() -> Iterator[None]:
+    """For whoever has the file."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(journal_module, "_WAL_PAGES", 64)
         patch.setattr(journal_module, "LOCKED_TIMEOUT", 0.01)
         yield
 
@@ -325,7 +325,7 @@ def row_bytes(raw: bytes, root: int) -> list[int]:
 
 
 @pytest.fixture(scope="module")
-def whole(small_log: None) -> Iterator[tuple[Path, bytes, list[int], Key]]:
+def whole() -> Iterator[tuple[Path, bytes, list[int], Key]]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         journal = Journal(folder / "j.db")

@@ -30,14 +30,6 @@ def entry(place: str = "t-1", data: bytes = b"{}", *, time: datetime = NOON, kin
     return Entry(place, "d-1", kind, time, data, b"wire", "cause")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def small_log() -> Iterator[None]:
-    """Journals are opened by the hundred here: without sixteen megabytes of zeros each time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(journal_module, "_WAL_PAGES", 64)
-        yield
-
-
 @pytest.fixture
 def journal(tmp_path: Path) -> Iterator[Journal]:
     one = Journal(tmp_path / "journal.db")

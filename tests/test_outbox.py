@@ -12,7 +12,6 @@ from helpers import START, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon import journal as journal_module
 from daemon import logs
 from daemon.config import parse
 from daemon.edge import Edge
@@ -21,14 +20,6 @@ from daemon.mqtt import BrokerLost, Message, Session
 from daemon.outbox import PAGE, Outbox
 from daemon.replay import answer
 from daemon.retained import PAUSE, Retained
-
-
-@pytest.fixture(autouse=True, scope="module")
-def small_log() -> Iterator[None]:
-    """Journals are opened by the hundred here: without sixteen megabytes of zeros each time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(journal_module, "_WAL_PAGES", 64)
-        yield
 
 
 class Broker:

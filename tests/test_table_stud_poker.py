@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from daemon import journal
 from daemon.broker import find_mosquitto
 from daemon.jumping import all_out, jumping, run_jumping
 from daemon.pit import Pit
@@ -23,12 +22,6 @@ from simulators.table_stud_poker import MISHAPS, Mishap, StudPokerTable, compare
 from simulators.tables import Floor, Look
 
 needs_broker = pytest.mark.skipif(find_mosquitto() is None, reason="no mosquitto on this computer")
-
-
-@pytest.fixture(autouse=True)
-def small_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without sixteen megabytes of zeros for each journal."""
-    monkeypatch.setattr(journal, "_WAL_PAGES", 64)
 
 
 # ---- the dealer's eye

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -210,17 +210,11 @@ class Watcher:
             self.early.append(f"{topic} in {phase}")
 
 
-@pytest.fixture
-def small_log(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(journal, "_WAL_PAGES", 64)
-    return iter(())
-
-
 @pytest.mark.system
 @mosquitto
 @pytest.mark.parametrize("seed", [3, 4])
 def test_in_a_whole_pit_no_card_is_told_before_its_round_is_over(
-    tmp_path: Path, seed: int, small_log: None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every device of four card tables traced: what is told of cards is told between rounds, and all of it is told."""
 
@@ -332,7 +326,7 @@ async def test_a_device_that_is_away_can_be_traced_too(bench: Bench) -> None:
 
 
 @virtual_time
-async def test_without_a_ruleset_what_tells_cards_is_not_traced(tmp_path: Path, small_log: None) -> None:
+async def test_without_a_ruleset_what_tells_cards_is_not_traced(tmp_path: Path) -> None:
     from test_commands import CONFIG, ask
 
     from daemon.config import parse

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -62,14 +62,6 @@ name = "shoe-2"
 driver = "fdl_shaker"
 url = "tcp://localhost:2"
 """
-
-
-@pytest.fixture(autouse=True, scope="module")
-def small_log() -> Iterator[None]:
-    """Without sixteen megabytes of zeros for each journal."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(journal_module, "_WAL_PAGES", 64)
-        yield
 
 
 class Broker:
