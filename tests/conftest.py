@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -18,7 +19,12 @@ ROOM = 2 * 10**9
 
 
 def pytest_configure() -> None:
-    """Files of tests and of what they start go there, where there is room and nobody chose a place."""
+    """Files of tests and of what they start go there, where there is room and nobody chose a place.
+
+    Bytecode is kept whatever the environment says: a hundred processes are started here, half a second each to compile.
+    """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
         os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
