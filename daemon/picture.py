@@ -5,10 +5,10 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Hashable
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from daemon import logs
 from daemon.config import Mqtt
@@ -16,7 +16,7 @@ from daemon.mqtt import UNREADABLE, BrokerLost, Connect, Message, Session, stay_
 from daemon.replay import ASK_AGAIN, Again, Stream, ask
 from protocols.topics import BadEnvelope, Wire, decode_wire, edge_topic, is_id, table_topic
 
-__all__ = ["Alert", "Picture", "TableView"]
+__all__ = ["Alert", "BadRound", "Detail", "Ended", "Picture", "TableView", "detail_of", "ended_of"]
 
 LAST = 12
 RULES = "rules"
@@ -24,6 +24,13 @@ ENDS = ("resolved", "voided", "corrected")
 REMEMBERED = 50_000
 MOST_TABLES = 500
 MOST_ALERTS = 200
+
+# Characters of a round's name: it stands in addresses and in the journal of actions.
+LONGEST_NAME = 200
+# Years: the first and the last instants there are have no name in every zone.
+FIRST_YEAR, LAST_YEAR = 1970, 9998
+# How deep a result may be nested; those of today reach 4.
+DEEPEST = 20
 
 T = TypeVar("T", bound=Hashable)
 
@@ -37,6 +44,84 @@ class Alert(Struct, frozen=True):
     severity: str = "error"
     device: str = ""
     since: datetime | None = None
+
+
+class BadRound(ValueError):
+    """What was said of a round is not what rounds are like. The message says where."""
+
+
+class Detail(Struct, frozen=True):
+    """What is looked at in the detail of `round/state` and in the outcome of a result, whatever the game."""
+
+    say: dict[str, str] = {}
+    reason: str = ""
+    pocket: str = ""
+    colour: str = ""
+    hands: dict[str, tuple[str, ...]] = {}
+    open: tuple[str, ...] = ()
+    totals: dict[str, int] = {}
+    combinations: dict[str, str] = {}
+    seats: dict[str, str] | tuple[int, ...] = ()
+    winner: str = ""
+    opens: bool = False
+    faces: tuple[int, ...] = ()
+    figures: tuple[str, ...] = ()
+    triple: bool = False
+    number: int | None = None
+    count: int | None = None
+    total: int | None = None
+    antes: tuple[int, ...] = ()
+    raised: tuple[int, ...] = ()
+    folded: tuple[int, ...] = ()
+    undecided: tuple[int, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+class Void(Struct, frozen=True):
+    """Why a round does not count."""
+
+    reason: str = ""
+    bets: str = ""
+
+
+class Winner(Struct, frozen=True):
+    """A bet that won."""
+
+    bet: str = ""
+    pays: str = ""
+    seat: int = 0
+
+
+class Note(Struct, frozen=True):
+    """An irregularity."""
+
+    text: str = ""
+    law: str = ""
+
+
+class Prize(Struct, frozen=True):
+    """A jackpot combination that fell."""
+
+    jackpot: str = ""
+    combination: str = ""
+    law: str = ""
+
+
+class Ended(Struct, frozen=True):
+    """What is looked at in a result."""
+
+    round: Annotated[str, Meta(max_length=LONGEST_NAME)]
+    ruleset: str = ""
+    edition: str = ""
+    outcome: Detail = Detail()
+    winners: tuple[Winner, ...] = ()
+    void: Void | None = None
+    jackpots: tuple[Prize, ...] = ()
+    irregularities: tuple[Note, ...] = ()
+    announcements: dict[str, str] = {}
+    evidence: tuple[str, ...] = ()
+    law: tuple[str, ...] = ()
+    supersedes: Annotated[str, Meta(max_length=LONGEST_NAME)] = ""
 
 
 class _State(Struct, frozen=True):
@@ -54,9 +139,9 @@ class _Opened(Struct, frozen=True):
 
 
 class _Ended(Struct, frozen=True):
-    """What is looked at in the end of a round."""
+    """What is looked at in the end of a round; the result stays as it came."""
 
-    result: dict[str, Any]
+    result: msgspec.Raw
 
 
 class TableView:
@@ -119,6 +204,8 @@ class Picture:
         self.on_event: Callable[[str, Wire], None] = lambda _table, _wire: None
         self.on_opened: Callable[[str, str], None] = lambda _table, _round: None
         self.on_result: Callable[[str, str, dict[str, Any]], None] = lambda _table, _kind, _result: None
+        self.on_refused: Callable[[str, str], None] = lambda _topic, _why: None
+        """Hears of what nobody could read of a round: its topic, and why."""
         self._seen: dict[tuple[str, str, datetime], None] = {}
 
     async def run(self, identifier: str = "") -> None:
@@ -133,7 +220,8 @@ class Picture:
         await self._session.publish(topic, payload)
 
     def recall(self, table: str, result: dict[str, Any]) -> None:
-        """A result of before we looked: it is shown, and not told again should it come."""
+        """A result of before we looked: it is shown, and not told again should it come. Raises BadRound."""
+        ended_of(result)
         self._table(table).results.append(result)
         self._recalled.setdefault(table, deque(maxlen=self._keep)).append(result)
 
@@ -227,10 +315,7 @@ class Picture:
             case ["table", table, "device", _, "event", _]:
                 self._event(table, message)
             case ["table", table, "round", "state"]:
-                view = self._table(table)
-                with contextlib.suppress(*UNREADABLE):
-                    state = msgspec.json.decode(message.payload, type=_State)
-                    view.phase, view.round, view.detail = state.phase, state.round, state.detail
+                self._state(table, message)
             case ["table", table, "round", "result"]:
                 if (mark := hash(message.payload)) != self._standing.get(table, (None, None))[0]:
                     self._standing[table] = mark, None
@@ -247,6 +332,23 @@ class Picture:
             case _:
                 pass
 
+    def _refuse(self, topic: str, why: object) -> None:
+        self.refused += 1
+        self.on_refused(topic, str(why))
+
+    def _state(self, table: str, message: Message) -> None:
+        view = self._table(table)
+        if not message.payload:
+            return
+        try:
+            state = msgspec.json.decode(message.payload, type=_State)
+            detail_of(state.detail)
+        except (BadRound, *UNREADABLE) as error:  # what stood before is no longer so
+            view.phase, view.round, view.detail = "-", "", {}
+            self._refuse(message.topic, error)
+            return
+        view.phase, view.round, view.detail = state.phase, state.round, state.detail
+
     def _table(self, name: str) -> TableView:
         view = self.tables.get(name)
         if view is None:
@@ -261,8 +363,8 @@ class Picture:
 
     def _event(self, table: str, message: Message) -> None:
         try:
-            wire = decode_wire(message.payload)
-        except (BadEnvelope, *UNREADABLE):
+            wire = _wire(message.payload)
+        except BadEnvelope:
             self.refused += 1
             return
         if self._first_time("event", wire):
@@ -276,9 +378,9 @@ class Picture:
 
     def _verdict(self, table: str, message: Message) -> None:
         try:
-            wire = decode_wire(message.payload)
-        except (BadEnvelope, *UNREADABLE):
-            self.refused += 1
+            wire = _wire(message.payload)
+        except BadEnvelope as error:
+            self._refuse(message.topic, error)
             return
         if wire.seq < 1:
             return
@@ -300,10 +402,11 @@ class Picture:
 
     def _ended(self, table: str, wire: Wire) -> None:
         try:
-            text = msgspec.json.decode(wire.data, type=dict[str, msgspec.Raw])["result"]
+            text = msgspec.json.decode(wire.data, type=_Ended).result
             result = msgspec.json.decode(text, type=dict[str, Any])
-        except (KeyError, *UNREADABLE):
-            self.refused += 1
+            ended_of(result)
+        except (BadRound, *UNREADABLE) as error:
+            self._refuse(table_topic(self._site, table, f"round/event/{wire.type}"), error)
             return
         _first_time(self._known, (table, hash(bytes(text))))
         if result in self._recalled.get(table, ()):
@@ -313,6 +416,43 @@ class Picture:
         view.resolved += wire.type == "resolved"
         view.voided += wire.type == "voided"
         self.on_result(table, wire.type, result)
+
+
+def _wire(payload: bytes) -> Wire:
+    """An envelope whose time is an instant that can be told anywhere. Raises BadEnvelope."""
+    wire = decode_wire(payload)
+    if wire.time.tzinfo is None or not FIRST_YEAR <= wire.time.year <= LAST_YEAR:
+        raise BadEnvelope(f"{wire.time.isoformat()} is no instant")
+    return wire
+
+
+def detail_of(detail: dict[str, Any]) -> Detail:
+    """What is looked at in it. Raises BadRound."""
+    try:
+        return msgspec.convert(detail, Detail)
+    except UNREADABLE as error:
+        raise BadRound(str(error)) from error
+
+
+def ended_of(result: dict[str, Any]) -> Ended:
+    """What is looked at in it. Raises BadRound."""
+    if not _flat(result, DEEPEST):
+        raise BadRound(f"it is nested deeper than {DEEPEST}")
+    try:
+        return msgspec.convert(result, Ended)
+    except UNREADABLE as error:
+        raise BadRound(str(error)) from error
+
+
+def _flat(value: Any, most: int) -> bool:
+    """Whether lists and objects are nested no deeper than `most`: writing it out must not take the whole stack."""
+    match value:
+        case dict():
+            return most > 0 and all(_flat(one, most - 1) for one in value.values())
+        case list():
+            return most > 0 and all(_flat(one, most - 1) for one in value)
+        case _:
+            return True
 
 
 def _named(words: list[str]) -> bool:

@@ -1,15 +1,14 @@
 """How a round looks: the values that templates draw. Only what the ruleset's own view shows is known here."""
 
-from typing import Any
-
 from msgspec import Struct
 
 from daemon.console import words
+from daemon.picture import Detail, Ended
 
 __all__ = ["Card", "Chip", "Hand", "RoundShape", "chip", "pips", "round_shape"]
 
 SUITS = {"S": ("♠", "spades"), "H": ("♥", "hearts"), "D": ("♦", "diamonds"), "C": ("♣", "clubs")}
-FACTS = ("antes", "raised", "folded", "undecided", "missing")
+MOST_DIGITS = 6
 # Where the pips of a die stand, on a square of 3 by 3.
 PIPS = {
     1: ((1, 1),),
@@ -65,10 +64,9 @@ class RoundShape(Struct, frozen=True):
     facts: tuple[tuple[str, str], ...] = ()
 
 
-def card(code: Any) -> Card:
+def card(code: str) -> Card:
     """ "TD" is the ten of diamonds."""
-    text = str(code)
-    rank, suit = text[:-1], text[-1:]
+    rank, suit = code[:-1], code[-1:]
     if suit not in SUITS or not rank:
         return Card("")
     return Card({"T": "10"}.get(rank, rank), SUITS[suit][0], suit in "HD", SUITS[suit][1])
@@ -79,78 +77,76 @@ def pips(face: int) -> tuple[tuple[int, int], ...]:
     return PIPS.get(face, ())
 
 
-def colour_of(outcome: dict[str, Any]) -> str:
+def colour_of(outcome: Detail) -> str:
     """Of the pocket of a roulette outcome: which are red the house says, and a zero has no colour there."""
-    return str(outcome.get("colour", "")) or "green"
+    return outcome.colour or "green"
 
 
-def round_shape(detail: dict[str, Any], lang: words.Lang) -> RoundShape:
-    """The drawing of `round/state`'s detail, or of a result's outcome."""
-    say = detail.get("say")
-    pocket = str(detail.get("pocket", ""))
-    totals = detail.get("totals") or {}
-    notes = {**(detail.get("combinations") or {}), **(detail.get("seats") or {})} if _are_words(detail) else {}
-    hands = [_hand(name, cards, totals.get(name), notes) for name, cards in (detail.get("hands") or {}).items()]
-    if detail.get("open"):  # the cards of the dealer that lie open
-        hands.append(_hand("dealer", detail["open"], None, {}))
+def round_shape(detail: Detail, lang: words.Lang) -> RoundShape:
+    """The drawing of a round as it stands, or of its outcome."""
+    notes = {**detail.combinations, **(detail.seats if isinstance(detail.seats, dict) else {})}
+    hands = [_hand(name, cards, detail.totals.get(name), notes) for name, cards in detail.hands.items()]
+    if detail.open:  # the cards of the dealer that lie open
+        hands.append(_hand("dealer", detail.open, None, {}))
+    facts = {
+        "antes": detail.antes,
+        "raised": detail.raised,
+        "folded": detail.folded,
+        "undecided": detail.undecided,
+        "missing": detail.missing,
+    }
     return RoundShape(
         tuple(hands),
-        tuple(face for face in detail.get("faces", ()) if isinstance(face, int)),
-        tuple(map(str, detail.get("figures", ()))),
-        pocket,
-        colour_of(detail) if pocket else "",
-        detail.get("number"),
-        detail.get("count"),
-        detail.get("total"),
-        str(say.get(lang) or say.get("en", "")) if isinstance(say, dict) else "",
-        str(detail.get("reason", "")),
-        tuple(
-            (key, _list(detail[key]))
-            for key in ("antes", "raised", "folded", "undecided", "missing")
-            if detail.get(key)
-        ),
+        detail.faces,
+        detail.figures,
+        detail.pocket,
+        colour_of(detail) if detail.pocket else "",
+        detail.number,
+        detail.count,
+        detail.total,
+        detail.say.get(lang) or detail.say.get("en", ""),
+        detail.reason,
+        tuple((key, ", ".join(map(str, value))) for key, value in facts.items() if value),
     )
 
 
-def _are_words(detail: dict[str, Any]) -> bool:
-    return isinstance(detail.get("combinations"), dict) or isinstance(detail.get("seats"), dict)
-
-
-def _list(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
-def _hand(name: str, cards: Any, total: Any, notes: dict[str, Any]) -> Hand:
-    drawn = tuple(card(one) for one in cards)
-    note = str(notes.get(name, ""))
-    total = total if isinstance(total, int) else None
+def _hand(name: str, cards: tuple[str, ...], total: int | None, notes: dict[str, str]) -> Hand:
+    drawn = tuple(map(card, cards))
+    note = notes.get(name, "")
     if name in ("player", "banker", "dealer"):
         return Hand(name, drawn, total, note=note)
     seat, _, number = name.removeprefix("seat_").replace("_", ".").partition(".")
-    return Hand("seat", drawn, total, int(seat) if seat.isdigit() else 0, int(number) if number.isdigit() else 0, note)
+    return Hand("seat", drawn, total, _number(seat), _number(number), note)
 
 
-def chip(result: dict[str, Any], lang: words.Lang) -> Chip:
+def _number(word: str) -> int:
+    return int(word) if word.isdecimal() and len(word) < MOST_DIGITS else 0
+
+
+def chip(result: Ended, lang: words.Lang) -> Chip:
     """The shortest word for a result."""
-    title = str((result.get("announcements") or {}).get(lang, ""))
-    if result.get("void") is not None:
-        return Chip("–", "void", str(result["void"].get("reason", "")))
-    outcome = result.get("outcome") or {}
-    match str(result.get("ruleset", "")).removeprefix("macau."):
+    title = result.announcements.get(lang, "")
+    if result.void is not None:
+        return Chip("–", "void", result.void.reason)
+    outcome = result.outcome
+    match result.ruleset.removeprefix("macau."):
         case "roulette":
-            return Chip(str(outcome.get("pocket", "?")), colour_of(outcome), title)
+            return Chip(outcome.pocket or "?", colour_of(outcome), title)
         case "baccarat":
-            winner = str(outcome.get("winner", ""))
-            letters = {"en": "PBT", "pt": "JBE", "zh-Hant": "閒莊和"}.get(lang, "PBT")
-            index = ("player", "banker", "tie").index(winner) if winner in ("player", "banker", "tie") else -1
-            return Chip(letters[index] if index >= 0 else "?", winner, title)
+            letters = {"en": "PBT", "pt": "JBE", "zh-Hant": "閒莊和"}[lang]
+            known = dict(zip(("player", "banker", "tie"), letters, strict=True))
+            return Chip(known.get(outcome.winner, "?"), outcome.winner, title)
         case "cussec" | "fish-prawn-crab":
-            return Chip(str(outcome.get("total", "?")), "triple" if outcome.get("triple") else "", title)
+            return Chip(_or(outcome.total, "?"), "triple" if outcome.triple else "", title)
         case "fantan":
-            return Chip(str(outcome.get("number", "?")), "", title)
+            return Chip(_or(outcome.number, "?"), "", title)
         case "blackjack":
-            return Chip(str((outcome.get("totals") or {}).get("dealer", "–")), "", title)
+            return Chip(_or(outcome.totals.get("dealer"), "–"), "", title)
         case "stud-poker":
-            return Chip("●" if outcome.get("opens") else "○", "", title)
+            return Chip("●" if outcome.opens else "○", "", title)
         case _:
             return Chip("✓", "", title)
+
+
+def _or(number: int | None, else_: str) -> str:
+    return else_ if number is None else str(number)

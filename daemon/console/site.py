@@ -13,12 +13,12 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from daemon import picture
+from daemon import logs, picture
 from daemon.config import Config, Table
 from daemon.mqtt import UNREADABLE, Connect, Message
-from daemon.picture import Alert, Picture, TableView
+from daemon.picture import Alert, BadRound, Picture, TableView
 from protocols.events import EVENT_TYPES
-from protocols.topics import Wire, is_id
+from protocols.topics import Wire, is_id, table_topic
 
 __all__ = ["AlertKey", "Amount", "Change", "DeviceNow", "EdgeNow", "Fault", "Lamp", "Meta", "Seen", "Site", "State"]
 
@@ -31,6 +31,7 @@ EVENTS = 50
 MOST_DEVICES = 5000
 MOST_EDGES = 500
 MOST_AMOUNTS = 40
+MOST_COMPLAINED = 1000
 JACKPOT = ("display.shown", "jackpot.won", "jackpot.paid", "jackpot.reset")
 # What of an event may be a card: shown by the round's own view when its time has come, and nowhere else.
 PRIVATE = frozenset(
@@ -176,10 +177,13 @@ class Site:
         self.config = config
         self.now = now
         self.site = config.site.name
+        self._log = logs.get(console=self.site)
         self.picture = Picture(config.mqtt, config.site.name, back=ROUNDS, keep=ROUNDS, connect=connect)
         self.picture.on_message = self._look
         self.picture.on_event = self._event
         self.picture.on_result = self._result
+        self.picture.on_refused = self._refused
+        self._complained: set[str] = set()
         self.devices: dict[tuple[str, str], DeviceNow] = {}
         self.edges: dict[str, EdgeNow] = {}
         self.configured: dict[str, Table] = {table.name: table for table in config.table}
@@ -246,9 +250,12 @@ class Site:
     # ---- what was before
 
     def remember_result(self, table: str, result: dict[str, Any]) -> None:
-        """A result of before the start, the oldest first."""
+        """A result of before the start, the oldest first. One that cannot be read is not shown."""
         if self._room(table):
-            self.picture.recall(table, result)
+            try:
+                self.picture.recall(table, result)
+            except BadRound as error:
+                self._refused(table_topic(self.site, table, "round/result"), str(error))
 
     def remember_change(self, table: str, device: str, change: Change) -> None:
         """A line of a device's history of before the start, the oldest first."""
@@ -305,6 +312,12 @@ class Site:
                 self.changed(f"table/{table}")
             case _:
                 pass
+
+    def _refused(self, topic: str, why: str) -> None:
+        """Said once of each topic: who says nonsense may say it all night."""
+        if topic not in self._complained and len(self._complained) < MOST_COMPLAINED:
+            self._complained.add(topic)
+            self._log.warning("console.unreadable", topic=topic, reason=why)
 
     @contextlib.contextmanager
     def _reading(self, payload: bytes) -> Iterator[None]:

@@ -22,6 +22,7 @@ from daemon.console.access import inside, may
 from daemon.console.live import Fragment, Looker
 from daemon.console.site import DeviceNow, Lamp
 from daemon.mqtt import UNREADABLE, BrokerLost
+from daemon.picture import LONGEST_NAME, BadRound, detail_of, ended_of
 from drivers import DRIVERS
 from protocols.commands import BadCommand, Command, Reply, decode_command, name_of, typed
 from protocols.commands import Request as Asking
@@ -35,8 +36,6 @@ __all__ = ["Answers", "fragments", "routes"]
 PATIENCE = 20.0
 REMEMBERED = 200
 RECALLED = 400
-# Of a round: what was asked for stands in the journal of actions for years.
-LONGEST_NAME = 200
 WORST: tuple[Lamp, ...] = ("offline", "error", "unknown", "warning", "good")
 
 
@@ -123,7 +122,7 @@ def _tile_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
         "ruleset": ruleset,
         "round": view.round.partition(":")[2],
         "phase": view.phase if sure else "unknown",
-        "chips": [shapes.chip(result, looker.lang) for result in list(view.results)[-8:]],
+        "chips": [shapes.chip(ended_of(result), looker.lang) for result in list(view.results)[-8:]],
         "lamps": sorted(lamps, key=lambda one: WORST.index(one[1])),
         "alerts": [(one, *alerts.said(one, looker.lang)) for one in open_[:3]],
         "worst": worst,
@@ -150,7 +149,7 @@ def _round_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
         "round": view.round.partition(":")[2],
         "phase": view.phase if sure else "unknown",
         "sure": sure,
-        "drawn": shapes.round_shape(view.detail, looker.lang),
+        "drawn": shapes.round_shape(detail_of(view.detail), looker.lang),
         "last": view.last_event,
     }
 
@@ -159,11 +158,12 @@ def _result_values(house: "House", table: str, looker: Looker) -> dict[str, Any]
     results = house.site.tables[table].results
     if not results:
         return {"result": None}
-    return {"result": results[-1], "drawn": shapes.round_shape(results[-1].get("outcome") or {}, looker.lang)}
+    result = ended_of(results[-1])
+    return {"result": result, "drawn": shapes.round_shape(result.outcome, looker.lang)}
 
 
 def _history_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
-    results = reversed(house.site.tables[table].results)
+    results = [ended_of(result) for result in reversed(house.site.tables[table].results)]
     return {"rounds": [(result, shapes.chip(result, looker.lang)) for result in results]}
 
 
@@ -400,16 +400,18 @@ class _Pages:
             self.house.actions.note(user.name, user.role, "recall", table, {"round": wanted})
             try:
                 recalled = await asyncio.to_thread(self._recall, table, wanted)
-            except (sqlite3.Error, OSError) as error:
+                written = [msgspec.json.decode(one.result, type=dict[str, Any]) for one in recalled]
+                versions = versions or [one for one in written if ended_of(one)]
+            except (sqlite3.Error, OSError, BadRound, *UNREADABLE) as error:
                 trouble = f"{error}"
             else:
-                versions = versions or [msgspec.json.decode(one.result) for one in recalled]
                 evidence = [_line(event) for one in recalled[:1] for event in one.evidence]
         if not versions:
             raise HTTPException(404)
-        shown = [(one, shapes.round_shape(one.get("outcome") or {}, lang)) for one in reversed(versions)]
+        read = [(ended_of(one), one) for one in reversed(versions)]
+        shown = [(one, whole, shapes.round_shape(one.outcome, lang)) for one, whole in read]
         return self.house.page(
-            request, "round.html", table=table, result=versions[-1], versions=shown, evidence=evidence, trouble=trouble
+            request, "round.html", table=table, result=read[0][0], versions=shown, evidence=evidence, trouble=trouble
         )
 
     def _recall(self, table: str, wanted: str) -> list[inspection.Recalled]:
