@@ -139,6 +139,15 @@ async def test_who_may_make_a_bundle(inn: Inn, name: str, status: int) -> None:
     assert [one.action for one in read_actions(inn.journal.path, 5, action="bundle")] == ["bundle"] * (status == 200)
 
 
+@pytest.mark.parametrize(("name", "offered"), [("few", False), ("tec", True), ("sup", True)])
+async def test_nobody_is_offered_what_they_may_not_make(inn: Inn, name: str, offered: bool) -> None:
+    async with inn.browser(name) as browser:
+        page = await browser.get("/support")
+    assert page.status_code == 200
+    assert ('action="/bundle"' in page.text) == offered
+    assert (words.say("en", "trace.bundle_all_tables") in page.text) == (not offered)
+
+
 async def test_a_bundle_is_one_file_and_leaves_none_behind(
     inn: Inn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
