@@ -123,7 +123,7 @@ SELF_TEST_REMEDIES = {
     8: "play clockwise only, and call the vendor",
     **dict.fromkeys((11, 12, 13), "take away what covers the sensor, clean it, check its plug"),
     **dict.fromkeys((21, 22, 23), "clean the sensor and its mirror, check its plug"),
-    100: "free rotor and ball, then run the self-test again",
+    100: "free rotor and ball",
 }
 GOES_ON = "the spin goes on and counts"
 UNTOUCHED = "no spin runs while the wheel tests itself; found in play, the spin ends as its other lines say"
