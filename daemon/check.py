@@ -1,11 +1,13 @@
-"""What `feltd check` adds to the parsing of a configuration: drivers and links, games and options, the devices."""
+"""What `feltd check` adds to the parsing of a configuration: drivers, links, games, dealer pages, the devices."""
 
 import asyncio
 import difflib
+import ipaddress
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -15,7 +17,7 @@ from drivers import DRIVERS
 from drivers.driver import DeviceRefused, LinkLost, Sighting
 from protocols.events import DeviceOnline
 
-__all__ = ["device_mistakes", "probe_devices", "ruleset_mistakes", "summary"]
+__all__ = ["dealer_mistakes", "device_mistakes", "probe_devices", "ruleset_mistakes", "summary"]
 
 PROBE_TIMEOUT = 8.0
 
@@ -68,6 +70,80 @@ def ruleset_mistakes(config: Config, path: Path) -> list[str]:
     return mistakes
 
 
+def dealer_mistakes(config: Config, path: Path) -> list[str]:
+    """Dealer pages of tables that do not exist, on places that cannot be or are taken, or met by nobody or by others.
+
+    Each as "file:line: text".
+    """
+    from daemon.console.dealer_unit import BadDealer, address_of
+
+    mistakes: list[str] = []
+    tables = {table.name: table for table in config.table}
+    pages: dict[tuple[str, int], str] = {}
+    for name, text in config.console.dealer.items():
+        where = f"{path}:{line_of(path, ('console', 'dealer', name))}: dealer's page of {name}: "
+        if name not in tables:
+            near = difflib.get_close_matches(name, tables, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(tables)}"
+            mistakes.append(where + f"no table {name!r}; {hint}")
+            continue
+        try:
+            place = address_of(text)
+        except BadDealer as error:
+            mistakes.append(where + str(error))
+            continue
+        if not place[1]:
+            continue  # whichever is free: the edge cannot know it, a test may
+        if place in pages:
+            mistakes.append(where + f"{text} already belongs to the dealer's page of {pages[place]}")
+            continue
+        if place[1] == config.console.port:
+            mistakes.append(where + f"{text}: the console's own pages are there; take another port")
+            continue
+        pages[place] = name
+        mistakes += _meeting(config, path, name, text, place)
+    return mistakes
+
+
+def _meeting(config: Config, path: Path, page: str, text: str, place: tuple[str, int]) -> list[str]:
+    """What is wrong with the devices that meet a dealer's page: it is one `fdl_console` of its table."""
+    mistakes = []
+    first = ""
+    found = [
+        (("table", t, "device", d), table.name, device)
+        for t, table in enumerate(config.table)
+        for d, device in enumerate(table.device)
+        if _tcp(device.url) == place
+    ]
+    for at, table_name, device in found:
+        name = f"{table_name}/{device.name}"
+        if first or table_name != page:
+            met = f", which {first} meets" if first else ""
+            said = f"the dealer's page of {page} is there{met}; give {name} its own place"
+            mistakes.append(f"{path}:{line_of(path, (*at, 'url'))}: {said}")
+            continue
+        first = name
+        if device.driver != "fdl_console":
+            said = f"{name} is {device.driver}; what meets the dealer's page is fdl_console"
+            mistakes.append(f"{path}:{line_of(path, (*at, 'driver'))}: {said}")
+    if not first and any(table.device for table in config.table):  # else the edge has a file of its own
+        said = f'nothing meets it; {page} needs a device with driver = "fdl_console" and url = "tcp://{text}"'
+        mistakes.append(f"{path}:{line_of(path, ('console', 'dealer', page))}: dealer's page of {page}: {said}")
+    return mistakes
+
+
+def _tcp(url: str) -> tuple[str, int] | None:
+    """Address and port of a TCP link to this computer; None for every other."""
+    try:
+        parts = urlsplit(url)
+        if parts.scheme != "tcp" or parts.port is None:
+            return None
+        host = "127.0.0.1" if parts.hostname == "localhost" else str(ipaddress.ip_address(parts.hostname or ""))
+    except ValueError:
+        return None
+    return host, parts.port
+
+
 def summary(config: Config, path: Path) -> str:
     """What the configuration says, for a person to compare with the table in front of them."""
     lines = [
@@ -76,6 +152,8 @@ def summary(config: Config, path: Path) -> str:
     for table in config.table:
         lines.append(f"  {table.name}: {table.ruleset or 'no game'}")
         lines += [f"    {device.name}: {device.driver} at {device.url}" for device in table.device]
+        if table.name in config.console.dealer:
+            lines.append(f"    dealer's page at {config.console.dealer[table.name]}")
     return "\n".join(lines)
 
 

@@ -176,10 +176,11 @@ def check(config_path: Path, probe: bool) -> None:
     A device speaks with one host at a time: a probe beside a running edge finds the port in use, or takes the device
     away from it for a moment.
     """
-    from daemon.check import device_mistakes, probe_devices, ruleset_mistakes, summary
+    from daemon.check import dealer_mistakes, device_mistakes, probe_devices, ruleset_mistakes, summary
 
     config = _load(config_path)
     mistakes = device_mistakes(config, config_path) + ruleset_mistakes(config, config_path)
+    mistakes += dealer_mistakes(config, config_path)
     _refuse(_by_line(mistakes, config_path))
     click.echo(summary(config, config_path))
     if probe and not asyncio.run(probe_devices(config, click.echo)):

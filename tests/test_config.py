@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.check import device_mistakes, ruleset_mistakes, summary
+from daemon.check import dealer_mistakes, device_mistakes, ruleset_mistakes, summary
 from daemon.config import BadConfig, Mqtt, broker_of, line_of, load, parse
 
 GOOD = """\
@@ -349,7 +349,8 @@ def check(tmp_path: Path, text: str) -> list[str]:
     path = tmp_path / "feltd.toml"
     path.write_text(text, encoding="utf-8")
     config = load(path)
-    return [one.removeprefix(f"{path}:") for one in device_mistakes(config, path) + ruleset_mistakes(config, path)]
+    mistakes = device_mistakes(config, path) + ruleset_mistakes(config, path) + dealer_mistakes(config, path)
+    return [one.removeprefix(f"{path}:") for one in mistakes]
 
 
 def test_the_good_file_passes_all_checks(tmp_path: Path) -> None:
@@ -403,3 +404,74 @@ def test_all_of_them_at_once(tmp_path: Path) -> None:
         line(text, '"x"'),
         line(text, 'ruleset = "y"'),
     ]
+
+
+# ---- dealer pages
+
+DEALER = """
+[site]
+name = "lisboa"
+[edge]
+name = "edge-1"
+[console]
+port = 8080
+[console.dealer]
+bac-1 = "127.0.0.1:7701"
+rou-1 = "[::1]:7702"
+[[table]]
+name = "bac-1"
+[[table.device]]
+name = "page-1"
+driver = "fdl_console"
+url = "tcp://127.0.0.1:7701"
+[[table]]
+name = "rou-1"
+[[table.device]]
+name = "page-1"
+driver = "fdl_console"
+url = "tcp://[::1]:7702"
+"""
+
+
+def test_good_dealer_pages_pass_and_are_told(tmp_path: Path) -> None:
+    assert check(tmp_path, DEALER) == []
+    assert "    dealer's page at [::1]:7702" in summary(parse(DEALER), Path("x.toml"))
+    assert check(tmp_path, DEALER.replace("tcp://127.0.0.1:7701", "tcp://localhost:7701")) == []
+    # Whichever port is free; and a console whose edge has a file of its own.
+    assert check(tmp_path, DEALER.replace('= "127.0.0.1:7701"', '= "127.0.0.1:0"')) == []
+    assert check(tmp_path, DEALER.partition("[[table.device]]")[0] + '[[table]]\nname = "rou-1"') == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words", "said"),
+    [
+        ("rou-1 =", "rou-l =", "rou-l", "no table 'rou-l'; did you mean 'rou-1'?"),
+        ("rou-1 =", "zzz =", "zzz", "no table 'zzz'; known: bac-1, rou-1"),
+        ('= "[::1]:7702"', '= "7702"', "rou-1 =", "'7702': write ADDRESS:PORT of this computer"),
+        ('= "[::1]:7702"', '= "10.0.0.5:7702"', "rou-1 =", "only this computer may listen there"),
+        ('= "[::1]:7702"', '= "127.0.0.1:77020"', "rou-1 =", "write a port from 0 to 65535"),
+        ('= "[::1]:7702"', '= "127.0.0.1:7701"', "rou-1 =", "already belongs to the dealer's page of bac-1"),
+        ('= "[::1]:7702"', '= "127.0.0.1:8080"', "rou-1 =", "the console's own pages are there; take another port"),
+        ('= "[::1]:7702"', '= "127.0.0.1:7703"', "rou-1 =", 'rou-1 needs a device with driver = "fdl_console"'),
+        ('"tcp://[::1]:7702"', '"tcp://[::1]:7705"', "rou-1 =", 'and url = "tcp://[::1]:7702"'),
+    ],
+)
+def test_a_wrong_dealer_page_is_named_with_its_line(tmp_path: Path, old: str, new: str, words: str, said: str) -> None:
+    assert DEALER.count(old) == 1
+    text = DEALER.replace(old, new)
+    found = check(tmp_path, text)
+    assert len(found) == 1, found
+    number, _, told = found[0].partition(": ")
+    assert said in told
+    assert int(number) == line(text, words)
+
+
+def test_what_else_meets_a_dealer_page_is_named(tmp_path: Path) -> None:
+    text = DEALER.replace('"fdl_console"\nurl = "tcp://[::1]', '"fdl_lamps"\nurl = "tcp://[::1]')
+    [other] = check(tmp_path, text)
+    assert "rou-1/page-1 is fdl_lamps; what meets the dealer's page is fdl_console" in other
+    assert int(other.partition(":")[0]) == line(text, "fdl_lamps")
+    text = DEALER + '[[table.device]]\nname = "lamps-1"\ndriver = "fdl_console"\nurl = "tcp://localhost:7701"\n'
+    [second] = check(tmp_path, text)
+    assert "the dealer's page of bac-1 is there, which bac-1/page-1 meets; give rou-1/lamps-1 its own place" in second
+    assert int(second.partition(":")[0]) == line(text, "tcp://localhost:7701")

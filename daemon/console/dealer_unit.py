@@ -421,7 +421,9 @@ def address_of(text: str) -> tuple[str, int]:
         port = int(number)
     except ValueError:
         raise BadDealer(f"{text!r}: write ADDRESS:PORT of this computer, for example 127.0.0.1:7701") from None
-    if not address.is_loopback or not 0 <= port <= 65535:
+    if not 0 <= port <= 65535:
+        raise BadDealer(f"{text!r}: write a port from 0 to 65535")
+    if not address.is_loopback:
         raise BadDealer(
             f"{text!r}: only this computer may listen there: write 127.0.0.1:PORT, or run it beside the edge"
         )
