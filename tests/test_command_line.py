@@ -66,11 +66,11 @@ url = "serial://{folder}/tty"
 
 
 @pytest.fixture(autouse=True)
-def logs_as_before() -> Iterator[None]:
+def logs_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The command line sets up logging and garbage collection for its process; here that is the tests'."""
+    monkeypatch.setattr(gc, "freeze", lambda: None)
     handlers, level = logging.root.handlers[:], logging.root.level
     yield
-    gc.unfreeze()
     structlog.reset_defaults()
     logging.root.handlers[:] = handlers
     logging.root.setLevel(level)

@@ -3,10 +3,12 @@
 import asyncio
 import base64
 import contextlib
+import functools
 import hashlib
 import importlib.util
 import re
 import socket
+import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -117,6 +119,14 @@ class Provider:
         strange = {"kty": "future", "kid": "x"}
         keys = [key.as_dict(private=False) for key in (KEY,)]
         return self.raw.get("keys") or JSONResponse({"keys": [strange, *keys]})
+
+
+@pytest.fixture(autouse=True, scope="module")
+def certificates_are_read_once() -> Iterator[None]:
+    """Every client of httpx reads those of the system, which nobody here shows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", functools.cache(ssl.create_default_context))
+        yield
 
 
 class Both:
