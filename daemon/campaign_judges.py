@@ -14,7 +14,7 @@ from daemon.journal import Row
 from protocols.events import decode_data
 from protocols.topics import Envelope, device_topic
 from rules import RULESETS
-from rules.ruleset import Ruleset, options_from
+from rules.ruleset import Ruleset, judge, options_from
 from rules.ruleset import type_of as verdict_type
 
 __all__ = ["judge_journals"]
@@ -97,7 +97,7 @@ def _judged_again(config: Config, table: Table, events: Sequence[Row]) -> list[t
         source = device_topic(config.site.name, table.name, row.device, "")[:-1]
         event = decode_data(row.type, row.data)
         id_ = f"{config.edge.name}:{table.name}:{row.seq}"
-        state, new = ruleset.apply(state, Envelope(id_, source, row.time, event, row.seq))
+        state, new = judge(ruleset, state, Envelope(id_, source, row.time, event, row.seq))
         for number, verdict in enumerate(new):
             tagged = msgspec.json.encode(verdict)
             data = b"{" + tagged[tagged.index(b",") + 1 :]

@@ -33,7 +33,7 @@ from protocols.topics import (
     table_topic,
 )
 from rules import RULESETS
-from rules.ruleset import Corrected, Noted, Resolved, Ruleset, Suspended, Verdict, View, Voided, options_from
+from rules.ruleset import Corrected, Noted, Resolved, Ruleset, Suspended, Verdict, View, Voided, judge, options_from
 from rules.ruleset import type_of as verdict_type
 
 __all__ = ["Consumer", "Standing"]
@@ -152,7 +152,7 @@ class Consumer:
     def _apply(
         self, table: _Table, envelope: Envelope, entries: list[Entry], verdicts: list[tuple[str, Verdict]]
     ) -> None:
-        table.state, new = table.ruleset.apply(table.state, envelope)
+        table.state, new = judge(table.ruleset, table.state, envelope)
         for number, verdict in enumerate(new):
             # The id is made of the event and its consequence, so that a standby says the same.
             cause = f"{envelope.id}/{number}"

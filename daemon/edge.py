@@ -34,6 +34,7 @@ from drivers.driver import CommandFailed, CommandRefused, Driver, Obeys, Sightin
 from protocols import commands
 from protocols.commands import Command, name_of
 from protocols.events import (
+    ASIDE,
     DeviceCommanded,
     DeviceFaulted,
     DeviceOffline,
@@ -192,10 +193,7 @@ class DevicePost:
             return
         if sightings:
             await self._edge.gates[self.table].turn(self.device.name, _happened(sightings))
-        entries = [
-            Entry(self.table, self.device.name, type_of(one.event), one.chunk.at, encode_data(one.event), one.wire)
-            for one in sightings
-        ]
+        entries = [self._entry(one) for one in sightings]
         kept: dict[str, bytes] = {} if memory is None else {f"driver/{self._key}": memory}
         board = self.board
         for one in sightings:
@@ -213,6 +211,14 @@ class DevicePost:
             self._edge.show(self)
         else:
             self._edge.retained.touch(self.state_topic)
+
+    def _entry(self, one: Sighting) -> Entry:
+        """One that was overtaken says so, for good: the rules must say the same of it whenever they read it."""
+        event = one.event
+        gate, happened = self._edge.gates[self.table], one.chunk.tick - one.age
+        if type(event) not in ASIDE and (late := gate.overtaken(self.device.name, happened)):
+            event = msgspec.structs.replace(event, overtaken=late)
+        return Entry(self.table, self.device.name, type_of(event), one.chunk.at, encode_data(event), one.wire)
 
     def meta(self) -> dict[str, Any]:
         """The retained `meta`."""

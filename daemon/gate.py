@@ -3,6 +3,9 @@
 While the edge was away, each device with a memory of its own kept what happened at it. After a start they all tell it
 at once, each in its own order, and the journal's order is the one the rules go by. So for a moment the oldest event
 goes first: whoever still holds older ones is waited for, but not longer than PATIENCE.
+
+A line that is dead for seconds does the same to one device at any time. Nobody is waited for then: what comes too late
+is told with how much it is late, so that the rules know that the journal's order is not that of the table.
 """
 
 import asyncio
@@ -11,10 +14,12 @@ from collections.abc import Iterable
 __all__ = ["Gate"]
 
 PATIENCE = 3.0
+TOGETHER = 0.1
+"""Seconds. Closer than this no hand follows another, and lines and clocks are not surer of what came first."""
 
 
 class Gate:
-    """One table's, for the time after one start of the edge."""
+    """One table's, for one life of the edge."""
 
     def __init__(self, expected: Iterable[str]) -> None:
         """`expected`: the devices that may have kept something: only they are waited for before they come."""
@@ -22,6 +27,7 @@ class Gate:
         self._heads: dict[str, float] = {}
         self._moved = asyncio.Event()
         self._until: float | None = None
+        self._newest: dict[str, float] = {}
 
     async def turn(self, device: str, happened: float) -> None:
         """Return when nothing older is still to come. `happened` is in the loop's seconds."""
@@ -50,6 +56,16 @@ class Gate:
         if device in self._behind:
             self._behind.discard(device)
             self._moved.set()
+
+    def overtaken(self, device: str, happened: float) -> int:
+        """Note what `device` tells now. By how many ms something that another told before is newer; 0 for none.
+
+        A device's own events are in the order of its counter, whatever its clock says.
+        """
+        others = (at for other, at in self._newest.items() if other != device)
+        late = max(others, default=float("-inf")) - happened
+        self._newest[device] = max(self._newest.get(device, float("-inf")), happened)
+        return int(late * 1000) if late > TOGETHER else 0
 
     def _may_be_older(self, other: str, head: tuple[float, str]) -> bool:
         return other not in self._heads or (self._heads[other], other) < head

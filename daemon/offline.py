@@ -23,7 +23,7 @@ from protocols.events import (
     unknown_fields,
 )
 from protocols.topics import Envelope
-from rules.ruleset import Ruleset, Verdict
+from rules.ruleset import Ruleset, Verdict, judge
 from simulators.clock import JumpingLoop
 
 __all__ = ["BadInput", "Frame", "capture_frames", "capture_line", "events_from", "replay", "resolve"]
@@ -196,7 +196,7 @@ def events_from(lines: Iterable[str], name: str, table: str) -> Iterator[Envelop
         if written.type not in EVENT_TYPES:
             raise BadInput(f"{where}: unknown event type {written.type!r}; known: {', '.join(EVENT_TYPES)}")
         if wrong := unknown_fields(written.type, written.data):
-            known = ", ".join(EVENT_TYPES[written.type].__struct_fields__) or "none"
+            known = ", ".join(EVENT_TYPES[written.type].__match_args__) or "none"  # those of its own
             raise BadInput(f"{where}: {written.type} has no {wrong[0]!r}; its data: {known}")
         try:
             event = decode_data(written.type, msgspec.json.encode(written.data))
@@ -221,5 +221,5 @@ def resolve(ruleset: Ruleset[Any], events: Iterable[Envelope], table: str) -> It
     """All verdicts of a script."""
     state = ruleset.start(table)
     for seen in events:
-        state, verdicts = ruleset.apply(state, seen)
+        state, verdicts = judge(ruleset, state, seen)
         yield from verdicts

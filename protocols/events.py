@@ -22,8 +22,14 @@ Turn: TypeAlias = Literal["clockwise", "anticlockwise"]
 Severity: TypeAlias = Literal["warning", "error"]
 
 
-class _Event(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True):
-    """Common settings only: frozen, tagged by its type name."""
+class _Event(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True, kw_only=True):
+    """What all have in common: frozen, tagged by its type name.
+
+    `overtaken`: this event was told late. It happened so many ms before what another device of its table had told
+    already, by the age that its own device gives it; 0 where it stands in its order.
+    """
+
+    overtaken: Annotated[int, Meta(ge=0)] = 0
 
 
 # ---- cards
@@ -551,6 +557,31 @@ def type_of(event: Event) -> str:
     return str(event.__struct_config__.tag)
 
 
+ASIDE: frozenset[type[Event]] = frozenset(
+    (
+        DeviceOnline,
+        DeviceOffline,
+        DeviceFaulted,
+        DeviceRecovered,
+        DeviceCommanded,
+        DisplayShown,
+        MachineMeters,
+        MachineReported,
+        JackpotContributed,
+        JackpotWon,
+        JackpotPaid,
+        JackpotReset,
+        SupervisorKeyed,
+        DealerRelieved,
+        CardDamaged,
+        CardsLoaded,
+        ShuffleStarted,
+        DeckChecked,
+        DeckMiscounted,
+        JamCleared,
+    )
+)
+"""What happens beside the play: its place among the other events of a table says nothing of a round."""
 EVENT_TYPES: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Event)}
 
 

@@ -10,6 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeAlias, TypeV
 import msgspec
 from msgspec import Meta
 
+from protocols.events import EventsMissed
+from protocols.events import type_of as event_type
 from protocols.topics import Envelope
 
 
@@ -207,6 +209,27 @@ class Ruleset(Protocol[S]):
     def bets(self) -> tuple[Bet, ...]:
         """The bets offered with these options."""
         ...
+
+
+def judge(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdict, ...]]:
+    """The next state and what follows: what whoever feeds a ruleset calls, for what is the same in every game.
+
+    Where others of its table overtook an event, the order in which the open round was told is not that in which it
+    happened: it waits for a person, as after a loss, and the event is not used. What comes before the bell, or between
+    two rounds, is used, and leaves the same doubt; but no result comes of it by itself.
+    """
+    if not seen.event.overtaken:
+        return ruleset.apply(state, seen)
+    doubt = msgspec.structs.replace(seen, event=EventsMissed(1))
+    doubted, verdicts = ruleset.apply(state, doubt)
+    if ruleset.view(doubted).phase == "suspended":
+        return doubted, verdicts
+    after, told = ruleset.apply(state, seen)
+    if not any(isinstance(verdict, Resolved | Corrected) for verdict in told):
+        after, more = ruleset.apply(after, doubt)
+        return after, told + more
+    text = f"{event_type(seen.event)} happened {seen.event.overtaken} ms before what was told before it: it is not used"
+    return doubted, (*verdicts, Noted(Irregularity("told_too_late", text, "-", seen.id)))
 
 
 class OptionInfo(msgspec.Struct, frozen=True):

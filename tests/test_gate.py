@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.campaign_loop import VirtualLoop
-from daemon.gate import PATIENCE, Gate
+from daemon.gate import PATIENCE, TOGETHER, Gate
 
 
 async def tell(gate: Gate, device: str, happened: list[float], journal: list[tuple[float, str]], lag: float) -> None:
@@ -101,3 +101,29 @@ async def test_a_device_lost_while_it_waits_leaves_the_way_free() -> None:
     gate.caught_up("a")
     await gate.turn("b", 0.0)
     assert asyncio.get_running_loop().time() < PATIENCE
+
+
+# ---- who was overtaken
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(-1000, 1000)), max_size=12))
+@settings(deadline=None)
+def test_who_tells_in_the_order_of_the_table_was_never_overtaken(told: list[tuple[str, float]]) -> None:
+    gate = Gate([])
+    assert not any(gate.overtaken(device, at) for device, at in sorted(told, key=lambda one: one[1]))
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 1000)), max_size=12))
+@settings(deadline=None)
+def test_the_newest_of_the_others_says_by_how_much(told: list[tuple[str, int]]) -> None:
+    gate = Gate([])
+    for n, (device, at) in enumerate(told):
+        newest = max((when for other, when in told[:n] if other != device), default=at)
+        assert gate.overtaken(device, float(at)) == (max(newest - at, 0) * 1000)
+
+
+def test_lines_and_clocks_that_differ_a_little_have_overtaken_nobody() -> None:
+    gate = Gate([])
+    assert gate.overtaken("shoe", 10.0) == 0
+    assert gate.overtaken("console", 10.0 - TOGETHER / 2) == 0
+    assert gate.overtaken("console", 9.5) == 500

@@ -17,8 +17,10 @@ from helpers import START, script
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import inspect
+from msgspec.structs import replace
 
 from protocols.events import (
+    ASIDE,
     EVENT_TYPES,
     BallLanded,
     BallLaunched,
@@ -28,6 +30,8 @@ from protocols.events import (
     ButtonsCounted,
     ButtonsSeparated,
     CardDrawn,
+    DealCorrected,
+    DeviceOnline,
     DiceAgitated,
     DiceCovered,
     DiceRead,
@@ -48,6 +52,7 @@ from rules.ruleset import (
     BadOption,
     Closed,
     Corrected,
+    Noted,
     Opened,
     Resolved,
     Result,
@@ -55,6 +60,7 @@ from rules.ruleset import (
     Suspended,
     Verdict,
     Voided,
+    judge,
     options_from,
     options_of,
 )
@@ -113,7 +119,8 @@ def events_of(kind: type[Event]) -> st.SearchStrategy[Event]:
     """Any event of this type that the wire could carry."""
     described = inspect.type_info(kind)
     assert isinstance(described, inspect.StructType)
-    return st.builds(kind, **{field.name: values(field.type) for field in described.fields})
+    fields = {field.name: values(field.type) for field in described.fields}
+    return st.builds(kind, **fields | {"overtaken": st.sampled_from((*[0] * 9, 250))})
 
 
 ANY_EVENT = st.one_of(*(events_of(kind) for kind in EVENT_TYPES.values()))
@@ -187,7 +194,7 @@ def run(ruleset: Game, seen: Iterable[Envelope], state: Any = None) -> tuple[Any
     state = ruleset.start("t-1") if state is None else state
     steps = []
     for one in seen:
-        state, verdicts = ruleset.apply(state, one)
+        state, verdicts = judge(ruleset, state, one)
         steps.append(verdicts)
     return state, steps
 
@@ -213,7 +220,7 @@ def test_every_opened_round_ends_exactly_once_or_is_still_open(name: str, night:
     now = ""
     closed = False
     for seen in script(night):
-        state, verdicts = ruleset.apply(state, seen)
+        state, verdicts = judge(ruleset, state, seen)
         for verdict in verdicts:
             match verdict:
                 case Opened(round=round_):
@@ -264,11 +271,88 @@ def test_a_state_may_be_written_down_and_read_back_at_any_point(name: str, night
     for seen in script(night):
         read = msgspec.json.decode(msgspec.json.encode(read), type=ruleset.State)
         assert read == kept
-        kept, verdicts = ruleset.apply(kept, seen)
-        read, again = ruleset.apply(read, seen)
+        kept, verdicts = judge(ruleset, kept, seen)
+        read, again = judge(ruleset, read, seen)
         assert msgspec.json.encode(again) == msgspec.json.encode(verdicts)
         assert msgspec.json.encode(ruleset.view(read)) == msgspec.json.encode(ruleset.view(kept))
     assert msgspec.json.encode(read) == msgspec.json.encode(kept)
+
+
+# ---- what was told late
+
+
+@every_game
+@pace
+@given(night=NIGHTS)
+def test_no_result_comes_of_an_event_that_others_overtook(name: str, night: list[Event]) -> None:
+    ruleset = game(name)
+    state = ruleset.start("t-1")
+    for seen in script(night):
+        state, verdicts = judge(ruleset, state, seen)
+        if seen.event.overtaken:
+            assert not [one for one in verdicts if isinstance(one, Resolved | Corrected)]
+
+
+def decided(ruleset: Game, events: Sequence[Event]) -> int:
+    """How many events make the first result that counts; 0 where none does."""
+    _, steps = run(ruleset, script(events))
+    return next((n for n, step in enumerate(steps, 1) if any(isinstance(one, Resolved) for one in step)), 0)
+
+
+@every_game
+def test_a_round_that_was_not_told_in_order_waits_for_a_person(name: str) -> None:
+    """Each event from the bell to the one that decides, told late in its turn: the round has no result then."""
+    ruleset = game(name)
+    mine = [round_[: decided(ruleset, round_)] for round_ in ROUNDS if decided(ruleset, round_)]
+    assert mine
+    for round_ in mine:
+        [first] = [one.round for one in ends(run(ruleset, script(round_))[1])]
+        for late in range(round_.index(BetsClosed()), len(round_)):
+            told = [*round_[:late], replace(round_[late], overtaken=250), *round_[late + 1 :]]
+            state, _ = run(ruleset, script(told[: late + 1]))
+            assert ruleset.view(state).phase == "suspended", told[late]
+            closing = ends(run(ruleset, script(told))[1])
+            assert all(one.void or one.round != first for one in closing), told[late]
+
+
+def test_a_correction_that_its_console_told_after_the_next_card() -> None:
+    """The coup that the campaign found, life 711000049: the console was dumb for six seconds, and a card came."""
+    ruleset = RULESETS["macau.baccarat"](options_from(RULESETS["macau.baccarat"], {"opening": "bell"}))
+    corrected = DealCorrected({"player": ("4D", "6H"), "banker": ("KH",)})
+    coup: list[Event] = [BetsOpened(), BetsClosed(), *map(CardDrawn, ("4D", "KH", "6H", "QS"))]
+    after: list[Event] = [*map(CardDrawn, ("8S", "6S"))]
+    mended = DealCorrected({"player": ("4D", "6H", "8S"), "banker": ("KH", "QS", "6S")})
+
+    _, steps = run(ruleset, script([*coup, corrected, *after]))
+    assert [one.outcome["winner"] for one in ends(steps)] == ["banker"], "the queen is taken back: never such hands"
+    _, steps = run(ruleset, script([*coup, replace(corrected, overtaken=5300), *after]))
+    assert not ends(steps)
+    assert [one.round for step in steps for one in step if isinstance(one, Suspended)] == ["t-1:2026-11-20:1:1"]
+    _, steps = run(ruleset, script([*coup, replace(corrected, overtaken=5300), *after, mended]))
+    assert [one.outcome["winner"] for one in ends(steps)] == ["player"]
+
+
+def test_a_late_correction_of_a_coup_that_is_over_is_noted_and_not_used() -> None:
+    ruleset = game("macau.baccarat")
+    told = DealCorrected({"player": ("9D", "TC"), "banker": ("9H", "TS")}, overtaken=1250)
+    _, steps = run(ruleset, script([*map(CardDrawn, ("9D", "2D", "TC", "TS")), told]))
+    assert [one.outcome["winner"] for one in ends(steps)] == ["player"]
+    [noted] = steps[-1]
+    assert isinstance(noted, Noted)
+    assert noted.irregularity.code == "told_too_late"
+    assert noted.irregularity.text.startswith("deal.corrected happened 1250 ms before")
+
+
+@every_game
+@pytest.mark.parametrize("type_name", sorted(name for name, kind in EVENT_TYPES.items() if kind in ASIDE))
+def test_what_happens_beside_the_play_says_nothing_of_a_round(name: str, type_name: str) -> None:
+    """So it may come in any order, and the edge does not look at it."""
+    ruleset = game(name)
+    event = DeviceOnline(True) if type_name == "device.online" else STUCK[type_name]
+    for round_ in ROUNDS:
+        for end in range(len(round_) + 1):
+            state, _ = run(ruleset, script(round_[:end]))
+            assert judge(ruleset, state, script([event])[0]) == (state, ())
 
 
 def ends(steps: Iterable[Sequence[Verdict]]) -> list[Result]:
@@ -284,7 +368,7 @@ def test_a_result_rests_on_events_that_happened(name: str, night: list[Event]) -
     happened: set[str] = set()
     for seen in script(night):
         happened.add(seen.id)
-        state, verdicts = ruleset.apply(state, seen)
+        state, verdicts = judge(ruleset, state, seen)
         for result in ends([verdicts]):
             assert result.ruleset == ruleset.id
             assert set(result.evidence) <= happened
@@ -364,9 +448,9 @@ def test_a_stuck_device_does_not_fill_the_memory(name: str, type_name: str) -> N
     state = ruleset.start("t-1")
     for n, before in enumerate([[], *(round_[:-2] for round_ in ROUNDS)]):
         for seen in script(before):
-            state, _ = ruleset.apply(state, seen)
+            state, _ = judge(ruleset, state, seen)
         for seen in repeated if n == 0 else repeated[:600]:
-            state, _ = ruleset.apply(state, seen)
+            state, _ = judge(ruleset, state, seen)
         assert len(msgspec.json.encode(state)) < 200_000
 
 

@@ -42,6 +42,7 @@ from protocols.events import (
     DiceUncovered,
     Event,
     SpinStarted,
+    decode_data,
 )
 from protocols.topics import Wire, encode_wire
 
@@ -166,6 +167,31 @@ async def test_a_device_that_comes_back_with_a_past_does_not_let_the_others_pass
     types = [row.type for row in journal.after(0, 100) if row.type != "device.online"]
     assert types == ["dice.covered", "bets.opened", "dice.agitated", "bets.closed", "dice.uncovered"]
     journal.close()
+
+
+@virtual_time
+async def test_what_comes_later_than_it_should_says_so_for_good(tmp_path: Path) -> None:
+    """A console's line was dead for six seconds, and the shaker went on meanwhile. Who only is there is never late."""
+    journal = Journal(tmp_path / "edge.db")
+    edge = Edge(parse(CONFIG), journal, now=lambda: START)
+    console, shaker = edge.posts
+
+    async def tell(post: DevicePost, event: Event, age: float = 0.0) -> None:
+        await post.emit([Sighting(event, b"", Chunk(b"", START, asyncio.get_running_loop().time()), age)])
+        await asyncio.sleep(1.0)
+
+    await tell(console, BetsOpened(), 0.002)
+    await tell(shaker, DiceCovered(), 0.004)
+    await tell(shaker, DeviceOnline(True))
+    await tell(console, BetsClosed(), 2.5)
+    await tell(shaker, DeviceRecovered("x.y"), 8.0)
+    await tell(shaker, DiceAgitated("lever", 3), 5.0)
+    await tell(console, BetsClosed(), 0.5)
+    journal.close()
+    rows = Journal(tmp_path / "edge.db").after(0, 100)
+    told = {row.seq: decode_data(row.type, row.data).overtaken for row in rows}
+    assert told == {1: 0, 2: 0, 3: 0, 4: 496, 5: 0, 6: 500, 7: 0}
+    assert rows[0].data == b"{}", "who is in order does not say so"
 
 
 # ---- alerts
