@@ -16,10 +16,10 @@ import msgspec
 from msgspec import Struct
 
 from daemon import links_mqtt, logs
+from daemon.captures import CAPTURE_HEAD, Frame, capture_line
 from daemon.config import Config, Device
 from daemon.links import open_link
 from daemon.mqtt import UNREADABLE, Message, Session, stay_connected
-from daemon.offline import CAPTURE_HEAD, Frame, capture_line
 from drivers import DRIVERS
 from drivers.driver import Chunk, DeviceRefused, Link, LinkLost, Sighting
 from protocols.commands import Reply, Request, decode_command, typed

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from daemon.captures import CAPTURE_HEAD, Frame
 from drivers import DRIVERS
 from drivers.driver import Chunk, DeviceRefused, LinkLost, Sighting
 from protocols.events import (
@@ -26,28 +27,14 @@ from protocols.topics import Envelope
 from rules.ruleset import Ruleset, Verdict, judge
 from simulators.clock import JumpingLoop
 
-__all__ = ["BadInput", "Frame", "capture_frames", "capture_line", "events_from", "replay", "resolve"]
+__all__ = ["BadInput", "capture_frames", "events_from", "replay", "resolve"]
 
-CAPTURE_HEAD = "# feltd capture 1"
 RAW_START = datetime(1970, 1, 1, tzinfo=UTC)
 _LINE = re.compile(r"(\S+) ([<>]) ((?:[0-9a-f]{2})+)")
 
 
 class BadInput(Exception):
     """Input that cannot be used: place and remedy in one message."""
-
-
-class Frame(Struct, frozen=True):
-    """Bytes of a capture: when, which way (`from_device`), what."""
-
-    at: datetime
-    from_device: bool
-    data: bytes
-
-
-def capture_line(frame: Frame) -> str:
-    """One line of a capture file."""
-    return f"{frame.at.isoformat()} {'<' if frame.from_device else '>'} {frame.data.hex()}"
 
 
 def capture_frames(raw: bytes, name: str, pace: float) -> list[Frame]:

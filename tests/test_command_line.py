@@ -20,20 +20,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon import journal as journal_module
+from daemon.captures import CAPTURE_HEAD, Frame, capture_line
 from daemon.cli import main
 from daemon.edge import Edge
 from daemon.journal import BadJournal, Journal
 from daemon.mqtt import Message
-from daemon.offline import (
-    CAPTURE_HEAD,
-    BadInput,
-    Frame,
-    capture_frames,
-    capture_line,
-    events_from,
-    replay,
-    resolve,
-)
+from daemon.offline import BadInput, capture_frames, events_from, replay, resolve
 from drivers import DRIVERS
 from protocols.cammegh_ss2 import Packet, encode
 from protocols.events import EVENT_TYPES

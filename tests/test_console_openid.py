@@ -35,7 +35,15 @@ KEY, OTHER = (RSAKey.generate_key(2048, {"use": "sig", "kid": kid, "alg": "RS256
 
 
 class Server(uvicorn.Server):
-    """Signals belong to the tests."""
+    """Signals belong to the tests. It ends when it is told to, where uvicorn looks ten times a second."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ended = asyncio.Event()
+
+    async def main_loop(self) -> None:
+        await self.on_tick(0)
+        await self.ended.wait()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -170,7 +178,7 @@ async def both(tmp_path: Path) -> AsyncIterator[Both]:
     serving = asyncio.create_task(server.serve([listening]))
 
     async def stop() -> None:
-        server.should_exit = True
+        server.ended.set()
         await serving
 
     one = Both(inn, provider, stop)

@@ -21,11 +21,11 @@ from click.testing import CliRunner, Result
 
 from daemon import demo, listings
 from daemon.broker import Broker, find_mosquitto
+from daemon.captures import CAPTURE_HEAD
 from daemon.cli import _interruptible, main
 from daemon.config import Mqtt
 from daemon.demo import Child, Door, _lamp, _report, _until_signal, _view
 from daemon.edge import Edge
-from daemon.offline import CAPTURE_HEAD
 from daemon.picture import Picture
 from daemon.pit import Pit
 from rules import RULESETS

@@ -20,9 +20,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from daemon.captures import CAPTURE_HEAD, capture_line
+from daemon.captures import Frame as Captured
 from daemon.mqtt import UNREADABLE
-from daemon.offline import CAPTURE_HEAD, capture_line
-from daemon.offline import Frame as Captured
 from daemon.tracing import Frame
 from drivers import DRIVERS
 from protocols import (

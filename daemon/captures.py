@@ -1,0 +1,22 @@
+"""What a capture is: a head, then a line for each piece of a wire."""
+
+from datetime import datetime
+
+from msgspec import Struct
+
+__all__ = ["CAPTURE_HEAD", "Frame", "capture_line"]
+
+CAPTURE_HEAD = "# feltd capture 1"
+
+
+class Frame(Struct, frozen=True):
+    """Bytes of a capture: when, which way (`from_device`), what."""
+
+    at: datetime
+    from_device: bool
+    data: bytes
+
+
+def capture_line(frame: Frame) -> str:
+    """One line of a capture file."""
+    return f"{frame.at.isoformat()} {'<' if frame.from_device else '>'} {frame.data.hex()}"
