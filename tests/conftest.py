@@ -33,6 +33,12 @@ def pytest_configure() -> None:
         os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: some test always waits for a terminal, a browser or a process that was killed."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
 def pytest_collection_finish() -> None:
     """Eight thousand tests and what they import are no garbage: tests that look for some look at their own only."""
     gc.collect()
