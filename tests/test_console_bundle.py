@@ -3,11 +3,11 @@
 import hashlib
 import io
 import json
-import os
 import stat
 import zipfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -130,16 +130,106 @@ def test_a_log_is_bounded(tmp_path: Path) -> None:
     assert b"2222" not in files["log-edge.log.txt"]  # nor of the line that was cut
 
 
-def test_the_systems_log_is_asked_for_our_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / "journalctl"
-    program.write_text(
-        '#!/bin/sh\necho "{\\"event\\":\\"asked\\",\\"words\\":\\"$*\\",\\"password\\":\\"s3cr3t-s3cr3t\\"}"\n'
-    )
+def journalctl(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """A program of that name is the only one there is."""
+    (folder / "bin").mkdir()
+    program = folder / "bin" / "journalctl"
+    program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    said = json.loads(made(tmp_path, config_at(tmp_path), Given(START))["log-journald.txt"])
-    assert said["words"].endswith("-u feltd-*")
-    assert said["password"] == "(withheld)"
+    monkeypatch.setenv("PATH", str(folder / "bin"))
+
+
+def units_log(files: dict[str, bytes]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in files["log-journald.ndjson"].splitlines()]
+
+
+def test_the_systems_log_is_asked_for_our_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    message = '{\\"event\\":\\"asked\\",\\"password\\":\\"s3cr3t-s3cr3t\\"}'
+    line = f'{{"__REALTIME_TIMESTAMP":"1","_SYSTEMD_UNIT":"feltd-edge.service","MESSAGE":"{message}","X":"$*"}}'
+    journalctl(tmp_path, monkeypatch, f"echo \"$*\" > {tmp_path}/words\necho '{line}'")
+    [said] = units_log(made(tmp_path, config_at(tmp_path), Given(START)))
+    assert said == {
+        "at": "1970-01-01T00:00:00.000001Z",
+        "unit": "feltd-edge.service",
+        "message": {"timestamp": "1970-01-01T00:00:00.000001Z", "event": "asked", "password": "(withheld)"},
+    }
+    words = (tmp_path / "words").read_text().split()
+    assert words[words.index("-u") + 1] == "feltd-*"
+    assert words[words.index("-o") + 1] == "json"
+
+
+def test_the_systems_log_is_redacted_as_every_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edge, console = "feltd-edge.service", "feltd-console.service"
+
+    def line(n: int, unit: str, message: Any, **more: Any) -> str:
+        return json.dumps({"__REALTIME_TIMESTAMP": f"{n}000000", "_SYSTEMD_UNIT": unit, "MESSAGE": message, **more})
+
+    said = [
+        line(1, "init.scope", "feltd-edge.service: Main process exited, code=killed", UNIT=edge),
+        line(2, edge, "-----BEGIN PRIVATE KEY-----"),
+        line(3, console, list(b"the shoe said KH, token=abcdefgh")),
+        line(4, edge, "c2VjcmV0"),
+        line(5, edge, "-----END PRIVATE KEY-----"),
+        line(6, edge, json.dumps({"event": "read", "table": "bac-1", "card": "KH"})),
+        line(7, edge, None),
+        "no JSON",
+        json.dumps(["KH"]),
+    ]
+    (tmp_path / "said").write_text("\n".join(said), encoding="utf-8")
+    journalctl(tmp_path, monkeypatch, f'while read -r one; do printf "%s\\n" "$one"; done < {tmp_path}/said')
+    assert [(one["unit"], one["message"]) for one in units_log(made(tmp_path, config_at(tmp_path), Given(START)))] == [
+        (edge, "feltd-edge.service: Main process exited, code=killed\n(withheld)"),
+        (console, "the shoe said (card), token=(withheld)"),
+        (
+            edge,
+            {
+                "timestamp": "1970-01-01T00:00:06.000000Z",
+                "event": "read",
+                "table": "bac-1",
+                "withheld": "a round may be open",
+            },
+        ),
+        (edge, ""),
+    ]
+
+
+SILENT = (
+    "journald shows no line of feltd-*: it may have none, or this service may not read it"
+    " (SupplementaryGroups=systemd-journal in its unit)"
+)
+
+
+@pytest.mark.parametrize(
+    ("script", "notes"),
+    [
+        (
+            "echo 'No journal files were opened due to insufficient permissions.' >&2; exit 1",
+            [
+                "journalctl: No journal files were opened due to insufficient permissions.",
+                SILENT,
+            ],
+        ),
+        (
+            "echo '-- No entries --'",
+            [
+                SILENT,
+            ],
+        ),
+        (None, ["no journald on this computer"]),
+    ],
+)
+def test_the_manifest_says_that_the_systems_log_could_not_be_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str | None, notes: list[str]
+) -> None:
+    Journal(tmp_path / "edge.db").close()
+    Journal(tmp_path / "rules.db").close()
+    if script is None:
+        monkeypatch.setenv("PATH", str(tmp_path))
+    else:
+        journalctl(tmp_path, monkeypatch, script)
+    files = made(tmp_path, config_at(tmp_path), Given(START))
+    assert json.loads(files["manifest.json"])["notes"] == notes
+    assert "log-journald.ndjson" not in files
 
 
 # ---- no card of an open round

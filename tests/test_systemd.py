@@ -105,7 +105,12 @@ def test_only_the_edge_reaches_devices() -> None:
     assert "PrivateUsers" not in edge  # it would turn dialout into nobody
     for other in others:
         assert other["PrivateDevices"] == ["yes"]
-        assert not {"SupplementaryGroups", "DeviceAllow"} & set(other)
+        assert "DeviceAllow" not in other
+    rules, console = others
+    assert "SupplementaryGroups" not in rules
+    assert console["SupplementaryGroups"] == [
+        "systemd-journal"
+    ]  # to read what the units said; no device is that group's
 
 
 def test_the_state_stands_where_the_configuration_looks_for_it() -> None:

@@ -36,6 +36,7 @@ from starlette.routing import Route
 from daemon.config import Config
 from daemon.console import words
 from daemon.console.incidents import Filter
+from daemon.console.site import utc
 from daemon.inspection import Files, report_text, verify_recent
 from drivers import DRIVERS
 
@@ -51,6 +52,8 @@ CAPTURES = 200
 INCIDENTS = 500
 PATIENCE = 20.0
 UNITS = "feltd-*"
+FIELDS = "MESSAGE,UNIT,_SYSTEMD_UNIT"
+LONGEST_STAMP = 17  # digits: microseconds up to the year 5138
 LOGS = Path("/var/log/feltd")
 WITHHELD = "(withheld)"
 CARD = "(card)"
@@ -279,9 +282,8 @@ class _Bundle:
     # ---- logs
 
     def _logs(self) -> None:
-        text = self._journald() if self._given.journald else None
-        if text is not None:
-            self._add("log-journald.txt", self._log(text))
+        if self._given.journald and (lines := self._units(self._journald())):
+            self._add("log-journald.ndjson", lines)
         for path in self._given.logs:
             try:
                 with path.open("rb") as file:
@@ -290,20 +292,53 @@ class _Bundle:
             except OSError as error:
                 self._note(f"{path}: {error.strerror}")
 
-    def _journald(self) -> bytes | None:
+    def _journald(self) -> bytes:
+        """The last lines of our units, each a JSON object; nothing, and a note, where they cannot be had."""
         program = shutil.which("journalctl")
         if program is None:
             self._note("no journald on this computer")
-            return None
-        words = [program, "-q", "--no-pager", "-o", "cat", "-n", str(LOG_LINES), "-u", UNITS]
+            return b""
+        words = [program, "--no-pager", "-o", "json", f"--output-fields={FIELDS}", "-n", str(LOG_LINES), "-u", UNITS]
         try:
             done = subprocess.run(words, capture_output=True, timeout=PATIENCE, check=False)  # noqa: S603 - our own words
         except (OSError, subprocess.TimeoutExpired) as error:
             self._note(f"journalctl: {error}")
-            return None
-        if done.returncode:
-            self._note(f"journalctl: {done.stderr.decode(errors='replace').strip()}")
+            return b""
+        if said := done.stderr.decode(errors="replace").strip():  # also that it shows some lines only
+            self._note(f"journalctl: {said}")
+        if b'"MESSAGE"' not in done.stdout:
+            self._note(
+                f"journald shows no line of {UNITS}: it may have none, or this service may not read it"
+                " (SupplementaryGroups=systemd-journal in its unit)"
+            )
         return _end(done.stdout)
+
+    def _units(self, text: bytes) -> bytes:
+        """What journald tells: our own lines are JSON, what stands between them in a unit is one text."""
+        out: list[tuple[str, str, Any]] = []
+        between: dict[str, tuple[str, list[str]]] = {}
+
+        def flush(unit: str) -> None:
+            at, lines = between.pop(unit, ("", []))
+            if lines:
+                out.append((at, unit, _CARD.sub(CARD, self._scrub.text("\n".join(lines)))))
+
+        for line in text.splitlines():
+            one = _object(line.decode(errors="replace"))
+            if one is None or "MESSAGE" not in one:
+                continue
+            unit, at, message = str(one.get("UNIT") or one.get("_SYSTEMD_UNIT", "")), _instant(one), _message(one)
+            said = _object(message)
+            if said is None:
+                between.setdefault(unit, (at, []))[1].append(message)
+            else:
+                flush(unit)
+                out.append((at, unit, self._said({"timestamp": at, **said})))
+        for unit in list(between):
+            flush(unit)
+        out.sort(key=lambda one: one[0])
+        told = (json.dumps({"at": at, "unit": unit, "message": said}, ensure_ascii=False) for at, unit, said in out)
+        return "".join(f"{line}\n" for line in told).encode(errors="replace")
 
     def _log(self, text: bytes) -> bytes:
         """JSON lines one by one; what stands between them as one text: a key or a traceback has many lines."""
@@ -356,6 +391,25 @@ def _object(line: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return said if isinstance(said, dict) else None
+
+
+def _message(line: Mapping[str, Any]) -> str:
+    """Of a line of journald: text, or its bytes where they are no text; nothing where it is too long."""
+    match line["MESSAGE"]:
+        case str(text):
+            return text
+        case list(numbers):
+            return bytes(one for one in numbers if isinstance(one, int) and 0 <= one < 256).decode(errors="replace")
+        case _:
+            return ""
+
+
+def _instant(line: Mapping[str, Any]) -> str:
+    """When journald heard a line; "" where it does not say."""
+    word = str(line.get("__REALTIME_TIMESTAMP", ""))
+    if not word.isdecimal() or len(word) > LONGEST_STAMP:
+        return ""
+    return utc(_EPOCH + timedelta(microseconds=int(word)))
 
 
 def _before(stamp: Any, time: datetime) -> bool:
