@@ -26,6 +26,7 @@ from protocols.topics import Wire, device_topic, table_topic
 from simulators.clock import Pace
 from simulators.compare import Account, Outcome, compare
 from simulators.device import Device
+from simulators.fdl_device import FdlDevice
 from simulators.line import Line
 from simulators.mqtt_port import Mqtt
 from simulators.port import Port, Pty, Socket, Tcp
@@ -104,6 +105,8 @@ class Pit:
             self.sockets[table_name] = {}
             for device_name, device in table.devices.items():
                 place = f"{table_name}/{device_name}"
+                if isinstance(device, FdlDevice):
+                    device.hurry = self._speed
                 port = self._port_for(table_name, device_name, device, broker_port, version)
                 port.plug()
                 self.ports[place] = port

@@ -110,6 +110,8 @@ class FdlDevice:
     def __init__(self, rng: random.Random, serial: str = "SIM-1") -> None:
         self._rng = rng
         self._serial = serial
+        self.hurry = 1.0
+        """Its seconds to one of the host's: the ages that it tells are the host's, as of any device."""
         self._epoch = rng.randint(1, fdl.MAX_COUNTER)
         self._ring: deque[_Kept] = deque(maxlen=RING)
         self._next = 1
@@ -345,7 +347,7 @@ class FdlDevice:
         if at < 0:
             return [self._encode(self._identity())]
         kept = self._ring[at]
-        age = fdl.AGE_UNKNOWN if kept.at is None else int((now - kept.at) * 1000)
+        age = fdl.AGE_UNKNOWN if kept.at is None else int((now - kept.at) / self.hurry * 1000)
         if self._stutters:
             self._stutters = False
             return [fdl.encode_frame(fdl.EventReport.TYPE, 0, bytes(3))]

@@ -36,6 +36,7 @@ from daemon.picture import Picture
 from daemon.pit import EDGE, KINDS, SITE, TELL_PATIENCE, Pit, UnderWay
 from daemon.supervisor import supervise
 from drivers.driver import CommandFailed, CommandRefused, LinkLost
+from protocols import fdl
 from protocols.commands import Request, decode_command
 from protocols.events import decode_data
 from protocols.topics import Envelope
@@ -883,3 +884,27 @@ def test_whatever_comes_the_picture_stays(them: list[tuple[str, bytes]]) -> None
     view = picture.tables["t"]
     assert (view.phase, view.round) == ("betting", "t:1")
     assert view.resolved == 1  # said twice, counted once
+
+
+@virtual_time
+async def test_a_device_at_many_times_its_speed_tells_its_ages_in_the_seconds_of_the_host(tmp_path: Path) -> None:
+    """Else a host that is busy for a moment is told of events long past, overtaken by all that has no age."""
+    pit = Pit(tmp_path, 1, kinds=("cus",), speed=40.0)
+    pace = Pace(40.0)
+    pit.open(pace, 1883, "5")
+    console = pit.tables["cus-1"].devices["console-1"]
+    assert isinstance(console, Console)
+    frames = fdl.Decoder()
+    [who] = said(frames, console.hear(fdl.encode(fdl.Hello(0, 0), 1), pace.now()))
+    assert isinstance(who, fdl.Identity)
+    console.hear(fdl.encode(fdl.Hello(who.epoch, who.next - 1), 2), pace.now())
+    console.press("bell", pace.now())
+    await asyncio.sleep(2.0)
+    told = said(frames, console.wake(pace.now()))
+    assert [one.age for one in told if isinstance(one, fdl.EventReport)] == [2000]
+    for port in pit.ports.values():
+        port.unplug()
+
+
+def said(frames: fdl.Decoder, sent: bytes) -> list[Any]:
+    return [fdl.read(one) for one in frames.feed(sent) if isinstance(one, fdl.Frame)]
