@@ -16,7 +16,7 @@ from daemon.mqtt import UNREADABLE, BrokerLost, Connect, Message, Session, stay_
 from daemon.replay import ASK_AGAIN, Again, Stream, ask
 from protocols.topics import BadEnvelope, Wire, decode_wire, edge_topic, is_id, table_topic
 
-__all__ = ["Alert", "BadRound", "Detail", "Ended", "Picture", "TableView", "detail_of", "ended_of"]
+__all__ = ["Alert", "BadRound", "Detail", "Ended", "Picture", "TableView", "detail_of", "ended_of", "tellable"]
 
 LAST = 12
 RULES = "rules"
@@ -35,6 +35,12 @@ DEEPEST = 20
 T = TypeVar("T", bound=Hashable)
 
 
+def tellable(at: datetime) -> None:
+    """Raises ValueError for an instant that has no name in every zone: no page could show it."""
+    if not FIRST_YEAR <= at.year <= LAST_YEAR:
+        raise ValueError(f"{at.isoformat()} is no instant")
+
+
 class Alert(Struct, frozen=True):
     """An open alert."""
 
@@ -44,6 +50,11 @@ class Alert(Struct, frozen=True):
     severity: str = "error"
     device: str = ""
     since: datetime | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse an instant that cannot be told."""
+        if self.since is not None:
+            tellable(self.since)
 
 
 class BadRound(ValueError):
@@ -421,7 +432,11 @@ class Picture:
 def _wire(payload: bytes) -> Wire:
     """An envelope whose time is an instant that can be told anywhere. Raises BadEnvelope."""
     wire = decode_wire(payload)
-    if wire.time.tzinfo is None or not FIRST_YEAR <= wire.time.year <= LAST_YEAR:
+    try:
+        tellable(wire.time)
+    except ValueError as error:
+        raise BadEnvelope(str(error)) from error
+    if wire.time.tzinfo is None:
         raise BadEnvelope(f"{wire.time.isoformat()} is no instant")
     return wire
 

@@ -271,3 +271,29 @@ def test_an_event_of_no_instant_is_refused(console: Console, at: str) -> None:
     console.say(f"{source}/event/resolved", json.dumps(end).encode())
     assert console.house.site.picture.refused == 2
     assert "no event heard yet" in shown(console, ROU)["/"]
+
+
+FAR = "0001-01-01T00:00:00+14:00"
+FAULT = {"code": "jam", "text": "a card is stuck", "severity": "error", "remedy": "open it"}
+WHEEL = f"table/{ROU}/device/wheel-1"
+
+
+@pytest.mark.parametrize(
+    ("topic", "said"),
+    [
+        (f"{WHEEL}/state", {"faults": [FAULT | {"since": FAR}]}),
+        (f"{WHEEL}/state", {"last_event": {"type": "ball.landed", "time": FAR, "seq": 1}}),
+        (f"table/{ROU}/alert/x", FAULT | {"since": FAR}),
+        ("edge/edge-7/health", {"time": FAR}),
+        ("edge/edge-7/health", {"time": "2026-11-20T20:00:00Z", "disk_free": 10**400}),
+    ],
+)
+async def test_what_no_page_could_tell_of_devices_and_edges_is_refused(
+    console: Console, topic: str, said: dict[str, Any]
+) -> None:
+    console.device(ROU, "wheel-1", "cammegh_ss2")
+    console.say(f"felt/1/lisboa/{topic}", json.dumps(said).encode())
+    assert console.house.site.picture.refused == 1
+    async with console.browser("supervisor") as browser:
+        for path in ("/", f"/table/{ROU}", f"/{WHEEL}", "/alerts", "/metrics"):
+            assert (await browser.get(path)).status_code == 200

@@ -8,15 +8,16 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
+from msgspec import Meta as Number
 from msgspec import Struct
 
 from daemon import logs, picture
 from daemon.config import Config, Table
 from daemon.mqtt import UNREADABLE, Connect, Message
-from daemon.picture import Alert, BadRound, Picture, TableView
+from daemon.picture import Alert, BadRound, Picture, TableView, tellable
 from protocols.events import EVENT_TYPES
 from protocols.topics import Wire, is_id, table_topic
 
@@ -53,11 +54,19 @@ class Fault(Struct, frozen=True):
     remedy: str
     since: datetime
 
+    def __post_init__(self) -> None:
+        """Refuse an instant that cannot be told."""
+        tellable(self.since)
+
 
 class _Last(Struct, frozen=True):
     type: str
     time: datetime
     seq: int
+
+    def __post_init__(self) -> None:
+        """Refuse an instant that cannot be told."""
+        tellable(self.time)
 
 
 class State(Struct, frozen=True):
@@ -123,10 +132,14 @@ class Health(Struct, frozen=True):
     time: datetime
     outbox: _Outbox = _Outbox()
     loop_lag_ms: float = 0.0
-    disk_free: int = 0
+    disk_free: Annotated[int, Number(ge=0, le=2**62)] = 0
     cpu_s: float = 0.0
     rss: int = 0
     boots: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse an instant that cannot be told."""
+        tellable(self.time)
 
 
 class DeviceNow:
