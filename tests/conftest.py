@@ -45,6 +45,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_sessionfinish() -> None:
+    """Hypothesis looks for the owners of what it is given, when it is imported for its last words."""
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def small_log() -> Iterator[None]:
     """Journals are opened by the thousand: without sixteen megabytes of zeros each time. Processes have theirs."""
