@@ -152,6 +152,88 @@ async def test_any_bytes_pass_unchanged(either: Broker) -> None:
         assert [message.payload for message in await some(session, 3)] == blocks
 
 
+@pytest.mark.parametrize("version", ["3.1.1", "5"])
+@pytest.mark.parametrize("pause", [0.0, 0.01])
+async def test_messages_of_either_quality_arrive_unchanged_however_they_are_cut(
+    broker: Broker, version: str, pause: float
+) -> None:
+    """Lengths about those where the length itself grows by a byte and where a reading of the socket ends."""
+    sizes = [0, 1, 100, 127, 128, 129, 16_300, 16_383, 16_384, 65_530, 65_535, 65_536, 65_537, 200_000, 3, 2_097_152]
+    async with connect(Mqtt(port=broker.port, version=version), "both") as session:
+        session.unhurried(pause)
+        await session.subscribe("plain/#", qos=0)
+        await session.subscribe("sure/#")
+        told = []
+        for n in range(3):
+            for size in sizes[: 15 + (n == 0)]:
+                told.append(Message(f"{('plain', 'sure')[(n + len(told)) % 2]}/ä/{n}", bytes([n]) * size))
+                await session.publish(told[-1].topic, told[-1].payload)
+        said = await some(session, len(told))
+        for kind in ("plain", "sure"):  # of each quality in order
+            assert [one for one in said if one.topic.startswith(kind)] == [
+                one for one in told if one.topic.startswith(kind)
+            ]
+        await session.drained()
+
+
+async def test_what_is_retained_is_known_by_it_at_either_quality(broker: Broker) -> None:
+    async with connect(settings(broker), "both") as session:
+        await session.publish("plain", b"1", retain=True)
+        await session.drained()
+        await session.subscribe("plain", qos=0)
+        await session.publish("plain", b"2", retain=True)
+        assert await some(session, 2) == [Message("plain", b"1", retain=True), Message("plain", b"2")]
+
+
+async def test_who_reads_unhurriedly_hears_when_the_broker_dies(tmp_path: Path) -> None:
+    async with running(tmp_path) as broker, connect(settings(broker), "reader") as session:
+        session.unhurried(0.05)
+        await session.subscribe("t")
+        await session.publish("t", b"1")
+        await some(session, 1)
+        os.kill(broker.pid, signal.SIGKILL)
+        with pytest.raises(BrokerLost):
+            async with asyncio.timeout(PATIENCE):
+                await session.until_lost()
+
+
+async def test_garbage_in_place_of_messages_ends_the_connection() -> None:
+    """By a broker of our own that says CONNACK, SUBACK and then what is no message."""
+    for garbage in (
+        b"\x30\x04\x00\x02\xff\xfe",  # a topic that is no text
+        b"\x30\xff\xff\xff\xff\x7f",  # a length of five bytes
+        b"\x30\x03\x00\x09a",  # a topic longer than its message
+        b"\x30\x01\x00",
+        b"\xf0\x00",
+    ):
+        ended = asyncio.Event()
+
+        async def serve(
+            reader: asyncio.StreamReader,
+            writer: asyncio.StreamWriter,
+            said: bytes = garbage,
+            over: asyncio.Event = ended,
+        ) -> None:
+            await reader.readuntil(b"reader")
+            writer.write(b"\x20\x02\x00\x00")
+            head = await reader.readexactly(4)
+            writer.write(b"\x90\x03" + head[2:4] + b"\x00\x30\x04\x00\x01ab" + said)
+            with contextlib.suppress(ConnectionError):
+                await reader.read()
+                writer.close()
+                await writer.wait_closed()
+            over.set()
+
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            async with connect(Mqtt(port=port, version="3.1.1"), "reader") as session, asyncio.timeout(PATIENCE):
+                await session.subscribe("a", qos=0)
+                assert await some(session, 1) == [Message("a", b"b")]
+                with pytest.raises(BrokerLost):
+                    await session.until_lost()
+            await ended.wait()
+
+
 async def test_no_more_than_the_window_is_in_flight(broker: Broker) -> None:
     """The broker stands still: publishing waits, and goes on with it."""
     async with connect(settings(broker), "writer") as session:
