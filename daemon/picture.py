@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from datetime import datetime
 from typing import Annotated, Any, TypeVar
@@ -20,6 +20,13 @@ __all__ = ["Alert", "BadRound", "Detail", "Ended", "Picture", "TableView", "deta
 
 LAST = 12
 RULES = "rules"
+UNHURRIED = 0.02
+EVENTS = "device/+/event/+"
+# No two of these filters may fit one topic: a broker may then say it twice.
+ALL_BUT_EVENTS = (
+    *("device/+/+", "device/+/cmd/+/result", "alert/+"),
+    *("round/+", "round/event/+", "round/cmd/replay/result"),
+)
 ENDS = ("resolved", "voided", "corrected")
 REMEMBERED = 50_000
 MOST_TABLES = 500
@@ -166,12 +173,17 @@ class TableView:
         self.detail: dict[str, Any] = {}
         self.events = 0
         self.last_event: datetime | None = None
-        self.latest: deque[str] = deque(maxlen=LAST)
-        """The last events of its devices, in words; not what they say of themselves."""
+        self.lately: deque[Wire] = deque(maxlen=LAST)
+        """The last events of its devices; not what they say of themselves."""
         self.results: deque[dict[str, Any]] = deque(maxlen=keep)
         self.resolved = 0
         self.voided = 0
         self.alerts: dict[str, Alert] = {}
+
+    @property
+    def latest(self) -> list[str]:
+        """The last events of its devices, in words."""
+        return [_in_words(wire) for wire in self.lately]
 
 
 class Picture:
@@ -185,23 +197,27 @@ class Picture:
         from_start: bool = False,
         back: int = 0,
         keep: int = LAST,
+        sparing: bool = False,
         connect: Connect | None = None,
     ) -> None:
         """`on_event` hears of each event once; `on_opened` and `on_result` of each round, in order and without a gap.
 
+        `sparing`: hear of events with QoS 0, and not at every moment; verdicts, states and alerts as ever.
         `from_start`: of those, too, that ended before we looked; `back`: of what the last so many verdicts before the
-        first we hear say. `on_message` hears of every message, before it is looked at.
+        first we hear say. `on_message` hears of every message, before it is looked at; `on_round` when a round stands
+        otherwise than before.
         """
         self._from_start = from_start
         self._back = back
         self._keep = keep
         self._session: Session | None = None
+        self._sparing = sparing
         self._connect = connect
         self._rounds: dict[tuple[str, str], Stream[Wire]] = {}
         self._asked: dict[tuple[str, str], int] = {}
         self._standing: dict[str, tuple[int, Again | None]] = {}
         """By table, the result that stands on the broker while the end of its round has not come."""
-        self._known: dict[tuple[str, int], None] = {}
+        self._known: OrderedDict[tuple[str, int], None] = OrderedDict()
         self._recalled: dict[str, deque[dict[str, Any]]] = {}
         self._mqtt = mqtt
         self._site = site
@@ -213,11 +229,12 @@ class Picture:
         self.changed = asyncio.Event()
         self.on_message: Callable[[Message], None] = lambda _message: None
         self.on_event: Callable[[str, Wire], None] = lambda _table, _wire: None
+        self.on_round: Callable[[str], None] = lambda _table: None
         self.on_opened: Callable[[str, str], None] = lambda _table, _round: None
         self.on_result: Callable[[str, str, dict[str, Any]], None] = lambda _table, _kind, _result: None
         self.on_refused: Callable[[str, str], None] = lambda _topic, _why: None
         """Hears of what nobody could read of a round: its topic, and why."""
-        self._seen: dict[tuple[str, str, datetime], None] = {}
+        self._seen: OrderedDict[tuple[str, str, datetime], None] = OrderedDict()
 
     async def run(self, identifier: str = "") -> None:
         """Look for ever."""
@@ -251,7 +268,13 @@ class Picture:
         self.edges.clear()  # a broker that forgot says nothing of who is there: then nobody knows
         for view in self.tables.values():
             view.online.clear()
-        await session.subscribe(table_topic(self._site, "+", "#"), edge_topic(self._site, "+", "+"))
+        if self._sparing:
+            session.unhurried(UNHURRIED)
+            await session.subscribe(table_topic(self._site, "+", EVENTS), qos=0)
+            leaves = (table_topic(self._site, "+", leaf) for leaf in ALL_BUT_EVENTS)
+            await session.subscribe(*leaves, edge_topic(self._site, "+", "+"))
+        else:
+            await session.subscribe(table_topic(self._site, "+", "#"), edge_topic(self._site, "+", "+"))
         self.connected = True
         self._session = session
         self.changed.set()
@@ -351,14 +374,17 @@ class Picture:
         view = self._table(table)
         if not message.payload:
             return
+        stood = view.phase, view.round, view.detail
         try:
             state = msgspec.json.decode(message.payload, type=_State)
             detail_of(state.detail)
         except (BadRound, *UNREADABLE) as error:  # what stood before is no longer so
             view.phase, view.round, view.detail = "-", "", {}
             self._refuse(message.topic, error)
-            return
-        view.phase, view.round, view.detail = state.phase, state.round, state.detail
+        else:
+            view.phase, view.round, view.detail = state.phase, state.round, state.detail
+        if stood != (view.phase, view.round, view.detail):
+            self.on_round(table)
 
     def _table(self, name: str) -> TableView:
         view = self.tables.get(name)
@@ -382,8 +408,7 @@ class Picture:
             view = self._table(table)
             view.events += 1
             if not wire.type.startswith("device."):
-                data = bytes(wire.data).decode(errors="replace")
-                view.latest.append(f"{wire.time:%H:%M:%S} {wire.type} {data if data != '{}' else ''}"[:64].rstrip())
+                view.lately.append(wire)
             view.last_event = wire.time
             self.on_event(table, wire)
 
@@ -427,6 +452,11 @@ class Picture:
         view.resolved += wire.type == "resolved"
         view.voided += wire.type == "voided"
         self.on_result(table, wire.type, result)
+
+
+def _in_words(wire: Wire) -> str:
+    data = bytes(wire.data).decode(errors="replace")
+    return f"{wire.time:%H:%M:%S} {wire.type} {data if data != '{}' else ''}"[:64].rstrip()
 
 
 def _wire(payload: bytes) -> Wire:
@@ -481,11 +511,11 @@ def _named(words: list[str]) -> bool:
             return False
 
 
-def _first_time(seen: dict[T, None], key: T) -> bool:
+def _first_time(seen: OrderedDict[T, None], key: T) -> bool:
     """Whether `key` is new, as far as one remembers."""
     if key in seen:
         return False
     seen[key] = None
     if len(seen) > REMEMBERED:
-        del seen[next(iter(seen))]
+        seen.popitem(last=False)
     return True
