@@ -180,7 +180,7 @@ class _Browser:
 
     async def run(self) -> None:
         reader, writer = await self._ask(self._page, "text/html")
-        names = re.findall('data-live="([^"]+)"', (await reader.read()).decode())
+        names = re.findall('data-live="((?!last/)[^"]+)"', (await reader.read()).decode())
         writer.close()
         reader, writer = await self._ask("/live?" + "&".join(f"f={name}" for name in names), "text/event-stream")
         try:

@@ -19,6 +19,8 @@ from daemon.console.alerts import Watch, fragment, routes
 from daemon.console.incidents import Filter
 from daemon.console.live import Looker
 from daemon.console.users import Role
+from daemon.picture import Alert
+from protocols.events import ShoeStarted
 from protocols.topics import device_topic
 
 WORDS = Path(words.__file__).parent / "words"
@@ -120,6 +122,33 @@ def test_pages_hear_when_something_is_otherwise(console: Console) -> None:
     console.lose()
     console.wait(5)
     assert heard.count("alerts") == 3
+
+
+def test_what_the_console_finds_itself_stands_at_its_table_at_once(console: Console) -> None:
+    """The table was not drawn anew before something happened there: a quiet one never said it."""
+    looker = Looker("en", "viewer")
+    assert "bends" not in console.house.live.html("tile/rou-3", looker)
+    console.house.incidents.begin(("rou-3", "fair"), Alert("fair.x", "the wheel bends", "look", "error"), console.now)
+    console.wait(1)
+    assert "bends" in console.house.live.html("tile/rou-3", looker)
+    console.house.incidents.end(("rou-3", "fair"), console.now)
+    console.wait(1)
+    assert "bends" not in console.house.live.html("tile/rou-3", looker)
+
+
+def test_an_event_draws_the_age_of_the_last_alone(console: Console) -> None:
+    live, looker = console.house.live, Looker("en", "viewer")
+    table = ("tile/bac-12", "round/bac-12", "board/bac-12", "history/bac-12", "result/bac-12", "jackpots/bac-12")
+    first = {name: live.html(name, looker) for name in table}
+    assert all("no event" in first[name].lower() for name in table[:2])
+    assert "no event" in live.html("last/bac-12", looker).lower()
+    assert live.wanted(["tile/bac-12"], looker).keys() == {"tile/bac-12", "last/bac-12"}
+    console.event("bac-12", "shoe-1", ShoeStarted())
+    assert {name: live.html(name, looker) for name in table} == first
+    last = live.html("last/bac-12", looker)
+    assert f'data-at="{T0:%Y-%m-%dT%H:%M:%S.%f}Z"' in last
+    console.alert("bac-12", "shoe-1-card-jam", code="card.jam", device="shoe-1")
+    assert last in live.html("tile/bac-12", looker)  # drawn anew, it has it too
 
 
 async def test_the_watch_looks_every_second(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:

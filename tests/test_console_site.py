@@ -1,13 +1,16 @@
 """What the console knows of the site, and that it says no more than it knows."""
 
+import json
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from paho.mqtt.client import topic_matches_sub
 
 from daemon import picture as picture_module
 from daemon.config import parse
@@ -15,7 +18,7 @@ from daemon.console import site as site_module
 from daemon.console.past import Past
 from daemon.console.site import Lamp, Site
 from daemon.console.store import Store
-from daemon.mqtt import Message
+from daemon.mqtt import BrokerLost, Message, Session
 from daemon.picture import Alert
 from protocols.topics import Wire, encode_wire
 
@@ -109,9 +112,39 @@ def test_a_fault_turns_the_lamp_and_its_end_turns_it_back(severity: str, lamp: L
     heard.all_well()
     heard.says(f"{SHOE}/state", {"online": True, "faults": [fault(severity)]})
     assert heard.lamp() == lamp
-    assert heard.changed[-2:] == ["device/bac-12/shoe-1", "table/bac-12"]
+    assert heard.changed[-3:] == ["device/bac-12/shoe-1", "devices/bac-12", "table/bac-12"]
     heard.says(f"{SHOE}/state", {"online": True, "faults": []})
     assert heard.lamp() == "good"
+
+
+def test_who_listens_hears_of_what_changed_and_of_no_more() -> None:
+    """What is not otherwise is not drawn anew: at fifty tables that is most of the work."""
+    heard = Heard()
+    heard.all_well()
+    heard.says("table/bac-12/round/state", {"phase": "open", "round": "bac-12:1", "detail": {}})
+
+    def told(topic: str, payload: Any) -> list[str]:
+        heard.changed.clear()
+        heard.says(topic, payload)
+        return heard.changed
+
+    device = ["device/bac-12/shoe-1", "devices/bac-12"]
+    assert told(f"{SHOE}/state", {"online": True, "counters": {"events": 7}}) == device
+    assert told(f"{SHOE}/state", {"online": True, "faults": [fault("warning")]}) == [*device, "table/bac-12"]
+    assert told(f"{SHOE}/state", {"online": True, "faults": [fault("warning")], "counters": {"events": 8}}) == device
+    assert told(f"{SHOE}/availability", b"offline") == [*device, "table/bac-12"]
+    assert told(f"{SHOE}/meta", {"driver": "hid_shoe", "edge": "edge-7"}) == [*device, "table/bac-12"]
+    assert told("edge/edge-7/health", {"time": NOW}) == ["edges"]
+    assert told("edge/edge-7/availability", b"offline") == [*device, "table/bac-12", "present", "edges"]
+    standing = {"phase": "open", "round": "bac-12:1", "detail": {}, "heard": {"j": 8}}
+    assert told("table/bac-12/round/state", standing) == []
+    assert told("table/bac-12/round/state", standing | {"detail": {"hands": {}}}) == ["table/bac-12"]
+    heard.changed.clear()
+    heard.event("shoe.started", {})
+    assert heard.changed == ["events/bac-12/shoe-1", "last/bac-12"]
+    heard.changed.clear()
+    heard.ended(1, heard.result(1))
+    assert heard.changed == ["results/bac-12", "table/bac-12"]
 
 
 def test_the_worst_of_several_faults_counts() -> None:
@@ -335,3 +368,46 @@ def test_an_event_of_a_device_without_a_name_makes_no_device(name: str) -> None:
     wire = Wire("1.0", "edge-7:bac-12:1", f"felt/1/lisboa/table/bac-12/device/{name}", "paid", NOW, 1)
     heard.says(f"{SHOE}/event/paid", encode_wire(wire))
     assert set(heard.site.devices) == known
+
+
+# ---- what it subscribes to
+
+
+async def test_the_console_hears_each_topic_once_and_only_events_with_less_care() -> None:
+    """Two filters that fit one topic may have it said twice; one that is forgotten leaves a page without it."""
+
+    class Subscriber:
+        def __init__(self) -> None:
+            self.filters: dict[str, int] = {}
+            self.pause = 0.0
+
+        def unhurried(self, pause: float) -> None:
+            self.pause = pause
+
+        async def subscribe(self, *topics: str, qos: int = 1) -> None:
+            self.filters |= dict.fromkeys(topics, qos)
+
+        async def messages(self) -> list[Message]:
+            raise BrokerLost("gone")
+
+    session = Subscriber()
+    with pytest.raises(BrokerLost):
+        await Site(CONFIG, lambda: NOW).picture._serve(cast("Session", session))
+    assert 0 < session.pause <= 0.05
+    published = json.loads((Path(__file__).parent.parent / "docs/asyncapi.json").read_text(encoding="utf-8"))
+    heard: dict[str, int] = {}
+    for channel in published["channels"].values():
+        topic = re.sub(r"\{\w+\}", "x", channel["address"].replace("{site}", "lisboa"))
+        fitting = [qos for filter_, qos in session.filters.items() if topic_matches_sub(filter_, topic)]
+        assert len(fitting) <= 1, topic
+        if fitting:
+            heard[topic.removeprefix("felt/1/lisboa/")] = fitting[0]
+    device = "table/x/device/x"
+    sure = ("availability", "meta", "state", "trace", "cmd/x/result")
+    assert heard == {
+        **dict.fromkeys(("edge/x/availability", "edge/x/info", "edge/x/health"), 1),
+        **{f"{device}/{leaf}": 1 for leaf in sure},
+        f"{device}/event/x": 0,
+        **{f"table/x/{leaf}": 1 for leaf in ("round/state", "round/result", "round/event/x", "alert/x")},
+        "table/x/round/cmd/replay/result": 1,
+    }

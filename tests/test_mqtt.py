@@ -12,7 +12,7 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import aiomqtt
 import pytest
@@ -155,7 +155,7 @@ async def test_any_bytes_pass_unchanged(either: Broker) -> None:
 @pytest.mark.parametrize("version", ["3.1.1", "5"])
 @pytest.mark.parametrize("pause", [0.0, 0.01])
 async def test_messages_of_either_quality_arrive_unchanged_however_they_are_cut(
-    broker: Broker, version: str, pause: float
+    broker: Broker, version: Literal["3.1.1", "5"], pause: float
 ) -> None:
     """Lengths about those where the length itself grows by a byte and where a reading of the socket ends."""
     sizes = [0, 1, 100, 127, 128, 129, 16_300, 16_383, 16_384, 65_530, 65_535, 65_536, 65_537, 200_000, 3, 2_097_152]
@@ -163,7 +163,7 @@ async def test_messages_of_either_quality_arrive_unchanged_however_they_are_cut(
         session.unhurried(pause)
         await session.subscribe("plain/#", qos=0)
         await session.subscribe("sure/#")
-        told = []
+        told: list[Message] = []
         for n in range(3):
             for size in sizes[: 15 + (n == 0)]:
                 told.append(Message(f"{('plain', 'sure')[(n + len(told)) % 2]}/ä/{n}", bytes([n]) * size))

@@ -183,6 +183,10 @@ class House:
         """A piece of HTML."""
         return self._templates[lang].get_template(template).render(**values)
 
+    def macro(self, name: str, lang: words.Lang, *values: Any) -> str:
+        """A small piece that is needed often: a macro of `_shapes.html` alone takes a third of a template's time."""
+        return str(getattr(self._templates[lang].get_template("_shapes.html").module, name)(*values))
+
     def page(self, request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
         """A whole page."""
         user = self.user(request)

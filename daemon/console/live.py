@@ -5,7 +5,7 @@ language. A slow browser costs nothing: what it did not take is rendered anew wh
 """
 
 import asyncio
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Any
 
@@ -21,7 +21,8 @@ HEARTBEAT = 5.0
 MOST_LOOKERS = 200
 # Of one session, or of all screens with one token: nobody takes the room of all.
 MOST_OF_ONE = 40
-MOST_FRAGMENTS = 600
+# Every table of a site and the age of its last event, and some more.
+MOST_FRAGMENTS = 1_200
 RENDERED = 4000
 
 
@@ -39,12 +40,16 @@ class Looker(Struct, frozen=True):
 
 
 class Fragment(Struct, frozen=True):
-    """One kind of fragment. `id` on the page is `<kind>/<argument>`; `keys` are those of the site it depends on."""
+    """One kind of fragment. `id` on the page is `<kind>/<argument>`; `keys` are those of the site it depends on.
+
+    `within`: what stands in it and changes more often. Who follows it follows that too, and need not ask for it.
+    """
 
     kind: str
     keys: Callable[[str], tuple[str, ...]]
     render: Callable[[str, Looker], str]
     table: Callable[[str], str] = lambda _argument: ""
+    within: Callable[[str], tuple[str, ...]] = lambda _argument: ()
 
 
 class _Stream:
@@ -116,13 +121,14 @@ class Live:
     def wanted(self, names: Iterable[str], looker: Looker) -> dict[str, tuple[str, ...]]:
         """Of the fragments a page asks for, those it may follow, with the keys they depend on."""
         found: dict[str, tuple[str, ...]] = {}
-        for name in names:
+        asked = deque(names)
+        while asked and len(found) < MOST_FRAGMENTS:
+            name = asked.popleft()
             kind, _, argument = name.partition("/")
             fragment = self._kinds.get(kind)
-            if fragment is None or len(found) >= MOST_FRAGMENTS:
-                continue
-            if not (table := fragment.table(argument)) or looker.may_see(table):
+            if fragment is not None and (not (table := fragment.table(argument)) or looker.may_see(table)):
                 found[name] = fragment.keys(argument)
+                asked.extendleft(fragment.within(argument))
         return found
 
     async def follow(

@@ -182,7 +182,9 @@ class _AmountData(Struct, frozen=True):
 class Site:
     """Kept up to date by `picture.run`. Who listens hears of what changed by its key.
 
-    Keys: `table/<table>`, `device/<table>/<device>`, `edges`, `broker`, `alerts`.
+    Keys: `broker`; `present`, which edges and rules are there; `edges`, also what they say of themselves; `alerts`;
+    `table/<table>`, the round, the lamps, the alerts; `results/<table>`; `last/<table>`, there was an event;
+    `devices/<table>` and `device/<table>/<device>`, what devices say of themselves; `events/<table>/<device>`.
     """
 
     def __init__(self, config: Config, now: Callable[[], datetime], *, connect: Connect | None = None) -> None:
@@ -191,10 +193,11 @@ class Site:
         self.now = now
         self.site = config.site.name
         self._log = logs.get(console=self.site)
-        self.picture = Picture(config.mqtt, config.site.name, back=ROUNDS, keep=ROUNDS, connect=connect)
+        self.picture = Picture(config.mqtt, config.site.name, back=ROUNDS, keep=ROUNDS, sparing=True, connect=connect)
         self.picture.on_message = self._look
         self.picture.on_event = self._event
         self.picture.on_result = self._result
+        self.picture.on_round = self._round
         self.picture.on_refused = self._refused
         self._complained: set[str] = set()
         self.devices: dict[tuple[str, str], DeviceNow] = {}
@@ -321,8 +324,6 @@ class Site:
                 self._device_says(table, name, leaf, message.payload)
             case ["table", table, "alert", alert] if self._room(table):
                 self._alert(table, alert, message.payload)
-            case ["table", table, "round", "state" | "result"] if self._room(table):
-                self.changed(f"table/{table}")
             case _:
                 pass
 
@@ -348,8 +349,8 @@ class Site:
                     edge.online = payload == b"online"
                     for device in self.devices.values():
                         if device.meta.edge == name:
-                            self.changed(f"device/{device.table}/{device.name}")
-                            self.changed(f"table/{device.table}")
+                            self._told(device, lamp=True)
+                    self.changed("present")
                 case "info":
                     edge.info = msgspec.json.decode(payload, type=dict[str, Any])
                 case "health":
@@ -361,6 +362,7 @@ class Site:
 
     def _device_says(self, table: str, name: str, leaf: str, payload: bytes) -> None:
         device = self._device(table, name)
+        shown = device.online, device.meta, device.state.faults
         with self._reading(payload):
             match leaf:
                 case "availability":
@@ -372,8 +374,14 @@ class Site:
                 case _:
                     return
         device.heard = self.now()
-        self.changed(f"device/{table}/{name}")
-        self.changed(f"table/{table}")
+        self._told(device, lamp=shown != (device.online, device.meta, device.state.faults))
+
+    def _told(self, device: DeviceNow, *, lamp: bool) -> None:
+        """Something of a device is otherwise; `lamp`: also what its table shows of it. Its counters always move."""
+        self.changed(f"device/{device.table}/{device.name}")
+        self.changed(f"devices/{device.table}")
+        if lamp:
+            self.changed(f"table/{device.table}")
 
     def _alert(self, table: str, name: str, payload: bytes) -> None:
         alert = None
@@ -401,8 +409,8 @@ class Site:
                 self._happened(device, wire)
             elif wire.type in JACKPOT:
                 self._told_amount(table, name, wire)
-            self.changed(f"device/{table}/{name}")
-            self.changed(f"table/{table}")
+            self.changed(f"events/{table}/{name}")
+            self.changed(f"last/{table}")
         for hear in self.on_event:
             hear(table, wire)
 
@@ -415,6 +423,7 @@ class Site:
                 known[name] = Amount(
                     name, wire.time, wire.type, data.text, data.amount, data.level, confirmed=data.confirmed
                 )
+                self.changed(f"table/{table}")
 
     def _happened(self, device: DeviceNow, wire: Wire) -> None:
         with contextlib.suppress(*UNREADABLE):
@@ -428,13 +437,18 @@ class Site:
                 for hear in self.on_history:
                     hear(device.table, device.name, change)
 
+    def _round(self, table: str) -> None:
+        if table in self.tables:
+            self.changed(f"table/{table}")
+
     def _result(self, table: str, kind: str, result: dict[str, Any]) -> None:
         for hear in self.on_result:
             hear(table, kind, result)
         if self._room(table):
+            self.changed(f"results/{table}")
             self.changed(f"table/{table}")
 
 
 def utc(at: datetime) -> str:
     """An instant as pages carry it."""
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return at.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"

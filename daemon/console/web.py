@@ -4,7 +4,7 @@ import asyncio
 import sqlite3
 import uuid
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
@@ -45,19 +45,39 @@ WORST: tuple[Lamp, ...] = ("offline", "error", "unknown", "warning", "good")
 def fragments(house: "House") -> tuple[Fragment, ...]:
     """What pages hold and what each depends on."""
 
-    def table_keys(table: str) -> tuple[str, ...]:
-        return (f"table/{table}", "broker", "edges")
+    def of_table(table: str) -> tuple[str, ...]:
+        return (f"table/{table}", "broker", "present")
+
+    def of_tile(table: str) -> tuple[str, ...]:
+        return ("alerts", *of_table(table))
+
+    def of_devices(table: str) -> tuple[str, ...]:
+        return (f"devices/{table}", *of_table(table))
+
+    def of_results(table: str) -> tuple[str, ...]:
+        return (f"results/{table}",)
 
     def same(argument: str) -> str:
         return argument
 
-    def of(kind: str, values: Any) -> Fragment:
+    def nothing(_table: str) -> tuple[str, ...]:
+        return ()
+
+    def the_last(table: str) -> tuple[str, ...]:
+        return (f"last/{table}",)
+
+    def of(
+        kind: str,
+        values: Any,
+        keys: Callable[[str], tuple[str, ...]],
+        within: Callable[[str], tuple[str, ...]] = nothing,
+    ) -> Fragment:
         def render(table: str, looker: Looker) -> str:
             if table not in house.site.tables:
                 raise KeyError(table)
             return house.render(f"_{kind}.html", looker.lang, table=table, **values(house, table, looker))
 
-        return Fragment(kind, table_keys, render, same)
+        return Fragment(kind, keys, render, same, within)
 
     def top(argument: str, looker: Looker) -> str:
         if argument:
@@ -65,13 +85,16 @@ def fragments(house: "House") -> tuple[Fragment, ...]:
         away = [edge.name for edge in house.site.edges.values() if edge.online is False]
         return house.render("_top.html", looker.lang, away=away)
 
+    def last(table: str, looker: Looker) -> str:
+        return house.macro("since", looker.lang, table, house.site.tables[table].last_event)
+
     def edges(argument: str, looker: Looker) -> str:
         if argument:
             raise KeyError(argument)
         rows = [(edge, _edge_lamp(house, edge.online)) for edge in house.site.edges.values()]
         return house.render("_edges.html", looker.lang, edges=rows)
 
-    def of_device(kind: str) -> Fragment:
+    def of_device(kind: str, key: str) -> Fragment:
         def render(argument: str, looker: Looker) -> str:
             table, _, name = argument.partition("/")
             one = house.site.devices[table, name]
@@ -79,7 +102,7 @@ def fragments(house: "House") -> tuple[Fragment, ...]:
 
         return Fragment(
             kind,
-            lambda argument: (f"device/{argument}", "broker", "edges"),
+            lambda argument: (f"{key}/{argument}", "broker", "present"),
             render,
             lambda argument: argument.partition("/")[0],
         )
@@ -87,15 +110,16 @@ def fragments(house: "House") -> tuple[Fragment, ...]:
     return (
         Fragment("top", lambda _: ("broker", "edges"), top),
         Fragment("edges", lambda _: ("broker", "edges"), edges),
-        of_device("device"),
-        of_device("devicelog"),
-        of("tile", _tile_values),
-        of("round", _round_values),
-        of("result", _result_values),
-        of("history", _history_values),
-        of("devices", _devices_values),
-        of("board", _board_values),
-        of("jackpots", _jackpot_values),
+        of_device("device", "device"),
+        of_device("devicelog", "events"),
+        of("tile", _tile_values, of_tile, the_last),
+        Fragment("last", the_last, last, same),
+        of("round", _round_values, of_table, the_last),
+        of("result", _result_values, of_results),
+        of("history", _history_values, of_results),
+        of("devices", _devices_values, of_devices),
+        of("board", _board_values, of_results),
+        of("jackpots", _jackpot_values, of_table),
     )
 
 

@@ -59,7 +59,8 @@
 
   const follow = () => {
     const names = new Set();
-    for (const one of document.querySelectorAll("[data-live]")) names.add(one.dataset.live);
+    for (const one of document.querySelectorAll("[data-live]")) // what stands in one comes with it
+      if (!one.parentElement.closest("[data-live]")) names.add(one.dataset.live);
     if (names.size === 0) return;
     if (source) source.close();
     source = new EventSource("/live?" + [...names].map((name) => "f=" + encodeURIComponent(name)).join("&"));
