@@ -48,8 +48,9 @@ TRIAL = 10.0
 GIVE_UP = 0.5
 NEVER = float("-inf")
 READ = 65_536
-PLAIN = 0x30
-"""The first byte of a message of QoS 0; with one more it is retained."""
+# The first byte of a message, but for its last bits: of QoS 2 there are none. What acknowledges one, before its number.
+PLAIN, PLAIN_BITS, SURE, RETAINED = 0x30, 0xF4, 0x02, 0x01
+PUBACK = b"\x40\x02"
 # Messages of QoS 0 that may wait for the socket.
 MOST_TOLD = 16
 MAX_WAITING = 20_000
@@ -391,18 +392,20 @@ class _Reader:
                     self._plain(self.hear)
                 if self._at == len(self._chunk):
                     break
-        except (OSError, ValueError) as error:  # as aiomqtt does: such a connection is of no use
+        except (OSError, ValueError) as error:  # such a connection is of no use; aiomqtt would leave it open
             if not self._client._disconnected.done():  # noqa: SLF001
                 self._client._disconnected.set_exception(error)  # noqa: SLF001
+            self._paho._sock_close()  # noqa: SLF001
             return
         if self.pause and (sock := self._open()) is not None:
             self._loop.remove_reader(sock.fileno())
             self._loop.call_later(self.pause, self._go_on)
 
     def _plain(self, hear: Callable[[Message], None]) -> None:
-        """The whole messages of QoS 0 that stand next, by MQTT 3.1.1. They ask for no answer; paho takes far longer."""
+        """The whole messages that stand next, by MQTT 3.1.1; their acknowledgements go in one piece."""
         chunk = self._chunk
-        while self._at < len(chunk) and chunk[self._at] & 0xFE == PLAIN:
+        acknowledged = b""
+        while self._at < len(chunk) and chunk[self._at] & PLAIN_BITS == PLAIN:
             length = shift = 0
             for place in range(self._at + 1, min(self._at + 5, len(chunk))):
                 length |= (chunk[place] & 0x7F) << shift
@@ -410,14 +413,19 @@ class _Reader:
                 if chunk[place] < 0x80:
                     break
             else:
-                return  # not all of it is here, or it is none
+                break  # not all of it is here, or it is none
             name = place + 3
-            payload = name + int.from_bytes(chunk[place + 1 : name], "big")
+            topic = name + int.from_bytes(chunk[place + 1 : name], "big")
+            payload = topic + (2 if chunk[self._at] & SURE else 0)
             end = place + 1 + length
-            if not name < payload <= end <= len(chunk):
-                return
-            hear(Message(chunk[name:payload].decode(), chunk[payload:end], bool(chunk[self._at] & 1)))
+            if not name < topic <= payload <= end <= len(chunk):
+                break
+            hear(Message(chunk[name:topic].decode(), chunk[payload:end], bool(chunk[self._at] & RETAINED)))
+            if payload > topic:
+                acknowledged += PUBACK + chunk[topic:payload]
             self._at = end
+        if acknowledged:
+            self._paho._packet_queue(PUBACK[0], acknowledged, 0, 0)  # noqa: SLF001
 
 
 @contextlib.asynccontextmanager

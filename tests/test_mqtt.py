@@ -234,6 +234,37 @@ async def test_garbage_in_place_of_messages_ends_the_connection() -> None:
             await ended.wait()
 
 
+async def test_each_message_that_came_with_others_is_acknowledged_by_its_number() -> None:
+    said: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+    over = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"reader")
+        writer.write(b"\x20\x02\x00\x00")
+        head = await reader.readexactly(4)
+        await reader.readexactly(4)
+        told = [b"\x32\x06\x00\x01a\x00\x07x", b"\x30\x04\x00\x01ay", b"\x3b\x05\x00\x01a\x01\x02"]
+        writer.write(b"\x90\x03" + head[2:4] + b"\x01" + b"".join(told) + b"\x32\x06\x00\x01a\x00")
+        said.set_result(await reader.readexactly(8))
+        writer.write(b"\x09z")  # the rest of the last
+        assert await reader.readexactly(4) == b"\x40\x02\x00\x09"
+        with contextlib.suppress(ConnectionError):
+            await reader.read()
+            writer.close()
+            await writer.wait_closed()
+        over.set()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with connect(Mqtt(port=port, version="3.1.1"), "reader") as session, asyncio.timeout(PATIENCE):
+            await session.subscribe("a")
+            expected = [Message("a", b"x"), Message("a", b"y"), Message("a", b"", retain=True), Message("a", b"z")]
+            assert await some(session, 4) == expected
+            assert await said == b"\x40\x02\x00\x07\x40\x02\x01\x02"
+        async with asyncio.timeout(PATIENCE):
+            await over.wait()
+
+
 async def test_no_more_than_the_window_is_in_flight(broker: Broker) -> None:
     """The broker stands still: publishing waits, and goes on with it."""
     async with connect(settings(broker), "writer") as session:
