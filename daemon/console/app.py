@@ -5,7 +5,7 @@ import contextlib
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote
@@ -44,6 +44,7 @@ __all__ = ["House", "Redirect", "make_app", "open_house", "serve"]
 
 HERE = Path(__file__).parent
 LONGEST_FORM = 64 * 1024
+LINES = 2_000
 GRACE = 3
 # Seconds for a form to come.
 PATIENCE = 10.0
@@ -278,6 +279,14 @@ def _templates(**more: Any) -> jinja2.Environment:
     made.filters["utc"] = utc
     made.filters["json"] = lambda value: json.dumps(value, ensure_ascii=False, indent=2)
     made.globals.update(more)
+
+    @lru_cache(LINES)
+    def line(macro: str, value: Any) -> Markup:
+        """A line of a log: it never changes, and logs are drawn anew with each one that is added."""
+        drawn: Markup = getattr(made.get_template("_shapes.html").module, macro)(value)
+        return drawn
+
+    made.globals["line"] = line
     return made
 
 
