@@ -43,7 +43,7 @@ from protocols.events import (
     encode_data,
     type_of,
 )
-from protocols.topics import Envelope, encode_envelope
+from protocols.topics import Envelope, decode_envelope, encode_envelope
 
 CONFIG = """\
 [site]
@@ -92,6 +92,17 @@ def night(rng: Random, table: str, rounds: int, *, journal: str = "A", edge: str
             if rng.random() < 0.08:
                 events.append(rng.choice(ODD))
     return [replace(one, id=f"{edge}:{table}:{one.seq}", journal=journal) for one in script(events, table)]
+
+
+def test_what_others_overtook_comes_over_the_wire_as_such_and_its_round_waits(path: Path) -> None:
+    """The bell was told after the dome was lifted: a throw that counts, if it stood in its place."""
+    events = [replace(one, overtaken=1500) if isinstance(one, BetsClosed) else one for one in THROW]
+    told = [encode_envelope(replace(one, id=f"e:cus-1:{one.seq}")) for one in script(events, "cus-1")]
+    consumer = started(path)
+    consumer.take(map(decode_envelope, told))
+    assert [row.type for row in rows(consumer.journal)["cus-1"]] == ["opened", "suspended"]
+    assert consumer.view("cus-1").phase == "suspended"
+    consumer.journal.close()
 
 
 @pytest.fixture
