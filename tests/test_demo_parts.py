@@ -878,7 +878,7 @@ def test_whatever_comes_the_picture_stays(them: list[tuple[str, bytes]]) -> None
     for topic, payload in them:
         picture._look(Message(topic, payload))
     picture._look(Message("felt/1/demo/table/t/round/state", b'{"round":"t:1","phase":"betting","detail":{}}'))
-    result = GOOD_WIRE.replace(b'"data"', b'"seq":1,"data"') % b'{"result":{}}'
+    result = GOOD_WIRE.replace(b'"data"', b'"seq":1,"data"') % b'{"result":{"round":"t:1"}}'
     for _ in range(2):
         picture._look(Message("felt/1/demo/table/t/round/event/resolved", result))
     view = picture.tables["t"]
