@@ -216,20 +216,36 @@ def judge(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdi
 
     Where others of its table overtook an event, the order in which the open round was told is not that in which it
     happened: it waits for a person, as after a loss, and the event is not used. What comes before the bell, or between
-    two rounds, is used, and leaves the same doubt; but no result comes of it by itself.
+    two rounds, is used, and leaves the same doubt; but no result comes of it by itself. An event that moves nothing is
+    no doubt: bets that are opened when the wheel has opened them already.
     """
-    if not seen.event.overtaken:
-        return ruleset.apply(state, seen)
+    after, told = ruleset.apply(state, seen)
+    if not seen.event.overtaken or (not told and _facts(after) == _facts(state)):
+        return after, told
     doubt = msgspec.structs.replace(seen, event=EventsMissed(1))
     doubted, verdicts = ruleset.apply(state, doubt)
     if ruleset.view(doubted).phase == "suspended":
         return doubted, verdicts
-    after, told = ruleset.apply(state, seen)
     if not any(isinstance(verdict, Resolved | Corrected) for verdict in told):
         after, more = ruleset.apply(after, doubt)
         return after, told + more
     text = f"{event_type(seen.event)} happened {seen.event.overtaken} ms before what was told before it: it is not used"
     return doubted, (*verdicts, Noted(Irregularity("told_too_late", text, "-", seen.id)))
+
+
+def _facts(state: object) -> Any:
+    """A state without the events that it rests on."""
+
+    def bare(value: Any) -> Any:
+        match value:
+            case dict():
+                return {key: bare(one) for key, one in value.items() if key != "evidence"}
+            case list() | tuple():
+                return [*map(bare, value)]
+            case _:
+                return value
+
+    return bare(msgspec.to_builtins(state))
 
 
 class OptionInfo(msgspec.Struct, frozen=True):
