@@ -12,7 +12,7 @@ demo: .venv/.runtime .venv/.demo
 
 test: .venv/.runtime .venv/.dev
 	@tests/need-programs
-	$(BIN)/pytest -n auto $(ARGS)
+	$(BIN)/pytest -n auto --dist worksteal $(ARGS)
 
 lint: .venv/.runtime .venv/.dev
 	$(BIN)/ruff check .

@@ -6,6 +6,7 @@ import shutil
 import signal
 import socket
 import sys
+import weakref
 from pathlib import Path
 
 __all__ = ["Broker", "find_mosquitto", "free_port"]
@@ -30,12 +31,18 @@ def find_mosquitto() -> str | None:
     return shutil.which("mosquitto", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
 
 
-def free_port() -> int:
-    """A TCP port of loopback that nobody uses now."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
+def free_port(owner: object = None) -> int:
+    """A TCP port of loopback that the system gives to nobody else while `owner`, or else this process, lives.
+
+    It is bound and nobody listens: whoever asks for this very port, as servers do (SO_REUSEADDR), may. A port that is
+    only looked up may be somebody's outgoing connection a moment later, or another's broker.
+    """
+    sock = socket.socket()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    sock.bind(("127.0.0.1", 0))
+    port: int = sock.getsockname()[1]
+    weakref.finalize(owner or free_port, os.close, sock.detach())
+    return port
 
 
 class Broker:
@@ -43,7 +50,7 @@ class Broker:
 
     def __init__(self, directory: Path, *, port: int = 0, embedded: bool = False, persistence: bool = False) -> None:
         """Files go to `directory`. `embedded` forces the built-in broker."""
-        self.port = port or free_port()
+        self.port = port or free_port(self)
         self._directory = directory
         self._program = None if embedded else find_mosquitto()
         self._persistence = persistence

@@ -5,7 +5,6 @@ and mended from the test.
 """
 
 import asyncio
-import socket
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
@@ -21,7 +20,7 @@ from selenium.webdriver.common.by import By as Find
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
-from daemon.broker import Broker
+from daemon.broker import Broker, free_port
 from daemon.config import parse
 from daemon.console.store import Store
 from daemon.console.users import By, Role, Users, hash_password
@@ -220,9 +219,7 @@ def _now() -> datetime:
 
 def _with_dealer(text: str, table: str) -> str:
     """The table has one more device, behind the console's page for its dealer."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{one.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     device = f'[[table.device]]\nname = "page-1"\ndriver = "fdl_console"\nurl = "tcp://{address}"\n\n'
     before, name, after = text.partition(f'[[table]]\nname = "{table}"')
     own, following, rest = after.partition("[[table]]" if "[[table]]" in after else "[console]")

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import shutil
-import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +15,7 @@ from selenium.webdriver.common.by import By as Find
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
+from daemon.broker import free_port
 from daemon.config import Config, parse
 from daemon.console import app as app_module
 from daemon.console.app import House, serve
@@ -65,19 +65,12 @@ source.onmessage = (message) => {
 PASSWORD = "twelve chars and more"
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
-
-
 class Floor:
     """A console that is served, an edge that can be killed, a browser."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.config: Config = parse(CONFIG.format(path=folder, port=free_port()))
+        self.config: Config = parse(CONFIG.format(path=folder, port=free_port(self)))
         self.house: House
         self.port = 0
         self._edge: asyncio.Task[None] | None = None

@@ -688,6 +688,21 @@ async def test_a_port_in_use_is_said(tmp_path: Path, embedded: bool) -> None:
             await broker.start()
 
 
+def test_a_brokers_port_is_nobody_elses_while_it_is_down(tmp_path: Path) -> None:
+    """A port that was only looked up went to another's connection before the broker was there."""
+    broker = Broker(tmp_path)
+    port = broker.port
+    with socket.socket() as other, pytest.raises(OSError, match="in use"):
+        other.bind(("127.0.0.1", port))
+    with socket.socket() as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.bind(("127.0.0.1", port))
+        server.listen()
+    del broker
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", port))
+
+
 async def test_it_is_kept_alive(broker: Broker) -> None:
     keeping = asyncio.create_task(broker.keep())
     first = broker.pid

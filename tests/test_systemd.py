@@ -21,6 +21,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from structlog.testing import capture_logs
 
 from daemon import jumping
+from daemon.broker import free_port
 from daemon.pit import Pit
 from daemon.schema import asyncapi
 from protocols.events import EVENT_TYPES
@@ -230,9 +231,7 @@ class Broker:
     """Debian's mosquitto with our files where they belong, on a free port."""
 
     def __init__(self, folder: Path) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = int(probe.getsockname()[1])
+        self.port = free_port(self)
         self._log = folder / "mosquitto.log"
         self._main = folder / "main.conf"
         self._main.write_text(DEBIAN_MOSQUITTO.format(folder) + f"user {getpass.getuser()}\n", encoding="utf-8")
