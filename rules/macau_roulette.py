@@ -334,6 +334,8 @@ class Roulette:
         verdicts: tuple[Verdict, ...] = ()
         if state.round is None or state.round.suspended:
             state, verdicts = self._began(state, seen, "")
+        elif state.round.closed and seen.event.overtaken:  # before the bell, as always, and told after it
+            return replace(state, round=witness(state.round, seen)), ()
         elif state.round.closed:
             note = irregular(state.round, "bets_reopened", "bets were opened again after the bell", law, seen)
             return replace(state, round=note), ()

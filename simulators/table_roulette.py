@@ -7,7 +7,7 @@ from simulators.cammegh_ss2 import ARCADE, STARTED_AFTER_NUMBER, SpinTruth, Whee
 from simulators.device import Device
 from simulators.fdl_console import Console
 from simulators.fdl_timer import Timer
-from simulators.tables import Floor, Ruled, Truth
+from simulators.tables import OPEN, Floor, Ruled, Truth
 from simulators.tcs_saturn import Saturn
 
 __all__ = ["RouletteTable", "SaturnTable"]
@@ -84,12 +84,13 @@ class RouletteTable(Ruled):
                 if paid < rounds:
                     floor.press(self.console, "bets_opened")
                     await self._opened(floor)
-        for _ in range(TRIES):  # nobody leaves a round that waits for him
-            await floor.ready()
-            if floor.look().phase != "suspended":
-                return
-            floor.press(self.console, "void", 2)
+        for _ in range(TRIES):  # nobody leaves a round that waits for him, nor before he sees that it does not
             await pace.sleep(SUSPENDED)
+            await floor.ready()
+            if floor.look().phase == "suspended":
+                floor.press(self.console, "void", 2)
+            elif floor.look().phase not in OPEN:
+                return
 
     async def _opened(self, floor: Floor) -> None:
         """What else the dealer does when bets are open."""

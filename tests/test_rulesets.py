@@ -328,6 +328,10 @@ def test_what_moves_nothing_may_come_late() -> None:
     [result] = ends(steps)
     assert (result.outcome["pocket"], result.void) == ("17", None)
     assert len(result.evidence) == 5, "it rests on all of them"
+    before, ball = spin[:2], spin[2]
+    late: list[Event] = [RoundPaid(overtaken=4814), BetsOpened(overtaken=4576), BetsClosed()]
+    _, steps = run(ruleset, script([*spin, SpinStarted(2), *before, *late, ball, RoundPaid()]))
+    assert [(one.outcome["pocket"], one.irregularities) for one in ends(steps)] == [("17", ()), ("17", ())]
 
 
 def test_a_correction_that_its_console_told_after_the_next_card() -> None:
