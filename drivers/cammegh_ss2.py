@@ -810,7 +810,9 @@ class CammeghSS2:
         """The counter moved. The spin before is over: landed if its number has its witnesses, else missed."""
         steps = status.spin - spin.spin
         wrapped = steps + SPINS
-        if steps < 0 < status.spin and (wrapped == 1 or chunk.at - spin.at >= wrapped * SHORTEST_SPIN):
+        # A wheel is switched off when its table is closed: then nothing says that it has played a night through unseen.
+        unseen = timedelta(0) if spin.state is State.TABLE_CLOSED else chunk.at - spin.at
+        if steps < 0 < status.spin and (wrapped == 1 or unseen >= wrapped * SHORTEST_SPIN):
             steps = wrapped
         counts_on = steps > 0
         # Else it was switched off and on: it counts from 1 again, and a spin that had not begun never will.

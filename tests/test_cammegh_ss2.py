@@ -788,6 +788,12 @@ RECONNECTS: list[tuple[str, bytes, list[bytes], list[str]]] = [
     ("switched off and on", remembered(200, State.WINNING_NUMBER, 120, **OVER), spun(1, "", "8"), ["8"]),
     ("switched off and on in a spin", remembered(200, State.NO_MORE_BETS, 120), spun(1, "", "8"), ["missed", "8"]),
     (
+        "closed, and switched off for the night",
+        remembered(160, State.TABLE_CLOSED, 600 * MINUTE, **OVER),
+        spun(1, "", "8"),
+        ["8"],
+    ),
+    (
         "switched off and on, 2 spins ago",
         remembered(200, State.WINNING_NUMBER, 120, **OVER),
         spun(3, "9", "8"),
