@@ -18,10 +18,11 @@ import tempfile
 import time
 import uuid
 from collections import Counter, deque
-from collections.abc import Callable, Coroutine, Generator, Iterator
+from collections.abc import Callable, Container, Coroutine, Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from datetime import timedelta
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -44,9 +45,11 @@ from daemon.picture import Picture
 from daemon.pit import EDGE, SITE
 from rules import RULESETS
 from rules.ruleset import Ruleset
+from simulators.cammegh_ss2 import SpinTruth
 from simulators.compare import Account, compare
+from simulators.table_roulette import RouletteTable
 
-__all__ = ["Failure", "Life", "Report", "campaign", "live", "replay", "run"]
+__all__ = ["Failure", "Life", "Report", "campaign", "forgot", "live", "replay", "run"]
 
 ROUNDS = 24
 """Rounds of each table in one life."""
@@ -80,6 +83,8 @@ class Report(Struct):
     lost: int = 0
     doubled: int = 0
     wrong: int = 0
+    forgotten: int = 0
+    """Spins that a wheel told while nobody heard it, and forgot when it was switched off: nothing can know of them."""
     events: int = 0
     play: float = 0.0
     seconds: float = 0.0
@@ -97,7 +102,7 @@ class Report(Struct):
         self.failures += other.failures
 
 
-_SUMS = ("lives", "rounds", "right", "void", "lost", "doubled", "wrong", "events", "play", "seconds")
+_SUMS = ("lives", "rounds", "right", "void", "lost", "doubled", "wrong", "forgotten", "events", "play", "seconds")
 
 
 class _Nature:
@@ -150,6 +155,8 @@ class Life:
         self._wrong: list[str] = []
         self._files = 0
         self.accounts: dict[str, Account] = {}
+        self.forgotten = 0
+        self._unheard: set[int] = set()
 
     def _chance(self, what: str) -> random.Random:
         return random.Random(f"{self.seed} {what}")
@@ -340,6 +347,7 @@ class Life:
         for name in ("doubled", "delayed", "swapped", "dropped", "refused", "hung"):
             setattr(broker.weather, name, getattr(nature, name))
         writing = asyncio.create_task(self._write_down())
+        listening = asyncio.create_task(self._listen())
         playing = asyncio.create_task(self.pit.play(self._rounds, self.picture, self.now))
         await asyncio.wait([playing, *tasks], timeout=LONGEST, return_when=asyncio.FIRST_COMPLETED)
         for one in (*tasks, playing):
@@ -348,7 +356,7 @@ class Life:
         if not playing.done():
             raise WrongError(f"the dealers stand still: {self.pit.dealt()} of {self._rounds} rounds dealt")
         self._tell("everything is put right")
-        for task in (*strikes, writing):
+        for task in (*strikes, writing, listening):
             task.cancel()
         await self._heal()
 
@@ -356,6 +364,16 @@ class Life:
         while True:
             await asyncio.sleep(20.0)
             self.broker.write_down()
+
+    async def _listen(self) -> None:
+        """Which spins of the wheel ended while no edge was there to hear it."""
+        wheel = next((table for table in self.pit.tables.values() if isinstance(table, RouletteTable)), None)
+        ended = 0
+        while wheel is not None:
+            await asyncio.sleep(0.5)
+            if EDGE not in self._bodies:
+                self._unheard.update(range(ended, len(wheel.truth)))
+            ended = len(wheel.truth)
 
     async def _heal(self) -> None:
         """Faults end; whoever is down comes back; then everything must come out."""
@@ -443,6 +461,11 @@ class Life:
                 account, lost=account.lost - spared, unseen=account.unseen + spared, voided=account.voided + spared,
                 right=account.right - spared,
             )  # fmt: skip
+            gone = (
+                min(account.lost, forgot(table.wheel.truth, self._unheard)) if isinstance(table, RouletteTable) else 0
+            )
+            account = msgspec.structs.replace(account, lost=account.lost - gone)
+            self.forgotten += gone
             self.accounts[name] = account
             if account.lost or account.wrong:
                 raise WrongError(f"{name}: {account.lost} lost, {account.wrong} wrong, {account.right} right")
@@ -464,6 +487,19 @@ class Life:
             for disk in self._disks.values():
                 disk.close()
         return None
+
+
+def forgot(spins: Sequence[SpinTruth], unheard: Container[int]) -> int:
+    """How many spins with a number the wheel told nobody before its counter began again.
+
+    `unheard`: the places of those that ended while no edge was there. Where the counter goes on, it proves them.
+    """
+    count = run = 0
+    for place, (one, following) in enumerate(pairwise(spins)):
+        run = run + bool(one.pocket) if place in unheard else 0
+        if following.spin < one.spin:
+            count += run
+    return count
 
 
 _WRITERS = {f"feltd-edge-{EDGE}": EDGE, **{f"feltd-rules-{name}": name for name in RULES}}
@@ -551,6 +587,7 @@ def _lived(seed: int) -> Report:
             lost=sum(one.lost for one in life.accounts.values()),
             doubled=int(failure is not None and "twice" in failure.what),
             wrong=sum(one.wrong for one in life.accounts.values()),
+            forgotten=life.forgotten,
             events=life.events,
             play=life.loop.time(),
             faults=dict(life.injected),
@@ -616,6 +653,7 @@ def run(rounds: int, seed: int, jobs: int = 1, *, as_json: bool) -> int:
         f"{report.play / 3600:.1f} hours of play: "
         f"{report.right} right, {report.void} void for a stated reason, "
         f"{report.lost} lost, {report.doubled} doubled, {report.wrong} wrong"
+        + (f"; {report.forgotten} forgotten by a wheel that nobody heard" if report.forgotten else "")
     )
     console.print(
         f"seed {seed}, {report.rounds / max(report.seconds, 1e-9):.0f} rounds a second of one core, "

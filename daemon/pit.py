@@ -166,11 +166,19 @@ class Pit:
             self._opened[table, round_] = len(self.tables[table].truth)
 
     def heard(self, table: str, kind: str, result: dict[str, Any]) -> None:
-        """One result came out."""
-        if table in self.outcomes and kind != "corrected":
-            void = result["void"]["reason"] if result["void"] else ""
-            span = self._opened.pop((table, result["round"]), 0), len(self.tables[table].truth)
+        """One result came out, or took the place of the one before."""
+        if table not in self.outcomes:
+            return
+        void = result["void"]["reason"] if result["void"] else ""
+        ended = len(self.tables[table].truth)
+        if kind != "corrected":
+            span = self._opened.pop((table, result["round"]), 0), ended
             self.outcomes[table].append(Outcome(result["round"], result["outcome"], void, span))
+            return
+        for place, one in enumerate(self.outcomes[table]):
+            if one.round == result["round"]:
+                said = msgspec.structs.replace(one, outcome=result["outcome"], void=void)
+                self.outcomes[table][place] = said
 
     async def serve(self, mqtt: MqttSettings, connect: Connect | None = None) -> None:
         """The dealers' own line to the broker: what they tell their devices, and what those answer."""

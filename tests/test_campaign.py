@@ -22,7 +22,7 @@ from test_cammegh_ss2 import every, line, listen
 from daemon import campaign as campaign_module
 from daemon import campaign_real, logs
 from daemon.broker import find_mosquitto
-from daemon.campaign import Life, campaign, live
+from daemon.campaign import Life, campaign, forgot, live
 from daemon.campaign_broker import Broker, matches
 from daemon.campaign_disk import Disk, Fate
 from daemon.campaign_loop import Killed, Process, StandingStillError, VirtualLoop
@@ -39,6 +39,7 @@ from daemon.pit import EDGE, SITE, Pit
 from daemon.replay import Stream
 from protocols.events import BallLanded, DeviceOnline, SpinMissed, SpinStarted
 from protocols.topics import Envelope, Wire, encode_wire
+from simulators.cammegh_ss2 import SpinTruth
 
 ROUNDS = 4
 
@@ -378,6 +379,23 @@ def test_rules_that_say_another_number_are_found(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(Consumer, "_apply", otherwise)
     assert found(5)
+
+
+@pytest.mark.parametrize(
+    ("spins", "unheard", "count"),
+    [
+        ("5 6 7 8", {1, 2}, 0),  # the counter proves them
+        ("5 6 7 1", {1, 2}, 2),
+        ("5 6 7v 1", {1, 2}, 1),  # void, whoever heard it
+        ("5 6 1 2", {2}, 0),  # heard before, and the first of the new ones is proven by the second
+        ("5 6 7 1", {1}, 0),
+        ("5 6 7", {1, 2}, 0),
+    ],
+)
+def test_what_a_wheel_forgot_before_anybody_heard_it(spins: str, unheard: set[int], count: int) -> None:
+    """Lives 2102000177 and 2102000280: it was switched off while the edge was away. No other round may be missing."""
+    made = [SpinTruth(int(one[0]), reason="x") if "v" in one else SpinTruth(int(one), "17") for one in spins.split()]
+    assert forgot(made, unheard) == count
 
 
 def test_a_lost_round_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -785,9 +785,10 @@ async def test_no_dealer_voids_a_round_whose_end_the_display_could_not_show(
 def test_a_pits_account_is_of_the_rounds_asked_for(tmp_path: Path) -> None:
     pit = Pit(tmp_path, 1, kinds=("cus",))
     pit.tables["cus-1"].truth[:] = [Truth({"faces": [1, 2, 3]}), Truth({}, void=True), Truth({"faces": [4, 5, 6]})]
-    pit.heard("cus-1", "resolved", {"round": "1", "outcome": {"faces": [1, 2, 3]}, "void": None})
+    pit.heard("cus-1", "resolved", {"round": "1", "outcome": {"faces": [1, 2, 9]}, "void": None})
     pit.heard("cus-1", "voided", {"round": "2", "outcome": {}, "void": {"reason": "leaning"}})
-    pit.heard("cus-1", "corrected", {"round": "1", "outcome": {"faces": [9]}, "void": None})
+    assert pit.accounts({"cus-1": 2}) == {"cus-1": Account(right=1, lost=1, wrong=1)}
+    pit.heard("cus-1", "corrected", {"round": "1", "outcome": {"faces": [1, 2, 3]}, "void": None})
     pit.heard("elsewhere", "resolved", {"round": "1", "outcome": {}, "void": None})
     assert pit.accounts({"cus-1": 2}) == {"cus-1": Account(right=2)}
     assert pit.accounts(pit.dealt()) == {"cus-1": Account(right=2, lost=1)}
