@@ -88,6 +88,7 @@ MAX_WITNESSES = 8
 SPINS = 256  # the counter runs 1..256
 # A spin takes at least this long: tells a wrapped counter from one that began again at 1.
 SHORTEST_SPIN = timedelta(seconds=15)
+FEW_SPINS = 8
 # After this long a spin seen to begin is not taken up again, even with the same counter.
 LONGEST_SPIN = timedelta(minutes=3)
 
@@ -810,9 +811,10 @@ class CammeghSS2:
         """The counter moved. The spin before is over: landed if its number has its witnesses, else missed."""
         steps = status.spin - spin.spin
         wrapped = steps + SPINS
-        # A wheel is switched off when its table is closed: then nothing says that it has played a night through unseen.
-        unseen = timedelta(0) if spin.state is State.TABLE_CLOSED else chunk.at - spin.at
-        if steps < 0 < status.spin and (wrapped == 1 or unseen >= wrapped * SHORTEST_SPIN):
+        gone_round = chunk.at - spin.at >= wrapped * SHORTEST_SPIN
+        if spin.state is State.TABLE_CLOSED:  # it is switched off then, and has not played through the night unseen
+            gone_round = gone_round and wrapped <= FEW_SPINS
+        if steps < 0 < status.spin and (wrapped == 1 or gone_round):
             steps = wrapped
         counts_on = steps > 0
         # Else it was switched off and on: it counts from 1 again, and a spin that had not begun never will.
