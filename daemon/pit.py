@@ -290,7 +290,7 @@ class Pit:
                     compare(table.truth[: dealt[name]], outcomes)
                     for outcomes in (self.outcomes[name], *([self.outcomes[name][:-1]] if cut_short else ()))
                 ),
-                key=lambda account: (account.wrong, account.lost),
+                key=lambda account: (account.wrong, account.lost, account.voided + account.extra),
             )
             for name, table in self.tables.items()
         }

@@ -53,7 +53,7 @@ CHIRPING = 0.2
 AGAIN = 15.0  # seconds until a handpay that nobody read is told again
 QUEUE = 20
 UNLOADED = 5.0  # seconds without broadcast
-BROKEN, OFF, LONG = 8.0, 7.0, 14.0
+BROKEN, OFF, LONG = 8.0, 7.0, 20.0
 
 
 def _stays(text: str, code: str) -> Ailment:

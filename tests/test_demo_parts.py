@@ -794,6 +794,14 @@ def test_a_pits_account_is_of_the_rounds_asked_for(tmp_path: Path) -> None:
     assert pit.accounts(pit.dealt()) == {"cus-1": Account(right=2, lost=1)}
 
 
+def test_a_round_that_was_void_because_its_dealer_was_sent_away_is_no_result(tmp_path: Path) -> None:
+    """A live demo was interrupted in its second second: nothing was dealt, and one round was void."""
+    pit = Pit(tmp_path, 1, kinds=("cus",))
+    pit.heard("cus-1", "voided", {"round": "1", "outcome": {}, "void": {"reason": "leaning"}})
+    assert pit.accounts(pit.dealt(), cut_short=True) == {"cus-1": Account()}
+    assert pit.accounts(pit.dealt()) == {"cus-1": Account(extra=1)}
+
+
 def test_a_pit_knows_when_a_round_opened_and_ended(tmp_path: Path) -> None:
     """By how many rounds had truly ended: the spin that was given up early is the one that was under way."""
     pit = Pit(tmp_path, 1, kinds=("cus",))
