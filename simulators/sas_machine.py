@@ -53,7 +53,7 @@ CHIRPING = 0.2
 AGAIN = 15.0  # seconds until a handpay that nobody read is told again
 QUEUE = 20
 UNLOADED = 5.0  # seconds without broadcast
-BROKEN, OFF, LONG = 8.0, 7.0, 20.0
+BROKEN, OFF, LONG, BUSY = 8.0, 7.0, 14.0, 20.0
 
 
 def _stays(text: str, code: str) -> Ailment:
@@ -122,7 +122,7 @@ class Machine:
             f"no power for {OFF:g} s, in the middle of an answer", ("device.offline", "machine.power_lost"), "none"
         ),
         "wrong_crc": Ailment(f"for {LONG:g} s the answers' checksums are wrong", ("sas.damaged",), "none"),
-        "busy": Ailment(f"it is busy for {LONG:g} s", ("sas.busy",), "none"),
+        "busy": Ailment(f"it is busy for {BUSY:g} s", ("sas.busy",), "none"),
         "deaf": Ailment(f"for {LONG:g} s it answers general polls only", ("sas.deaf",), "none"),
         "fifo_overflow": Ailment("more happens at once than its queue holds", ("sas.exceptions_lost",), "none"),
         "loop_break": Ailment(f"the wire from the host is broken for {BROKEN:g} s", ("device.offline",), "none"),
@@ -327,8 +327,10 @@ class Machine:
                 self._until[fault] = now + OFF
                 self._tell(0x18, now)
                 self._line = deque(list(self._line)[: len(self._line) // 2])
-            case "wrong_crc" | "busy" | "deaf":
+            case "wrong_crc" | "deaf":
                 self._until[fault] = now + LONG
+            case "busy":  # long enough for a host that asks each five seconds to lose its patience
+                self._until[fault] = now + BUSY
             case "loop_break":
                 self._until[fault] = now + BROKEN
             case "fifo_overflow":
