@@ -22,7 +22,6 @@ from collections.abc import Callable, Container, Coroutine, Generator, Iterator,
 from concurrent.futures import ProcessPoolExecutor
 from datetime import timedelta
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -495,7 +494,7 @@ def forgot(spins: Sequence[SpinTruth], unheard: Container[int]) -> int:
     `unheard`: the places of those that ended while no edge was there. Where the counter goes on, it proves them.
     """
     count = run = 0
-    for place, (one, following) in enumerate(pairwise(spins)):
+    for place, (one, following) in enumerate(itertools.pairwise(spins)):
         run = run + bool(one.pocket) if place in unheard else 0
         if following.spin < one.spin:
             count += run

@@ -1,7 +1,6 @@
 """What `feltd check` adds to the parsing of a configuration: drivers, links, games, dealer pages, the devices."""
 
 import asyncio
-import difflib
 import ipaddress
 import re
 from collections.abc import Callable, Sequence
@@ -11,7 +10,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from daemon.config import Config, line_of
+from daemon.config import Config, likely, line_of
 from daemon.links import BadUrl, check_url, open_link
 from drivers import DRIVERS
 from drivers.driver import DeviceRefused, LinkLost, Sighting
@@ -31,9 +30,8 @@ def device_mistakes(config: Config, path: Path) -> list[str]:
             at: tuple[Any, ...] = ("table", t, "device", d)
             driver = DRIVERS.get(device.driver)
             if driver is None:
-                near = difflib.get_close_matches(device.driver, DRIVERS, 1)
-                hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(DRIVERS)}"
-                mistakes.append(where % line_of(path, (*at, "driver")) + f"no driver {device.driver!r}; {hint}")
+                text = f"no driver {device.driver!r}; {likely(device.driver, DRIVERS)}"
+                mistakes.append(where % line_of(path, (*at, "driver")) + text)
             else:
                 try:
                     msgspec.convert(device.options, driver.Options)
@@ -83,9 +81,7 @@ def dealer_mistakes(config: Config, path: Path) -> list[str]:
     for name, text in config.console.dealer.items():
         where = f"{path}:{line_of(path, ('console', 'dealer', name))}: dealer's page of {name}: "
         if name not in tables:
-            near = difflib.get_close_matches(name, tables, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(tables)}"
-            mistakes.append(where + f"no table {name!r}; {hint}")
+            mistakes.append(where + f"no table {name!r}; {likely(name, tables)}")
             continue
         try:
             place = address_of(text)

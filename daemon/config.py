@@ -7,6 +7,7 @@ import difflib
 import hashlib
 import re
 import tomllib
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -214,6 +215,12 @@ def parse(text: str, path: str = "configuration") -> Config:
 _HIDDEN = {"digest"}
 
 
+def likely(word: str, known: Collection[str], title: str = "known") -> str:
+    """What somebody may have meant who wrote a word that nobody knows: the nearest, or else all."""
+    near = difflib.get_close_matches(word, known, 1)
+    return f"did you mean {near[0]!r}?" if near else f"{title}: {', '.join(known)}"
+
+
 def _check_struct(value: Any, kind: type[Struct], at: tuple[Any, ...], lines: "_Lines", out: list[Mistake]) -> None:
     """Every unknown key, every missing one and every value that does not fit, not only the first."""
     if not isinstance(value, dict):
@@ -223,8 +230,7 @@ def _check_struct(value: Any, kind: type[Struct], at: tuple[Any, ...], lines: "_
     known = [name for name in hints if name not in _HIDDEN]
     for key in value:
         if key not in known:
-            near = difflib.get_close_matches(key, known, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(known)}"
+            hint = likely(key, known, "known here")
             out.append(Mistake(lines.of((*at, key)), f"unknown key {_name((*at, key))!r}; {hint}"))
     required = {field.encode_name for field in msgspec.structs.fields(kind) if field.required}
     for name in known:

@@ -169,16 +169,15 @@ class Pit:
         """One result came out, or took the place of the one before."""
         if table not in self.outcomes:
             return
-        void = result["void"]["reason"] if result["void"] else ""
-        ended = len(self.tables[table].truth)
+        round_, void = result["round"], result["void"]["reason"] if result["void"] else ""
         if kind != "corrected":
-            span = self._opened.pop((table, result["round"]), 0), ended
-            self.outcomes[table].append(Outcome(result["round"], result["outcome"], void, span))
+            span = self._opened.pop((table, round_), 0), len(self.tables[table].truth)
+            self.outcomes[table].append(Outcome(round_, result["outcome"], void, span))
             return
-        for place, one in enumerate(self.outcomes[table]):
-            if one.round == result["round"]:
-                said = msgspec.structs.replace(one, outcome=result["outcome"], void=void)
-                self.outcomes[table][place] = said
+        self.outcomes[table] = [
+            msgspec.structs.replace(one, outcome=result["outcome"], void=void) if one.round == round_ else one
+            for one in self.outcomes[table]
+        ]
 
     async def serve(self, mqtt: MqttSettings, connect: Connect | None = None) -> None:
         """The dealers' own line to the broker: what they tell their devices, and what those answer."""

@@ -16,10 +16,8 @@ from protocols.events import Event, decode_data, encode_data, type_of
 ROOT = "felt/1"
 CONTENT_TYPE = "application/cloudevents+json"
 
-Id: TypeAlias = Annotated[str, Meta(pattern="^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$(?!\\n)", description="a-z 0-9 -")]
-
-
 _ID = re.compile("[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")
+Id: TypeAlias = Annotated[str, Meta(pattern=f"^{_ID.pattern}$(?!\\n)", description="a-z 0-9 -")]
 
 
 @lru_cache(4096)
