@@ -64,6 +64,12 @@ class Console:
         self.house.site.picture.connected = True
         self.house.site.connection()
 
+    def begin(self) -> None:
+        """The broker is there, and the edge, and the rules."""
+        self.connect()
+        self.edge()
+        self.edge("rules")
+
     def lose(self) -> None:
         """The broker is gone."""
         self.house.site.picture.connected = False

@@ -30,9 +30,7 @@ TEMPLATES = Path(words.__file__).parent / "templates"
 @pytest.fixture
 def console(tmp_path: Path) -> Iterator[Console]:
     with opened(tmp_path) as one:
-        one.connect()
-        one.edge()
-        one.edge("rules")
+        one.begin()
         one.device("bac-12", "shoe-1", "bee_tek_shoe")
         one.wait(0)
         yield one
@@ -265,9 +263,7 @@ async def test_a_supervisor_closes_what_nobody_ends(console: Console) -> None:
         still = await browser.post("/alerts/1/close", data={})
         assert (still.status_code, "It is still so" in still.text) == (409, True)
         console.lose()
-        console.connect()
-        console.edge()
-        console.edge("rules")
+        console.begin()
         console.wait(60)
         assert 'action="/alerts/1/close"' in (await browser.get("/alerts")).text
         assert (await browser.post("/alerts/1/close", data={"note": "taken away"})).status_code == 303

@@ -246,9 +246,7 @@ def test_what_a_command_does_is_its_own_first_line() -> None:
 @pytest.fixture
 def console(tmp_path: Path) -> Iterator[Console]:
     with opened(tmp_path) as one:
-        one.connect()
-        one.edge()
-        one.edge("rules")
+        one.begin()
         one.device("rou-3", "wheel-1", "cammegh_ss2")
         (event,) = Faults(DRIVERS["cammegh_ss2"].faults).strike("wheel.no_ball", "place 3")
         fault = {"code": event.code, "text": event.text, "severity": "error", "remedy": event.remedy}

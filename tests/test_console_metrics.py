@@ -32,9 +32,7 @@ def console(tmp_path: Path) -> Iterator[Console]:
 
 def playing(console: Console) -> None:
     """A floor on which everything happens that is counted."""
-    console.connect()
-    console.edge()
-    console.edge("rules")
+    console.begin()
     console.device("bac-12", "shoe-1", "bee_tek_shoe")
     console.device("rou-3", "wheel-1", "cammegh_ss2", online=False)
     for _ in range(3):

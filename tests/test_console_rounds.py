@@ -27,9 +27,7 @@ EVEN = list(range(2, 37, 2))
 @pytest.fixture
 def console(tmp_path: Path) -> Iterator[Console]:
     with opened(tmp_path) as one:
-        one.connect()
-        one.edge()
-        one.edge("rules")
+        one.begin()
         yield one
 
 

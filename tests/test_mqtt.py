@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -197,72 +197,70 @@ async def test_who_reads_unhurriedly_hears_when_the_broker_dies(tmp_path: Path) 
                 await session.until_lost()
 
 
-async def test_garbage_in_place_of_messages_ends_the_connection() -> None:
-    """By a broker of our own that says CONNACK, SUBACK and then what is no message."""
-    for garbage in (
+Says = Callable[[asyncio.StreamReader, asyncio.StreamWriter, bytes], Coroutine[Any, Any, None]]
+
+
+@contextlib.asynccontextmanager
+async def to_our_own(says: Says, qos: Literal[0, 1]) -> AsyncIterator[Session]:
+    """A reader of "a" at a broker of our own: CONNACK, and what `says` answers to the number of its SUBSCRIBE.
+
+    At the end the reader's line must be closed.
+    """
+    ended = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"reader")
+        writer.write(b"\x20\x02\x00\x00")
+        await says(reader, writer, (await reader.readexactly(8))[2:4])
+        with contextlib.suppress(ConnectionError):
+            await reader.read()
+            writer.close()
+            await writer.wait_closed()
+        ended.set()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with connect(Mqtt(port=port, version="3.1.1"), "reader") as session, asyncio.timeout(PATIENCE):
+            await session.subscribe("a", qos=qos)
+            yield session
+        async with asyncio.timeout(PATIENCE):
+            await ended.wait()
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
         b"\x30\x04\x00\x02\xff\xfe",  # a topic that is no text
         b"\x30\xff\xff\xff\xff\x7f",  # a length of five bytes
         b"\x30\x03\x00\x09a",  # a topic longer than its message
         b"\x30\x01\x00",
         b"\xf0\x00",
-    ):
-        ended = asyncio.Event()
+    ],
+)
+async def test_garbage_in_place_of_messages_ends_the_connection(garbage: bytes) -> None:
+    async def says(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: bytes) -> None:
+        writer.write(b"\x90\x03" + number + b"\x00\x30\x04\x00\x01ab" + garbage)
 
-        async def serve(
-            reader: asyncio.StreamReader,
-            writer: asyncio.StreamWriter,
-            said: bytes = garbage,
-            over: asyncio.Event = ended,
-        ) -> None:
-            await reader.readuntil(b"reader")
-            writer.write(b"\x20\x02\x00\x00")
-            head = await reader.readexactly(4)
-            writer.write(b"\x90\x03" + head[2:4] + b"\x00\x30\x04\x00\x01ab" + said)
-            with contextlib.suppress(ConnectionError):
-                await reader.read()
-                writer.close()
-                await writer.wait_closed()
-            over.set()
-
-        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-            port = server.sockets[0].getsockname()[1]
-            async with connect(Mqtt(port=port, version="3.1.1"), "reader") as session, asyncio.timeout(PATIENCE):
-                await session.subscribe("a", qos=0)
-                assert await some(session, 1) == [Message("a", b"b")]
-                with pytest.raises(BrokerLost):
-                    await session.until_lost()
-            await ended.wait()
+    async with to_our_own(says, 0) as session:
+        assert await some(session, 1) == [Message("a", b"b")]
+        with pytest.raises(BrokerLost):
+            await session.until_lost()
 
 
 async def test_each_message_that_came_with_others_is_acknowledged_by_its_number() -> None:
     said: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-    over = asyncio.Event()
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"reader")
-        writer.write(b"\x20\x02\x00\x00")
-        head = await reader.readexactly(4)
-        await reader.readexactly(4)
+    async def says(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: bytes) -> None:
         told = [b"\x32\x06\x00\x01a\x00\x07x", b"\x30\x04\x00\x01ay", b"\x3b\x05\x00\x01a\x01\x02"]
-        writer.write(b"\x90\x03" + head[2:4] + b"\x01" + b"".join(told) + b"\x32\x06\x00\x01a\x00")
+        writer.write(b"\x90\x03" + number + b"\x01" + b"".join(told) + b"\x32\x06\x00\x01a\x00")
         said.set_result(await reader.readexactly(8))
         writer.write(b"\x09z")  # the rest of the last
         assert await reader.readexactly(4) == b"\x40\x02\x00\x09"
-        with contextlib.suppress(ConnectionError):
-            await reader.read()
-            writer.close()
-            await writer.wait_closed()
-        over.set()
 
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
-        async with connect(Mqtt(port=port, version="3.1.1"), "reader") as session, asyncio.timeout(PATIENCE):
-            await session.subscribe("a")
-            expected = [Message("a", b"x"), Message("a", b"y"), Message("a", b"", retain=True), Message("a", b"z")]
-            assert await some(session, 4) == expected
-            assert await said == b"\x40\x02\x00\x07\x40\x02\x01\x02"
-        async with asyncio.timeout(PATIENCE):
-            await over.wait()
+    async with to_our_own(says, 1) as session:
+        expected = [Message("a", b"x"), Message("a", b"y"), Message("a", b"", retain=True), Message("a", b"z")]
+        assert await some(session, 4) == expected
+        assert await said == b"\x40\x02\x00\x07\x40\x02\x01\x02"
 
 
 async def test_no_more_than_the_window_is_in_flight(broker: Broker) -> None:
