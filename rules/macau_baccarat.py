@@ -14,7 +14,9 @@ they lie now; it goes on from there, or is resolved if art. 9 gives nobody a car
 the bets are opened or a new shoe starts: then it is void first. Of a void coup the text says nothing more: its bets
 and jackpot bets are returned, and the cards still coming from it belong to no coup. The next one waits for the
 opening of the bets, the payment or a new shoe. Until it begins, a resolved coup can still be corrected, declared void,
-or taken up again where the corrected hands lack a card; once its shoe is over, only whole hands correct it.
+or taken up again where the corrected hands lack a card; once its shoe is over, only whole hands correct it. A shoe that
+tells the last card again begins a coup that never was: hands laid that are the cards of the coup before and those told
+since, less what was told again, are the hands of that one, and the other is void.
 
 Before the bell no card of a coup can be missing. Bets opened once more after a loss are those of the next coup. Under
 `first_card` a loss between two coups leaves it unknown which card is the first: the next card suspends. What is lost
@@ -378,7 +380,8 @@ class Coup(Struct, frozen=True):
 class BaccaratState(Struct, frozen=True):
     """Where a table stands.
 
-    `last` is the resolved coup until the next begins: it can still be corrected. `burn` counts the cards of the set
+    `last` is the resolved coup until the next begins: it can still be corrected. `before` is what it was when the open
+    coup began. `burn` counts the cards of the set
     still to be burnt; when it is `unsure`, the burn lasts until the bets are opened. `left` is the number of coups
     that may still begin in this shoe. `demo_next`: the event that declared the next coup a demonstration. `spent`: the
     cards now coming belong to a void coup. `doubt`: why the next card cannot be trusted to be the first of a coup, or
@@ -391,6 +394,7 @@ class BaccaratState(Struct, frozen=True):
     count: int = 0
     coup: Coup | None = None
     last: Coup | None = None
+    before: Coup | None = None
     burn: int = 0
     unsure: bool = False
     left: int = UNLIMITED
@@ -547,10 +551,11 @@ class Baccarat:
             return state, stray
         doubt = "a card left the shoe before the bell" if self._bell else state.doubt
         state, coup, verdicts = self._begin(state, seen)
+        coup = replace(coup, told=(card,))
         if doubt:
             state, held = self._suspend(state, coup, seen, doubt)
             return state, verdicts + held
-        state, dealt = self._deal(state, replace(coup, told=(card,)), seen, card, face)
+        state, dealt = self._deal(state, coup, seen, card, face)
         return state, verdicts + dealt
 
     def _stray(self, state: BaccaratState, seen: Envelope) -> tuple[Verdict, ...]:
@@ -616,6 +621,7 @@ class Baccarat:
             count=count,
             coup=coup,
             last=None,
+            before=state.last,
             left=state.left - 1 if state.left > 0 else state.left,
             demos=state.demos + demo,
             demo_next="",
@@ -796,8 +802,15 @@ class Baccarat:
 
     def _corrected(self, state: BaccaratState, seen: Envelope, laid: Mapping[str, tuple[str, ...]]) -> Step:
         """Art. 10: the hands are replaced, and the deal goes on from there."""
-        coup = state.coup
+        coup, before = state.coup, state.before
         cards = deal(laid)
+        if coup is not None and before is not None and cards and _told_again(before.cards + coup.told, cards):
+            state, verdicts = self._void(state, coup, seen, "told_twice")
+            state = replace(state, last=before)
+            if cards == before.cards:
+                return state, verdicts
+            state, more = self._corrected(state, seen, laid)
+            return state, verdicts + more
         whole = cards is not None and due(cards) is None
         if coup is None:
             if state.last is None:
@@ -1008,6 +1021,19 @@ def _beyond(laid: tuple[str, ...], told: tuple[str, ...]) -> tuple[str, ...]:
         else:
             entered.append(card)
     return tuple(entered)
+
+
+def _told_again(told: tuple[str, ...], laid: tuple[str, ...]) -> bool:
+    """Whether the cards told are those laid, in the order of the deal, but for some told once more."""
+    left = list(laid)
+    before = ""
+    for card in told:
+        if left and card == left[0]:
+            left.pop(0)
+        elif card != before:
+            return False
+        before = card
+    return not left
 
 
 def _shown(cards: tuple[str, ...]) -> dict[str, Any]:

@@ -689,6 +689,39 @@ def test_art_10_a_result_in_doubt_stands_when_it_is_paid_and_is_void_when_anothe
     assert kinds(lacking) == [Opened, Closed, Resolved, Suspended]
 
 
+def test_art_10_hands_of_the_coup_before_are_not_those_of_a_card_told_twice() -> None:
+    """A card told again after its coup ended begins none: who corrects the hands then means those that lie there."""
+    again = [*rung("9 2 T 4"), *drawn("4"), fixed("9T", "24")]
+    verdicts = play(bell(), [*again, RoundPaid(), *rung(TIE)])
+    assert kinds(verdicts)[3:7] == [Opened, Closed, Suspended, Voided]
+    first, phantom, following = results(verdicts)
+    assert (first.void, following.void) == (None, None)
+    assert phantom.void == Void("told_twice", "returned")
+    assert hands_of(following) == ("7T", "34")
+    assert kinds(play(bell(), [*again, fixed("24", "9T")]))[-1] == Corrected  # the coup before can be corrected still
+    by_hand = [BetsOpened(), BetsClosed(), CardUnreadable(), fixed("9", ""), *drawn("2 T 4 4"), fixed("9T", "24")]
+    assert [one.void is None for one in results(play(bell(), by_hand))] == [True, False]
+    without_bell = play(game(), [*drawn("9 2 T 4 4"), fixed("9T", "24"), RoundPaid(), *drawn(TIE)])
+    assert [one.void is None for one in results(without_bell)] == [True, False, True]
+
+
+def test_art_10_a_coup_that_ended_by_a_card_told_twice_is_taken_up_again() -> None:
+    """4, and told again, 5, T: 9 for the player. Truly the next T is the banker's, and nobody has a natural."""
+    verdicts = play(bell(), [*rung("4 4 5 T"), *drawn("T"), fixed("4T", "5T"), *drawn("3")])
+    ended, phantom = results(verdicts)
+    assert phantom.void == Void("told_twice", "returned")
+    assert isinstance(verdicts[-1], Corrected)
+    corrected = verdicts[-1].result
+    assert (corrected.supersedes, hands_of(ended), hands_of(corrected)) == (ended.round, ("45", "4T"), ("4T3", "5T"))
+
+
+def test_art_10_hands_that_the_shoe_did_not_tell_are_those_of_the_open_coup() -> None:
+    for told, laid in (("4", ("9T", "25")), ("3", ("9T", "24")), ("9 2", ("9T", "24"))):
+        verdicts = play(bell(), [*rung("9 2 T 4"), *drawn(told), fixed(*laid)])
+        assert kinds(verdicts)[-1] == Resolved
+        assert hands_of(results(verdicts)[-1]) == laid
+
+
 def test_art_10_nothing_to_correct_or_to_void_is_noted() -> None:
     assert codes(play(game(), [fixed("9T", "24"), RoundVoided()])) == ["correction_without_round", "void_without_round"]
     result = only(play(bell(), [BetsOpened(), fixed("9T", "24"), BetsClosed(), *drawn(TIE)]))
