@@ -127,6 +127,14 @@ def test_what_cannot_be_is_one_message(config: Path, words: tuple[str, ...], std
     assert good(run(config, "user", "list")).count("\n") == 1
 
 
+def test_a_dealer_page_that_meets_no_table_is_refused_at_the_start(tmp_path: Path, config: Path) -> None:
+    """As `feltd check` names it, and before the console writes a file."""
+    config.write_text(CONFIG.format(folder=tmp_path, more='dealer = { rou-l = "127.0.0.1:7702" }'), encoding="utf-8")
+    said = refused(run(config))
+    assert f"{config}:7: dealer's page of rou-l: no table 'rou-l'; did you mean 'rou-1'?" in said
+    assert not (tmp_path / "console").exists()
+
+
 def test_a_role_that_is_none_is_named(config: Path) -> None:
     result = run(config, "user", "add", "ana", "--role", "owner")
     assert result.exit_code == 2

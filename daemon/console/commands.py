@@ -42,7 +42,8 @@ def console(context: click.Context, config_path: Path) -> None:
     context.obj = config_path
     if context.invoked_subcommand is None:
         from daemon import logs
-        from daemon.cli import _journal, _load, _run
+        from daemon.check import dealer_mistakes
+        from daemon.cli import _journal, _load, _refuse, _run
         from daemon.console.app import serve
         from daemon.console.dealer_unit import BadDealer
         from daemon.console.store import BadStore
@@ -51,6 +52,7 @@ def console(context: click.Context, config_path: Path) -> None:
         from daemon.retained import Retained
 
         config = _load(config_path)
+        _refuse(dealer_mistakes(config, config_path))
         journal = _journal(config.console.journal, config.journal)
         log = logs.get(console=config.site.name)
         bad = (BadStore, BadWebhook, BadDealer)
