@@ -13,6 +13,7 @@ import gc
 import itertools
 import multiprocessing
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -28,6 +29,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table as Grid
 
 from daemon import logs
@@ -57,7 +59,16 @@ PATIENCE = 300.0
 ONE_AT_A_TIME = 45.0
 LONGEST = 6 * 3600.0
 STORY = 60
+INTERRUPTED = 130
+"""The exit code of what Ctrl-C ended, as shells have it."""
 _SECOND = timedelta(seconds=1)
+_WAY = (
+    TextColumn("{task.description}"),
+    BarColumn(),
+    MofNCompleteColumn(),
+    TextColumn("rounds"),
+    TimeRemainingColumn(),
+)
 RULES = ("rules", "standby")
 
 
@@ -608,7 +619,8 @@ def _in_order(first: int, jobs: int) -> Generator[Report, None, None]:
     if jobs == 1:
         yield from map(_lived, itertools.count(first))
         return
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("fork")) as pool:
+    alone = (signal.SIGINT, signal.SIG_IGN)  # who interrupts a campaign interrupts us; the lives under way end
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"), signal.signal, alone) as pool:
         ahead = deque(pool.submit(_lived, first + n) for n in range(2 * jobs))
         try:
             for following in itertools.count(first + len(ahead)):
@@ -618,8 +630,8 @@ def _in_order(first: int, jobs: int) -> Generator[Report, None, None]:
             pool.shutdown(cancel_futures=True)
 
 
-def campaign(rounds: int, seed: int, *, jobs: int = 1, most_failures: int = 10) -> Report:
-    """Lives until `rounds` rounds were dealt; the seeds of its lives follow from its own.
+def campaign(rounds: int, seed: int, *, jobs: int = 1, most_failures: int = 10) -> Iterator[Report]:
+    """Lives until `rounds` rounds were dealt; the seeds of its lives follow from its own. After each: the sum so far.
 
     `jobs` processes share them; what they come to is the same however many there are.
     """
@@ -627,18 +639,29 @@ def campaign(rounds: int, seed: int, *, jobs: int = 1, most_failures: int = 10) 
     with contextlib.closing(_in_order(seed * 1_000_000, jobs)) as lives:
         while report.rounds < rounds and len(report.failures) < most_failures:
             report.add(next(lives))
-    return report
+            yield report
 
 
 def run(rounds: int, seed: int, jobs: int = 1, *, as_json: bool) -> int:
-    """`feltd campaign`; the exit code."""
+    """`feltd campaign`; the exit code. Interrupted, it tells what it came to until then."""
     logs.set_up("critical")
     began = time.monotonic()
-    report = campaign(rounds, seed, jobs=jobs)
+    report = Report(seed)
+    interrupted = False
+    way = Console(stderr=True)
+    with Progress(*_WAY, console=way, transient=True, disable=not way.is_terminal) as progress:
+        task = progress.add_task("", total=rounds)
+        try:
+            for report in campaign(rounds, seed, jobs=jobs):
+                bad = f", {len(report.failures)} failed" if report.failures else ""
+                progress.update(task, completed=report.rounds, description=f"{report.lives} lives{bad}")
+        except KeyboardInterrupt:
+            interrupted = True
     took = time.monotonic() - began
+    code = 1 if report.failures else INTERRUPTED if interrupted else 0
     if as_json:
         sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
-        return 1 if report.failures else 0
+        return code
     console = Console(highlight=False, soft_wrap=True)
     grid = Grid(title="feltd campaign", title_justify="left")
     grid.add_column("fault")
@@ -658,9 +681,11 @@ def run(rounds: int, seed: int, jobs: int = 1, *, as_json: bool) -> int:
         f"seed {seed}, {report.rounds / max(report.seconds, 1e-9):.0f} rounds a second of one core, "
         f"{report.rounds / max(took, 1e-9):.0f} a second with {jobs} processes"
     )
+    if interrupted:
+        console.print(f"interrupted after {report.rounds} of {rounds} rounds")
     for failure in report.failures:
         _print(console, failure)
-    return 1 if report.failures else 0
+    return code
 
 
 def replay(seed: int) -> int:

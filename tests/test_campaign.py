@@ -1,9 +1,11 @@
 """The campaign: it is deterministic, it passes what is sound, and it finds what is planted."""
 
 import asyncio
+import contextlib
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,7 +24,7 @@ from test_cammegh_ss2 import every, line, listen
 from daemon import campaign as campaign_module
 from daemon import campaign_real, logs
 from daemon.broker import find_mosquitto
-from daemon.campaign import Life, campaign, forgot, live
+from daemon.campaign import INTERRUPTED, Life, campaign, forgot, live
 from daemon.campaign_broker import Broker, matches
 from daemon.campaign_disk import Disk, Fate
 from daemon.campaign_loop import Killed, Process, StandingStillError, VirtualLoop
@@ -153,7 +155,7 @@ def test_subscriptions(filter_: str, topic: str, heard: bool) -> None:
 
 
 def test_a_slice_of_the_campaign() -> None:
-    report = campaign(150, 7)
+    *_, report = campaign(150, 7)
     assert report.failures == []
     assert report.rounds >= 150
     assert report.lost == report.doubled == report.wrong == 0
@@ -199,8 +201,32 @@ def test_the_command_says_what_was_survived() -> None:
     assert "life 2000000" in again.output
 
 
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_an_interrupted_campaign_tells_what_it_came_to(jobs: str) -> None:
+    """Ctrl-C goes to the workers too, as from a terminal; nothing but the report is said."""
+    command = [sys.executable, "-m", "daemon.cli", "campaign", "--rounds", "10000000", "--seed", "2", "--jobs", jobs]
+    master, slave = os.openpty()
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=slave, text=True, start_new_session=True
+    ) as campaigning:
+        os.close(slave)
+        shown = b""
+        while b"lives" not in shown:  # the bar, on a terminal
+            shown += os.read(master, 4096)
+        os.killpg(campaigning.pid, signal.SIGINT)
+        said = campaigning.communicate(timeout=60)[0]
+    with contextlib.suppress(OSError):  # the other end is closed: that was all
+        while True:
+            shown += os.read(master, 4096)
+    os.close(master)
+    assert campaigning.returncode == INTERRUPTED
+    assert "0 lost, 0 doubled, 0 wrong" in said
+    assert "interrupted after" in said
+    assert b"Traceback" not in shown
+
+
 def test_whoever_lives_them_the_lives_are_the_same() -> None:
-    alone, shared = campaign(150, 8), campaign(150, 8, jobs=2)
+    (*_, alone), (*_, shared) = campaign(150, 8), campaign(150, 8, jobs=2)
     alone.seconds = shared.seconds = 0.0
     assert alone == shared
 
