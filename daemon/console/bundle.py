@@ -314,51 +314,44 @@ class _Bundle:
         return _end(done.stdout)
 
     def _units(self, text: bytes) -> bytes:
-        """What journald tells: our own lines are JSON, what stands between them in a unit is one text."""
-        out: list[tuple[str, str, Any]] = []
-        between: dict[str, tuple[str, list[str]]] = {}
-
-        def flush(unit: str) -> None:
-            at, lines = between.pop(unit, ("", []))
-            if lines:
-                out.append((at, unit, _CARD.sub(CARD, self._scrub.text("\n".join(lines)))))
-
-        for line in text.splitlines():
-            one = _object(line.decode(errors="replace"))
-            if one is None or "MESSAGE" not in one:
-                continue
-            unit, at, message = str(one.get("UNIT") or one.get("_SYSTEMD_UNIT", "")), _instant(one), _message(one)
-            said = _object(message)
-            if said is None:
-                between.setdefault(unit, (at, []))[1].append(message)
-            else:
-                flush(unit)
-                out.append((at, unit, self._said({"timestamp": at, **said})))
-        for unit in list(between):
-            flush(unit)
-        out.sort(key=lambda one: one[0])
-        told = (json.dumps({"at": at, "unit": unit, "message": said}, ensure_ascii=False) for at, unit, said in out)
-        return "".join(f"{line}\n" for line in told).encode(errors="replace")
+        """What journald tells, by its time."""
+        lines = (_object(line.decode(errors="replace")) for line in text.splitlines())
+        own = [one for one in lines if one is not None and "MESSAGE" in one]
+        told = [(_instant(one), str(one.get("UNIT") or one.get("_SYSTEMD_UNIT", "")), _message(one)) for one in own]
+        out = [{"at": at, "unit": unit, "message": said} for at, unit, said in self._grouped(told)]
+        out.sort(key=lambda one: str(one["at"]))
+        return "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in out).encode(errors="replace")
 
     def _log(self, text: bytes) -> bytes:
-        """JSON lines one by one; what stands between them as one text: a key or a traceback has many lines."""
-        out: list[str] = []
-        between: list[str] = []
+        """The last lines of a file."""
+        told = [("", "", line) for line in text.decode(errors="replace").splitlines()[-LOG_LINES:]]
+        out = (
+            said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+            for _, _, said in self._grouped(told)
+        )
+        return "".join(f"{one}\n" for one in out).encode(errors="replace")
 
-        def flush() -> None:
-            if between:
-                out.append(_CARD.sub(CARD, self._scrub.text("\n".join(between))))
-                between.clear()
+    def _grouped(self, told: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, str, Any]]:
+        """Instant, unit and line, without what is secret: our own lines are JSON, each for itself.
 
-        for line in text.decode(errors="replace").splitlines()[-LOG_LINES:]:
+        What stands between them in a unit is one text: a key or a traceback has many lines.
+        """
+        between: dict[str, tuple[str, list[str]]] = {}
+
+        def one_text(unit: str) -> Iterator[tuple[str, str, str]]:
+            if unit in between:
+                at, lines = between.pop(unit)
+                yield at, unit, _CARD.sub(CARD, self._scrub.text("\n".join(lines)))
+
+        for at, unit, line in told:
             said = _object(line)
             if said is None:
-                between.append(line)
-            else:
-                flush()
-                out.append(json.dumps(self._said(said), ensure_ascii=False))
-        flush()
-        return "\n".join([*out, ""]).encode(errors="replace")
+                between.setdefault(unit, (at, []))[1].append(line)
+                continue
+            yield from one_text(unit)
+            yield at, unit, self._said({"timestamp": at, **said} if at else said)
+        for unit in list(between):
+            yield from one_text(unit)
 
     def _said(self, said: dict[str, Any]) -> Any:
         """One line of a log."""
