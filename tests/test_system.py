@@ -165,7 +165,7 @@ class Site:
         self.rules = Child("rules", self.config)
 
     async def play(self, rounds: int, meanwhile: Callable[[Picture], Coroutine[Any, Any, None]]) -> Picture:
-        """Play, do something meanwhile, and wait until a result of every round came out."""
+        """Play so many rounds, and on while something is done meanwhile; wait until a result of each came out."""
         await self.broker.start()
         try:
             self.pit.open(self.pace, self.broker.port, self.broker.version)
@@ -177,8 +177,10 @@ class Site:
             floor = (self.pit.live(), self.pit.serve(mqtt), picture.run())
             async with running(*floor, self.broker.keep(), self.edge.keep(), self.rules.keep()):
                 async with asyncio.TaskGroup() as group:
-                    group.create_task(self.pit.deal(self.pace, rounds, picture))
-                    group.create_task(meanwhile(picture))
+                    doing = group.create_task(meanwhile(picture))
+                    await self.pit.deal(self.pace, rounds, picture)
+                    while not doing.done():  # on a busy computer it takes longer than the rounds
+                        await self.pit.deal(self.pace, len(self.pit.tables), picture)
                 dealt = self.pit.dealt()
                 async with asyncio.timeout(30):
                     await picture.until(lambda: all(not account.lost for account in self.pit.accounts(dealt).values()))
