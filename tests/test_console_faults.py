@@ -1,7 +1,5 @@
 """What the floor says of its faults, in the reader's language: whole, and of what the floor really says."""
 
-import ast
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
@@ -10,7 +8,6 @@ import msgspec
 import pytest
 from console_floor import Console, opened
 
-import rules
 from daemon import keeping
 from daemon.config import Keeping, parse
 from daemon.console import words
@@ -26,8 +23,8 @@ from protocols.topics import device_topic, table_topic
 
 OTHERS: list[words.Lang] = [lang for lang in words.LANGS if lang != "en"]
 LISTED = [(name, fault) for name, driver in DRIVERS.items() for fault in driver.faults]
-# Codes of no driver's list: the edge, its journal, what only a device's manual knows, the rules.
-UNLISTED = ("device.offline", "journal.room", "fdl.fault", "round.suspended")
+# Codes of no driver's list: the edge, its journal, what only a device's manual knows.
+UNLISTED = ("device.offline", "journal.room", "fdl.fault")
 SITE = """
 [site]
 name = "lisboa"
@@ -138,90 +135,6 @@ def test_a_journal_without_room(tmp_path: Path, level: int, by_disk: bool) -> No
         assert ("90 days" in said) == ("90 dias" in told)
         assert (str(journal.path) in said) == (str(journal.path) in told)
         assert words.told("zh-Hant", alert["code"], said) not in (said, told)
-
-
-# Sentences that the rules put together, as they say them.
-COMPOSED = {
-    "{text}: it may have been seen": "the heap was set apart again while bets could lie on it: it may have been seen",
-    "{text}, but no ante of this seat is known": "seat 3: fold, but no ante of this seat is known",
-    "the prizes were paid, but {missing} were not told": "the prizes were paid, but decisions were not told",
-}
-
-
-def written(node: ast.AST | None) -> Iterator[str]:
-    """The sentences in an expression, their values as `{…}`."""
-    match node:
-        case ast.Constant(value=str(text)) if " " in text:
-            yield text
-        case ast.JoinedStr(values=parts):
-            yield "".join(
-                f"{{{ast.unparse(part.value)}}}" if isinstance(part, ast.FormattedValue) else ast.literal_eval(part)
-                for part in parts
-            )
-        case ast.BoolOp(values=parts) | ast.Tuple(elts=parts):
-            for part in parts:
-                yield from written(part)
-        case ast.IfExp(body=one, orelse=other):
-            yield from written(one)
-            yield from written(other)
-
-
-def said_of_doubts() -> Iterator[str]:
-    """What the rules say when they suspend a round: reasons and remedies, read from their text."""
-    told_by = {"_suspend", "suspend", "Suspended", "_hold", "_stray"}
-    named = {"reason", "doubt", "wrong", "remedy", "suspended"}
-    for file in sorted(Path(rules.__file__).parent.glob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            match node:
-                case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=args, keywords=keywords):
-                    for given in args if name in told_by else []:
-                        yield from written(given)
-                    for keyword in keywords:
-                        if keyword.arg in named:
-                            yield from written(keyword.value)
-                case ast.Assign(targets=[target], value=value):
-                    names = {one.id for one in ast.walk(target) if isinstance(one, ast.Name)}
-                    if names & named:
-                        yield from written(value)
-                case ast.AnnAssign(target=ast.Name(id=name), annotation=ast.Name(id="Final"), value=value):
-                    yield from (one for one in written(value) if one[0].islower())
-                case ast.FunctionDef(name="_laid" | "_contradiction", body=body):
-                    for one in (one for part in body for one in ast.walk(part) if isinstance(one, ast.Return)):
-                        yield from written(one.value)
-                case _:
-                    pass
-
-
-def filled(sentence: str) -> str:
-    """The sentence with something in place of each of its values."""
-    return COMPOSED.get(sentence) or re.sub(r"\{[^{}]*\}", "7", sentence)
-
-
-@pytest.mark.parametrize("lang", OTHERS)
-def test_why_a_round_is_suspended_and_what_to_do_is_told_in_every_language(lang: words.Lang) -> None:
-    sentences = set(said_of_doubts())
-    assert len(sentences) > 60
-    assert set(COMPOSED) <= sentences
-    not_reasons = {"reopened and not completed", "events of the betting may be missing"}  # of a void round
-    silent = [one for one in sentences - not_reasons if words.told(lang, "round.suspended", filled(one)) == filled(one)]
-    assert not silent
-
-
-def test_no_key_is_left_of_a_sentence_that_no_rule_says() -> None:
-    constants = {
-        filled(one)
-        for file in Path(rules.__file__).parent.glob("*.py")
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        for one in written(node)
-    }
-    composed = ("no_ante", "no_ante_raise", "heap_again", "paid_decisions", "paid_hands")
-    left = [
-        key
-        for key, text in words.catalog("en").items()
-        if key.startswith("fault.round.suspended.") and key.rpartition(".")[2] not in composed
-        if filled(text) not in constants
-    ]
-    assert not left
 
 
 def test_an_alarm_of_fairness() -> None:

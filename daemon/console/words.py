@@ -4,11 +4,11 @@ import re
 import string
 import tomllib
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Any, Literal, TypeAlias, get_args
 
-__all__ = ["LANGS", "Lang", "catalog", "choose", "say", "told"]
+__all__ = ["LANGS", "Lang", "catalog", "choose", "noted", "say", "told"]
 
 Lang: TypeAlias = Literal["en", "pt", "zh-Hant"]
 LANGS: tuple[Lang, ...] = get_args(Lang)
@@ -34,28 +34,71 @@ def say(lang: Lang, key: str, /, **values: Any) -> str:
 
 LONGEST, LONGEST_PATTERN = 2000, 400
 """Characters. What is longer stands as it was said, or is not looked through for values: nobody's message is costly."""
+# Pages are drawn often and say few things: so many are looked up once.
+REMEMBERED = 500
+# A value is one word, and its pattern is quick; but for these.
+SENTENCES = ("file", "place", "reason", "why")
+
+_Known: TypeAlias = tuple[str, Mapping[str, str], str | None]
 
 
 def told(lang: Lang, code: str, said: str) -> str:
-    """What the floor says of a fault or an alert in its English, as a reader says it; a detail in parentheses is kept.
+    """What the floor says in its English of a fault, an alert or a round, as a reader says it.
 
-    What nobody translated, or what another version of the floor says otherwise, stands as it was said.
+    A detail in parentheses is kept. What nobody translated, or what another version of the floor says otherwise,
+    stands as it was said. Of a round (`code` "round", or one of that family) a reason may be a code itself.
     """
-    if lang == "en" or len(said) > LONGEST:
+    known = _known(code, said)
+    return said if known is None else _translated(lang, *known)
+
+
+def noted(lang: Lang, code: str, said: str) -> str:
+    """An irregularity of a round, as `told`; where it says only who and what, `code` says what was wrong with it."""
+    known = _known("round", said)
+    if known is None:
         return said
+    one, why = _translated(lang, *known), f"irregular.{code}"
+    if known[0].startswith("rule.seat_") and why in catalog("en"):
+        return say(lang, "faults.detail", one=one, more=say(lang, why))
+    return one
+
+
+def _known(code: str, said: str) -> _Known | None:
+    """The key of what was said, its values, and the detail in parentheses; None where nobody wrote its words."""
+    return _looked_up(code, said) if max(len(code), len(said)) <= LONGEST else None
+
+
+def _translated(lang: Lang, key: str, values: Mapping[str, str], more: str | None) -> str:
+    one = say(lang, key, **{name: _value(lang, name, value) for name, value in values.items()})
+    return say(lang, "faults.detail", one=one, more=more) if more is not None else one
+
+
+def _value(lang: Lang, name: str, value: str) -> str:
+    """A value in a sentence: most are names and numbers, and stand as they are."""
+    match name:
+        case "action":
+            return catalog(lang).get(f"dealer.act_{value}", value)
+        case "why":
+            return told(lang, "round", value)
+        case _:
+            return catalog(lang).get(f"value.{name}_{value}", value)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _looked_up(code: str, said: str) -> _Known | None:
     plain, patterns = _floor()
-    # Its own code, or the family: of those that only a device's manual knows, or of all alarms of fairness.
+    # Its own code, or the family: of those that only a device's manual knows, of all alarms of fairness, of rounds.
     for place in (code, code.rpartition("_")[0], code.partition(".")[0]):
         if key := plain.get((place, said)):
-            return say(lang, key)
+            return key, {}, None
         for pattern, key in patterns.get(place, ()) if len(said) <= LONGEST_PATTERN else ():
             if found := pattern.fullmatch(said):
-                return say(lang, key, **found.groupdict())
+                return key, found.groupdict(), None
     if said.endswith(")"):
         for mark in re.finditer(r" \(", said):
             if key := plain.get((code, said[: mark.start()])):
-                return say(lang, "faults.detail", one=say(lang, key), more=said[mark.end() : -1])
-    return said
+                return key, {}, said[mark.end() : -1]
+    return None
 
 
 @cache
@@ -65,10 +108,20 @@ def _floor() -> tuple[Mapping[tuple[str, str], str], Mapping[str, list[tuple[re.
     patterns: dict[str, list[tuple[re.Pattern[str], str]]] = {}
     for key, text in catalog("en").items():
         match key.split("."):
+            case ["reason", name]:
+                plain["round", name] = key
+                continue
+            case ["fault", "wheel" | "saturn", name, "text"]:  # a wheel voids a spin by the name of its fault
+                plain.setdefault(("round", name), key)
+                code = key.removeprefix("fault.").removesuffix(".text")
             case ["fault", *_, kind, name, _]:
                 code = f"{kind}.{name}"
             case ["fair", word] if word.startswith(("alarm_", "do_")):
                 code = "fairness"
+            case ["rule", _]:
+                code = "round"
+            case ["dealer", word] if word.startswith(("void_", "throw_")):  # what a console gives as its reason
+                code = "round"
             case _:
                 continue
         if "{" in text:
@@ -82,7 +135,7 @@ def _pattern(text: str) -> Iterator[str]:
     for before, name, _, _ in string.Formatter().parse(text):
         yield re.escape(before)
         if name:
-            yield f"(?P<{name}>.+?)"
+            yield f"(?P<{name}>.+?)" if name in SENTENCES else f"(?P<{name}>\\S+)"
 
 
 def choose(cookie: str, accepted: str) -> Lang:

@@ -1,0 +1,241 @@
+"""What the rules say of a round, in the reader's language: all of it, and on every page that shows it."""
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rules_say
+from helpers import script
+from hypothesis import given
+from test_rulesets import NIGHTS, every_game, game, pace, run
+
+import drivers
+import rules
+from daemon.console import words
+from drivers import tcs_saturn
+from drivers.fdl_shuffler import REASONS
+from protocols import fdl_console, fdl_shuffler
+from protocols.events import RoundVoided, SpinVoided, WagerPlaced, WagerWithdrawn
+from rules.ruleset import Corrected, Noted, Resolved, Suspended, Verdict, Voided
+
+BAC = "bac-12"
+ROUND = f"{BAC}:2026-11-20:1:7"
+OTHERS: list[words.Lang] = [lang for lang in words.LANGS if lang != "en"]
+SAID = rules_say.everything(sorted(Path(rules.__file__).parent.glob("*.py")))
+# What a wheel or a person at the console gives as a reason; what else stands for a whole text would be a gap.
+GIVEN = {"{RoundVoided.reason}", "{SpinVoided.reason}"}
+TOLD = sorted({rules_say.filled(one.text) for one in SAID if one.text not in GIVEN})
+WHEELS = {
+    file.stem: {one.text for one in rules_say.everything([file])}
+    for file in sorted(Path(drivers.__file__).parent.glob("*.py"))
+    if "SpinVoided(" in file.read_text(encoding="utf-8")
+}
+# The faults by whose names a Saturn voids a spin, and a doubt that ends its spin and is told of no other.
+SATURN = {error.fault.code.removeprefix("saturn.") for error in tcs_saturn.ERRORS}
+NEVER_TOLD = {tcs_saturn.CHANGED}
+GIVEN_BY_WHEELS = sorted({*SATURN, *(text for texts in WHEELS.values() for text in texts)} - {"{}", *NEVER_TOLD})
+GIVEN_BY_PERSONS = sorted(
+    {*fdl_console.VOID_REASONS.values(), *fdl_console.THROW_REASONS.values(), "reason 7 of the console"} - {""}
+)
+FAILED = [f"the shuffler failed: {why}" for why in (*REASONS.values(), "reason 7 of the shuffler", "no reason told")]
+STUCK = [f"cards stuck in the shuffler: {where}" for where in fdl_shuffler.PLACES.values()]
+SHAKEN = [
+    "the dice were shaken by lever, authorised is electronic",
+    "the dice were shaken by electronic, authorised is lever",
+]
+EVERY = sorted({*TOLD, *GIVEN_BY_WHEELS, *GIVEN_BY_PERSONS, *FAILED, *STUCK, *SHAKEN})
+
+
+# ---- all of it
+
+
+def test_what_the_rules_say_is_read_whole_from_their_text() -> None:
+    """Each kind, from each module; and nothing is said that the reader of the text could not follow."""
+    kinds = {kind: {one.text for one in SAID if one.kind == kind} for kind in ("reason", "remedy", "irregularity")}
+    assert len(kinds["reason"]) > 80
+    assert len(kinds["remedy"]) == 14
+    assert len(kinds["irregularity"]) > 120
+    bare = {one.text for one in SAID if re.fullmatch(r"\{[^{}]*\}", one.text)}
+    assert bare == GIVEN
+    assert set(WHEELS) == {"cammegh_ss2", "tcs_saturn"}
+    assert {name for name, texts in WHEELS.items() if "{}" in texts} == {"tcs_saturn"}  # the name of a fault
+
+
+def test_a_text_that_no_reader_would_miss_is_found(tmp_path: Path) -> None:
+    """Through parameters, branches, patterns, several results and texts put together."""
+    source = tmp_path / "game.py"
+    source.write_text(
+        "WHY = 'it waits'\n"
+        "def hold(round_, reason, remedy=WHY): return Suspended(round_.id, reason, remedy)\n"
+        "def odd(round_, code, text): return Irregularity(code, f'{text}: odd', '-', round_.id)\n"
+        "def both(n): return ('one', 'two') if n else None\n"
+        "def play(round_, seen, n):\n"
+        "    match seen:\n"
+        "        case Voided(reason=why):\n"
+        "            return Void(why or 'by hand', 'returned')\n"
+        "    if n:\n"
+        "        text = f'{n} cards'\n"
+        "        return odd(round_, 'cards', text)\n"
+        "    elif (found := both(n)):\n"
+        "        code, text = found\n"
+        "        return odd(round_, code, text)\n"
+        "    text = 'late' if n else 'early'\n"
+        "    return hold(round_, text), replace(round_, suspended=wrong())\n"
+        "def wrong():\n"
+        "    return 'wrong' + 'ly'\n",
+        encoding="utf-8",
+    )
+    said = rules_say.everything([source])
+    assert {(one.kind, one.text) for one in said if one.kind != "irregularity"} == {
+        ("reason", "{Voided.reason}"),
+        ("reason", "by hand"),
+        ("reason", "late"),
+        ("reason", "early"),
+        ("reason", "{}"),  # it cannot be followed, and is seen
+        ("remedy", "it waits"),
+    }
+    assert {(one.code, one.text) for one in said if one.kind == "irregularity"} == {
+        ("cards", "{n} cards: odd"),
+        ("one", "two: odd"),
+    }
+
+
+@pytest.mark.parametrize("lang", OTHERS)
+def test_all_of_it_is_told_in_every_language(lang: words.Lang) -> None:
+    english = set(words.catalog("en").values())
+    silent = [one for one in EVERY if words.told(lang, "round", one) in {one, *english}]
+    assert not silent
+
+
+@pytest.mark.parametrize("lang", OTHERS)
+def test_each_value_is_told_too(lang: words.Lang) -> None:
+    """The numbers that stand for values are those of the English; what has words of its own has lost its English."""
+    for one in TOLD:
+        assert sorted(re.findall(r"\d+", words.told(lang, "round", one))) == sorted(re.findall(r"\d+", one)) or (
+            lang == "zh-Hant" and "第" in words.told(lang, "round", one)  # articles in Chinese numerals
+        ), one
+    for one in (*FAILED, *STUCK, *SHAKEN):
+        told = words.told(lang, "round", one)
+        assert not any(
+            word in told for word in ("lever", "electronic,", "infeed", "carousel", "jam", "reason", "wrong")
+        )
+    assert words.told("pt", "round", "seat 3 hand 1: five_cards") == "Lugar 3, mão 1: cinco cartas"
+    assert words.told("zh-Hant", "round", "seat 3 hand 1: five_cards") == "第 3 門第 1 手：五張牌"
+
+
+def test_a_reason_that_is_a_code_is_a_sentence_in_english_too() -> None:
+    codes = [one for one in EVERY if re.fullmatch(r"[a-z]+(_[a-z]+)+|error|restarted", one)]
+    assert len(codes) > 30
+    for one in codes:
+        told = words.told("en", "round", one)
+        assert " " in told, one
+        assert "_" not in told
+    assert words.told("en", "round", "never_completed") == "it was never completed"
+
+
+def test_what_is_no_code_stands_in_english_as_the_rules_say_it() -> None:
+    for one in EVERY:
+        if " " in one:
+            assert words.told("en", "round", one) == one.replace("even_money", "even money")
+
+
+def test_an_irregularity_that_says_only_who_and_what_says_why() -> None:
+    """Its text alone would leave the reader to guess; where the text says it, it is said once."""
+    codes = set()
+    for one in SAID:
+        known = words._known("round", rules_say.filled(one.text)) if one.kind == "irregularity" else None
+        if known is not None and known[0].startswith("rule.seat_"):
+            codes.add(one.code)
+    assert {f"irregular.{code}" for code in codes} == {
+        key for key in words.catalog("en") if key.startswith("irregular.")
+    }
+    told = words.noted("en", "bet_not_offered", "seat 3 on lucky_6")
+    assert told == "seat 3 on lucky_6 (the table does not offer this bet)"
+    assert words.noted("en", "late_bet", "seat 3 on tie after the bets were closed").endswith("were closed")
+    assert words.noted("pt", "no_such_code", "seat 3 on tie") == "Lugar 3 em tie"
+
+
+def test_no_word_is_left_of_what_nobody_says() -> None:
+    said = {known[0] for one in EVERY if (known := words._known("round", one)) is not None}
+    values = {"value.mode_lever", "value.mode_electronic", "value.allowed_lever", "value.allowed_electronic"}
+    values |= {f"value.where_{where}" for where in fdl_shuffler.PLACES.values()}
+    said |= {known[0] for why in FAILED if (known := words._known("round", why.partition(": ")[2])) is not None}
+    ours = {key for key in words.catalog("en") if key.startswith(("rule.", "reason.", "value."))}
+    assert ours - values == {key for key in said if key.startswith(("rule.", "reason."))}
+    assert ours >= values
+
+
+def texts(verdict: Verdict) -> Iterator[str]:
+    """What a verdict says."""
+    match verdict:
+        case Suspended(reason=reason, remedy=remedy):
+            yield from (reason, remedy)
+        case Resolved(result=result) | Voided(result=result) | Corrected(result=result):
+            yield from (one.text for one in result.irregularities)
+            if result.void is not None:
+                yield result.void.reason
+        case Noted(irregularity=one):
+            yield one.text
+        case _:
+            pass
+
+
+@every_game
+@pace
+@given(night=NIGHTS)
+def test_whatever_a_game_says_has_its_words(name: str, night: list[Any]) -> None:
+    """But for what was given: a reason somebody typed, and bets that have no name."""
+    given_ = {one.reason for one in night if isinstance(one, RoundVoided | SpinVoided)}
+    bets = {one.bet for one in night if isinstance(one, WagerPlaced | WagerWithdrawn)}
+    unnamed = [f" on {bet}" for bet in bets if not re.fullmatch(r"\S+", bet)]
+    for step in run(game(name), script(night))[1]:
+        for text in (text for verdict in step for text in texts(verdict)):
+            if text not in given_ and not any(one in text for one in unnamed):
+                assert words._known("round", text) is not None, text
+
+
+# ---- what others say
+
+
+@pytest.mark.parametrize("lang", words.LANGS)
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "a card fell to the floor",
+        "<script>alert(1)</script>",
+        "seat 3 on <b>x</b> y",
+        "seat {seat} on {bet!r} and {0.__class__}",
+        "no_such_code",
+        "reason.never_read",
+        "two counts of ",
+        "\0\ud800",
+        10_000 * "x",
+    ],
+)
+def test_what_nobody_translated_stands_as_it_was_said(lang: words.Lang, said: str) -> None:
+    assert words.told(lang, "round", said) == said
+    assert words.noted(lang, "bet_not_offered", said) == said
+
+
+def test_a_value_is_never_a_pattern() -> None:
+    assert words.told("pt", "round", "seat {bet} on {0.x}") == "Lugar {bet} em {0.x}"
+    assert words.noted("en", "{0.x}", "seat 3 on tie") == "seat 3 on tie"
+
+
+def test_what_is_looked_up_is_bounded_and_quick() -> None:
+    """Of what others may say, in time and in memory."""
+    words._looked_up.cache_clear()
+    began = time.perf_counter()
+    for n in range(1000):
+        for text in (f"seat {n} on " + 190 * "x ", f"{n} " + 99 * "of x " + "was seen", (f"seat{n}: " * 60)[:399]):
+            assert words.told("pt", "round", text) == text
+    assert time.perf_counter() - began < 10
+    assert words._looked_up.cache_info().currsize <= words.REMEMBERED
+    before = words._looked_up.cache_info().misses
+    words.told("pt", "round", (words.LONGEST + 1) * "x")
+    words.told("pt", (words.LONGEST + 1) * "x", "x")
+    assert words._looked_up.cache_info().misses == before
