@@ -113,6 +113,7 @@ class Winner(Struct, frozen=True):
 class Note(Struct, frozen=True):
     """An irregularity."""
 
+    code: str = ""
     text: str = ""
     law: str = ""
 

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import rules_say
+from console_floor import Console, opened
 from helpers import script
 from hypothesis import given
 from test_rulesets import NIGHTS, every_game, game, pace, run
@@ -15,10 +17,12 @@ from test_rulesets import NIGHTS, every_game, game, pace, run
 import drivers
 import rules
 from daemon.console import words
+from daemon.console.live import Looker
 from drivers import tcs_saturn
 from drivers.fdl_shuffler import REASONS
 from protocols import fdl_console, fdl_shuffler
 from protocols.events import RoundVoided, SpinVoided, WagerPlaced, WagerWithdrawn
+from protocols.topics import Wire, encode_wire, table_topic
 from rules.ruleset import Corrected, Noted, Resolved, Suspended, Verdict, Voided
 
 BAC = "bac-12"
@@ -239,3 +243,130 @@ def test_what_is_looked_up_is_bounded_and_quick() -> None:
     words.told("pt", "round", (words.LONGEST + 1) * "x")
     words.told("pt", (words.LONGEST + 1) * "x", "x")
     assert words._looked_up.cache_info().misses == before
+
+
+# ---- on the pages
+
+
+REASON, REMEDY = "a card could not be read", rules.macau_baccarat.CORRECT
+TYPED = "<i>typed by hand</i>"
+PAGES = {
+    "en": (
+        REASON,
+        "correct the deal at the console",
+        "it was never completed",
+        "dealing error",
+        "seat 3 on lucky_6 (the table does not offer this bet)",
+    ),
+    "pt": (
+        "Uma carta não pôde ser lida",
+        "Corrigir a distribuição na consola",
+        "Nunca foi acabada",
+        "erro de distribuição",
+        "Lugar 3 em lucky_6 (a mesa não oferece esta aposta)",
+    ),
+    "zh-Hant": (
+        "有牌讀不到",
+        "在荷官控制台更正派牌",
+        "從未完成",
+        "派牌錯誤",
+        "第 3 門的 lucky_6 投注（此枱不設此投注）",
+    ),
+}
+
+
+def ended(number: int, reason: str, *irregularities: dict[str, str]) -> dict[str, Any]:
+    """A void round as the rules publish it."""
+    return {
+        "round": f"{BAC}:2026-11-20:1:{number}",
+        "ruleset": "macau.baccarat",
+        "edition": "2018",
+        "outcome": {},
+        "void": {"reason": reason, "bets": "returned"},
+        "irregularities": list(irregularities),
+        "announcements": {"en": "Void", "pt": "Lance nulo", "zh-Hant": "此局無效"},
+        "law": ["Despacho 55/2004 art. 10"],
+    }
+
+
+@pytest.fixture
+def console(tmp_path: Path) -> Iterator[Console]:
+    """Three void rounds, the last with an irregularity, and one that waits for a person."""
+    with opened(tmp_path, '[console.dealer]\n"bac-12" = "127.0.0.1:0"') as one:
+        one.begin()
+        note = {"code": "bet_not_offered", "text": "seat 3 on lucky_6", "law": "-", "event": "e"}
+        source = table_topic("lisboa", BAC, "round")
+        for number, reason in enumerate((TYPED, "dealing error", "never_completed"), 1):
+            raw = msgspec.Raw(msgspec.json.encode({"result": ended(number, reason, note)}))
+            wire = Wire("1.0", f"edge-7:{BAC}:{number}/0", source, "voided", one.now, number, data=raw, journal="j")
+            one.say(f"{source}/event/voided", encode_wire(wire))
+        state = {"phase": "suspended", "round": ROUND, "detail": {"reason": REASON}}
+        one.say(f"{source}/state", msgspec.json.encode(state))
+        one.alert(BAC, "round-suspended", code="round.suspended", text=REASON, remedy=REMEDY)
+        one.wait(1)
+        yield one
+
+
+def foreign(lang: words.Lang) -> set[str]:
+    """What a page in that language may not say."""
+    return {text for other, said in PAGES.items() if other != lang for text in said}
+
+
+@pytest.mark.parametrize("lang", words.LANGS)
+async def test_a_round_that_waits_is_told_in_the_readers_language(console: Console, lang: words.Lang) -> None:
+    reason, remedy, *_ = PAGES[lang]
+    for name in (f"round/{BAC}", f"tile/{BAC}", "alerts"):
+        html = console.house.live.html(name, Looker(lang, "viewer"))
+        assert reason in html, name
+        assert remedy in html, name
+        assert not [one for one in foreign(lang) if one in html], name
+    async with console.browser("dealer", **{"accept-language": lang}) as browser:
+        page = (await browser.get(f"/dealer/{BAC}")).text
+    shown = re.search(r"<p[^>]* data-doubt>.*?</p>", page)
+    assert shown is not None
+    assert reason in shown[0]
+    assert remedy in shown[0]
+
+
+async def test_the_dealers_page_is_told_when_the_round_goes_on(console: Console) -> None:
+    dealers = console.house.dealers
+    assert dealers._now(dealers.units[BAC], "zh-Hant")["why"] == "有牌讀不到"
+    console.say(
+        table_topic("lisboa", BAC, "round/state"),
+        msgspec.json.encode({"phase": "dealing", "round": ROUND, "detail": {}}),
+    )
+    now = dealers._now(dealers.units[BAC], "zh-Hant")
+    assert (now["why"], now["remedy"]) == ("", "")
+    async with console.browser("dealer") as browser:
+        page = (await browser.get(f"/dealer/{BAC}")).text
+    assert re.search(r"<p[^>]* data-doubt hidden>", page)
+
+
+async def test_who_does_not_hear_the_rules_is_told_of_no_doubt(console: Console) -> None:
+    console.edge("rules", online=False)
+    dealers = console.house.dealers
+    assert dealers._now(dealers.units[BAC], "en")["why"] == ""
+
+
+@pytest.mark.parametrize("lang", words.LANGS)
+async def test_a_void_round_is_told_in_the_readers_language(console: Console, lang: words.Lang) -> None:
+    _, _, never, error, irregular = PAGES[lang]
+    history = console.house.live.html(f"history/{BAC}", Looker(lang, "viewer"))
+    for reason in (never, error):
+        assert history.count(reason) == 2  # in its line, and over its chip
+    result = console.house.live.html(f"result/{BAC}", Looker(lang, "viewer"))
+    async with console.browser("viewer", **{"accept-language": lang}) as browser:
+        page = (await browser.get(f"/table/{BAC}/round/{BAC}:2026-11-20:1:3")).text.partition('<details id="json')[0]
+    for html in (result, page):
+        assert never in html
+        assert irregular in html
+    for html in (history, result, page):
+        assert not [one for one in foreign(lang) if one in html]
+        assert "never_completed" not in html
+
+
+@pytest.mark.parametrize("lang", words.LANGS)
+def test_a_reason_that_somebody_typed_is_text(console: Console, lang: words.Lang) -> None:
+    history = console.house.live.html(f"history/{BAC}", Looker(lang, "viewer"))
+    assert "&lt;i&gt;typed by hand&lt;/i&gt;" in history
+    assert TYPED not in history

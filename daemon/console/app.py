@@ -146,7 +146,13 @@ class House:
         # One set of templates for each language: macros are then imported once and not for each rendering.
         shared = {"may": may, "pips": shapes.pips, "site": self.site, "house": self}
         self._templates = {
-            lang: _templates(t=partial(words.say, lang), told=partial(words.told, lang), lang=lang, **shared)
+            lang: _templates(
+                t=partial(words.say, lang),
+                told=partial(words.told, lang),
+                noted=partial(words.noted, lang),
+                lang=lang,
+                **shared,
+            )
             for lang in words.LANGS
         }
         for fragment in (*web.fragments(self), *alerts.fragments(self)):

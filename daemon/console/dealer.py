@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from daemon.console import words
+from daemon.console import shapes, words
 from daemon.console.dealer_unit import By, Full, Press, Pressed, Unit, serve
 from daemon.console.store import BadStore
 from daemon.journal import BadJournal
@@ -350,10 +350,14 @@ class Dealers:
     def _now(self, unit: Unit, lang: words.Lang) -> dict[str, Any]:
         """What the page shows beside its keys."""
         phase = self._phase(unit.table)
+        view = self._house.site.tables.get(unit.table)
+        why, remedy = ("", "") if view is None or phase == "unknown" else shapes.doubt(view, lang)
         return {
             "edge": unit.met,
             "waiting": unit.waiting,
             "phase": words.say(lang, f"phase.{phase}") if phase != "unknown" else words.say(lang, "dealer.unknown"),
+            "why": why,
+            "remedy": remedy,
             "last": [_shown(one, lang) for one in unit.last(SHOWN)],
         }
 

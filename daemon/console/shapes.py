@@ -3,9 +3,9 @@
 from msgspec import Struct
 
 from daemon.console import words
-from daemon.picture import Detail, Ended
+from daemon.picture import Detail, Ended, TableView, detail_of
 
-__all__ = ["Card", "Chip", "Hand", "RoundShape", "chip", "pips", "round_shape"]
+__all__ = ["Card", "Chip", "Hand", "RoundShape", "chip", "doubt", "pips", "round_shape"]
 
 SUITS = {"S": ("♠", "spades"), "H": ("♥", "hearts"), "D": ("♦", "diamonds"), "C": ("♣", "clubs")}
 MOST_DIGITS = 6
@@ -105,9 +105,18 @@ def round_shape(detail: Detail, lang: words.Lang) -> RoundShape:
         detail.count,
         detail.total,
         detail.say.get(lang) or detail.say.get("en", ""),
-        detail.reason,
+        words.told(lang, "round", detail.reason),
         tuple((key, ", ".join(map(str, value))) for key, value in facts.items() if value),
     )
+
+
+def doubt(view: TableView, lang: words.Lang) -> tuple[str, str]:
+    """Why the open round waits for a person, and what to do; nothing where it does not wait."""
+    if view.phase != "suspended":
+        return "", ""
+    alert = view.alerts.get("round-suspended")  # the state of a round says no remedy
+    remedy = alert.remedy if alert is not None else ""
+    return words.told(lang, "round", detail_of(view.detail).reason), words.told(lang, "round", remedy)
 
 
 def _hand(name: str, cards: tuple[str, ...], total: int | None, notes: dict[str, str]) -> Hand:
@@ -127,7 +136,7 @@ def chip(result: Ended, lang: words.Lang) -> Chip:
     """The shortest word for a result."""
     title = result.announcements.get(lang, "")
     if result.void is not None:
-        return Chip("–", "void", result.void.reason)
+        return Chip("–", "void", words.told(lang, "round", result.void.reason))
     outcome = result.outcome
     match result.ruleset.removeprefix("macau."):
         case "roulette":

@@ -174,6 +174,7 @@ def _round_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
         "phase": view.phase if sure else "unknown",
         "sure": sure,
         "drawn": shapes.round_shape(detail_of(view.detail), looker.lang),
+        "remedy": shapes.doubt(view, looker.lang)[1],
         "last": view.last_event,
     }
 

@@ -63,6 +63,9 @@
       find("away").hidden = now.edge;
       find("there").hidden = !now.edge;
       find("phase").textContent = now.phase;
+      find("doubt").hidden = !now.why;
+      find("why").textContent = now.why;
+      find("remedy").textContent = now.remedy;
       find("waiting").textContent = now.waiting;
       if (now.last.length) {
         find("last").replaceChildren(...now.last.map((one) => {
