@@ -16,6 +16,7 @@ import jinja2
 import pytest
 import pytest_asyncio
 import structlog
+from hypothesis import HealthCheck, settings
 
 # A disk in memory. Its durable writes cost nothing; no test can show that those of a disk are durable.
 MEMORY = Path("/dev/shm")
@@ -27,6 +28,9 @@ def pytest_configure() -> None:
 
     Bytecode is kept whatever the environment says: a hundred processes are started here, half a second each to compile.
     """
+    # How long an example takes says how busy the computer is.
+    settings.register_profile("feltd", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("feltd")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
     if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:

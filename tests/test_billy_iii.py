@@ -80,7 +80,7 @@ def test_what_no_message_can_carry(message: State | Cycle) -> None:
 PIECES = st.one_of(st.binary(max_size=40), st.sampled_from([line for line, _ in EXACT]))
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
+@settings(max_examples=60, derandomize=True)
 @given(st.lists(PIECES, max_size=12), st.integers(1, 9))
 def test_any_bytes_in_any_chunks(pieces: list[bytes], size: int) -> None:
     data = b"".join(pieces) + b"\n"
@@ -90,7 +90,7 @@ def test_any_bytes_in_any_chunks(pieces: list[bytes], size: int) -> None:
     assert all(one.raw in data for one in at_once if not isinstance(one, Cycle))
 
 
-@settings(max_examples=40, derandomize=True, deadline=None)
+@settings(max_examples=40, derandomize=True)
 @given(st.lists(st.sampled_from(EXACT), max_size=20), st.integers(1, 30))
 def test_valid_messages_survive_any_chunking(chosen: list[tuple[bytes, Message]], size: int) -> None:
     data = b"".join(line for line, _ in chosen)

@@ -1046,7 +1046,7 @@ def test_a_capture_through_the_driver(recording: Recording) -> None:
 
 
 @pytest.mark.parametrize("recording", RECORDINGS)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(seed=st.integers(0, 2**32))
 def test_a_capture_in_any_chunks_tells_the_same(recording: Recording, seed: int) -> None:
     rng = Random(seed)
@@ -1063,7 +1063,7 @@ def test_a_capture_byte_by_byte_tells_the_same(recording: Recording) -> None:
 
 
 @pytest.mark.parametrize("recording", RECORDINGS)
-@settings(max_examples=16, deadline=None)
+@settings(max_examples=16)
 @given(data=st.data())
 def test_any_piece_may_be_missing(recording: Recording, data: st.DataObject) -> None:
     """With the beginning and the end heard, each spin comes out once, in order: with its number, or as missed."""
@@ -1082,7 +1082,7 @@ def test_any_piece_may_be_missing(recording: Recording, data: st.DataObject) -> 
 
 
 @pytest.mark.parametrize("recording", RECORDINGS)
-@settings(max_examples=16, deadline=None)
+@settings(max_examples=16)
 @given(data=st.data())
 def test_who_comes_later_tells_only_what_began_under_his_eyes(recording: Recording, data: st.DataObject) -> None:
     timed = recording.timed
@@ -1097,7 +1097,7 @@ def test_who_comes_later_tells_only_what_began_under_his_eyes(recording: Recordi
 
 
 @pytest.mark.parametrize("recording", RECORDINGS)
-@settings(max_examples=16, deadline=None)
+@settings(max_examples=16)
 @given(where=st.floats(0, 1, exclude_max=True), byte=st.integers(0, 255))
 def test_one_damaged_byte_costs_no_number(recording: Recording, where: float, byte: int) -> None:
     timed = recording.timed
@@ -1110,7 +1110,7 @@ def test_one_damaged_byte_costs_no_number(recording: Recording, where: float, by
 
 
 @pytest.mark.parametrize("recording", RECORDINGS)
-@settings(max_examples=16, deadline=None)
+@settings(max_examples=16)
 @given(data=st.data())
 def test_damaged_bytes_never_make_a_number(recording: Recording, data: st.DataObject) -> None:
     """Any bytes changed to any others, with three good lines between: no wrong number, and none of them twice."""
@@ -1138,7 +1138,7 @@ def test_damaged_bytes_never_make_a_number(recording: Recording, data: st.DataOb
 # ---- anything at all
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.lists(
         st.tuples(

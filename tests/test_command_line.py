@@ -599,7 +599,7 @@ def test_a_reader_that_goes_away_is_no_error_of_ours(night: tuple[Wheel, Path, P
 @given(
     st.one_of(st.binary(max_size=200), st.binary(max_size=200).map(lambda tail: CAPTURE_HEAD.encode() + b"\n" + tail))
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_bytes_are_a_capture_or_are_refused(raw: bytes) -> None:
     try:
         frames = capture_frames(raw, "x", 0.5)
@@ -611,7 +611,7 @@ def test_any_bytes_are_a_capture_or_are_refused(raw: bytes) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**9), st.booleans(), st.binary(min_size=1, max_size=20)), min_size=1))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_what_is_recorded_is_read_back(them: list[tuple[int, bool, bytes]]) -> None:
     frames = [Frame(START + timedelta(microseconds=at), way, data) for at, way, data in them]
     raw = "\n".join([CAPTURE_HEAD, *map(capture_line, frames)]).encode()
@@ -619,7 +619,7 @@ def test_what_is_recorded_is_read_back(them: list[tuple[int, bool, bytes]]) -> N
 
 
 @given(st.binary(max_size=300), st.sampled_from(sorted(DRIVERS)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_bytes_go_through_any_driver(raw: bytes, driver: str) -> None:
     try:
         seen = replay(capture_frames(raw, "x", 0.5), driver, {})
@@ -656,7 +656,7 @@ def is_good(line: str) -> bool:
 
 
 @given(st.lists(LINES, max_size=12), st.sampled_from(sorted(RULESETS)))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_lines_are_events_or_are_refused(lines: list[str], name: str) -> None:
     ruleset: Ruleset[Any] = RULESETS[name](RULESETS[name].Options())
     good = [line for line in lines if is_good(line)]

@@ -325,7 +325,7 @@ def slips(text: str) -> list[tuple[int, str]]:
 
 
 @given(st.one_of(st.text(max_size=200), st.lists(PIECES, max_size=25).map("\n".join)))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_text_is_a_configuration_or_a_named_mistake(text: str) -> None:
     found = slips(text)
     assert all(1 <= number <= text.count("\n") + 1 for number, _ in found)
@@ -333,7 +333,7 @@ def test_any_text_is_a_configuration_or_a_named_mistake(text: str) -> None:
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_good_file_with_lines_lost_or_doubled(data: st.DataObject) -> None:
     """What an editor's slip makes of it is still good, or is named."""
     lines = GOOD.split("\n")

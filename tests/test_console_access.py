@@ -255,7 +255,7 @@ def test_a_success_forgets_the_name_and_not_what_the_address_tried_besides() -> 
     assert throttle.begin("own", "10.0.0.7") == 1
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(st.tuples(st.text(max_size=5), st.text(max_size=5)), max_size=300))
 def test_the_throttle_is_bounded(tries: list[tuple[str, str]]) -> None:
     throttle = Throttle(Clock())
@@ -356,7 +356,7 @@ async def test_pages_by_role(inn: Inn, role: Role, method: str) -> None:
     assert len(inn.users.sessions()) == 1
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(cookie=st.binary(max_size=300))
 async def test_no_cookie_lets_anybody_in(inn: Inn, cookie: bytes) -> None:
     header = cookie.replace(b"\r", b"").replace(b"\n", b"").replace(b"\0", b"")

@@ -189,7 +189,7 @@ def test_what_is_more_than_text_would_be_seen() -> None:
     assert _Tags('<a href="//evil.example">').wrong == ["a href=//evil.example"]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.text(min_size=1, max_size=40))
 def test_a_filter_in_an_address_stays_text(text: str) -> None:
     """What stands in the query comes back in the form of the page of alerts, in links, and in a file."""

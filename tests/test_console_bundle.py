@@ -335,7 +335,7 @@ def plant(path: Path, secret: str) -> Config:
 @given(secret=SECRETS)
 @example(secret="Zq%25percent+9x")
 @example(secret="Zq/slash@at:colon9x")
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_no_secret_that_stands_anywhere_is_in_any_file(tmp_path_factory: pytest.TempPathFactory, secret: str) -> None:
     path = tmp_path_factory.mktemp("site")
     config = plant(path, secret)

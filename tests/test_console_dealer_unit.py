@@ -591,7 +591,7 @@ class Dealing(RuleBasedStateMachine):
 
 
 def test_any_interleaving_of_presses_cuts_and_restarts_loses_and_repeats_nothing() -> None:
-    run_state_machine_as_test(Dealing, settings=settings(max_examples=60, stateful_step_count=30, deadline=None))
+    run_state_machine_as_test(Dealing, settings=settings(max_examples=60, stateful_step_count=30))
 
 
 # ---- over a real port

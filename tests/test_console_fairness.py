@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 from helpers import virtual_time
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
@@ -171,7 +171,6 @@ actions = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(actions)
 def test_each_round_counts_once_as_it_stands_at_last(script: list[tuple[str, Any]]) -> None:
     """Rounds end, are corrected and told again from any point on; the process ends well or is killed."""
@@ -224,7 +223,6 @@ def test_each_round_counts_once_as_it_stands_at_last(script: list[tuple[str, Any
         assert fair.counts(Chart(TABLE, "wheel"), "all") == dict(expected)
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 40), max_size=80), st.sets(st.integers(0, 80)), st.sets(st.integers(0, 80)))
 def test_each_event_counts_once_in_whatever_order(seqs: list[int], flushes: set[int], crashes: set[int]) -> None:
     with opened() as store:

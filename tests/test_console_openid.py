@@ -328,7 +328,7 @@ async def test_a_token_that_the_provider_did_not_sign(both: Both, how: str) -> N
     assert both.who() == []
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(max_size=100) | st.binary(max_size=100).map(lambda raw: raw.decode("latin-1")))
 def test_no_text_is_a_token(shared: Any, token: str) -> None:
     with pytest.raises(openid._Refused):

@@ -198,7 +198,7 @@ def said(draw: st.DrawFn) -> tuple[str, Any, list[Any]]:
     return table, draw(spoiled(standing)), ends
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(said())
 def test_nothing_that_is_said_of_a_round_breaks_a_page(console: Console, given_: tuple[str, Any, list[Any]]) -> None:
     table, standing, ends = given_

@@ -147,7 +147,7 @@ def test_a_damaged_store_is_one_message_with_a_remedy(store: Store, damage: str)
     assert ("check disk, owner and rights" if damage == "folder" else "move it and the files that begin") in said
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.binary(max_size=300), st.integers(0, 4000))
 @example(b"\x80", 3995)
 def test_any_bytes_are_a_store_or_refused(tmp_path_factory: pytest.TempPathFactory, raw: bytes, at: int) -> None:

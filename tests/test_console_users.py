@@ -325,7 +325,7 @@ def test_the_store_opens_nothing(users: Users, store: Store) -> None:
     assert secret.encode() not in store.path.read_bytes()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(max_size=200) | st.binary(max_size=200).map(lambda raw: raw.decode("latin-1")))
 def test_no_bytes_let_anybody_in(shared_users: Users, text: str) -> None:
     assert shared_users.session(text) is None
@@ -501,7 +501,7 @@ class Machine(RuleBasedStateMachine):
         assert bool(self.supervisors()) or not added
 
 
-Machine.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+Machine.TestCase.settings = settings(max_examples=40, stateful_step_count=30)
 TestMachine = Machine.TestCase
 
 

@@ -143,7 +143,7 @@ EVENTS = [replace(one, journal="A") for one in script([SpinStarted(n % 256) for 
     st.randoms(use_true_random=False),
     st.sampled_from([0.0, 0.3, 0.9]),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_each_event_once_and_in_order_however_it_comes(order: list[int], rng: Random, loss: float) -> None:
     """Any order, any repetition, any loss; then the gaps are replayed over a way that loses as much."""
     stream: Stream[Envelope] = Stream()
@@ -186,7 +186,7 @@ def test_what_waits_is_bounded_and_the_nearest_is_kept(seed: int) -> None:
 
 
 @given(st.integers(0, 10**6), st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_any_interleaving_gives_the_same_rows(seed: int, data: st.DataObject) -> None:
     """Tables mixed, batches of any size, duplicates, and everything once more at the end."""
     rng = Random(seed)
@@ -317,7 +317,7 @@ class Mortal:
     st.integers(1, 40),
     st.booleans(),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_killed_between_any_two_steps_the_rows_are_the_same(
     seed: int, kills: list[tuple[int, bool]], size: int, idle: bool
 ) -> None:

@@ -1640,7 +1640,6 @@ def test_the_document_lists_every_fault() -> None:
     }
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=60))
 def test_a_corrupt_memory_is_no_memory(junk: bytes) -> None:
     assert remembered(junk) is None
@@ -1816,7 +1815,7 @@ ANY_FRAMES = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(ANY_FRAMES)
 def test_whatever_comes_the_session_ends_only_as_a_driver_may(frames: list[bytes]) -> None:
     for host in (session(), opened()):
@@ -1827,7 +1826,7 @@ def test_whatever_comes_the_session_ends_only_as_a_driver_may(frames: list[bytes
                 host.wake(n)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(ANY_FRAMES)
 def test_whatever_comes_the_device_lives(frames: list[bytes]) -> None:
     device = console()
@@ -1987,4 +1986,4 @@ class Mishaps(RuleBasedStateMachine):
 
 
 TestMishaps = Mishaps.TestCase
-TestMishaps.settings = settings(max_examples=100, stateful_step_count=20, deadline=None)
+TestMishaps.settings = settings(max_examples=100, stateful_step_count=20)

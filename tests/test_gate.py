@@ -23,7 +23,7 @@ async def tell(gate: Gate, device: str, happened: list[float], journal: list[tup
     st.lists(st.lists(st.floats(-1000, 0), max_size=8).map(sorted), min_size=1, max_size=4),
     st.lists(st.sampled_from([0.0, 0.001, 0.02, 0.1]), min_size=4, max_size=4),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_the_pasts_of_all_devices_become_one(pasts: list[list[float]], lags: list[float]) -> None:
     @virtual_time
     async def play() -> None:
@@ -107,14 +107,12 @@ async def test_a_device_lost_while_it_waits_leaves_the_way_free() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(-1000, 1000)), max_size=12))
-@settings(deadline=None)
 def test_who_tells_in_the_order_of_the_table_was_never_overtaken(told: list[tuple[str, float]]) -> None:
     gate = Gate([])
     assert not any(gate.overtaken(device, at) for device, at in sorted(told, key=lambda one: one[1]))
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 1000)), max_size=12))
-@settings(deadline=None)
 def test_the_newest_of_the_others_says_by_how_much(told: list[tuple[str, int]]) -> None:
     gate = Gate([])
     for n, (device, at) in enumerate(told):

@@ -120,7 +120,7 @@ def test_the_tail_of_what_is_too_long_is_no_answer() -> None:
 PIECES = st.one_of(st.binary(max_size=30), st.sampled_from([DETECT, READ, NOTHING, b"{}\n", b'{"response":"result"']))
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
+@settings(max_examples=60, derandomize=True)
 @given(st.lists(PIECES, max_size=12), st.integers(1, 9))
 def test_any_bytes_in_any_chunks(pieces: list[bytes], size: int) -> None:
     data = b"".join(pieces) + b"\n"
@@ -130,7 +130,7 @@ def test_any_bytes_in_any_chunks(pieces: list[bytes], size: int) -> None:
     assert all(one.raw in data for one in at_once if isinstance(one, Result | Other | Garbage))
 
 
-@settings(max_examples=40, derandomize=True, deadline=None)
+@settings(max_examples=40, derandomize=True)
 @given(st.text(max_size=40), st.lists(st.integers(-(2**63), 2**63 - 1), max_size=5), st.integers(-(2**63), 2**63 - 1))
 def test_what_is_written_is_read(number: str, res: list[int], err: int) -> None:
     try:

@@ -585,4 +585,4 @@ class Writing(RuleBasedStateMachine):
 
 
 TestWriting = Writing.TestCase
-TestWriting.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
+TestWriting.settings = settings(max_examples=25, stateful_step_count=20)

@@ -1486,7 +1486,7 @@ def check_settlements(result: Result) -> None:
             assert one.returned == (one.stake + int(one.stake * paid[one.bet]) if one.bet in paid else 0)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(HOUSES, st.lists(ANYTHING, max_size=60))
 def test_every_opened_round_ends_exactly_once_or_is_still_open(house: dict[str, Any], events: list[Event]) -> None:
     ruleset = game(**house)
@@ -1604,7 +1604,7 @@ FAULTS: list[Fault] = ["unreadable", "noise", "lost", "lost_offline"]
 SPARSE = st.dictionaries(st.integers(0, 90), st.sampled_from(FAULTS), max_size=6)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.fixed_dictionaries({"burn": st.sampled_from(["decks", "first_card", "fixed"]), "burn_each_coup": st.booleans()}),
     st.integers(0, 10**6),

@@ -1948,7 +1948,7 @@ def _next(view: View, state: BlackjackState, data: st.DataObject) -> Event:
 
 
 @given(st.data(), st.sampled_from(VARIANTS), st.sampled_from([0, 4, 30]))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 def test_any_night_ends_each_round_once_and_loses_no_chip(
     data: st.DataObject, options: dict[str, Any], noise: int
 ) -> None:
@@ -2024,7 +2024,7 @@ def _brought_back(result: Result, settled: Settlement) -> int | None:
 
 
 @given(st.data(), st.sampled_from(VARIANTS))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_facts_said_twice_change_nothing(data: st.DataObject, options: dict[str, Any]) -> None:
     """The bell, the decisions, the peek and the payment, each told twice under ids of their own."""
     ruleset = game(**options)

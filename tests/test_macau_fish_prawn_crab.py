@@ -619,7 +619,7 @@ PLAY = st.lists(PARTS, max_size=8).map(lambda parts: [event for part in parts fo
 
 
 @given(PLAY, st.sampled_from([{}, {"agitation": "either", "payment": "console"}]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_every_round_ends_once_pays_what_it_should_and_its_state_may_be_written_down(
     events: list[Event], options: dict[str, Any]
 ) -> None:

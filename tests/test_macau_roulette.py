@@ -874,7 +874,7 @@ def lying(wagers: Iterable[Wager]) -> int:
 
 
 @given(PLAY, st.sampled_from([{}, {"edition": "2003"}, {"betting": "no_more_bets", "payment": "console"}]))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_no_chip_is_lost_or_made(events: list[Event], options: dict[str, Any]) -> None:
     """Every chip on the cloth was laid there, and leaves it only when taken back or settled, once.
 
@@ -904,7 +904,7 @@ def test_no_chip_is_lost_or_made(events: list[Event], options: dict[str, Any]) -
 
 
 @given(PLAY)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_a_spin_resolves_only_to_the_pocket_reported_after_its_own_launch(events: list[Event]) -> None:
     """An independent watcher of the ball: nothing doubtful lies between the launch and the landing."""
     ruleset = wheel()

@@ -289,7 +289,7 @@ async def test_memory_stays_bounded_while_the_broker_is_away(post: Post) -> None
         max_size=25,
     )
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_whatever_happens_each_row_arrives_in_order(steps: list[tuple[str, int]]) -> None:
     """Sessions that break, acknowledgements out of order, restarts: after the last session nothing is missing."""
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import msgspec
 import pytest
 from helpers import START, script
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import inspect
 from msgspec.structs import replace
@@ -68,7 +68,7 @@ from rules.ruleset import (
 Game: TypeAlias = Ruleset[Any]
 
 every_game = pytest.mark.parametrize("name", sorted(RULESETS))
-pace = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+pace = settings(max_examples=50)
 
 
 @cache
@@ -200,7 +200,7 @@ def run(ruleset: Game, seen: Iterable[Envelope], state: Any = None) -> tuple[Any
 
 
 @given(ANY_EVENT)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_the_events_of_these_tests_are_such_as_the_wire_carries(event: Event) -> None:
     assert decode_data(type_of(event), encode_data(event)) == event
 

@@ -524,7 +524,7 @@ ENDS: dict[str, Callable[[], Exception]] = {
         max_size=12,
     )
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_whatever_sessions_bring_each_thing_is_said_once(steps: list[tuple[str, str, bool, float]]) -> None:
     """Online and offline alternate, so do a fault and its end, so do lost and back in the log."""
 

@@ -204,7 +204,7 @@ def doubtful(seed: int, share: float) -> Callable[[str, Event], list[Event]]:
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0.01, 0.03, 0.08]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_no_doubt_makes_a_result_wrong(seed: int, share: float) -> None:
     house = House(seed, doubtful(seed, share))
     account = house.deal(30)
