@@ -118,6 +118,12 @@ class Note(Struct, frozen=True):
     law: str = ""
 
 
+class _Noted(Struct, frozen=True):
+    """What is looked at in an irregularity while no round was open."""
+
+    irregularity: Note
+
+
 class Prize(Struct, frozen=True):
     """A jackpot combination that fell."""
 
@@ -177,6 +183,8 @@ class TableView:
         self.lately: deque[Wire] = deque(maxlen=LAST)
         """The last events of its devices; not what they say of themselves."""
         self.results: deque[dict[str, Any]] = deque(maxlen=keep)
+        self.noted: deque[tuple[datetime, Note]] = deque(maxlen=LAST)
+        """Irregularities while no round was open, the oldest first."""
         self.resolved = 0
         self.voided = 0
         self.alerts: dict[str, Alert] = {}
@@ -206,7 +214,7 @@ class Picture:
         `sparing`: hear of events with QoS 0, and not at every moment; verdicts, states and alerts as ever.
         `from_start`: of those, too, that ended before we looked; `back`: of what the last so many verdicts before the
         first we hear say. `on_message` hears of every message, before it is looked at; `on_round` when a round stands
-        otherwise than before.
+        otherwise than before, `on_noted` when something irregular was noted between two.
         """
         self._from_start = from_start
         self._back = back
@@ -231,6 +239,7 @@ class Picture:
         self.on_message: Callable[[Message], None] = lambda _message: None
         self.on_event: Callable[[str, Wire], None] = lambda _table, _wire: None
         self.on_round: Callable[[str], None] = lambda _table: None
+        self.on_noted: Callable[[str], None] = lambda _table: None
         self.on_opened: Callable[[str, str], None] = lambda _table, _round: None
         self.on_result: Callable[[str, str, dict[str, Any]], None] = lambda _table, _kind, _result: None
         self.on_refused: Callable[[str, str], None] = lambda _topic, _why: None
@@ -429,6 +438,8 @@ class Picture:
                 self._begun(table, ready)
             elif ready.type in ENDS and self._first_time("end", ready):
                 self._ended(table, ready)
+            elif ready.type == "irregular" and self._first_time("irregular", ready):
+                self._noted(table, ready)
 
     def _begun(self, table: str, wire: Wire) -> None:
         try:
@@ -436,6 +447,15 @@ class Picture:
         except UNREADABLE:
             return
         self.on_opened(table, opened.round)
+
+    def _noted(self, table: str, wire: Wire) -> None:
+        try:
+            noted = msgspec.json.decode(wire.data, type=_Noted)
+        except UNREADABLE as error:
+            self._refuse(table_topic(self._site, table, "round/event/irregular"), error)
+            return
+        self._table(table).noted.append((wire.time, noted.irregularity))
+        self.on_noted(table)
 
     def _ended(self, table: str, wire: Wire) -> None:
         try:

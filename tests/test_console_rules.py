@@ -366,6 +366,33 @@ async def test_a_void_round_is_told_in_the_readers_language(console: Console, la
 
 
 @pytest.mark.parametrize("lang", words.LANGS)
+async def test_what_was_irregular_between_two_rounds_is_told_in_the_readers_language(
+    console: Console, lang: words.Lang
+) -> None:
+    """The newest first, each once though a standby says the same; what cannot be read is refused."""
+    browser = Looker(lang, "viewer")
+    nothing = console.house.live.html(f"noted/{BAC}", browser)
+    assert "<h2>" not in nothing
+    source = table_topic("lisboa", BAC, "round")
+    bell = {"code": "bell_without_round", "text": "the bell rang, no coup is open", "law": "Despacho 55/2004 art. 7(1)"}
+    typed = {"code": "x", "text": "<i>unheard of</i>", "law": "-"}
+    for journal in ("j", "standby"):
+        for number, data in enumerate(({"irregularity": bell}, {"irregularity": typed}, {"irregularity": 7}), 4):
+            raw = msgspec.Raw(msgspec.json.encode(data))
+            wire = Wire("1.0", f"edge-7:{BAC}:{number}/0", source, "irregular", console.now, number, data=raw,
+                        journal=journal)  # fmt: skip
+            console.say(f"{source}/event/irregular", encode_wire(wire))
+    html = console.house.live.html(f"noted/{BAC}", browser)
+    rang = {"en": "the bell rang, no coup is open", "pt": "a campainha tocou", "zh-Hant": "響鐘"}[lang].casefold()
+    assert html.casefold().count(rang) == 1
+    assert html.count("art. 7(1)") == html.count("&lt;i&gt;unheard of") == 1
+    assert html.index("unheard of") < html.index("art. 7(1)")
+    assert console.house.site.picture.refused == 1
+    async with console.browser("viewer", **{"accept-language": lang}) as one:
+        assert html.splitlines()[0] in (await one.get(f"/table/{BAC}")).text
+
+
+@pytest.mark.parametrize("lang", words.LANGS)
 def test_a_reason_that_somebody_typed_is_text(console: Console, lang: words.Lang) -> None:
     history = console.house.live.html(f"history/{BAC}", Looker(lang, "viewer"))
     assert "&lt;i&gt;typed by hand&lt;/i&gt;" in history

@@ -198,6 +198,7 @@ class Site:
         self.picture.on_event = self._event
         self.picture.on_result = self._result
         self.picture.on_round = self._round
+        self.picture.on_noted = self._noted
         self.picture.on_refused = self._refused
         self._complained: set[str] = set()
         self.devices: dict[tuple[str, str], DeviceNow] = {}
@@ -440,6 +441,10 @@ class Site:
     def _round(self, table: str) -> None:
         if table in self.tables:
             self.changed(f"table/{table}")
+
+    def _noted(self, table: str) -> None:
+        if table in self.tables:
+            self.changed(f"noted/{table}")
 
     def _result(self, table: str, kind: str, result: dict[str, Any]) -> None:
         for hear in self.on_result:

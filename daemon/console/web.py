@@ -54,6 +54,9 @@ def fragments(house: "House") -> tuple[Fragment, ...]:
     def of_devices(table: str) -> tuple[str, ...]:
         return (f"devices/{table}", *of_table(table))
 
+    def of_noted(table: str) -> tuple[str, ...]:
+        return (f"noted/{table}",)
+
     def of_results(table: str) -> tuple[str, ...]:
         return (f"results/{table}",)
 
@@ -118,6 +121,7 @@ def fragments(house: "House") -> tuple[Fragment, ...]:
         of("result", _result_values, of_results),
         of("history", _history_values, of_results),
         of("devices", _devices_values, of_devices),
+        of("noted", _noted_values, of_noted),
         of("board", _board_values, of_results),
         of("jackpots", _jackpot_values, of_table),
     )
@@ -190,6 +194,10 @@ def _result_values(house: "House", table: str, looker: Looker) -> dict[str, Any]
 def _history_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
     results = [ended_of(result) for result in reversed(house.site.tables[table].results)]
     return {"rounds": [(result, shapes.chip(result, looker.lang)) for result in results]}
+
+
+def _noted_values(house: "House", table: str, _looker: Looker) -> dict[str, Any]:
+    return {"notes": list(reversed(house.site.tables[table].noted))}
 
 
 def _jackpot_values(house: "House", table: str, _looker: Looker) -> dict[str, Any]:
