@@ -207,14 +207,23 @@ def test_an_interrupted_campaign_tells_what_it_came_to(jobs: str) -> None:
     command = [sys.executable, "-m", "daemon.cli", "campaign", "--rounds", "20000", "--seed", "2", "--jobs", jobs]
     master, slave = os.openpty()
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=slave, text=True, start_new_session=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=slave,
+        text=True,
+        start_new_session=True,
+        preexec_fn=_interruptible,  # noqa: PLW1509 - it does one thing
     ) as campaigning:
-        os.close(slave)
-        shown = b""
-        while b"lives" not in shown:  # the bar, on a terminal
-            shown += os.read(master, 4096)
-        os.killpg(campaigning.pid, signal.SIGINT)
-        said = campaigning.communicate(timeout=60)[0]
+        try:
+            os.close(slave)
+            shown = b""
+            while b"lives" not in shown:  # the bar, on a terminal
+                shown += os.read(master, 4096)
+            os.killpg(campaigning.pid, signal.SIGINT)
+            said = campaigning.communicate(timeout=60)[0]
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(campaigning.pid, signal.SIGKILL)
     with contextlib.suppress(OSError):  # the other end is closed: that was all
         while True:
             shown += os.read(master, 4096)
@@ -223,6 +232,11 @@ def test_an_interrupted_campaign_tells_what_it_came_to(jobs: str) -> None:
     assert "0 lost, 0 doubled, 0 wrong" in said
     assert "interrupted after" in said
     assert b"Traceback" not in shown
+
+
+def _interruptible() -> None:
+    """Who runs these tests in the background ignores Ctrl-C, and so would what they start."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_whoever_lives_them_the_lives_are_the_same() -> None:
