@@ -167,11 +167,11 @@ class Site:
     async def play(self, rounds: int, meanwhile: Callable[[Picture], Coroutine[Any, Any, None]]) -> Picture:
         """Play so many rounds, and on while something is done meanwhile; wait until a result of each came out."""
         await self.broker.start()
+        self.pit.open(self.pace, self.broker.port, self.broker.version)
+        self.config.write_text(self.pit.config(self.broker.port, self.broker.version))
+        mqtt = parse(self.config.read_text()).mqtt
+        picture = Picture(mqtt, SITE, from_start=True)
         try:
-            self.pit.open(self.pace, self.broker.port, self.broker.version)
-            self.config.write_text(self.pit.config(self.broker.port, self.broker.version))
-            mqtt = parse(self.config.read_text()).mqtt
-            picture = Picture(mqtt, SITE, from_start=True)
             picture.on_opened = self.pit.opened
             picture.on_result = self.pit.heard
             floor = (self.pit.live(), self.pit.serve(mqtt), picture.run())
@@ -184,9 +184,22 @@ class Site:
                 dealt = self.pit.dealt()
                 async with asyncio.timeout(30):
                     await picture.until(lambda: all(not account.lost for account in self.pit.accounts(dealt).values()))
+        except asyncio.CancelledError:  # it took too long
+            sys.stderr.write(self._standing(picture))
+            raise
         finally:
             await self.broker.stop()
         return picture
+
+    def _standing(self, picture: Picture) -> str:
+        """What everybody waits for."""
+        dealt = self.pit.dealt()
+        said = [f"edges {picture.edges}, gaps {picture.gaps}"]
+        for name, one in picture.tables.items():
+            said.append(f"{name}: {dealt[name]} dealt, {one.phase} {one.round}, {one.online}, {list(one.alerts)}")
+        for log in ("edge.log", "rules.log"):
+            said += [log, *map(str, log_lines(self.path / log)[-8:])]
+        return "\n".join([*said, ""])
 
 
 async def kill(child: Child) -> None:
