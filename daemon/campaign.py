@@ -502,13 +502,18 @@ class Life:
 def forgot(spins: Sequence[SpinTruth], unheard: Container[int]) -> int:
     """How many spins with a number the wheel told nobody before its counter began again.
 
-    `unheard`: the places of those that ended while no edge was there. Where the counter goes on, it proves them.
+    `unheard`: the places of those that ended while no edge was there. What the counter skips from one that was heard to
+    the next proves so many of them; before the first that ever was heard it proves nothing.
     """
     count = run = 0
-    for place, (one, following) in enumerate(itertools.pairwise(spins)):
-        run = run + bool(one.pocket) if place in unheard else 0
-        if following.spin < one.spin:
-            count += run
+    heard: int | None = None
+    for place, one in enumerate(spins):
+        if place in unheard:
+            run += bool(one.pocket)
+            continue
+        skipped = one.spin - 1 - (heard if heard is not None and heard < one.spin else 0)
+        count += max(run - (0 if heard in (None, one.spin) else skipped), 0)
+        run, heard = 0, one.spin
     return count
 
 

@@ -66,9 +66,9 @@ class _Baccarat(BaccaratTable):
         super().__init__(seed)
         self._lie: dict[str, list[str]] = {}
 
-    async def _deal(self, floor: Floor, hands: dict[str, list[str]], side: str) -> None:
+    async def _deal(self, floor: Floor, hands: dict[str, list[str]], side: str) -> bool:
         self._lie = hands
-        await super()._deal(floor, hands, side)
+        return await super()._deal(floor, hands, side)
 
     async def _coup(self, floor: Floor) -> None:
         await super()._coup(floor)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeAlias, TypeV
 import msgspec
 from msgspec import Meta
 
-from protocols.events import EventsMissed, RoundPaid
+from protocols.events import EventsMissed, RoundPaid, SpinMissed
 from protocols.events import type_of as event_type
 from protocols.topics import Envelope
 
@@ -217,10 +217,11 @@ def judge(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdi
     Where others of its table overtook an event, the order in which the open round was told is not that in which it
     happened: it waits for a person, as after a loss, and the event is not used. What comes before the bell, or between
     two rounds, is used, and leaves the same doubt; but no result comes of it by itself. An event that moves nothing is
-    no doubt: bets that are opened when the wheel has opened them already. Nor is a payment: it ends the round before.
+    no doubt: bets that are opened when the wheel has opened them already. Nor is a payment: it ends the round before. A
+    spin that ended unseen is void whenever that is told, and each of them has its end.
     """
     after, told = ruleset.apply(state, seen)
-    late = seen.event.overtaken and not isinstance(seen.event, RoundPaid)
+    late = seen.event.overtaken and not isinstance(seen.event, RoundPaid | SpinMissed)
     if not late or (not told and _facts(after) == _facts(state)):
         return after, told
     doubt = msgspec.structs.replace(seen, event=EventsMissed(1))

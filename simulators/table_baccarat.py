@@ -12,6 +12,9 @@ from simulators.tables import AnyShoe, Floor, ShoeTable, Truth, settle
 
 __all__ = ["BaccaratTable", "ContinuousTable", "ScannerTable"]
 
+# What the display shows when no coup is open.
+OVER = ("idle", "burning", "resolved", "ended")
+
 
 class BaccaratTable(ShoeTable):
     """A Bee-Tek shoe."""
@@ -50,18 +53,8 @@ class BaccaratTable(ShoeTable):
         await self._press_until(floor, "bell", ("closed", "dealing", "suspended"))
         mine = floor.look().round
         hands: dict[str, list[str]] = {"player": [], "banker": []}
-        for side in ("player", "banker", "player", "banker"):
-            await self._deal(floor, hands, side)
-        player, banker = hands["player"], hands["banker"]
-        if _points(player) < 8 and _points(banker) < 8:
-            third = None
-            if _points(player) <= 5:
-                await self._deal(floor, hands, "player")
-                third = _points(player[2:])
-            if _banker_draws(_points(banker), third):
-                await self._deal(floor, hands, "banker")
-        counts = await settle(floor, self.console, rng, mine)
-        difference = _points(player) - _points(banker)
+        counts = await self._dealt(floor, hands) and await settle(floor, self.console, rng, mine)
+        difference = _points(hands["player"]) - _points(hands["banker"])
         winner = "tie" if not difference else "player" if difference > 0 else "banker"
         self.truth.append(Truth({"hands": hands, "winner": winner} if counts else {}, not counts))
         await floor.ready()
@@ -69,26 +62,51 @@ class BaccaratTable(ShoeTable):
             floor.press(self.console, "paid")
         await pace.sleep(1.0)
 
-    async def _deal(self, floor: Floor, hands: dict[str, list[str]], side: str) -> None:
-        """One card to one side, and a look at the display before the next: what it shows must be what lies there."""
+    async def _dealt(self, floor: Floor, hands: dict[str, list[str]]) -> bool:
+        """All cards of a coup; False where it was given up."""
+        for side in ("player", "banker", "player", "banker"):
+            if not await self._deal(floor, hands, side):
+                return False
+        player, banker = hands["player"], hands["banker"]
+        if _points(player) >= 8 or _points(banker) >= 8:
+            return True
+        third = None
+        if _points(player) <= 5:
+            if not await self._deal(floor, hands, "player"):
+                return False
+            third = _points(player[2:])
+        return not _banker_draws(_points(banker), third) or await self._deal(floor, hands, "banker")
+
+    async def _deal(self, floor: Floor, hands: dict[str, list[str]], side: str) -> bool:
+        """One card to one side, and a look at the display before the next: what it shows must be what lies there.
+
+        False where it is not, and could not be put right.
+        """
         hands[side].append(await self._draw(floor))
         look = floor.look()
         shown = look.detail.get("hands")
-        if look.phase == "suspended" or (shown is not None and shown != hands):
-            await self._correct(floor, hands)
+        wrong = look.phase == "suspended" or (shown is not None and shown != hands)
+        return not wrong or await self._correct(floor, hands)
 
-    async def _correct(self, floor: Floor, hands: dict[str, list[str]]) -> None:
-        """Art. 10: the supervisor comes, and the hands are entered as they lie, where the display still needs it."""
+    async def _correct(self, floor: Floor, hands: dict[str, list[str]]) -> bool:
+        """Art. 10: the supervisor comes, and the hands are entered as they lie, where the display still needs it.
+
+        Where the console does not take them nobody deals on: the coup is declared void.
+        """
         await floor.pace.sleep(self._rng.uniform(3.0, 8.0))
         await floor.ready()
         look = floor.look()
         if look.phase != "suspended" and look.detail.get("hands") == hands:
-            return
+            return True
         self.console.supervisor_key(on=True, now=floor.pace.now())
-        self.console.correct(hands, floor.pace.now())
+        taken = self.console.correct(hands, floor.pace.now())
         self.console.supervisor_key(on=False, now=floor.pace.now())
         floor.stir("console-1")
-        await floor.pace.sleep(2.0)
+        if taken:
+            await floor.pace.sleep(2.0)
+        else:
+            await self._press_until(floor, "void", OVER, 2)
+        return taken
 
 
 class ScannerTable(BaccaratTable):

@@ -15,6 +15,8 @@ __all__ = ["RouletteTable", "SaturnTable"]
 # Seconds that a round waits for a person before the dealer declares it void.
 SUSPENDED = 4.0
 TRIES = 10
+# How often he looks before he believes that no round is open: a broker that was away shows what it knows of before.
+LOOKS = 3
 
 
 class _Wheel(Device, Protocol):
@@ -84,12 +86,14 @@ class RouletteTable(Ruled):
                 if paid < rounds:
                     floor.press(self.console, "bets_opened")
                     await self._opened(floor)
+        over = 0
         for _ in range(TRIES):  # nobody leaves a round that waits for him, nor before he sees that it does not
             await pace.sleep(SUSPENDED)
             await floor.ready()
+            over = over + 1 if floor.look().phase not in OPEN else 0
             if floor.look().phase == "suspended":
                 floor.press(self.console, "void", 2)
-            elif floor.look().phase not in OPEN:
+            elif over == LOOKS:
                 return
 
     async def _opened(self, floor: Floor) -> None:

@@ -151,11 +151,11 @@ class ShoeTable(Ruled):
         await self._pause(floor, 0.8, 1.6)
         return card
 
-    async def _press_until(self, floor: Floor, key: str, phases: tuple[str, ...]) -> bool:
+    async def _press_until(self, floor: Floor, key: str, phases: tuple[str, ...], reason: int = 0) -> bool:
         """A key, until the display shows what it means; whether it ever does."""
         for _ in range(PRESSES):
             await floor.ready()
-            floor.press(self.console, key)
+            floor.press(self.console, key, reason)
             await floor.pace.sleep(1.0)
             if floor.look().phase in phases:
                 return True

@@ -430,10 +430,16 @@ def test_rules_that_say_another_number_are_found(monkeypatch: pytest.MonkeyPatch
         ("5 6 1 2", {2}, 0),  # heard before, and the first of the new ones is proven by the second
         ("5 6 7 1", {1}, 0),
         ("5 6 7", {1, 2}, 0),
+        ("1 1 2", {1}, 1),  # began again, and counted as far as it had been
+        ("1 2v 1 2 3", {0, 2, 3}, 3),
+        ("1 2 3 4", {0, 1, 2}, 3),  # nobody had ever heard it
     ],
 )
 def test_what_a_wheel_forgot_before_anybody_heard_it(spins: str, unheard: set[int], count: int) -> None:
-    """Lives 2102000177 and 2102000280: it was switched off while the edge was away. No other round may be missing."""
+    """Lives 2102000177 and 2102000280: it was switched off while the edge was away. No other round may be missing.
+
+    20261121008253, 20261121009512, 20261121011874: then it counted on as if nothing had been, or none had been heard.
+    """
     made = [SpinTruth(int(one[0]), reason="x") if "v" in one else SpinTruth(int(one), "17") for one in spins.split()]
     assert forgot(made, unheard) == count
 

@@ -40,6 +40,7 @@ from protocols.events import (
     RoundPaid,
     SeatActed,
     ShoeStarted,
+    SpinMissed,
     SpinStarted,
     WagerPlaced,
     decode_data,
@@ -332,6 +333,20 @@ def test_what_moves_nothing_may_come_late() -> None:
     late: list[Event] = [RoundPaid(overtaken=4814), BetsOpened(overtaken=4576), BetsClosed()]
     _, steps = run(ruleset, script([*spin, SpinStarted(2), *before, *late, ball, RoundPaid()]))
     assert [(one.outcome["pocket"], one.irregularities) for one in ends(steps)] == [("17", ()), ("17", ())]
+
+
+def test_each_spin_that_ended_unseen_is_void_however_late_that_is_told() -> None:
+    """Lives 20261121002140 and 20261121006904: the wheel was dumb for two spins, and one of them had no end."""
+    ruleset = game("macau.roulette")
+    spin: list[Event] = [BetsOpened(), SpinStarted(6), BallLaunched("clockwise", "anticlockwise")]
+    dumb: list[Event] = [BetsClosed(), RoundPaid(), BetsOpened(), BetsClosed(), RoundPaid()]
+    told: list[Event] = [SpinMissed(1, overtaken=323), SpinMissed(1, overtaken=323)]
+    after: list[Event] = [BetsOpened(), SpinStarted(8), *spin[2:], BetsClosed(), BallLanded("36")]
+    _, steps = run(ruleset, script([*spin, *dumb, *told, *after]))
+    assert [one.void.reason if one.void else one.outcome["pocket"] for one in ends(steps)] == [
+        *["spin_missed"] * 2,
+        "36",
+    ]
 
 
 def test_a_correction_that_its_console_told_after_the_next_card() -> None:
