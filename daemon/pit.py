@@ -252,8 +252,10 @@ class Pit:
     async def _deal(
         self, name: str, table: Table, pace: Pace, rounds: int, picture: Picture, now: Callable[[], datetime]
     ) -> None:
-        async def ready() -> None:
+        async def ready() -> bool:
+            dark = not self._lit(name, picture)
             await picture.until(lambda: self._lit(name, picture))
+            return dark
 
         def look() -> Look:
             view = picture.tables.get(name)

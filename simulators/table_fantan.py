@@ -1,6 +1,5 @@
 """A fantan table: a counter of buttons, the four lamps of the layout, and the console."""
 
-import asyncio
 import random
 from typing import Any, ClassVar
 
@@ -8,7 +7,7 @@ from simulators.device import Device
 from simulators.fdl_buttons import ButtonCounter
 from simulators.fdl_console import Console
 from simulators.fdl_lamps import Lamps
-from simulators.tables import OPEN, PATIENCE, Floor, Ruled, Truth, settle
+from simulators.tables import OPEN, Floor, Ruled, Truth, settle, shows
 
 __all__ = ["FantanTable"]
 
@@ -78,15 +77,7 @@ class FantanTable(Ruled):
         self.counter.separate(floor.pace.now())
         floor.stir("counter-1")
         await self._pause(floor, 1.0, 2.0)
-        loop = asyncio.get_running_loop()
-        until = loop.time() + PATIENCE
-        while not floor.look().detail.get("separated") and loop.time() < until:
-            before = loop.time()
-            await floor.ready()
-            if loop.time() > before:  # it was dark, and may still show what was
-                until = loop.time() + PATIENCE
-            await floor.pace.sleep(0.5)
-        if not floor.look().detail.get("separated"):
+        if not await shows(floor, lambda look: bool(look.detail.get("separated"))):
             floor.press(self.console, "buttons_separated")
             await self._pause(floor, 1.0, 2.0)
 

@@ -18,7 +18,7 @@ from simulators.device import Device
 from simulators.fdl_console import Console
 from simulators.port import Socket
 
-__all__ = ["AnyShoe", "Floor", "Look", "Ruled", "ShoeTable", "Table", "Truth", "settle"]
+__all__ = ["AnyShoe", "Floor", "Look", "Ruled", "ShoeTable", "Table", "Truth", "settle", "shows"]
 
 OPEN = ("betting", "covered", "uncovered", "closed", "running", "dealing", "deciding", "showdown", "suspended")
 # Seconds on the wall: neither processes nor the broker are faster where hands are.
@@ -52,13 +52,13 @@ class Look(Struct, frozen=True):
 class Floor(Struct, frozen=True):
     """What a dealer stands at: the devices' sockets, the pace, the display, and what may be told to the devices.
 
-    `ready` waits until all devices of the table are known to be online: nobody deals at a dark table. `tell` gives a
-    device a command and returns how that ended: done, refused or failed.
+    `ready` waits until all devices of the table are known to be online, and returns whether they were not: nobody deals
+    at a dark table. `tell` gives a device a command and returns how that ended: done, refused or failed.
     """
 
     sockets: dict[str, Socket]
     pace: Pace
-    ready: Callable[[], Awaitable[None]]
+    ready: Callable[[], Awaitable[bool]]
     look: Callable[[], Look]
     tell: Callable[[str, str, dict[str, Any]], Awaitable[str]]
 
@@ -169,21 +169,23 @@ async def settle(floor: Floor, console: Console, rng: random.Random, mine: str =
     Where the display waits for a person, in this round or in one that a stray signal opened, it is declared void.
     """
     await floor.pace.sleep(rng.uniform(2.0, 4.0))
-    over = await _ended(floor)
+    over = await shows(floor, _over)
     if not over:
         floor.press(console, "void", 2)
-        await _ended(floor)
+        await shows(floor, _over)
     return floor.look().ended.get(mine, over)
 
 
-async def _ended(floor: Floor) -> bool:
-    """Whether the display shows the end of the round before it was lit for PATIENCE without showing it."""
+async def shows(floor: Floor, what: Callable[[Look], bool]) -> bool:
+    """Whether the display shows it before it was lit for PATIENCE without showing it."""
     loop = asyncio.get_running_loop()
     until = loop.time() + PATIENCE
-    while floor.look().phase in OPEN and loop.time() < until:
-        before = loop.time()
-        await floor.ready()
-        if loop.time() > before:  # it was dark, and may still show what was
+    while not what(floor.look()) and loop.time() < until:
+        if await floor.ready():  # it was dark, and may still show what was
             until = loop.time() + PATIENCE
         await floor.pace.sleep(0.5)
-    return floor.look().phase not in OPEN
+    return what(floor.look())
+
+
+def _over(look: Look) -> bool:
+    return look.phase not in OPEN

@@ -769,8 +769,10 @@ async def test_no_dealer_voids_a_round_whose_end_the_display_could_not_show(
     console = Console(random.Random(1))
     pressed: list[str] = []
 
-    async def ready() -> None:
-        await asyncio.sleep(max(dark - loop.time(), 0.0))
+    async def ready() -> bool:
+        wait = max(dark - loop.time(), 0.0)
+        await asyncio.sleep(wait)
+        return wait > 0
 
     def look() -> Look:
         return Look("resolved" if loop.time() >= dark + late + 0.2 else "dealing")
@@ -780,6 +782,23 @@ async def test_no_dealer_voids_a_round_whose_end_the_display_could_not_show(
         patch.setattr(Floor, "press", lambda _self, _console, key, _reason=0: pressed.append(key))
         assert await settle(floor, console, random.Random(1)) is counts
     assert pressed == ([] if counts else ["void"])
+
+
+async def test_a_dealer_whose_clock_is_that_of_the_wall_voids_a_round_that_waits() -> None:
+    """Time goes by while he looks at a lit table, too: he took that for a dark one, and waited for ever."""
+    console = Console(random.Random(1))
+    pressed: list[str] = []
+
+    async def ready() -> bool:
+        return False
+
+    floor = Floor({}, Pace(100.0), ready, lambda: Look("suspended" if not pressed else "idle"), cast("Any", None))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Floor, "press", lambda _self, _console, key, _reason=0: pressed.append(key))
+        patch.setattr("simulators.tables.PATIENCE", 0.05)
+        async with asyncio.timeout(20):
+            assert not await settle(floor, console, random.Random(1))
+    assert pressed == ["void"]
 
 
 def test_a_pits_account_is_of_the_rounds_asked_for(tmp_path: Path) -> None:

@@ -689,8 +689,8 @@ def test_the_simulated_dealer_and_the_ruleset_agree_on_every_throw() -> None:
 async def test_the_winning_places_are_lit_on_two_sets_of_lamps_until_the_prizes_are_paid() -> None:
     told: list[tuple[str, list[str]]] = []
 
-    async def ready() -> None:
-        return
+    async def ready() -> bool:
+        return False
 
     async def tell(device: str, _name: str, args: dict[str, Any]) -> str:
         told.append((device, args["lamps"]))

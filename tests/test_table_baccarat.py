@@ -68,7 +68,8 @@ class Played:
     async def coup(self) -> None:
         """Deal it."""
 
-        async def ready() -> None: ...
+        async def ready() -> bool:
+            return False
 
         async def tell(*_: Any) -> str:
             return "done"
