@@ -196,7 +196,7 @@ class Site:
         dealt = self.pit.dealt()
         said = [f"edges {picture.edges}, gaps {picture.gaps}"]
         for name, one in picture.tables.items():
-            said.append(f"{name}: {dealt[name]} dealt, {one.phase} {one.round}, {one.online}, {list(one.alerts)}")
+            said.append(f"{name}: {dealt[name]} dealt, {one.phase} {one.round}, {one.online}, {one.alerts}")
         for log in ("edge.log", "rules.log"):
             said += [log, *map(str, log_lines(self.path / log)[-8:])]
         return "\n".join([*said, ""])
