@@ -441,7 +441,7 @@ class StudPoker:
             case ShuffleFailed(reason=reason):
                 return self._shuffler_failed(state, seen, f"the shuffler failed: {reason or 'no reason told'}")
             case CardJammed(where=where):
-                return self._shuffler_failed(state, seen, f"cards stuck in the shuffler: {where}")
+                return self._shuffler_failed(state, seen, f"cards stuck in the shuffler: {where or 'somewhere'}")
             case ShoeStarted(decks=decks) | ShuffleFinished(decks=decks):
                 return self._new_cards(state, seen, decks, shoe=isinstance(seen.event, ShoeStarted))
             case ShoeEmptied():

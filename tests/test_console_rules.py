@@ -45,7 +45,8 @@ GIVEN_BY_PERSONS = sorted(
     {*fdl_console.VOID_REASONS.values(), *fdl_console.THROW_REASONS.values(), "reason 7 of the console"} - {""}
 )
 FAILED = [f"the shuffler failed: {why}" for why in (*REASONS.values(), "reason 7 of the shuffler", "no reason told")]
-STUCK = [f"cards stuck in the shuffler: {where}" for where in fdl_shuffler.PLACES.values()]
+WHERE = (*fdl_shuffler.PLACES.values(), "somewhere")
+STUCK = [f"cards stuck in the shuffler: {where}" for where in WHERE]
 SHAKEN = [
     "the dice were shaken by lever, authorised is electronic",
     "the dice were shaken by electronic, authorised is lever",
@@ -165,7 +166,7 @@ def test_an_irregularity_that_says_only_who_and_what_says_why() -> None:
 def test_no_word_is_left_of_what_nobody_says() -> None:
     said = {known[0] for one in EVERY if (known := words._known("round", one)) is not None}
     values = {"value.mode_lever", "value.mode_electronic", "value.allowed_lever", "value.allowed_electronic"}
-    values |= {f"value.where_{where}" for where in fdl_shuffler.PLACES.values()}
+    values |= {f"value.where_{where}" for where in WHERE}
     said |= {known[0] for why in FAILED if (known := words._known("round", why.partition(": ")[2])) is not None}
     ours = {key for key in words.catalog("en") if key.startswith(("rule.", "reason.", "value."))}
     assert ours - values == {key for key in said if key.startswith(("rule.", "reason."))}
