@@ -37,7 +37,7 @@ LONGEST, LONGEST_PATTERN = 2000, 400
 # Pages are drawn often and say few things: so many are looked up once.
 REMEMBERED = 500
 # A value is one word, and its pattern is quick; but for these.
-SENTENCES = ("file", "place", "reason", "why")
+SENTENCES = ("file", "place", "reason", "where", "why")
 
 _Known: TypeAlias = tuple[str, Mapping[str, str], str | None]
 
