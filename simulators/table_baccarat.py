@@ -12,8 +12,8 @@ from simulators.tables import AnyShoe, Floor, ShoeTable, Truth, settle
 
 __all__ = ["BaccaratTable", "ContinuousTable", "ScannerTable"]
 
-# What the display shows when no coup is open.
-OVER = ("idle", "burning", "resolved", "ended")
+# What the display shows when a coup was declared void, its result too: one that still stands was not heard.
+VOID = ("idle", "burning", "ended")
 
 
 class BaccaratTable(ShoeTable):
@@ -105,7 +105,7 @@ class BaccaratTable(ShoeTable):
         if taken:
             await floor.pace.sleep(2.0)
         else:
-            await self._press_until(floor, "void", OVER, 2)
+            await self._press_until(floor, "void", VOID, 2)
         return taken
 
 

@@ -65,8 +65,9 @@ class Played:
         ended = {one.round: one.void is None for one in self.results}
         return Look(view.phase, view.round, detail if detail["hands"] else {}, ended)
 
-    async def coup(self) -> None:
-        """Deal it."""
+    @property
+    def floor(self) -> Floor:
+        """What the dealer stands at."""
 
         async def ready() -> bool:
             return False
@@ -75,7 +76,11 @@ class Played:
             return "done"
 
         socket = cast("Socket", SimpleNamespace(stir=lambda: None))
-        await self.table._coup(Floor({"shoe-1": socket, "console-1": socket}, Pace(), ready, self._look, tell))
+        return Floor({"shoe-1": socket, "console-1": socket}, Pace(), ready, self._look, tell)
+
+    async def coup(self) -> None:
+        """Deal it."""
+        await self.table._coup(self.floor)
 
 
 @virtual_time
@@ -100,3 +105,23 @@ async def test_a_coup_that_cannot_be_corrected_is_void_and_nobody_deals_on(
     assert truth.void
     assert result.void is not None
     assert sum(isinstance(event, CardDrawn) for event in played.told) == 1
+
+
+@virtual_time
+async def test_a_result_that_still_stands_was_not_declared_void(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first press is lost: a display that shows a result shows no void coup."""
+    played = Played(monkeypatch, silent=0)
+    await played.coup()
+    press = played.table.console.press
+    pressed: list[str] = []
+
+    def presses(key: str, now: float, reason: int = 0) -> None:
+        pressed.append(key)
+        if len(pressed) > 1:
+            press(key, now, reason)
+
+    monkeypatch.setattr(played.table.console, "press", presses)
+    played.table.console.inject("display_dark", 0.0)
+    assert not await played.table._correct(played.floor, {"player": ["9S"], "banker": []})
+    assert pressed == ["void", "void"]
+    assert played.floor.look().phase == "idle"
