@@ -11,7 +11,7 @@ from simulators.bee_tek_shoe import Shoe
 from simulators.device import Device
 from simulators.fdl_console import Console
 from simulators.fdl_peek import PeekReader
-from simulators.tables import OPEN, Floor, Look, ShoeTable, Truth, settle
+from simulators.tables import Floor, Look, ShoeTable, Truth, settle
 
 __all__ = ["BlackjackTable"]
 
@@ -83,7 +83,7 @@ class BlackjackTable(ShoeTable):
             if self._cut_shown:
                 await self._new_shoe(floor)
             over = await self._play(floor)
-            if not over and floor.look().phase in OPEN:
+            if not over and not floor.look().over:
                 floor.press(self.console, "void", 1)
             counts = await settle(floor, self.console, self._rng, self._round) and over
             self.truth.append(Truth(self._told() if counts else {}, not counts))
@@ -332,7 +332,7 @@ class BlackjackTable(ShoeTable):
         for _ in range(LOOKS):
             await floor.ready()
             look = floor.look()
-            if look.round != self._round or look.phase not in OPEN:
+            if look.round != self._round or look.over:
                 if over:
                     return
                 raise _GivenUpError
@@ -377,7 +377,7 @@ class BlackjackTable(ShoeTable):
         await self._pause(floor, 3.0, 8.0)
         await floor.ready()
         look = floor.look()
-        if look.phase not in OPEN or (look.phase == "dealing" and self._shows(look)):
+        if look.over or (look.phase == "dealing" and self._shows(look)):
             return
         bank = self._bank if self._open else self._bank[:1]
         if len(self._bank) > 1 and len(look.detail.get("hands", {}).get(BANK, ())) < 2:

@@ -11,7 +11,7 @@ from simulators.device import Device
 from simulators.fdl_console import Console
 from simulators.fdl_lamps import Lamps
 from simulators.fdl_shaker import Shaker
-from simulators.tables import OPEN, Floor, Ruled, Truth, settle
+from simulators.tables import Floor, Ruled, Truth, settle
 
 __all__ = ["CussecTable", "ShakenTable"]
 
@@ -72,7 +72,7 @@ class ShakenTable(Ruled):
         await self._act(floor, self.shaker.uncover)
         seen = await self._act(floor, self.shaker.read)
         if seen is None:  # the reader is blind: by hand, twice, where the round still waits for it
-            seen = await self._by_hand(floor) if floor.look().phase in OPEN else self.shaker.lie()
+            seen = self.shaker.lie() if floor.look().over else await self._by_hand(floor)
         faces, stacked, leaning = seen
         void = bool(stacked or leaning) or len(faces) != 3
         counts = await settle(floor, self.console, rng, mine)

@@ -7,7 +7,7 @@ from simulators.device import Device
 from simulators.fdl_buttons import ButtonCounter
 from simulators.fdl_console import Console
 from simulators.fdl_lamps import Lamps
-from simulators.tables import OPEN, Floor, Ruled, Truth, settle, shows
+from simulators.tables import Floor, Ruled, Truth, settle, shows
 
 __all__ = ["FantanTable"]
 
@@ -63,7 +63,7 @@ class FantanTable(Ruled):
         told = self.counter.count(floor.pace.now())
         floor.stir("counter-1")
         await self._pause(floor, 3.0, 5.0)
-        if told is None and floor.look().phase in OPEN:
+        if told is None and not floor.look().over:
             await self._enter(floor, *self.counter.lie())
         counts = await settle(floor, self.console, self._rng, mine)
         whole, fragments = self.counter.lie()

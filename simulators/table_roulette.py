@@ -7,7 +7,7 @@ from simulators.cammegh_ss2 import ARCADE, STARTED_AFTER_NUMBER, SpinTruth, Whee
 from simulators.device import Device
 from simulators.fdl_console import Console
 from simulators.fdl_timer import Timer
-from simulators.tables import OPEN, Floor, Ruled, Truth
+from simulators.tables import Floor, Ruled, Truth
 from simulators.tcs_saturn import Saturn
 
 __all__ = ["RouletteTable", "SaturnTable"]
@@ -90,7 +90,7 @@ class RouletteTable(Ruled):
         for _ in range(TRIES):  # nobody leaves a round that waits for him, nor before he sees that it does not
             await pace.sleep(SUSPENDED)
             await floor.ready()
-            over = over + 1 if floor.look().phase not in OPEN else 0
+            over = over + 1 if floor.look().over else 0
             if floor.look().phase == "suspended":
                 floor.press(self.console, "void", 2)
             elif over == LOOKS:

@@ -15,7 +15,7 @@ from simulators.device import Device
 from simulators.fdl_bets import BetSensors
 from simulators.fdl_console import Console
 from simulators.fdl_shuffler import Shuffler
-from simulators.tables import OPEN, Floor, Look, Ruled, Truth, settle
+from simulators.tables import Floor, Look, Ruled, Truth, settle
 
 __all__ = ["StudPokerTable", "compared", "opens"]
 
@@ -200,7 +200,7 @@ class StudPokerTable(Ruled):
 
     async def _round(self, floor: Floor) -> Truth:
         """What it truly was: void where the cards were not dealt as they should be, or the display would not follow."""
-        if floor.look().phase in OPEN:  # an old screen hid that the last one is not over
+        if not floor.look().over:  # an old screen hid that the last one is not over
             await settle(floor, self.console, self._rng)
         round_ = _Round()
         try:
@@ -456,5 +456,5 @@ class StudPokerTable(Ruled):
 def _over(look: Look, round_: _Round) -> bool:
     """Whether the round has ended, or another one is open. What ended long ago is an old screen, and says nothing."""
     if look.round == round_.mine:
-        return look.phase not in OPEN
-    return round_.mine in look.ended or (look.phase in OPEN and look.round not in look.ended)
+        return look.over
+    return round_.mine in look.ended or (not look.over and look.round not in look.ended)

@@ -48,6 +48,11 @@ class Look(Struct, frozen=True):
     detail: dict[str, Any] = {}
     ended: dict[str, bool] = {}
 
+    @property
+    def over(self) -> bool:
+        """No round is open."""
+        return self.phase not in OPEN
+
 
 class Floor(Struct, frozen=True):
     """What a dealer stands at: the devices' sockets, the pace, the display, and what may be told to the devices.
@@ -169,10 +174,10 @@ async def settle(floor: Floor, console: Console, rng: random.Random, mine: str =
     Where the display waits for a person, in this round or in one that a stray signal opened, it is declared void.
     """
     await floor.pace.sleep(rng.uniform(2.0, 4.0))
-    over = await shows(floor, _over)
+    over = await shows(floor, lambda look: look.over)
     if not over:
         floor.press(console, "void", 2)
-        await shows(floor, _over)
+        await shows(floor, lambda look: look.over)
     return floor.look().ended.get(mine, over)
 
 
@@ -185,7 +190,3 @@ async def shows(floor: Floor, what: Callable[[Look], bool]) -> bool:
             until = loop.time() + PATIENCE
         await floor.pace.sleep(0.5)
     return what(floor.look())
-
-
-def _over(look: Look) -> bool:
-    return look.phase not in OPEN
