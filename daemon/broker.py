@@ -1,6 +1,7 @@
 """A broker for the demo and the tests: mosquitto where it is installed, else the embedded one. A child process."""
 
 import asyncio
+import contextlib
 import os
 import shutil
 import signal
@@ -24,6 +25,7 @@ log_type error
 log_type warning
 """
 START_TIMEOUT = 15.0
+SAID_AGAIN = 2.0
 
 
 def find_mosquitto() -> str | None:
@@ -118,9 +120,12 @@ class Broker:
         await self._end(signal.SIGTERM)
 
     async def _end(self, number: signal.Signals) -> None:
-        if self._process is not None and self._process.returncode is None:
+        """Said again and again: mosquitto forgets what comes in its first milliseconds, when it listens already."""
+        while self._process is not None and self._process.returncode is None:
             self._process.send_signal(number)
-            await self._process.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(SAID_AGAIN):
+                    await self._process.wait()
 
     async def keep(self) -> None:
         """Start it again whenever it ends, as systemd does."""
