@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -820,30 +821,34 @@ def look(path: Path) -> None:
 
 
 class Closing(threading.Thread):
-    """A writer that closes its files as fast as it can."""
+    """A writer that closes its files as fast as it can, ten for each look: else each look would have more to read."""
+
+    MOST_ROWS = 700
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
         self.closed = 0
+        self.most = 10
         self.first = threading.Event()
         self.enough = threading.Event()
 
     def run(self) -> None:
-        journal = Journal(self.path)
+        journal, rows = Journal(self.path), 0
         while not self.enough.is_set():
-            journal.append(entries(7))
-            if journal.rotate():
+            if rows < self.MOST_ROWS:
+                rows += len(journal.append(entries(7)))
+            if self.closed < self.most and journal.rotate():
                 self.closed += 1
                 self.first.set()
+                rows = 0
+            elif rows >= self.MOST_ROWS:
+                time.sleep(0.001)
         journal.close()
 
 
 def test_a_journal_may_be_verified_while_its_files_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No false alarm, and who looks all the time keeps no file from being closed.
-
-    Of each journal a few looks only: the longer one takes, the more files the next one has to read.
-    """
+    """No false alarm, and who looks all the time keeps no file from being closed."""
     monkeypatch.setattr(journal_module, "LOCKED_TIMEOUT", 5.0)
     for n in range(2):
         writer = Closing(tmp_path / f"{n}.db")
@@ -851,9 +856,11 @@ def test_a_journal_may_be_verified_while_its_files_are_closed(tmp_path: Path, mo
         try:
             assert writer.first.wait(30)
             looks = 0
-            while looks < 5 or writer.closed < 4:
+            while looks < 10 or writer.closed < 60:
                 look(writer.path)
                 looks += 1
+                writer.most += 10
+                time.sleep(0.001)  # between processes there is such a moment; between threads nobody gives way
         finally:
             writer.enough.set()
             writer.join()
