@@ -124,6 +124,24 @@ class _Client:
             raise aiomqtt.MqttError("Operation timed out")
         return answer.result()
 
+    async def unsubscribe(self, topics: list[str]) -> None:
+        """As aiomqtt does it."""
+        if self._disconnected.done():
+            raise aiomqtt.MqttCodeError(4, "Could not unsubscribe from topic")
+        answer: asyncio.Future[None] = self.loop.create_future()
+        self.loop.call_later(self.broker.latency(), self._unsubscribed, topics, answer, context=self.loop.world)
+        await asyncio.wait([answer], timeout=TIMEOUT)
+        if not answer.done():
+            raise aiomqtt.MqttError("Operation timed out")
+
+    def _unsubscribed(self, topics: list[str], answer: asyncio.Future[None]) -> None:
+        if self.dead or not self.open:
+            return
+        self.filters = [one for one in self.filters if one not in topics]
+        self.broker.routes.clear()
+        if not answer.done():
+            answer.set_result(None)
+
     def _subscribed(self, topics: list[tuple[str, int]], answer: asyncio.Future[list[int]]) -> None:
         if self.dead or not self.open:
             return

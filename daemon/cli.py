@@ -678,6 +678,32 @@ def command(config_path: Path, device: str, name: str, args: tuple[str, ...], wa
     sys.exit(0 if reply.status == "done" else 1)
 
 
+@main.command()
+@CONFIG
+@click.argument("name", metavar="EDGE")
+def forget(config_path: Path, name: str) -> None:
+    """Clear what an edge or rules left on the broker that are gone for good; until then screens show it as offline."""
+    from daemon.forget import StillThere
+    from daemon.forget import forget as forgetting
+    from daemon.mqtt import BrokerLost
+
+    config = _load(config_path)
+    logs.set_up("error")
+    try:
+        cleared = _interruptible(forgetting(config, name))
+    except StillThere as error:
+        raise BadInputError(str(error)) from error
+    except BrokerLost as error:
+        raise click.ClickException(f"the broker: {error}") from error
+    except TimeoutError as error:
+        raise click.ClickException("the broker does not answer") from error
+    if cleared is None:  # Ctrl-C
+        raise click.exceptions.Exit(1)
+    for topic in cleared:
+        click.echo(topic)
+    click.echo(f"{name}: {len(cleared)} topics cleared" if cleared else f"{name}: nothing of it stands on the broker")
+
+
 def _interruptible(body: Coroutine[Any, Any, Any]) -> Any:
     """Until it ends, or Ctrl-C or SIGTERM ends it; what was plugged in or written is left in order."""
 

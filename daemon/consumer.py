@@ -17,6 +17,7 @@ from msgspec import Struct
 from daemon import logs, version
 from daemon.config import Config, Table, broker_of
 from daemon.journal import Entry, Journal, Row
+from daemon.leftovers import STATES, left_by_rules, look_for
 from daemon.mqtt import UNREADABLE, Connect, Message, Session, Will, last_word, stay_connected
 from daemon.outbox import Outbox
 from daemon.replay import ASK_AGAIN, PAGE, Answer, Stream, answer, ask
@@ -50,9 +51,13 @@ class Health(Struct, frozen=True):
 
 
 class Standing(View, frozen=True):
-    """`round/state`. `heard`: by journal of an edge, the seq of the last event of the table that it rests on."""
+    """`round/state`.
+
+    `heard`: by journal of an edge, the seq of the last event of the table that it rests on. `rules`: who says it.
+    """
 
     heard: dict[str, int]
+    rules: str
 
 
 class _Kept(Struct, frozen=True):
@@ -267,6 +272,7 @@ class Consumer:
             group.create_task(self.retained.run(session))
             group.create_task(self._receive(session))
             group.create_task(self._chase(session))
+            group.create_task(look_for(session, table_topic(self.site, "+", STATES), self._log))
 
     def view(self, table: str) -> View:
         """The round of `table` as it stands."""
@@ -276,7 +282,7 @@ class Consumer:
         """The same with what it rests on, for who must know whether an event is behind it or still before it."""
         view = self.view(table)
         heard = {journal: stream.expected - 1 for (_, journal, name), stream in self._streams.items() if name == table}
-        return Standing(view.round, view.phase, view.detail, heard)
+        return Standing(view.round, view.phase, view.detail, heard, self.name)
 
     def position(self, table: str) -> int:
         """The seq of the last event of `table` that was used, in the journal that counts now."""
@@ -287,19 +293,29 @@ class Consumer:
             batch = await session.messages()
             envelopes: list[Envelope] = []
             for message in batch:
-                words = message.topic.split("/")
-                if words[3] == "edge":
-                    await self._edge_says(session, words[4], words[5], message)
-                elif words[5] == "cmd":
-                    self.take(envelopes)
-                    envelopes = []
-                    await self._answered(session, words[4], message)
-                elif words[5] == "round":
-                    await answer(session, message, self.name, self.journal, self._message_of, self._log)
-                else:
-                    envelopes += self._read(message)
+                match message.topic.split("/")[3:]:
+                    case ["edge", edge, leaf]:
+                        await self._edge_says(session, edge, leaf, message)
+                    case ["table", table, "cmd", *_]:
+                        self.take(envelopes)
+                        envelopes = []
+                        await self._answered(session, table, message)
+                    case ["table", table, "round", "state"]:
+                        self._met(table, message)
+                    case ["table", _, "round", *_]:
+                        await answer(session, message, self.name, self.journal, self._message_of, self._log)
+                    case _:
+                        envelopes += self._read(message)
             self.take(envelopes)
             await self._ask_for_gaps(session)
+
+    def _met(self, table: str, message: Message) -> None:
+        """How a round stands on the broker: that of a table that we had, and no longer have, is cleared."""
+        left = [] if table in self._tables else left_by_rules(self.site, self.name, message)
+        if left:
+            self._log.info("table.forgotten", table=table, reason="no longer in the configuration")
+        for topic in left:
+            self.retained.put(topic, b"")
 
     def _read(self, message: Message) -> tuple[Envelope, ...]:
         """The event. One that this version does not know, or cannot read, is an event missed: never nothing."""

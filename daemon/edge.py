@@ -22,14 +22,15 @@ from daemon.commands import KEY, Desk, obeyed
 from daemon.config import Config, Device, Table, broker_of
 from daemon.gate import Gate
 from daemon.journal import Entry, Journal, Row
+from daemon.leftovers import METAS, alert_topic, left_by_edge, look_for
 from daemon.links import HostLink, open_link, utc_now
-from daemon.mqtt import Connect, Session, Will, last_word, stay_connected
+from daemon.mqtt import Connect, Message, Session, Will, last_word, stay_connected
 from daemon.outbox import Outbox
 from daemon.replay import answer
 from daemon.retained import Retained
 from daemon.supervisor import Opener, supervise
 from daemon.tracing import Trace, publish
-from drivers import DRIVERS
+from drivers import DRIVERS, FAULTS
 from drivers.driver import CommandFailed, CommandRefused, Driver, Obeys, Sighting
 from protocols import commands
 from protocols.commands import Command, name_of
@@ -369,8 +370,7 @@ class Edge:
             }
             alerts["device.offline"] = msgspec.json.encode(offline)
         for code, value in alerts.items():
-            name = f"{post.device.name}-{code.replace('.', '-')}"
-            self.retained.put(table_topic(self.site, post.table, f"alert/{name}"), value)
+            self.retained.put(alert_topic(self.site, post.table, post.device.name, code), value)
 
     def _message_of(self, row: Row, late: bool) -> tuple[str, bytes]:
         source = device_topic(self.site, row.place, row.device, "")[:-1]
@@ -429,6 +429,7 @@ class Edge:
             group.create_task(self._commands(session))
             group.create_task(self._health())
             group.create_task(publish(session, [post.trace for post in self.posts], self.traced))
+            group.create_task(look_for(session, table_topic(self.site, "+", METAS), self.log))
 
     async def _commands(self, session: Session) -> None:
         while True:
@@ -438,12 +439,26 @@ class Edge:
                         self.desk.rules_are(message.payload == ONLINE)
                     case ["table", table, "round", "state"]:
                         self.desk.round_is(table, message.payload)
+                    case ["table", table, "device", device, "meta"]:
+                        self._met(table, device, message)
                     case ["table", _, "cmd", "replay"]:
                         await answer(session, message, self.name, self.journal, self._message_of, self.log)
                     case _ if self._group is not None:
                         await self.desk.take(message, self._group)
                     case _:
                         pass
+
+    def _met(self, table: str, device: str, message: Message) -> None:
+        """What stands on the broker of a device: one that we had, and no longer have, is cleared."""
+        if any((post.table, post.device.name) == (table, device) for post in self.posts):
+            return
+        stored = self.journal.memory(f"board/{table}/{device}")
+        alerted = msgspec.json.decode(stored, type=Board).alerted if stored else ()
+        left = left_by_edge(self.site, self.name, message, FAULTS, alerted)
+        if left:
+            self.log.info("device.forgotten", table=table, device=device, reason="no longer in the configuration")
+        for topic in left:
+            self.retained.put(topic, b"")
 
     # ---- health
 

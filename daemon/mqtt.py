@@ -230,6 +230,15 @@ class Session:
             if getattr(code, "is_failure", code == 128):
                 raise BrokerRefused(f"the broker refuses to let us read {topic}: {code}; allow this client to read it")
 
+    async def glance(self, *topics: str) -> None:
+        """Hear of what stands under `topics`, and of nothing that comes after. Raises as `subscribe`."""
+        await self.subscribe(*topics)
+        try:
+            await self._client.unsubscribe(list(topics))
+        except aiomqtt.MqttError as error:
+            raise BrokerLost(str(error)) from error
+        _still_wanted()
+
     def _on_message(self, _client: Any, _data: Any, message: paho.MQTTMessage) -> None:
         self._heard(_message(message))
 

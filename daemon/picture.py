@@ -355,13 +355,18 @@ class Picture:
             case ["edge", edge, "availability"]:
                 self.edges[edge] = message.payload == b"online"
             case ["table", table, "device", device, "availability"]:
-                self._table(table).online[device] = message.payload == b"online"
+                if message.payload:
+                    self._table(table).online[device] = message.payload == b"online"
+                else:
+                    self._table(table).online.pop(device, None)
             case ["table", table, "device", _, "event", _]:
                 self._event(table, message)
             case ["table", table, "round", "state"]:
                 self._state(table, message)
             case ["table", table, "round", "result"]:
-                if (mark := hash(message.payload)) != self._standing.get(table, (None, None))[0]:
+                if not message.payload:
+                    self._standing.pop(table, None)
+                elif (mark := hash(message.payload)) != self._standing.get(table, (None, None))[0]:
                     self._standing[table] = mark, None
             case ["table", table, "round", "event", _]:
                 self._verdict(table, message)
@@ -382,15 +387,14 @@ class Picture:
 
     def _state(self, table: str, message: Message) -> None:
         view = self._table(table)
-        if not message.payload:
-            return
         stood = view.phase, view.round, view.detail
         try:
             state = msgspec.json.decode(message.payload, type=_State)
             detail_of(state.detail)
         except (BadRound, *UNREADABLE) as error:  # what stood before is no longer so
             view.phase, view.round, view.detail = "-", "", {}
-            self._refuse(message.topic, error)
+            if message.payload:  # else it was cleared: the rules no longer have this table
+                self._refuse(message.topic, error)
         else:
             view.phase, view.round, view.detail = state.phase, state.round, state.detail
         if stood != (view.phase, view.round, view.detail):

@@ -41,3 +41,8 @@ DRIVERS: dict[str, type[Driver]] = {
         IdpDice,
     )
 }
+
+FAULTS: dict[str, tuple[str, ...]] = {
+    name: tuple(fault.code for fault in kind.faults) for name, kind in DRIVERS.items()
+}
+"""By driver, the codes of the faults it may tell of."""

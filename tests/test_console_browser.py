@@ -10,6 +10,8 @@ from floor import PASSWORD, Browser, Floor, browser
 from selenium.webdriver.support.select import Select
 
 from daemon.broker import find_mosquitto
+from daemon.pit import SITE
+from protocols.topics import device_topic
 
 pytestmark = [
     pytest.mark.system,
@@ -196,6 +198,27 @@ def test_without_the_broker_nothing_looks_well(floor: Floor, page: Browser) -> N
     page.when(lambda: not page.there(".tile.good"))
     page.until(".tile.good")  # it is started again
     page.until("[data-live='top'] .banner", gone=True)
+
+
+def test_a_table_that_is_taken_away_leaves_the_pit(floor: Floor, page: Browser) -> None:
+    """As an edge does it whose configuration no longer has the table."""
+
+    def say(leaf: str, payload: bytes) -> None:
+        floor.wait(floor.picture.publish(device_topic(SITE, "rou-9", "wheel-1", leaf), payload))
+
+    def shown() -> bool:
+        page.go("/")
+        return page.there("[data-live='tile/rou-9']")
+
+    page.come_in("vera")
+    say("meta", b'{"driver":"cammegh_ss2","edge":"edge-9"}')
+    say("availability", b"offline")
+    page.when(shown)
+    for leaf in ("availability", "state", "meta"):
+        say(leaf, b"")
+    page.until("[data-live='tile/rou-9']", gone=True)
+    assert page.there("[data-live='tile/rou-1']")
+    assert not page.complaints()
 
 
 def test_a_page_whose_console_is_gone_says_so(floor: Floor, page: Browser) -> None:

@@ -326,6 +326,52 @@ def test_an_edge_and_the_rules_are_offline(store: Store) -> None:
     assert codes(incidents, later(14)) == ["edge.offline"]  # nobody can know
 
 
+def test_an_edge_that_was_cleared_from_the_broker_is_gone_for_good(store: Store) -> None:
+    floor = Floor()
+    incidents = Incidents(store)
+    for seconds in (0, 30):
+        floor.edge("edge-8", later(seconds), depth=200 + seconds, age_s=100.0)
+        incidents.look(floor, later(seconds))
+    floor.edge("edge-8", later(31), online=False, said=False)
+    incidents.look(floor, later(31))
+    assert sorted(codes(incidents, later(31))) == ["edge.backlog", "edge.offline"]
+    assert "feltd forget edge-8" in incidents.open(later(31))[0].incident.remedy
+    del floor.edges["edge-8"]
+    for seconds in range(32, 60):
+        incidents.look(floor, later(seconds))
+    assert codes(incidents, later(60)) == []
+
+
+def test_an_edge_that_must_be_there_is_missed_though_it_was_cleared(store: Store) -> None:
+    floor = Floor()
+    incidents = Incidents(store, edges=["edge-7"])
+    floor.edge("edge-7", T0)
+    incidents.look(floor, T0)
+    del floor.edges["edge-7"]
+    for seconds in range(1, 30):
+        incidents.look(floor, later(seconds))
+    assert only(incidents, later(30)).code == "edge.offline"
+    with pytest.raises(NotOpen, match="still so"):
+        incidents.close(1, "ana", "", later(30))
+
+
+def test_an_edge_that_was_cleared_while_nobody_looked_is_closed_by_hand(store: Store) -> None:
+    floor = Floor()
+    incidents = Incidents(store)
+    floor.edge("edge-8", T0, online=False)
+    incidents.look(floor, T0)
+    assert not incidents.closable(only(incidents, T0))  # the broker says so
+    del floor.edges["edge-8"]
+    incidents = Incidents(store)
+    for seconds in range(60):
+        incidents.look(floor, later(seconds))
+    assert only(incidents, later(60)).code == "edge.offline"  # a broker that forgot says as little
+    incidents.close(1, "ana", "taken away", later(60))
+    for seconds in range(60, 90):
+        incidents.look(floor, later(seconds))
+    assert codes(incidents, later(90)) == []
+
+
 def test_a_backlog_grows_and_goes(store: Store) -> None:
     floor = Floor()
     incidents = Incidents(store)

@@ -240,6 +240,54 @@ def test_a_jackpot_is_shown_as_its_table_tells_it() -> None:
     ]
 
 
+# ---- what was taken away
+
+
+def test_a_device_that_was_taken_away_is_there_no_more_and_its_past_is_known() -> None:
+    heard = Heard()
+    heard.all_well()
+    other = "table/bac-12/device/shoe-2"
+    heard.says(f"{other}/meta", {"driver": "bee_tek_shoe", "edge": "edge-7"})
+    heard.says(f"{other}/availability", b"offline")
+    assert [one.name for one in heard.site.devices_of("bac-12")] == ["shoe-1", "shoe-2"]
+    for place in (other, SHOE):
+        for leaf in ("availability", "state", "meta"):
+            heard.says(f"{place}/{leaf}", b"")
+    assert [one.name for one in heard.site.devices_of("bac-12")] == ["shoe-1"]  # our configuration still has it
+    assert heard.lamp() == "unknown"
+    assert ("bac-12", "shoe-2") in heard.site.devices
+
+
+def test_a_table_that_was_taken_away_is_there_no_more() -> None:
+    heard = Heard()
+    heard.all_well()
+    device = "table/rou-9/device/wheel-1"
+    heard.says(f"{device}/meta", {"driver": "cammegh_ss2", "edge": "edge-9"})
+    assert heard.site.there("rou-9")
+    heard.says("table/rou-9/round/state", {"phase": "idle", "round": "", "detail": {}})
+    heard.says(f"{device}/meta", b"")
+    assert heard.site.there("rou-9")
+    heard.changed.clear()
+    heard.says("table/rou-9/round/state", b"")
+    assert heard.changed == ["table/rou-9"]
+    assert not heard.site.there("rou-9")
+    assert heard.site.there("bac-12")
+    assert heard.site.picture.refused == 0
+
+
+def test_an_edge_that_was_cleared_is_there_no_more() -> None:
+    heard = Heard()
+    heard.all_well()
+    for leaf in ("info", "availability", "health"):
+        heard.says(f"edge/edge-9/{leaf}", b"offline" if leaf == "availability" else {})
+    assert "edge-9" in heard.site.edges
+    heard.changed.clear()
+    for leaf in ("info", "availability", "health"):
+        heard.says(f"edge/edge-9/{leaf}", b"")
+    assert set(heard.site.edges) == {"edge-7", "rules"}
+    assert heard.changed == ["present", "edges"]
+
+
 # ---- over restarts
 
 

@@ -500,6 +500,9 @@ class Line:
     async def subscribe(self, *topics: str) -> None:
         self.subscribed += topics
 
+    async def glance(self, *_topics: str) -> None:
+        return
+
     async def messages(self, most: int = 500) -> list[Message]:
         found = [await self._inbox.get()]
         while len(found) < most and not self._inbox.empty():

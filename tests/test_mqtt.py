@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from functools import partial
@@ -141,6 +142,22 @@ async def test_retained_topics_stay_until_they_are_cleared(either: Broker) -> No
             await late.subscribe("r/#")
             await writer.publish("r/end", b".")
             assert await some(late, 2) == [Message("r/b", b"2", retain=True), Message("r/end", b".")]
+
+
+async def test_a_glance_hears_what_stands_and_nothing_that_comes_after(either: Broker) -> None:
+    async with connect(settings(either), "writer") as writer, connect(settings(either), "reader") as reader:
+        for n in range(50):  # more than a broker sends at once
+            await writer.publish(f"r/{n}/x", b"%d" % n, retain=True)
+        await writer.drained()
+        await reader.glance("r/+/x")
+        await reader.subscribe("end")
+        await writer.publish("r/0/x", b"new", retain=True)
+        await writer.publish("end", b".")
+        heard = await some(reader, 51)
+        assert sorted(heard[:-1], key=lambda one: int(one.payload)) == [
+            Message(f"r/{n}/x", b"%d" % n, retain=True) for n in range(50)
+        ]
+        assert heard[-1] == Message("end", b".")
 
 
 async def test_any_bytes_pass_unchanged(either: Broker) -> None:
@@ -699,6 +716,36 @@ def test_a_brokers_port_is_nobody_elses_while_it_is_down(tmp_path: Path) -> None
     del broker
     with socket.socket() as other:
         other.bind(("127.0.0.1", port))
+
+
+FORGETFUL = """\
+#!{python}
+import signal, socket, time
+told = []
+signal.signal(signal.SIGTERM, lambda *_: told.append(1) if not told else exit())
+port = next(line.split()[1] for line in open({config!r}) if line.startswith("listener"))
+server = socket.create_server(("127.0.0.1", int(port)))
+while True:
+    time.sleep(60)
+"""
+
+
+async def test_a_broker_that_forgets_the_first_word_is_told_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As mosquitto does with what comes between its listening and its loop."""
+    program = tmp_path / "forgetful"
+    program.write_text(FORGETFUL.format(python=sys.executable, config=str(tmp_path / "mosquitto.conf")))
+    program.chmod(0o700)
+    monkeypatch.setattr(broker_module, "find_mosquitto", lambda: str(program))
+    monkeypatch.setattr(broker_module, "SAID_AGAIN", 0.05)
+    broker = Broker(tmp_path)
+    await broker.start()
+    pid = broker.pid
+    async with asyncio.timeout(PATIENCE):
+        await broker.stop()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
 
 
 async def test_it_is_kept_alive(broker: Broker) -> None:

@@ -332,7 +332,7 @@ RIGHTS = {
     "commandReply": ("edge", "console reader"),
     "deviceAvailability": ("edge", "console reader display"),
     "deviceEvent": ("edge", "rules console reader"),
-    "deviceMeta": ("edge", "console reader"),
+    "deviceMeta": ("edge", "edge console reader"),
     "deviceState": ("edge", "console reader"),
     "edgeAvailability": ("edge rules", "edge rules console reader display"),
     "edgeHealth": ("edge rules", "rules console reader"),
@@ -343,7 +343,7 @@ RIGHTS = {
     "roundReplay": ("console reader", "rules console reader"),
     "roundReplayAnswer": ("rules", "console reader"),
     "roundResult": ("rules", "console reader display"),
-    "roundState": ("rules", "edge console reader display"),
+    "roundState": ("rules", "edge rules console reader display"),
     "trace": ("edge", "console"),
 }
 CARDS = frozenset(name for name, kind in EVENT_TYPES.items() if "[SHDC]" in str(msgspec.json.schema(kind)))

@@ -12,6 +12,7 @@ import pytest
 import structlog
 from click.testing import CliRunner
 from helpers import START, MemoryLink, script, virtual_time
+from paho.mqtt.client import topic_matches_sub
 from structlog.testing import capture_logs
 
 from daemon import cli, logs
@@ -22,7 +23,7 @@ from daemon.consumer import Consumer
 from daemon.edge import Board, DevicePost, Edge
 from daemon.journal import BadJournal, Journal
 from daemon.links import StreamLink, open_stream
-from daemon.mqtt import BrokerLost, Message, Session, stay_connected
+from daemon.mqtt import BrokerLost, BrokerRefused, Message, Session, stay_connected
 from daemon.picture import Picture
 from daemon.retained import Retained
 from daemon.supervisor import BUG, supervise
@@ -75,6 +76,8 @@ class Broker:
         self.stuck = False
         self.subscribing: asyncio.Event | None = None
         self.room = True
+        self.refuses_glances = False
+        self._waiting: asyncio.Queue[Message] = asyncio.Queue()
 
     @property
     def session(self) -> Session:
@@ -110,9 +113,15 @@ class Broker:
             self.subscribing.set()
             await asyncio.sleep(float("inf"))
 
+    async def glance(self, *topics: str) -> None:
+        if self.refuses_glances:
+            raise BrokerRefused("the broker refuses to let us read")
+        for topic, payload in self.kept.items():
+            if any(topic_matches_sub(filter_, topic) for filter_ in topics):
+                self._waiting.put_nowait(Message(topic, payload, retain=True))
+
     async def messages(self) -> list[Message]:
-        await asyncio.sleep(float("inf"))
-        raise AssertionError
+        return [await self._waiting.get()]
 
     def alerts(self) -> set[str]:
         return {topic.rpartition("/")[2] for topic in self.kept if "/alert/" in topic}
@@ -271,6 +280,77 @@ async def test_a_suspended_round_is_shown_as_it_is_after_a_restart_of_the_rules(
         alert = msgspec.json.decode(broker.kept["felt/1/s/table/rou-1/alert/round-suspended"])
         assert set(alert) == {"round", "code", "text", "severity", "remedy"}
     again.journal.close()
+
+
+# ---- what was taken out of the configuration
+
+WITHOUT_SHAKER = CONFIG.partition('[[table.device]]\nname = "shoe-2"')[0]
+WITH_CUSSEC = f"""{CONFIG}[[table]]
+name = "cus-1"
+ruleset = "macau.cussec"
+"""
+
+
+@virtual_time
+async def test_a_device_that_was_taken_away_leaves_nothing_on_the_broker(tmp_path: Path) -> None:
+    """Else its lamp is red for ever. What stands there of others stays: those of another edge at the same table too."""
+    path, broker = tmp_path / "edge.db", Broker()
+    edge = Edge(parse(CONFIG), Journal(path), now=lambda: START)
+    await edge.posts[1].emit(saw(DeviceOnline(True), faulted("x.y")))  # a code that no driver has any more
+    await connected(edge._serve, broker)
+    edge.journal.close()
+    others = {topic: payload for topic, payload in broker.kept.items() if "shoe-2" not in topic}
+    assert len(others) < len(broker.kept)
+    elsewhere = "felt/1/s/table/rou-1/device/camera/meta"
+    broker.kept[elsewhere] = b'{"driver":"idp_dice","edge":"another"}'
+    broker.kept["felt/1/s/table/rou-1/device/odd/meta"] = b"\xff"
+    again = Edge(parse(WITHOUT_SHAKER), Journal(path), now=lambda: START)
+    with capture_logs() as said:
+        await connected(again._serve, broker)
+    again.journal.close()
+    assert not [topic for topic in broker.kept if "shoe-2" in topic]
+    assert elsewhere in broker.kept
+    assert others.keys() <= broker.kept.keys()
+    assert [(one["table"], one["device"]) for one in said if one["event"] == "device.forgotten"] == [
+        ("rou-1", "shoe-2")
+    ]
+
+
+@virtual_time
+async def test_a_table_that_was_taken_away_leaves_nothing_of_its_rounds(tmp_path: Path) -> None:
+    path, broker = tmp_path / "rules.db", Broker()
+    consumer = Consumer(parse(WITH_CUSSEC), Journal(path))
+    events = script([DiceCovered(), DiceAgitated("lever"), DiceUncovered(), DeviceOnline(False)], "cus-1")
+    consumer.take([msgspec.structs.replace(one, id=f"e:cus-1:{one.seq}") for one in events])
+    await connected(consumer._serve, broker)
+    consumer.journal.close()
+    assert sum("/table/cus-1/" in topic for topic in broker.kept) >= 2
+    elsewhere = "felt/1/s/table/bac-9/round/state"
+    broker.kept[elsewhere] = b'{"round":"","phase":"idle","detail":{},"heard":{},"rules":"another"}'
+    again = Consumer(parse(CONFIG), Journal(path))
+    with capture_logs() as said:
+        await connected(again._serve, broker)
+    again.journal.close()
+    assert not [topic for topic in broker.kept if "/table/cus-1/" in topic]
+    assert {elsewhere, "felt/1/s/table/rou-1/round/state"} <= broker.kept.keys()
+    assert [one["table"] for one in said if one["event"] == "table.forgotten"] == ["cus-1"]
+
+
+@pytest.mark.parametrize("kind", ["edge", "rules"])
+@virtual_time
+async def test_a_broker_that_lets_nobody_look_for_leftovers_is_worked_with(tmp_path: Path, kind: str) -> None:
+    """An access list of an older version does not have it."""
+    journal, broker = Journal(tmp_path / "j.db"), Broker()
+    broker.refuses_glances = True
+    process: Edge | Consumer = Edge(parse(CONFIG), journal) if kind == "edge" else Consumer(parse(CONFIG), journal)
+    with capture_logs() as said:
+        task = asyncio.create_task(process._serve(broker.session))
+        await asyncio.sleep(10)
+        assert process.connected
+    task.cancel()
+    await asyncio.wait([task])
+    assert [one["event"] for one in said].count("leftovers.unseen") == 1
+    journal.close()
 
 
 # ---- the end of a process

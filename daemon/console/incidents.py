@@ -62,6 +62,8 @@ FRESH = timedelta(seconds=45)
 SETTLED = timedelta(seconds=10)
 BROKER_LOST = timedelta(seconds=3)
 BACKLOG, BACKLOG_OVER = 60.0, 20.0
+# Names of what the console finds of an edge, behind the edge's own.
+OF_EDGES = ("offline", "backlog", "clock", "disk")
 CLOCK, CLOCK_OVER = 5.0, 3.0
 DISK_WARNING, DISK_ERROR = 2_000_000_000, 500_000_000
 
@@ -291,6 +293,8 @@ class Incidents:
         self._said: set[AlertKey] = set()
         """The alerts that stand on the broker, as far as it said so in this connection."""
         self._met: dict[str, _Met] = {}
+        self._unheard: frozenset[str] = frozenset()
+        """Edges that nobody speaks of but what is open: the broker forgot them, or they were cleared meanwhile."""
         self._refused = 0
         self._refused_at: datetime | None = None
         self._hiding: tuple[int, ...] = ()
@@ -417,10 +421,12 @@ class Incidents:
 
     def closable(self, one: Incident) -> bool:
         """Whether the broker is there and holds no alert for it, nor does the console itself see it."""
-        return one.heard == "broker" and one.key not in self._said and self._connected is not None
+        if self._connected is None:
+            return False
+        return one.key not in self._said if one.heard == "broker" else one.device in self._unheard
 
     def close(self, n: int, by: str, note: str, now: datetime) -> Incident:
-        """End by hand what nobody will ever end: its table was taken away. Raises NotOpen, BadStore.
+        """End by hand what nobody will ever end: its table or its edge was taken away. Raises NotOpen, BadStore.
 
         Not what stands on the broker, nor what the console itself sees.
         """
@@ -560,6 +566,8 @@ class Incidents:
         if self._connected is not None:
             for name, edge in site.edges.items():
                 self._meet(name, edge, now)
+            for name in self._met.keys() - site.edges.keys():
+                self._forget(name, now)
             self._look_at_edges(site, now, self._connected)
             self._end_absent(site, now)
         if disk_free is not None:
@@ -608,8 +616,15 @@ class Incidents:
                 if met.beats > 1:  # the first may be old
                     self._clock(name, met, (health.time - (edge.heard or now)).total_seconds(), now)
 
+    def _forget(self, name: str, now: datetime) -> None:
+        """What the broker held of an edge was cleared: it is gone for good, and so is what the console saw of it."""
+        del self._met[name]
+        for what in OF_EDGES:
+            self.end(("", f"{name}-{what}"), now)
+
     def _look_at_edges(self, site: Looked, now: datetime, connected: datetime) -> None:
         known = {one.device for one in self._open.values() if one.code in ("edge.offline", "rules.offline")}
+        self._unheard = frozenset(known - self._expected - site.edges.keys())
         for name in self._expected | set(site.edges) | known:
             online = site.edges[name].online if name in site.edges else None
             is_rules = name == self._rules
@@ -619,7 +634,7 @@ class Incidents:
                 if is_rules
                 else f"edge {name} is offline: its tables are not seen",
                 "look at the process and its log on that computer; events are kept meanwhile. "
-                "One that was taken away for good: clear its retained topics",
+                f"One that was taken away for good: feltd forget {name}",
                 device=name,
             )
             away = online is False or (online is None and now - connected >= SETTLED)

@@ -150,7 +150,7 @@ class Live:
                     try:
                         said[name] = self.html(name, looker)
                     except KeyError:
-                        continue  # a table that is no longer there
+                        said[name] = ""  # a table that is no longer there
                 yield b"data: " + msgspec.json.encode({"now": self._time(), "put": said}) + b"\n\n"
                 await asyncio.sleep(PAUSE)
                 try:

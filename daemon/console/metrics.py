@@ -158,6 +158,8 @@ class Metrics(Collector):
         lamps = GaugeMetricFamily("feltd_devices", "Devices by what their lamp shows.", labels=["lamp"])
         counts = dict.fromkeys(LAMPS, 0)
         for (table, name), device in self._site.devices.items():
+            if not device.there:
+                continue
             counts[self._site.lamp(device)] += 1
             if self._site.known(device):
                 online.add_metric([table, name, device.meta.driver], bool(device.online))
@@ -185,7 +187,7 @@ class Metrics(Collector):
             rounds.add_metric([table, "suspended"], count)
         age = GaugeMetricFamily("feltd_last_event_age_seconds", "How old a table's last event is.", labels=["table"])
         for table, view in self._site.tables.items():
-            if view.last_event is not None:
+            if view.last_event is not None and self._site.there(table):
                 age.add_metric([table], self._age(view.last_event))
         yield from (events, replayed, rounds, age)
 

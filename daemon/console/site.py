@@ -158,6 +158,11 @@ class DeviceNow:
         self.events: deque[Seen] = deque(maxlen=EVENTS)
         self.count = 0
 
+    @property
+    def there(self) -> bool:
+        """Whether anybody tells of it. Of one that was taken away only the past is known."""
+        return self.online is not None or self.meta.edge != ""
+
 
 class EdgeNow:
     """One edge, or the rules."""
@@ -204,6 +209,7 @@ class Site:
         self.devices: dict[tuple[str, str], DeviceNow] = {}
         self.edges: dict[str, EdgeNow] = {}
         self.configured: dict[str, Table] = {table.name: table for table in config.table}
+        self._configured: dict[tuple[str, str], Meta] = {}
         self.on_event: list[Callable[[str, Wire], None]] = []
         self.on_result: list[Callable[[str, str, dict[str, Any]], None]] = []
         self.on_alert: list[Callable[[AlertKey, Alert | None, datetime], None]] = []
@@ -220,7 +226,9 @@ class Site:
             self.picture.tables.setdefault(table.name, TableView(ROUNDS))
             for device in table.device:
                 known = self._device(table.name, device.name)
-                known.meta = Meta(driver=device.driver, url=device.url, edge=config.edge.name)
+                known.meta = self._configured[table.name, device.name] = Meta(
+                    driver=device.driver, url=device.url, edge=config.edge.name
+                )
 
     # ---- what is asked of it
 
@@ -235,8 +243,14 @@ class Site:
         return self.picture.tables
 
     def devices_of(self, table: str) -> list[DeviceNow]:
-        """The devices of one table, in the order of the configuration."""
-        return [device for (name, _), device in self.devices.items() if name == table]
+        """The devices that are at one table, in the order of the configuration."""
+        return [device for (name, _), device in self.devices.items() if name == table and device.there]
+
+    def there(self, table: str) -> bool:
+        """Whether the table is: in the configuration, or by what the broker says. Of others only the past is known."""
+        view = self.tables.get(table)
+        ruled = view is not None and view.phase != "-"
+        return ruled or table in self.configured or bool(self.devices_of(table))
 
     def ruleset(self, table: str) -> str:
         """The game of a table, as the configuration or its last result says; "" where none is played."""
@@ -343,6 +357,11 @@ class Site:
             self.picture.refused += bool(payload)
 
     def _edge(self, name: str, leaf: str, payload: bytes) -> None:
+        if not payload:
+            if leaf == "availability" and self.edges.pop(name, None) is not None:  # cleared: it is gone for good
+                self.changed("present")
+                self.changed("edges")
+            return
         edge = self.edges.setdefault(name, EdgeNow(name))
         with self._reading(payload):
             match leaf:
@@ -367,11 +386,12 @@ class Site:
         with self._reading(payload):
             match leaf:
                 case "availability":
-                    device.online = payload == b"online"
+                    device.online = payload == b"online" if payload else None
                 case "meta":
-                    device.meta = msgspec.json.decode(payload, type=Meta)
+                    configured = self._configured.get((table, name), Meta())
+                    device.meta = msgspec.json.decode(payload, type=Meta) if payload else configured
                 case "state":
-                    device.state = msgspec.json.decode(payload, type=State)
+                    device.state = msgspec.json.decode(payload, type=State) if payload else State()
                 case _:
                     return
         device.heard = self.now()

@@ -135,6 +135,8 @@ def _edge_lamp(house: "House", online: bool | None) -> Lamp:
 
 def _tile_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
     site = house.site
+    if not site.there(table):
+        raise KeyError(table)
     view = site.tables[table]
     lamps = [(device.name, site.lamp(device)) for device in site.devices_of(table)]
     ruleset = site.ruleset(table)
@@ -371,7 +373,8 @@ class _Pages:
 
     async def pit(self, request: Request) -> Response:
         looker = self.house.looker(request)
-        tables = [table for table in self.house.site.tables if looker.may_see(table)]
+        site = self.house.site
+        tables = [table for table in site.tables if looker.may_see(table) and site.there(table)]
         return self.house.page(request, "pit.html", tables=tables)
 
     async def table(self, request: Request) -> Response:

@@ -43,6 +43,7 @@
       const made = document.createElement("template");
       made.innerHTML = html;
       const next = made.content.firstElementChild;
+      if (!next) { old.remove(); continue; } // it is no longer there
       for (const open of old.querySelectorAll("details[open][id]")) {
         const same = next.querySelector(`#${CSS.escape(open.id)}`);
         if (same) same.open = true;
