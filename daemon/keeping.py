@@ -112,7 +112,7 @@ async def _keep(
     if not keeping.key:
         remedy = "`feltd journal key` makes a key, [journal] names it"
         log.warning("journal.unsigned", journal=str(journal.path), remedy=remedy)
-    signed, level = loop.time(), -1
+    signed, level = float("-inf"), -1  # what a killed process left unsigned is signed at once
     while True:
         if journal.unsigned and loop.time() - signed >= keeping.sign_seconds:
             journal.sign()

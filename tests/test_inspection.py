@@ -798,6 +798,17 @@ async def test_quiet_hours_are_signed_and_grown_files_closed(tmp_path: Path, mon
     journal.close()
 
 
+async def test_what_a_killed_process_left_unsigned_the_next_one_signs_at_once(tmp_path: Path) -> None:
+    """And what was written before there was a key."""
+    path = tmp_path / "j.db"
+    Journal(path).append(entries(5))  # no close
+    journal = Journal(path)
+    journal.signed_by(keys(tmp_path), 10_000)
+    await keeping.kept(asyncio.sleep(0.01), journal, parse(CONFIG), "e", Retained(), get())
+    assert not journal.unsigned
+    journal.close()
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
