@@ -1,14 +1,22 @@
-"""Logs: one JSON object a line for machines, readable lines on a terminal. Per incident and per round, not per byte."""
+"""Logs: one JSON object a line for machines, readable lines on a terminal. Per incident and per round, not per byte.
+
+To journald each line says how bad it is, so that `journalctl -p warning` shows what somebody should look at.
+"""
 
 import json
 import logging
+import os
 import sys
+from collections.abc import MutableMapping
 from typing import Any
 
 import msgspec
 import structlog
 
 __all__ = ["get", "set_up"]
+
+# As in sd-daemon(3): journald takes them from the beginning of a line.
+_PRIORITIES = {"debug": b"<7>", "info": b"<6>", "warning": b"<4>", "error": b"<3>", "critical": b"<2>"}
 
 
 class _IntoStructlog(logging.Handler):
@@ -38,7 +46,7 @@ def set_up(level: str = "info") -> None:
             processors=[
                 *shared,
                 structlog.processors.format_exc_info,
-                structlog.processors.JSONRenderer(serializer=_encode),
+                _for_journald if _to_journald() else _render,
             ],
             wrapper_class=structlog.make_filtering_bound_logger(least),
             logger_factory=structlog.BytesLoggerFactory(sys.stderr.buffer),
@@ -46,7 +54,24 @@ def set_up(level: str = "info") -> None:
     logging.basicConfig(level=logging.WARNING, handlers=[_IntoStructlog()], force=True)
 
 
-def _encode(fields: Any, **_: Any) -> bytes:
+def _to_journald() -> bool:
+    """Whether standard error is what systemd made for the journal, as it says in systemd.exec(5)."""
+    try:
+        standing = os.fstat(sys.stderr.fileno())
+    except OSError:  # none at all
+        return False
+    return os.environ.get("JOURNAL_STREAM") == f"{standing.st_dev}:{standing.st_ino}"
+
+
+def _render(_logger: Any, _method: str, fields: MutableMapping[str, Any]) -> bytes:
+    return _encode(fields)
+
+
+def _for_journald(_logger: Any, _method: str, fields: MutableMapping[str, Any]) -> bytes:
+    return _PRIORITIES.get(fields["level"], b"<6>") + _encode(fields)
+
+
+def _encode(fields: Any) -> bytes:
     try:
         return msgspec.json.encode(fields, enc_hook=str)
     except UnicodeEncodeError:  # a word that is no text; it is logged where nothing else may fail any more

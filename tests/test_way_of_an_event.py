@@ -2,7 +2,10 @@
 
 import asyncio
 import contextlib
+import os
 import socket
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -483,6 +486,30 @@ async def test_whatever_a_driver_fails_with_its_device_comes_back(
     assert types == ["device.online", "device.offline", "device.faulted", "device.online", "device.recovered"]
     assert not post.has_fault(BUG)
     edge.journal.close()
+
+
+@pytest.mark.parametrize("journald", [True, False])
+def test_journald_is_told_how_bad_it_is(tmp_path: Path, journald: bool) -> None:
+    """And nobody else: to a file, the first character of a line is that of its object."""
+    program = (
+        "import logging; from daemon import logs; logs.set_up('debug'); log = logs.get()\n"
+        "log.debug('a'); log.info('b'); log.warning('c'); log.error('d')\n"
+        "try: 1 / 0\n"
+        "except ZeroDivisionError: log.exception('e')\n"
+        "logging.getLogger('x').critical('f')\n"
+    )
+    path = tmp_path / "log"
+    with path.open("wb") as file:
+        standing = os.fstat(file.fileno())
+        stream = f"{standing.st_dev}:{standing.st_ino}" if journald else "1:1"
+        subprocess.run(
+            [sys.executable, "-c", program], stderr=file, env=os.environ | {"JOURNAL_STREAM": stream}, check=True
+        )
+    lines = path.read_text(encoding="utf-8").splitlines()
+    heads = ["<7>", "<6>", "<4>", "<3>", "<3>", "<2>"] if journald else [""] * 6
+    assert [line.partition("{")[0] for line in lines] == heads
+    said = [msgspec.json.decode(line.removeprefix(head)) for line, head in zip(lines, heads, strict=True)]
+    assert [one["event"] for one in said] == list("abcdef")
 
 
 def test_a_log_line_with_words_that_are_no_text_is_written() -> None:
