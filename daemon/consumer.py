@@ -301,7 +301,7 @@ class Consumer:
                         envelopes = []
                         await self._answered(session, table, message)
                     case ["table", table, "round", "state"]:
-                        self._met(table, message)
+                        await self._met(session, table, message)
                     case ["table", _, "round", *_]:
                         await answer(session, message, self.name, self.journal, self._message_of, self._log)
                     case _:
@@ -309,13 +309,13 @@ class Consumer:
             self.take(envelopes)
             await self._ask_for_gaps(session)
 
-    def _met(self, table: str, message: Message) -> None:
+    async def _met(self, session: Session, table: str, message: Message) -> None:
         """How a round stands on the broker: that of a table that we had, and no longer have, is cleared."""
         left = [] if table in self._tables else left_by_rules(self.site, self.name, message)
         if left:
             self._log.info("table.forgotten", table=table, reason="no longer in the configuration")
-        for topic in left:
-            self.retained.put(topic, b"")
+        for topic in left:  # once: at the next meeting it may be another's
+            await session.publish(topic, b"", retain=True)
 
     def _read(self, message: Message) -> tuple[Envelope, ...]:
         """The event. One that this version does not know, or cannot read, is an event missed: never nothing."""

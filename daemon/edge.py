@@ -440,7 +440,7 @@ class Edge:
                     case ["table", table, "round", "state"]:
                         self.desk.round_is(table, message.payload)
                     case ["table", table, "device", device, "meta"]:
-                        self._met(table, device, message)
+                        await self._met(session, table, device, message)
                     case ["table", _, "cmd", "replay"]:
                         await answer(session, message, self.name, self.journal, self._message_of, self.log)
                     case _ if self._group is not None:
@@ -448,7 +448,7 @@ class Edge:
                     case _:
                         pass
 
-    def _met(self, table: str, device: str, message: Message) -> None:
+    async def _met(self, session: Session, table: str, device: str, message: Message) -> None:
         """What stands on the broker of a device: one that we had, and no longer have, is cleared."""
         if any((post.table, post.device.name) == (table, device) for post in self.posts):
             return
@@ -457,8 +457,8 @@ class Edge:
         left = left_by_edge(self.site, self.name, message, FAULTS, alerted)
         if left:
             self.log.info("device.forgotten", table=table, device=device, reason="no longer in the configuration")
-        for topic in left:
-            self.retained.put(topic, b"")
+        for topic in left:  # once: at the next meeting it may be another's
+            await session.publish(topic, b"", retain=True)
 
     # ---- health
 

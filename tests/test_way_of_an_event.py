@@ -319,6 +319,21 @@ async def test_a_device_that_was_taken_away_leaves_nothing_on_the_broker(tmp_pat
     ]
 
 
+@pytest.mark.parametrize("kind", ["edge", "rules"])
+@virtual_time
+async def test_what_was_cleared_once_may_be_anothers_at_the_next_meeting(tmp_path: Path, kind: str) -> None:
+    """A device that was moved to another edge at the same table; the broker is restarted and both come back."""
+    journal, broker = Journal(tmp_path / "j.db"), Broker()
+    process: Edge | Consumer = Edge(parse(CONFIG), journal) if kind == "edge" else Consumer(parse(CONFIG), journal)
+    topic = f"felt/1/s/table/rou-9/{'device/wheel/meta' if kind == 'edge' else 'round/state'}"
+    for owner in ("ours", "another"):
+        name = {"ours": "e" if kind == "edge" else "rules", "another": "another"}[owner]
+        broker.kept[topic] = b'{"edge":"%b","rules":"%b"}' % (name.encode(), name.encode())
+        await connected(process._serve, broker)
+        assert (topic in broker.kept) is (owner == "another")
+    journal.close()
+
+
 @virtual_time
 async def test_a_table_that_was_taken_away_leaves_nothing_of_its_rounds(tmp_path: Path) -> None:
     path, broker = tmp_path / "rules.db", Broker()
