@@ -171,24 +171,24 @@ def test_the_systems_log_is_redacted_as_every_other(tmp_path: Path, monkeypatch:
         line(4, edge, "c2VjcmV0"),
         line(5, edge, "-----END PRIVATE KEY-----"),
         line(6, edge, json.dumps({"event": "read", "table": "bac-1", "card": "KH"})),
+        line(6, edge, json.dumps({"event": "device.lost", "table": "bac-1", "device": "shaker-1", "reason": "gone"})),
+        line(6, edge, json.dumps({"event": "device.lost", "table": "bac-1", "device": "shoe-1", "reason": "KH"})),
+        line(6, edge, json.dumps({"event": "device.lost", "table": "bac-1", "device": "nobody", "reason": "KH"})),
         line(7, edge, None),
         "no JSON",
         json.dumps(["KH"]),
     ]
     (tmp_path / "said").write_text("\n".join(said), encoding="utf-8")
     journalctl(tmp_path, monkeypatch, f'while read -r one; do printf "%s\\n" "$one"; done < {tmp_path}/said')
+    at = {"timestamp": "1970-01-01T00:00:06.000000Z", "table": "bac-1"}
+    held = {"withheld": "a round may be open"}
     assert [(one["unit"], one["message"]) for one in units_log(made(tmp_path, config_at(tmp_path), Given(START)))] == [
         (edge, "feltd-edge.service: Main process exited, code=killed\n(withheld)"),
         (console, "the shoe said (card), token=(withheld)"),
-        (
-            edge,
-            {
-                "timestamp": "1970-01-01T00:00:06.000000Z",
-                "event": "read",
-                "table": "bac-1",
-                "withheld": "a round may be open",
-            },
-        ),
+        (edge, at | {"event": "read"} | held),
+        (edge, at | {"event": "device.lost", "device": "shaker-1", "reason": "gone"}),  # it knows no card
+        (edge, at | {"event": "device.lost", "device": "shoe-1"} | held),
+        (edge, at | {"event": "device.lost", "device": "nobody"} | held),
         (edge, ""),
     ]
 

@@ -181,13 +181,9 @@ class _Bundle:
         self._scrub = Scrubber(config)
         self._files: dict[str, dict[str, Any]] = {}
         self._notes: list[str] = []
-        self._tells = {
-            (table.name, device.name)
-            for table in config.table
-            for device in table.device
-            if device.driver not in DRIVERS or DRIVERS[device.driver].tells_cards
-        }
-        self._known = {(table.name, device.name) for table in config.table for device in table.device}
+        devices = {(table.name, device.name): device.driver for table in config.table for device in table.device}
+        self._tells = {key for key, driver in devices.items() if driver not in DRIVERS or DRIVERS[driver].tells_cards}
+        self._tells_none = devices.keys() - self._tells
         self._open = self._rounds()
 
     def _note(self, text: str) -> None:
@@ -275,7 +271,7 @@ class _Bundle:
         opened = self._open.get(table)
         if journal == "rules":
             return opened is not None and seq > opened.row
-        if (table, device) in self._known and (table, device) not in self._tells:
+        if (table, device) in self._tells_none:
             return False
         return seq > (opened.seq if opened is not None else 0)
 
@@ -355,7 +351,8 @@ class _Bundle:
 
     def _said(self, said: dict[str, Any]) -> Any:
         """One line of a log."""
-        opened = self._open.get(str(said.get("table", "")))
+        table, device = str(said.get("table", "")), str(said.get("device", ""))
+        opened = None if (table, device) in self._tells_none else self._open.get(table)
         if opened is not None and not _before(said.get("timestamp"), opened.time):
             said = {key: one for key, one in said.items() if key in _PLAIN} | {"withheld": "a round may be open"}
         scrubbed = self._scrub.value(said)
