@@ -150,7 +150,43 @@ def summary(config: Config, path: Path) -> str:
         lines += [f"    {device.name}: {device.driver} at {device.url}" for device in table.device]
         if table.name in config.console.dealer:
             lines.append(f"    dealer's page at {config.console.dealer[table.name]}")
-    return "\n".join(lines)
+    return "\n".join(lines + [f"  note: {one}" for one in _notes(config)])
+
+
+def _notes(config: Config) -> list[str]:
+    """What is no mistake in the file and may be one on this computer."""
+    found = []
+    if not config.mqtt.ca_file and not _here(config.mqtt.host):
+        found.append("the broker is on another computer: passwords and cards pass in clear; give [mqtt] a ca_file")
+    found += [f"{name}: {path} is not there" for name, path in _files(config) if path and not _may_be_there(path)]
+    return found
+
+
+def _here(host: str) -> bool:
+    """Whether a broker is on this computer, as far as its name says."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _files(config: Config) -> list[tuple[str, str]]:
+    """The files that the configuration names and somebody else makes, each with its key."""
+    console = config.console
+    files = [(f"mqtt.{leaf}", getattr(config.mqtt, leaf)) for leaf in ("ca_file", "certificate", "key")]
+    parts = (("mqtt", config.mqtt), ("edge", config.edge), ("rules", config.rules), ("console", console))
+    files += [(f"{name}.password_file", part.password_file) for name, part in parts]
+    files += [("journal.key", config.journal.key)]
+    files += [("console.certificate", console.certificate), ("console.key", console.key)]
+    files += [("console.openid.secret_file", console.openid.secret_file)]
+    return files + [("console.webhook.secret_file", hook.secret_file) for hook in console.webhook]
+
+
+def _may_be_there(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except OSError:  # not to be seen by whoever checks
+        return True
 
 
 async def probe_devices(config: Config, say: Callable[[str], None]) -> bool:

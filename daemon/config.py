@@ -43,7 +43,8 @@ class Edge(Struct, frozen=True, kw_only=True):
 class Mqtt(Struct, frozen=True, kw_only=True):
     """`[mqtt]`: the broker, and as which user whoever has no other comes there: `feltd watch`, `feltd command`.
 
-    Loopback unless configured; the password stands in a file of its own.
+    Loopback unless configured; the password stands in a file of its own. With `ca_file`, who signed the broker's
+    certificate, it is spoken to by TLS; with `certificate` and `key` we show one of our own.
     """
 
     host: str = "127.0.0.1"
@@ -51,6 +52,9 @@ class Mqtt(Struct, frozen=True, kw_only=True):
     version: Literal["5", "3.1.1"] = "5"
     username: str = ""
     password_file: str = ""
+    ca_file: str = ""
+    certificate: str = ""
+    key: str = ""
 
 
 class Rules(Struct, frozen=True, kw_only=True):
@@ -266,6 +270,13 @@ def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
             name = type(part).__name__.lower()
             text = f"{name}.password_file needs a username beside it"
             out.append(Mistake(lines.of((name, "password_file")), text))
+    if bool(config.mqtt.certificate) != bool(config.mqtt.key):
+        one = "certificate" if config.mqtt.certificate else "key"
+        out.append(Mistake(lines.of(("mqtt", one)), "mqtt.certificate and mqtt.key: one without the other"))
+    if config.mqtt.certificate and not config.mqtt.ca_file:
+        out.append(
+            Mistake(lines.of(("mqtt", "certificate")), "mqtt.certificate is shown by TLS: name the ca_file, too")
+        )
     openid = config.console.openid
     if openid.issuer and not (openid.client and openid.secret_file):
         out.append(Mistake(lines.of(("console", "openid")), "console.openid needs client and secret_file, too"))

@@ -1,7 +1,7 @@
 """Links to devices that speak MQTT: a message heard is a line read, a line written is a message published.
 
     mqtt://host[:port]/?hear=ikg/sicbo/Billy-III/says&hear=…&say=ikg/sicbo/Billy-III/listens[&username=…&password_file=…]
-                       [&version=3.1.1]
+                       [&version=3.1.1][&ca_file=…]
 
 The payload's line breaks become spaces, and one line break ends it, so that a device's codec is a line codec like all
 others. What the broker kept (retained) is an old answer and is not heard. The broker is the device's, or ours; it has
@@ -34,7 +34,7 @@ MAX_WAITING = 262_144
 SPACES = bytes.maketrans(b"\r\n", b"  ")
 # What a broker answers to a client that it does not want, by number of MQTT 5 and of MQTT 3.1.1; all else may pass.
 REFUSALS = {1, 2, 4, 5, 132, 133, 134, 135, 138, 140}
-KNOWN = "hear, say, username, password_file, version"
+KNOWN = "hear, say, username, password_file, version, ca_file"
 USAGE = "write mqtt://host/?hear=TOPIC&say=TOPIC"
 
 
@@ -69,7 +69,7 @@ class _Target:
             raise BadUrl(f"{url}: what is said on {self.say} would be heard as the device's own words")
         one = {key: values[-1] for key, values in query.items()}
         username, password_file = one.pop("username", ""), one.pop("password_file", "")
-        version = one.pop("version", "5")
+        version, ca_file = one.pop("version", "5"), one.pop("ca_file", "")
         if one:
             raise BadUrl(f"{url}: unknown {', '.join(one)}; known: {KNOWN}")
         if version not in {"5", "3.1.1"}:
@@ -83,6 +83,7 @@ class _Target:
             version=cast("Literal['5', '3.1.1']", version),
             username=username,
             password_file=password_file,
+            ca_file=ca_file,
         )
 
 
@@ -191,8 +192,8 @@ def _in_words(error: BaseException, target: _Target) -> LinkLost | DeviceRefused
     connecting = isinstance(cause, aiomqtt.MqttCodeError) and type(cause) is not aiomqtt.MqttCodeError
     if isinstance(error, BrokerRefused) or (connecting and number in REFUSALS):
         return DeviceRefused(f"{target.where}: {error}")
-    if isinstance(cause, OSError) and cause.filename == target.settings.password_file:
-        return DeviceRefused(f"{error}: the password cannot be read")
+    if isinstance(cause, OSError) and cause.filename in {target.settings.password_file, target.settings.ca_file}:
+        return DeviceRefused(f"{error}: it cannot be read")
     return LinkLost(f"{target.where}: {error or type(error).__name__}")
 
 

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+import ssl
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
@@ -47,6 +48,7 @@ AT_ONCE = 1.0
 TRIAL = 10.0
 GIVE_UP = 0.5
 NEVER = float("-inf")
+# More than a record of TLS: what was decrypted and not taken would wake nobody.
 READ = 65_536
 # The first byte of a message, but for its last bits: of QoS 2 there are none. What acknowledges one, before its number.
 PLAIN, PLAIN_BITS, SURE, RETAINED = 0x30, 0xF4, 0x02, 0x01
@@ -299,6 +301,40 @@ def _password(settings: Mqtt) -> str | None:
         raise BrokerLost(f"{settings.password_file}: {error.strerror}") from error
 
 
+class _TlsSocket(ssl.SSLSocket):
+    """One whose handshake fails is closed: paho leaves it to the collector."""
+
+    def do_handshake(self, block: bool = False) -> None:
+        try:
+            super().do_handshake(block)
+        except BaseException:
+            self.close()
+            raise
+
+
+def _tls(settings: Mqtt) -> ssl.SSLContext | None:
+    """What to speak TLS with, where that is configured. Raises BrokerLost, which names the file."""
+    if not settings.ca_file:
+        return None
+    trying = settings.ca_file
+    try:
+        context = ssl.create_default_context(cadata=Path(settings.ca_file).read_text(encoding="ascii"))
+        context.sslsocket_class = _TlsSocket
+        if settings.certificate:
+            trying = settings.certificate
+            context.load_cert_chain(settings.certificate, settings.key, password=_no_password)
+    except (ssl.SSLError, UnicodeDecodeError) as error:
+        raise BrokerLost(f"{trying}: no certificate as PEM, or its key is another's, or locked") from error
+    except OSError as error:
+        raise BrokerLost(f"{trying}: {error.strerror}") from error
+    return context
+
+
+def _no_password() -> str:
+    """Else OpenSSL asks whoever sits at the terminal."""
+    return ""
+
+
 def _still_wanted() -> None:
     """asyncio.wait_for of Python 3.11, which aiomqtt uses, drops a cancellation that meets the answer: take it up."""
     task = asyncio.current_task()
@@ -441,7 +477,7 @@ class _Reader:
 async def connect(settings: Mqtt, identifier: str, will: Will | None = None) -> AsyncIterator[Session]:
     """A session with the broker. Raises BrokerLost."""
     version5 = settings.version == "5"
-    password = _password(settings)
+    password, tls = _password(settings), _tls(settings)
     last_words = None
     session = None
     if version5:
@@ -468,6 +504,7 @@ async def connect(settings: Mqtt, identifier: str, will: Will | None = None) -> 
         timeout=TIMEOUT,
         max_inflight_messages=WINDOW * 2,
         socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],
+        tls_context=tls,
         logger=_SILENT,
     )
     client._disconnected.add_done_callback(_told)  # noqa: SLF001

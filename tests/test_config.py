@@ -362,6 +362,31 @@ def test_the_good_file_passes_all_checks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("mqtt", "notes"),
+    [
+        ('host = "10.0.0.5"', ["the broker is on another computer: passwords and cards pass in clear"]),
+        ('host = "broker.lisboa.example"', ["the broker is on another computer: passwords and cards pass in clear"]),
+        ('host = "10.0.0.5"\nca_file = "{there}"', []),
+        ('host = "10.0.0.5"\nca_file = "{there}.crt"', ["mqtt.ca_file: {there}.crt is not there"]),
+        ('host = "localhost"', []),
+        ('host = "::1"', []),
+        ('username = "u"\npassword_file = "{there}"', []),
+        ('username = "u"\npassword_file = "{there}/x"', ["mqtt.password_file: {there}/x is not there"]),
+        ("[journal]\nkey = '/nowhere/key.pem'", ["journal.key: /nowhere/key.pem is not there"]),
+        ("[[console.webhook]]\nurl='https://x/'\nsecret_file='/n'", ["console.webhook.secret_file: /n is not there"]),
+    ],
+)
+def test_what_may_be_missing_on_this_computer_is_noted(tmp_path: Path, mqtt: str, notes: list[str]) -> None:
+    there = tmp_path / "there"
+    there.touch()
+    text = f'[site]\nname = "s"\n[edge]\nname = "e"\n[mqtt]\n{mqtt}\n'.replace("{there}", str(there))
+    said = [line for line in summary(parse(text), Path("x.toml")).splitlines() if line.startswith("  note: ")]
+    assert len(said) == len(notes)
+    for line, note in zip(said, notes, strict=True):
+        assert line.startswith("  note: " + note.replace("{there}", str(there)))
+
+
+@pytest.mark.parametrize(
     ("old", "new", "words", "said"),
     [
         ('"cammegh_ss2"', '"camegh_ss2"', "camegh", "no driver 'camegh_ss2'; did you mean 'cammegh_ss2'?"),
