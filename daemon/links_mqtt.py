@@ -14,15 +14,14 @@ import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from datetime import datetime
-from typing import Any, Literal, cast
+from typing import Literal, cast
 from urllib.parse import parse_qs, urlsplit
 
 import aiomqtt
-from paho.mqtt import client as paho
 
 from daemon.config import Mqtt
 from daemon.links import BadUrl, Tap
-from daemon.mqtt import BrokerLost, BrokerRefused, Session, connect
+from daemon.mqtt import BrokerLost, BrokerRefused, Message, Session, connect
 from protocols.link import Chunk, DeviceRefused, LinkLost
 
 __all__ = ["MqttLink", "check", "open_link"]
@@ -100,6 +99,11 @@ def check(url: str) -> None:
     _Target(url)
 
 
+def broker_of(url: str) -> Mqtt:
+    """The broker of a link. Raises BadUrl."""
+    return _Target(url).settings
+
+
 class MqttLink:
     """One connection to a broker as a way to one device. What waits to be read is bounded: more is a lost link."""
 
@@ -118,12 +122,12 @@ class MqttLink:
         self._reader: asyncio.Future[None] | None = None
         self.received_bytes = 0
         self.sent_bytes = 0
-        session._paho.on_message = self._heard  # noqa: SLF001 - its own queue has neither the instant nor the flag
+        session.heard_by(self._heard)  # its own queue does not know the instant
 
-    def _heard(self, _client: Any, _data: Any, message: paho.MQTTMessage) -> None:
+    def _heard(self, message: Message) -> None:
         if message.retain:
             return
-        data = bytes(message.payload[:MAX_LINE]).translate(SPACES) + b"\n"
+        data = message.payload[:MAX_LINE].translate(SPACES) + b"\n"
         if self._waiting_bytes + len(data) > MAX_WAITING:
             self._end(LinkLost(f"more than {MAX_WAITING} bytes wait: too much is published on {self._target.hear}"))
             return

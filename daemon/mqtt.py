@@ -107,14 +107,15 @@ class Session:
         self._client = client
         self._reader = reader
         if reader is not None and not version5:
-            reader.hear = self._heard
+            reader.hear = self._keep
         self._paho: paho.Client = client._client  # noqa: SLF001 - the documented way to the reason codes
         self._paho.on_publish = self._on_publish
+        self._hear: Callable[[Message], None] = self._keep
         self._paho.on_message = self._on_message
         # aiomqtt registers a turn of the loop later, when the socket may be closed, or another's with the same number.
         self._paho.on_socket_register_write = self._on_register_write
         self._loop = asyncio.get_running_loop()
-        self._flying: dict[int, tuple[str, Callable[[], None] | None]] = {}
+        self._flying: dict[int, tuple[str, Callable[[], None] | None, bool]] = {}
         self._room = asyncio.Event()
         self._room.set()
         self._landed = asyncio.Event()
@@ -137,10 +138,11 @@ class Session:
         retain: bool = False,
         correlation: bytes = b"",
         acknowledged: Callable[[], None] | None = None,
+        vital: bool = True,
     ) -> None:
         """Send as soon as there is room; return once it is on its way. Raises as `until_room` and `send`."""
         await self.until_room()
-        self.send(topic, payload, retain=retain, correlation=correlation, acknowledged=acknowledged)
+        self.send(topic, payload, retain=retain, correlation=correlation, acknowledged=acknowledged, vital=vital)
 
     @property
     def room(self) -> bool:
@@ -163,8 +165,12 @@ class Session:
         retain: bool = False,
         correlation: bytes = b"",
         acknowledged: Callable[[], None] | None = None,
+        vital: bool = True,
     ) -> None:
-        """Send with QoS 1, in the order of the calls. `acknowledged` is called in order. Raises BrokerLost."""
+        """Send with QoS 1, in the order of the calls. `acknowledged` is called in order. Raises BrokerLost.
+
+        `vital`: where the broker refuses it, the session is of no use.
+        """
         properties = self._properties
         if correlation and properties is not None:
             properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
@@ -172,7 +178,7 @@ class Session:
         info = self._paho.publish(topic, payload, 1, retain, properties)
         if info.rc != paho.MQTT_ERR_SUCCESS:
             raise BrokerLost(paho.error_string(info.rc))
-        self._flying[info.mid] = topic, acknowledged
+        self._flying[info.mid] = topic, acknowledged, vital
 
     def tell(self, topic: str, payload: bytes) -> bool:
         """Send with QoS 0 what may be lost. False, and nothing was sent, while others wait. Raises BrokerLost."""
@@ -200,10 +206,11 @@ class Session:
         return len(self._flying)
 
     def _on_publish(self, _client: Any, _data: Any, mid: int, reason: Any, _properties: Any) -> None:
-        topic, acknowledged = self._flying.pop(mid, ("", None))
+        topic, acknowledged, vital = self._flying.pop(mid, ("", None, True))
         if reason.is_failure:
-            self._refused = f"the broker refuses {topic}: {reason}; allow this client to write there"
-            self._over.set()
+            if vital:
+                self._refused = f"the broker refuses {topic}: {reason}; allow this client to write there"
+                self._over.set()
         elif acknowledged is not None and self._refused is None:
             acknowledged()
         if len(self._flying) < WINDOW:
@@ -242,9 +249,15 @@ class Session:
         _still_wanted()
 
     def _on_message(self, _client: Any, _data: Any, message: paho.MQTTMessage) -> None:
-        self._heard(_message(message))
+        self._hear(_message(message))
 
-    def _heard(self, message: Message) -> None:
+    def heard_by(self, hear: Callable[[Message], None]) -> None:
+        """From now on `hear` is given each message when it arrives, and `messages` none."""
+        self._hear = hear
+        if self._reader is not None and self._reader.hear is not None:
+            self._reader.hear = hear
+
+    def _keep(self, message: Message) -> None:
         if len(self._waiting) >= MAX_WAITING:
             self._waiting.popleft()  # a gap, which the reader finds by seq and has replayed
         self._waiting.append(message)
@@ -316,17 +329,19 @@ def _tls(settings: Mqtt) -> ssl.SSLContext | None:
     """What to speak TLS with, where that is configured. Raises BrokerLost, which names the file."""
     if not settings.ca_file:
         return None
-    trying = settings.ca_file
+    files = [one for one in (settings.ca_file, settings.certificate, settings.key) if one]
     try:
-        context = ssl.create_default_context(cadata=Path(settings.ca_file).read_text(encoding="ascii"))
+        for one in files:  # OpenSSL does not say which it cannot read
+            with Path(one).open("rb"):
+                pass
+        context = ssl.create_default_context(cafile=settings.ca_file)
         context.sslsocket_class = _TlsSocket
         if settings.certificate:
-            trying = settings.certificate
             context.load_cert_chain(settings.certificate, settings.key, password=_no_password)
-    except (ssl.SSLError, UnicodeDecodeError) as error:
-        raise BrokerLost(f"{trying}: no certificate as PEM, or its key is another's, or locked") from error
+    except ssl.SSLError as error:
+        raise BrokerLost(f"{', '.join(files)}: no certificate as PEM, or the key of another, or locked") from error
     except OSError as error:
-        raise BrokerLost(f"{trying}: {error.strerror}") from error
+        raise BrokerLost(f"{error.filename}: {error.strerror}") from error
     return context
 
 

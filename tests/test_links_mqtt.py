@@ -13,11 +13,12 @@ import pytest
 from helpers import Notebook
 
 from daemon import broker as broker_module
-from daemon import links_mqtt
+from daemon import config, links_mqtt
 from daemon.broker import Broker, find_mosquitto, free_port
 from daemon.links import BadUrl, check_url
 from daemon.links import open_link as open_any
 from daemon.links_mqtt import MAX_LINE, MAX_WAITING, MqttLink, check, open_link
+from daemon.mqtt import WINDOW, connect
 from drivers.billy_iii import BillyIII, BillyOptions
 from drivers.driver import DeviceRefused, LinkLost
 from drivers.idp_dice import DiceOptions, IdpDice
@@ -181,6 +182,17 @@ async def test_mqtt_3_too(broker: Broker) -> None:
                 assert (await anext(device.messages)).payload == b"/state"
             await device.publish(HEAR, b"S0", 1)
             assert await read(link) == [b"S0\n"]
+
+
+@pytest.mark.parametrize("version", ["5", "3.1.1"])
+async def test_what_comes_in_one_piece_is_heard_whole(broker: Broker, version: str) -> None:
+    """Several messages in one reading of the socket: only the first of them goes through the library."""
+    said = [b"%d\n" % n for n in range(WINDOW)]
+    url = url_of(broker.port, f"&version={version}")
+    async with connect(config.Mqtt(port=broker.port), "device") as device, open_link(url, now) as link:
+        for line in said:
+            device.send(HEAR, line.strip())
+        assert await read(link, len(said)) == said
 
 
 async def test_a_read_that_is_cancelled_loses_nothing(broker: Broker) -> None:

@@ -387,6 +387,22 @@ async def test_a_refused_publication_is_noticed_though_nothing_follows(strict: B
         assert acknowledged == ["ok/1"]
 
 
+async def test_what_is_not_vital_may_be_refused(strict: Broker) -> None:
+    acknowledged: list[str] = []
+    async with connect(settings(strict), "writer") as session:
+        for topic in ("ok/1", "no/1"):  # mosquitto 2.0.11 leaves who tries twice
+            await session.publish(
+                topic,
+                b"1",
+                vital=False,
+                acknowledged=lambda topic=topic: acknowledged.append(topic),  # type: ignore[misc]
+            )
+        async with asyncio.timeout(PATIENCE):
+            await session.drained()
+        assert acknowledged == ["ok/1"]
+        assert session.room
+
+
 async def test_a_refusal_wakes_who_waits_and_nothing_counts_after_it(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
