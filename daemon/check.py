@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from daemon.config import Config, likely, line_of
+from daemon import links_mqtt
+from daemon.config import Config, Mqtt, files_of, likely, line_of
 from daemon.links import BadUrl, check_url, open_link
 from drivers import DRIVERS
 from drivers.driver import DeviceRefused, LinkLost, Sighting
@@ -19,6 +20,8 @@ from protocols.events import DeviceOnline
 __all__ = ["dealer_mistakes", "device_mistakes", "probe_devices", "ruleset_mistakes", "summary"]
 
 PROBE_TIMEOUT = 8.0
+PLAIN_PORT = 1883
+LEAVES = ("ca_file", "password_file")
 
 
 def device_mistakes(config: Config, path: Path) -> list[str]:
@@ -156,10 +159,24 @@ def summary(config: Config, path: Path) -> str:
 def _notes(config: Config) -> list[str]:
     """What is no mistake in the file and may be one on this computer."""
     found = []
-    if not config.mqtt.ca_file and not _here(config.mqtt.host):
-        found.append("the broker is on another computer: passwords and cards pass in clear; give [mqtt] a ca_file")
-    found += [f"{name}: {path} is not there" for name, path in _files(config) if path and not _may_be_there(path)]
+    brokers = [("[mqtt]", config.mqtt), *_of_devices(config)]
+    for name, broker in brokers:
+        if not broker.ca_file and not _here(broker.host):
+            found.append(
+                f"{name}: the broker is on another computer: passwords and what is said pass in clear without a ca_file"
+            )
+        if broker.ca_file and broker.port == PLAIN_PORT:
+            found.append(f"{name}: by TLS at port {PLAIN_PORT}, where a broker speaks plainly as a rule; 8883?")
+    files = files_of(config)
+    files += [(f"{name}, {leaf}", getattr(one, leaf)) for name, one in brokers[1:] for leaf in LEAVES]
+    found += [f"{name}: {path} is not there" for name, path in files if path and not _may_be_there(path)]
     return found
+
+
+def _of_devices(config: Config) -> list[tuple[str, Mqtt]]:
+    """The brokers of devices that speak MQTT."""
+    devices = ((f"{table.name}/{device.name}", device.url) for table in config.table for device in table.device)
+    return [(name, links_mqtt.broker_of(url)) for name, url in devices if url.startswith("mqtt:")]
 
 
 def _here(host: str) -> bool:
@@ -168,18 +185,6 @@ def _here(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def _files(config: Config) -> list[tuple[str, str]]:
-    """The files that the configuration names and somebody else makes, each with its key."""
-    console = config.console
-    files = [(f"mqtt.{leaf}", getattr(config.mqtt, leaf)) for leaf in ("ca_file", "certificate", "key")]
-    parts = (("mqtt", config.mqtt), ("edge", config.edge), ("rules", config.rules), ("console", console))
-    files += [(f"{name}.password_file", part.password_file) for name, part in parts]
-    files += [("journal.key", config.journal.key)]
-    files += [("console.certificate", console.certificate), ("console.key", console.key)]
-    files += [("console.openid.secret_file", console.openid.secret_file)]
-    return files + [("console.webhook.secret_file", hook.secret_file) for hook in console.webhook]
 
 
 def _may_be_there(path: str) -> bool:

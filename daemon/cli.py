@@ -681,16 +681,20 @@ def command(config_path: Path, device: str, name: str, args: tuple[str, ...], wa
 @main.command()
 @CONFIG
 @click.argument("name", metavar="EDGE")
-def forget(config_path: Path, name: str) -> None:
+@click.option("--although-online", is_flag=True, help="the broker takes it for online, and it is not there")
+def forget(config_path: Path, name: str, although_online: bool) -> None:
     """Clear what an edge or rules left on the broker that are gone for good; until then screens show it as offline."""
     from daemon.forget import StillThere
     from daemon.forget import forget as forgetting
     from daemon.mqtt import BrokerLost
+    from protocols.topics import is_id
 
     config = _load(config_path)
+    if not is_id(name):
+        raise BadInputError(f"{name!r} can be the name of no edge: write it as it stands in its configuration")
     logs.set_up("error")
     try:
-        cleared = _interruptible(forgetting(config, name))
+        cleared = _interruptible(forgetting(config, name, although_online=although_online))
     except StillThere as error:
         raise BadInputError(str(error)) from error
     except BrokerLost as error:

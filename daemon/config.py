@@ -167,6 +167,18 @@ def broker_of(config: Config, part: Edge | Rules | Console) -> Mqtt:
     return msgspec.structs.replace(config.mqtt, username=part.username, password_file=part.password_file)
 
 
+def files_of(config: Config) -> list[tuple[str, str]]:
+    """The files that the configuration names and somebody else makes, those of secrets too: key and path."""
+    files = [(f"mqtt.{leaf}", getattr(config.mqtt, leaf)) for leaf in ("ca_file", "certificate", "key")]
+    users: tuple[Mqtt | Edge | Rules | Console, ...] = (config.mqtt, config.edge, config.rules, config.console)
+    files += [(f"{type(part).__name__.lower()}.password_file", part.password_file) for part in users]
+    files += [("journal.key", config.journal.key)]
+    files += [(f"console.{leaf}", getattr(config.console, leaf)) for leaf in ("certificate", "key")]
+    files += [("console.openid.secret_file", config.console.openid.secret_file)]
+    hooks = enumerate(config.console.webhook)
+    return files + [(f"console.webhook.{n}.secret_file", one.secret_file) for n, one in hooks]
+
+
 class Mistake(Struct, frozen=True):
     """One thing wrong, where (line 0 is the whole file), and what to do."""
 

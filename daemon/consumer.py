@@ -17,7 +17,7 @@ from msgspec import Struct
 from daemon import logs, version
 from daemon.config import Config, Table, broker_of
 from daemon.journal import Entry, Journal, Row
-from daemon.leftovers import STATES, left_by_rules, look_for
+from daemon.leftovers import STATES, Leftovers, left_by_rules
 from daemon.mqtt import UNREADABLE, Connect, Message, Session, Will, last_word, stay_connected
 from daemon.outbox import Outbox
 from daemon.replay import ASK_AGAIN, PAGE, Answer, Stream, answer, ask
@@ -102,6 +102,7 @@ class Consumer:
         self._log = logs.get(rules=self.name)
         self.outbox = Outbox(journal, self._message_of)
         self.retained = Retained()
+        self._leftovers = Leftovers(self._log)
         self._tables = {table.name: _Table(table, journal) for table in config.table if table.ruleset}
         self._streams: dict[tuple[str, ...], Stream[Envelope]] = {
             tuple(key.split("/")[1:]): Stream(int(value) + 1)
@@ -272,7 +273,8 @@ class Consumer:
             group.create_task(self.retained.run(session))
             group.create_task(self._receive(session))
             group.create_task(self._chase(session))
-            group.create_task(look_for(session, table_topic(self.site, "+", STATES), self._log))
+            every = table_topic(self.site, "+", STATES)
+            group.create_task(self._leftovers.look(session, every, own=bool(self._tables)))
 
     def view(self, table: str) -> View:
         """The round of `table` as it stands."""
@@ -311,11 +313,10 @@ class Consumer:
 
     async def _met(self, session: Session, table: str, message: Message) -> None:
         """How a round stands on the broker: that of a table that we had, and no longer have, is cleared."""
-        left = [] if table in self._tables else left_by_rules(self.site, self.name, message)
-        if left:
-            self._log.info("table.forgotten", table=table, reason="no longer in the configuration")
-        for topic in left:  # once: at the next meeting it may be another's
-            await session.publish(topic, b"", retain=True)
+        if table in self._tables:
+            self._leftovers.heard_own()
+        else:
+            await self._leftovers.clear(session, left_by_rules(self.site, self.name, message))
 
     def _read(self, message: Message) -> tuple[Envelope, ...]:
         """The event. One that this version does not know, or cannot read, is an event missed: never nothing."""
@@ -335,6 +336,8 @@ class Consumer:
 
     async def _edge_says(self, session: Session, edge: str, leaf: str, message: Message) -> None:
         """An edge came back: ask for all that happened while we did not listen. Its health tells of a lost tail."""
+        if leaf == "availability" and not message.payload:
+            self.retained.again("")  # somebody was forgotten, and with him perhaps what we say of the same tables
         if edge == self.name:
             return
         if leaf == "availability" and message.payload == b"online":

@@ -22,7 +22,7 @@ from daemon.commands import KEY, Desk, obeyed
 from daemon.config import Config, Device, Table, broker_of
 from daemon.gate import Gate
 from daemon.journal import Entry, Journal, Row
-from daemon.leftovers import METAS, alert_topic, left_by_edge, look_for
+from daemon.leftovers import METAS, Leftovers, alert_topic, left_by_edge
 from daemon.links import HostLink, open_link, utc_now
 from daemon.mqtt import Connect, Message, Session, Will, last_word, stay_connected
 from daemon.outbox import Outbox
@@ -296,6 +296,7 @@ class Edge:
         self.log = logs.get(edge=self.name)
         self.outbox = Outbox(journal, self._message_of)
         self.retained = Retained()
+        self._leftovers = Leftovers(self.log)
         self.traced = asyncio.Event()
         self.posts = [DevicePost(self, table, device) for table in config.table for device in table.device]
         self.gates = {
@@ -403,9 +404,9 @@ class Edge:
     async def _served(self, session: Session) -> None:
         tables = [table.name for table in self.config.table]
         self.desk.connected(session)
-        topics = [edge_topic(self.site, self.config.rules.name, "availability")]
+        topics = [edge_topic(self.site, "+", "availability")]
         for table in tables:
-            topics += [table_topic(self.site, table, leaf) for leaf in ("cmd/replay", "round/state")]
+            topics += [table_topic(self.site, table, leaf) for leaf in ("cmd/replay", "round/state", METAS)]
             topics.append(device_topic(self.site, table, "+", "cmd/+"))
         await session.subscribe(*topics)
         info = {
@@ -429,14 +430,18 @@ class Edge:
             group.create_task(self._commands(session))
             group.create_task(self._health())
             group.create_task(publish(session, [post.trace for post in self.posts], self.traced))
-            group.create_task(look_for(session, table_topic(self.site, "+", METAS), self.log))
+            every = table_topic(self.site, "+", METAS)
+            group.create_task(self._leftovers.look(session, every, own=bool(self.posts)))
 
     async def _commands(self, session: Session) -> None:
         while True:
             for message in await session.messages():
                 match message.topic.split("/")[3:]:
-                    case ["edge", _, "availability"]:
-                        self.desk.rules_are(message.payload == ONLINE)
+                    case ["edge", name, "availability"]:
+                        if not message.payload:  # somebody was forgotten, and with him perhaps what is ours by now
+                            self.retained.again("")
+                        if name == self.config.rules.name:
+                            self.desk.rules_are(message.payload == ONLINE)
                     case ["table", table, "round", "state"]:
                         self.desk.round_is(table, message.payload)
                     case ["table", table, "device", device, "meta"]:
@@ -451,14 +456,16 @@ class Edge:
     async def _met(self, session: Session, table: str, device: str, message: Message) -> None:
         """What stands on the broker of a device: one that we had, and no longer have, is cleared."""
         if any((post.table, post.device.name) == (table, device) for post in self.posts):
+            self._leftovers.heard_own()
+            if not message.payload:  # another had it before, and cleared it after we said it
+                alerts = table_topic(self.site, table, f"alert/{device}-")
+                self.retained.again(device_topic(self.site, table, device, ""), alerts)
             return
         stored = self.journal.memory(f"board/{table}/{device}")
         alerted = msgspec.json.decode(stored, type=Board).alerted if stored else ()
-        left = left_by_edge(self.site, self.name, message, FAULTS, alerted)
-        if left:
-            self.log.info("device.forgotten", table=table, device=device, reason="no longer in the configuration")
-        for topic in left:  # once: at the next meeting it may be another's
-            await session.publish(topic, b"", retain=True)
+        tables = {one.name for one in self.config.table}
+        left = left_by_edge(self.site, self.name, message, FAULTS, alerted=alerted, tables=tables)
+        await self._leftovers.clear(session, left)
 
     # ---- health
 

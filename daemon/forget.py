@@ -19,11 +19,12 @@ class StillThere(Exception):
     """Who is to be forgotten is online. The message says what to do."""
 
 
-async def forget(config: Config, name: str) -> list[str]:
+async def forget(config: Config, name: str, *, although_online: bool = False) -> list[str]:
     """Clear all that stands on the broker of an edge or of rules; the topics that were cleared.
 
-    Once as the edge and once as the rules: each may write what the other may not. Raises StillThere, BrokerLost,
-    TimeoutError.
+    Once as the edge and once as the rules: each may write what the other may not. What others tell of the same tables
+    they say again when they hear that its availability is gone, which is cleared last. `although_online`: a broker that
+    was killed together with an edge remembers it as online. Raises StillThere, BrokerLost, TimeoutError.
     """
     site = config.site.name
     own = edge_topic(site, name, "")
@@ -31,16 +32,20 @@ async def forget(config: Config, name: str) -> list[str]:
     for part, leaf in ((config.edge, METAS), (config.rules, STATES)):
         async with asyncio.timeout(PATIENCE), connect(broker_of(config, part), "") as session:
             standing = await _standing(session, f"{own}+", table_topic(site, "+", leaf))
-            if any(one.topic == f"{own}availability" and one.payload == b"online" for one in standing):
-                raise StillThere(f"{name} is online: stop it, and see that nothing starts it again")
+            if standing.get(f"{own}availability") == b"online" and not although_online:
+                raise StillThere(
+                    f"{name} is online: stop it, and see that nothing starts it again. "
+                    "If it is not there, and only the broker believes so: --although-online"
+                )
             topics: list[str] = []
-            for one in standing:
-                if one.topic.startswith(own):
-                    topics.append(one.topic)
-                elif leaf == METAS:
-                    topics += left_by_edge(site, name, one, FAULTS)
-                else:
-                    topics += left_by_rules(site, name, one)
+            for topic, payload in standing.items():
+                message = Message(topic, payload)
+                if topic.startswith(own):
+                    continue
+                topics += (
+                    left_by_edge(site, name, message, FAULTS) if leaf == METAS else left_by_rules(site, name, message)
+                )
+            topics += sorted((topic for topic in standing if topic.startswith(own)), key=_availability_last)
             for topic in topics:
                 await session.publish(topic, b"", retain=True)
             await session.drained()
@@ -48,13 +53,17 @@ async def forget(config: Config, name: str) -> list[str]:
     return cleared
 
 
-async def _standing(session: Session, *topics: str) -> list[Message]:
+def _availability_last(topic: str) -> bool:
+    return topic.endswith("/availability")
+
+
+async def _standing(session: Session, *topics: str) -> dict[str, bytes]:
     """What stands under these topics."""
     await session.glance(*topics)
-    heard: list[Message] = []
+    heard: dict[str, bytes] = {}
     try:
         while True:
             async with asyncio.timeout(QUIET):
-                heard += await session.messages()
+                heard |= {one.topic: one.payload for one in await session.messages()}
     except TimeoutError:
-        return [one for one in heard if one.payload]
+        return {topic: payload for topic, payload in heard.items() if payload}

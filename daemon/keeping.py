@@ -19,9 +19,9 @@ from msgspec import Struct
 from daemon.config import Config, Keeping
 from daemon.inspection import verify_recent
 from daemon.journal import BadJournal, Journal
+from daemon.leftovers import room_topic
 from daemon.outbox import KEY as SENT
 from daemon.retained import Retained
-from protocols.topics import table_topic
 
 __all__ = ["Room", "kept", "room", "take_up"]
 
@@ -92,7 +92,7 @@ async def kept(
     def tell(alert: dict[str, str] | None) -> None:
         value = b"" if alert is None else msgspec.json.encode(alert)
         for table in config.table:
-            retained.put(table_topic(config.site.name, table.name, f"alert/{writer}-journal-room"), value)
+            retained.put(room_topic(config.site.name, table.name, writer), value)
 
     async with asyncio.TaskGroup() as group:
         keeper = group.create_task(_keep(journal, config.journal, tell, log))

@@ -38,6 +38,12 @@ class Retained:
         self._dirty[topic] = None
         self._changed.set()
 
+    def again(self, *beginnings: str) -> None:
+        """What stands under topics that begin so may be gone: say it again."""
+        for topic in self._wanted:
+            if topic.startswith(beginnings):
+                self.touch(topic)
+
     @property
     def waiting(self) -> bool:
         """Whether something changed and is not yet sent."""

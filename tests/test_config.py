@@ -361,19 +361,36 @@ def test_the_good_file_passes_all_checks(tmp_path: Path) -> None:
     assert "wheel-1: cammegh_ss2 at serial:///dev/serial/by-id/usb-wheel?baud=9600" in said
 
 
+SPEAKS = """\
+[[table]]
+name = "cus-1"
+[[table.device]]
+name = "camera"
+driver = "idp_dice"
+url = "mqtt://HERE/?hear=a&say=bMORE"
+"""
+
+
 @pytest.mark.parametrize(
     ("mqtt", "notes"),
     [
-        ('host = "10.0.0.5"', ["the broker is on another computer: passwords and cards pass in clear"]),
-        ('host = "broker.lisboa.example"', ["the broker is on another computer: passwords and cards pass in clear"]),
-        ('host = "10.0.0.5"\nca_file = "{there}"', []),
-        ('host = "10.0.0.5"\nca_file = "{there}.crt"', ["mqtt.ca_file: {there}.crt is not there"]),
+        ('host = "10.0.0.5"', ["[mqtt]: the broker is on another computer: passwords and what is said pass in clear"]),
+        ('host = "pit.lisboa.example"', ["[mqtt]: the broker is on another computer: passwords and what is said"]),
+        ('host = "10.0.0.5"\nport = 8883\nca_file = "{there}"', []),
+        ('host = "10.0.0.5"\nca_file = "{there}"', ["[mqtt]: by TLS at port 1883"]),
+        ('port = 8883\nca_file = "{there}.crt"', ["mqtt.ca_file: {there}.crt is not there"]),
         ('host = "localhost"', []),
         ('host = "::1"', []),
         ('username = "u"\npassword_file = "{there}"', []),
         ('username = "u"\npassword_file = "{there}/x"', ["mqtt.password_file: {there}/x is not there"]),
         ("[journal]\nkey = '/nowhere/key.pem'", ["journal.key: /nowhere/key.pem is not there"]),
-        ("[[console.webhook]]\nurl='https://x/'\nsecret_file='/n'", ["console.webhook.secret_file: /n is not there"]),
+        ("[[console.webhook]]\nurl='https://x/'\nsecret_file='/n'", ["console.webhook.0.secret_file: /n is not there"]),
+        (
+            SPEAKS.replace("HERE", "10.0.0.2").replace("MORE", "&username=u&password_file=/n"),
+            ["cus-1/camera: the broker is on another computer", "cus-1/camera, password_file: /n is not there"],
+        ),
+        (SPEAKS.replace("HERE", "127.0.0.1").replace("MORE", ""), []),
+        (SPEAKS.replace("HERE", "10.0.0.2:8883").replace("MORE", "&ca_file={there}"), []),
     ],
 )
 def test_what_may_be_missing_on_this_computer_is_noted(tmp_path: Path, mqtt: str, notes: list[str]) -> None:

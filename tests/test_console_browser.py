@@ -216,7 +216,12 @@ def test_a_table_that_is_taken_away_leaves_the_pit(floor: Floor, page: Browser) 
     page.when(shown)
     for leaf in ("availability", "state", "meta"):
         say(leaf, b"")
-    page.until("[data-live='tile/rou-9']", gone=True)
+    page.until("[data-live='tile/rou-9'] h2", gone=True)
+    assert not page.find("[data-live='tile/rou-9']").is_displayed()
+    say("availability", b"online")
+    page.until("[data-live='tile/rou-9'] h2", "rou-9")
+    assert page.find("[data-live='tile/rou-9']").is_displayed()
+    say("availability", b"")
     assert page.there("[data-live='tile/rou-1']")
     assert not page.complaints()
 

@@ -365,8 +365,8 @@ def test_files_with_secrets_are_never_opened(tmp_path: Path, monkeypatch: pytest
     assert any(one.endswith("edge.log") for one in opened)
     assert not [one for one in opened if Path(one).name in ("password", "openid", "hook")]
     said = dict(json.loads(files["configuration.json"])["files"])
-    assert said["0 password_file"] == "there"
-    assert said["1 key"] == "not set"
+    assert said["mqtt.password_file"] == "there"
+    assert said["journal.key"] == "not set"
 
 
 @pytest.mark.parametrize(

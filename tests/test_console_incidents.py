@@ -372,6 +372,49 @@ def test_an_edge_that_was_cleared_while_nobody_looked_is_closed_by_hand(store: S
     assert codes(incidents, later(90)) == []
 
 
+def test_an_edge_that_was_cleared_while_the_console_was_away_is_closed_by_hand(store: Store) -> None:
+    """The console ran all the time, and still has what it knew of the edge before it lost the broker."""
+    floor = Floor()
+    incidents = Incidents(store)
+    floor.edge("edge-8", T0, disk_free=100)
+    incidents.look(floor, T0)
+    floor.edge("edge-8", later(30), disk_free=101)
+    incidents.look(floor, later(30))
+    floor.lose(later(40))
+    incidents.look(floor, later(44))
+    floor.connect()
+    for seconds in range(50, 70):
+        incidents.look(floor, later(seconds))
+    assert sorted(codes(incidents, later(70))) == ["disk.full", "edge.offline"]
+    for shown in incidents.open(later(70)):
+        incidents.close(shown.incident.n, "ana", "taken away", later(70))
+    for seconds in range(70, 100):
+        incidents.look(floor, later(seconds))
+    assert codes(incidents, later(100)) == []
+    floor.edge("edge-8", later(100), online=False)  # it is not gone after all
+    incidents.look(floor, later(100))
+    assert codes(incidents, later(100)) == ["edge.offline"]
+
+
+def test_what_is_left_of_an_edge_whose_offline_was_closed_first_can_be_closed(store: Store) -> None:
+    floor = Floor()
+    incidents = Incidents(store)
+    floor.edge("edge-8", T0)
+    incidents.look(floor, T0)
+    floor.edge("edge-8", later(30), disk_free=100)
+    incidents.look(floor, later(30))
+    del floor.edges["edge-8"]
+    incidents = Incidents(store)
+    for seconds in range(60, 90):
+        incidents.look(floor, later(seconds))
+    [one] = [shown.incident for shown in incidents.open(later(90)) if shown.incident.code == "disk.full"]
+    assert codes(incidents, later(90)) == ["disk.full"]
+    incidents.close(one.n, "ana", "taken away", later(90))
+    for seconds in range(90, 120):
+        incidents.look(floor, later(seconds))
+    assert codes(incidents, later(120)) == []
+
+
 def test_a_backlog_grows_and_goes(store: Store) -> None:
     floor = Floor()
     incidents = Incidents(store)

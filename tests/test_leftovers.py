@@ -80,9 +80,30 @@ async def test_an_open_page_loses_the_tile(console: Console) -> None:
     take_away(console, "rou-9", "wheel-1")
     second = msgspec.json.decode((await anext(following)).removeprefix(b"data: "))["put"]
     assert second["tile/rou-9"] == ""
+    console.device("rou-9", "wheel-1", "cammegh_ss2")  # it was moved, and is back
+    third = msgspec.json.decode((await anext(following)).removeprefix(b"data: "))["put"]
+    assert 'data-live="tile/rou-9"' in third["tile/rou-9"]
     live.close()
     async for _ in following:
         raise AssertionError
+
+
+@pytest.mark.parametrize("known", ["nothing", "its past"])
+async def test_a_page_that_was_open_keeps_the_tile_until_the_broker_is_back(tmp_path: Path, known: str) -> None:
+    """The console was restarted, and the broker is slower: that a table is not known yet does not take it away."""
+    with opened(tmp_path) as console:
+        if known == "its past":
+            console.house.site.remember_result("rou-9", {"round": "rou-9:2026-11-20:1", "ruleset": "macau.roulette"})
+        following = console.house.live.follow({"tile/rou-9": ("table/rou-9",)}, LOOKER, lambda: True)
+        first = msgspec.json.decode((await anext(following)).removeprefix(b"data: "))["put"]
+        assert first.get("tile/rou-9") != ""
+        console.begin()
+        console.device("rou-9", "wheel-1", "cammegh_ss2")
+        second = msgspec.json.decode((await anext(following)).removeprefix(b"data: "))["put"]
+        assert 'data-live="tile/rou-9"' in second["tile/rou-9"]
+        console.house.live.close()
+        async for _ in following:
+            raise AssertionError
 
 
 def measured(console: Console, table: str) -> set[str]:
@@ -94,11 +115,11 @@ def measured(console: Console, table: str) -> set[str]:
 # ---- feltd forget
 
 
-async def forget(folder: Path, port: int, name: str) -> tuple[int | None, str]:
+async def forget(folder: Path, port: int, *words: str) -> tuple[int | None, str]:
     """Exit code and all that was said, by the command itself."""
     path = folder / "feltd.toml"
     path.write_text(CONFIG.format(port=port), encoding="utf-8")
-    command = [sys.executable, "-c", "from daemon.cli import main; main()", "forget", "-c", str(path), name]
+    command = [sys.executable, "-c", "from daemon.cli import main; main()", "forget", "-c", str(path), *words]
     done = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     said, _ = await done.communicate()
     return done.returncode, said.decode()
@@ -127,12 +148,14 @@ async def test_who_is_gone_for_good_is_forgotten_with_all_that_it_left(tmp_path:
             device_topic("lisboa", "rou-9", "wheel-1", "state"): b"{}",
             device_topic("lisboa", "rou-9", "wheel-1", "availability"): b"offline",
             table_topic("lisboa", "rou-9", "alert/wheel-1-device-offline"): b"{}",
+            table_topic("lisboa", "rou-9", "alert/edge-8-journal-room"): b"{}",
             table_topic("lisboa", "rou-9", "alert/wheel-1-wheel-launch_failed"): b"{}",
         },
         "rules-2": {
             edge_topic("lisboa", "rules-2", "availability"): b"offline",
             table_topic("lisboa", "rou-9", "round/state"): msgspec.json.encode(STATE | {"rules": "rules-2"}),
             table_topic("lisboa", "rou-9", "round/result"): b"{}",
+            table_topic("lisboa", "rou-9", "alert/rules-2-journal-room"): b"{}",
             table_topic("lisboa", "rou-9", "alert/round-suspended"): b"{}",
         },
     }
@@ -160,7 +183,13 @@ async def test_who_is_gone_for_good_is_forgotten_with_all_that_it_left(tmp_path:
         code, said = await forget(tmp_path, broker.port, "edge-7")
         assert code == 2
         assert "edge-7 is online: stop it" in said
+        for name in ("", "#", "Edge"):
+            code, said = await forget(tmp_path, broker.port, name)
+            assert (code, "can be the name of no edge" in said) == (2, True)
         assert await stands(broker.port) == left[kept] | others
+        code, said = await forget(tmp_path, broker.port, "edge-7", "--although-online")
+        assert code == 0
+        assert not [topic for topic in await stands(broker.port) if "edge-7" in topic or "camera" in topic]
     finally:
         await broker.stop()
     code, said = await forget(tmp_path, broker.port, gone)

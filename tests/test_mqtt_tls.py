@@ -131,7 +131,7 @@ async def test_a_broker_that_wants_to_see_our_certificate_is_shown_it(broker: Br
             raise AssertionError
 
 
-@pytest.mark.parametrize("what", ["not there", "no certificate", "another's key", "no text"])
+@pytest.mark.parametrize("what", ["not there", "key not there", "no certificate", "another's key", "no text"])
 async def test_a_file_that_is_of_no_use_is_named(tmp_path: Path, ours: Authority, what: str) -> None:
     certificate, _ = ours.sign("a")
     _, key = ours.sign("b")
@@ -140,11 +140,15 @@ async def test_a_file_that_is_of_no_use_is_named(tmp_path: Path, ours: Authority
     binary.write_bytes(b"\xff\xfe")
     given: dict[str, tuple[dict[str, str], str]] = {
         "not there": ({"ca_file": "/nowhere/ca.crt"}, "/nowhere/ca.crt: No such file or directory"),
+        "key not there": (
+            {"ca_file": str(ours.path), "certificate": str(certificate), "key": "/nowhere/key"},
+            "/nowhere/key: No such file or directory",
+        ),
         "no certificate": ({"ca_file": str(empty)}, f"{empty}: no certificate as PEM"),
         "no text": ({"ca_file": str(binary)}, f"{binary}: no certificate as PEM"),
         "another's key": (
             {"ca_file": str(ours.path), "certificate": str(certificate), "key": str(key)},
-            f"{certificate}: no certificate as PEM, or its key is another's",
+            f"{ours.path}, {certificate}, {key}: no certificate as PEM, or the key of another",
         ),
     }
     settings, said = given[what]

@@ -79,7 +79,9 @@ class Broker:
         self.stuck = False
         self.subscribing: asyncio.Event | None = None
         self.room = True
-        self.refuses_glances = False
+        self.glances = "heard"
+        self.refuses_clears = False
+        self.filters: tuple[str, ...] = ()
         self._waiting: asyncio.Queue[Message] = asyncio.Queue()
 
     @property
@@ -96,31 +98,49 @@ class Broker:
         self.send(topic, payload, **options)
 
     def send(
-        self, topic: str, payload: bytes, *, retain: bool = False, acknowledged: Callable[[], None] | None = None
+        self,
+        topic: str,
+        payload: bytes,
+        *,
+        retain: bool = False,
+        acknowledged: Callable[[], None] | None = None,
+        vital: bool = True,
     ) -> None:
         if self.deaf:
             return  # it went into the socket, and the connection died
         self.said.append((topic, payload))
+        if self.refuses_clears and not vital:
+            return
         if retain:
             self.kept.pop(topic, None)
             if payload:
                 self.kept[topic] = payload
+        self.tell(topic, payload)
         if acknowledged is not None:
             asyncio.get_running_loop().call_soon(acknowledged)
 
     async def drained(self) -> None:
         await asyncio.sleep(0)
 
-    async def subscribe(self, *_topics: str) -> None:
+    def tell(self, topic: str, payload: bytes) -> None:
+        """To who is connected, where that is subscribed to and may be read."""
+        hidden = self.glances != "heard" and topic.endswith("/meta")
+        if not hidden and any(topic_matches_sub(filter_, topic) for filter_ in self.filters):
+            self._waiting.put_nowait(Message(topic, payload))
+
+    async def subscribe(self, *topics: str) -> None:
+        self.filters = topics
         if self.subscribing is not None:
             self.subscribing.set()
             await asyncio.sleep(float("inf"))
 
     async def glance(self, *topics: str) -> None:
-        if self.refuses_glances:
+        if self.glances == "refused":
             raise BrokerRefused("the broker refuses to let us read")
+        if self.glances == "slow":
+            raise BrokerLost("Operation timed out")
         for topic, payload in self.kept.items():
-            if any(topic_matches_sub(filter_, topic) for filter_ in topics):
+            if self.glances == "heard" and any(topic_matches_sub(filter_, topic) for filter_ in topics):
                 self._waiting.put_nowait(Message(topic, payload, retain=True))
 
     async def messages(self) -> list[Message]:
@@ -314,9 +334,10 @@ async def test_a_device_that_was_taken_away_leaves_nothing_on_the_broker(tmp_pat
     assert not [topic for topic in broker.kept if "shoe-2" in topic]
     assert elsewhere in broker.kept
     assert others.keys() <= broker.kept.keys()
-    assert [(one["table"], one["device"]) for one in said if one["event"] == "device.forgotten"] == [
-        ("rou-1", "shoe-2")
+    assert [one["topic"] for one in said if one["event"] == "leftovers.cleared"] == [
+        "felt/1/s/table/rou-1/device/shoe-2/meta"
     ]
+    assert not [one for one in said if one["event"] == "leftovers.unseen"]
 
 
 @pytest.mark.parametrize("kind", ["edge", "rules"])
@@ -351,23 +372,85 @@ async def test_a_table_that_was_taken_away_leaves_nothing_of_its_rounds(tmp_path
     again.journal.close()
     assert not [topic for topic in broker.kept if "/table/cus-1/" in topic]
     assert {elsewhere, "felt/1/s/table/rou-1/round/state"} <= broker.kept.keys()
-    assert [one["table"] for one in said if one["event"] == "table.forgotten"] == ["cus-1"]
+    assert [one["topic"] for one in said if one["event"] == "leftovers.cleared"] == ["felt/1/s/table/cus-1/round/state"]
+    assert not [one for one in said if one["event"] == "leftovers.unseen"]
+
+
+def made(kind: str, journal: Journal) -> Edge | Consumer:
+    return Edge(parse(CONFIG), journal) if kind == "edge" else Consumer(parse(CONFIG), journal)
+
+
+@pytest.mark.parametrize("kind", ["edge", "rules"])
+@pytest.mark.parametrize("how", ["refused", "silent", "slow"])
+@virtual_time
+async def test_a_broker_that_lets_nobody_look_for_leftovers_is_worked_with(tmp_path: Path, kind: str, how: str) -> None:
+    """An access list of an older version does not have it; mosquitto takes the subscription and gives nothing."""
+    journal, broker = Journal(tmp_path / "j.db"), Broker()
+    broker.glances = how
+    process = made(kind, journal)
+    with capture_logs() as said:
+        for _ in range(2):
+            task = asyncio.create_task(process._serve(broker.session))
+            await asyncio.sleep(10)
+            assert process.connected
+            task.cancel()
+            await asyncio.wait([task])
+    assert [one["event"] for one in said].count("leftovers.unseen") == 1
+    journal.close()
 
 
 @pytest.mark.parametrize("kind", ["edge", "rules"])
 @virtual_time
-async def test_a_broker_that_lets_nobody_look_for_leftovers_is_worked_with(tmp_path: Path, kind: str) -> None:
-    """An access list of an older version does not have it."""
+async def test_what_may_not_be_cleared_keeps_nobody_from_work(tmp_path: Path, kind: str) -> None:
+    """An access list that lets each edge write its own tables only: it is asked once, and works on."""
     journal, broker = Journal(tmp_path / "j.db"), Broker()
-    broker.refuses_glances = True
-    process: Edge | Consumer = Edge(parse(CONFIG), journal) if kind == "edge" else Consumer(parse(CONFIG), journal)
+    broker.refuses_clears = True
+    process = made(kind, journal)
+    topic = f"felt/1/s/table/rou-9/{'device/wheel/meta' if kind == 'edge' else 'round/state'}"
+    broker.kept[topic] = b'{"edge":"e","rules":"rules"}'
     with capture_logs() as said:
-        task = asyncio.create_task(process._serve(broker.session))
-        await asyncio.sleep(10)
-        assert process.connected
+        for _ in range(3):
+            await connected(process._serve, broker)
+    assert topic in broker.kept
+    assert [one for one, _ in broker.said].count(topic) == 1
+    assert "leftovers.cleared" not in [one["event"] for one in said]
+    journal.close()
+
+
+@virtual_time
+async def test_a_device_that_another_edge_clears_is_said_again(tmp_path: Path) -> None:
+    """It was moved here; the edge that had it before met the broker when we had said it already."""
+    broker, journal = Broker(), Journal(tmp_path / "edge.db")
+    edge = Edge(parse(CONFIG), journal, now=lambda: START)
+    await edge.posts[0].emit(saw(DeviceOnline(True), faulted("x.y")))
+    task = asyncio.create_task(edge._serve(broker.session))
+    await asyncio.sleep(10)
+    before = {topic: payload for topic, payload in broker.kept.items() if "shoe" in topic and "shoe-2" not in topic}
+    assert {topic.rpartition("/")[2] for topic in before} == {"meta", "state", "availability", "shoe-x-y"}
+    for topic in sorted(before, key=lambda one: one.endswith("meta")):
+        broker.send(topic, b"", retain=True)
+    await asyncio.sleep(2)
+    assert before.items() <= broker.kept.items()
     task.cancel()
     await asyncio.wait([task])
-    assert [one["event"] for one in said].count("leftovers.unseen") == 1
+    journal.close()
+
+
+@pytest.mark.parametrize("kind", ["edge", "rules"])
+@virtual_time
+async def test_who_hears_that_another_was_forgotten_says_everything_again(tmp_path: Path, kind: str) -> None:
+    """A standby said the same of the same tables, and with it that was cleared."""
+    journal, broker = Journal(tmp_path / "j.db"), Broker()
+    process = made(kind, journal)
+    task = asyncio.create_task(process._serve(broker.session))
+    await asyncio.sleep(10)
+    before = dict(broker.kept)
+    broker.kept.clear()
+    broker.send("felt/1/s/edge/another/availability", b"", retain=True)
+    await asyncio.sleep(2)
+    assert broker.kept.keys() == before.keys()
+    task.cancel()
+    await asyncio.wait([task])
     journal.close()
 
 

@@ -33,7 +33,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
-from daemon.config import Config
+from daemon.config import Config, files_of
 from daemon.console import words
 from daemon.console.incidents import Filter
 from daemon.console.site import utc
@@ -428,18 +428,15 @@ def _plain(config: Config) -> dict[str, Any]:
     for hook in said["console"]["webhook"]:
         parts = urlsplit(hook["url"])
         hook["url"] = f"{parts.scheme}://{parts.hostname or ''}/{WITHHELD}"
-    places: tuple[tuple[dict[str, Any], str], ...] = (
-        (said["mqtt"], "password_file"),
-        (said["journal"], "key"),
-        *((said["console"], key) for key in ("password_file", "key")),
-        (said["console"]["openid"], "secret_file"),
-        *((hook, "secret_file") for hook in said["console"]["webhook"]),
-    )
-    files: dict[str, str] = {}
-    for number, (place, key) in enumerate(places):
-        path = place.pop(key)
-        files[f"{number} {key}"] = "not set" if not path else "there" if _is_there(path) else "missing"
-    return said | {"files": list(files.items())}
+    files: list[tuple[str, str]] = []
+    for name, path in files_of(config):
+        *way, key = name.split(".")
+        place: Any = said
+        for step in way:
+            place = place[int(step)] if step.isdigit() else place[step]
+        del place[key]
+        files.append((name, "not set" if not path else "there" if _is_there(path) else "missing"))
+    return said | {"files": files}
 
 
 def _is_there(path: str) -> bool:

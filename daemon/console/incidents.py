@@ -62,6 +62,8 @@ FRESH = timedelta(seconds=45)
 SETTLED = timedelta(seconds=10)
 BROKER_LOST = timedelta(seconds=3)
 BACKLOG, BACKLOG_OVER = 60.0, 20.0
+# What the console calls itself, where it speaks of edges.
+OURSELVES = "console"
 # Names of what the console finds of an edge, behind the edge's own.
 OF_EDGES = ("offline", "backlog", "clock", "disk")
 CLOCK, CLOCK_OVER = 5.0, 3.0
@@ -294,7 +296,9 @@ class Incidents:
         """The alerts that stand on the broker, as far as it said so in this connection."""
         self._met: dict[str, _Met] = {}
         self._unheard: frozenset[str] = frozenset()
-        """Edges that nobody speaks of but what is open: the broker forgot them, or they were cleared meanwhile."""
+        """Edges that only what is open speaks of: the broker forgot them, or they were cleared while we were away."""
+        self._dismissed: set[str] = set()
+        """Of those, the ones that somebody said are gone for good, until they are heard of."""
         self._refused = 0
         self._refused_at: datetime | None = None
         self._hiding: tuple[int, ...] = ()
@@ -432,6 +436,8 @@ class Incidents:
         """
         one = self.may_close(n)
         self._open[one.key] = replace(one, by=by, acknowledged=now, note=note[:LONGEST_TEXT])
+        if one.heard == "console":
+            self._dismissed.add(one.device)
         self.end(one.key, now)
         self._write()
         return self._ended[one.key]
@@ -571,7 +577,7 @@ class Incidents:
             self._look_at_edges(site, now, self._connected)
             self._end_absent(site, now)
         if disk_free is not None:
-            self._disk("console", disk_free, now)
+            self._disk(OURSELVES, disk_free, now)
         self._look_at_refused(refused, now)
         hiding = tuple(one.n for one in self.silences(now))
         if hiding != self._hiding:
@@ -589,6 +595,7 @@ class Incidents:
             self._met = {name: _Met(_read(edge.health)) for name, edge in site.edges.items()}
         elif not site.broker and self._connected is not None:
             self._connected = None
+            self._unheard = frozenset()
             self._said.clear()
             self._met.clear()
         lost = site.lost or now
@@ -623,9 +630,13 @@ class Incidents:
             self.end(("", f"{name}-{what}"), now)
 
     def _look_at_edges(self, site: Looked, now: datetime, connected: datetime) -> None:
-        known = {one.device for one in self._open.values() if one.code in ("edge.offline", "rules.offline")}
-        self._unheard = frozenset(known - self._expected - site.edges.keys())
-        for name in self._expected | set(site.edges) | known:
+        heard = {name for name, edge in site.edges.items() if edge.online is not None}
+        self._dismissed -= heard
+        troubled = {one.device for one in self._open.values() if one.heard == "console"} - {"", OURSELVES}
+        if now - connected >= SETTLED:
+            self._unheard = frozenset(troubled - self._expected - heard)
+        missed = {one.device for one in self._open.values() if one.code in ("edge.offline", "rules.offline")}
+        for name in (self._expected | set(site.edges) | missed) - self._dismissed:
             online = site.edges[name].online if name in site.edges else None
             is_rules = name == self._rules
             alert = Alert(

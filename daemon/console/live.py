@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from daemon.console import words
 
-__all__ = ["Fragment", "Live", "Looker"]
+__all__ = ["Fragment", "Gone", "Live", "Looker"]
 
 PAUSE = 0.1
 HEARTBEAT = 5.0
@@ -37,6 +37,10 @@ class Looker(Struct, frozen=True):
     def may_see(self, table: str) -> bool:
         """Whether a table is any of their business."""
         return not self.tables or table in self.tables
+
+
+class Gone(KeyError):
+    """What a fragment shows is known to be there no more: an open page hides it until it comes back."""
 
 
 class Fragment(Struct, frozen=True):
@@ -149,8 +153,10 @@ class Live:
                 for name in names:
                     try:
                         said[name] = self.html(name, looker)
+                    except Gone:
+                        said[name] = ""
                     except KeyError:
-                        said[name] = ""  # a table that is no longer there
+                        continue  # not known yet, after a start
                 yield b"data: " + msgspec.json.encode({"now": self._time(), "put": said}) + b"\n\n"
                 await asyncio.sleep(PAUSE)
                 try:

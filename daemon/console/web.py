@@ -19,7 +19,7 @@ from starlette.routing import Route
 from daemon import inspection
 from daemon.console import alerts, scoreboards, shapes, words
 from daemon.console.access import inside, may
-from daemon.console.live import Fragment, Looker
+from daemon.console.live import Fragment, Gone, Looker
 from daemon.console.site import DeviceNow, Lamp
 from daemon.mqtt import UNREADABLE, BrokerLost
 from daemon.picture import LONGEST_NAME, BadRound, detail_of, ended_of
@@ -135,8 +135,8 @@ def _edge_lamp(house: "House", online: bool | None) -> Lamp:
 
 def _tile_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
     site = house.site
-    if not site.there(table):
-        raise KeyError(table)
+    if site.broker and not site.there(table):
+        raise Gone(table)
     view = site.tables[table]
     lamps = [(device.name, site.lamp(device)) for device in site.devices_of(table)]
     ruleset = site.ruleset(table)

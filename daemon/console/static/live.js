@@ -43,7 +43,7 @@
       const made = document.createElement("template");
       made.innerHTML = html;
       const next = made.content.firstElementChild;
-      if (!next) { old.remove(); continue; } // it is no longer there
+      if (!next) { old.replaceChildren(); old.hidden = true; continue; } // it is no longer there; it may come back
       for (const open of old.querySelectorAll("details[open][id]")) {
         const same = next.querySelector(`#${CSS.escape(open.id)}`);
         if (same) same.open = true;
