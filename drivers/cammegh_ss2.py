@@ -784,6 +784,8 @@ class CammeghSS2:
         elif self._joining and chunk.at - spin.at > LONGEST_SPIN and spin.begun and not spin.ended:
             yield SpinMissed(1)  # too long ago to be the same spin, whatever the counter says
             spin = replace(spin, ended=True)
+        elif self._joining and (missed := _missed_since_off(spin, status)):
+            yield SpinMissed(missed)
         self._joining = False
         yield from self._taken_back(spin, status, before)
         if self._opened is None or (status.state is not State.TABLE_CLOSED and spin.state is State.TABLE_CLOSED):
@@ -1028,6 +1030,7 @@ class CammeghSS2:
 
 
 _AT_ONCE = {(State.BALL_IN_RIM, State.NO_MORE_BETS), (State.NO_MORE_BETS, State.WINNING_NUMBER)}
+_BETWEEN = {State.WINNING_NUMBER, State.STARTED, State.TABLE_CLOSED}
 _RUNNING = {State.PLACE_BETS, State.BALL_IN_RIM, State.NO_MORE_BETS}
 _PLAYING = {*_RUNNING, State.WINNING_NUMBER}
 _BEFORE_LAUNCH = (State.STARTED, State.PLACE_BETS)
@@ -1049,6 +1052,16 @@ def _self_test(code: int) -> str:
 
 def _longer(tick: float, since: float | None, seconds: float) -> bool:
     return since is not None and tick - since > seconds
+
+
+def _missed_since_off(spin: Spin, status: Status) -> int:
+    """How many spins ended unseen where one runs under the number of one that was over: the wheel was switched off.
+
+    It counts from 1 again. What is under way and was not seen to begin will not be told either.
+    """
+    over = spin.ended and not spin.void and spin.state in _BETWEEN
+    again = over and status.spin == spin.spin and status.state in _RUNNING
+    return status.spin - (status.state is State.PLACE_BETS) if again else 0
 
 
 def _cut_short(spin: Spin, reason: str) -> SpinVoided | SpinMissed:

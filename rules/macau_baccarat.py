@@ -15,8 +15,8 @@ the bets are opened or a new shoe starts: then it is void first. Of a void coup 
 and jackpot bets are returned, and the cards still coming from it belong to no coup. The next one waits for the
 opening of the bets, the payment or a new shoe. Until it begins, a resolved coup can still be corrected, declared void,
 or taken up again where the corrected hands lack a card; once its shoe is over, only whole hands correct it. A shoe that
-tells the last card again begins a coup that never was: hands laid that are the cards of the coup before and those told
-since, less what was told again, are the hands of that one, and the other is void.
+tells the last card again, or lets another slide out with it, begins a coup that never was: hands laid that are those of
+the coup before, or its cards and those told since, less what was told again, are of that one, and the other is void.
 
 Before the bell no card of a coup can be missing. Bets opened once more after a loss are those of the next coup. Under
 `first_card` a loss between two coups leaves it unknown which card is the first: the next card suspends. What is lost
@@ -804,8 +804,9 @@ class Baccarat:
         """Art. 10: the hands are replaced, and the deal goes on from there."""
         coup, before = state.coup, state.before
         cards = deal(laid)
-        if coup is not None and before is not None and cards and _told_again(before.cards + coup.told, cards):
-            state, verdicts = self._void(state, coup, seen, "told_twice")
+        if coup is not None and before is not None and cards and _are_of(before, coup, cards):
+            again = _told_again(before.cards + coup.told, cards)
+            state, verdicts = self._void(state, coup, seen, "told_twice" if again else "not_dealt")
             state = replace(state, last=before)
             if cards == before.cards:
                 return state, verdicts
@@ -1021,6 +1022,11 @@ def _beyond(laid: tuple[str, ...], told: tuple[str, ...]) -> tuple[str, ...]:
         else:
             entered.append(card)
     return tuple(entered)
+
+
+def _are_of(before: Coup, coup: Coup, laid: tuple[str, ...]) -> bool:
+    """Whether these are hands of the coup before the open one: the same whole hands are not dealt twice in a row."""
+    return laid == before.cards or _told_again(before.cards + coup.told, laid)
 
 
 def _told_again(told: tuple[str, ...], laid: tuple[str, ...]) -> bool:

@@ -705,6 +705,17 @@ def test_art_10_hands_of_the_coup_before_are_not_those_of_a_card_told_twice() ->
     assert [one.void is None for one in results(without_bell)] == [True, False, True]
 
 
+@pytest.mark.parametrize("strays", ["3", "9", "3 2", "9 2"])
+def test_art_10_the_hands_of_the_coup_before_are_not_those_of_a_card_that_slid_out_with_its_last(strays: str) -> None:
+    """The second card of the next coup came with it, later than its driver takes for a misscan."""
+    verdicts = play(bell(), [*rung("9 2 T 4"), *drawn(strays), fixed("9T", "24"), RoundPaid(), *rung(TIE)])
+    assert kinds(verdicts)[3:7] == [Opened, Closed, Suspended, Voided]
+    first, phantom, following = results(verdicts)
+    assert (first.void, following.void) == (None, None)
+    assert phantom.void == Void("not_dealt", "returned")
+    assert hands_of(following) == ("7T", "34")
+
+
 def test_art_10_a_coup_that_ended_by_a_card_told_twice_is_taken_up_again() -> None:
     """4, and told again, 5, T: 9 for the player. Truly the next T is the banker's, and nobody has a natural."""
     verdicts = play(bell(), [*rung("4 4 5 T"), *drawn("T"), fixed("4T", "5T"), *drawn("3")])
@@ -716,7 +727,7 @@ def test_art_10_a_coup_that_ended_by_a_card_told_twice_is_taken_up_again() -> No
 
 
 def test_art_10_hands_that_the_shoe_did_not_tell_are_those_of_the_open_coup() -> None:
-    for told, laid in (("4", ("9T", "25")), ("3", ("9T", "24")), ("9 2", ("9T", "24"))):
+    for told, laid in (("4", ("9T", "25")), ("3", ("9T", "25")), ("9 2", ("9T", "25"))):
         verdicts = play(bell(), [*rung("9 2 T 4"), *drawn(told), fixed(*laid)])
         assert kinds(verdicts)[-1] == Resolved
         assert hands_of(results(verdicts)[-1]) == laid
