@@ -47,7 +47,7 @@ from daemon.pit import EDGE, SITE
 from rules import RULESETS
 from rules.ruleset import Ruleset
 from simulators.cammegh_ss2 import SpinTruth
-from simulators.compare import Account, compare
+from simulators.compare import Account, compare, spared
 from simulators.table_roulette import RouletteTable
 
 __all__ = ["Failure", "Life", "Report", "campaign", "forgot", "live", "replay", "run"]
@@ -464,13 +464,7 @@ class Life:
                 for truth, one in zip(table.truth, outcomes, strict=True)
             )
             account = Account(right=len(outcomes)) if quick else compare(table.truth, outcomes)
-            # One void result is like another: a missing one may be that of a round that was void, and never seen.
-            void = sum(truth.void for truth in table.truth)
-            spared = min(account.lost, max(void - account.unseen, 0))
-            account = msgspec.structs.replace(
-                account, lost=account.lost - spared, unseen=account.unseen + spared, voided=account.voided + spared,
-                right=account.right - spared,
-            )  # fmt: skip
+            account = spared(account, table.truth)
             gone = (
                 min(account.lost, forgot(table.wheel.truth, self._unheard)) if isinstance(table, RouletteTable) else 0
             )

@@ -31,6 +31,7 @@ from daemon.journal import Journal
 from daemon.picture import Picture
 from daemon.pit import EDGE, Pit
 from simulators.clock import Pace
+from simulators.compare import Account, spared
 
 __all__ = ["Report", "real", "run"]
 
@@ -140,13 +141,16 @@ class _Night:
             now = sum(view.events + view.resolved + view.voided for view in picture.tables.values())
             if now != said or not picture.connected:
                 said, since = now, time.monotonic()
-            elif time.monotonic() - since > QUIET and not any(
-                account.lost for account in self._pit.accounts(dealt).values()
-            ):
+            elif time.monotonic() - since > QUIET and not any(one.lost for one in self._accounts(dealt).values()):
                 return
 
+    def _accounts(self, dealt: dict[str, int]) -> dict[str, Account]:
+        tables = self._pit.tables
+        accounts = self._pit.accounts(dealt).items()
+        return {name: spared(account, tables[name].truth[: dealt[name]]) for name, account in accounts}
+
     def _judge(self, config: Config) -> None:
-        for name, account in self._pit.accounts(self._pit.dealt()).items():
+        for name, account in self._accounts(self._pit.dealt()).items():
             self._report.right += account.right
             self._report.void += account.voided + account.unseen + account.extra
             self._report.lost += account.lost

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from simulators.tables import Truth
 
@@ -59,6 +60,22 @@ def compare(truths: Sequence[Truth], outcomes: Sequence[Outcome]) -> Account:
             row.append(min(choices, key=_damage))
         best = row
     return best[-1].account
+
+
+def spared(account: Account, truths: Sequence[Truth]) -> Account:
+    """The same account where void results may have changed places.
+
+    One void result is like another: where one is missing, it may be that of a round that was void and never seen.
+    """
+    void = sum(truth.void for truth in truths)
+    count = min(account.lost, max(void - account.unseen, 0))
+    return replace(
+        account,
+        lost=account.lost - count,
+        unseen=account.unseen + count,
+        voided=account.voided + count,
+        right=account.right - count,
+    )
 
 
 class _Alignment(Struct, frozen=True):

@@ -43,7 +43,7 @@ from protocols.topics import Envelope
 from rules import RULESETS
 from rules.ruleset import Resolved, Voided, options_from
 from simulators.clock import JumpingLoop, Pace
-from simulators.compare import Account, Outcome, compare
+from simulators.compare import Account, Outcome, compare, spared
 from simulators.device import Ailment
 from simulators.fdl_console import Console
 from simulators.mqtt_port import Mqtt as MqttPort
@@ -936,3 +936,12 @@ async def test_a_device_at_many_times_its_speed_tells_its_ages_in_the_seconds_of
 
 def said(frames: fdl.Decoder, sent: bytes) -> list[Any]:
     return [fdl.read(one) for one in frames.feed(sent) if isinstance(one, fdl.Frame)]
+
+
+def test_a_void_round_that_nobody_saw_and_a_void_result_are_taken_for_each_other() -> None:
+    """A spin missed, which is void, and one cut short while nobody was there: which of them came out nobody can say."""
+    truths = [Truth({"pocket": "1"}), Truth({"pocket": "2"}), Truth({}, void=True)]
+    outcomes = [Outcome("r:1", {"pocket": "1"}, ""), Outcome("r:2", {}, "spin_missed")]
+    assert spared(compare(truths, outcomes), truths).lost == 0
+    assert spared(compare(truths, outcomes[:1]), truths).lost == 1  # of two, one had a number, and nothing came of it
+    assert spared(compare(truths[:2], outcomes[:1]), truths[:2]).lost == 1
