@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import cast
+from typing import TypeVar, cast
 
 import aiomqtt
 
@@ -40,6 +40,8 @@ class _Reason:
 
 
 _DONE, _REFUSED = _Reason("Success", False), _Reason("Not authorized", True)
+
+A = TypeVar("A")
 
 
 class _Message:
@@ -115,24 +117,22 @@ class _Client:
 
     async def subscribe(self, topics: list[tuple[str, int]]) -> list[int]:
         """As aiomqtt does it: an error of its own where no answer comes."""
-        if self._disconnected.done():
-            raise aiomqtt.MqttCodeError(4, "Could not subscribe to topic")
         answer: asyncio.Future[list[int]] = self.loop.create_future()
-        self.loop.call_later(self.broker.latency(), self._subscribed, topics, answer, context=self.loop.world)
+        return await self._answered(answer, "subscribe to", self._subscribed, topics)
+
+    async def unsubscribe(self, topics: list[str]) -> None:
+        """As aiomqtt does it."""
+        answer: asyncio.Future[None] = self.loop.create_future()
+        return await self._answered(answer, "unsubscribe from", self._unsubscribed, topics)
+
+    async def _answered(self, answer: asyncio.Future[A], what: str, ask: Callable[..., None], topics: object) -> A:
+        if self._disconnected.done():
+            raise aiomqtt.MqttCodeError(4, f"Could not {what} topic")
+        self.loop.call_later(self.broker.latency(), ask, topics, answer, context=self.loop.world)
         await asyncio.wait([answer], timeout=TIMEOUT)
         if not answer.done():
             raise aiomqtt.MqttError("Operation timed out")
         return answer.result()
-
-    async def unsubscribe(self, topics: list[str]) -> None:
-        """As aiomqtt does it."""
-        if self._disconnected.done():
-            raise aiomqtt.MqttCodeError(4, "Could not unsubscribe from topic")
-        answer: asyncio.Future[None] = self.loop.create_future()
-        self.loop.call_later(self.broker.latency(), self._unsubscribed, topics, answer, context=self.loop.world)
-        await asyncio.wait([answer], timeout=TIMEOUT)
-        if not answer.done():
-            raise aiomqtt.MqttError("Operation timed out")
 
     def _unsubscribed(self, topics: list[str], answer: asyncio.Future[None]) -> None:
         if self.dead or not self.open:

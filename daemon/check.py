@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from daemon import links_mqtt
-from daemon.config import Config, Mqtt, files_of, likely, line_of
+from daemon.config import Config, Mqtt, files_of, is_loopback, likely, line_of
 from daemon.links import BadUrl, check_url, open_link
 from drivers import DRIVERS
 from drivers.driver import DeviceRefused, LinkLost, Sighting
@@ -161,7 +161,7 @@ def _notes(config: Config) -> list[str]:
     found = []
     brokers = [("[mqtt]", config.mqtt), *_of_devices(config)]
     for name, broker in brokers:
-        if not broker.ca_file and not _here(broker.host):
+        if not broker.ca_file and not is_loopback(broker.host):
             found.append(
                 f"{name}: the broker is on another computer: passwords and what is said pass in clear without a ca_file"
             )
@@ -177,14 +177,6 @@ def _of_devices(config: Config) -> list[tuple[str, Mqtt]]:
     """The brokers of devices that speak MQTT."""
     devices = ((f"{table.name}/{device.name}", device.url) for table in config.table for device in table.device)
     return [(name, links_mqtt.broker_of(url)) for name, url in devices if url.startswith("mqtt:")]
-
-
-def _here(host: str) -> bool:
-    """Whether a broker is on this computer, as far as its name says."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _may_be_there(path: str) -> bool:

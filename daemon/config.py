@@ -5,6 +5,7 @@ Unknown keys are errors: a misspelt option that is silently ignored is found at 
 
 import difflib
 import hashlib
+import ipaddress
 import re
 import tomllib
 from collections.abc import Collection
@@ -165,6 +166,14 @@ def broker_of(config: Config, part: Edge | Rules | Console) -> Mqtt:
     if not part.username:
         return config.mqtt
     return msgspec.structs.replace(config.mqtt, username=part.username, password_file=part.password_file)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether that is this computer, and nobody else reaches it there."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def files_of(config: Config) -> list[tuple[str, str]]:

@@ -779,18 +779,19 @@ class CammeghSS2:
             return
         if before is not None:
             yield from self._flags(status, before, chunk.tick)
+        counts_again = False
         if spin is None:  # never seen before: a spin that is over is nobody's loss
             spin = Spin(status.spin, None, chunk.at, ended=status.state is State.WINNING_NUMBER)
         elif self._joining and chunk.at - spin.at > LONGEST_SPIN and spin.begun and not spin.ended:
             yield SpinMissed(1)  # too long ago to be the same spin, whatever the counter says
             spin = replace(spin, ended=True)
-        elif self._joining and (missed := _missed_since_off(spin, status)):
-            yield SpinMissed(missed)
+        elif self._joining:
+            counts_again = _counts_again(spin, status)
         self._joining = False
         yield from self._taken_back(spin, status, before)
         if self._opened is None or (status.state is not State.TABLE_CLOSED and spin.state is State.TABLE_CLOSED):
             self._opened = chunk.at
-        if status.spin != spin.spin:
+        if status.spin != spin.spin or counts_again:
             spin, events = self._counted(spin, status, before, chunk)
             yield from events
         yield from self._step(spin, status, chunk)
@@ -810,7 +811,7 @@ class CammeghSS2:
         return False
 
     def _counted(self, spin: Spin, status: Status, before: Status | None, chunk: Chunk) -> tuple[Spin, list[Event]]:
-        """The counter moved. The spin before is over: landed if its number has its witnesses, else missed."""
+        """The counter moved or began again. The spin before landed if its number is witnessed, or is missed."""
         steps = status.spin - spin.spin
         wrapped = steps + SPINS
         gone_round = chunk.at - spin.at >= wrapped * SHORTEST_SPIN
@@ -1054,14 +1055,10 @@ def _longer(tick: float, since: float | None, seconds: float) -> bool:
     return since is not None and tick - since > seconds
 
 
-def _missed_since_off(spin: Spin, status: Status) -> int:
-    """How many spins ended unseen where one runs under the number of one that was over: the wheel was switched off.
-
-    It counts from 1 again. What is under way and was not seen to begin will not be told either.
-    """
+def _counts_again(spin: Spin, status: Status) -> bool:
+    """Whether a spin runs under the number of one that was over: switched off meanwhile, the wheel counts from 1."""
     over = spin.ended and not spin.void and spin.state in _BETWEEN
-    again = over and status.spin == spin.spin and status.state in _RUNNING
-    return status.spin - (status.state is State.PLACE_BETS) if again else 0
+    return over and status.spin == spin.spin and status.state in _RUNNING
 
 
 def _cut_short(spin: Spin, reason: str) -> SpinVoided | SpinMissed:

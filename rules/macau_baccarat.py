@@ -804,9 +804,8 @@ class Baccarat:
         """Art. 10: the hands are replaced, and the deal goes on from there."""
         coup, before = state.coup, state.before
         cards = deal(laid)
-        if coup is not None and before is not None and cards and _are_of(before, coup, cards):
-            again = _told_again(before.cards + coup.told, cards)
-            state, verdicts = self._void(state, coup, seen, "told_twice" if again else "not_dealt")
+        if coup is not None and before is not None and cards and (reason := _never_was(before, coup, cards)):
+            state, verdicts = self._void(state, coup, seen, reason)
             state = replace(state, last=before)
             if cards == before.cards:
                 return state, verdicts
@@ -1024,9 +1023,11 @@ def _beyond(laid: tuple[str, ...], told: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(entered)
 
 
-def _are_of(before: Coup, coup: Coup, laid: tuple[str, ...]) -> bool:
-    """Whether these are hands of the coup before the open one: the same whole hands are not dealt twice in a row."""
-    return laid == before.cards or _told_again(before.cards + coup.told, laid)
+def _never_was(before: Coup, coup: Coup, laid: tuple[str, ...]) -> str:
+    """Why the open coup is none, where hands of the one before are laid: those are not dealt twice in a row."""
+    if _told_again(before.cards + coup.told, laid):
+        return "told_twice"
+    return "not_dealt" if laid == before.cards else ""
 
 
 def _told_again(told: tuple[str, ...], laid: tuple[str, ...]) -> bool:

@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from daemon import logs
-from daemon.config import Console
+from daemon.config import Console, is_loopback
 from daemon.console.actions import Actions
 from daemon.console.store import Store
 from daemon.console.users import (
@@ -192,7 +192,7 @@ class Access:
         self.secure = bool(config.certificate) or config.url.lower().startswith("https:")
         # No other host or path can set a cookie of that name, and no plain line carries it.
         self.cookie = "__Host-feltd" if self.secure else "feltd"
-        if not self.secure and not _loopback(config.listen):
+        if not self.secure and not is_loopback(config.listen):
             remedy = "give [console] certificate and key, or let it listen on 127.0.0.1 behind a proxy that has them"
             logs.get().warning("console.plain", text="passwords cross the network in the clear", remedy=remedy)
         self._pool = ThreadPoolExecutor(_HASHING, "password")
@@ -287,13 +287,6 @@ class Access:
     def let_out(self, response: Response) -> None:
         """Take it away."""
         response.delete_cookie(self.cookie, path="/", secure=self.secure, httponly=True, samesite="strict")
-
-
-def _loopback(listen: str) -> bool:
-    try:
-        return ipaddress.ip_address(listen).is_loopback
-    except ValueError:
-        return listen == "localhost"
 
 
 def role_of(text: str) -> Role | None:

@@ -64,8 +64,6 @@ BROKER_LOST = timedelta(seconds=3)
 BACKLOG, BACKLOG_OVER = 60.0, 20.0
 # What the console calls itself, where it speaks of edges.
 OURSELVES = "console"
-# Names of what the console finds of an edge, behind the edge's own.
-OF_EDGES = ("offline", "backlog", "clock", "disk")
 CLOCK, CLOCK_OVER = 5.0, 3.0
 DISK_WARNING, DISK_ERROR = 2_000_000_000, 500_000_000
 
@@ -626,8 +624,8 @@ class Incidents:
     def _forget(self, name: str, now: datetime) -> None:
         """What the broker held of an edge was cleared: it is gone for good, and so is what the console saw of it."""
         del self._met[name]
-        for what in OF_EDGES:
-            self.end(("", f"{name}-{what}"), now)
+        for one in [one for one in self._open.values() if one.heard == "console" and one.device == name]:
+            self.end(one.key, now)
 
     def _look_at_edges(self, site: Looked, now: datetime, connected: datetime) -> None:
         heard = {name for name, edge in site.edges.items() if edge.online is not None}
