@@ -402,6 +402,7 @@ class CammeghSS2:
         self._obeying = False
         self._watched: tuple[AbstractSet[State], asyncio.Future[None]] | None = None
         self._joining = True
+        self._over_before = self._spin is not None and _counted_on(self._spin)
         self._before: Status | None = None
         self._doubted: tuple[State, int] | None = None
         self._witnesses: list[Number | Status] = []
@@ -779,19 +780,19 @@ class CammeghSS2:
             return
         if before is not None:
             yield from self._flags(status, before, chunk.tick)
-        counts_again = False
         if spin is None:  # never seen before: a spin that is over is nobody's loss
             spin = Spin(status.spin, None, chunk.at, ended=status.state is State.WINNING_NUMBER)
         elif self._joining and chunk.at - spin.at > LONGEST_SPIN and spin.begun and not spin.ended:
             yield SpinMissed(1)  # too long ago to be the same spin, whatever the counter says
             spin = replace(spin, ended=True)
-        elif self._joining:
-            counts_again = _counts_again(spin, status)
         self._joining = False
         yield from self._taken_back(spin, status, before)
         if self._opened is None or (status.state is not State.TABLE_CLOSED and spin.state is State.TABLE_CLOSED):
             self._opened = chunk.at
+        # Under the number of a spin that an earlier session saw the end of: switched off meanwhile, it counts from 1.
+        counts_again = self._over_before and status.state in _RUNNING
         if status.spin != spin.spin or counts_again:
+            self._over_before = False
             spin, events = self._counted(spin, status, before, chunk)
             yield from events
         yield from self._step(spin, status, chunk)
@@ -1055,10 +1056,9 @@ def _longer(tick: float, since: float | None, seconds: float) -> bool:
     return since is not None and tick - since > seconds
 
 
-def _counts_again(spin: Spin, status: Status) -> bool:
-    """Whether a spin runs under the number of one that was over: switched off meanwhile, the wheel counts from 1."""
-    over = spin.ended and not spin.void and spin.state in _BETWEEN
-    return over and status.spin == spin.spin and status.state in _RUNNING
+def _counted_on(spin: Spin) -> bool:
+    """Whether the wheel has done with this spin, and never spins under its number again."""
+    return spin.ended and not spin.void and spin.state in _BETWEEN
 
 
 def _cut_short(spin: Spin, reason: str) -> SpinVoided | SpinMissed:

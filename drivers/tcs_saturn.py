@@ -249,7 +249,8 @@ class SaturnOptions(Struct, frozen=True, forbid_unknown_fields=True):
 class Spin(Struct, frozen=True):
     """The last spin known. `begun`: its start was seen. `ended`: reported, void or missed. `state` None: none yet.
 
-    `number`: the one that its two witnesses showed. `doubt`: why a number of it would not be told.
+    `number`: the one that its two witnesses showed. `doubt`: why a number of it would not be told. `told`: its number
+    was; the wheel counts on from it, and does not spin under its counter again.
     """
 
     spin: Annotated[int, Meta(ge=0)]
@@ -260,6 +261,7 @@ class Spin(Struct, frozen=True):
     ended: bool = False
     number: str = ""
     doubt: str = ""
+    told: bool = False
 
 
 class Memory(Struct, frozen=True):
@@ -320,6 +322,7 @@ class TcsSaturn:
         self._error_turn = False
         self._online = False
         self._joining = True
+        self._told_before = self._spin is not None and self._spin.told
         self._misfits = 0
         self._misfit = ""
         self._before: tuple[Status, Chunk] | None = None
@@ -498,7 +501,10 @@ class TcsSaturn:
             yield Sighting(SpinMissed(1), status.raw, chunk)  # too long ago to be the same spin
             spin = replace(spin, ended=True)
         self._joining = False
-        if status.spin != spin.spin:
+        # Under the counter of a spin told by an earlier session: switched off meanwhile, the wheel counted as far again.
+        counts_again = self._told_before and status.state in _SPINS
+        if status.spin != spin.spin or counts_again:
+            self._told_before = False
             spin, events = self._counted(spin, status, chunk)
             for event in events:
                 yield Sighting(event, before[0].raw + status.raw, chunk)
@@ -564,7 +570,7 @@ class TcsSaturn:
                 if (before is not state or not spin.begun) and (spin.launched or not under_way):
                     if under_way:
                         yield self._cut_short(spin, "restarted")
-                    new = replace(new, begun=True, launched=False, ended=False, number="", doubt="")
+                    new = replace(new, begun=True, launched=False, ended=False, number="", doubt="", told=False)
                     yield SpinStarted(status.spin)
             case State.BALL_IN_RIM | State.NO_MORE_BETS if under_way:
                 if not spin.launched:
@@ -626,7 +632,7 @@ class TcsSaturn:
         if not harmless or chunk.tick - self._number_since[0] < self._options.stands:
             return spin, []
         self._faults.good_cycle()
-        return replace(spin, ended=True), [BallLanded(spin.number), *self._faults.end(CHANGED, RESET, MAP)]
+        return replace(spin, ended=True, told=True), [BallLanded(spin.number), *self._faults.end(CHANGED, RESET, MAP)]
 
     def _launched(self, status: Status) -> BallLaunched:
         order = self._order
@@ -720,6 +726,7 @@ class TcsSaturn:
 
 
 _BALL_RUNS = (State.BALL_IN_RIM, State.NO_MORE_BETS)
+_SPINS = (State.PLACE_BETS, *_BALL_RUNS)
 
 
 def _said(status: Status) -> Status:

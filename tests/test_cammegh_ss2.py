@@ -811,6 +811,12 @@ RECONNECTS: list[tuple[str, bytes, list[bytes], list[str]]] = [
         spun(2, "26", "0"),
         ["missed", "0"],
     ),
+    (
+        "switched off and on, as far again, and the wheel starts",
+        remembered(2, State.WINNING_NUMBER, 60, **OVER),
+        [*[line(1, 2)] * 2, *spun(2, "26", "0")],
+        ["missed", "0"],
+    ),
     ("switched off and on, the first again", remembered(1, State.WINNING_NUMBER, 60, **OVER), spun(1, "", "8"), ["8"]),
     ("closed meanwhile", remembered(11, State.NO_MORE_BETS, 20), [line(6, 11)] * 3, ["void"]),
     ("void, then spun again", remembered(11, State.BALL_IN_RIM, 20, **OVER), spun(11, "34", "27"), ["27"]),

@@ -634,6 +634,25 @@ async def test_after_a_long_absence_the_same_counter_is_not_the_same_spin() -> N
     await again.end()
 
 
+@virtual_time
+@pytest.mark.parametrize(("back_in", "missed"), [(State.STARTED, 6), (State.PLACE_BETS, 6), (State.BALL_IN_RIM, 7)])
+async def test_a_wheel_switched_off_meanwhile_that_counts_as_far_again(back_in: State, missed: int) -> None:
+    """It never spins under the counter of a spin that it has counted: what ended unseen is told."""
+    desk = Desk()
+    await desk.show(*SPIN, status(State.WINNING_NUMBER, "7"))
+    assert desk.events[-1] == BallLanded("7")
+    await desk.end()
+    await asyncio.sleep(300)
+    again = Desk(memory=desk.notes.memory)
+    shown = [status(State.STARTED), *SPIN, status(State.WINNING_NUMBER, "9"), status(State.STARTED, spin=8)]
+    told = await again.show(*shown[[one.state for one in shown].index(back_in) :])
+    seen_to_begin = back_in is not State.BALL_IN_RIM
+    assert codes(told) == ["+saturn.counter_reset", *["-saturn.counter_reset"] * seen_to_begin]
+    assert sum(event.count for event in told if isinstance(event, SpinMissed)) == missed
+    assert [event for event in told if isinstance(event, BallLanded)] == [BallLanded("9")] * seen_to_begin
+    await again.end()
+
+
 @pytest.mark.parametrize("memory", [b"", b"nonsense", b"\xff", b'{"spin": 3}'])
 def test_a_memory_that_is_not_ours_is_no_memory(memory: bytes) -> None:
     assert TcsSaturn(SaturnOptions(), memory)._spin is None
