@@ -1,10 +1,11 @@
 """`feltd campaign`: the whole pit in virtual time, and everything that can go wrong with it, from a seed.
 
-A campaign is many short lives. In each, dealers play on simulated devices; drivers, edge, rules consumer and their
-journals are the real ones, with a standby of the rules beside them in every second life; broker, cables, disks and
-clocks are models that fail. What fails in a life, and how often, its seed decides. At the end everything is put right,
-and the judges look: every round dealt came out once, right or void for a stated reason; nothing that was promised is
-missing; nothing was said twice; two consumers said the same. The seed of a life plays it again, step by step.
+A campaign is many short lives. In each, dealers play two or three games on simulated devices; drivers, edge, rules
+consumer and their journals are the real ones, with a standby of the rules beside them in every second life; broker,
+cables, disks and clocks are models that fail. What fails in a life, and how often, its seed decides. At the end
+everything is put right, and the judges look: every round dealt came out once, right or void for a stated reason;
+nothing that was promised is missing; nothing was said twice; two consumers said the same. The seed of a life plays it
+again, step by step.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Container, Coroutine, Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from datetime import timedelta
@@ -166,7 +167,7 @@ class Life:
         self._files = 0
         self.accounts: dict[str, Account] = {}
         self.forgotten = 0
-        self._unheard: set[int] = set()
+        self._unheard: defaultdict[str, set[int]] = defaultdict(set)
 
     def _chance(self, what: str) -> random.Random:
         return random.Random(f"{self.seed} {what}")
@@ -325,7 +326,7 @@ class Life:
     async def _body(self) -> None:
         nature, broker = self._nature, self.broker
         rng = self._chance("tables")
-        kinds = tuple(rng.sample(list(KINDS), rng.randint(2, 3)))
+        kinds = tuple(rng.sample(list(KINDS), min(rng.randint(2, 3), len(KINDS))))
         self.pit = VirtualPit(self.loop, self.seed, kinds)
         self._config: Config = self.pit.parsed()
         broker.on_taken = self._taken
@@ -376,14 +377,15 @@ class Life:
             self.broker.write_down()
 
     async def _listen(self) -> None:
-        """Which spins of the wheel ended while no edge was there to hear it."""
-        wheel = next((table for table in self.pit.tables.values() if isinstance(table, RouletteTable)), None)
-        ended = 0
-        while wheel is not None:
+        """Which spins of a wheel ended while no edge was there to hear it."""
+        wheels = {name: table for name, table in self.pit.tables.items() if isinstance(table, RouletteTable)}
+        ended = dict.fromkeys(wheels, 0)
+        while wheels:
             await asyncio.sleep(0.5)
-            if EDGE not in self._bodies:
-                self._unheard.update(range(ended, len(wheel.truth)))
-            ended = len(wheel.truth)
+            for name, wheel in wheels.items():
+                if EDGE not in self._bodies:
+                    self._unheard[name].update(range(ended[name], len(wheel.truth)))
+                ended[name] = len(wheel.truth)
 
     async def _heal(self) -> None:
         """Faults end; whoever is down comes back; then everything must come out."""
@@ -465,9 +467,9 @@ class Life:
             )
             account = Account(right=len(outcomes)) if quick else compare(table.truth, outcomes)
             account = spared(account, table.truth)
-            gone = (
-                min(account.lost, forgot(table.wheel.truth, self._unheard)) if isinstance(table, RouletteTable) else 0
-            )
+            gone = 0
+            if isinstance(table, RouletteTable):
+                gone = min(account.lost, forgot(table.wheel.truth, self._unheard[name]))
             account = msgspec.structs.replace(account, lost=account.lost - gone)
             self.forgotten += gone
             self.accounts[name] = account

@@ -15,15 +15,21 @@ from daemon.picture import Picture
 from daemon.pit import Pit
 from protocols.cammegh_ss2 import State
 from protocols.link import LinkLost
+from protocols.tcs_saturn import State as SaturnState
 from simulators.cammegh_ss2 import ARCADE, STARTED_AFTER_NUMBER, Wheel
 from simulators.clock import Pace
 from simulators.device import Device
 from simulators.line import Line
 from simulators.port import Port, Socket
-from simulators.table_baccarat import BaccaratTable
-from simulators.table_cussec import CussecTable
-from simulators.table_roulette import RouletteTable
+from simulators.table_baccarat import BaccaratTable, ContinuousTable, ScannerTable
+from simulators.table_blackjack import BlackjackTable
+from simulators.table_cussec import CussecTable, ShakenTable
+from simulators.table_fantan import FantanTable
+from simulators.table_fish_prawn_crab import FishPrawnCrabTable
+from simulators.table_roulette import RouletteTable, SaturnTable
+from simulators.table_stud_poker import StudPokerTable
 from simulators.tables import Floor, Table, Truth
+from simulators.tcs_saturn import Saturn
 
 __all__ = ["KINDS", "Cable", "Hands", "Plug", "VirtualPit"]
 
@@ -41,6 +47,15 @@ class _QuickWheel(Wheel):
             self._until = now + max((self._until - now) * QUICK, 1.2)
 
 
+class _QuickSaturn(Saturn):
+    """The same; its number stands long enough to be told."""
+
+    def _phase(self, state: SaturnState, now: float, then: Callable[[float], None]) -> None:
+        super()._phase(state, now, then)
+        if state is not SaturnState.WINNING_NUMBER:
+            self._until = now + max((self._until - now) * QUICK, 1.2)
+
+
 class _Roulette(RouletteTable):
     """With a quick wheel."""
 
@@ -49,17 +64,32 @@ class _Roulette(RouletteTable):
         return _QuickWheel(random.Random(f"wheel {seed}"), mode=mode, closed=True)
 
 
-class _Cussec(CussecTable):
+class _Saturn(SaturnTable):
+    """The same."""
+
+    def _make_wheel(self, seed: int) -> Saturn:
+        return _QuickSaturn(random.Random(f"saturn {seed}"), closed=True)
+
+
+class _Knows(ShakenTable):
     """Which knows how the dice lay, where the dealer gave the round up."""
 
     async def _round(self, floor: Floor) -> None:
         await super()._round(floor)
         faces, stacked, leaning = self.shaker.lie()
         if self.truth[-1].void and not stacked and not leaning and len(faces) == 3:
-            self.truth[-1] = Truth({"faces": sorted(faces)}, void=True)
+            self.truth[-1] = Truth(self._facts(faces), void=True)
 
 
-class _Baccarat(BaccaratTable):
+class _Cussec(_Knows, CussecTable):
+    pass
+
+
+class _FishPrawnCrab(_Knows, FishPrawnCrabTable):
+    pass
+
+
+class _Remembers(BaccaratTable):
     """Which knows how the cards lay, where the dealer gave the coup up."""
 
     def __init__(self, seed: int) -> None:
@@ -76,7 +106,27 @@ class _Baccarat(BaccaratTable):
             self.truth[-1] = Truth({"hands": self._lie}, void=True)
 
 
-KINDS: dict[str, type[Table]] = {"rou": _Roulette, "cus": _Cussec, "bac": _Baccarat}
+class _Scanner(_Remembers, ScannerTable):
+    pass
+
+
+class _Continuous(_Remembers, ContinuousTable):
+    pass
+
+
+KINDS: dict[str, type[Table]] = {
+    "rou": _Roulette,
+    "sat": _Saturn,
+    "cus": _Cussec,
+    "fpc": _FishPrawnCrab,
+    "bac": _Remembers,
+    "scan": _Scanner,
+    "csm": _Continuous,
+    "stud": StudPokerTable,
+    "bj": BlackjackTable,
+    "fan": FantanTable,
+}
+"""All tables whose game is resolved."""
 
 
 class Hands(Pace):

@@ -501,7 +501,7 @@ class TcsSaturn:
             yield Sighting(SpinMissed(1), status.raw, chunk)  # too long ago to be the same spin
             spin = replace(spin, ended=True)
         self._joining = False
-        # Under the counter of a spin told by an earlier session: switched off meanwhile, the wheel counted as far again.
+        # Under the counter of a spin told by an earlier session: switched off meanwhile, it counted as far again.
         counts_again = self._told_before and status.state in _SPINS
         if status.spin != spin.spin or counts_again:
             self._told_before = False

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from simulators.tables import Truth
 
-__all__ = ["Account", "Outcome", "compare"]
+__all__ = ["Account", "Outcome", "compare", "spared"]
 
 
 class Outcome(Struct, frozen=True):

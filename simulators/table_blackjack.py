@@ -11,7 +11,7 @@ from simulators.bee_tek_shoe import Shoe
 from simulators.device import Device
 from simulators.fdl_console import Console
 from simulators.fdl_peek import PeekReader
-from simulators.tables import Floor, Look, ShoeTable, Truth, settle
+from simulators.tables import Floor, Look, ShoeTable, Truth, settle, shows
 
 __all__ = ["BlackjackTable"]
 
@@ -83,14 +83,25 @@ class BlackjackTable(ShoeTable):
             if self._cut_shown:
                 await self._new_shoe(floor)
             over = await self._play(floor)
-            if not over and not floor.look().over:
-                floor.press(self.console, "void", 1)
+            if not over:
+                await self._give_up(floor)
             counts = await settle(floor, self.console, self._rng, self._round) and over
-            self.truth.append(Truth(self._told() if counts else {}, not counts))
+            whole = len(self._bank) > 1 and not self._undecided()
+            self.truth.append(Truth(self._told() if whole else {}, not counts))
             await floor.ready()
             if counts:
                 floor.press(self.console, "paid")
             await floor.pace.sleep(1.0)
+
+    async def _give_up(self, floor: Floor) -> None:
+        """The round is declared void, also where the display has ended it: by other cards than those that lie here."""
+        for _ in range(LOOKS):
+            await floor.ready()
+            look = floor.look()
+            if look.over and not look.ended.get(self._round, False):
+                return
+            floor.press(self.console, "void", 1)
+            await self._pause(floor, 1.0, 2.0)
 
     async def _new_shoe(self, floor: Floor) -> None:
         self._shuffle(floor, 60 + self._rng.randint(0, 20))
@@ -158,7 +169,9 @@ class BlackjackTable(ShoeTable):
         async def burn() -> None:
             if _due(floor.look(), "card") == "burn":
                 await self._draw(floor)
-                await self._glance(floor, lambda look: _due(look, "card") != "burn")
+                await shows(
+                    floor, lambda look: _due(look, "card") != "burn"
+                )  # who has burnt one burns no other so soon
 
         await self._until(floor, lambda look: _due(look, "card") == name, burn)
         cards.append(await self._draw(floor))

@@ -11,7 +11,7 @@ from simulators.device import Device
 from simulators.fdl_console import Console
 from simulators.fdl_lamps import Lamps
 from simulators.fdl_shaker import Shaker
-from simulators.tables import Floor, Ruled, Truth, settle
+from simulators.tables import Floor, Ruled, Truth, open_bets, settle
 
 __all__ = ["CussecTable", "ShakenTable"]
 
@@ -61,7 +61,7 @@ class ShakenTable(Ruled):
         await self._act(floor, self.shaker.cover)
         await self._shake(floor)
         await floor.ready()
-        floor.press(self.console, "bets_opened")
+        await open_bets(floor, self.console)
         await floor.tell("lamps-1", "light", {"lamps": ["1"]})
         await pace.sleep(rng.uniform(12.0, 20.0))
         await floor.ready()

@@ -7,7 +7,7 @@ from simulators.device import Device
 from simulators.fdl_buttons import ButtonCounter
 from simulators.fdl_console import Console
 from simulators.fdl_lamps import Lamps
-from simulators.tables import Floor, Ruled, Truth, settle, shows
+from simulators.tables import Floor, Ruled, Truth, open_bets, settle, shows
 
 __all__ = ["FantanTable"]
 
@@ -49,7 +49,7 @@ class FantanTable(Ruled):
         noticed = self._rng.random() < 0.5
         while self.counter.knocked_over and noticed:  # nobody has bet yet: another heap
             await self._separate(floor)
-        floor.press(self.console, "bets_opened")
+        await open_bets(floor, self.console)
         await self._pause(floor, 12.0, 18.0)
         await floor.ready()
         if self.counter.knocked_over:
@@ -67,9 +67,11 @@ class FantanTable(Ruled):
             await self._enter(floor, *self.counter.lie())
         counts = await settle(floor, self.console, self._rng, mine)
         whole, fragments = self.counter.lie()
+        truth = {"number": _left(whole), "count": whole, "fragments": fragments}
         if counts and self._rng.random() < 0.1:  # who takes the buttons away by fours knows no more than what is left
             await self._enter(floor, _left(whole), 0)
-        return Truth({"number": _left(whole), "count": whole, "fragments": fragments}, void=not counts)
+            truth = {"number": _left(whole)}  # an old screen may have hidden that no count came: then this one is it
+        return Truth(truth, void=not counts)
 
     async def _separate(self, floor: Floor) -> None:
         """A heap under the cup. Where the display does not show it, by the console's key."""

@@ -18,7 +18,7 @@ from simulators.device import Device
 from simulators.fdl_console import Console
 from simulators.port import Socket
 
-__all__ = ["AnyShoe", "Floor", "Look", "Ruled", "ShoeTable", "Table", "Truth", "settle", "shows"]
+__all__ = ["AnyShoe", "Floor", "Look", "Ruled", "ShoeTable", "Table", "Truth", "open_bets", "settle", "shows"]
 
 OPEN = ("betting", "covered", "uncovered", "closed", "running", "dealing", "deciding", "showdown", "suspended")
 # Seconds on the wall: neither processes nor the broker are faster where hands are.
@@ -166,6 +166,15 @@ class ShoeTable(Ruled):
                 return True
             await floor.pace.sleep(2.0)
         return False
+
+
+async def open_bets(floor: Floor, console: Console) -> None:
+    """Press the key, again and again until the display shows a round that is open: an old screen shows the last one."""
+    for _ in range(PRESSES):
+        floor.press(console, "bets_opened")
+        if await shows(floor, lambda look: not look.over):
+            return
+        await floor.ready()
 
 
 async def settle(floor: Floor, console: Console, rng: random.Random, mine: str = "") -> bool:

@@ -28,6 +28,7 @@ from daemon.campaign import INTERRUPTED, Life, campaign, forgot, live
 from daemon.campaign_broker import Broker, matches
 from daemon.campaign_disk import Disk, Fate
 from daemon.campaign_loop import Killed, Process, StandingStillError, VirtualLoop
+from daemon.campaign_pit import KINDS
 from daemon.campaign_real import real
 from daemon.cli import main
 from daemon.config import Mqtt
@@ -44,6 +45,8 @@ from protocols.topics import Envelope, Wire, encode_wire
 from simulators.cammegh_ss2 import SpinTruth
 
 ROUNDS = 4
+THREE = {kind: KINDS[kind] for kind in ("rou", "cus", "bac")}
+"""What the pit was when some of the lives below were found."""
 
 
 @pytest.fixture(autouse=True)
@@ -162,6 +165,15 @@ def test_a_slice_of_the_campaign() -> None:
     assert report.right > 100
     assert report.faults == report.survived
     assert len(report.faults) > 10
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_of_table_has_its_lives(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign_module, "KINDS", {kind: KINDS[kind]})
+    for seed in (7, 21):
+        life, failure = live(seed, 6)
+        assert failure is None
+        assert life.pit.dealt()[f"{kind}-1"] >= 6  # a wheel may spin once more until somebody closes it
 
 
 TELL = """
@@ -561,14 +573,16 @@ def test_what_nobody_can_answer_is_asked_for_more_and_more_seldom() -> None:
     assert stream.to_ask(1000.0) == (3, 3)
 
 
-def test_the_dealers_own_line_lights_the_floor() -> None:
+def test_the_dealers_own_line_lights_the_floor(monkeypatch: pytest.MonkeyPatch) -> None:
     """It was the last to connect, and nobody who waited for it was woken: life 501000017, dealers who stand still."""
+    monkeypatch.setattr(campaign_module, "KINDS", THREE)
     _, failure = live(501000017, 1)
     assert failure is None
 
 
-def test_no_dealer_leaves_a_round_that_waits_for_him() -> None:
+def test_no_dealer_leaves_a_round_that_waits_for_him(monkeypatch: pytest.MonkeyPatch) -> None:
     """The console lost its memory in the last spin: suspended, and nobody there to void it: life 701000042."""
+    monkeypatch.setattr(campaign_module, "KINDS", THREE)
     _, failure = live(701000042, 24)
     assert failure is None
 

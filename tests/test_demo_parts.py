@@ -48,7 +48,7 @@ from simulators.device import Ailment
 from simulators.fdl_console import Console
 from simulators.mqtt_port import Mqtt as MqttPort
 from simulators.port import MAX_UNSENT, Pty, Socket, Tcp
-from simulators.tables import Floor, Look, Truth, settle
+from simulators.tables import Floor, Look, Truth, open_bets, settle
 
 PATIENCE = 20.0
 
@@ -799,6 +799,23 @@ async def test_a_dealer_whose_clock_is_that_of_the_wall_voids_a_round_that_waits
         async with asyncio.timeout(20):
             assert not await settle(floor, console, random.Random(1))
     assert pressed == ["void"]
+
+
+@pytest.mark.parametrize(("phases", "presses"), [(["covered"], 1), (["paying", "paying", "betting"], 3)])
+@virtual_time
+async def test_who_opens_the_bets_sees_that_they_are_open(phases: list[str], presses: int) -> None:
+    """An old screen showed the round before; it was taken for his, and its end for the end of his: life 22112."""
+    console = Console(random.Random(1))
+    pressed: list[str] = []
+
+    async def ready() -> bool:
+        return False
+
+    floor = Floor({}, Pace(), ready, lambda: Look(phases[len(pressed) - 1]), cast("Any", None))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Floor, "press", lambda _self, _console, key, _reason=0: pressed.append(key))
+        await open_bets(floor, console)
+    assert pressed == ["bets_opened"] * presses
 
 
 def test_a_pits_account_is_of_the_rounds_asked_for(tmp_path: Path) -> None:

@@ -93,7 +93,11 @@ class House:
                 f"e{len(self.told)}", f"felt/1/site/table/bj-1/device/{device}", START + timedelta(seconds=1), heard
             )
             self.state, verdicts = self.ruleset.apply(self.state, seen)
-            self.results += [verdict.result for verdict in verdicts if isinstance(verdict, Resolved | Voided)]
+            for verdict in verdicts:
+                if isinstance(verdict, Resolved | Voided):
+                    self.results.append(verdict.result)
+                elif isinstance(verdict, Corrected):
+                    self.results[-1] = verdict.result
 
     def look(self) -> Look:
         """The display, by way of the wire."""
@@ -269,6 +273,36 @@ def test_a_dead_table_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_blackjack, "LOOKS", 3)
     house = House(1, lambda _device, _event: [])
     assert house.deal(2) == Account(unseen=2)
+
+
+def held_up(many: int) -> Callable[[str, Event], list[Event]]:
+    """The shoe's line is silent until so many cards of a round were drawn, and tells them all then."""
+    cards: list[Event] = []
+
+    def fate(_: str, event: Event) -> list[Event]:
+        match event:
+            case BetsClosed():
+                cards.clear()
+            case CardDrawn():
+                cards.append(event)
+                return [event] if len(cards) > many else list(cards) if len(cards) == many else []
+            case _:
+                pass
+        return [event]
+
+    return fate
+
+
+@pytest.mark.parametrize("seed", [2, 9, 16])
+def test_a_round_that_ended_by_other_cards_than_those_that_lie_there_is_declared_void(seed: int) -> None:
+    """A card of the burn was not told, another was burnt, and the rules dealt both to the seats; a blackjack ended it.
+
+    Life 12038 of a campaign at three tables: the dealer saw that it was over, and said nothing.
+    """
+    house = House(seed, held_up(5))
+    account = house.deal(30)
+    assert (account.wrong, account.lost) == (0, 0)
+    assert any(result.void is not None and result.supersedes for result in house.results)
 
 
 # ---- what the dealer knows
