@@ -114,6 +114,14 @@ class _Continuous(_Remembers, ContinuousTable):
     pass
 
 
+class _StudPoker(StudPokerTable):
+    """With a quick shuffler."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.shuffler.pack_takes *= QUICK
+
+
 KINDS: dict[str, type[Table]] = {
     "rou": _Roulette,
     "sat": _Saturn,
@@ -122,7 +130,7 @@ KINDS: dict[str, type[Table]] = {
     "bac": _Remembers,
     "scan": _Scanner,
     "csm": _Continuous,
-    "stud": StudPokerTable,
+    "stud": _StudPoker,
     "bj": BlackjackTable,
     "fan": FantanTable,
 }

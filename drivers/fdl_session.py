@@ -166,6 +166,7 @@ class Session:
         self._who: fdl.Identity | None = None
         self._seq = 0
         self._waiting = True  # for an IDENTITY that stands where we stand
+        self._answered = False  # since we wait, by one that does not
         self._openings = 0
         self._heard = 0.0
         self._waiting_since = 0.0
@@ -197,9 +198,10 @@ class Session:
             return b""
         if now >= self._waiting_since + PATIENCE:
             raise DeviceRefused(
-                f"the device is heard, but no session opened in {PATIENCE:g} s: is the host's transmit line connected?"
-                if self._who is None
-                else f"the device answers, but not as FDL says: it does not go on from where it is asked ({self._who})"
+                f"the device answers, but not as FDL says: it does not go on from where it is asked ({self._who})"
+                if self._answered
+                else f"the device is heard, but no session opened in {PATIENCE:g} s: is the host's transmit line "
+                "connected?"
             )
         self._hello_at = now + HELLO_EVERY
         self._hello_sent = now
@@ -264,6 +266,7 @@ class Session:
     def _ask(self, now: float) -> None:
         if not self._waiting:
             self._waiting = True
+            self._answered = False
             self._waiting_since = now
         self._hello_at = max(now, self._hello_sent + HELLO_AT_ONCE)
 
@@ -345,6 +348,7 @@ class Session:
         if told is not None:
             self._see(told, frame, chunk, behind=who.next - 1 - after.last)
         self._who = who
+        self._answered = True
         self._memory = after
         if who.position == after.last + 1:
             self._openings += self._waiting

@@ -298,6 +298,8 @@ class Shuffler(CardMachine):
         self._coming = 0
         self._emptying = False
         self._dealt = 0
+        self.pack_takes = SHUFFLING
+        """Seconds in which it shuffles one pack, give or take a fifteenth."""
         self.tray: tuple[str, ...] = ()
         self.packets: list[int] = []
         self._show(0.0)
@@ -355,7 +357,7 @@ class Shuffler(CardMachine):
         self._at[deck] = "carousel"
         self._shuffling = True
         self._rng.shuffle(self._cards[deck])
-        takes = SHUFFLING * self._packs + self._rng.uniform(-3.0, 3.0)
+        takes = self.pack_takes * (self._packs + self._rng.uniform(-1.0, 1.0) / 15)
         fault = self._occasion(
             "jam_infeed", "jam_carousel", "jam_retried", "double_feed", "motor_fault", "sensor_stuck", "reader_dead",
             "wrong_back", "damaged_card", "power_loss_shuffling",

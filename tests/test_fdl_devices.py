@@ -1365,6 +1365,20 @@ async def test_a_device_that_does_not_hear_us_is_refused_with_the_reason() -> No
     assert notebook.events == []
 
 
+@virtual_time
+async def test_a_device_that_heard_us_once_and_no_more_is_refused_with_that_reason() -> None:
+    """It was told to answer otherwise than FDL says, by what it had said before the host's line broke."""
+
+    def feed(link: MemoryLink, now: float) -> None:
+        beat = fdl.Heartbeat(500, 5, fdl.WAITS_FOR_HELLO if now > 1 else 0)
+        link.feed(identity(position=5) if now < 0.1 else fdl.encode(beat, 2))
+
+    error, at, _, _ = await ends(shaker_driver(), feed)
+    assert isinstance(error, DeviceRefused)
+    assert "transmit line" in str(error)
+    assert at == pytest.approx(11, abs=0.5)
+
+
 def identity(**changes: object) -> bytes:
     fields = {"kind": fdl.SHAKER, "epoch": 7, "oldest": 1, "next": 5, "position": 0, "vendor": "Acme", "model": "DS-3"}
     return fdl.encode(msgspec.convert({**fields, **changes}, fdl.Identity), 1)
