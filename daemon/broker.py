@@ -124,8 +124,7 @@ class Broker:
         while self._process is not None and self._process.returncode is None:
             self._process.send_signal(number)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(SAID_AGAIN):
-                    await self._process.wait()
+                await asyncio.wait_for(self._process.wait(), SAID_AGAIN)
 
     async def keep(self) -> None:
         """Start it again whenever it ends, as systemd does."""

@@ -209,8 +209,7 @@ class Child:
             if self.process is not None and self.process.returncode is None:
                 self.process.terminate()
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(GRACE):
-                        await self.process.wait()
+                    await asyncio.wait_for(self.process.wait(), GRACE)
             if self.process is not None and self.process.returncode is None:
                 self.process.kill()
                 await self.process.wait()

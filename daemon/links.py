@@ -239,8 +239,7 @@ class StreamLink(asyncio.Protocol):
         if not self._transport.is_closing() or self._transport.get_write_buffer_size():
             self._transport.abort()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(CLOSE_TIMEOUT):
-                await self._gone.wait()
+            await asyncio.wait_for(self._gone.wait(), CLOSE_TIMEOUT)
 
 
 def open_link(url: str, now: Callable[[], datetime] = utc_now) -> AbstractAsyncContextManager[HostLink]:

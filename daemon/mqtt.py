@@ -300,9 +300,8 @@ def _message(message: paho.MQTTMessage) -> Message:
 async def last_word(session: Session, topic: str, payload: bytes) -> None:
     """Leave `payload` under `topic` where the broker still hears it: an orderly end takes the will back."""
     with contextlib.suppress(BrokerLost, TimeoutError):
-        async with asyncio.timeout(1.0):
-            session.send(topic, payload, retain=True)  # now: a slow broker may have no room for long
-            await session.drained()
+        session.send(topic, payload, retain=True)  # now: a slow broker may have no room for long
+        await asyncio.wait_for(session.drained(), 1.0)
 
 
 def _password(settings: Mqtt) -> str | None:
@@ -398,8 +397,7 @@ class _Thread:
         """Leave neither a socket nor a task. A thread that takes long is not waited for: it cleans up after itself."""
         self._given_up = True
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(GIVE_UP):
-                await self._ended.wait()
+            await asyncio.wait_for(self._ended.wait(), GIVE_UP)
         self._drop()
 
     def _drop(self) -> None:
