@@ -178,6 +178,9 @@ class _Walk:
             report.find(Finding(file, text, TAMPERED, place_, seq_, n))
         elif seq != expected:
             report.find(Finding(file, f"here must be seq {expected}: inserted or reordered", TAMPERED, place_, seq_, n))
+        elif n <= self.n:
+            text = f"it stands behind row {self.n}: inserted or reordered"
+            report.find(Finding(file, text, TAMPERED, place_, seq_, n))
         elif n != self.n + 1:
             report.find(Finding(file, f"rows {self.n + 1} to {n - 1} are missing", TAMPERED, place_, seq_, n))
         else:
@@ -435,12 +438,13 @@ def _walk_rows(walk: _Walk, db: sqlite3.Connection, file: str, to: int) -> None:
         if not page:
             return
         walk.rows(file, page)
-        at = page[-1][0]
+        # A key that was changed to one before it may lead back to itself, for ever.
+        at = page[-1][0] if page[-1][0] > at else _walk_damaged(walk, db, file, at, to)
 
 
 def _walk_damaged(walk: _Walk, db: sqlite3.Connection, file: str, at: int, to: int) -> int:
-    """A page of rows one by one, as some of them cannot be read. How far it came."""
-    end, bad = min(at + _PAGE, to), 0
+    """A page of rows one by one, as some of them cannot be read or found in their order. How far it came."""
+    end, bad, found = min(at + _PAGE, to), 0, False
     before, db.text_factory = db.text_factory, lambda raw: raw.decode("utf-8", "backslashreplace")
     for n in range(at + 1, end + 1):
         try:
@@ -453,9 +457,10 @@ def _walk_damaged(walk: _Walk, db: sqlite3.Connection, file: str, at: int, to: i
                 break
         else:
             if values is not None:
+                found = True
                 walk.rows(file, [values])
     db.text_factory = before
-    return end
+    return end if found or bad else to  # no journal has so many numbers without a row
 
 
 # ---- export

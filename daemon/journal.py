@@ -449,7 +449,7 @@ class Journal:
     def after(self, n: int, limit: int) -> list[Row]:
         """At most `limit` rows after the n-th, in order. Raises BadJournal, also where a closed file is missing."""
         if n >= self._after:
-            return self._read("n > ? ORDER BY n LIMIT ?", n, limit)
+            return self._in_order(n, self._read("n > ? ORDER BY n LIMIT ?", n, limit))
         rows: list[Row] = []
         for one in self.closed:
             if one.to > n + len(rows) and len(rows) < limit:
@@ -459,6 +459,12 @@ class Journal:
             raise BadJournal(f"{self.path}: {missing}; put it back beside this one")
         if len(rows) < limit:
             rows += self._read("n > ? ORDER BY n LIMIT ?", self._after, limit - len(rows))
+        return self._in_order(n, rows)
+
+    def _in_order(self, n: int, rows: list[Row]) -> list[Row]:
+        """A number changed to one before it leads back to itself: who sends on from there would send it for ever."""
+        if rows and (rows[0].n, rows[-1].n) != (n + 1, n + len(rows)):
+            raise BadJournal(f"{self.path}: row {n + 1} or one behind it is not in its place; run feltd journal verify")
         return rows
 
     def range(self, place: str, first: int, last: int) -> list[Row]:

@@ -289,7 +289,7 @@ def test_no_file_is_a_finding(tmp_path: Path) -> None:
 # ---- any byte
 
 
-def varint(raw: bytes, at: int) -> tuple[int, int]:
+def varint(raw: bytes | bytearray, at: int) -> tuple[int, int]:
     value = 0
     for index in range(8):
         value = value << 7 | raw[at + index] & 0x7F
@@ -298,17 +298,25 @@ def varint(raw: bytes, at: int) -> tuple[int, int]:
     return value << 8 | raw[at + 8], at + 9
 
 
-def row_bytes(raw: bytes, root: int) -> list[int]:
-    """Offsets of every byte of every row of a table: lengths, record headers, values, and what overflowed."""
-    found: list[int] = []
+def cells(raw: bytes | bytearray, root: int) -> Iterator[int]:
+    """Offsets of the rows of a table."""
     base = (root - 1) * 4096
     kind, count = raw[base], int.from_bytes(raw[base + 3 : base + 5], "big")
     head = 12 if kind == 5 else 8
     for index in range(count):
         cell = base + int.from_bytes(raw[base + head + 2 * index : base + head + 2 * index + 2], "big")
         if kind == 5:
-            found += row_bytes(raw, int.from_bytes(raw[cell : cell + 4], "big"))
-            continue
+            yield from cells(raw, int.from_bytes(raw[cell : cell + 4], "big"))
+        else:
+            yield cell
+    if kind == 5:
+        yield from cells(raw, int.from_bytes(raw[base + 8 : base + 12], "big"))
+
+
+def row_bytes(raw: bytes, root: int) -> list[int]:
+    """Offsets of every byte of every row of a table: lengths, record headers, values, and what overflowed."""
+    found: list[int] = []
+    for cell in cells(raw, root):
         size, at = varint(raw, cell)
         _, at = varint(raw, at)
         least = (4096 - 12) * 32 // 255 - 23
@@ -320,8 +328,6 @@ def row_bytes(raw: bytes, root: int) -> list[int]:
             start = (after - 1) * 4096
             found += range(start, start + 4 + min(left, 4092))
             after, left = int.from_bytes(raw[start : start + 4], "big"), left - 4092
-    if kind == 5:
-        found += row_bytes(raw, int.from_bytes(raw[base + 8 : base + 12], "big"))
     return found
 
 
@@ -335,9 +341,13 @@ def whole() -> Iterator[tuple[Path, bytes, list[int], Key]]:
         journal.append(entries(70, 70))
         journal.close()
         raw = (folder / "j.db").read_bytes()
-        with opened(folder / "j.db") as db:
-            root = db.execute("SELECT rootpage FROM sqlite_master WHERE name='event'").fetchone()[0]
-        yield folder / "j.db", raw, row_bytes(raw, root), keys(folder)
+        yield folder / "j.db", raw, row_bytes(raw, root_of(folder / "j.db")), keys(folder)
+
+
+def root_of(path: Path) -> int:
+    """The page that the table of events begins with."""
+    with opened(path) as db:
+        return int(db.execute("SELECT rootpage FROM sqlite_master WHERE name='event'").fetchone()[0])
 
 
 def all_rows(path: Path) -> object:
@@ -363,6 +373,24 @@ def test_any_flipped_byte_of_any_row_is_found(whole: tuple[Path, bytes, list[int
             changed = all_rows(path)
             path.write_bytes(good)
             assert changed == all_rows(path)
+    finally:
+        path.write_bytes(good)
+
+
+@pytest.mark.parametrize(("row", "flip"), [(71, 1), (71, 2), (71, 7), (72, 8)])
+@pytest.mark.timeout(20)
+def test_a_key_that_leads_back_to_itself_is_found(
+    whole: tuple[Path, bytes, list[int], Key], row: int, flip: int
+) -> None:
+    """What is after it was asked for, and it came again, for ever."""
+    path, good, _, key = whole
+    [at] = [after for cell in cells(good, root_of(path)) if varint(good, after := varint(good, cell)[1])[0] == row]
+    raw = bytearray(good)
+    raw[at] ^= flip
+    path.write_bytes(raw)
+    try:
+        found = [finding.text for finding in verify(path, [key.public]).findings if finding.n == row ^ flip]
+        assert found[0] == f"it stands behind row {row - 1}: inserted or reordered"
     finally:
         path.write_bytes(good)
 

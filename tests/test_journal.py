@@ -18,6 +18,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from test_inspection import cells, root_of, varint
 
 from daemon import journal as journal_module
 from daemon.inspection import verify
@@ -422,6 +423,24 @@ def test_a_file_damaged_under_way_is_named(tmp_path: Path) -> None:
         file.write(b"\xff" * (path.stat().st_size - 8192))
     with pytest.raises(BadJournal, match=r"journal\.db: .*malformed; move it away and keep it"):
         rows(journal)
+    journal.close()
+
+
+def test_a_row_that_leads_back_to_itself_is_not_sent_for_ever(tmp_path: Path) -> None:
+    """The number of row 50 was changed to 49: what is after 49 is asked for, and 49 comes, again and again."""
+    path = tmp_path / "journal.db"
+    journal = Journal(path)
+    journal.append([entry(data=b"x" * 500) for _ in range(100)])
+    journal.close()
+    raw = path.read_bytes()
+    [at] = [key for cell in cells(raw, root_of(path)) if varint(raw, key := varint(raw, cell)[1])[0] == 50]
+    journal = Journal(path)
+    with path.open("r+b") as file:
+        file.seek(at)
+        file.write(b"\x31")
+    assert [row.n for row in journal.after(0, 49)] == [*range(1, 50)]
+    with pytest.raises(BadJournal, match="row 50 or one behind it is not in its place; run feltd journal verify"):
+        journal.after(49, 10)
     journal.close()
 
 
