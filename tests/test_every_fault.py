@@ -44,8 +44,8 @@ MORE = {
 }
 BEFORE = 1
 SEED = 7
-# The bank looks at its hole card under an ace or a ten only: here in the first three rounds, and soon again.
-SEEDS = {"fdl_peek": 37}
+# The bank looks at its hole card under an ace or a ten only: here in the first three rounds, and in each after them.
+SEEDS = {"fdl_peek": 11}
 BEFORES = {"fdl_peek": 3, "billy_iii": 2}
 # A counter that begins again is lower than it was only after some events.
 COUNTED = "counters_reset"
