@@ -42,9 +42,10 @@ from daemon.campaign_pit import KINDS, VirtualPit
 from daemon.config import Config, Rules
 from daemon.consumer import ENDS, Consumer
 from daemon.edge import Edge
-from daemon.journal import BadJournal
+from daemon.journal import BadJournal, Row
 from daemon.picture import Picture
 from daemon.pit import EDGE, SITE
+from protocols.events import BallLanded, SpinMissed, SpinVoided, decode_data
 from rules import RULESETS
 from rules.ruleset import Ruleset
 from simulators.cammegh_ss2 import SpinTruth
@@ -71,6 +72,8 @@ _WAY = (
     TimeRemainingColumn(),
 )
 RULES = ("rules", "standby")
+TAKEN_BACK = ("number_changed", "number_unsteady")
+"""Why a spin is void that may have been told with a number before."""
 
 
 class Failure(Struct, frozen=True):
@@ -454,7 +457,25 @@ class Life:
         judge_journals(self._config, events, told)
         for ledger in self.ledgers.values():
             ledger.cursor(len(ledger.rows))  # at the end the broker took all of it
+        self._no_spin_invented(events)
         self._rounds_right()
+
+    def _no_spin_invented(self, events: Sequence[Row]) -> None:
+        """A spin is told once, with its number, as void or as missed: void results beside the truth claim nothing."""
+        told: Counter[str] = Counter()
+        for row in events:
+            match decode_data(row.type, row.data) if row.type.startswith(("spin.", "ball.")) else None:
+                case SpinMissed(count=count):
+                    told[row.place] += count
+                case SpinVoided(reason=reason) if reason in TAKEN_BACK:
+                    pass
+                case BallLanded() | SpinVoided():
+                    told[row.place] += 1
+                case _:
+                    pass
+        for name, table in self.pit.tables.items():
+            if isinstance(table, RouletteTable) and told[name] > len(table.truth):
+                raise WrongError(f"{name}: {told[name]} spins were told to have ended, and {len(table.truth)} had")
 
     def _rounds_right(self) -> None:
         for name, table in self.pit.tables.items():
@@ -462,11 +483,12 @@ class Life:
             quick = len(outcomes) == len(table.truth) and all(
                 not one.void
                 and not truth.void
+                and truth.outcome
                 and all(one.outcome.get(key) == value for key, value in truth.outcome.items())
                 for truth, one in zip(table.truth, outcomes, strict=True)
             )
             account = Account(right=len(outcomes)) if quick else compare(table.truth, outcomes)
-            account = spared(account, table.truth)
+            account = spared(account, outcomes)
             gone = 0
             if isinstance(table, RouletteTable):
                 gone = min(account.lost, forgot(table.wheel.truth, self._unheard[name]))
@@ -499,17 +521,22 @@ def forgot(spins: Sequence[SpinTruth], unheard: Container[int]) -> int:
     """How many spins with a number the wheel told nobody before its counter began again.
 
     `unheard`: the places of those that ended while no edge was there. What the counter skips from one that was heard to
-    the next proves so many of them; before the first that ever was heard it proves nothing.
+    the next proves so many of them; before the first that ever was heard it proves nothing. The same number again is
+    that of a void spin again, or proves that the counter began again.
     """
     count = run = 0
-    heard: int | None = None
+    heard: SpinTruth | None = None
     for place, one in enumerate(spins):
         if place in unheard:
             run += bool(one.pocket)
             continue
-        skipped = one.spin - 1 - (heard if heard is not None and heard < one.spin else 0)
-        count += max(run - (0 if heard in (None, one.spin) else skipped), 0)
-        run, heard = 0, one.spin
+        skipped = one.spin - 1
+        if heard is None or (heard.spin == one.spin and not heard.pocket):
+            skipped = 0
+        elif heard.spin < one.spin:
+            skipped -= heard.spin
+        count += max(run - skipped, 0)
+        run, heard = 0, one
     return count
 
 

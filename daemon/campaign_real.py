@@ -145,9 +145,8 @@ class _Night:
                 return
 
     def _accounts(self, dealt: dict[str, int]) -> dict[str, Account]:
-        tables = self._pit.tables
         accounts = self._pit.accounts(dealt).items()
-        return {name: spared(account, tables[name].truth[: dealt[name]]) for name, account in accounts}
+        return {name: spared(account, self._pit.outcomes[name]) for name, account in accounts}
 
     def _judge(self, config: Config) -> None:
         for name, account in self._accounts(self._pit.dealt()).items():

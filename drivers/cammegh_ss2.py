@@ -252,7 +252,8 @@ class WheelOptions(Struct, frozen=True, forbid_unknown_fields=True):
 class Spin(Struct, frozen=True):
     """The last spin known. `begun`: its start was seen. `ended`: reported, void or missed. `state` None: none yet.
 
-    `void`: the wheel will spin it again under its number, and was not yet seen to.
+    `void`: the wheel will spin it again under its number, and was not yet seen to. `landed`: it has a pocket; the wheel
+    counts on, and does not spin under its number again.
     """
 
     spin: Annotated[int, Meta(ge=0, le=SPINS)]
@@ -262,6 +263,7 @@ class Spin(Struct, frozen=True):
     launched: bool = False
     ended: bool = False
     void: bool = False
+    landed: bool = False
 
 
 class Memory(Struct, frozen=True):
@@ -402,7 +404,7 @@ class CammeghSS2:
         self._obeying = False
         self._watched: tuple[AbstractSet[State], asyncio.Future[None]] | None = None
         self._joining = True
-        self._over_before = self._spin is not None and _counted_on(self._spin)
+        self._landed_before = self._spin is not None and self._spin.landed
         self._before: Status | None = None
         self._doubted: tuple[State, int] | None = None
         self._witnesses: list[Number | Status] = []
@@ -789,10 +791,10 @@ class CammeghSS2:
         yield from self._taken_back(spin, status, before)
         if self._opened is None or (status.state is not State.TABLE_CLOSED and spin.state is State.TABLE_CLOSED):
             self._opened = chunk.at
-        # Under the number of a spin that an earlier session saw the end of: switched off meanwhile, it counts from 1.
-        counts_again = self._over_before and status.state in _RUNNING
+        # Under the number of a spin that landed in an earlier session: switched off meanwhile, it counted as far again.
+        counts_again = self._landed_before and status.state in _RUNNING
         if status.spin != spin.spin or counts_again:
-            self._over_before = False
+            self._landed_before = False
             spin, events = self._counted(spin, status, before, chunk)
             yield from events
         yield from self._step(spin, status, chunk)
@@ -854,7 +856,7 @@ class CammeghSS2:
                     if under_way:
                         yield _cut_short(spin, "restarted")
                     # After state 5 the counter may still be that of the spin that is over.
-                    over = before is State.WINNING_NUMBER
+                    over = before is State.WINNING_NUMBER or spin.landed
                     new = replace(new, begun=False, launched=False, ended=over, void=False)
                     yield WheelStarted()
             case State.PLACE_BETS:
@@ -863,7 +865,7 @@ class CammeghSS2:
                         yield _cut_short(spin, "restarted")
                     self._turns.clear()
                     self._bonus = b""
-                    new = replace(new, begun=True, launched=False, ended=False, void=False)
+                    new = replace(new, begun=True, launched=False, ended=False, void=False, landed=False)
                     yield SpinStarted(status.spin)
             case State.BALL_IN_RIM | State.NO_MORE_BETS if under_way:
                 self._turns[status.clockwise] += 1
@@ -878,12 +880,12 @@ class CammeghSS2:
             case State.WINNING_NUMBER if under_way and spin.launched:
                 landed = self._witnessed(status)
                 if landed is not None:
-                    new = replace(new, ended=True)
+                    new = replace(new, ended=True, landed=True)
                     yield from self._land(spin.spin, landed)
                 elif self._disagree():
                     yield from self._faults.begin("wheel.number_unsteady")
             case State.BALL_IN_RIM | State.NO_MORE_BETS | State.WINNING_NUMBER if not spin.ended:
-                new = replace(new, ended=True)
+                new = replace(new, ended=True, landed=state is State.WINNING_NUMBER)
                 yield SpinMissed(1)  # under way, and nobody saw it begin or launched: its number will not be told
             case State.TABLE_CLOSED | State.NO_BALL:
                 if under_way:
@@ -1032,7 +1034,6 @@ class CammeghSS2:
 
 
 _AT_ONCE = {(State.BALL_IN_RIM, State.NO_MORE_BETS), (State.NO_MORE_BETS, State.WINNING_NUMBER)}
-_BETWEEN = {State.WINNING_NUMBER, State.STARTED, State.TABLE_CLOSED}
 _RUNNING = {State.PLACE_BETS, State.BALL_IN_RIM, State.NO_MORE_BETS}
 _PLAYING = {*_RUNNING, State.WINNING_NUMBER}
 _BEFORE_LAUNCH = (State.STARTED, State.PLACE_BETS)
@@ -1054,11 +1055,6 @@ def _self_test(code: int) -> str:
 
 def _longer(tick: float, since: float | None, seconds: float) -> bool:
     return since is not None and tick - since > seconds
-
-
-def _counted_on(spin: Spin) -> bool:
-    """Whether the wheel has done with this spin, and never spins under its number again."""
-    return spin.ended and not spin.void and spin.state in _BETWEEN
 
 
 def _cut_short(spin: Spin, reason: str) -> SpinVoided | SpinMissed:

@@ -348,7 +348,7 @@ class Session:
         if told is not None:
             self._see(told, frame, chunk, behind=who.next - 1 - after.last)
         self._who = who
-        self._answered = True
+        self._answered = after == before and who.position != after.last + 1
         self._memory = after
         if who.position == after.last + 1:
             self._openings += self._waiting

@@ -249,8 +249,8 @@ class SaturnOptions(Struct, frozen=True, forbid_unknown_fields=True):
 class Spin(Struct, frozen=True):
     """The last spin known. `begun`: its start was seen. `ended`: reported, void or missed. `state` None: none yet.
 
-    `number`: the one that its two witnesses showed. `doubt`: why a number of it would not be told. `told`: its number
-    was; the wheel counts on from it, and does not spin under its counter again.
+    `number`: the one that its two witnesses showed. `doubt`: why a number of it would not be told. `landed`: it
+    has a number; the wheel counts on, and does not spin under its counter again.
     """
 
     spin: Annotated[int, Meta(ge=0)]
@@ -261,7 +261,7 @@ class Spin(Struct, frozen=True):
     ended: bool = False
     number: str = ""
     doubt: str = ""
-    told: bool = False
+    landed: bool = False
 
 
 class Memory(Struct, frozen=True):
@@ -322,7 +322,7 @@ class TcsSaturn:
         self._error_turn = False
         self._online = False
         self._joining = True
-        self._told_before = self._spin is not None and self._spin.told
+        self._landed_before = self._spin is not None and self._spin.landed
         self._misfits = 0
         self._misfit = ""
         self._before: tuple[Status, Chunk] | None = None
@@ -501,10 +501,12 @@ class TcsSaturn:
             yield Sighting(SpinMissed(1), status.raw, chunk)  # too long ago to be the same spin
             spin = replace(spin, ended=True)
         self._joining = False
-        # Under the counter of a spin told by an earlier session: switched off meanwhile, it counted as far again.
-        counts_again = self._told_before and status.state in _SPINS
+        # Under the counter of a spin that an earlier session saw land: switched off meanwhile, it counted as far again.
+        other = status.number not in {"", spin.number} and chunk.at - spin.at > LONGEST_SPIN
+        spins = status.state in _SPINS or (status.state is State.WINNING_NUMBER and other)
+        counts_again = self._landed_before and spins
         if status.spin != spin.spin or counts_again:
-            self._told_before = False
+            self._landed_before = False
             spin, events = self._counted(spin, status, chunk)
             for event in events:
                 yield Sighting(event, before[0].raw + status.raw, chunk)
@@ -563,14 +565,14 @@ class TcsSaturn:
                     if under_way:
                         yield self._cut_short(spin, "restarted")
                     # After the number the counter may still be that of the spin that is over.
-                    over = before is State.WINNING_NUMBER
+                    over = before is State.WINNING_NUMBER or spin.landed
                     new = replace(new, begun=False, launched=False, ended=over, number="", doubt="")
                     yield WheelStarted()
             case State.PLACE_BETS:
                 if (before is not state or not spin.begun) and (spin.launched or not under_way):
                     if under_way:
                         yield self._cut_short(spin, "restarted")
-                    new = replace(new, begun=True, launched=False, ended=False, number="", doubt="", told=False)
+                    new = replace(new, begun=True, launched=False, ended=False, number="", doubt="", landed=False)
                     yield SpinStarted(status.spin)
             case State.BALL_IN_RIM | State.NO_MORE_BETS if under_way:
                 if not spin.launched:
@@ -588,7 +590,7 @@ class TcsSaturn:
                 new, events = self._number(new, status, chunk, since)
                 yield from events
             case State.BALL_IN_RIM | State.NO_MORE_BETS | State.WINNING_NUMBER if not spin.ended and not spin.launched:
-                new = replace(new, ended=True)
+                new = replace(new, ended=True, landed=state is State.WINNING_NUMBER and bool(status.number))
                 yield SpinMissed(1)  # under way, and nobody saw it begin or launched: its number will not be told
             case State.TABLE_CLOSED:
                 if under_way:
@@ -617,7 +619,7 @@ class TcsSaturn:
         others = {status.number} if spin.ended else self._shown
         if others - {number}:
             faulted = self._faults.strike(CHANGED, f"{number}, then {', '.join(sorted(others - {number}))}")
-            changed = replace(spin, number=number, ended=True, doubt=CHANGED)
+            changed = replace(spin, number=number, ended=True, landed=True, doubt=CHANGED)
             return changed, [*faulted, SpinVoided("number_changed")]
         spin = replace(spin, number=number)
         if spin.ended:
@@ -632,7 +634,7 @@ class TcsSaturn:
         if not harmless or chunk.tick - self._number_since[0] < self._options.stands:
             return spin, []
         self._faults.good_cycle()
-        return replace(spin, ended=True, told=True), [BallLanded(spin.number), *self._faults.end(CHANGED, RESET, MAP)]
+        return replace(spin, ended=True, landed=True), [BallLanded(spin.number), *self._faults.end(CHANGED, RESET, MAP)]
 
     def _launched(self, status: Status) -> BallLaunched:
         order = self._order

@@ -62,13 +62,14 @@ def compare(truths: Sequence[Truth], outcomes: Sequence[Outcome]) -> Account:
     return best[-1].account
 
 
-def spared(account: Account, truths: Sequence[Truth]) -> Account:
+def spared(account: Account, outcomes: Sequence[Outcome]) -> Account:
     """The same account where void results may have changed places.
 
-    One void result is like another: where one is missing, it may be that of a round that was void and never seen.
+    One void result is like another: where one is missing, it may be one that was taken for that of a round which was
+    void and never seen.
     """
-    void = sum(truth.void for truth in truths)
-    count = min(account.lost, max(void - account.unseen, 0))
+    void = sum(bool(outcome.void) for outcome in outcomes) - account.voided - account.extra
+    count = min(account.lost, max(void, 0))
     return replace(
         account,
         lost=account.lost - count,

@@ -67,11 +67,9 @@ class FantanTable(Ruled):
             await self._enter(floor, *self.counter.lie())
         counts = await settle(floor, self.console, self._rng, mine)
         whole, fragments = self.counter.lie()
-        truth = {"number": _left(whole), "count": whole, "fragments": fragments}
         if counts and self._rng.random() < 0.1:  # who takes the buttons away by fours knows no more than what is left
             await self._enter(floor, _left(whole), 0)
-            truth = {"number": _left(whole)}  # an old screen may have hidden that no count came: then this one is it
-        return Truth(truth, void=not counts)
+        return Truth({"number": _left(whole), "count": whole, "fragments": fragments}, void=not counts)
 
     async def _separate(self, floor: Floor) -> None:
         """A heap under the cup. Where the display does not show it, by the console's key."""

@@ -743,14 +743,22 @@ MINUTE = 60.0
 
 
 def remembered(
-    spin: int, state: State, ago: float, *, begun: bool = True, launched: bool = True, ended: bool = False
+    spin: int,
+    state: State,
+    ago: float,
+    *,
+    begun: bool = True,
+    launched: bool = True,
+    ended: bool = False,
+    landed: bool = False,
 ) -> bytes:
     at = START - timedelta(seconds=ago)
-    return msgspec.json.encode(Memory(Spin(spin, state, at, begun, launched, ended)))
+    return msgspec.json.encode(Memory(Spin(spin, state, at, begun, launched, ended, landed=landed)))
 
 
 OPEN = {"launched": False}
 OVER = {"ended": True}
+LANDED = {"ended": True, "landed": True}
 RECONNECTS: list[tuple[str, bytes, list[bytes], list[str]]] = [
     ("in state 2", remembered(11, State.PLACE_BETS, 5, **OPEN), spun(11, "34", "27"), ["27"]),
     ("in state 3", remembered(11, State.BALL_IN_RIM, 5), spun(11, "34", "27")[5:], ["27"]),
@@ -801,23 +809,40 @@ RECONNECTS: list[tuple[str, bytes, list[bytes], list[str]]] = [
     ),
     (
         "switched off and on, and as far again",
-        remembered(2, State.WINNING_NUMBER, 60, **OVER),
+        remembered(2, State.WINNING_NUMBER, 60, **LANDED),
         spun(2, "26", "0")[5:],
         ["missed"] * 2,
     ),
     (
         "switched off and on, as far again, and the bets are open",
-        remembered(2, State.STARTED, 60, **OVER),
+        remembered(2, State.STARTED, 60, **LANDED),
         spun(2, "26", "0"),
         ["missed", "0"],
     ),
     (
         "switched off and on, as far again, and the wheel starts",
-        remembered(2, State.WINNING_NUMBER, 60, **OVER),
+        remembered(2, State.WINNING_NUMBER, 60, **LANDED),
         [*[line(1, 2)] * 2, *spun(2, "26", "0")],
         ["missed", "0"],
     ),
-    ("switched off and on, the first again", remembered(1, State.WINNING_NUMBER, 60, **OVER), spun(1, "", "8"), ["8"]),
+    (
+        "switched off and on, the first again",
+        remembered(1, State.WINNING_NUMBER, 60, **LANDED),
+        spun(1, "", "8"),
+        ["8"],
+    ),
+    (
+        "closed in the middle, and spun again",
+        remembered(40, State.TABLE_CLOSED, 60, **OVER),
+        [*[line(6, 40)] * 2, *[line(1, 40)] * 2, *spun(40, "26", "0")],
+        ["0"],
+    ),
+    (
+        "told, closed, and the next",
+        remembered(40, State.TABLE_CLOSED, 60, **LANDED),
+        [*[line(6, 40)] * 2, *[line(1, 40)] * 2, *spun(41, "26", "0")],
+        ["0"],
+    ),
     ("closed meanwhile", remembered(11, State.NO_MORE_BETS, 20), [line(6, 11)] * 3, ["void"]),
     ("void, then spun again", remembered(11, State.BALL_IN_RIM, 20, **OVER), spun(11, "34", "27"), ["27"]),
     ("void, then 5 of the same", remembered(11, State.BALL_IN_RIM, 40, **OVER), [line(5, 11, "27")] * 3, []),

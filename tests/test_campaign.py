@@ -40,6 +40,7 @@ from daemon.outbox import Outbox
 from daemon.picture import Picture
 from daemon.pit import EDGE, SITE, Pit
 from daemon.replay import Stream
+from drivers.cammegh_ss2 import CammeghSS2
 from protocols.events import BallLanded, DeviceOnline, SpinMissed, SpinStarted
 from protocols.topics import Envelope, Wire, encode_wire
 from simulators.cammegh_ss2 import SpinTruth
@@ -420,6 +421,19 @@ def test_a_consumer_that_publishes_what_is_not_written_is_found(monkeypatch: pyt
     assert found(60)
 
 
+def test_a_wheel_that_is_told_to_have_missed_what_it_did_not_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is lost by it, and no number is wrong: void rounds beside those that were."""
+    counted = CammeghSS2._counted
+
+    def doubting(self: CammeghSS2, *args: Any) -> Any:
+        spin, events = counted(self, *args)
+        return spin, [*events, SpinMissed(1)] if spin.spin == 3 else events
+
+    monkeypatch.setattr(campaign_module, "KINDS", {"rou": KINDS["rou"]})
+    monkeypatch.setattr(CammeghSS2, "_counted", doubting)
+    assert "spins were told to have ended" in found(5)
+
+
 def test_rules_that_say_another_number_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """One consumer reads one event otherwise."""
     apply = Consumer._apply
@@ -443,6 +457,9 @@ def test_rules_that_say_another_number_are_found(monkeypatch: pytest.MonkeyPatch
         ("5 6 7 1", {1}, 0),
         ("5 6 7", {1, 2}, 0),
         ("1 1 2", {1}, 1),  # began again, and counted as far as it had been
+        ("2 1 2", {1}, 0),  # as far again: a number is told once, so that proves the one between
+        ("3 4 1 2 3", {1, 2, 3}, 1),
+        ("2v 1 2", {1}, 1),  # spun again under its number, for all that anybody knows
         ("1 2v 1 2 3", {0, 2, 3}, 3),
         ("1 2 3 4", {0, 1, 2}, 3),  # nobody had ever heard it
     ],

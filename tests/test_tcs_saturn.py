@@ -653,6 +653,28 @@ async def test_a_wheel_switched_off_meanwhile_that_counts_as_far_again(back_in: 
     await again.end()
 
 
+@virtual_time
+async def test_another_number_under_the_counter_of_a_spin_told_long_ago_is_not_that_spins() -> None:
+    """That one is not taken back: it was another, as far again."""
+    desk = Desk()
+    await desk.show(*SPIN, status(State.WINNING_NUMBER, "7"))
+    await desk.end()
+    await asyncio.sleep(600)
+    again = Desk(memory=desk.notes.memory)
+    told = await again.show(status(State.WINNING_NUMBER, "9"), status(State.STARTED, spin=8))
+    assert [event for event in told if isinstance(event, SpinMissed | SpinVoided)] == [SpinMissed(6), SpinMissed(1)]
+    await again.end()
+
+
+@virtual_time
+async def test_a_spin_that_was_told_is_not_missed_when_the_table_was_closed_before_the_counter_went_on() -> None:
+    desk = Desk()
+    await desk.show(*SPIN, status(State.WINNING_NUMBER, "7"))
+    told = await desk.show(status(State.TABLE_CLOSED), status(State.STARTED), status(State.PLACE_BETS, spin=8))
+    assert told == [WheelStopped(), WheelStarted(), SpinStarted(8)]
+    await desk.end()
+
+
 @pytest.mark.parametrize("memory", [b"", b"nonsense", b"\xff", b'{"spin": 3}'])
 def test_a_memory_that_is_not_ours_is_no_memory(memory: bytes) -> None:
     assert TcsSaturn(SaturnOptions(), memory)._spin is None
