@@ -273,8 +273,13 @@ class Consumer:
             group.create_task(self.retained.run(session))
             group.create_task(self._receive(session))
             group.create_task(self._chase(session))
-            every = table_topic(self.site, "+", STATES)
-            group.create_task(self._leftovers.look(session, every, own=bool(self._tables)))
+            group.create_task(self._look(session))
+
+    async def _look(self, session: Session) -> None:
+        """What stands there of tables that we no longer have is cleared; so may others have done with one now ours."""
+        await self._leftovers.look(session, table_topic(self.site, "+", STATES), own=bool(self._tables))
+        for name in self._tables:
+            self.retained.again(table_topic(self.site, name, "round/"), table_topic(self.site, name, "alert/round-"))
 
     def view(self, table: str) -> View:
         """The round of `table` as it stands."""

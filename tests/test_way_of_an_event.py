@@ -436,6 +436,26 @@ async def test_a_device_that_another_edge_clears_is_said_again(tmp_path: Path) -
     journal.close()
 
 
+@virtual_time
+async def test_a_table_that_other_rules_clear_while_we_meet_the_broker_is_said_again(tmp_path: Path) -> None:
+    """It was moved here; the rules that had it before saw their own state there, and cleared it after ours was said."""
+    broker, journal = Broker(), Journal(tmp_path / "rules.db")
+    consumer = Consumer(parse(CONFIG), journal)
+    events = script([*ROUND, DeviceOnline(False)], "rou-1")
+    consumer.take([msgspec.structs.replace(one, id=f"e:rou-1:{one.seq}") for one in events])
+    task = asyncio.create_task(consumer._serve(broker.session))
+    await asyncio.sleep(1)
+    before = {topic: payload for topic, payload in broker.kept.items() if "/table/rou-1/" in topic}
+    assert {topic.rpartition("/")[2] for topic in before} == {"state", "result"}
+    for topic in before:
+        broker.send(topic, b"", retain=True)
+    await asyncio.sleep(10)
+    assert before.items() <= broker.kept.items()
+    task.cancel()
+    await asyncio.wait([task])
+    journal.close()
+
+
 @pytest.mark.parametrize("kind", ["edge", "rules"])
 @virtual_time
 async def test_who_hears_that_another_was_forgotten_says_everything_again(tmp_path: Path, kind: str) -> None:
