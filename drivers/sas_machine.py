@@ -866,9 +866,21 @@ class SasMachine:
         if not amount or level > 32:
             return []
         source = 0x84 if command == 0x84 else 0x87
+        if source == 0x84 and (late := self._paid_late(level, amount)) is not None:
+            level, amount = late.level, late.amount
         told = any((hit.level, hit.amount) == (level, amount) and source in hit.seen for hit in self._memory.hits)
         events = self._hit(level, amount, source, again=again)
         return [*events, *self._paid(level, amount)] if command == 0x84 and not (again and told) else events
+
+    def _paid_late(self, level: int, amount: int) -> Hit | None:
+        """Poll 84 names the latest win, whichever was paid: where that one is over, one before it is meant.
+
+        None where it is not over, or no other waits for its payment.
+        """
+        hits = [hit for hit in self._memory.hits if not {0x84, 0x1B} & set(hit.seen) and not hit.paid]
+        if (level, amount) not in self._memory.past or any((hit.level, hit.amount) == (level, amount) for hit in hits):
+            return None
+        return next(iter(hits), None)
 
     def _hit(self, level: int, amount: int, source: int, *, again: bool) -> list[Event]:
         """A win that another poll has shown already is not told again: 87 (or 85), then 1B or 84, show it once each."""

@@ -1,6 +1,7 @@
 """The SAS machine: the driver against the simulated machine, over good and bad lines, in virtual time."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
@@ -410,6 +411,32 @@ async def test_a_win_that_poll_87_lists_only_with_the_next_is_told_once() -> Non
     assert "sas.doubtful" in cable.told()  # it may have been another win of the same amount
     assert cable.notes.memory is not None
     assert not msgspec.json.decode(cable.notes.memory, type=Memory).unlisted
+    await cable.close()
+
+
+@pytest.mark.parametrize("amounts", [(100_000, 70_000), (100_000, 70_000, 60_000), (100_000, 70_000, 100_000)])
+@pytest.mark.parametrize("apart", [0.0, 1.0])
+@virtual_time
+async def test_wins_whose_payments_are_told_late_are_won_once(amounts: tuple[int, ...], apart: float) -> None:
+    """Poll 84 names the latest win, whichever was paid: another one was told that never was.
+
+    A payment that waits to be told when the next one happens is not told twice by the machine.
+    """
+    cable = Cable()
+    await asyncio.sleep(4)
+    for amount in amounts:
+        cable.machine.levels[1] = amount
+        cable.do(cable.machine.hit_progressive)
+        await asyncio.sleep(apart)
+    await asyncio.sleep(30)
+    told = Counter(cable.jackpots())
+    assert Counter({one: many for one, many in told.items() if one[0] == "won"}) == Counter(
+        ("won", 1, amount) for amount in amounts
+    )
+    paid = Counter({one: many for one, many in told.items() if one[0] == "paid"})
+    truly = Counter(("paid", 1, amount) for amount in amounts)
+    assert paid <= truly
+    assert paid == truly or not apart
     await cable.close()
 
 
