@@ -866,7 +866,7 @@ class SasMachine:
         if not amount or level > 32:
             return []
         source = 0x84 if command == 0x84 else 0x87
-        if source == 0x84 and (late := self._paid_late(level, amount)) is not None:
+        if source == 0x84 and not again and (late := self._paid_late(level, amount)) is not None:
             level, amount = late.level, late.amount
         told = any((hit.level, hit.amount) == (level, amount) and source in hit.seen for hit in self._memory.hits)
         events = self._hit(level, amount, source, again=again)
