@@ -840,7 +840,7 @@ class SasMachine:
         return [*self._faults.strike("sas.doubtful", "a progressive win, and the machine can no longer say which")]
 
     def _doubtful(self, level: int, amount: int) -> list[Event]:
-        what = f"level {level}, {amount} was said again after polls that may not have reached it: perhaps the same win"
+        what = f"level {level}, {amount} was said again: perhaps the same win"
         return [*self._faults.strike("sas.doubtful", what)]
 
     def _handpay(self, level: int, amount: int, *, again: bool) -> list[Event]:
@@ -866,21 +866,19 @@ class SasMachine:
         if not amount or level > 32:
             return []
         source = 0x84 if command == 0x84 else 0x87
-        if source == 0x84 and not again and (late := self._paid_late(level, amount)) is not None:
-            level, amount = late.level, late.amount
+        if source == 0x84 and not self._waits(level, amount) and (level, amount) in self._memory.past[-1:]:
+            late = None if again else next(filter(_unpaid, self._memory.hits), None)
+            if late is not None:  # the latest win is named, whichever was paid: where that one is over, one before it
+                level, amount = late.level, late.amount
+            elif again or not {0x85, 0x87} <= self._unsupported:  # a win of the same amount would have been listed
+                return self._doubtful(level, amount)
         told = any((hit.level, hit.amount) == (level, amount) and source in hit.seen for hit in self._memory.hits)
         events = self._hit(level, amount, source, again=again)
         return [*events, *self._paid(level, amount)] if command == 0x84 and not (again and told) else events
 
-    def _paid_late(self, level: int, amount: int) -> Hit | None:
-        """Poll 84 names the latest win, whichever was paid: where that one is over, one before it is meant.
-
-        None where it is not over, or no other waits for its payment.
-        """
-        hits = [hit for hit in self._memory.hits if not {0x84, 0x1B} & set(hit.seen) and not hit.paid]
-        if (level, amount) not in self._memory.past or any((hit.level, hit.amount) == (level, amount) for hit in hits):
-            return None
-        return next(iter(hits), None)
+    def _waits(self, level: int, amount: int) -> bool:
+        """Whether a win of this amount was told of which poll 84 has said nothing yet."""
+        return any((hit.level, hit.amount) == (level, amount) and 0x84 not in hit.seen for hit in self._memory.hits)
 
     def _hit(self, level: int, amount: int, source: int, *, again: bool) -> list[Event]:
         """A win that another poll has shown already is not told again: 87 (or 85), then 1B or 84, show it once each."""
@@ -1107,6 +1105,11 @@ class SasMachine:
     async def _keep(self) -> None:
         self._memory = replace(self._memory, standing=self._faults.standing)
         await self._emit([], msgspec.json.encode(self._memory))
+
+
+def _unpaid(hit: Hit) -> bool:
+    """Told, and nothing was said of its payment, by the machine or by hand."""
+    return not hit.paid and not {0x84, 0x1B} & set(hit.seen)
 
 
 def _forward(name: str, old: int, new: int, factor: int) -> bool:

@@ -472,10 +472,12 @@ class Machine:
                 self._priority.remove(code)
         elif code and self._queue and self._queue[0] == code:
             self._queue.popleft()
-        if isinstance(self._last_poll, LongPoll) and self._last_poll.command == 0x1B and self._unread:
+        if not isinstance(self._last_poll, LongPoll) or not isinstance(self._last_answer, Reply):
+            return  # who was deaf or busy has said nothing
+        if self._last_poll.command == 0x1B and self._unread:
             self._unread.popleft()
             self._last_poll = None
-        if isinstance(self._last_poll, LongPoll) and self._last_poll.command in {0x85, 0x87} and self._hits:
+        elif self._last_poll.command in {0x85, 0x87} and self._hits:
             if self._last_poll.command == 0x85:
                 self._hits.popleft()
             else:
