@@ -38,7 +38,7 @@ from daemon.campaign_broker import Broker
 from daemon.campaign_disk import Disk, Fate, Ledger, WrongError
 from daemon.campaign_judges import judge_journals
 from daemon.campaign_loop import Process, StandingStillError, VirtualLoop
-from daemon.campaign_pit import KINDS, VirtualPit
+from daemon.campaign_pit import KINDS, Slot, VirtualPit
 from daemon.config import Config, Rules
 from daemon.consumer import ENDS, Consumer
 from daemon.edge import Edge
@@ -425,7 +425,7 @@ class Life:
                 return f"{name} has {body.outbox.depth} rows to send"
         if not self.picture.connected:
             return "the display is not connected"
-        for table in self.pit.tables:
+        for table in self._resolved():
             newest = edge.journal.last(table)
             for name in self._nature.rules:
                 if self._bodies[name].position(table) != newest:
@@ -433,6 +433,10 @@ class Life:
             if self.picture.tables[table].resolved + self.picture.tables[table].voided != self._ended(table):
                 return f"the display does not show every end of a round of {table}"
         return ""
+
+    def _resolved(self) -> list[str]:
+        """The tables that rules speak of."""
+        return [name for name, table in self.pit.tables.items() if table.ruleset]
 
     def _ended(self, table: str) -> int:
         return sum(1 for place, _, type_, _ in self.ledgers["rules"].rows if place == table and type_ in ENDS[:2])
@@ -459,6 +463,7 @@ class Life:
             ledger.cursor(len(ledger.rows))  # at the end the broker took all of it
         self._no_spin_invented(events)
         self._rounds_right()
+        self._jackpots_right(events)
 
     def _no_spin_invented(self, events: Sequence[Row]) -> None:
         """A spin is told once, with its number, as void or as missed: void results beside the truth claim nothing."""
@@ -478,8 +483,8 @@ class Life:
                 raise WrongError(f"{name}: {told[name]} spins were told to have ended, and {len(table.truth)} had")
 
     def _rounds_right(self) -> None:
-        for name, table in self.pit.tables.items():
-            outcomes = self.pit.outcomes[name]
+        for name in self._resolved():
+            table, outcomes = self.pit.tables[name], self.pit.outcomes[name]
             quick = len(outcomes) == len(table.truth) and all(
                 not one.void
                 and not truth.void
@@ -494,9 +499,17 @@ class Life:
                 gone = min(account.lost, forgot(table.wheel.truth, self._unheard[name]))
             account = msgspec.structs.replace(account, lost=account.lost - gone)
             self.forgotten += gone
-            self.accounts[name] = account
-            if account.lost or account.wrong:
-                raise WrongError(f"{name}: {account.lost} lost, {account.wrong} wrong, {account.right} right")
+            self._right(name, account)
+
+    def _jackpots_right(self, events: Sequence[Row]) -> None:
+        for name, table in self.pit.tables.items():
+            if isinstance(table, Slot):
+                self._right(name, table.account([(row.type, row.data) for row in events if row.place == name]))
+
+    def _right(self, name: str, account: Account) -> None:
+        self.accounts[name] = account
+        if account.lost or account.wrong:
+            raise WrongError(f"{name}: {account.lost} lost, {account.wrong} wrong, {account.right} right")
 
     def run(self) -> Failure | None:
         """From the first step to the judgement."""

@@ -2,11 +2,14 @@
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar
+
+import msgspec
 
 from daemon.campaign_loop import Process, VirtualLoop
 from daemon.config import Config, parse
@@ -18,12 +21,14 @@ from protocols.link import LinkLost
 from protocols.tcs_saturn import State as SaturnState
 from simulators.cammegh_ss2 import ARCADE, STARTED_AFTER_NUMBER, Wheel
 from simulators.clock import Pace
+from simulators.compare import Account
 from simulators.device import Device
 from simulators.line import Line
 from simulators.port import Port, Socket
 from simulators.table_baccarat import BaccaratTable, ContinuousTable, ScannerTable
 from simulators.table_blackjack import BlackjackTable
 from simulators.table_cussec import CussecTable, ShakenTable
+from simulators.table_devices import MachinePlace
 from simulators.table_fantan import FantanTable
 from simulators.table_fish_prawn_crab import FishPrawnCrabTable
 from simulators.table_roulette import RouletteTable, SaturnTable
@@ -31,11 +36,15 @@ from simulators.table_stud_poker import StudPokerTable
 from simulators.tables import Floor, Table, Truth
 from simulators.tcs_saturn import Saturn
 
-__all__ = ["KINDS", "Cable", "Hands", "Plug", "VirtualPit"]
+__all__ = ["KINDS", "Cable", "Hands", "Plug", "Slot", "VirtualPit"]
 
 LATENCY = 0.001
 QUICK = 0.2
 """A wheel's phases and a dealer's pauses, against those of a real table."""
+
+
+IN_DOUBT = ("sas.doubtful", "sas.exceptions_lost")
+"""What a slot machine's driver says where a jackpot may be missing."""
 
 
 class _QuickWheel(Wheel):
@@ -122,6 +131,24 @@ class _StudPoker(StudPokerTable):
         self.shuffler.pack_takes *= QUICK
 
 
+class Slot(MachinePlace):
+    """A slot machine, of which no rules speak: its jackpots are what its driver tells."""
+
+    def account(self, told: Sequence[tuple[str, bytes]]) -> Account:
+        """Each jackpot once. One that is not told is lost, unless something was said to be in doubt."""
+        wins = [one.split()[2] for one in self.machine.truth if one.startswith("hit ")]
+        events = [(type_, msgspec.json.decode(data)) for type_, data in told]
+        won = Counter(str(data["amount"]) for type_, data in events if type_ == "jackpot.won" and data.get("level"))
+        doubts = sum(type_ == "device.faulted" and data["code"] in IN_DOUBT for type_, data in events)
+        missing = (Counter(wins) - won).total()
+        return Account(
+            right=(won & Counter(wins)).total(),
+            voided=min(missing, doubts),
+            lost=max(missing - doubts, 0),
+            wrong=(won - Counter(wins)).total(),
+        )
+
+
 KINDS: dict[str, type[Table]] = {
     "rou": _Roulette,
     "sat": _Saturn,
@@ -133,8 +160,9 @@ KINDS: dict[str, type[Table]] = {
     "stud": _StudPoker,
     "bj": BlackjackTable,
     "fan": FantanTable,
+    "slot": Slot,
 }
-"""All tables whose game is resolved."""
+"""All tables whose game is resolved, and a slot machine."""
 
 
 class Hands(Pace):

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -28,7 +29,7 @@ from daemon.campaign import INTERRUPTED, Life, campaign, forgot, live
 from daemon.campaign_broker import Broker, matches
 from daemon.campaign_disk import Disk, Fate
 from daemon.campaign_loop import Killed, Process, StandingStillError, VirtualLoop
-from daemon.campaign_pit import KINDS
+from daemon.campaign_pit import IN_DOUBT, KINDS
 from daemon.campaign_real import real
 from daemon.cli import main
 from daemon.config import Mqtt
@@ -41,7 +42,8 @@ from daemon.picture import Picture
 from daemon.pit import EDGE, SITE, Pit
 from daemon.replay import Stream
 from drivers.cammegh_ss2 import CammeghSS2
-from protocols.events import BallLanded, DeviceOnline, SpinMissed, SpinStarted
+from drivers.sas_machine import SasMachine
+from protocols.events import BallLanded, DeviceOnline, JackpotWon, SpinMissed, SpinStarted
 from protocols.topics import Envelope, Wire, encode_wire
 from simulators.cammegh_ss2 import SpinTruth
 
@@ -174,7 +176,8 @@ def test_each_kind_of_table_has_its_lives(kind: str, monkeypatch: pytest.MonkeyP
     for seed in (7, 21):
         life, failure = live(seed, 6)
         assert failure is None
-        assert life.pit.dealt()[f"{kind}-1"] >= 6  # a wheel may spin once more until somebody closes it
+        # A wheel may spin once more until somebody closes it; a machine that is out of service has no jackpot.
+        assert life.pit.dealt()[f"{kind}-1"] >= (3 if kind == "slot" else 6)
 
 
 TELL = """
@@ -432,6 +435,18 @@ def test_a_wheel_that_is_told_to_have_missed_what_it_did_not_is_found(monkeypatc
     monkeypatch.setattr(campaign_module, "KINDS", {"rou": KINDS["rou"]})
     monkeypatch.setattr(CammeghSS2, "_counted", doubting)
     assert "spins were told to have ended" in found(5)
+
+
+def test_a_jackpot_that_is_told_twice_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    paid = SasMachine._paid
+
+    def again(self: SasMachine, level: int, amount: int) -> Any:
+        return [*paid(self, level, amount), JackpotWon("machine", level, amount=amount)]
+
+    monkeypatch.setattr(campaign_module, "KINDS", {"slot": KINDS["slot"]})
+    monkeypatch.setattr(SasMachine, "_paid", again)
+    assert re.search("slot-1: 0 lost, [1-9] wrong", found(3))
+    assert {fault.code for fault in SasMachine.faults} >= set(IN_DOUBT)
 
 
 def test_rules_that_say_another_number_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
