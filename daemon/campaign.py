@@ -425,6 +425,9 @@ class Life:
                 return f"{name} has {body.outbox.depth} rows to send"
         if not self.picture.connected:
             return "the display is not connected"
+        for name, account in self._jackpots():  # a machine that is deaf for a while says later what it owes
+            if account.lost:
+                return f"a jackpot of {name} was not told"
         for table in self._resolved():
             newest = edge.journal.last(table)
             for name in self._nature.rules:
@@ -463,7 +466,8 @@ class Life:
             ledger.cursor(len(ledger.rows))  # at the end the broker took all of it
         self._no_spin_invented(events)
         self._rounds_right()
-        self._jackpots_right(events)
+        for name, account in self._jackpots():
+            self._right(name, account)
 
     def _no_spin_invented(self, events: Sequence[Row]) -> None:
         """A spin is told once, with its number, as void or as missed: void results beside the truth claim nothing."""
@@ -501,10 +505,11 @@ class Life:
             self.forgotten += gone
             self._right(name, account)
 
-    def _jackpots_right(self, events: Sequence[Row]) -> None:
+    def _jackpots(self) -> Iterator[tuple[str, Account]]:
         for name, table in self.pit.tables.items():
             if isinstance(table, Slot):
-                self._right(name, table.account([(row.type, row.data) for row in events if row.place == name]))
+                rows = self.ledgers[EDGE].rows
+                yield name, table.account([(type_, data) for place, _, type_, data in rows if place == name])
 
     def _right(self, name: str, account: Account) -> None:
         self.accounts[name] = account

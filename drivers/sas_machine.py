@@ -866,7 +866,7 @@ class SasMachine:
         if not amount or level > 32:
             return []
         source = 0x84 if command == 0x84 else 0x87
-        if source == 0x84 and not self._waits(level, amount) and (level, amount) in self._memory.past[-1:]:
+        if source == 0x84 and not self._waits(level, amount) and (level, amount) in self._memory.past:
             late = None if again else next(filter(_unpaid, self._memory.hits), None)
             if late is not None:  # the latest win is named, whichever was paid: where that one is over, one before it
                 level, amount = late.level, late.amount

@@ -441,6 +441,32 @@ async def test_wins_whose_payments_are_told_late_are_won_once(amounts: tuple[int
 
 
 @virtual_time
+async def test_a_win_that_poll_84_names_again_and_again_is_not_another() -> None:
+    """A payment said nothing of the win before it; what is said of this one then is that one's, and then in doubt."""
+    cable = Cable()
+    await asyncio.sleep(4)
+
+    def unpaid(now: float) -> None:
+        cable.machine.hit_progressive(now)
+        for said in (cable.machine._priority, cable.machine._queue):
+            while 0x54 in said:
+                said.remove(0x54)
+
+    cable.do(unpaid)
+    await asyncio.sleep(15)
+    cable.machine.levels[1] = 70_000
+    cable.do(cable.machine.hit_progressive)
+    for _ in range(2):
+        await asyncio.sleep(15)
+        assert "sas.doubtful" not in cable.told()
+        cable.do(lambda now: cable.machine._tell(0x54, now))
+    await asyncio.sleep(15)
+    assert cable.jackpots() == [("won", 1, 100_000), ("won", 1, 70_000), ("paid", 1, 70_000), ("paid", 1, 100_000)]
+    assert "sas.doubtful" in cable.told()
+    await cable.close()
+
+
+@virtual_time
 async def test_a_machine_without_poll_87_is_asked_with_85() -> None:
     cable = Cable()
     await asyncio.sleep(4)
