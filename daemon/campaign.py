@@ -383,10 +383,12 @@ class Life:
         """Which spins of a wheel ended while no edge was there to hear it."""
         wheels = {name: table for name, table in self.pit.tables.items() if isinstance(table, RouletteTable)}
         ended = dict.fromkeys(wheels, 0)
+        away = False
         while wheels:
             await asyncio.sleep(0.5)
+            was_away, away = away, EDGE not in self._bodies
             for name, wheel in wheels.items():
-                if EDGE not in self._bodies:
+                if away or was_away:
                     self._unheard[name].update(range(ended[name], len(wheel.truth)))
                 ended[name] = len(wheel.truth)
 

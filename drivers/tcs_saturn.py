@@ -502,7 +502,7 @@ class TcsSaturn:
             spin = replace(spin, ended=True)
         self._joining = False
         # Under the counter of a spin that an earlier session saw land: switched off meanwhile, it counted as far again.
-        other = status.number not in {"", spin.number} and chunk.at - spin.at > LONGEST_SPIN
+        other = bool(spin.number) and status.number not in {"", spin.number} and chunk.at - spin.at > LONGEST_SPIN
         spins = status.state in _SPINS or (status.state is State.WINNING_NUMBER and other)
         counts_again = self._landed_before and spins
         if status.spin != spin.spin or counts_again:

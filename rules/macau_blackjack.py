@@ -522,6 +522,8 @@ class Blackjack:
         detail |= self._laid(play)
         if play.insured:
             detail["insured"] = play.insured
+        if even := tuple(hand.seat for hand in play.hands if hand.ended == "even_money"):
+            detail["even_money"] = even
         if round_.suspended:
             return View(round_.id, "suspended", {**detail, "reason": round_.suspended})
         due = self._due(state, play)

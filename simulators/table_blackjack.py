@@ -184,7 +184,11 @@ class BlackjackTable(ShoeTable):
         insured: list[int] = []
         for hand in self._hands:
             if hand.ended == "blackjack" and self._minds.random() < 0.4:
-                await self._say(floor, hand, "even_money")
+                await self._until(
+                    floor,
+                    lambda look: hand.seat in look.detail.get("even_money", ()),  # noqa: B023 - awaited here
+                    partial(self._act, floor, hand, "even_money"),
+                )
                 hand.ended = "even_money"
             elif up == 1 and self._minds.random() < 0.2:
                 insured.append(hand.seat)
@@ -193,16 +197,6 @@ class BlackjackTable(ShoeTable):
                     lambda look: insured == list(look.detail.get("insured", ())),
                     partial(self._act, floor, hand, "insurance"),
                 )
-
-    async def _say(self, floor: Floor, hand: _Hand, action: str) -> None:
-        """A decision that the display does not show: said again where the key did not take it, or after a doubt."""
-        for _ in range(LOOKS):
-            await floor.ready()
-            taken = await self._act(floor, hand, action)
-            corrections = self._corrections
-            await self._until(floor, lambda _: True)
-            if taken and corrections == self._corrections:
-                return
 
     async def _act(self, floor: Floor, hand: _Hand, action: str) -> bool:
         taken = self.console.act(hand.seat, action, floor.pace.now(), hand=hand.number)

@@ -53,7 +53,7 @@ class RouletteTable(Ruled):
     @property
     def truth(self) -> list[Truth]:
         """The wheel knows."""
-        return [Truth({}, void=True) if spin.reason else Truth({"pocket": spin.pocket}) for spin in self.wheel.truth]
+        return [Truth({"pocket": one.pocket} if one.pocket else {}, void=bool(one.reason)) for one in self.wheel.truth]
 
     async def deal(self, floor: Floor, rounds: int) -> None:
         """Open the table; ring at no more bets; pay, and open the bets again; close after the last round."""
