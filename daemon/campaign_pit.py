@@ -47,13 +47,18 @@ IN_DOUBT = ("sas.doubtful", "sas.exceptions_lost")
 """What a slot machine's driver says where a jackpot may be missing."""
 
 
+def _quick(until: float, now: float) -> float:
+    """The end of a wheel's phase, sooner; it still lasts for two lines and more."""
+    return now + max((until - now) * QUICK, 1.2)
+
+
 class _QuickWheel(Wheel):
-    """A wheel whose spins are short; each state still lasts for two lines and more."""
+    """A wheel whose spins are short."""
 
     def _enter(self, state: State, now: float) -> None:
         super()._enter(state, now)
         if state is not State.WINNING_NUMBER:
-            self._until = now + max((self._until - now) * QUICK, 1.2)
+            self._until = _quick(self._until, now)
 
 
 class _QuickSaturn(Saturn):
@@ -62,7 +67,7 @@ class _QuickSaturn(Saturn):
     def _phase(self, state: SaturnState, now: float, then: Callable[[float], None]) -> None:
         super()._phase(state, now, then)
         if state is not SaturnState.WINNING_NUMBER:
-            self._until = now + max((self._until - now) * QUICK, 1.2)
+            self._until = _quick(self._until, now)
 
 
 class _Roulette(RouletteTable):

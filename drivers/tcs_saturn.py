@@ -501,11 +501,7 @@ class TcsSaturn:
             yield Sighting(SpinMissed(1), status.raw, chunk)  # too long ago to be the same spin
             spin = replace(spin, ended=True)
         self._joining = False
-        # Under the counter of a spin that an earlier session saw land: switched off meanwhile, it counted as far again.
-        other = bool(spin.number) and status.number not in {"", spin.number} and chunk.at - spin.at > LONGEST_SPIN
-        spins = status.state in _SPINS or (status.state is State.WINNING_NUMBER and other)
-        counts_again = self._landed_before and spins
-        if status.spin != spin.spin or counts_again:
+        if status.spin != spin.spin or (self._landed_before and _counts_again(spin, status, chunk)):
             self._landed_before = False
             spin, events = self._counted(spin, status, chunk)
             for event in events:
@@ -729,6 +725,14 @@ class TcsSaturn:
 
 _BALL_RUNS = (State.BALL_IN_RIM, State.NO_MORE_BETS)
 _SPINS = (State.PLACE_BETS, *_BALL_RUNS)
+
+
+def _counts_again(spin: Spin, status: Status, chunk: Chunk) -> bool:
+    """Under the counter of a spin that an earlier session saw land: switched off meanwhile, it counted as far again."""
+    if status.state is State.WINNING_NUMBER:  # another number, and too long ago for that one to have changed
+        other = bool(spin.number) and status.number not in {"", spin.number}
+        return other and chunk.at - spin.at > LONGEST_SPIN
+    return status.state in _SPINS
 
 
 def _said(status: Status) -> Status:

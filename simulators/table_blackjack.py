@@ -69,7 +69,6 @@ class BlackjackTable(ShoeTable):
         self.shoes = 0
         """How many were shuffled."""
         self._players: set[int] = set()
-        self._corrections = 0
         self._unseen = 0
         self._round = ""
         self._bank: list[str] = []
@@ -169,9 +168,8 @@ class BlackjackTable(ShoeTable):
         async def burn() -> None:
             if _due(floor.look(), "card") == "burn":
                 await self._draw(floor)
-                await shows(
-                    floor, lambda look: _due(look, "card") != "burn"
-                )  # who has burnt one burns no other so soon
+                # Who has burnt one burns no other so soon.
+                await shows(floor, lambda look: _due(look, "card") != "burn")
 
         await self._until(floor, lambda look: _due(look, "card") == name, burn)
         cards.append(await self._draw(floor))
@@ -198,11 +196,10 @@ class BlackjackTable(ShoeTable):
                     partial(self._act, floor, hand, "insurance"),
                 )
 
-    async def _act(self, floor: Floor, hand: _Hand, action: str) -> bool:
-        taken = self.console.act(hand.seat, action, floor.pace.now(), hand=hand.number)
+    async def _act(self, floor: Floor, hand: _Hand, action: str) -> None:
+        self.console.act(hand.seat, action, floor.pace.now(), hand=hand.number)
         floor.stir("console-1")
         await self._pause(floor, 1.0, 1.5)
-        return taken
 
     async def _peek(self, floor: Floor) -> None:
         """Art. 5(2)(3)(3): under an ace or a ten; what the reader does not see is put in again."""
@@ -350,15 +347,15 @@ class BlackjackTable(ShoeTable):
                     await again()
             elif unsplit and look.phase == "dealing" and again is not None and self._shows(look, split=False):
                 await again()
-            elif look.phase == "suspended" or not await self._glance(floor, self._shows):
+            elif look.phase == "suspended" or not await self._glance(floor):
                 await self._correct(floor)
             await self._pause(floor, 0.5, 1.0)
         raise _GivenUpError
 
-    async def _glance(self, floor: Floor, want: Callable[[Look], bool]) -> bool:
-        """Give the display a moment to show what just happened; whether it does."""
+    async def _glance(self, floor: Floor) -> bool:
+        """Give the display a moment to show the hands as they lie; whether it does."""
         for _ in range(GLANCES):
-            if want(floor.look()):
+            if self._shows(floor.look()):
                 return True
             await self._pause(floor, 0.3, 0.5)
         return False
@@ -391,7 +388,6 @@ class BlackjackTable(ShoeTable):
             self._unseen += 1
             if self._unseen == TRIES:
                 raise _GivenUpError
-        self._corrections += 1
         now = floor.pace.now()
         self.console.supervisor_key(on=True, now=now)
         self.console.correct({BANK: bank, **{hand.key: hand.cards for hand in self._hands}}, now)

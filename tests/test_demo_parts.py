@@ -960,7 +960,6 @@ def test_a_void_round_that_nobody_saw_and_a_void_result_are_taken_for_each_other
     truths = [Truth({"pocket": "1"}), Truth({"pocket": "2"}), Truth({}, void=True)]
     outcomes = [Outcome("r:1", {"pocket": "1"}, ""), Outcome("r:2", {}, "spin_missed")]
     assert spared(compare(truths, outcomes), outcomes).lost == 0
-    assert (
-        spared(compare(truths, outcomes[:1]), outcomes[:1]).lost == 1
-    )  # of two, one had a number, and nothing came of it
+    # Of two, one had a number, and nothing came of it.
+    assert spared(compare(truths, outcomes[:1]), outcomes[:1]).lost == 1
     assert spared(compare(truths[:2], outcomes[:1]), outcomes[:1]).lost == 1

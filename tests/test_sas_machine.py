@@ -389,19 +389,20 @@ async def test_an_answer_that_is_lost_while_a_session_begins_costs_no_exception(
     await cable.close()
 
 
+def hit_without(machine: Machine, exception: int, now: float) -> None:
+    """A win of which the machine never says that one."""
+    machine.hit_progressive(now)
+    for said in (machine._priority, machine._queue):
+        while exception in said:
+            said.remove(exception)
+
+
 @virtual_time
 async def test_a_win_that_poll_87_lists_only_with_the_next_is_told_once() -> None:
     """Its own exception never arrived: poll 84 told it, and the list still holds it when another win is added."""
     cable = Cable()
     await asyncio.sleep(4)
-
-    def unannounced(now: float) -> None:
-        cable.machine.hit_progressive(now)
-        for said in (cable.machine._priority, cable.machine._queue):
-            while 0x56 in said:
-                said.remove(0x56)
-
-    cable.do(unannounced)
+    cable.do(partial(hit_without, cable.machine, 0x56))
     await asyncio.sleep(15)
     cable.machine.levels[1] = 70_000
     cable.do(cable.machine.hit_progressive)
@@ -445,14 +446,7 @@ async def test_a_win_that_poll_84_names_again_and_again_is_not_another() -> None
     """A payment said nothing of the win before it; what is said of this one then is that one's, and then in doubt."""
     cable = Cable()
     await asyncio.sleep(4)
-
-    def unpaid(now: float) -> None:
-        cable.machine.hit_progressive(now)
-        for said in (cable.machine._priority, cable.machine._queue):
-            while 0x54 in said:
-                said.remove(0x54)
-
-    cable.do(unpaid)
+    cable.do(partial(hit_without, cable.machine, 0x54))
     await asyncio.sleep(15)
     cable.machine.levels[1] = 70_000
     cable.do(cable.machine.hit_progressive)
