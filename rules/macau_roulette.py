@@ -11,7 +11,12 @@ but the straight on 0, so a combination with 0 (`zero_combinations`, off) loses 
 printed nowhere: a sector of nine is offered only when `nines` names it. Colours and pocket order are not in the text:
 `red` comes with the wheel. A ball launched with the wheel makes the spin null like an object on it: 2(1) forbids it and
 names no consequence. A spin that ended unseen is void with the bets returned, those of a null spin before it too; no
-article speaks of it, and nothing is guessed.
+article speaks of it, and nothing is guessed. Bets that are opened while the ball runs are the next spin's, where no
+wheel counts them: this one ended unseen. A second number that contradicts the first puts the result in doubt until it
+is paid (the croupier, who sees the ball, lets it stand) or declared null; a new spin voids it with the bets returned.
+After a loss nobody knows what lies on the cloth of a null spin: its bets are given back, not played. Where "no more
+bets" was never called, a bet that was moved while the ball ran may have been moved by who saw the number: the spin
+waits for a person.
 """
 
 from itertools import pairwise
@@ -47,6 +52,7 @@ from rules.ruleset import (
     Corrected,
     Opened,
     Resolved,
+    Result,
     Suspended,
     Verdict,
     View,
@@ -86,6 +92,11 @@ PAYTABLE = (
 )
 FAMILIES = tuple(bet.id.partition(":")[0] for bet in PAYTABLE)
 VOID_WORDS = {"pt": "Golpe nulo", "zh-Hant": "此局無效", "en": "No spin"}
+
+MISSING = "events of this round may be missing"
+CLOTH = "bets may have been moved unseen after a null spin"
+REMEDY = "declare the spin null at the console, or launch again: the open spin is then void"
+REMEDY_CLOTH = "open the bets or launch once more: they are then given back"
 
 
 def combinations(red: tuple[int, ...], nines: tuple[tuple[int, ...], ...], zero: bool) -> dict[str, frozenset[int]]:
@@ -187,7 +198,12 @@ class RouletteOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RouletteState(Struct, frozen=True):
-    """Where a table stands. `last` was resolved and not paid; `null`: the last spin was, `carried` are its bets."""
+    """Where a table stands.
+
+    `last` was resolved and not paid; `unseen`: whether it was paid since is not known. `null`: the last spin was,
+    `carried` are its bets, `carried_doubt`: nobody knows whether they still lie there. `counted`: a wheel began the
+    open spin, and its counter proves what is missed. `moved`: a bet was placed or taken back while the ball ran.
+    """
 
     table: str
     day: str = ""
@@ -200,6 +216,10 @@ class RouletteState(Struct, frozen=True):
     null: bool = False
     carried: tuple[Wager, ...] = ()
     carried_closed: bool = False
+    carried_doubt: bool = False
+    unseen: bool = False
+    counted: bool = False
+    moved: bool = False
 
 
 class Roulette:
@@ -249,6 +269,8 @@ class Roulette:
     def view(self, state: RouletteState) -> View:
         """Phase: idle, betting, closed, running, suspended."""
         round_ = state.round
+        if round_ is None and state.last is not None and state.last.suspended:
+            return View(state.last.id, "suspended", {"last_pocket": state.last_pocket, "reason": state.last.suspended})
         if round_ is None:
             return View("", "idle", {"last_pocket": state.last_pocket})
         phase = "running" if state.launched else "closed" if round_.closed else "betting"
@@ -284,28 +306,35 @@ class Roulette:
                 text = "a spin was declared null, none is open or unpaid"
                 return self._note(state, "void_without_round", text, self._null_article(), seen)
             case RoundPaid():
-                return replace(state, unpaid="", last=None), ()
+                return self._paid(state, seen)
             case WagerPlaced() | WagerWithdrawn() as one:
                 if round_ is None:
                     return self._note(state, "bet_without_round", f"seat {one.seat} on {one.bet}", "art. 3", seen)
                 article = "art. 3" if round_.closed else "art. 6"
                 taken = wager(round_, one, self._offered, f"{self._text} {article}", seen)
-                return replace(state, round=taken), ()
-            case DeviceOnline(continuous=False) | EventsMissed() if round_ is not None and not round_.suspended:
-                held = replace(witness(round_, seen), suspended="events of this round may be missing")
-                remedy = "declare the spin null at the console, or launch again: the open spin is then void"
-                return replace(state, round=held), (Suspended(held.id, held.suspended, remedy),)
+                moved = state.moved or (state.launched and taken.wagers != round_.wagers)
+                return replace(state, round=taken, moved=moved), ()
+            case DeviceOnline(continuous=False) | EventsMissed():
+                return self._unseen(state, seen)
             case _:
                 return state, ()
 
     # ---- the flow
 
     def _open(self, state: RouletteState, seen: Envelope) -> tuple[RouletteState, Round, tuple[Verdict, ...]]:
+        """The next round takes over the cloth of a null spin; a result still in doubt ends first, its bets returned."""
+        verdicts: tuple[Verdict, ...] = ()
+        if state.last is not None and state.last.suspended:
+            state, verdicts = self._given_back(state, state.last, seen)
         day, count = next_number(state.day, state.count, seen)
-        round_ = Round(f"{state.table}:{day}:{count}", (seen.id,), state.carried, closed=state.carried_closed)
-        verdicts: tuple[Verdict, ...] = (Opened(round_.id),)
+        doubt = CLOTH if state.carried_doubt else ""
+        id_ = f"{state.table}:{day}:{count}"
+        round_ = Round(id_, (seen.id,), state.carried, closed=state.carried_closed, suspended=doubt)
+        verdicts += (Opened(round_.id),)
         if round_.closed:
             verdicts += (Closed(round_.id),)
+        if round_.suspended:
+            verdicts += (Suspended(round_.id, CLOTH, REMEDY_CLOTH),)
         state = replace(
             state,
             day=day,
@@ -316,6 +345,10 @@ class Roulette:
             null=False,
             carried=(),
             carried_closed=False,
+            carried_doubt=False,
+            unseen=False,
+            counted=isinstance(seen.event, SpinStarted),
+            moved=False,
         )
         return state, round_, verdicts
 
@@ -324,7 +357,7 @@ class Roulette:
         ended: tuple[Verdict, ...] = ()
         if state.round is not None:
             if not state.launched and not state.round.suspended:
-                return replace(state, round=witness(state.round, seen)), ()
+                return replace(state, round=witness(state.round, seen), counted=True), ()
             state, ended = self._lost(state, state.round, seen, state.round.suspended or reason)
         state, _, verdicts = self._open(state, seen)
         return state, ended + verdicts
@@ -332,8 +365,9 @@ class Roulette:
     def _bets_opened(self, state: RouletteState, seen: Envelope) -> tuple[RouletteState, tuple[Verdict, ...]]:
         law = f"{self._text} art. 3{'(1)' if self.options.edition == '2004' else ''}"
         verdicts: tuple[Verdict, ...] = ()
-        if state.round is None or state.round.suspended:
-            state, verdicts = self._began(state, seen, "")
+        ran = state.launched and not state.counted and not seen.event.overtaken
+        if state.round is None or state.round.suspended or ran:
+            state, verdicts = self._began(state, seen, "spin_superseded")
         elif state.round.closed and seen.event.overtaken:  # before the bell, as always, and told after it
             return replace(state, round=witness(state.round, seen)), ()
         elif state.round.closed:
@@ -386,32 +420,75 @@ class Roulette:
     def _landed(self, state: RouletteState, seen: Envelope, pocket: str) -> tuple[RouletteState, tuple[Verdict, ...]]:
         round_ = state.round
         if round_ is None:
-            return self._note(state, "landing_without_spin", f"{pocket} was reported, no round is open", "art. 4", seen)
+            return self._landed_again(state, seen, pocket)
         round_ = witness(round_, seen)
-        if not state.launched or pocket not in self._wins or round_.suspended:
-            if round_.suspended:
-                return replace(state, round=round_), ()
-            reason = (
-                f"{pocket} was reported, but no launch was seen"
-                if not state.launched
-                else f"this text has no pocket {pocket}"
-            )
-            held = replace(round_, suspended=reason)
-            remedy = "declare the spin null at the console, or launch again: the open spin is then void"
-            return replace(state, round=held), (Suspended(held.id, reason, remedy),)
+        if round_.suspended:
+            return replace(state, round=round_), ()
+        if not state.launched:
+            return self._suspend(state, round_, f"{pocket} was reported, but no launch was seen")
+        if pocket not in self._wins:
+            return self._suspend(state, round_, f"this text has no pocket {pocket}")
+        if not round_.closed:  # the launch closes the bets under the bell
+            if state.moved:
+                return self._suspend(state, round_, "bets were moved while the ball ran, and never closed by a call")
+            text = "no more bets was not called before the ball lay still"
+            round_ = irregular(round_, "no_call", text, f"{self._text} art. 3(2)(2)", seen)
         state, closed = self._close(replace(state, round=round_))
         assert state.round is not None
+        result = self._result(state.round, pocket)
+        state = replace(state, round=None, last=state.round, launched=False, last_pocket=pocket, unpaid=result.round)
+        return state, (*closed, Resolved(result))
+
+    def _landed_again(
+        self, state: RouletteState, seen: Envelope, pocket: str
+    ) -> tuple[RouletteState, tuple[Verdict, ...]]:
+        """The same number changes nothing; another one, before the payment, puts the result in doubt."""
+        last = state.last
+        if last is None or state.unseen:
+            return self._note(state, "landing_without_spin", f"{pocket} was reported, no round is open", "art. 4", seen)
+        if last.suspended:
+            return replace(state, last=witness(last, seen)), ()
+        if pocket == state.last_pocket:
+            return state, ()
+        text = f"{pocket} was reported after {state.last_pocket}, for the same spin"
+        last = irregular(last, "landings_contradict", text, f"{self._text} art. 4", seen)
+        last = replace(last, suspended="two numbers of one spin contradict each other")
+        remedy = "look at the ball: pay, and the first number stands, or declare the spin null at the console"
+        return replace(state, last=last), (Suspended(last.id, last.suspended, remedy),)
+
+    def _paid(self, state: RouletteState, seen: Envelope) -> tuple[RouletteState, tuple[Verdict, ...]]:
+        last = state.last
+        if last is None or not last.suspended:
+            return replace(state, unpaid="", last=None), ()
+        if state.unseen:  # it may be of a spin that was lost
+            return replace(state, last=witness(last, seen)), ()
+        # Paid while in doubt: the croupier, who sees the ball, lets the first number stand.
+        result = self._result(replace(witness(last, seen), suspended=""), state.last_pocket)
+        return replace(state, unpaid="", last=None), (Corrected(replace(result, supersedes=last.id)),)
+
+    def _unseen(self, state: RouletteState, seen: Envelope) -> tuple[RouletteState, tuple[Verdict, ...]]:
+        """Nobody knows what the ball did, what was moved on the cloth, or whether the prizes were paid."""
+        round_ = state.round
+        if round_ is None:
+            return replace(state, unseen=True, carried_closed=False, carried_doubt=bool(state.carried)), ()
+        if round_.suspended:
+            reason = CLOTH if round_.suspended == CLOTH else MISSING
+            return replace(state, round=replace(witness(round_, seen), suspended=reason)), ()
+        return self._suspend(state, witness(round_, seen), MISSING)
+
+    def _suspend(self, state: RouletteState, round_: Round, reason: str) -> tuple[RouletteState, tuple[Verdict, ...]]:
+        return replace(state, round=replace(round_, suspended=reason)), (Suspended(round_.id, reason, REMEDY),)
+
+    def _result(self, round_: Round, pocket: str) -> Result:
         outcome, announcements = self._facts[pocket]
-        result = resolved(
-            state.round,
+        return resolved(
+            round_,
             self._terms,
             outcome=outcome,
             winners=self._wins[pocket],
             announcements=announcements,
             law=self._cite("art. 4", "art. 6", "art. 7", *(("art. 8",) if pocket == "0" else ())),
         )
-        state = replace(state, round=None, last=state.round, launched=False, last_pocket=pocket, unpaid=result.round)
-        return state, (*closed, Resolved(result))
 
     def _null_spin(
         self, state: RouletteState, round_: Round, seen: Envelope, reason: str
@@ -419,20 +496,30 @@ class Roulette:
         """Art. 2(2)-(3): the bets stand and the ball is launched again."""
         round_ = witness(round_, seen)
         result = voided(round_, self._terms, Void(reason, "stand"), self._cite(self._null_article()))
-        state = replace(
-            state, round=None, launched=False, null=True, carried=round_.wagers, carried_closed=round_.closed
-        )
+        doubt = round_.suspended in (MISSING, CLOTH)
+        state = self._stands(replace(state, round=None, launched=False), round_.wagers, round_.closed, doubt)
         return state, (Voided(result),)
+
+    def _stands(self, state: RouletteState, bets: tuple[Wager, ...], closed: bool, doubt: bool) -> RouletteState:
+        """The cloth for the next launch. What nobody knows of it stays unknown until its bets are given back."""
+        return replace(
+            state, null=True, carried=bets, carried_closed=closed and not doubt, carried_doubt=doubt and bool(bets)
+        )
 
     def _withdrawn(
         self, state: RouletteState, last: Round, seen: Envelope, reason: str
     ) -> tuple[RouletteState, tuple[Verdict, ...]]:
         """Declared null after the ball had come to rest and before the payment: the result is taken back."""
         result = voided(witness(last, seen), self._terms, Void(reason, "stand"), self._cite(self._null_article()))
-        state = replace(
-            state, last=None, unpaid="", last_pocket="", null=True, carried=last.wagers, carried_closed=True
-        )
+        state = self._stands(replace(state, last=None, unpaid="", last_pocket=""), last.wagers, True, state.unseen)
         return state, (Corrected(replace(result, supersedes=last.id)),)
+
+    def _given_back(
+        self, state: RouletteState, last: Round, seen: Envelope
+    ) -> tuple[RouletteState, tuple[Verdict, ...]]:
+        """A result in doubt that nobody paid or declared null before the next spin: the bets come back."""
+        result = voided(witness(last, seen), self._terms, Void(last.suspended, "returned"), self._cite("art. 4"))
+        return replace(state, last=None, last_pocket=""), (Corrected(replace(result, supersedes=last.id)),)
 
     def _lost(
         self, state: RouletteState, round_: Round, seen: Envelope, reason: str

@@ -410,7 +410,7 @@ class ShakenDice(ABC):
         """The same reading changes nothing; another one, before the payment, puts the result in doubt."""
         if _settled(reading) == state.reading:
             return state, ()
-        if state.last is None:
+        if state.last is None or state.unseen:  # after a loss it may be another throw's
             text = "the dice were read, no round is open"
             return state, noted("reading_without_round", text, self._at.reading, seen)
         if state.last.suspended:
@@ -425,6 +425,8 @@ class ShakenDice(ABC):
         last, paid = state.last, replace(state, last=None)
         if last is None or state.reading is None or not last.suspended:
             return paid, ()
+        if state.unseen:  # it may be of a throw that was lost
+            return replace(state, last=witness(last, seen)), ()
         # Paid while in doubt: the croupier, who sees the dice, lets the first result stand.
         result = self._resolve(replace(witness(last, seen), suspended=""), state.reading.faces)
         return paid, (Corrected(replace(result, supersedes=result.round)),)
@@ -437,7 +439,8 @@ class ShakenDice(ABC):
                 cloth = replace(witness(cloth, seen), suspended=CLOTH)
             return replace(state, carried=cloth, unseen=True), ()
         if state.round.suspended:
-            return state, ()
+            reason = CLOTH if state.round.suspended == CLOTH else MISSING
+            return replace(state, round=replace(witness(state.round, seen), suspended=reason)), ()
         return self._suspend(state, witness(state.round, seen), MISSING)
 
     # ---- the ends of a round
@@ -491,7 +494,7 @@ class ShakenDice(ABC):
             return state, noted("void_without_round", text, self._at.null, seen)
         last = witness(state.last, seen)
         result = replace(self._null(last, reason, ()), supersedes=last.id)
-        return self._repeat(state, last), (Corrected(result),)
+        return self._repeat(state, replace(last, suspended=MISSING) if state.unseen else last), (Corrected(result),)
 
     def _returned(self, round_: Round, seen: Envelope, reason: str) -> Result:
         """Nobody can say how the throw ended: no article speaks of it, nothing is guessed, the bets come back."""

@@ -1231,6 +1231,48 @@ def test_declared_void_the_doubt_stays_with_the_cloth() -> None:
     assert results(play(game(), [*doubtful, *throw((1, 1, 3))]))[-1].void is None
 
 
+LOSSES = pytest.mark.parametrize("loss", [EventsMissed(9), DeviceOnline(continuous=False)])
+
+
+@LOSSES
+def test_after_a_loss_another_reading_may_be_another_throws(loss: Event) -> None:
+    """The result that was right stands, whatever comes after it."""
+    verdicts = play(game(), [*throw((5, 5, 6)), loss, DiceRead((1, 2, 3)), DiceCovered()])
+    assert [type(one) for one in verdicts[3:]] == [Noted, Opened]
+
+
+@LOSSES
+def test_after_a_loss_a_payment_ends_no_doubt(loss: Event) -> None:
+    """It may be of a throw that nobody heard of: the next covering gives the bets back."""
+    verdicts = play(game(), [*DOUBT, loss, RoundPaid()])
+    assert not [one for one in verdicts if isinstance(one, Corrected)]
+    (ended,) = [v.result for v in play(game(), [*DOUBT, loss, RoundPaid(), DiceCovered()]) if isinstance(v, Corrected)]
+    assert ended.void == Void("two readings contradict each other", "returned")
+
+
+@LOSSES
+def test_after_a_loss_the_bets_of_a_result_taken_back_are_given_back(loss: Event) -> None:
+    """Declared void, its bets lie for the next throw; but whether they still do, nobody knows."""
+    bet = WagerPlaced(1, "small", 100)
+    night = [*throw((5, 5, 6), bet), loss, RoundVoided("look"), DiceCovered(), *throw((1, 1, 3))]
+    verdicts = play(game(), night)
+    (taken_back,) = [one.result for one in verdicts if isinstance(one, Corrected)]
+    assert (taken_back.void, taken_back.settlements) == (Void("look", "may_change"), ())
+    back, good = results(verdicts)[1:]
+    assert back.settlements == (Settlement(1, "small", 100, 100),)
+    assert (good.void, good.settlements) == (None, ())
+
+
+@LOSSES
+def test_a_loss_while_a_round_waits_for_something_else_leaves_its_bets_in_doubt(loss: Event) -> None:
+    covered = [DiceCovered(), *[LEVER] * 3, BetsOpened(), WagerPlaced(1, "small", 100), BetsClosed()]
+    waits = [*covered, DiceRead((1, 2, 3)), loss, RoundVoided("look")]
+    verdicts = play(game(), [*waits, DiceCovered(), *throw((5, 5, 6))])
+    back, good = results(verdicts)[1:]
+    assert back.settlements == (Settlement(1, "small", 100, 100),)
+    assert (good.void, good.settlements) == (None, ())
+
+
 def test_without_chips_a_loss_between_rounds_doubts_nothing() -> None:
     night = [*throw((1, 2, 3))[:-1], DiceRead((1, 2, 3), stacked=1), EventsMissed(1), *throw((1, 1, 3))]
     assert results(play(game(), night))[-1].void is None

@@ -649,8 +649,22 @@ def test_art_3_2_2_until_no_more_bets_while_the_ball_runs(closing: Event) -> Non
 
 @pytest.mark.article("3(2)(2)")
 def test_art_3_2_2_without_a_call_the_landing_closes() -> None:
-    verdicts = play(wheel(betting="no_more_bets"), [BetsOpened(), LAUNCH, BallLanded("5")])
+    events: list[Event] = [BetsOpened(), WagerPlaced(1, "red", 10), LAUNCH, BallLanded("5")]
+    verdicts = play(wheel(betting="no_more_bets"), events)
     assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Resolved]
+    assert (codes(only(verdicts)), laws(only(verdicts))) == (["no_call"], ["Despacho 60/2004 art. 3(2)(2)"])
+    assert settled(only(verdicts)) == [(1, "red", 10, 20)]
+
+
+@pytest.mark.article("3(2)(2)")
+@pytest.mark.parametrize("late", [WagerPlaced(1, "straight:5", 10), WagerWithdrawn(2, "black")])
+def test_art_3_2_2_without_a_call_a_bet_during_the_run_may_know_the_number(late: Event) -> None:
+    """A console enters the number seconds after the ball lies still."""
+    events: list[Event] = [BetsOpened(), WagerPlaced(2, "black", 5), LAUNCH, late, BallLanded("5")]
+    verdicts = play(wheel(betting="no_more_bets"), events)
+    assert [type(verdict) for verdict in verdicts] == [Opened, Suspended]
+    called = only(play(wheel(betting="no_more_bets"), [*events[:-1], BallSettling(), events[-1]]))
+    assert (called.void, codes(called)) == (None, [])
 
 
 @pytest.mark.article("3(2)(1)", "2003:3")
@@ -726,6 +740,45 @@ def test_a_doubtful_spin_may_be_declared_null(word: Event) -> None:
     assert void.void == Void("declared by the croupier", "stand")
 
 
+LOSSES = pytest.mark.parametrize("loss", [EventsMissed(5), DeviceOnline(continuous=False)])
+
+
+@LOSSES
+@pytest.mark.parametrize(
+    "null",
+    [
+        [LAUNCH, SpinVoided("chip"), "loss"],  # between two spins
+        [LAUNCH, "loss", RoundVoided("")],  # the open one, declared null
+        [BallLanded("5"), "loss", RoundVoided("")],  # and where it waited for something else
+        [LAUNCH, BallLanded("1"), "loss", RoundVoided("")],  # a result that is taken back
+        [LAUNCH, BallLanded("1"), "loss", SpinVoided("")],
+    ],
+)
+@pytest.mark.parametrize(
+    "begins", [[SpinStarted(2), LAUNCH], [SpinStarted(2), BetsOpened(), LAUNCH], [BetsOpened(), LAUNCH]]
+)
+def test_after_a_loss_the_bets_of_a_null_spin_are_given_back(
+    loss: Event, null: list[Event | str], begins: list[Event]
+) -> None:
+    """They may have been taken off unseen: the next number does not decide them."""
+    before: list[Event] = [BetsOpened(), WagerPlaced(1, "red", 10), BetsClosed()]
+    steps = [loss if isinstance(one, str) else one for one in null]
+    verdicts = play(wheel(), [*before, *steps, *begins, BallSettling(), BallLanded("2")])
+    waits = [one for one in verdicts if isinstance(one, Suspended)]
+    assert "open the bets or launch once more" in waits[-1].remedy
+    back, good = results(verdicts)[-2:]
+    assert settled(back) == [(1, "red", 10, 10)]
+    assert (good.void, good.settlements, good.outcome["pocket"]) == (None, (), "2")
+
+
+@LOSSES
+def test_after_a_loss_nobody_knows_that_the_bets_of_a_null_spin_are_still_closed(loss: Event) -> None:
+    events: list[Event] = [BetsOpened(), BetsClosed(), LAUNCH, SpinVoided("chip"), loss]
+    events += [SpinStarted(2), BetsOpened(), WagerPlaced(1, "black", 5), BetsClosed(), LAUNCH, BallLanded("2")]
+    good = results(play(wheel(), events))[-1]
+    assert (good.void, codes(good), settled(good)) == (None, [], [(1, "black", 5, 10)])
+
+
 def test_a_device_that_proves_nothing_was_lost_suspends_nothing() -> None:
     result = only(play(wheel(), [BetsOpened(), LAUNCH, DeviceOnline(continuous=True), BallLanded("5")]))
     assert result.void is None
@@ -754,8 +807,88 @@ def test_a_launch_again_with_the_wheel_makes_the_spin_null_too() -> None:
 
 
 def test_a_landing_without_a_spin_is_noted_and_resolves_nothing() -> None:
-    verdicts = play(wheel(), [BallLanded("5"), *spin("7"), BallLanded("7"), BallLanded("8")])
-    assert [type(verdict) for verdict in verdicts] == [Noted, Opened, Closed, Resolved, Noted, Noted]
+    verdicts = play(wheel(), [BallLanded("5"), *spin("7"), RoundPaid(), BallLanded("8")])
+    assert [type(verdict) for verdict in verdicts] == [Noted, Opened, Closed, Resolved, Noted]
+
+
+# ---- a number that is told twice
+
+
+@pytest.mark.article("4", "2003:4")
+def test_the_same_number_told_twice_changes_nothing() -> None:
+    verdicts = play(wheel(), [*spin("7"), BallLanded("7")])
+    assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Resolved]
+
+
+@pytest.mark.article("4", "2003:4")
+@pytest.mark.parametrize(
+    ("then", "outcome", "void", "returned"),
+    [
+        ([RoundPaid()], {"pocket": "7"}, None, [20]),  # who sees the ball lets the first stand
+        ([RoundVoided("")], {}, Void("declared by the croupier", "stand"), []),
+        ([SpinStarted()], {}, Void("two numbers of one spin contradict each other", "returned"), [10]),
+        ([BallLanded("7"), LAUNCH], {}, Void("two numbers of one spin contradict each other", "returned"), [10]),
+    ],
+)
+def test_another_number_before_the_payment_puts_the_result_in_doubt(
+    then: list[Event], outcome: dict[str, str], void: Void | None, returned: list[int]
+) -> None:
+    """A croupier's key, or a wheel beside a console: which of them is right, a person says."""
+    doubted = play(wheel(), [*spin("7", WagerPlaced(1, "red", 10)), BallLanded("8"), BallLanded("9")])
+    assert [type(verdict) for verdict in doubted] == [Opened, Closed, Resolved, Suspended]
+    verdicts = play(wheel(), [*spin("7", WagerPlaced(1, "red", 10)), BallLanded("8"), *then])
+    (ended,) = [verdict.result for verdict in verdicts if isinstance(verdict, Corrected)]
+    assert (ended.supersedes, ended.void) == (only(doubted).round, void)
+    assert {key: ended.outcome[key] for key in outcome} == outcome
+    assert [one.returned for one in ended.settlements] == returned
+    assert codes(ended) == ["landings_contradict"]
+
+
+def test_the_view_says_that_a_result_is_in_doubt() -> None:
+    ruleset = wheel()
+    state = ruleset.start("t-1")
+    for seen in script([*spin("7"), BallLanded("8")]):
+        state, _ = ruleset.apply(state, seen)
+    view = ruleset.view(state)
+    assert (view.phase, view.round, view.detail["reason"]) == (
+        "suspended",
+        "t-1:2026-11-20:1",
+        "two numbers of one spin contradict each other",
+    )
+
+
+def test_after_a_loss_another_number_may_be_another_spins() -> None:
+    verdicts = play(wheel(), [*spin("7"), EventsMissed(3), BallLanded("8"), RoundPaid()])
+    assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Resolved, Noted]
+
+
+def test_after_a_loss_a_payment_ends_no_doubt() -> None:
+    events = [*spin("7", WagerPlaced(1, "red", 10)), BallLanded("8"), EventsMissed(3), RoundPaid()]
+    assert not [one for one in play(wheel(), events) if isinstance(one, Corrected)]
+    (ended,) = [one.result for one in play(wheel(), [*events, SpinStarted()]) if isinstance(one, Corrected)]
+    assert settled(ended) == [(1, "red", 10, 10)]
+
+
+# ---- spins whose end was not told
+
+
+@pytest.mark.parametrize("bells", [[], [BetsClosed()]])
+@pytest.mark.parametrize("betting", ["bell", "no_more_bets"])
+def test_bets_that_are_opened_while_the_ball_runs_are_the_next_spins(bells: list[Event], betting: str) -> None:
+    """A table whose croupier tells everything, and once forgot the number: it is not the next one."""
+    first: list[Event] = [BetsOpened(), WagerPlaced(1, "red", 10), *bells, LAUNCH]
+    second: list[Event] = [BetsOpened(), WagerPlaced(2, "black", 5), *bells, LAUNCH, BallLanded("2")]
+    lost, good = results(play(wheel(betting=betting), [*first, *second]))
+    assert lost.void == Void("spin_superseded", "returned")
+    assert settled(lost) == [(1, "red", 10, 10)]
+    assert (good.void, settled(good)) == (None, [(2, "black", 5, 10)])
+
+
+@pytest.mark.parametrize("betting", ["bell", "no_more_bets"])
+def test_a_wheel_that_counts_needs_no_such_proof(betting: str) -> None:
+    """Its spin began and its ball ran before the croupier's key: one spin, whose end its counter proves."""
+    events: list[Event] = [SpinStarted(1), LAUNCH, BetsOpened(), BallSettling(), BallLanded("5")]
+    assert only(play(wheel(betting=betting), events)).void is None
 
 
 # ---- spins that ended unseen
@@ -878,7 +1011,7 @@ def lying(wagers: Iterable[Wager]) -> int:
 def test_no_chip_is_lost_or_made(events: list[Event], options: dict[str, Any]) -> None:
     """Every chip on the cloth was laid there, and leaves it only when taken back or settled, once.
 
-    A result that is taken back before the payment puts its chips back.
+    A result that is taken back before the payment puts its chips back, where they are not given back at once.
     """
     ruleset = wheel(**options)
     state = ruleset.start("t-1")
@@ -895,9 +1028,9 @@ def test_no_chip_is_lost_or_made(events: list[Event], options: dict[str, Any]) -
                 assert on_cloth <= before
             case _:
                 back = sum(settled.pop(one.result.round) for one in verdicts if isinstance(one, Corrected))
-                for result in results(verdicts):
-                    settled[result.round] = sum(one.stake for one in result.settlements)
-                gone = sum(settled[result.round] for result in results(verdicts))
+                ends = [one.result for one in verdicts if isinstance(one, Resolved | Voided | Corrected)]
+                settled |= {result.round: sum(one.stake for one in result.settlements) for result in ends}
+                gone = sum(settled[result.round] for result in ends)
                 assert on_cloth == before - gone + back
         for result in results(verdicts):
             assert result.void is None or result.void.bets == "returned" or not result.settlements
@@ -922,6 +1055,8 @@ def test_a_spin_resolves_only_to_the_pocket_reported_after_its_own_launch(events
                     assert result.outcome["pocket"] == pocket
                 resolved = []
                 running = False
+            case BetsOpened():
+                running = running and state.counted  # else the ball that ran was another spin's
             case EventsMissed() | DeviceOnline() | SpinMissed() | SpinVoided() | RoundVoided() | SpinStarted():
                 running = False
             case _:
