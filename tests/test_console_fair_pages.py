@@ -191,12 +191,23 @@ def test_a_shuffler_and_a_reader_in_numbers(fair: Fairness) -> None:
     assert bac.cards[0].rows[0] == ("S", (bac.cards[0].rows[0][1][0], *[0] * 12))  # no 3♠, which only the reader told
 
 
-def test_dice_told_by_size_are_shown_together_only(fair: Fairness) -> None:
+def test_dice_are_shown_together_in_whatever_order_they_are_told(fair: Fairness) -> None:
     everything(fair)
-    assert [one.die for one in fair_pages.view(fair, "cus-1", "all").dice] == [0, 1, 2, 3]
-    by_size = fair_pages.view(fair, "sorts-1", "all")
-    assert [one.die for one in by_size.dice] == [0]
-    assert "by size" in page(fair, "sorts-1")
+    for table in ("cus-1", "sorts-1"):
+        (dice,) = fair_pages.view(fair, table, "all").dice
+        assert (dice.device, dice.n) == ("shaker-1", 237)
+        assert "All dice" in page(fair, table)
+
+
+def test_each_chart_shows_its_own_threshold(fair: Fairness) -> None:
+    for table in ("rou-1", "rou-2"):
+        spins(fair, ["5"], table)
+    for other in range(5):
+        ended(fair, f"other-{other}", 1, "macau.cussec", {"faces": [1, 2, 3]})
+    fair.flush()
+    assert "the alarm is at 200<" in page(fair, "rou-1")
+    assert "the alarm is at 600<" in page(fair, "rou-2")
+    assert "the alarm is at 4\u202f200<" in page(fair, "other-3")
 
 
 def test_numbers_as_people_read_them() -> None:

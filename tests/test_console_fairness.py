@@ -1,6 +1,7 @@
 """What the console counts: each round and event once whatever is told again, and alarms that are no accident."""
 
 import asyncio
+import math
 import random
 import sqlite3
 from collections import Counter
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from daemon.console import fairness, statistics
-from daemon.console.fairness import DECK, EACH, FLUSH, GAP, RANGES, WHEEL, Chart, Fairness, Ranges
+from daemon.console.fairness import ALPHA, DECK, EACH, FLUSH, GAP, RANGES, WHEEL, Chart, Fairness, Ranges
 from daemon.console.store import BadStore, Store
 from daemon.picture import Alert
 from protocols.topics import Wire
@@ -101,6 +102,8 @@ def test_results_of_before_the_first_start_are_the_first_tellers(store: Store) -
     fair.flush()
     assert fair.charts(TABLE) == [Chart(TABLE, "phase.round"), SPINS]
     assert fair.counts(SPINS, "all") == {"5": 1, "6": 1, "7": 1, "8": 1}
+    assert threshold(fair, SPINS) == pytest.approx(math.log(2 / ALPHA))  # the one test that was ever begun
+    assert threshold(house(store), SPINS) == pytest.approx(math.log(2 / ALPHA))
     for number in (1, 3):
         name = f"{TABLE}:2026-11-20:{number}"
         fair.on_result(TABLE, "corrected", spin(number, "9", supersedes=name))
@@ -487,7 +490,7 @@ def test_a_shuffler_that_grows_slow_is_told(store: Store) -> None:
 # ---- dice
 
 
-def test_faces_are_counted_for_each_die_as_the_device_tells_them(store: Store) -> None:
+def test_faces_are_counted_for_the_device_that_told_them_and_for_no_single_die(store: Store) -> None:
     fair = house(store)
     fair.on_event(TABLE, wire(1, "dice.read", device="shaker-1", data={"faces": [6, 1, 6]}))
     fair.on_result(TABLE, "resolved", result(1, {"faces": [1, 6, 6]}, evidence=[f"edge-1:{TABLE}:1"]))
@@ -495,24 +498,29 @@ def test_faces_are_counted_for_each_die_as_the_device_tells_them(store: Store) -
     void = {"reason": "stacked_or_leaning", "bets": "may_change"}
     fair.on_result(TABLE, "voided", result(3, {"faces": [4, 4, 4], "stacked": 1}, void=void))
     fair.flush()
-    found = {chart.name: fair.counts(chart, "all") for chart in fair.charts(TABLE) if chart.device == "shaker-1"}
-    assert found == {
-        "dice": {"1": 2, "2": 1, "3": 1, "6": 2},
-        "dice.1": {"6": 1},
-        "dice.2": {"1": 1},
-        "dice.3": {"6": 1},
-        "dice.order": {"other": 1},
+    assert {chart: fair.counts(chart, "all") for chart in fair.charts(TABLE)} == {
+        Chart(TABLE, "dice", "shaker-1"): {"1": 2, "2": 1, "3": 1, "6": 2},
     }
 
 
-def throws(fair: Fairness, rng: random.Random, count: int, weights: list[float], *, by_size: bool = False) -> None:
-    first = (fair.test(Chart(TABLE, "dice", "shaker-1")) or fairness.Test(0, 0, 0, 0)).n // 3
+def throws(
+    fair: Fairness,
+    rng: random.Random,
+    count: int,
+    weights: list[float],
+    *,
+    device: str = "shaker-1",
+    seen: float = 1.0,
+    table: str = TABLE,
+) -> None:
+    """So many throws of three dice, the second loaded; `seen`: the part of them told in the order seen, not by size."""
+    first = sum(fair.counts(Chart(table, "dice", device), "all").values()) // 3
     for number in range(first + 1, first + count + 1):
         faces = [rng.choices(range(1, 7), weights if die == 1 else None)[0] for die in range(3)]
-        faces = sorted(faces) if by_size else faces
-        fair.on_event(TABLE, wire(number, "dice.read", device="shaker-1", data={"faces": faces}))
-        one = result(number, {"faces": sorted(faces)}, evidence=[f"edge-1:{TABLE}:{number}"])
-        fair.on_result(TABLE, "resolved", one)
+        told = faces if rng.random() < seen else sorted(faces)
+        fair.on_event(table, wire(number, "dice.read", device=device, table=table, data={"faces": told}))
+        one = result(number, {"faces": sorted(faces)}, table, evidence=[f"edge-1:{table}:{number}"])
+        fair.on_result(table, "resolved", one)
     fair.flush()
 
 
@@ -523,21 +531,25 @@ def looked(fair: Fairness) -> list[fairness.Alarm]:
     return fair.alarms()
 
 
-def test_a_loaded_die_is_found_and_named(store: Store) -> None:
-    fair = house(store)
-    throws(fair, random.Random(1), 600, [1, 1, 1, 1, 1, 3])
-    found = looked(fair)
-    assert {alarm.code for alarm in found} == {"fairness.dice"}
-    assert {alarm.values["die"]: alarm.values["face"] for alarm in found}[2] == "6"
-    assert not {1, 3} & {alarm.values["die"] for alarm in found}
+FAIR = [1.0] * 6
 
 
-def test_a_device_that_sorts_its_dice_is_not_accused(store: Store) -> None:
+@pytest.mark.parametrize("seen", [0.0, 0.05, 0.3, 0.7, 1.0])
+def test_fair_dice_are_not_accused_in_whatever_order_they_are_told(store: Store, seen: float) -> None:
+    """What people type is neither sorted nor at random."""
+    fair, rng = house(store), random.Random(2)
+    for _ in range(20):
+        throws(fair, rng, 40, FAIR, device="console-1", seen=seen)
+        assert looked(fair) == []
+
+
+@pytest.mark.parametrize(("device", "seen"), [("shaker-1", 1.0), ("shaker-1", 0.0), ("console-1", 0.3)])
+def test_a_loaded_die_is_found_among_all_dice(store: Store, device: str, seen: float) -> None:
     fair = house(store)
-    throws(fair, random.Random(2), 800, [1, 1, 1, 1, 1, 1], by_size=True)
-    assert looked(fair) == []
-    assert fair.sorted_dice(Chart(TABLE, "dice.1", "shaker-1"))
-    assert fair.test(Chart(TABLE, "dice.1", "shaker-1")) is None
+    throws(fair, random.Random(1), 600, [1, 1, 1, 1, 1, 3], device=device, seen=seen)
+    (alarm,) = looked(fair)
+    assert (alarm.code, alarm.device, alarm.key) == ("fairness.dice", device, "fair.alarm_dice")
+    assert (alarm.values["face"], alarm.values["due"], alarm.values["n"]) == ("6", 300, 1800)
 
 
 # ---- the wheel
@@ -574,17 +586,130 @@ def test_an_alarm_stays_until_the_service_and_over_a_restart(store: Store) -> No
     assert not test.alarmed
 
 
-def test_more_charts_take_more_evidence(store: Store) -> None:
+def threshold(fair: Fairness, chart: Chart) -> float:
+    test = fair.test(chart)
+    assert test is not None
+    return test.threshold
+
+
+def test_each_chart_keeps_the_threshold_it_began_with(store: Store) -> None:
     fair = house(store)
     spins(fair, ["5"])
-    one = fair.test(SPINS)
-    for table in ("a", "b", "c"):
+    first = threshold(fair, SPINS)
+    assert first == pytest.approx(math.log(2 / ALPHA))
+    for number, table in enumerate(("a", "b", "c"), 2):
         fair.on_result(table, "resolved", spin(1, "5", table=table))
-    fair.flush()
-    four = fair.test(SPINS)
-    assert one is not None
-    assert four is not None
-    assert four.threshold - one.threshold == pytest.approx(1.386, abs=0.001)  # log 4
+        fair.flush()
+        assert threshold(fair, Chart(table, "wheel")) == pytest.approx(math.log(number * (number + 1) / ALPHA))
+    again = house(store)
+    assert threshold(again, SPINS) == first
+    again.serviced(TABLE, "wheel-1", "levelled")
+    assert threshold(again, SPINS) == pytest.approx(math.log(30 / ALPHA))  # what it will have with its first spin
+    spins(again, ["5"], first=2)
+    again.on_result("d", "resolved", spin(1, "5", table="d"))
+    again.flush()
+    assert threshold(again, SPINS) == pytest.approx(math.log(30 / ALPHA))
+
+
+tables = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=4, unique=True)
+beginnings = st.lists(
+    st.one_of(
+        st.tuples(st.just("spin"), tables),
+        st.tuples(st.just("service"), tables),
+        st.tuples(st.just("restart"), st.just([])),
+    ),
+    max_size=40,
+)
+
+
+@given(beginnings)
+def test_the_parts_of_all_charts_ever_begun_are_at_most_alpha(script: list[tuple[str, list[str]]]) -> None:
+    with opened() as store:
+        fair = house(store)
+        lives: Counter[str] = Counter()
+        found: dict[tuple[str, int], float] = {}
+        for number, (act, where) in enumerate(script, 1):
+            match act:
+                case "spin":
+                    for table in where:
+                        fair.on_result(table, "resolved", spin(number, "5", table=table))
+                    fair.flush()
+                    for table in where:
+                        now = threshold(fair, Chart(table, "wheel"))
+                        assert found.setdefault((table, lives[table]), now) == now
+                case "service":
+                    for table in where:
+                        fair.serviced(table, "", "levelled")
+                        lives[table] += 1
+                case _:
+                    fair = house(store)
+        parts = [math.exp(-one) for one in found.values()]
+        assert len(set(parts)) == len(parts)
+        assert sum(parts) <= ALPHA
+
+
+def test_an_alarm_outlives_what_is_begun_and_serviced_elsewhere(store: Store) -> None:
+    """A worn wheel is taken out of play, as the remedy says: nothing is counted there any more."""
+    fair, told, rng = house(store), Told(), random.Random(7)
+    worn = [1.6 if 10 <= place < 19 else 1.0 for place in range(37)]
+    fair.on_result("other", "resolved", spin(1, "5", table="other"))
+    number = 0
+    while number < 3000 and not looked(fair):
+        spins(fair, rng.choices(WHEEL, worn, k=5), first=number + 1)
+        number += 5
+    fair.tell(told.begin, told.end)
+    assert list(told.standing) == [(TABLE, "wheel-1-fairness-wheel")]
+    for table in range(40):
+        fair.on_result(f"new-{table}", "resolved", spin(1, "5", table=f"new-{table}"))
+    for turn in range(5):
+        fair.serviced("other", "", "cleaned")
+        fair.on_result("other", "resolved", spin(2 + turn, "5", table="other"))
+        fair.flush()
+        fair.tell(told.begin, told.end)
+    again = house(store)
+    again.tell(told.begin, told.end)
+    test = again.test(SPINS)
+    assert test is not None
+    assert test.alarmed
+    assert told.ended == []
+    again.serviced(TABLE, "wheel-1", "frets tightened")
+    again.tell(told.begin, told.end)
+    assert told.ended == [(TABLE, "wheel-1-fairness-wheel")]
+
+
+def test_a_store_of_before_the_thresholds_opens_and_keeps_its_alarms(store: Store) -> None:
+    """The older version took places for dice and had one threshold for all charts."""
+    fair = house(store)
+    spins(fair, ["5", "6"])
+    throws(fair, random.Random(1), 1, FAIR, table="cus-1", device="console-1")
+    with store.write() as db:
+        db.execute("DROP TABLE fair_limit")
+        for name in ("dice.1", "dice.order"):
+            db.execute("INSERT INTO fair_chart VALUES ('cus-1', ?, 'console-1', 0, 50.0)", (name,))
+            db.execute("INSERT INTO fair_count VALUES ('cus-1', ?, 'console-1', 0, '2026-11-20', '6', 1)", (name,))
+        db.execute("UPDATE fair_round SET facts = json_set(facts, '$.counts.\"dice.1\"', json('{\"6\": 1}'))")
+        for table in ("a", "b", "c"):
+            db.execute("INSERT INTO fair_chart VALUES (?, 'wheel', 'wheel-1', 0, 1.0)", (table,))
+        # It stood just above log(6 / ALPHA): five tests and that of a die. Of its own it would have log(5 * 6 / ALPHA).
+        db.execute("UPDATE fair_chart SET peak = 6.4 WHERE tbl = ? AND chart = 'wheel'", (TABLE,))
+    again = house(store)
+    assert again.charts("cus-1") == [Chart("cus-1", "dice", "console-1")]
+    assert [alarm.name for alarm in looked(again)] == ["wheel-1-fairness-wheel"]
+    for table in ("a", "b", "c"):
+        again.serviced(table, "wheel-1", "levelled")
+    assert [alarm.name for alarm in looked(again)] == ["wheel-1-fairness-wheel"]
+    name = "cus-1:2026-11-20:1"
+    again.on_result("cus-1", "corrected", result(1, {"faces": [1, 1, 1]}, "cus-1", supersedes=name))
+    again.flush()
+    assert again.charts("cus-1") == [Chart("cus-1", "dice", "console-1")]
+    assert again.counts(Chart("cus-1", "dice", "console-1"), "all") == {"1": 3}
+    # All others have parts of their own, and what begins now goes on behind them.
+    limits = [row[0] for row in store.db.execute("SELECT threshold FROM fair_limit WHERE tbl != ?", (TABLE,))]
+    assert len(set(limits)) == len(limits) == 4
+    spins(again, ["7"], first=3)
+    again.on_result("new", "resolved", spin(1, "5", table="new"))
+    again.flush()
+    assert threshold(again, Chart("new", "wheel")) == pytest.approx(math.log(6 * 7 / ALPHA))
 
 
 # ---- cards
@@ -786,12 +911,17 @@ def test_alarms_become_alerts_and_end(store: Store) -> None:
     assert told.ended == [key]
 
 
-def test_alarms_of_several_dice_have_names_of_their_own(store: Store) -> None:
-    fair = house(store)
-    throws(fair, random.Random(8), 900, [1, 1, 1, 1, 1, 5])
-    found = looked(fair)
-    assert len(found) > 1
-    assert len({alarm.name for alarm in found}) == len(found)
+def test_alarms_of_several_devices_have_names_of_their_own(store: Store) -> None:
+    """The reader's dice and those that were entered by hand at the same table."""
+    fair, rng = house(store), random.Random(8)
+    for first, device in enumerate(("shaker-1", "console-1")):
+        for number in range(1 + 600 * first, 601 + 600 * first):
+            faces = sorted(rng.choices(range(1, 7), [1, 1, 1, 1, 1, 2], k=3))
+            fair.on_event(TABLE, wire(number, "dice.read", device=device, data={"faces": faces}))
+            fair.on_result(TABLE, "resolved", result(number, {"faces": faces}, evidence=[f"edge-1:{TABLE}:{number}"]))
+    fair.flush()
+    names = {alarm.name for alarm in looked(fair)}
+    assert names == {"shaker-1-fairness-dice", "console-1-fairness-dice"}
 
 
 @virtual_time

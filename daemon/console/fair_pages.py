@@ -59,16 +59,16 @@ class WheelView(Struct, frozen=True):
 
 
 class FacesView(Struct, frozen=True):
-    """Faces of all dice, or of the die `die` as its device numbers them."""
+    """Faces of all dice. `die` is 0: no die has a chart of its own."""
 
     device: str
-    die: int
     n: int
     verdict: Verdict
     test: Test | None
     chi: statistics.Chi
     bars: Bars
     due: float
+    die: int = 0
 
 
 class CardsView(Struct, frozen=True):
@@ -113,17 +113,17 @@ class TimesView(Struct, frozen=True):
 
 
 class View(Struct, frozen=True):
-    """All of a table in one span."""
+    """All of a table in one span. `by_size` is never so: dice are counted together in whatever order."""
 
     span: Span
     wheels: tuple[WheelView, ...]
     dice: tuple[FacesView, ...]
-    by_size: bool
     cards: tuple[CardsView, ...]
     shoes: tuple[ShoeView, ...]
     rates: tuple[RateView, ...]
     times: tuple[TimesView, ...]
     devices: tuple[tuple[str, Any], ...]
+    by_size: bool = False
 
 
 def group(number: float) -> str:
@@ -148,19 +148,17 @@ def view(fair: Fairness, table: str, span: Span, red: frozenset[int] = RED) -> V
     charts = fair.charts(table)
     named = {name: [chart for chart in charts if chart.name == name] for name in {chart.name for chart in charts}}
     tests = {chart: fair.test(chart) for chart in charts}  # before the alarms, which know what was tested
-    alarms = {(one.device, one.code, one.values.get("die", 0)): one for one in fair.alarms() if one.table == table}
+    alarms = {(one.device, one.code): one for one in fair.alarms() if one.table == table}
 
     def verdict(chart: Chart) -> Verdict:
         test = tests[chart]
-        unit = chart.name.partition(".")[0]
         n = test.n if test else 0
-        die = int(chart.name.partition(".")[2] or 0)
-        alarm = alarms.get((chart.device, f"fairness.{unit}", die))
-        values: dict[str, Any] = {"n": n, "unit": f"fair.unit_{unit}"}
+        alarm = alarms.get((chart.device, f"fairness.{chart.name}"))
+        values: dict[str, Any] = {"n": n, "unit": f"fair.unit_{chart.name}"}
         if alarm is not None:
             return Verdict("alarm", alarm.key, alarm.values)
-        if n < LEAST[unit]:
-            return Verdict("few", "fair.verdict_few", values | {"least": LEAST[unit]})
+        if n < LEAST[chart.name]:
+            return Verdict("few", "fair.verdict_few", values | {"least": LEAST[chart.name]})
         if test is not None and test.odds >= WATCH:
             return Verdict("watch", "fair.verdict_watch", values)
         return Verdict("fine", "fair.verdict_fine", values)
@@ -170,8 +168,7 @@ def view(fair: Fairness, table: str, span: Span, red: frozenset[int] = RED) -> V
         test = tests[chart]
         chi = statistics.chi_squared(counts, [1 / 6] * 6)
         drawn = fair_pictures.bars(FACES, counts, step=40)
-        die = int(chart.name.partition(".")[2] or 0)
-        return FacesView(chart.device, die, sum(counts), verdict(chart), test, chi, drawn, sum(counts) / 6)
+        return FacesView(chart.device, sum(counts), verdict(chart), test, chi, drawn, sum(counts) / 6)
 
     def cards(chart: Chart) -> CardsView:
         counts = _ordered(fair, chart, span, DECK)
@@ -190,16 +187,11 @@ def view(fair: Fairness, table: str, span: Span, red: frozenset[int] = RED) -> V
         said = verdict(chart) if test is not None else None
         return RateView(chart.device, chart.name, bad, n, low, high, said, test)
 
-    places = [chart for chart in charts if chart.name.startswith("dice.") and chart.name != "dice.order"]
-    by_size = any(fair.sorted_dice(chart) for chart in places)
-    if by_size:
-        places = []
     measured = [chart for name in TIMES for chart in named.get(name, [])]
     return View(
         span,
         tuple(_wheel(fair, chart, span, verdict(chart), tests[chart], red) for chart in named.get("wheel", [])),
-        tuple(map(faces, [*named.get("dice", []), *places])),
-        by_size,
+        tuple(map(faces, named.get("dice", []))),
         tuple(map(cards, named.get("cards", []))),
         tuple(map(_shoe, fair.shoes(table))),
         tuple(map(rate, [*named.get("reads", []), *named.get("shuffles", [])])),

@@ -6,6 +6,12 @@ written in one transaction by `flush`, together with the position in each journa
 more counts no second time, before or after a restart or a crash. A corrected result takes back what it supersedes.
 
 Counts are kept by day (UTC, as the rounds are named) and by the device's life: from one service to the next.
+
+Faces are counted over all dice of a throw. No document of a reader says that its places are dice, and what people type
+is neither in the order of places nor always by size: which die showed which face is never known.
+
+Each chart's life is a test of its own, with a threshold that it gets when it is first counted and keeps: its part of
+ALPHA. The parts of all that may ever begin add up to ALPHA; nothing that happens elsewhere moves an alarm.
 """
 
 import asyncio
@@ -25,7 +31,7 @@ from daemon import logs
 from daemon.console import statistics, words
 from daemon.console.store import BadStore, Store
 from daemon.picture import Alert
-from protocols.events import DeviceOnline, DiceRead, DiceThrown, ShoeStarted, UnknownEvent, decode_data
+from protocols.events import DeviceOnline, ShoeStarted, UnknownEvent, decode_data
 from protocols.topics import Wire
 
 __all__ = ["DECK", "SPANS", "WHEEL", "Alarm", "Chart", "Fairness", "Phase", "Shoe", "Span", "Test", "shown"]
@@ -44,7 +50,7 @@ SHOES: Final = 10
 FOLDS: Final = 4  # charts whose old days become months in one flush: nobody should wait for it
 LOOKS: Final = 1  # charts that are tested in one call of `alarms`: a year of a wheel takes some 20 ms
 
-# One false alarm in a hundred sites, ever; each chart gets its part.
+# One false alarm in a hundred sites, ever; each chart's life gets its part.
 ALPHA: Final = 0.01
 # Of 200 cards one may be misread (two in a shoe of eight decks), of 50 shuffles one may fail.
 MISREAD: Final = 1 / 200
@@ -102,6 +108,9 @@ CREATE TABLE IF NOT EXISTS fair_count (
 CREATE TABLE IF NOT EXISTS fair_chart (
   tbl TEXT NOT NULL, chart TEXT NOT NULL, device TEXT NOT NULL, life INTEGER NOT NULL, peak REAL NOT NULL,
   PRIMARY KEY (tbl, chart, device, life)) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS fair_limit (
+  tbl TEXT NOT NULL, chart TEXT NOT NULL, device TEXT NOT NULL, life INTEGER NOT NULL, threshold REAL NOT NULL,
+  PRIMARY KEY (tbl, chart, device, life)) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS fair_round (
   tbl TEXT NOT NULL, round TEXT NOT NULL, day TEXT NOT NULL, kind TEXT NOT NULL, said TEXT NOT NULL,
   facts TEXT NOT NULL, PRIMARY KEY (tbl, round)) STRICT, WITHOUT ROWID;
@@ -127,7 +136,7 @@ CREATE TABLE IF NOT EXISTS fair_position (
 
 
 class Chart(Struct, frozen=True, order=True):
-    """What is counted together: `name` is wheel, dice, dice.1 …, cards, reads, shuffles, shuffle, phase.spin …
+    """What is counted together: `name` is wheel, dice, cards, reads, shuffles, shuffle, phase.spin …
 
     `device` is empty where nobody said which one it was, and for the phases of a round.
     """
@@ -138,7 +147,7 @@ class Chart(Struct, frozen=True, order=True):
 
 
 class Test(Struct, frozen=True):
-    """The bet against fairness since the last service: now, at its highest, and where it alarms (logarithms)."""
+    """The bet against fairness since the last service: now, at its highest, and where this one alarms (logarithms)."""
 
     n: int
     log_e: float
@@ -147,7 +156,7 @@ class Test(Struct, frozen=True):
 
     @property
     def alarmed(self) -> bool:
-        """It was there once: it stays until the next service."""
+        """It was there once: it stays until the device's next service."""
         return self.peak >= self.threshold
 
     @property
@@ -178,8 +187,8 @@ class Alarm(Struct, frozen=True):
     @property
     def name(self) -> str:
         """Which of its table's alarms it is."""
-        words = (self.device, self.code.replace(".", "-"), str(self.values.get("die") or ""))
-        return "-".join(word for word in words if word)
+        code = self.code.replace(".", "-")
+        return f"{self.device}-{code}" if self.device else code
 
     @property
     def alert(self) -> Alert:
@@ -296,10 +305,11 @@ class Fairness:
         self._now = now
         self._log = logs.get(console="fairness")
         store.has(_TABLES)
+        self._take_over()
         self._waiting: deque[_Item] = deque()
         self._positions: dict[str, Ranges] = {}
         self._moved: set[str] = set()
-        self._recent: dict[str, tuple[str, tuple[int, ...]]] = {}
+        self._recent: dict[str, str] = {}
         self._since: dict[tuple[str, str], datetime] = {}
         self._changed: dict[Chart, None] = {
             Chart(*row): None
@@ -314,6 +324,24 @@ class Fairness:
         self._horizon = ""
         """The day before which rounds were forgotten."""
         self._lost = 0
+
+    def _take_over(self) -> None:
+        """What an older version left: charts of places, which are no dice, and tests without thresholds of their own.
+
+        What stood as an alarm by the one threshold of that version stands on until its service.
+        """
+        with self._store.write() as db:
+            rows = db.execute(
+                "SELECT tbl, chart, device, life, peak, threshold FROM fair_chart LEFT JOIN fair_limit "
+                "USING (tbl, chart, device, life) WHERE chart != 'dice.order' ORDER BY 1, 2, 3, 4"
+            ).fetchall()
+            tests = [row for row in rows if row[1] not in _TIMES]
+            common = math.log(max(len(tests), 1) / ALPHA)
+            for *key, peak, threshold in tests:
+                if threshold is None and not key[1].startswith("dice."):
+                    self._limit(key, common if peak >= common else None)
+            for one in ("fair_count", "fair_chart"):
+                db.execute(f"DELETE FROM {one} WHERE chart GLOB 'dice.*'")  # noqa: S608
 
     # ---- what comes
 
@@ -419,7 +447,7 @@ class Fairness:
         device, day = wire.source.rpartition("/")[2], wire.time.date().isoformat()
         self._phases(table, wire, day)
         match wire.type:
-            case "ball.landed" | "buttons.counted":
+            case "ball.landed" | "dice.read" | "dice.thrown" | "buttons.counted":
                 self._remember(wire.id, device)
             case "card.drawn":
                 self._remember(wire.id, device)
@@ -430,7 +458,7 @@ class Fairness:
                 self._since[table, device] = wire.time
             case "shuffle.finished" | "shuffle.failed":
                 self._shuffled(table, device, wire, day)
-            case "dice.read" | "dice.thrown" | "shoe.started" | "device.online":
+            case "shoe.started" | "device.online":
                 self._read(table, device, wire)
 
     def _read(self, table: str, device: str, wire: Wire) -> None:
@@ -440,8 +468,6 @@ class Fairness:
         except UnknownEvent:
             return  # of another version
         match event:
-            case DiceRead(faces=faces) | DiceThrown(faces=faces):
-                self._remember(wire.id, device, faces)
             case ShoeStarted():
                 name = f"{wire.time:%Y-%m-%d %H:%M}"
                 edge = wire.id.partition(":")[0]
@@ -451,8 +477,8 @@ class Fairness:
             case DeviceOnline(serial=serial) if serial:
                 self._online(table, device, serial, wire.time)
 
-    def _remember(self, event: str, device: str, faces: tuple[int, ...] = ()) -> None:
-        self._recent[event] = device, faces
+    def _remember(self, event: str, device: str) -> None:
+        self._recent[event] = device
         if len(self._recent) > REMEMBERED:
             del self._recent[next(iter(self._recent))]
 
@@ -525,7 +551,6 @@ class Fairness:
             counts["wheel"][outcome["pocket"]] += 1
         elif result.void is None and faces:
             counts["dice"].update(map(str, faces))
-            self._positions_of(result, faces, counts)
         elif cards := _cards(outcome.get("hands")):
             # The cards of a void round came out of the shoe as well.
             counts["cards"].update(cards)
@@ -535,20 +560,10 @@ class Fairness:
         device = self._teller(table, next(iter(counts)), result.evidence)
         return _Facts(device, self._life(table, device), day, {k: dict(v) for k, v in counts.items()}, shoe, decks)
 
-    def _positions_of(self, result: _Result, faces: tuple[int, ...], counts: dict[str, Counter[str]]) -> None:
-        """A result tells the faces in order of size; which die showed which one, only the reading it rests on."""
-        for event in reversed(result.evidence):
-            read = self._recent.get(event, ("", ()))[1]
-            if read and sorted(read) == sorted(faces):
-                for place, face in enumerate(read, 1):
-                    counts[f"dice.{place}"][str(face)] += 1
-                counts["dice.order"]["rising" if list(read) == sorted(read) else "other"] += 1
-                return
-
     def _teller(self, table: str, chart: str, evidence: Sequence[str]) -> str:
         """The device that told it; the last one that told such a thing where its event was not seen."""
         row = self._db.execute("SELECT device FROM fair_told WHERE tbl = ? AND chart = ?", (table, chart)).fetchone()
-        device = next((self._recent[event][0] for event in reversed(evidence) if event in self._recent), "")
+        device = next((self._recent[event] for event in reversed(evidence) if event in self._recent), "")
         if device and row is None:
             self._name(table, chart, device)
         if device:
@@ -558,11 +573,10 @@ class Fairness:
     def _name(self, table: str, chart: str, device: str) -> None:
         """The first device that tells such results here: those of before the console's first start were its own too."""
         self._write_counts()
-        whose = (device, table, chart, f"{chart}.%")
-        for one in ("fair_count", "fair_chart"):
+        for one in ("fair_count", "fair_chart", "fair_limit"):
             self._db.execute(
-                f"UPDATE {one} SET device = ? WHERE tbl = ? AND (chart = ? OR chart LIKE ?) AND device = ''",  # noqa: S608
-                whose,
+                f"UPDATE {one} SET device = ? WHERE tbl = ? AND chart = ? AND device = ''",  # noqa: S608
+                (device, table, chart),
             )
         self._db.execute(
             "UPDATE fair_round SET facts = json_set(facts, '$.device', ?) WHERE tbl = ? "
@@ -604,6 +618,8 @@ class Fairness:
 
     def _count(self, table: str, facts: _Facts, sign: int) -> None:
         for name, keys in facts.counts.items():
+            if name.startswith("dice."):
+                continue  # an older version's places, see `_take_over`
             for key, count in keys.items():
                 self._add(Chart(table, name, facts.device), facts.life, facts.day, key, sign * count)
         cards = facts.counts.get("cards")
@@ -666,11 +682,25 @@ class Fairness:
         self._db.executemany(
             "INSERT INTO fair_count VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n", rows
         )
-        self._db.executemany(
-            "INSERT OR IGNORE INTO fair_chart VALUES (?, ?, ?, ?, 0.0)", dict.fromkeys(row[:4] for row in rows)
-        )
+        keys = list(dict.fromkeys(row[:4] for row in rows))
+        self._db.executemany("INSERT OR IGNORE INTO fair_chart VALUES (?, ?, ?, ?, 0.0)", keys)
+        for one in keys:
+            if one[1] not in _TIMES:
+                self._limit(one)
         self._changed.update(dict.fromkeys(chart for chart, *_ in self._adds if chart.name not in _TIMES))
         self._adds.clear()
+
+    def _limit(self, key: Sequence[str | int], threshold: float | None = None) -> None:
+        """The threshold of a chart's life, once and for good: the next one, unless said otherwise."""
+        known = "SELECT 1 FROM fair_limit WHERE tbl = ? AND chart = ? AND device = ? AND life = ?"
+        if self._db.execute(known, key).fetchone() is None:
+            threshold = self._next_threshold() if threshold is None else threshold
+            self._db.execute("INSERT INTO fair_limit VALUES (?, ?, ?, ?, ?)", (*key, threshold))
+
+    def _next_threshold(self) -> float:
+        """Of the test that begins next. No threshold is ever taken back, so that none has the part of another."""
+        begun: int = self._db.execute("SELECT COUNT(*) FROM fair_limit").fetchone()[0]
+        return statistics.log_threshold(ALPHA, begun + 1)
 
     # ---- lives of devices
 
@@ -765,9 +795,11 @@ class Fairness:
         n, log_e = bet
         key = (chart.table, chart.name, chart.device, self._life(chart.table, chart.device))
         row = self._db.execute(
-            "SELECT peak FROM fair_chart WHERE tbl = ? AND chart = ? AND device = ? AND life = ?", key
+            "SELECT peak, threshold FROM fair_chart JOIN fair_limit USING (tbl, chart, device, life) "
+            "WHERE tbl = ? AND chart = ? AND device = ? AND life = ?",
+            key,
         ).fetchone()
-        before = row[0] if row else 0.0
+        before, threshold = row or (0.0, self._next_threshold())
         if log_e > before:
             # A disk that does not take it is told of by `run`; the next look finds it again.
             with contextlib.suppress(BadStore), self._store.write() as db:
@@ -775,15 +807,7 @@ class Fairness:
                     "UPDATE fair_chart SET peak = ? WHERE tbl = ? AND chart = ? AND device = ? AND life = ?",
                     (log_e, *key),
                 )
-        return Test(n, log_e, max(log_e, before), statistics.log_threshold(ALPHA, self._tested()))
-
-    def _tested(self) -> int:
-        """How many bets were ever begun: each has its part of ALPHA."""
-        found: int = self._db.execute(
-            "SELECT COUNT(*) FROM fair_chart WHERE chart IN ('wheel', 'dice', 'cards', 'reads', 'shuffles') "
-            "OR chart GLOB 'dice.[0-9]*'"
-        ).fetchone()[0]
-        return found
+        return Test(n, log_e, max(log_e, before), threshold)
 
     def _bet_of(self, chart: Chart) -> tuple[int, float] | None:
         """How much was counted in this life, and the logarithm of the bet."""
@@ -791,26 +815,17 @@ class Fairness:
             case "wheel":
                 weeks = self._weeks(chart, WHEEL)
                 return _total(weeks), statistics.log_e_starts(weeks, [1 / 37] * 37, SECTOR)
-            case "dice.order":
-                return None
             case "cards":
                 return self._bet_on_decks(chart)
             case "reads":
                 return self._bet_on_rate(chart, "misread", MISREAD)
             case "shuffles":
                 return self._bet_on_rate(chart, "failed", FAILED)
-            case name if name.startswith("dice"):
-                if name != "dice" and self.sorted_dice(chart):
-                    return None
+            case "dice":
                 weeks = self._weeks(chart, tuple("123456"))
                 return _total(weeks), statistics.log_e_starts(weeks, [1 / 6] * 6)
             case _:
                 return None
-
-    def sorted_dice(self, chart: Chart) -> bool:
-        """Whether the device tells the faces by size, so that places say nothing of single dice."""
-        order = Chart(chart.table, "dice.order", chart.device)
-        return not self.counts(order, "service").get("other", 0)
 
     def _bet_on_rate(self, chart: Chart, bad: str, accepted: float) -> tuple[int, float] | None:
         good = "read" if bad == "misread" else "finished"
@@ -875,11 +890,10 @@ class Fairness:
         for chart in list(self._changed)[:LOOKS]:
             self.test(chart)
             del self._changed[chart]
-        threshold = statistics.log_threshold(ALPHA, self._tested())
         rows = self._db.execute(
-            "SELECT tbl, chart, device FROM fair_chart WHERE peak >= ? AND life = (SELECT COALESCE(MAX(life), 0) "
-            "FROM fair_life WHERE fair_life.tbl = fair_chart.tbl AND fair_life.device = fair_chart.device)",
-            (threshold,),
+            "SELECT tbl, chart, device FROM fair_chart JOIN fair_limit USING (tbl, chart, device, life) "
+            "WHERE peak >= threshold AND life = (SELECT COALESCE(MAX(life), 0) FROM fair_life "
+            "WHERE fair_life.tbl = fair_chart.tbl AND fair_life.device = fair_chart.device)"
         ).fetchall()
         found = [self._alarm(Chart(*row)) for row in rows]
         return found + self._impossible() + self._slow()
@@ -901,9 +915,8 @@ class Fairness:
                 code, key, values = f"fairness.{name}", f"fair.alarm_{name}", {"bad": bad, "n": total}
             case _:
                 face, count = _farthest(counts, [str(one) for one in range(1, 7)])
-                die = int(name.partition(".")[2] or 0)
-                code, key = "fairness.dice", "fair.alarm_die" if die else "fair.alarm_dice"
-                values = {"die": die, "face": face, "count": count, "due": round(total / 6), "n": total}
+                code, key = "fairness.dice", "fair.alarm_dice"
+                values = {"face": face, "count": count, "due": round(total / 6), "n": total}
         return Alarm(table, device, code, key, values)
 
     @staticmethod

@@ -246,9 +246,13 @@ def _any_start(logs: Sequence[float]) -> float:
     return log_sum([*bets, -math.log(len(logs) + 1)])
 
 
-def log_threshold(alpha: float, charts: int) -> float:
-    """Where a chart alarms, so that all `charts` of a site together cry wolf with a chance of at most `alpha`, ever."""
-    return math.log(max(charts, 1) / alpha)
+def log_threshold(alpha: float, number: int) -> float:
+    """Where the test that is begun as the `number`-th of a site alarms, for good.
+
+    Alpha is divided beforehand as in `_any_start`, by n (n + 1): however many are ever begun, and whatever made
+    somebody begin them, together they cry wolf with a chance of at most `alpha`.
+    """
+    return math.log(number * (number + 1) / alpha)
 
 
 def log_sum(logs: Iterable[float]) -> float:
