@@ -100,6 +100,7 @@ class FdlConsole(FdlDriver):
     tells_cards: ClassVar[bool] = True
     codes: ClassVar = FAULTS
     happenings: ClassVar = fdl_console.HAPPENINGS
+    unreadable: ClassVar = {fdl_console.CardDamaged.KIND: CardDamaged()}
 
     def __init__(self, options: ConsoleOptions, memory: bytes | None = None) -> None:
         """One session."""

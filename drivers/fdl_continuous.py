@@ -187,6 +187,10 @@ class FdlContinuous(FdlDriver):
     tells_cards: ClassVar[bool] = True
     codes: ClassVar = FAULTS
     happenings: ClassVar = fdl_continuous.HAPPENINGS
+    unreadable: ClassVar = {
+        fdl_continuous.Drawn.KIND: CardUnreadable(),  # one card or more, also where they lie face down
+        fdl_continuous.Damaged.KIND: CardDamaged(),
+    }
     commands: ClassVar[tuple[type[Command], ...]] = (EmptyShuffler, SelfTest)
     reasons: ClassVar = {
         fdl_continuous.NOTHING_INSIDE: "no card is inside",
@@ -203,13 +207,16 @@ class FdlContinuous(FdlDriver):
         self._balanced = True
 
     async def run(self, link: Link, emit: Emit) -> None:
-        """Speak until LinkLost or DeviceRefused. Where cards are masked no wire byte of one goes any further."""
+        """Speak until LinkLost or DeviceRefused. Where cards are masked no wire byte of one goes any further.
+
+        What cannot be read the session itself tells without its bytes.
+        """
         if not self._masked:
             await super().run(link, emit)
             return
 
         async def discreet(sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
-            await emit([_without_wire(one) if _may_tell(one.event) else one for one in sightings], memory)
+            await emit([replace(one, wire=b"") if _may_tell(one.event) else one for one in sightings], memory)
 
         await super().run(link, discreet)
 
@@ -272,7 +279,3 @@ def _may_tell(event: Event) -> bool:
     return isinstance(event, HandDispensed | CardDamaged | CardUnreadable) or (
         isinstance(event, MachineReported) and event.code == "unmasked"
     )
-
-
-def _without_wire(sighting: Sighting) -> Sighting:
-    return replace(sighting, wire=b"", chunk=replace(sighting.chunk, data=b""))

@@ -5,17 +5,12 @@ ten-value: whether it should have been asked is the ruleset's to judge. What it 
 dealer then peeks by hand. An event of it that is not known is told without its bytes: they may be the card.
 """
 
-import re
-from collections.abc import Sequence
 from typing import ClassVar
 
-from msgspec.structs import replace
-
-from drivers.driver import Emit, Link, Sighting
 from drivers.faults import Fault
 from drivers.fdl_session import FdlDriver
 from protocols import fdl, fdl_peek
-from protocols.events import DeviceFaulted, Event, HoleCardPeeked
+from protocols.events import Event, HoleCardPeeked
 
 _BY_HAND = "waits: the dealer peeks by hand, or the players decide as if nobody had looked, as the house has laid down"
 FAULTS = {
@@ -48,11 +43,10 @@ FAULTS = {
         _BY_HAND,
     ),
 }
-_DATA = re.compile(r"\[.*?\]")
 
 
 class FdlPeek(FdlDriver):
-    """One session with a peek reader."""
+    """One session with a peek reader. No byte that may be a card goes any further: the session sees to that."""
 
     name: ClassVar[str] = "fdl_peek"
     title: ClassVar[str] = "Reader of the hole card, FDL"
@@ -60,14 +54,6 @@ class FdlPeek(FdlDriver):
     tells_cards: ClassVar[bool] = True
     codes: ClassVar = FAULTS
     happenings: ClassVar = fdl_peek.HAPPENINGS
-
-    async def run(self, link: Link, emit: Emit) -> None:
-        """Speak until LinkLost or DeviceRefused. No byte that may be a card goes any further."""
-
-        async def discreet(sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
-            await emit([_without_data(one) for one in sightings], memory)
-
-        await super().run(link, discreet)
 
     def translate(self, happening: fdl.Happening) -> tuple[Event, ...] | None:
         """Yes or no."""
@@ -80,10 +66,3 @@ class FdlPeek(FdlDriver):
     def ends_cycle(self, event: Event) -> bool:
         """A card that was read."""
         return isinstance(event, HoleCardPeeked)
-
-
-def _without_data(sighting: Sighting) -> Sighting:
-    event = sighting.event
-    if not isinstance(event, DeviceFaulted) or event.code != "fdl.unknown_event":
-        return sighting
-    return replace(sighting, event=replace(event, text=_DATA.sub("[not told]", event.text)), wire=b"")

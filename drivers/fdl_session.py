@@ -2,6 +2,9 @@
 
 Rule of this file: `Session` decides and opens nothing; time is handed in. An event is acknowledged only by the bytes
 that `hear` returns beside it, and `converse` sends those after the event is durable.
+
+What nobody can read may be a card that lies face down. So of a device that tells cards it is told that there was
+something, and never what: no data, no wire bytes (ARCHITECTURE.md, "Who may read a card").
 """
 
 import asyncio
@@ -97,6 +100,9 @@ HOST_FAULTS = (
     ),
 )
 
+# Those that are found of one unit, by what it sent, and say nothing of another.
+_OF_THE_UNIT = ("fdl.malformed", "fdl.counter_back", "fdl.unknown_event")
+
 _UNKNOWN = "whether the device acted is not known, its events will tell"
 
 Translate: TypeAlias = Callable[[fdl.Happening], tuple[Event, ...] | None]
@@ -139,7 +145,8 @@ class Session:
     """One session: chunks in, sightings and answers out.
 
     `kind` is what the device must say it is; `faults` are its own fault codes, beside the common ones; `happenings` its
-    kinds of events.
+    kinds of events; `unreadable` what is told where the data of one of them cannot be read. `discreet`: what cannot be
+    read may be a card.
     """
 
     def __init__(
@@ -150,11 +157,16 @@ class Session:
         translate: Translate,
         options: SessionOptions,
         memory: bytes | None,
+        *,
+        unreadable: Mapping[int, Event] | None = None,
+        discreet: bool = False,
     ) -> None:
         self._kind = kind
         self._codes = {**COMMON_FAULTS, **faults}
         self._happenings = happenings
         self._translate = translate
+        self._unreadable = unreadable or {}
+        self._discreet = discreet
         self._silence = options.silence
         self._memory = remembered(memory)
         self._faults = Faults((*self._codes.values(), *HOST_FAULTS), self._memory.faults if self._memory else None)
@@ -219,7 +231,10 @@ class Session:
         self._answer = bytearray()
         self._owes_ack = False
         before = self._memory
-        for found in self._decoder.feed(chunk.data):
+        data = chunk.data
+        if self._discreet:
+            chunk = replace(chunk, data=b"")  # beside the frame of an event that of a card may stand in it
+        for found in self._decoder.feed(data):
             match found:
                 case fdl.Garbage():
                     self._ask_again(fdl.UNREADABLE, now)
@@ -307,7 +322,11 @@ class Session:
             return
         self._complained = True
         for told in self._faults.strike("fdl.malformed", what):
-            self._see(told, frame, chunk)
+            self._see(told, self._withheld(frame), chunk)
+
+    def _withheld(self, frame: fdl.Frame) -> fdl.Frame:
+        """A frame that nobody can read, as it may be shown."""
+        return replace(frame, raw=b"") if self._discreet else frame
 
     def _online(self, who: fdl.Identity, *, continuous: bool) -> DeviceOnline:
         return DeviceOnline(continuous, f"{who.vendor} {who.model}".strip(), who.serial, who.firmware)
@@ -323,30 +342,34 @@ class Session:
         unit = (who.vendor, who.model, who.serial)
         before = self._memory
         continuous = False
-        told: Event | None = None
+        told: list[Event] = []
         if before is None or before.unit != unit:
             # Never met: what it holds happened on another table, or before anybody listened.
             # What an earlier unit had reported is not known to be over: it stands until this one says it is sound.
+            # What the host had found of that unit left with it; the start of this one is no event that will be read.
             after = Memory(who.epoch, who.next - 1, unit)
             self._doubt(started=False)
+            told += self._faults.end(*_OF_THE_UNIT)
+            self._complained = False
         elif before.epoch != who.epoch:
             # It lost its memory after our last event: what it holds now happened since.
             after = replace(before, epoch=who.epoch, last=who.oldest - 1)
             self._doubt(started=False)
         elif before.last >= who.next:
             after = replace(before, last=who.next - 1)
-            [told] = self._faults.strike("fdl.counter_back", f"from {before.last + 1} to {who.next}")
+            told += self._faults.strike("fdl.counter_back", f"from {before.last + 1} to {who.next}")
         elif before.last + 1 < who.oldest:
             after = replace(before, last=who.oldest - 1)
-            told = EventsMissed(after.last - before.last)
+            told.append(EventsMissed(after.last - before.last))
             self._doubt(started=False)
         else:
             after = before
             continuous = True
-        if self._who is None or not (continuous or isinstance(told, EventsMissed)):
-            self._see(self._online(who, continuous=continuous), frame, chunk, behind=who.next - 1 - after.last)
-        if told is not None:
-            self._see(told, frame, chunk, behind=who.next - 1 - after.last)
+        missed = any(isinstance(event, EventsMissed) for event in told)
+        if self._who is None or not (continuous or missed):
+            told.insert(0, self._online(who, continuous=continuous))
+        for event in told:
+            self._see(event, frame, chunk, behind=who.next - 1 - after.last)
         self._who = who
         self._answered = after == before and who.position != after.last + 1
         self._memory = after
@@ -382,7 +405,10 @@ class Session:
         if report.counter == expected:
             age = 0.0 if report.age == fdl.AGE_UNKNOWN else report.age / 1000
             behind = max(self._who.next - 1 - expected, 0)
-            for event in self._events(report, self._who):
+            events = self._events(report, self._who)
+            if isinstance(events, fdl.Malformed):
+                events, frame = self._unread(report, events.what), self._withheld(frame)
+            for event in events:
                 self._see(event, frame, chunk, age, behind)
             self._memory = replace(self._memory, last=expected)
             self._caught_up = now
@@ -414,8 +440,8 @@ class Session:
         for event in told:
             self._see(event, frame, chunk)
 
-    def _events(self, report: fdl.EventReport, who: fdl.Identity) -> tuple[Event, ...]:
-        """The casino's words for it. What nobody can read is a fault that is told, never an event that is dropped."""
+    def _events(self, report: fdl.EventReport, who: fdl.Identity) -> tuple[Event, ...] | fdl.Malformed:
+        """The casino's words for it; why there are none where nobody can read it."""
         happening = fdl.read_happening(report.kind, report.data, self._happenings)
         match happening:
             case fdl.Started():
@@ -430,15 +456,23 @@ class Session:
                 known = self._known(code).code
                 self._confirm(known)
                 return (*self._faults.end(known),) or (DeviceRecovered(known),)
-            case fdl.Malformed(why):
-                pass
+            case fdl.Malformed():
+                return happening
             case _:
                 events = self._translate(happening)
-                if events is not None:
-                    return events
-                why = "such a device does not have this kind of event"
-        text = f"event {report.counter} of kind {report.kind:02X} with data [{report.data.hex(' ').upper()}]: {why}"
-        return tuple(self._faults.strike("fdl.unknown_event", text))
+                return fdl.Malformed("such a device does not have this kind of event") if events is None else events
+
+    def _unread(self, report: fdl.EventReport, why: str) -> tuple[Event, ...]:
+        """What nobody can read is a fault that is told, never an event that is dropped.
+
+        Where its kind says that a card was there, so much is told, too: the rules read no fault, and the next card
+        would take its place.
+        """
+        there = self._unreadable.get(report.kind)
+        data = "not told" if self._discreet else report.data.hex(" ").upper()
+        text = f"event {report.counter} of kind {report.kind:02X} with data [{data}]: {why}"
+        faults = self._faults.strike("fdl.unknown_event", text)
+        return tuple(faults) if there is None else (there, *faults)
 
     def _known(self, code: int) -> Fault:
         """The fault list's entry. A code that it does not have is told by its number."""
@@ -461,11 +495,22 @@ class FdlDriver:
     codes: ClassVar[Mapping[int, Fault]]
     """The device's own fault codes."""
     happenings: ClassVar[Mapping[int, type[fdl.Happening]]]
+    unreadable: ClassVar[Mapping[int, Event]] = {}
+    """What is told, beside the fault, in the place of a happening whose data cannot be read: a card was there."""
     reasons: ClassVar[Mapping[int, str]] = {}
     """Why the device itself refuses a command, beside fdl.REASONS."""
 
     def __init__(self, options: SessionOptions, memory: bytes | None = None) -> None:
-        self._session = Session(self.kind, self.codes, self.happenings, self._told, options, memory)
+        self._session = Session(
+            self.kind,
+            self.codes,
+            self.happenings,
+            self._told,
+            options,
+            memory,
+            unreadable=self.unreadable,
+            discreet=self.tells_cards,
+        )
         self._link: Link | None = None
         self._asked: dict[int, asyncio.Future[fdl.Answer]] = {}
 

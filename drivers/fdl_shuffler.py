@@ -15,6 +15,7 @@ from protocols.events import (
     CardDamaged,
     CardJammed,
     CardsLoaded,
+    CardUnreadable,
     DeckChecked,
     DeckMiscounted,
     Event,
@@ -200,6 +201,10 @@ class FdlShuffler(FdlDriver):
     tells_cards: ClassVar[bool] = True
     codes: ClassVar = FAULTS
     happenings: ClassVar = fdl_shuffler.HAPPENINGS
+    unreadable: ClassVar = {
+        fdl_shuffler.Dispensed.KIND: CardUnreadable(),  # a packet came out, or may have: nobody knows how many cards
+        fdl_shuffler.Damaged.KIND: CardDamaged(),
+    }
     commands: ClassVar[tuple[type[Command], ...]] = (Shuffle, Dispense, EmptyShuffler, SelfTest)
     reasons: ClassVar = {
         fdl_shuffler.NOTHING_LOADED: "no deck is loaded",

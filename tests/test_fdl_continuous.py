@@ -12,6 +12,7 @@ from helpers import play, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from shuffler_bench import Bench, bench, carrying, lossless
+from test_fdl_devices import told_of
 from test_fdl_shuffler import rows
 
 from drivers.driver import CommandRefused
@@ -389,6 +390,23 @@ async def test_cards_that_leave_without_power_are_unreadable_in_their_place() ->
         await asyncio.sleep(5)
         assert CardsReturned(4) in table.tape.all
         assert not any(isinstance(event, DeckMiscounted) for event in table.tape.all)
+
+
+@pytest.mark.parametrize("data", ["", "0D 01", "34", "FC", "0D 0D 0D"])
+@pytest.mark.parametrize("masked", [False, True])
+@virtual_time
+async def test_a_card_whose_event_cannot_be_read_is_one_card_and_the_coup_waits(masked: bool, data: str) -> None:
+    """Without it the next card lies in its place."""
+    cards = [bytes((CARDS.index(card),)) for card in ("9D", "2C", "KS", "5H", "7C")]
+    cards[2] = bytes.fromhex(data)
+    reports = [fdl.encode(fdl.EventReport(n, 0, 0x52, card), 3) for n, card in enumerate(cards, 6)]
+    told = [one.event for one in await told_of("fdl_continuous", {"masked": masked}, *reports)]
+    there = [event for event in told if isinstance(event, CardDrawn | CardUnreadable | HandDispensed)]
+    seen = [HandDispensed(1)] * 4 if masked else [CardDrawn(card) for card in ("9D", "2C", "5H", "7C")]
+    assert there == [*seen[:2], CardUnreadable(), *seen[2:]]
+    coup = [BetsOpened(), BetsClosed(), *told, RoundPaid()]
+    ends = [one for one in play(Baccarat(TABLE), coup) if isinstance(one, Resolved | Suspended | Voided)]
+    assert [type(end) for end in ends] == [Suspended]
 
 
 @virtual_time

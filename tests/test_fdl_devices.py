@@ -16,11 +16,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
+from drivers import DRIVERS
 from drivers.driver import Chunk, CommandFailed, CommandRefused, DeviceRefused, Driver, LinkLost, Obeys, Sighting
 from drivers.faults import Standing
 from drivers.fdl_console import FAULTS as CONSOLE_FAULTS
 from drivers.fdl_console import ConsoleOptions, FdlConsole
-from drivers.fdl_session import COMMON_FAULTS, HOST_FAULTS, Heard, Memory, Session, SessionOptions, remembered
+from drivers.fdl_session import (
+    COMMON_FAULTS,
+    HOST_FAULTS,
+    FdlDriver,
+    Heard,
+    Memory,
+    Session,
+    SessionOptions,
+    remembered,
+)
 from drivers.fdl_shaker import FAULTS as SHAKER_FAULTS
 from drivers.fdl_shaker import FdlShaker
 from protocols import fdl, fdl_console, fdl_shaker
@@ -35,6 +45,7 @@ from protocols.events import (
     ButtonsSeparated,
     CardDamaged,
     CardExposed,
+    CardUnreadable,
     CutCardDrawn,
     DealCorrected,
     DealerRelieved,
@@ -832,6 +843,31 @@ async def test_a_spare_unit_ends_what_the_broken_one_had_reported() -> None:
         assert standing_of(notebook.events) == {"console.bell"}
         await asyncio.sleep(6)
     assert standing_of(notebook.events) == set()
+
+
+@pytest.mark.parametrize("fault", ["counters_reset", "malformed_frame", "strange_event"])
+@virtual_time
+async def test_a_spare_unit_ends_what_the_host_had_found_of_the_broken_one(fault: str) -> None:
+    """The spare is sound and starts before anybody listens: no start of it is ever told."""
+    notebook = Notebook()
+    async with bench(console(), notebook=notebook) as table:
+        await one_round(table)
+        await table.caught_up()
+        table.inject(fault)
+        await one_round(table)
+        await table.caught_up()
+    [found] = standing_of(notebook.events)
+    spare = Console(random.Random(2), "SPARE")
+    spare.power_cycle(0.0, lose_memory=True)
+    spare.wake(BOOT)
+    async with bench(spare, notebook=notebook) as table:
+        await table.caught_up()
+        await asyncio.sleep(10)
+    assert standing_of(notebook.events) == set()
+    assert notebook.events.count(DeviceRecovered(found)) == 1
+    memory = remembered(notebook.memory)
+    assert memory is not None
+    assert memory.faults.open == ()
 
 
 # ---- commands
@@ -1632,6 +1668,114 @@ def test_what_nobody_can_read_is_told_and_acknowledged(kind: int, data: bytes, w
     assert said(heard.answer) == [fdl.Ack(7, 11)]
 
 
+# ---- what may be a card that lies face down
+
+TELLING = {
+    name: driver
+    for name, driver in DRIVERS.items()
+    if isinstance(driver, type) and issubclass(driver, FdlDriver) and driver.tells_cards
+}
+TELLERS: list[tuple[str, dict[str, bool]]] = [
+    *((name, {}) for name in TELLING),
+    ("fdl_continuous", {"masked": True}),
+    ("fdl_continuous", {"reads": False}),
+]
+SECRET = bytes.fromhex("C1 A7 C3")
+# What stands in the place of an event whose card cannot be read, by its kind.
+IN_ITS_PLACE: dict[str, dict[int, Event]] = {
+    "fdl_continuous": {0x52: CardUnreadable(), 0x56: CardDamaged()},
+    "fdl_shuffler": {0x47: CardUnreadable(), 0x4B: CardDamaged()},
+    "fdl_console": {0x2F: CardDamaged()},
+    "fdl_peek": {},
+}
+
+
+async def told_of(name: str, options: dict[str, bool], *frames: bytes) -> list[Sighting]:
+    """What a driver tells of these frames in a session that is open, event 6 being the next."""
+    driver = TELLING[name](msgspec.convert(options, TELLING[name].Options))
+    link, notebook = MemoryLink(), Notebook()
+    task = asyncio.create_task(driver.run(link, notebook))
+    link.feed(fdl.encode(fdl.Identity(driver.kind, 7, 1, 6, 0), 1))
+    await asyncio.sleep(0.2)
+    link.feed(fdl.encode(fdl.Identity(driver.kind, 7, 1, 6, 6), 2))
+    for frame in frames:
+        link.feed(frame)
+    await asyncio.sleep(0.2)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    online, *told = notebook.sightings
+    assert isinstance(online.event, DeviceOnline)
+    return told
+
+
+def hides(sighting: Sighting, kind: int = 0) -> bool:
+    """Whether nothing of SECRET stands in it; the event's own kind may."""
+    text = sighting.event.text.replace(f"kind {kind:02X}", "") if isinstance(sighting.event, DeviceFaulted) else ""
+    words = {f"{byte:02x}" for byte in SECRET}
+    return sighting.wire == sighting.chunk.data == b"" and not any(word in text.casefold() for word in words)
+
+
+@pytest.mark.parametrize(("name", "options"), TELLERS)
+@virtual_time
+async def test_an_event_that_may_hold_a_card_is_told_without_its_data(name: str, options: dict[str, bool]) -> None:
+    """Each kind there is, with data that is none: the fault, and what stands in a card's place, once."""
+    cut = [SECRET[:n] for n in (1, 2, 3)] + [bytes(3) + SECRET, SECRET * 20]
+    strange = [
+        (kind, data)
+        for kind in range(256)
+        for data in cut
+        if isinstance(fdl.read_happening(kind, data, TELLING[name].happenings), fdl.Malformed)
+    ]
+    assert {kind for kind, _ in strange} > TELLING[name].happenings.keys() - {0x4A, 0x59, 0x22}
+    reports = [fdl.encode(fdl.EventReport(n, 0, *one), 3) for n, one in enumerate(strange, 6)]
+    told = await told_of(name, options, *(report * 2 for report in reports))  # each comes twice, as the wire allows
+    left = iter(told)
+    for kind, _ in strange:
+        if (stands := IN_ITS_PLACE[name].get(kind)) is not None:
+            card = next(left)
+            assert card.event == stands
+            assert hides(card)
+        fault = next(left)
+        assert isinstance(fault.event, DeviceFaulted)
+        assert fault.event.code == "fdl.unknown_event"
+        assert f"of kind {kind:02X} with data [not told]: " in fault.event.text
+        assert hides(fault, kind)
+    assert list(left) == []
+
+
+@pytest.mark.parametrize(("name", "options"), TELLERS)
+@pytest.mark.parametrize("payload", [bytes(8) + b"\x52" + SECRET, SECRET, bytes(5) + SECRET])
+@virtual_time
+async def test_a_frame_that_may_hold_a_card_is_told_without_its_bytes(
+    name: str, options: dict[str, bool], payload: bytes
+) -> None:
+    """An EVENT with counter 0, and two that are too short."""
+    [fault] = await told_of(name, options, fdl.encode_frame(fdl.EventReport.TYPE, 3, payload))
+    assert isinstance(fault.event, DeviceFaulted)
+    assert fault.event.code == "fdl.malformed"
+    assert hides(fault)
+
+
+@pytest.mark.parametrize(("name", "options"), TELLERS)
+@virtual_time
+async def test_what_comes_in_one_chunk_with_a_card_does_not_carry_it(name: str, options: dict[str, bool]) -> None:
+    card = fdl.encode(fdl.EventReport(6, 0, 0x85, SECRET), 3)
+    fault = fdl.encode(fdl.EventReport(7, 0, fdl.Fault.KIND, fdl.Fault(0x06, 1).to_bytes()), 4)
+    told = await told_of(name, options, card + fault)
+    assert codes_of([one.event for one in told]) == {"fdl.unknown_event", "fdl.door"}
+    assert all(SECRET not in one.wire + one.chunk.data for one in told)
+    assert told[-1].wire  # the evidence of what is known is kept
+
+
+def test_the_devices_that_tell_cards() -> None:
+    assert TELLING.keys() == IN_ITS_PLACE.keys()
+    for name, stands in IN_ITS_PLACE.items():
+        assert stands.keys() <= TELLING[name].happenings.keys()
+
+
+# ---- faults
+
+
 @pytest.mark.parametrize(("kind", "faults"), [(fdl.SHAKER, SHAKER_FAULTS), (fdl.CONSOLE, CONSOLE_FAULTS)])
 def test_every_fault_has_its_code_and_ends_by_it(kind: int, faults: dict[int, object]) -> None:
     host = opened(kind=kind)
@@ -1794,6 +1938,51 @@ def test_faults_that_the_host_finds_end_with_a_start_of_the_device() -> None:
     assert events_of(hear(host, beat(11))) == []
     hear(host, started(12))
     assert events_of(hear(host, beat(12, 5000))) == [DeviceRecovered("fdl.unknown_event")]
+
+
+def found_by_the_host() -> Session:
+    """A session whose device has done all that only the host can find."""
+    host = opened()
+    hear(host, fault(11), fdl.EventReport(12, 0, 0x7F))
+    host.hear(Chunk(fdl.encode_frame(fdl.EventReport.TYPE, 1, b"\0"), START, 0), 0)
+    hear(host, fdl.Heartbeat(0, 5), now=1)
+    hear(host, fdl.Identity(fdl.CONSOLE, 7, 1, 5, 0, *UNIT), now=1)
+    return host
+
+
+FOUND = ["fdl.unknown_event", "fdl.malformed", "fdl.counter_back"]
+
+
+@pytest.mark.parametrize("same_line", [False, True])
+def test_what_the_host_found_of_a_unit_ends_with_another_unit(same_line: bool) -> None:
+    host = found_by_the_host()
+    kept = hear(host, fdl.Identity(fdl.CONSOLE, 7, 1, 5, 5, *UNIT), beat(4, 5000, faulty=True), now=2)
+    assert events_of(kept) == []  # it is the same one
+    if not same_line:
+        host = session(Memory(7, 4, UNIT, host._faults.standing))
+    spare = ("Felt", "Console", "SPARE")
+    met = hear(host, fdl.Identity(fdl.CONSOLE, 9, 1, 2, 0, *spare), now=3)
+    online, *over = events_of(met)
+    assert isinstance(online, DeviceOnline)
+    assert sorted(over, key=str) == sorted(map(DeviceRecovered, FOUND), key=str)
+    opens = hear(host, fdl.Identity(fdl.CONSOLE, 9, 1, 2, 2, *spare), beat(1, 86_400_000), now=4)
+    assert events_of(opens) == [DeviceRecovered("console.key_stuck")]
+    memory = remembered(opens.memory)
+    assert memory is not None
+    assert memory.faults.open == ()
+    # What this one does wrong is told again.
+    again = host.hear(Chunk(fdl.encode_frame(fdl.EventReport.TYPE, 1, b"\0"), START, 5), 5)
+    assert codes_of(events_of(again)) == {"fdl.malformed"}
+
+
+def test_the_same_unit_with_a_new_memory_keeps_what_the_host_found() -> None:
+    """Its firmware is the one that did it; its start ends them."""
+    host = found_by_the_host()
+    hear(host, fdl.Identity(fdl.CONSOLE, 8, 1, 2, 0, *UNIT), now=3)
+    hear(host, fdl.Identity(fdl.CONSOLE, 8, 1, 2, 1, *UNIT), now=3)
+    assert set(host._faults.standing.open) == {*FOUND, "console.key_stuck"}
+    over = hear(host, started(1), beat(1, 5000), now=9)
+    assert set(events_of(over)[1:]) == {*map(DeviceRecovered, FOUND), DeviceRecovered("console.key_stuck")}
 
 
 def test_the_fault_lists_of_the_drivers() -> None:

@@ -6,10 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
-from helpers import virtual_time
+from helpers import play, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from shuffler_bench import Bench, bench, carrying, lossless
+from test_fdl_devices import told_of
 
 from drivers.driver import CommandRefused
 from drivers.fdl_session import SessionOptions
@@ -17,9 +18,12 @@ from drivers.fdl_shuffler import FAULTS, FdlShuffler, checked
 from protocols import fdl, fdl_shuffler
 from protocols.commands import Dispense, EmptyShuffler, SelfTest, Shuffle
 from protocols.events import (
+    BetsClosed,
+    BetsOpened,
     CardDamaged,
     CardJammed,
     CardsLoaded,
+    CardUnreadable,
     DeckChecked,
     DeckMiscounted,
     DeviceFaulted,
@@ -30,11 +34,14 @@ from protocols.events import (
     JamCleared,
     LampsLit,
     MachineReported,
+    SeatActed,
     ShuffleFailed,
     ShuffleFinished,
     ShuffleStarted,
 )
 from protocols.fdl_shuffler import CARDS, Tally
+from rules.macau_stud_poker import StudPoker, StudPokerOptions
+from rules.ruleset import Resolved, Suspended, Voided
 from simulators.fdl_shuffler import Shuffler
 
 DOC = (Path(__file__).parent.parent / "docs/protocols/fdl_shuffler.md").read_text(encoding="utf-8")
@@ -302,6 +309,20 @@ async def test_a_short_packet_is_never_a_five() -> None:
         assert [event for event in table.tape.all if isinstance(event, HandDispensed)] == [HandDispensed(4)]
         assert device.packets == [4]
         assert "shuffler.packet" in table.standing()
+
+
+@pytest.mark.parametrize("data", ["", "05", "00 05", "05 05 0D"])
+@virtual_time
+async def test_a_packet_whose_event_cannot_be_read_is_there_and_the_round_waits(data: str) -> None:
+    """Without it the next packet is taken for that of its seat."""
+    packets = [b"\5\5", bytes.fromhex(data), b"\5\5"]
+    reports = [fdl.encode(fdl.EventReport(n, 0, 0x47, packet), 3) for n, packet in enumerate(packets, 6)]
+    told = [one.event for one in await told_of("fdl_shuffler", {}, *reports)]
+    there = [event for event in told if isinstance(event, HandDispensed | CardUnreadable)]
+    assert there == [HandDispensed(5), CardUnreadable(), HandDispensed(5)]
+    antes = [SeatActed(seat, "ante") for seat in (1, 2)]
+    verdicts = play(StudPoker(StudPokerOptions()), [BetsOpened(), *antes, BetsClosed(), *told])
+    assert [type(one) for one in verdicts if isinstance(one, Resolved | Suspended | Voided)] == [Suspended]
 
 
 @pytest.mark.parametrize("fault", ["jam_outfeed", "door_open", "power_loss_dealing"])
