@@ -22,6 +22,9 @@ Before the bell no card of a coup can be missing. Bets opened once more after a 
 `first_card` a loss between two coups leaves it unknown which card is the first: the next card suspends. What is lost
 and proved only later, such as the start of a shoe, is beyond it: a table that must never err rings its bell.
 
+A loss while a coup is open, before the bell or after it, may be that of a bet, or of one taken back: the coup is
+resolved or void without settlements, and its jackpot names no seat. Hands that are put right say nothing of amounts.
+
 Only the highest combination of a jackpot is paid ("uma das seguintes combinações", 13). Double pairs differ in points
 (K-K and Q-Q do not). Art. 17(12) prints no prize for five of the same value in C, though 13 offers it: with
 `c_five_same: none` such a coup wins nothing there, four of the same value included. A wager names a seat, so its player
@@ -359,7 +362,7 @@ class Coup(Struct, frozen=True):
     """One coup. `cards` in the order of the deal; `burnt`: the card of art. 8 is out; `reopened` after its result.
 
     `told` are the cards the shoe told since the bell, `entered` those that only a correction brought: the shoe may tell
-    them yet, when what held it up is over.
+    them yet, when what held it up is over. `unsure`: events are missing, so the bets are not known.
     """
 
     round: Round
@@ -370,6 +373,7 @@ class Coup(Struct, frozen=True):
     reopened: bool = False
     told: tuple[str, ...] = ()
     entered: tuple[str, ...] = ()
+    unsure: bool = False
 
     @property
     def begun(self) -> bool:
@@ -481,7 +485,7 @@ class Baccarat:
         round_ = coup.round
         if state.coup is None:
             return View(round_.id, "resolved", detail)
-        if self.options.players_handle_cards and round_.closed:
+        if self.options.players_handle_cards and round_.closed and not coup.unsure:
             detail["handles"] = {side: seat for side in ("player", "banker") if (seat := _highest(round_, side))}
         if round_.suspended:
             return View(round_.id, "suspended", {**detail, "reason": round_.suspended})
@@ -684,7 +688,8 @@ class Baccarat:
             return state, ()  # the last coup may be paid while bets are open
         if coup.reopened and coup.round.suspended and last is not None and coup.cards == last.cards:
             # Hands that art. 9 does not give were entered, then the prizes paid: the first result stands.
-            return self._end(state, replace(coup, round=replace(witness(coup.round, seen), suspended="")))
+            round_ = replace(witness(coup.round, seen), suspended="")
+            return self._end(state, replace(coup, round=round_, unsure=last.unsure))
         if not coup.begun:
             return self._seen(state, coup, seen), ()
         return self._suspend(state, coup, seen, "the prizes were paid, but cards of the coup are missing")
@@ -786,6 +791,7 @@ class Baccarat:
         """Events may be missing. Before the bell no card of a coup can be among them; without a bell any can."""
         coup = state.coup
         if coup is not None:
+            coup = replace(coup, unsure=True)
             if coup.round.closed:
                 return self._suspend(state, coup, seen, "events of this coup may be missing")
             state = self._seen(state, coup, seen)
@@ -838,6 +844,7 @@ class Baccarat:
             reopened=coup.reopened,
             told=coup.told,
             entered=_beyond(cards, coup.told),
+            unsure=coup.unsure,
         )
         return self._end(state, coup) if whole else (replace(state, coup=coup), ())
 
@@ -860,7 +867,7 @@ class Baccarat:
     def _void(self, state: BaccaratState, coup: Coup, seen: Envelope, reason: str, article: str = "10") -> Step:
         jackpot_bets: Literal["", "returned"] = "returned" if "jackpot" in self._offered else ""
         void = Void(reason, "returned", jackpot_bets)
-        result = voided(witness(coup.round, seen), self._terms, void, _cite(article), _laid(coup.cards))
+        result = voided(witness(_known(coup), seen), self._terms, void, _cite(article), _laid(coup.cards))
         state = replace(state, coup=None, last=None, spent=due(coup.cards) is not None)
         return state, (Corrected(replace(result, supersedes=result.round)) if coup.reopened else Voided(result),)
 
@@ -878,7 +885,7 @@ class Baccarat:
         if coup.face_up:
             outcome["face_up"] = coup.face_up
         return resolved(
-            coup.round,
+            _known(coup),
             self._terms,
             outcome=outcome,
             winners=end.winners,
@@ -899,7 +906,7 @@ class Baccarat:
             return ()
         pays, item, paragraph = JACKPOTS[which][combination]
         share = self.options.c_six_share if which == "C" else PARADISE_SHARE
-        held = {(one.seat, one.bet) for one in coup.round.wagers}
+        held = {(one.seat, one.bet) for one in _known(coup).wagers}
         among = sorted(seat for seat, bet in held if bet == "jackpot" and any((seat, main) in held for main in MAIN))
         law = f"{TEXT} art. 13(1)(4)(4) {which}({item}), art. 17({paragraph})"
         return (
@@ -1002,6 +1009,11 @@ def _highest(round_: Round, side: str) -> int:
     """Art. 16(2): the seat with the highest bet on a side, the first to place it where two are equal; 0 for none."""
     bets = [one for one in round_.wagers if one.bet == side]
     return max(bets, key=lambda one: one.amount).seat if bets else 0
+
+
+def _known(coup: Coup) -> Round:
+    """The round with the bets that are surely those told: none after a loss."""
+    return replace(coup.round, wagers=()) if coup.unsure else coup.round
 
 
 def _laid(cards: tuple[str, ...]) -> dict[str, Any]:

@@ -9,17 +9,19 @@ its combination (9(3)-(5)); without them the antes are paid and the raises come 
 What a table tells, and how a round reads it:
 
 - *Who plays.* The antes of this round, told as wagers or as `seat.acted` ante; where none is told, the open seats
-  (`seat.opened`, `seat.closed`). Seats are 1 to 7, 1 being at the dealer's left. A round begins with `bets.opened` or
-  with its first bet. `bets.closed`, the bell, closes the antes; so does the first card. A bet on the jackpot is taken
-  until the first card, also after the bell. Who plays is proven by the decisions: nothing is resolved before each of
-  these seats, and no other, has decided.
+  (`seat.opened`, `seat.closed`). An ante told by the console and by the sensor under it is one, whichever is first; two
+  amounts of one ante leave the amounts unknown, as a loss does. Seats are 1 to 7, 1 being at the dealer's left. A round
+  begins with `bets.opened` or with its first bet. `bets.closed`, the bell, closes the antes; so does the first card. A
+  bet on the jackpot is taken until the first card, also after the bell. Who plays is proven by the decisions: nothing
+  is resolved before each of these seats, and no other, has decided.
 - *A reading shoe* tells `card.drawn` in the order of the deal: seats ascending, then the dealer, five times. It need
   not know that a card lies face down; `face` "up" on any card but the dealer's last is a card exposed. The dealer's
   last is shown as soon as it is told face up (or as `card.exposed`), else from the first decision on.
 - *A shuffler* tells `hand.dispensed` for each packet, in the same order. Nobody knows the cards: `deal.corrected` says
   at the showdown which hands lie there, `dealer` and `seat_3` (or `3`), at once or one after the other. Waited for are
-  the dealer's hand and, where it opens, every raised one; else those with a bet on the jackpot. A dealer's hand of one
-  card is the open card, told for the display. The same words complete or correct the deal of a shoe, read or mute.
+  the dealer's hand and, where it opens, every raised one; else those with a bet on the jackpot, and after a loss every
+  one, since any may have such a bet. A dealer's hand of one card is the open card, told for the display. The same words
+  complete or correct the deal of a shoe, read or mute.
 - *Decisions* are `seat.acted` raise or fold, or a wager on `raise` that has reached twice the ante. The same one told
   again is nothing new; the other one puts the seat in doubt until it is told a third time.
 - The round is resolved when all have decided and the hands that are opened are known. Until the next one begins it can
@@ -247,15 +249,15 @@ class Deal(Struct, frozen=True):
     """One round under way.
 
     `players` are the seats that play, from the closing of the bets on; `anted` those whose ante was told without an
-    amount, `carried` those whose jackpot bet came from a void round. `cards` in the order a shoe told them; `packets` a
-    shuffler's. `told` are the hands a person told, `shown` the dealer's open card told so. `chips` lie on a raise.
-    `exposed`: hand and card, "" where it is not known which. `doubted`: seats whose decision was told both ways.
-    `covered`: the dealer's last card lies face down, since another of his was exposed before it (11(2)). `faced`: it
-    was seen to lie face up.
+    amount, `entered` those whose ante only the console told as yet, `carried` those whose jackpot bet came from a void
+    round. `cards` in the order a shoe told them; `packets` a shuffler's. `told` are the hands a person told, `shown`
+    the dealer's open card told so. `chips` lie on a raise. `exposed`: hand and card, "" where it is not known which.
+    `doubted`: seats whose decision was told both ways. `covered`: the dealer's last card lies face down, since another
+    of his was exposed before it (11(2)). `faced`: it was seen to lie face up.
 
     `held`: it waits until the hands are told. `blind`: what the shoe told is not trusted. `lost`: events of the betting
-    are missing; `unsure`: so the amounts are not known; `uncarried`: nor the jackpot bets that were carried here.
-    `reopened` after its result.
+    are missing; `unsure`: so the amounts are not known, or two were told of one ante; `uncarried`: nor the jackpot bets
+    that were carried here. `reopened` after its result.
     """
 
     round: Round
@@ -279,6 +281,7 @@ class Deal(Struct, frozen=True):
     unsure: bool = False
     uncarried: bool = False
     reopened: bool = False
+    entered: tuple[int, ...] = ()
 
     @property
     def hands(self) -> int:
@@ -517,6 +520,10 @@ class StudPoker:
             if round_.closed and not late and one.seat not in deal.players:
                 note = _irregular(round_, "jackpot_without_ante", f"{text} without an ante", "10(1)", seen)
                 return self._with(state, deal, note), verdicts
+        if one.bet == "ante" and one.seat in deal.entered:
+            deal, enough = _felt(deal, one)
+            if enough:
+                return self._seen(state, deal, seen), verdicts
         law = f"{TEXT} art. {'6(3)' if late else '5'}"
         laid = wager(replace(round_, closed=late), one, self._offered, law, seen)
         return self._with(state, deal, replace(laid, closed=round_.closed)), verdicts
@@ -709,19 +716,26 @@ class StudPoker:
                 return self._noted(state, "no_such_decision", text, "6(5)", seen)
 
     def _ante(self, state: StudPokerState, seen: Envelope, acted: SeatActed) -> Step:
-        """An ante told at the console; with its amount it is a wager, unless that very amount lies there."""
+        """An ante told at the console; with its amount it is a wager, unless one lies there: then it is the same."""
         deal = state.deal
-        if acted.amount and not (deal is not None and deal.amount(acted.seat, "ante") == acted.amount):
-            return self._wager(state, seen, WagerPlaced(acted.seat, "ante", acted.amount))
-        verdicts: tuple[Verdict, ...] = ()
+        lay = 0 if deal is None else deal.amount(acted.seat, "ante")
+        if acted.amount and not lay:
+            state, verdicts = self._wager(state, seen, WagerPlaced(acted.seat, "ante", acted.amount))
+            if state.deal is not None and state.deal.amount(acted.seat, "ante"):
+                entered = tuple(sorted({*state.deal.entered, acted.seat}))
+                state = replace(state, deal=replace(state.deal, entered=entered))
+            return state, verdicts
+        verdicts = ()
         if deal is None:
             state, deal = self._begin(state, seen, missed=state.doubt)
             verdicts = (Opened(deal.round.id),)
-        if deal.round.closed and acted.seat not in deal.players:
+        differs = acted.amount not in (0, lay)
+        if deal.round.closed and (differs or acted.seat not in deal.players):
             text = f"seat {acted.seat} on ante after the bets were closed"
             return self._with(state, deal, _irregular(deal.round, "late_bet", text, "6(2)", seen)), ()
         anted = deal.anted if deal.round.closed else tuple(sorted({*deal.anted, acted.seat}))
-        return replace(state, deal=replace(deal, round=witness(deal.round, seen), anted=anted)), verdicts
+        deal = replace(deal, round=witness(deal.round, seen), anted=anted, unsure=deal.unsure or differs)
+        return replace(state, deal=deal), verdicts
 
     def _playing(
         self, state: StudPokerState, seen: Envelope, seat: int, text: str
@@ -976,7 +990,9 @@ class StudPoker:
     def _missing(self, deal: Deal, hands: Hands) -> tuple[str, ...]:
         """The hands that must be told before the round can end."""
         needed: list[str] = []
-        bettors = self._bettors(deal) or ()
+        # After a loss anybody may have bet on the jackpot. Where no bet is ever told, a hand that has won it is told.
+        anybody = self._jackpot and (deal.unsure or deal.uncarried)
+        bettors = deal.players if anybody else self._bettors(deal) or ()
         if deal.raised:
             dealer = hands.get(DEALER)
             if dealer is None:
@@ -1121,6 +1137,20 @@ class StudPoker:
 
 def _irregular(round_: Round, code: str, text: str, article: str, seen: Envelope) -> Round:
     return irregular(round_, code, text, f"{TEXT} art. {article}", seen)
+
+
+def _felt(deal: Deal, one: WagerPlaced | WagerWithdrawn) -> tuple[Deal, bool]:
+    """The sensor's first word of an ante that the console told, and whether nothing follows from it.
+
+    The same amount is the same chips. Another leaves unknown what lies there; after the bell it may be late, too.
+    """
+    deal = replace(deal, entered=tuple(seat for seat in deal.entered if seat != one.seat))
+    lay = deal.amount(one.seat, "ante")
+    if isinstance(one, WagerWithdrawn) and one.amount <= lay:
+        return deal, False
+    if one.amount == lay:
+        return deal, True
+    return replace(deal, unsure=True), not deal.round.closed
 
 
 def _stakes(deal: Deal) -> tuple[Wager, ...]:

@@ -1387,8 +1387,76 @@ def test_bell_bets_opened_again_after_a_loss_are_those_of_the_next_coup() -> Non
     kept = play(bell(), [BetsOpened(), bets[0], BetsOpened(), bets[1], BetsClosed(), *drawn(PLAYER_WINS)])
     assert [one.stake for one in only(kept).settlements] == [150]
     lost = play(bell(), [BetsOpened(), bets[0], EventsMissed(7), RoundPaid(), *rung(PLAYER_WINS, bets[1])])
-    assert [[one.returned for one in result.settlements] for result in results(lost)] == [[100], [100]]
+    assert [[one.returned for one in result.settlements] for result in results(lost)] == [[], [100]]
     assert [result.void is None for result in results(lost)] == [False, True]
+
+
+ROYAL_AND_BETS = rung("KS JS QS TS AS 2D", WagerPlaced(1, "player", 1000), WagerPlaced(1, "jackpot", 10))
+LOST: list[Event] = [EventsMissed(1), DeviceOnline(continuous=False)]
+
+
+@pytest.mark.parametrize("loss", LOST)
+@pytest.mark.parametrize("place", range(4))
+def test_bell_a_loss_before_it_costs_the_amounts_only(place: int, loss: Event) -> None:
+    """What is missing may be that a bet was taken back: nothing is settled, and nobody named for the jackpot."""
+    events = [*ROYAL_AND_BETS[:place], loss, *ROYAL_AND_BETS[place:]]
+    verdicts = play(bell(jackpot="A"), [*events, RoundPaid(), *ROYAL_AND_BETS])
+    assert kinds(verdicts) == [Opened, Closed, Resolved] * 2
+    result, next_ = results(verdicts)
+    assert hands_of(result) == ("KQA", "JT2")
+    assert [one.combination for one in result.jackpots] == ["royal_flush"]
+    sure = place == 0  # before the opening nothing could be lost
+    assert ([one.returned for one in result.settlements], result.jackpots[0].among) == (
+        ([0, 0], (1,)) if sure else ([], ())
+    )
+    assert ([one.returned for one in next_.settlements], next_.jackpots[0].among) == ([0, 0], (1,))
+
+
+@pytest.mark.article("10")
+@pytest.mark.parametrize("loss", LOST)
+@pytest.mark.parametrize("opening", ["bell", "first_card"])
+@pytest.mark.parametrize("place", [1, 3, 4, 7, 8])
+def test_art_10_hands_put_right_after_a_loss_say_nothing_of_the_amounts(
+    place: int, opening: Literal["bell", "first_card"], loss: Event
+) -> None:
+    cards = [event for event in ROYAL_AND_BETS if opening == "bell" or not isinstance(event, BetsClosed)]
+    ruleset = game(opening=opening, jackpot="A")
+    laid = DealCorrected({"player": ("KS", "QS", "AS"), "banker": ("JS", "TS", "2D")})
+    suspended = [*cards[:place], loss, *cards[place:], CardUnreadable(), laid]
+    result, *_ = results(play(ruleset, suspended))
+    assert (result.void, hands_of(result)) == (None, ("KQA", "JT2"))
+    assert (result.settlements, [one.among for one in result.jackpots]) == ((), [()])
+    other = DealCorrected({"player": ("9S", "TS"), "banker": ("2S", "4S")})
+    corrected = play(ruleset, [*suspended, RoundPaid(), other])[-1]
+    assert isinstance(corrected, Corrected)
+    assert (wins(corrected.result), corrected.result.settlements) == ({"player": "1"}, ())
+
+
+@pytest.mark.article("10, second sentence")
+@pytest.mark.parametrize("place", range(1, 10))
+def test_art_10_which_bets_come_back_after_a_loss_is_not_known(place: int) -> None:
+    for end in (RoundVoided(), ShoeStarted()):
+        result = only(play(bell(jackpot="A"), [*ROYAL_AND_BETS[:place], EventsMissed(1), end]))
+        assert result.void is not None
+        assert (result.void.bets, result.void.jackpot_bets) == ("returned", "returned")
+        assert (result.settlements, result.pushes) == ((), ())
+
+
+def test_a_result_that_is_paid_in_doubt_stands_with_its_amounts_whatever_is_lost_meanwhile() -> None:
+    doubt = [*rung(PLAYER_WINS, WagerPlaced(1, "player", 100)), fixed("9T5", "24"), EventsMissed(1)]
+    stands = play(bell(), [*doubt, RoundPaid()])[-1]
+    assert isinstance(stands, Corrected)
+    assert [one.returned for one in stands.result.settlements] == [200]
+    put_right = play(bell(), [*doubt, fixed("9T", "25")])[-1]
+    assert isinstance(put_right, Corrected)
+    assert put_right.result.settlements == ()
+
+
+@pytest.mark.article("16(2)")
+def test_art_16_after_a_loss_nobody_is_named_as_the_highest_bettor() -> None:
+    bet = WagerPlaced(3, "player", 5)
+    shown = look(bell(players_handle_cards=True), [BetsOpened(), bet, EventsMissed(1), BetsClosed()])
+    assert "handles" not in shown.detail
 
 
 @pytest.mark.parametrize("before", ["", "5", "5 5"])
@@ -1577,7 +1645,9 @@ def night(house: dict[str, Any], seed: int, coups: int) -> Iterator[tuple[Event,
         yield CardDrawn(shoe.pop()), 0
     for coup in range(1, coups + 1):
         yield BetsOpened(), coup
+        yield WagerPlaced(2, "tie", 50), coup
         yield WagerPlaced(1, "player", 1000 + coup), coup
+        yield WagerWithdrawn(2, "tie"), coup
         yield BetsClosed(), coup
         if house["burn_each_coup"]:
             yield CardDrawn(shoe.pop()), coup
@@ -1593,26 +1663,28 @@ Fault = Literal["none", "unreadable", "noise", "lost", "lost_offline"]
 
 
 def seen_by_devices(true: Iterable[tuple[Event, int]], faults: Iterator[Fault]) -> Iterator[tuple[Event, int]]:
-    """What shoe and console report: a lost event is proved lost before the same device reports its next one."""
+    """What shoe, console and bet sensors report: a lost event is proved lost before the same device reports its next
+    one; the sensors are locked at the bell, and have said by then what they lost.
+    """
     lost: dict[str, Event] = {}
     for event, coup in true:
-        device = "shoe" if isinstance(event, CardDrawn) else "console"
+        wager = isinstance(event, WagerPlaced | WagerWithdrawn)
+        device = "shoe" if isinstance(event, CardDrawn) else "sensors" if wager else "console"
         fault = next(faults, "none")
-        if isinstance(event, WagerPlaced):
-            yield event, coup  # a terminal of its own
-            continue
+        if isinstance(event, BetsClosed) and "sensors" in lost:
+            yield lost.pop("sensors"), 0
         if fault in ("lost", "lost_offline"):
             lost[device] = EventsMissed(1) if fault == "lost" else DeviceOnline(False)
             continue
         if device in lost:
             yield lost.pop(device), 0
-        if fault == "noise":
+        if fault == "noise" and not wager:
             yield CardUnreadable(), 0
         yield (CardUnreadable(), 0) if fault == "unreadable" and device == "shoe" else (event, coup)
 
 
 FAULTS: list[Fault] = ["unreadable", "noise", "lost", "lost_offline"]
-SPARSE = st.dictionaries(st.integers(0, 90), st.sampled_from(FAULTS), max_size=6)
+SPARSE = st.dictionaries(st.integers(0, 110), st.sampled_from(FAULTS), max_size=6)
 
 
 @settings(max_examples=150)
@@ -1640,7 +1712,7 @@ def test_bell_no_lost_or_unreadable_event_ever_gives_a_wrong_result(
         dealt = deal_by_hand(cards[::-1] if not house["burn_each_coup"] else cards[:0:-1])
         assert result.outcome["hands"] == {"player": tuple(dealt.player), "banker": tuple(dealt.banker)}
         assert result.outcome["totals"] == {"player": total(dealt.player), "banker": total(dealt.banker)}
-        assert [one.stake for one in result.settlements] in ([1000 + coup], [])
+        assert [(one.bet, one.stake) for one in result.settlements] in ([("player", 1000 + coup)], [])
         right += 1
     if not faults:
         assert right == coups

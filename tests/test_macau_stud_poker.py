@@ -443,12 +443,59 @@ def test_an_ante_may_be_told_by_the_console() -> None:
         ([SeatActed(2, "ante", amount=50)], {(2, "ante"): 100, (2, "raise"): 200}),
         ([SeatActed(2, "ante", amount=50), WagerPlaced(2, "jackpot", 5)], None),
         ([WagerPlaced(2, "ante", 50), SeatActed(2, "ante", amount=50)], {(2, "ante"): 100, (2, "raise"): 200}),
+        ([SeatActed(2, "ante", amount=50), WagerPlaced(2, "ante", 50)], {(2, "ante"): 100, (2, "raise"): 200}),
         ([SeatActed(2, "ante")], {}),
     ):
         result = only(play(game(), [SeatOpened(7), *before, BetsClosed(), *shoe(PAIR, OPENS), *raises(2)]))
         assert result.outcome["seats"] == {"seat_2": "wins"}
         if stakes is not None:
             assert returned(result) == stakes
+
+
+CONSOLE: list[Event] = [SeatActed(2, "ante", amount=50)]
+CHIPS: list[Event] = [WagerPlaced(2, "ante", 50)]
+
+
+@pytest.mark.parametrize(
+    ("words", "ante"),
+    [
+        ([*CONSOLE, *CONSOLE, *CHIPS, *CONSOLE], 50),
+        ([*CONSOLE, *CHIPS, WagerPlaced(2, "ante", 10)], 60),  # more chips
+        ([*CHIPS, *CONSOLE, *CHIPS], 100),
+        ([*CONSOLE, *CHIPS, *CHIPS, SeatActed(2, "ante", amount=100)], 100),
+        ([*CONSOLE, *CHIPS, WagerWithdrawn(2, "ante", 10)], 40),
+        ([*CONSOLE, *CHIPS, WagerWithdrawn(2, "ante"), WagerPlaced(2, "ante", 40)], 40),
+        ([*CONSOLE, WagerWithdrawn(2, "ante"), *CHIPS, *CHIPS], 100),
+        ([*CONSOLE, BetsClosed(), *CHIPS], 50),  # the sensor was slow
+        ([*CHIPS, BetsClosed(), *CONSOLE], 50),
+        ([*CHIPS, BetsClosed(), SeatActed(2, "ante", amount=60)], 50),  # refused
+        # Two words of one ante: nobody knows what lies there.
+        ([*CONSOLE, WagerPlaced(2, "ante", 60)], None),
+        ([*CONSOLE, WagerPlaced(2, "ante", 30), WagerPlaced(2, "ante", 20)], None),
+        ([*CONSOLE, BetsClosed(), WagerPlaced(2, "ante", 60)], None),
+        ([*CONSOLE, WagerWithdrawn(2, "ante", 60)], None),
+        ([*CHIPS, SeatActed(2, "ante", amount=60)], None),
+        ([*CONSOLE, SeatActed(2, "ante", amount=60)], None),
+    ],
+)
+def test_the_console_and_the_chips_tell_the_same_ante(words: list[Event], ante: int | None) -> None:
+    events = [BetsOpened(), *antes(5), *words, BetsClosed(), *shoe(PAIR, LOW, OPENS), *raises(2, 5)]
+    result = only(play(game(), events))
+    assert result.outcome["seats"] == {"seat_2": "wins", "seat_5": "loses"}
+    settled = {(2, "ante"): 2 * (ante or 0), (2, "raise"): 4 * (ante or 0), (5, "ante"): 0, (5, "raise"): 0}
+    assert returned(result) == ({} if ante is None else settled)
+    late = BetsClosed() in words and words[-1] not in (*CONSOLE, *CHIPS)
+    assert codes(result) == (["late_bet"] if late else [])
+    void = only(play(game(), [BetsOpened(), *words, RoundVoided()]))
+    assert returned(void) == ({} if ante is None else {(2, "ante"): ante})
+
+
+@pytest.mark.article("6(6)")
+def test_an_ante_told_by_both_is_doubled_by_one_raise() -> None:
+    for words in ([*CONSOLE, *CHIPS], [*CHIPS, *CONSOLE]):
+        events = [BetsOpened(), *words, BetsClosed(), *shoe(PAIR, OPENS), WagerPlaced(2, "raise", 100)]
+        result = only(play(game(), events))
+        assert (codes(result), returned(result)) == ([], {(2, "ante"): 100, (2, "raise"): 200})
 
 
 @pytest.mark.article("6(2)")
@@ -1243,6 +1290,80 @@ def test_after_a_loss_nobody_knows_all_bets_on_the_jackpot() -> None:
     result = results(play(game(), [*void, *showdown({2: FULL, 5: LOW}, DEALER_LOW)]))[-1]
     assert [(one.combination, one.among) for one in result.jackpots] == [("full_house", ())]
     assert set(returned(result)) == {(2, "ante"), (2, "raise"), (5, "ante"), (5, "raise")}
+
+
+def by_shuffler(*bets: Event, loss: Sequence[Event] = (EventsMissed(1),)) -> list[Event]:
+    """Two raises against a dealer who does not open; something was lost before the bell."""
+    dealt = packets([2, 5], *bets)
+    bell_ = dealt.index(BetsClosed())
+    return [*dealt[:bell_], *loss, *dealt[bell_:], *raises(2, 5), told(dealer=CLOSED_HAND)]
+
+
+@pytest.mark.article("10(2)")
+@pytest.mark.parametrize("bets", [[], jackpot(2), jackpot(2, 5)])
+def test_after_a_loss_all_hands_that_may_have_won_the_jackpot_are_waited_for(bets: list[Event]) -> None:
+    waits = by_shuffler(*bets)
+    shown = view(waits)
+    assert (shown.phase, shown.detail["missing"]) == ("showdown", ("seat_2", "seat_5"))
+    assert view([*waits, told(seat_2=FULL)]).detail["missing"] == ("seat_5",)
+    result = only(play(game(), [*waits, told(seat_2=FULL), told(seat_5="JS JC TH 4D 6C")]))
+    assert result.jackpots == (award("full_house", 4, "fixed"),)
+    assert result.outcome["seats"] == {"seat_2": "not_opened", "seat_5": "not_opened"}
+    assert set(result.outcome["hands"]) == {"dealer"}
+    # Without a loss only those are waited for who have bet on it; nor is any where the house has none.
+    missing = tuple(f"seat_{bet.seat}" for bet in bets if isinstance(bet, WagerPlaced))
+    assert view(by_shuffler(*bets, loss=[])).detail.get("missing", ()) == missing
+    assert len(results(play(game(bets_offered=("ante", "raise")), waits))) == 1
+
+
+@pytest.mark.article("10(2)")
+def test_a_loss_before_the_bell_and_one_bet_on_the_jackpot_wait_for_its_hand() -> None:
+    dealt = packets([2], *jackpot(2))
+    events = [*dealt[:3], EventsMissed(1), *dealt[3:], *raises(2), told(dealer=CLOSED_HAND)]
+    shown = view(events)
+    assert (shown.phase, shown.detail["missing"]) == ("showdown", ("seat_2",))
+    assert [one.combination for one in only(play(game(), [*events, told(seat_2=FULL)])).jackpots] == ["full_house"]
+    assert only(play(game(), [*events, told(seat_2=PAIR)])).jackpots == ()
+
+
+@pytest.mark.article("10(2)")
+def test_after_a_loss_in_the_deal_all_raised_hands_are_waited_for_too() -> None:
+    events = [*TWO[:9], EventsMissed(1), *TWO[9:], told(dealer=CLOSED_HAND.replace("8C", "3C"))]
+    assert view(events).detail["missing"] == ("seat_2", "seat_5")
+    assert [one.among for one in only(play(game(), [*events, told(seat_2=FLUSH, seat_5=LOW)])).jackpots] == [()]
+
+
+@pytest.mark.article("10(1)", "6(7)")
+def test_after_a_loss_folded_hands_that_keep_the_jackpot_are_waited_for() -> None:
+    dealt = packets([2, 5])
+    events = [*dealt[:3], EventsMissed(1), *dealt[3:], SeatActed(2, "fold"), SeatActed(5, "fold")]
+    assert only(play(game(), events)).jackpots == ()
+    assert view(events, folded_jackpot="kept").detail["missing"] == ("seat_2", "seat_5")
+    result = only(play(game(folded_jackpot="kept"), [*events, told(seat_2=LOW, seat_5=FULL)]))
+    assert [(one.combination, one.among) for one in result.jackpots] == [("full_house", ())]
+
+
+@pytest.mark.article("10(2)", "11(1)")
+def test_where_bets_on_the_jackpot_may_have_been_carried_unseen_all_raised_hands_are_waited_for() -> None:
+    void = [*packets([2, 5])[:4], EventsMissed(1), RoundVoided()]
+    events = [*void, *by_shuffler(*jackpot(5), loss=[])]
+    assert view(events).detail["missing"] == ("seat_2", "seat_5")
+    _, result = results(play(game(), [*events, told(seat_2=FULL, seat_5="JS JC TH 4D 6C")]))
+    assert [(one.combination, one.among) for one in result.jackpots] == [("full_house", ())]
+    assert set(returned(result)) == {(2, "ante"), (2, "raise"), (5, "ante"), (5, "raise")}
+
+
+def test_the_wait_for_a_hand_that_may_have_won_the_jackpot_has_an_end() -> None:
+    waits = by_shuffler(*jackpot(2))
+    hands = told(seat_2=LOW, seat_5="JS JC TH 4D 6C")
+    assert isinstance(play(game(), [*waits, hands])[-1], Resolved)
+    assert isinstance(play(game(), [*waits, RoundVoided()])[-1], Voided)
+    paid = [*waits, RoundPaid()]
+    held = play(game(), paid)[-1]
+    assert isinstance(held, Suspended)
+    assert "every raised hand" in held.remedy
+    assert isinstance(play(game(), [*paid, hands])[-1], Resolved)
+    assert [type(verdict) for verdict in play(game(), [*paid, BetsOpened()])[-2:]] == [Voided, Opened]
 
 
 @pytest.mark.parametrize("seat", [2, 5])
