@@ -465,10 +465,10 @@ class Session:
     def _unread(self, report: fdl.EventReport, why: str) -> tuple[Event, ...]:
         """What nobody can read is a fault that is told, never an event that is dropped.
 
-        Where its kind says that a card was there, so much is told, too: the rules read no fault, and the next card
-        would take its place.
+        The rules read no fault. Where its kind says that a card was there, so much is told, too, or the next one would
+        take its place; any other of the device's own kinds is an event missed.
         """
-        there = self._unreadable.get(report.kind)
+        there = self._unreadable.get(report.kind, EventsMissed(1) if report.kind in self._happenings else None)
         data = "not told" if self._discreet else report.data.hex(" ").upper()
         text = f"event {report.counter} of kind {report.kind:02X} with data [{data}]: {why}"
         faults = self._faults.strike("fdl.unknown_event", text)
