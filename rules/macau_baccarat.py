@@ -33,7 +33,6 @@ is seated (13(3)). A demonstration that art. 2(2) does not allow is an ordinary 
 
 from collections import Counter
 from collections.abc import Mapping
-from datetime import date
 from fractions import Fraction
 from itertools import product
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
@@ -998,11 +997,9 @@ def _deal_articles(device: str) -> dict[tuple[int, int, int], tuple[str, ...]]:
 
 
 def _today(state: BaccaratState, seen: Envelope) -> BaccaratState:
-    """A shoe under way at midnight is the first of the new day; a clock a little behind does not turn the day back."""
-    today = seen.time.date()
-    if state.day and (date.fromisoformat(state.day) - today).days in (0, 1):
-        return state
-    return replace(state, day=today.isoformat(), shoe=0)
+    """A shoe under way at midnight is the first of the new day; a clock set back repeats no number."""
+    today = seen.time.date().isoformat()
+    return replace(state, day=today, shoe=0) if today > state.day else state
 
 
 def _highest(round_: Round, side: str) -> int:

@@ -1290,6 +1290,14 @@ def test_a_round_is_named_by_table_day_shoe_of_the_day_and_coup_of_the_shoe() ->
     ]
 
 
+def test_a_clock_set_back_by_years_repeats_no_round() -> None:
+    noon = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    shoe: list[Event] = [ShoeStarted(), *drawn("5"), *drawn(PLAYER_WINS), *drawn(PLAYER_WINS)]
+    times = [noon, noon, noon.replace(year=2000), noon, noon]
+    named = ids(game(burn="fixed"), [(time_, one) for time_ in times for one in shoe])
+    assert len(named) == len(set(named)) == 10
+
+
 # ---- how a coup begins, and what is in doubt
 
 
