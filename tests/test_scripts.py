@@ -49,7 +49,7 @@ RUNS: dict[str, tuple[str, str, list[list[int]]]] = {
         "betting=no_more_bets payment=console zero_combinations=true",
         [[180, 120, 90], [0, 0]],
     ),
-    "roulette-missed": ("macau.roulette", "edition=2003", [[], [50], [10], [], [10], []]),
+    "roulette-missed": ("macau.roulette", "edition=2003", [[], [25], [10], [], [10], []]),
 }
 
 
