@@ -460,7 +460,7 @@ class CammeghSS2:
                 poll_due = now + POLL_AFTER
             elif any(isinstance(message, Number) for message in messages):
                 poll_due = min(poll_due, now + POLL_AFTER_NUMBER)
-            if any(not isinstance(message, Garbage) for message in messages):
+            if any(_from_wheel(message) for message in messages):
                 last_valid = now
             elif now - last_valid >= self._options.silence and self._test is None:
                 raise LinkLost(f"no valid line for {self._options.silence:g} s")
@@ -1046,6 +1046,17 @@ _TABLES = {"chi_squared": "w", "winning_numbers": "W", "misfires": "M"}
 
 def _in_words(state: State) -> str:
     return state.name.lower().replace("_", " ")
+
+
+def _from_wheel(message: Message) -> bool:
+    """Whether only a wheel can have said it: on a line of two wires the host hears its own questions and orders."""
+    match message:
+        case Garbage() | Packet(text=""):
+            return False
+        case Packet(letter="P" | "T" | "o" | "u", text=text):  # these are orders, too, and answers may look like them
+            return text == "OK" or text in NO_ANSWERS
+        case _:
+            return True
 
 
 def _self_test(code: int) -> str:

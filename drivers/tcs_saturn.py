@@ -6,6 +6,9 @@ believed that only one answer says: every step of state, counter, number, direct
 status running that says the same. A number must stand unchanged for a moment, in a spin that was seen to begin and to
 be launched; one that changes afterwards is a void spin. The spin counter is compared with the last one known, also
 across sessions and restarts: what ended unseen is a missed spin, and the number found afterwards is never its landing.
+A spin under way is remembered anew each minute, so that it is the absence that was too long, not the spin. Bets found
+open after one, under the same counter, are those of a spin that begins: nothing proves that it is the same, nor that
+one was missed, and so the wheel does not come online as continuous.
 
 Known from public code: frames, checksum, SR2, SR3, RC03, the place of the error flag and of the error. ASSUMED, and
 therefore options: the two digits of each question; that answers carry the checksum; the whole `map` of the answer to
@@ -13,7 +16,8 @@ SR2 but for the error flag, its states' values, counter, number and directions; 
 ball has fallen (a field that shows one while the ball runs gives the map away, and no number is told); the words of
 SR3. An answer that does not fit the map is no status: a wheel whose answers never do is refused, with the place.
 
-What RC03 is answered is not known: a launch is done when two statuses show the ball in the rim.
+What RC03 is answered is not known: a launch is done when two statuses show the ball in the rim. That one was sent is
+durable before it is: a line that is cut before the ball is seen allows no second one.
 """
 
 import asyncio
@@ -52,8 +56,10 @@ SEND_WITHIN = 2.0
 ASK_WITHIN = 3.0
 # A spin takes at least this long: tells a wrapped counter from one that began again.
 SHORTEST_SPIN = timedelta(seconds=15)
-# After this long a spin seen to begin is not taken up again, even with the same counter.
+# After so long an absence a spin seen to begin is not taken up again, even with the same counter.
 LONGEST_SPIN = timedelta(minutes=5)
+# Where nothing is told for so long of a spin under way, it is remembered anew.
+KEPT_AGAIN = timedelta(minutes=1)
 
 ASKS = ("error", "status")
 Station: TypeAlias = Annotated[str, Meta(pattern="^[0-9]{2}$", description="two digits")]
@@ -315,6 +321,7 @@ class TcsSaturn:
         }
         self._echoes = frozenset(self._questions.values())
         self._spin = remembered.spin
+        self._kept: datetime | None = None
         self._faults = Faults(self.faults, remembered.faults)
         self._fired = remembered.fired
         self._fired_tick: float | None = None
@@ -353,9 +360,12 @@ class TcsSaturn:
                 except TimeoutError:
                     if loop.time() - last_valid >= self._options.silence:
                         self._lost()
+                    now = loop.time()
+                    question = await self._next(link, emit)
                     asked_at = loop.time()
+                    last_valid += asked_at - now  # the wheel was not silent while we were busy
                     due = asked_at + self._options.poll
-                    await link.write(self._question(link.stamp()))
+                    await link.write(question)
                     continue
                 sightings, valid = self._hear(decoder.feed(chunk.data), chunk)
                 now = loop.time()
@@ -365,9 +375,8 @@ class TcsSaturn:
                     self._lost()
                 # Half duplex: who speaks while an answer is on its way destroys both.
                 due = max(asked_at + self._options.poll, now + (FRAME_GAP if decoder.waiting else 0.0))
-                if sightings:
-                    memory = Memory(self._spin, self._faults.standing, self._fired)
-                    await emit(sightings, msgspec.json.encode(memory))
+                if sightings or self._outdated():
+                    await self._tell(emit, sightings)
                     last_valid += loop.time() - now  # the wheel was not silent while we were busy
         finally:
             self._link = None
@@ -385,25 +394,54 @@ class TcsSaturn:
             )
         raise LinkLost(f"no valid status for {silence:g} s")
 
+    async def _tell(self, emit: Emit, sightings: Sequence[Sighting] = ()) -> None:
+        """Durable when it returns, together with what is remembered."""
+        memory = Memory(self._spin, self._faults.standing, self._fired)
+        await emit(sightings, msgspec.json.encode(memory))
+        self._kept = None if self._spin is None else self._spin.at
+
+    def _outdated(self) -> bool:
+        """Whether what is remembered of a spin under way would make a short absence a long one."""
+        spin, kept = self._spin, self._kept
+        if spin is None or kept is None or not spin.begun or spin.ended:
+            return False
+        return abs(spin.at - kept) >= KEPT_AGAIN
+
     # ---- questions
 
-    def _question(self, stamp: Chunk) -> bytes:
+    async def _next(self, link: Link, emit: Emit) -> bytes:
         """The next question: a launch that was ordered, else an error in turn with the status."""
-        self._asked = wire.STATUS
         order = self._order
-        if order is not None and not order.sent and not order.answer.done():
-            if isinstance(order.command, LaunchBall):
-                if reason := self._unsafe(stamp):
-                    order.fails(CommandRefused(reason))
-                else:
-                    order.sent = True
-                    self._fired, self._fired_tick = stamp.at, stamp.tick
-                    self._asked = wire.LAUNCH
-                    return self._questions[wire.LAUNCH]
-            else:
-                order.sent = True
-                self._error_witness = None
-                self._error_due = 0.0
+        if order is None or order.sent or order.answer.done():
+            return self._question(link.stamp())
+        if isinstance(order.command, LaunchBall) and not await self._cleared(order, link, emit):
+            return self._question(link.stamp())
+        order.sent = True
+        if isinstance(order.command, LaunchBall):
+            self._asked = wire.LAUNCH
+            return self._questions[wire.LAUNCH]
+        self._error_witness = None
+        self._error_due = 0.0
+        return self._question(link.stamp())
+
+    async def _cleared(self, order: _Order, link: Link, emit: Emit) -> bool:
+        """Whether the ball may be launched now. That it was is durable by then: all that another session would know."""
+        stamp = link.stamp()
+        reason = self._unsafe(stamp)
+        if not reason:
+            before = self._fired, self._fired_tick
+            self._fired, self._fired_tick = stamp.at, stamp.tick
+            await self._tell(emit)
+            reason = self._unready(link.stamp())  # that may have taken long
+            if reason or order.answer.done():
+                self._fired, self._fired_tick = before
+        if reason:
+            order.fails(CommandRefused(reason))
+        return not order.answer.done()
+
+    def _question(self, stamp: Chunk) -> bytes:
+        """The error in turn with the status."""
+        self._asked = wire.STATUS
         wanted = self._pending and stamp.tick >= self._error_due
         self._error_turn = not self._error_turn and (wanted or self._answers_ask())
         if self._error_turn:
@@ -440,9 +478,14 @@ class TcsSaturn:
             self._misfits = 0
             if not self._online:
                 self._online = True
-                sightings.append(Sighting(DeviceOnline(self._spin is not None, MODEL), message.raw, chunk))
+                sightings.append(Sighting(DeviceOnline(self._continuous(chunk), MODEL), message.raw, chunk))
             sightings += self._status(status, chunk)
         return sightings, valid
+
+    def _continuous(self, chunk: Chunk) -> bool:
+        """What was missed the counter proves, or the ball that ran; of bets that were open long ago neither does."""
+        spin = self._spin
+        return spin is not None and (spin.launched or not _long_ago(spin, chunk))
 
     def _counts(self, message: Message) -> bool:
         """An answer; not the echo of a question on a line of two wires, and no noise."""
@@ -497,9 +540,12 @@ class TcsSaturn:
         spin = self._spin
         if spin is None:  # never seen before: a spin that is over is nobody's loss
             spin = Spin(status.spin, None, chunk.at, ended=status.state is State.WINNING_NUMBER)
-        elif self._joining and chunk.at - spin.at > LONGEST_SPIN and spin.begun and not spin.ended:
-            yield Sighting(SpinMissed(1), status.raw, chunk)  # too long ago to be the same spin
-            spin = replace(spin, ended=True)
+        elif self._joining and _long_ago(spin, chunk):  # too long to be the same spin
+            if not spin.launched and (status.state, status.spin) == (State.PLACE_BETS, spin.spin):
+                spin = replace(spin, begun=False)
+            else:
+                yield Sighting(SpinMissed(1), status.raw, chunk)
+                spin = replace(spin, ended=True)
         self._joining = False
         if status.spin != spin.spin or (self._landed_before and _counts_again(spin, status, chunk)):
             self._landed_before = False
@@ -696,6 +742,10 @@ class TcsSaturn:
 
     def _unsafe(self, stamp: Chunk) -> str:
         """Why the ball must not be launched now; "" where it may."""
+        return self._unready(stamp) or self._too_soon(stamp)
+
+    def _unready(self, stamp: Chunk) -> str:
+        """What the wheel says against a launch."""
         status = self._believed
         if status is None or self._before is None or stamp.tick - self._seen > STALE:
             return "the wheel's state is not known now; wait for the wheel to answer"
@@ -706,6 +756,10 @@ class TcsSaturn:
                 return f"the wheel is not in its betting phase but in {one.state.value!r}"
             if one.error and not (self._error and self._error in self._options.harmless):
                 return f"an error is pending ({self._error or 'not yet told'}); put it right first"
+        return ""
+
+    def _too_soon(self, stamp: Chunk) -> str:
+        """What the last launch says against another."""
         if self._fired is not None:
             passed = (stamp.at - self._fired).total_seconds()
             if self._fired_tick is not None:
@@ -725,6 +779,11 @@ class TcsSaturn:
 
 _BALL_RUNS = (State.BALL_IN_RIM, State.NO_MORE_BETS)
 _SPINS = (State.PLACE_BETS, *_BALL_RUNS)
+
+
+def _long_ago(spin: Spin, chunk: Chunk) -> bool:
+    """Whether a spin that was seen to begin, and not to end, was seen too long ago to be still under way."""
+    return spin.begun and not spin.ended and chunk.at - spin.at > LONGEST_SPIN
 
 
 def _counts_again(spin: Spin, status: Status, chunk: Chunk) -> bool:

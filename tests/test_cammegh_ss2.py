@@ -11,6 +11,7 @@ from datetime import timedelta
 from itertools import accumulate, pairwise
 from pathlib import Path
 from random import Random
+from typing import Literal
 
 import msgspec
 import pytest
@@ -979,6 +980,45 @@ def test_silence_is_a_lost_link() -> None:
     noise = listen(every([b"\x00\xffx\r\n"] * 40))
     assert noise.errors == ["no valid line for 3 s"]
     assert noise.events == []
+
+
+@pytest.mark.parametrize("port", [1, 2])
+def test_a_dead_wheel_on_a_line_of_two_wires_is_a_lost_link(port: Literal[1, 2]) -> None:
+    """The host hears its own questions and orders: nobody but it said them."""
+
+    @virtual_time
+    async def body() -> None:
+        loop = asyncio.get_running_loop()
+        link, notebook = MemoryLink(), Notebook()
+        link.on_write = link.feed
+        driver = CammeghSS2(WheelOptions(port=port), notebook.memory)
+        session = asyncio.create_task(driver.run(link, notebook))
+        for _ in range(6):
+            link.feed(line(1, 11))
+            await asyncio.sleep(HALF_SECOND)
+        assert notebook.events == [ONLINE, WheelStarted()]
+        last = loop.time() - HALF_SECOND
+
+        async def others() -> None:
+            """Orders from elsewhere, and those of our commands as the line gives them back."""
+            while not session.done():
+                for order in (b"*P 1", b"*P 0", b"*u 3", b"*o 1157", b"*T h 60", b"*T H", b"*T f", b"*R", b"*F", b"*w"):
+                    link.feed(order + b"\r\n")
+                await asyncio.sleep(HALF_SECOND)
+
+        orders = asyncio.create_task(others())
+        with pytest.raises(LinkLost, match="no valid line for 3 s"):
+            await asyncio.wait_for(session, 60)
+        assert loop.time() - last <= 3 + HALF_SECOND + 0.01
+        await orders
+
+    body()
+
+
+@pytest.mark.parametrize("answer", [b"*P OK", b"*o BUSY", b"*w 12 34 56", b"*F 21", b"*T NO", b"*Y;3;250", b"27"])
+def test_what_only_a_wheel_says_is_life(answer: bytes) -> None:
+    """A table of statistics takes longer than the silence after which a wheel is lost."""
+    assert listen([*every([line(6, 11)] * 4), *every([answer + b"\r\n"] * 20, 2.0)]).errors == ["hung up"]
 
 
 def test_lines_that_are_never_a_status_are_a_lost_link() -> None:

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import msgspec
 import pytest
-from helpers import MemoryLink, Notebook, virtual_time
+from helpers import MemoryLink, Notebook, play, results, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -31,6 +31,7 @@ from protocols.events import (
     SpinMissed,
     SpinStarted,
     SpinVoided,
+    WagerPlaced,
     WheelStarted,
     WheelStopped,
     type_of,
@@ -51,6 +52,7 @@ from protocols.tcs_saturn import (
     StatusCodec,
     encode,
 )
+from rules.macau_roulette import Roulette, RouletteOptions
 from simulators.device import ailments
 from simulators.line import Line
 from simulators.tcs_saturn import POCKETS, Saturn
@@ -622,16 +624,97 @@ async def test_a_restart_in_each_state_goes_on_with_the_spin() -> None:
         await desk.end()
 
 
+@pytest.mark.parametrize("cuts", [[400], [250, 20, 100], [100, 100, 100, 100]], ids=str)
+@pytest.mark.parametrize("long", range(5))
 @virtual_time
-async def test_after_a_long_absence_the_same_counter_is_not_the_same_spin() -> None:
+async def test_a_state_may_last_long_and_the_line_be_cut_in_it(long: int, cuts: list[int]) -> None:
+    """The absence is short, whatever the age of the last event: it is the same spin."""
+    shown = [status(State.STARTED), *SPIN, status(State.WINNING_NUMBER, "7")]
     desk = Desk()
-    await desk.show(*SPIN)
+    told = await desk.show(*shown[:long])
+    for seconds in cuts:
+        told += await desk.show(shown[long], seconds=seconds)
+        await desk.end()
+        desk = Desk(memory=desk.notes.memory)
+        desk.status = shown[long]
+    told += await desk.show(*shown[long:])
+    onlines = [ONLINE, *[replace(ONLINE, continuous=True)] * len(cuts)]
+    assert [event for event in told if isinstance(event, DeviceOnline)] == onlines
+    rest = [event for event in told if not isinstance(event, DeviceOnline)]
+    assert rest == [WheelStarted(), *TOLD, BallLanded("7")]
+    await desk.end()
+
+
+@virtual_time
+async def test_what_is_remembered_is_not_written_again_without_need() -> None:
+    desk = Desk()
+    commits = 0
+    emit = desk.notes.__call__
+
+    async def counted(sightings: Sequence[Any], memory: bytes | None = None) -> None:
+        nonlocal commits
+        commits += 1
+        await emit(sightings, memory)
+
+    desk.task.cancel()
+    desk.task = asyncio.create_task(desk.driver.run(desk.link, counted))
+    await desk.show(status(State.STARTED), seconds=600)
+    assert commits == 2  # online, the rotor
+    await desk.show(status(State.PLACE_BETS), seconds=600)
+    assert commits == 3 + 9  # a spin under way, once in a minute
+    await desk.show(*SPIN[1:], status(State.WINNING_NUMBER, "7"))
+    commits = 0
+    await desk.show(status(State.WINNING_NUMBER, "7"), seconds=600)
+    assert commits == 0
+    await desk.end()
+
+
+@pytest.mark.parametrize("number", ["", "7"])
+@pytest.mark.parametrize(("left", "back"), [(1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (0, 1), (0, 2), (0, 3)])
+@virtual_time
+async def test_after_a_long_absence_the_same_counter_is_not_the_same_spin(left: int, back: int, number: str) -> None:
+    """Nor is its number that spin's."""
+    shown = [*SPIN, status(State.WINNING_NUMBER, number)]
+    desk = Desk()
+    await desk.show(*shown[: left + 1])
     await desk.end()
     await asyncio.sleep(600)
     again = Desk(memory=desk.notes.memory)
-    told = await again.show(status(State.NO_MORE_BETS), status(State.WINNING_NUMBER, "7"))
-    assert told == [replace(ONLINE, continuous=True), SpinMissed(1)]
+    told = await again.show(*shown[back:])
+    assert told == [DeviceOnline(left > 0, "TCS Saturn"), SpinMissed(1)]
+    assert await again.show(status(State.STARTED, spin=8)) == [WheelStarted()]
     await again.end()
+
+
+@pytest.mark.parametrize("left", [1, 2])
+@virtual_time
+async def test_a_ball_that_ran_long_ago_is_missed_and_the_bets_are_the_next_ones(left: int) -> None:
+    desk = Desk()
+    await desk.show(*SPIN[: left + 1])
+    await desk.end()
+    await asyncio.sleep(600)
+    again = Desk(memory=desk.notes.memory)
+    told = await again.show(*SPIN, status(State.WINNING_NUMBER, "7"))
+    assert told == [replace(ONLINE, continuous=True), SpinMissed(1), *TOLD, BallLanded("7")]
+    await again.end()
+
+
+@virtual_time
+async def test_bets_that_are_still_open_after_a_long_absence_are_those_of_a_spin_that_begins() -> None:
+    """Nothing proves that one was missed: none is told. Nor that it is the same: what was bet on it comes back."""
+    desk = Desk()
+    told = await desk.show(status(State.STARTED), SPIN[0])
+    await desk.end()
+    await asyncio.sleep(600)
+    again = Desk(memory=desk.notes.memory)
+    after = await again.show(*SPIN, status(State.WINNING_NUMBER, "7"), status(State.STARTED, spin=8))
+    assert after == [ONLINE, *TOLD, BallLanded("7"), WheelStarted()]
+    await again.end()
+    events = [*told, WagerPlaced(1, "red", 10), *after]
+    lost, good = results(play(Roulette(RouletteOptions(betting="no_more_bets")), events))
+    assert lost.void is not None
+    assert lost.void.bets == "returned"
+    assert (good.void, good.settlements, good.outcome["pocket"]) == (None, (), "7")
 
 
 @virtual_time
@@ -873,6 +956,68 @@ async def test_launches_are_twenty_seconds_apart_also_after_a_restart() -> None:
     again.launched = lambda: setattr(again, "status", status(State.BALL_IN_RIM))
     assert (await again.driver.obey(LaunchBall()))["spin"] == 7
     await again.end()
+
+
+@virtual_time
+async def test_launches_are_twenty_seconds_apart_also_where_the_line_was_cut_before_the_ball_was_seen() -> None:
+    desk = Desk()
+    await desk.show(status(State.PLACE_BETS))
+    fired: list[Any] = []
+
+    def fire() -> None:
+        assert desk.notes.memory is not None
+        fired.append(msgspec.json.decode(desk.notes.memory, type=Memory).fired)
+
+    desk.launched = fire
+    order = asyncio.create_task(desk.driver.obey(LaunchBall()))
+    await asyncio.sleep(1)
+    await desk.end()
+    with pytest.raises(CommandFailed, match="the line was lost"):
+        await order
+    assert len(fired) == 1
+    assert fired[0] is not None  # it was durable before the ball was fired
+    again = Desk(memory=desk.notes.memory)
+    await again.show(status(State.PLACE_BETS), seconds=3)
+    with pytest.raises(CommandRefused, match=r"the last launch was [34] s ago; leave 20 s between two"):
+        await again.driver.obey(LaunchBall())
+    await asyncio.sleep(15)
+    with pytest.raises(CommandRefused, match=r"the last launch was 1[89] s ago"):
+        await again.driver.obey(LaunchBall())
+    assert RC03 not in {question for _, question in again.asked}
+    await asyncio.sleep(2)
+    again.launched = lambda: setattr(again, "status", status(State.BALL_IN_RIM))
+    assert (await again.driver.obey(LaunchBall()))["spin"] == 7
+    await again.end()
+
+
+@pytest.mark.parametrize(
+    ("commit", "within", "text"), [(2.5, 10.0, "state is not known now"), (5.0, 1.0, "nothing was sent")]
+)
+@virtual_time
+async def test_a_launch_that_is_not_durable_soon_is_none(commit: float, within: float, text: str) -> None:
+    """What was seen of the wheel is too old by then, or who ordered it was told that nothing was sent."""
+
+    class Slow(Notebook):
+        seconds = 0.0
+
+        async def __call__(self, sightings: Sequence[Any], memory: bytes | None = None) -> None:
+            await asyncio.sleep(self.seconds)
+            await super().__call__(sightings, memory)
+
+    desk = Desk(SaturnOptions(launch_within=within))
+    desk.task.cancel()
+    desk.notes = slow = Slow()
+    desk.task = asyncio.create_task(desk.driver.run(desk.link, slow))
+    await desk.show(status(State.PLACE_BETS))
+    slow.seconds = commit
+    with pytest.raises(CommandRefused, match=text):
+        await desk.driver.obey(LaunchBall())
+    slow.seconds = 0.0
+    await asyncio.sleep(3)
+    assert RC03 not in {question for _, question in desk.asked}
+    desk.launched = lambda: setattr(desk, "status", status(State.BALL_IN_RIM))
+    assert (await desk.driver.obey(LaunchBall()))["spin"] == 7  # no ball was fired before
+    await desk.end()
 
 
 @virtual_time
