@@ -20,16 +20,22 @@ without any choice end by themselves. `due` in the view says whom the rules wait
 
 **Who plays.** With a known main bet, the seats that have one; without any, the seats opened. A round whose seats
 nobody told, or may have been told in events that were lost, waits for `deal.corrected` that names all of them, with no
-cards yet: {"dealer": [], "1.1": []}. Additional bets on a seat that does not play, or from one, go back. `any_pair:n`,
-`sevens:n`, `over_13:n`, `under_13:n` are laid on the hand of another seat n. `main:2`, `main:3` are the bets of
-further players on one seat (20): they follow its decisions, each with his own stake.
+cards yet: {"dealer": [], "1.1": []}. After a loss before the bell a bet may have been laid, or taken back, unheard:
+such a round is resolved, or void, without the bets told; insurance told later and streak bets of earlier rounds are
+known. Additional bets on a seat that does not play, or from one, go back. `any_pair:n`, `sevens:n`, `over_13:n`,
+`under_13:n` are laid on the hand of another seat n. `main:2`, `main:3` are the bets of further players on one seat
+(20): they follow its decisions, each with his own stake; where no bet is told, all that may lie there are named.
 
 **Irregular.** A decision out of turn, or one the text does not allow, is noted and changes nothing. A card that nobody
 asked for, one that could not be read, or a loss of events after the bell suspends the round (5(1)(2)): it goes on when
 the deal is corrected, and is void when declared so, when bets are opened or, once cards are out, a new shoe starts.
 The bets come back then, streak bets stand as they stood (no article speaks of the bets). A burn that was not seen whole
-suspends at the bell, until an empty correction says that it is done. A hit told before a correction is told again. A
-resolved round can be corrected until the bets are opened.
+suspends at the bell, until an empty correction says that it is done; so does one that may be among the cards told, or
+lost, while the round waited. A hit told before a correction is told again. So is the decision of a hand that was told
+to hit and to double, which suspends, before its card is entered: one card comes either way. A resolved round can be
+corrected until the bets are opened. Another first card of the bank undoes what it does not allow: insurance goes back
+(12(1)), even money is a blackjack again (10(3)), who surrendered (18(1)) or took half (19(1)) decides again. So do all
+whom a peek ended that saw a blackjack, where it is none. Where the bank's second card is seen by then, the round waits.
 
 **Readings.** The bank's first card ends the first pass (5(1): one each from the left); after the seats' second cards
 by option. Only ace and six are the soft 17 of 6(6); afterwards its ace counts what is best again. 6(1) obliges the
@@ -42,8 +48,11 @@ and insurance end with the peek or the bank's second card; in the metal box, whe
 for its decision. 18(2) is read by hand: before its own third card (option: before any further card of the round; any
 seat may then surrender at once). The special prize of 15 is for exactly three cards and closes the hand (option: on
 top of its result). 19 is for exactly five. Over and under 13 count the ace as one, else over would favour the player;
-13 itself loses. Three sevens are paid where two were split (13(2)(2)), a plain third seven by option. Any pair is paid
-again for every further pair.
+13 itself loses. Three sevens are paid where two were split (13(2)(2)), a plain third seven by option. Of hands that a
+correction added nobody told from which they were split: three sevens are paid where the cards prove them; where they do
+not and a bet rests on it, the deal is entered as it lay before that split, which is told then. Any pair is paid again
+for every further pair. The maximum of 5(2)(3)(8) binds what is laid before the bell; insurance, splits and doubles
+(12, 16, 17) are never refused for it.
 
 Streaks: one button per seat; it advances on a win, stays on a tie (11(2)) and falls with a loss, split hands by 16(7),
 ties among them not counted. From the bell of their first round these bets are no more changed (13(5)(2)(v)). Where a
@@ -51,9 +60,10 @@ seat with open streak bets does not play they are lost (option: they stand). The
 told, and `stands` names the kinds that some seat still has open.
 
 The second white card coming out while a round is dealt makes it the last; between two, the one that its card comes out
-for (2(2)(1)). The metal box serves one round (2(2)(3)). A bank's needless card is void; by option, unseen (told as
-"down") before the payment, it counts, and the result is corrected (6(1)). A table nobody has played on is past its
-burn.
+for (2(2)(1)). The metal box serves one round (2(2)(3)). The card of 4(2) that a round without cards did not burn is
+not due twice in the next. A bank's needless card is void; by option, unseen (told as "down") before the payment, it
+counts, the bank draws on where it has less than 17 then, and the result is corrected (6(1)); a blackjack, two cards,
+takes none. A table nobody has played on is past its burn.
 """
 
 import re
@@ -153,6 +163,10 @@ NAME_SEATS: Final = (
 )
 BURN: Final = "burn what is to be burnt, then correct the deal with no cards at the console; or declare the round void"
 RESHUFFLE: Final = "shuffle and start the shoe: the round is void then; or declare it void"
+EARLIER: Final = (
+    "enter the deal as it lay before that decision and tell it, then correct the deal; or declare the round void"
+)
+BURNT: Final = "how many cards were burnt is not certain"
 
 UNLIMITED: Final = -1
 # The burn was not seen whole: cards up to the bell belong to it, and then a person says whether it is done.
@@ -322,7 +336,10 @@ class BlackjackOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Hand(Struct, frozen=True):
-    """One hand of a seat. `doubled`: by which item of 17(1); `split_from`: the number of the hand it was split from."""
+    """One hand of a seat. `doubled`: by which item of 17(1).
+
+    `split_from`: the number of the hand it was split from; 0 where a person entered it and nobody can tell.
+    """
 
     seat: int
     number: int = 1
@@ -348,7 +365,8 @@ class Play(Struct, frozen=True):
     have decided; `asked`: that hand's card is on its way. `streaks` are as they stood at the bell. `unsure`: which
     seats play is not known. `first`: the first round after a shuffle. `burns`: a card is burnt before the bank's
     second. `strays` came while the round waited for a person, `entered` were laid by a correction and not told by the
-    shoe: it may tell them yet.
+    shoe: it may tell them yet. `lost`: events of the betting are missing, so the bets are not known. `contradicted`:
+    the hand that was told to hit and to double, until its decision is told again.
     """
 
     round: Round
@@ -370,6 +388,8 @@ class Play(Struct, frozen=True):
     extra: bool = False
     strays: tuple[str, ...] = ()
     entered: tuple[str, ...] = ()
+    lost: bool = False
+    contradicted: str = ""
 
 
 class BlackjackState(Struct, frozen=True):
@@ -438,9 +458,32 @@ def sevens(first: tuple[str, str], third: str) -> tuple[str, int]:
     return ("150", 2) if len(suits) == 1 else ("50", 1)
 
 
-def third_card(hands: Hands) -> str:
-    """The first card dealt to a seat after its first split; hand 1 gave it away where it was split once more."""
-    return next((hand.cards[0] for hand in hands if hand.split_from == 1 and hand.number > 2), hands[0].cards[1])
+def third_cards(hands: Hands) -> tuple[str, ...]:
+    """The first card dealt to a seat after its first split, or those that it may have been.
+
+    A seat plays its hands in order. So it is hand 1's, or hand 3's where hand 1 was split once more.
+    """
+    first, further = hands[0].cards[1:2], hands[2:]
+    if not further or (further[0].split_from > 1):
+        return first
+    if any(hand.split_from == 1 for hand in further):
+        return further[0].cards[:1]
+    return (*first, further[0].cards[0])
+
+
+def origin(hand: Hand, before: Hands, hands: Hands) -> int:
+    """The hand that hand 3, entered by a person, was split from; 0 where the cards do not say.
+
+    `before` are those of its seat before the correction, `hands` those after it.
+    """
+    now = hands[0].cards
+    if len(now) == 1:  # it was just split, and waits for its card
+        return 1
+    if len(before) != 2 or len(before[0].cards) < 2:
+        return 0
+    if before[0].cards[:2] == now[:2]:
+        return 2
+    return 1 if before[0].cards[1] == hand.cards[0] else 0
 
 
 class Compared(Struct, frozen=True):
@@ -643,7 +686,8 @@ class Blackjack:
             last=None,
             paid=False,
             fresh=False,
-            burn=state.burn + 1 if following and each != "none" and state.burn >= 0 else state.burn,
+            # What a round that never burnt its card left over is not due twice.
+            burn=max(state.burn, 1) if following and each != "none" and state.burn >= 0 else state.burn,
         )
         return begun, (*verdicts, Opened(round_.id))
 
@@ -707,7 +751,7 @@ class Blackjack:
         elif not play.hands:
             doubt = "no seat is known to play"
         elif state.burn == UNSURE:
-            doubt, remedy = "how many cards were burnt is not certain", BURN
+            doubt, remedy = BURNT, BURN
         elif state.left == 0:
             doubt, remedy = "the cards were to be shuffled before this round", RESHUFFLE
         state = replace(state, left=state.left - 1) if state.left > 0 else state
@@ -826,13 +870,14 @@ class Blackjack:
         last = state.last
         if last is None or state.paid or len(last.bank) < 2 or self._draws(last.bank):
             return state, self._note("card_without_round", "a card was drawn, no round is dealt", "5(1)", seen)
-        if self.options.extra_card == "void" or face != "down" or last.extra:
+        counts = self.options.extra_card == "valid_if_unseen" and face == "down" and not last.extra
+        if not counts or is_blackjack(last.bank):
             text = f"the bank took a card in {last.round.id} that it had not to take: it is void"
             return state, self._note("bank_extra_card", text, "6(1)", seen)
         text = "the bank took a card unseen that it had not to take: it counts"
         round_ = self._irregular(last.round, "bank_extra_card", text, "6(1)", seen)
-        last = replace(last, round=round_, bank=(*last.bank, card), extra=True, reopened=True)
-        return self._end(state, last)
+        # An ace in it counts one now, maybe: below seventeen the bank draws on.
+        return self._go(state, replace(last, round=round_, bank=(*last.bank, card), extra=True, reopened=True))
 
     def _receiver(self, play: Play) -> int:
         """The hand that receives the next card of the first deal; -1 is the bank."""
@@ -882,7 +927,8 @@ class Blackjack:
             return "stand"
         if total == 21 and not self._may_take_half(play, hand):
             return "twenty_one"
-        return ""
+        # 5(2)(3)(4): what is lost is collected at once, nobody decides any more.
+        return "stand" if play.peeked == "yes" and len(cards) > 1 else ""
 
     # ---- decisions
 
@@ -968,8 +1014,13 @@ class Blackjack:
             if any((one.seat, one.number) == (seat, number) and _said(one, action) for one in play.hands):
                 return replace(state, play=_seen(play, seen)), ()
             return self._refuse(state, play, seen, "out_of_turn", text, "6(3)")
-        if hand.ended == action or (play.asked and action in ("hit", "double")):
+        if hand.ended == action:
             return replace(state, play=_seen(play, seen)), ()
+        if play.asked and action in ("hit", "double"):
+            if (action == "double") == bool(hand.doubled):
+                return replace(state, play=_seen(play, seen)), ()
+            if action in self._actions(play, hand):
+                return self._contradicted(state, play, seen, hand)
         if self._peek_due(play):
             return self._refuse(state, play, seen, "decision_before_peek", text, "5(2)(3)(3)")
         assert place is not None
@@ -989,9 +1040,21 @@ class Blackjack:
     def _early(self, play: Play, hand: Hand) -> tuple[str, ...]:
         return ("surrender",) if not hand.ended and self._may_surrender(play, hand) else ()
 
+    def _contradicted(self, state: BlackjackState, play: Play, seen: Envelope, hand: Hand) -> Step:
+        """One card comes either way, and only a double adds a bet: neither counts until one is told again."""
+        round_ = play.round
+        mine = (hand.seat, hand.number)
+        kept = tuple(one for one in round_.wagers if (one.seat, one.hand) != mine or not one.bet.startswith("double"))
+        hands = tuple(replace(one, doubled=0) if one == hand else one for one in play.hands)
+        name = _name(hand)
+        play = replace(play, round=replace(round_, wagers=kept), hands=hands, asked=False, contradicted=name)
+        return self._suspend(state, play, seen, f"hand {name} was told to hit and to double")
+
     def _decided(self, state: BlackjackState, play: Play, place: int, action: str) -> Step:
         hands = play.hands
         hand = hands[place]
+        if play.contradicted == _name(hand):
+            play = replace(play, contradicted="")
         match action:
             case "hit":
                 return replace(state, play=replace(play, asked=True)), ()
@@ -1112,8 +1175,7 @@ class Blackjack:
             return self._suspend(state, play, seen, "the peek reader and the shoe contradict each other")
         play = replace(play, round=witness(play.round, seen), peeked="yes" if blackjack else "no")
         if blackjack:
-            # 5(2)(3)(4): what is lost is collected at once, nobody decides any more.
-            hands = tuple(hand if hand.ended else replace(hand, ended="stand") for hand in play.hands)
+            hands = tuple(hand if hand.ended else self._judged(play, hand) for hand in play.hands)
             play = replace(play, hands=hands, asked=False)
         return self._go(state, play)
 
@@ -1129,6 +1191,10 @@ class Blackjack:
                 return True
             case _:
                 return False
+
+    def _enough(self, bank: tuple[str, ...]) -> int:
+        """After how many cards the bank had to take no more."""
+        return next((taken for taken in range(2, len(bank)) if not self._draws(bank[:taken])), len(bank))
 
     def _bank_next(self, play: Play) -> bool:
         return play.turn == len(play.hands) and len(play.bank) == 1 and play.dealt == play.first_deal
@@ -1155,6 +1221,9 @@ class Blackjack:
             turn += 1
         play = replace(play, turn=turn)
         if turn < len(hands):
+            # A double that a correction left waiting for its turn has decided.
+            if hands[turn].doubled and len(hands[turn].cards) == 2:
+                play = replace(play, asked=True)
             return replace(state, play=play), ()
         if self._hole and not play.shown:
             play = replace(play, shown=True)
@@ -1168,6 +1237,7 @@ class Blackjack:
 
     def _unreadable(self, state: BlackjackState, seen: Envelope) -> Step:
         play = state.play
+        remedy = BURN if state.burn else CORRECT
         if state.burn:
             # It may have been one of the burn, or none at all.
             state = replace(state, burn=UNSURE)
@@ -1176,7 +1246,7 @@ class Blackjack:
         if play is None:
             return state, self._note("unreadable_between_rounds", "a card may have left the shoe", "5(1)", seen)
         if play.round.closed:
-            return self._suspend(state, play, seen, "a card could not be read")
+            return self._suspend(state, play, seen, "a card could not be read", remedy)
         state, play, verdicts = self._close(state, play, seen)
         state, held = self._suspend(state, play, seen, "a card left the shoe before the bell")
         return state, verdicts + held
@@ -1202,8 +1272,9 @@ class Blackjack:
             return replace(state, unsure=state.unsure or bool(state.count or state.seats or state.fresh), burn=burn), ()
         if play.round.closed:
             state = replace(state, unsure=True, burn=burn)
-            return self._suspend(state, play, seen, "events of this round may be missing")
-        play = replace(_seen(play, seen), unsure=True)
+            remedy = BURN if burn else CORRECT
+            return self._suspend(state, play, seen, "events of this round may be missing", remedy)
+        play = replace(_seen(play, seen), unsure=True, lost=True)
         return replace(state, unsure=True, burn=burn, play=play), ()
 
     def _corrected(self, state: BlackjackState, seen: Envelope, laid: Mapping[str, tuple[str, ...]]) -> Step:
@@ -1217,21 +1288,72 @@ class Blackjack:
             text = "hands were corrected before the bell"
             return self._refuse(state, play, seen, "correction_before_deal", text, "5(1)(2)")
         before = play
-        play = replace(play, round=replace(witness(play.round, seen), suspended=""), corrected=True)
+        play = replace(play, round=replace(witness(play.round, seen), suspended=""))
         fixed = self._relaid(play, laid, seen)
         if fixed is None:
             return self._suspend(state, replace(before, round=play.round), seen, "no deal gives the corrected hands")
-        told = Counter(_cards(before)) - Counter(before.entered) + Counter(before.strays)
-        entered = tuple((Counter(_cards(fixed)) - told).elements())
-        fixed = replace(fixed, entered=entered, strays=(), unsure=False)
-        if before.unsure or not before.hands:
+        doubt, remedy = self._left_open(fixed)
+        if doubt:
+            return self._suspend(state, replace(before, round=play.round), seen, doubt, remedy)
+        lie, lay = Counter(_cards(fixed)), Counter(_cards(before))
+        told = lay - Counter(before.entered) + Counter(before.strays)
+        entered = tuple((lie - told).elements())
+        fixed = replace(fixed, entered=entered, strays=(), unsure=False, lost=False, corrected=True)
+        named = before.unsure or not before.hands
+        if named:
             seats = tuple(hand.seat for hand in fixed.hands)
-            mains = any(_is_main(one.bet) for one in fixed.round.wagers)
+            mains = any(_is_main(one.bet) for one in before.round.wagers)
             state = replace(state, unsure=False, seats=state.seats if mains else seats)
+        strays = bool(Counter(before.strays) - (lie - lay))
+        if self._burn_uncertain(state, fixed, named=named, strays=strays, waited=bool(before.round.suspended)):
+            # The next correction says that it is done.
+            state = replace(state, burn=0 if fixed.dealt else UNSURE)
+            fixed = replace(fixed, strays=before.strays, burns=fixed.burns and not fixed.dealt)
+            return self._suspend(state, fixed, seen, BURNT, BURN)
         state = replace(state, burn=0 if fixed.dealt else max(state.burn, 0))
         if fixed.dealt < fixed.first_deal:
             return replace(state, play=fixed), ()
         return self._go(state, fixed)
+
+    def _burn_uncertain(self, state: BlackjackState, play: Play, *, named: bool, strays: bool, waited: bool) -> bool:
+        """Whether a person must say if the burn is done.
+
+        Who `named` the seats was asked for nothing else; `strays`, told while the round `waited`, may be burnt cards.
+        """
+        if not play.dealt:
+            return (named and state.burn == UNSURE) or (strays and state.burn > 0)
+        return waited and play.burns and self._bank_next(play) and self._needs(play)
+
+    def _left_open(self, play: Play) -> tuple[str, str]:
+        """What the round rests on though no correction can say it, and the remedy; nothing where there is none."""
+        for hand in play.hands:
+            if _name(hand) == play.contradicted and len(hand.cards) > 2:
+                return f"hand {_name(hand)} was told to hit and to double", EARLIER
+            if not hand.ended and self._second_seen(play):
+                return f"hand {_name(hand)} must decide again, but the bank's second card is seen", CORRECT
+        if self._third_unknown(play):
+            return "which hand was split again is not known, and three sevens may depend on it", EARLIER
+        return "", ""
+
+    def _third_unknown(self, play: Play) -> bool:
+        """Art. 13(2)(2): whether a bet rests on a third card that nobody can tell from the hands."""
+        if "sevens" not in self._families:
+            return False
+        bets = play.round.wagers
+        told = any(_is_main(one.bet) for one in bets)
+        for seat, group in groupby(play.hands, key=lambda hand: hand.seat):
+            mine = tuple(group)
+            if len(mine) < 3:
+                continue
+            first = (mine[0].cards[0], mine[1].cards[0])
+            laid = any(one.bet == f"sevens:{seat}" or (one.seat, one.bet) == (seat, "sevens") for one in bets)
+            if (laid or not told) and len({sevens(first, third) for third in third_cards(mine)}) > 1:
+                return True
+        return False
+
+    def _second_seen(self, play: Play) -> bool:
+        """Whether everybody has seen the bank's second card: nobody decides any more."""
+        return (self._hole and play.shown) or len(play.bank) > 1 + self._hole
 
     def _relaid(self, play: Play, laid: Mapping[str, tuple[str, ...]], seen: Envelope) -> Play | None:
         """The round with the hands as they lie; None where arts. 5 and 6 give no such hands."""
@@ -1247,19 +1369,26 @@ class Blackjack:
         bank = laid.get(DEALER, play.bank)
         if self._hole and len(bank) == 1 and len(play.bank) > 1:
             bank = (*bank, play.bank[1])
-        peeked = play.peeked if bank[:2] == play.bank[:2] else ""
-        play = replace(play, bank=bank, peeked=peeked, extra=False)
+        before = play
+        same = bank[:2] == play.bank[:2] or (play.peeked == "yes" and is_blackjack(bank[:2]))
+        # A needless card that counted does so still, where it lies as it lay.
+        taken = self._enough(play.bank) + 1
+        extra = play.extra and bank[:taken] == play.bank[:taken]
+        play = replace(play, bank=bank, peeked=play.peeked if same else "", extra=extra)
         if play.unsure or not play.hands:
             seats = tuple(sorted(seat for seat, number in named if number == 1))
             if not seats or seats[-1] > self.options.seats:
                 return None
-            play = self._seated(play, seats, seen)
+            play = self._seated(_without_bets(play) if play.lost else play, seats, seen)
         for key in sorted(named):
             play_ = self._with_hand(play, *key, named[key])
             if play_ is None:
                 return None
             play = play_
-        return self._begun(play) if self._in_first_deal(play) else self._going_on(play)
+        if self._in_first_deal(play):
+            return self._begun(play)
+        # Hands that a person entered before, one by one maybe, say nothing of the order of the deal.
+        return self._going_on(_with_origins(play, () if before.corrected else before.hands), before, seen)
 
     def _with_hand(self, play: Play, seat: int, number: int, cards: tuple[str, ...]) -> Play | None:
         """The round with these cards in that hand; the next number of a seat is a split that was not told."""
@@ -1274,7 +1403,7 @@ class Blackjack:
             return None
         place = max(n for n, hand in enumerate(play.hands) if hand.seat == seat)
         split = [replace(hand, split=True) if hand.seat == seat else hand for hand in play.hands]
-        split.insert(place + 1, Hand(seat, number, cards, split=True, split_from=1))
+        split.insert(place + 1, Hand(seat, number, cards, split=True, split_from=1 if number == 2 else 0))
         return replace(play, hands=tuple(split), round=self._added(play.round, seat, number, "main"))
 
     def _in_first_deal(self, play: Play) -> bool:
@@ -1287,6 +1416,7 @@ class Blackjack:
         wagers = tuple(one for one in play.round.wagers if not one.bet.startswith(("double", "insurance")))
         round_ = replace(play.round, wagers=wagers)
         whole = replace(play, round=round_, hands=hands, turn=0, asked=False, peeked="", shown=False, insured=())
+        whole = replace(whole, contradicted="")
         lengths = [0] * (len(hands) + 1)
         dealt = sum(len(hand.cards) for hand in hands) + len(play.bank)
         for done in range(dealt):
@@ -1295,28 +1425,46 @@ class Blackjack:
             return None
         return replace(whole, dealt=dealt)
 
-    def _going_on(self, play: Play) -> Play | None:
+    def _going_on(self, play: Play, before: Play, seen: Envelope) -> Play | None:
         """A first deal that is complete, and what followed it."""
         bank = play.bank
-        begun = play.shown or len(bank) > (2 if self._hole else 1)
+        # 5(2)(3)(4): a peek that saw a blackjack ended the hands and showed the hole card. It was none.
+        unpeeked = before.peeked == "yes" and not play.peeked
+        if unpeeked:
+            play = replace(play, shown=False)
+        begun = self._second_seen(play)
         play = replace(play, dealt=play.first_deal, turn=0, asked=False, shown=begun)
-        if any(not self._draws(bank[:taken]) for taken in range(2, len(bank))):
+        if sum(not self._draws(bank[:taken]) for taken in range(2, len(bank))) > play.extra:
             return None
+        if bank[0][0] != "A":
+            play = self._uninsured(play, seen)
         # 6(3): from the left; a hand before one with further cards has decided.
         decided = max((n for n, hand in enumerate(play.hands) if len(hand.cards) > 2), default=-1)
         hands: list[Hand] = []
         for place, hand in enumerate(play.hands):
             if not self._possible(play, hand):
                 return None
-            one = hand if self._still_ended(hand) else self._judged(play, replace(hand, ended=""))
+            holds = self._still_ended(hand)
+            undone = holds and (_barred(hand, bank[0]) or (unpeeked and hand.ended == "stand"))
+            one = hand if holds and not undone else self._judged(play, replace(hand, ended=""))
+            if undone or _name(hand) == play.contradicted:
+                hands.append(one)  # its decision must be told again
+                continue
             if not one.ended and (begun or place < decided):
                 if len(one.cards) < 2:
                     return None
                 one = replace(one, ended="twenty_one" if count(one.cards)[0] == 21 else "stand")
             hands.append(one)
         turn = next((n for n, hand in enumerate(hands) if not hand.ended), len(hands))
-        asked = turn < len(hands) and bool(hands[turn].doubled and len(hands[turn].cards) == 2)
-        return replace(play, hands=tuple(hands), turn=turn, asked=asked)
+        return replace(play, hands=tuple(hands), turn=turn)
+
+    def _uninsured(self, play: Play, seen: Envelope) -> Play:
+        """Art. 12(1): against an ace only; what was laid goes back."""
+        round_ = play.round
+        for seat in play.insured:
+            round_ = self._irregular(round_, "decision_not_allowed", f"seat {seat}: insurance", "12(1)", seen)
+        kept = tuple(one for one in round_.wagers if one.bet != "insurance")
+        return replace(play, round=replace(round_, wagers=kept), insured=()) if play.insured else play
 
     def _possible(self, play: Play, hand: Hand) -> bool:
         """Whether arts. 6(4), 16 and 17(2) give such a hand."""
@@ -1335,7 +1483,7 @@ class Blackjack:
         """Whether a decision that was told holds for the cards as they lie; the ends without one are judged again."""
         match hand.ended:
             case "stand":
-                return count(hand.cards)[0] <= 21 and len(hand.cards) >= (3 if hand.doubled else 2)
+                return count(hand.cards)[0] < 21 and len(hand.cards) >= (3 if hand.doubled else 2)
             case "surrender":
                 return len(hand.cards) == 2
             case "even_money" | "blackjack":
@@ -1425,6 +1573,8 @@ class Blackjack:
     def _void(self, state: BlackjackState, play: Play, seen: Envelope, reason: str) -> Step:
         """Art. 5(1)(2): the cards of the round are cancelled. Of its bets nothing is said: they come back."""
         streaks = play.streaks if play.hands else state.streaks
+        if play.lost:
+            play = _without_bets(play)
         void = Void(reason, "returned", streak_bets="carried" if streaks else "")
         outcome = self._laid(play) if play.dealt else None
         result = voided(witness(play.round, seen), self._terms, void, (self._cite("5(1)(2)"),), outcome)
@@ -1566,10 +1716,12 @@ class Blackjack:
         return result, streaks
 
     def _names(self, play: Play, seat: int, bet: str) -> tuple[str, ...]:
-        """The bet of the seat, and those of the others who bet on it."""
+        """The bet of the seat, and those of the others who bet on it, or may have."""
         if self.options.bettors == 1:
             return (bet,)
         others = {one.bet[4:] for one in play.round.wagers if one.seat == seat and _is_main(one.bet)}
+        if not others:  # nobody told which there are
+            others = {f":{place}" for place in range(2, self.options.bettors + 1)}
         return (bet, *(bet + place for place in sorted(others - {""})))
 
     def _outcome(self, play: Play, compared: list[Compared], total: int, *, blackjack: bool) -> dict[str, Any]:
@@ -1638,12 +1790,13 @@ class Blackjack:
         found: list[tuple[str, str, tuple[str, ...]]] = []
         if "any_pair" in self._families:
             found.append(("any_pair", str(11 * pairs), ("13(1)", "14(1)")))
-        third = ""
+        thirds: tuple[str, ...] = ("",)
         if len(mine) > 1:
-            third = third_card(mine)
+            thirds = third_cards(mine)
         elif self.options.three_sevens == "any" and len(mine[0].cards) > 2:
-            third = mine[0].cards[2]
-        pays, item = sevens((mine[0].cards[0], two), third)
+            thirds = mine[0].cards[2:3]
+        # Of several it may have been what pays least; where a bet rests on it, it was asked for.
+        pays, item = min((sevens((mine[0].cards[0], two), third) for third in thirds), key=lambda found: found[1])
         if pays and "sevens" in self._families:
             found.append(("sevens", pays, (f"13(2)({1 if item < 3 else 2})", f"14(2)({item})")))
         return tuple(found)
@@ -1781,6 +1934,28 @@ def _is_main(bet: str) -> bool:
     return bet == "main" or bet.startswith("main:")
 
 
+def _barred(hand: Hand, up: str) -> bool:
+    """Arts. 10(3), 18(1), 19(1): whether the bank's first card does not allow the decision that ended the hand."""
+    match hand.ended:
+        case "even_money":
+            return PIPS[up] not in (1, 10)
+        case "surrender" | "five_cards":
+            return up[0] == "A"
+        case _:
+            return False
+
+
+def _with_origins(play: Play, before: Hands) -> Play:
+    """The round with what the cards say of where a hand comes from that a person entered."""
+    hands = list(play.hands)
+    for place, hand in enumerate(hands):
+        if hand.number == 3 and not hand.split_from:
+            mine = tuple(one for one in play.hands if one.seat == hand.seat)
+            lay = tuple(one for one in before if one.seat == hand.seat)
+            hands[place] = replace(hand, split_from=origin(hand, lay, mine))
+    return replace(play, hands=tuple(hands))
+
+
 def _masked(cards: tuple[str, ...], down: tuple[int, ...]) -> tuple[str, ...]:
     return tuple(UNKNOWN if place in down else card for place, card in enumerate(cards)) if down else cards
 
@@ -1801,6 +1976,11 @@ def _said(hand: Hand, action: str) -> bool:
             return hand.split
         case _:
             return hand.ended == action
+
+
+def _without_bets(play: Play) -> Play:
+    """The round with no bets: after a loss in the betting those told may have been taken back."""
+    return replace(play, round=replace(play.round, wagers=()))
 
 
 def _seen(play: Play, seen: Envelope) -> Play:

@@ -3,7 +3,7 @@
 All functions are pure: they return the next Round.
 """
 
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -13,6 +13,8 @@ from protocols.events import WagerPlaced, WagerWithdrawn
 from protocols.topics import Envelope
 from rules.money import Rounding, settle
 from rules.ruleset import Award, Irregularity, Noted, Push, Result, Suspended, Verdict, Void, Wager, Win
+
+S = TypeVar("S", bound=Struct)
 
 MAX_WAGERS = 1000
 # Wagers leave room for what decides the round: it is evidence however many chips were moved before.
@@ -90,6 +92,37 @@ def next_number(day: str, count: int, seen: Envelope) -> tuple[str, int]:
     """The day and number of the next round. A clock set back over midnight does not repeat a number."""
     today = seen.time.date().isoformat()
     return (today, 1) if today > day else (day, count + 1)
+
+
+def numbered_after(state: S, table: str, round_: str) -> S:
+    """A state that begins anew, numbered behind `round_` of whatever game: no id is ever given twice."""
+    day, number = round_.removeprefix(f"{table}:").split(":")[:2]
+    fields = type(state).__struct_fields__
+    if "shoe" in fields:  # numbered within it
+        return replace(state, day=day, shoe=int(number) + 1)
+    return replace(state, day=day, **{"rounds" if "rounds" in fields else "count": int(number)})
+
+
+def abandoned(round_: str, ruleset: str, evidence: tuple[str, ...], supersedes: str = "") -> Result:
+    """The end of a round that these rules cannot go on with: they are another game's, or its state is unreadable."""
+    return Result(
+        round=round_,
+        ruleset=ruleset,
+        edition="",
+        options=Raw(b"{}"),
+        demo=False,
+        outcome={},
+        winners=(),
+        pushes=(),
+        void=Void("rules_changed", "returned"),
+        jackpots=(),
+        settlements=(),
+        irregularities=(),
+        announcements={"pt": "Jogada nula", "zh-Hant": "此局無效", "en": "Void"},
+        evidence=evidence,
+        law=(),
+        supersedes=supersedes,
+    )
 
 
 class Terms(Struct, frozen=True):

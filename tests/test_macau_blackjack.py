@@ -298,6 +298,90 @@ def test_a_card_is_burnt_in_every_further_round_and_before_the_banks_second(edit
             options_from(Blackjack, wrong)
 
 
+FIRST: list[Event] = [
+    *[ShoeStarted(6), *draw("2S")],
+    *whole({1: "TS 9C"}, "7H", act(1, "stand"), draw("TD"), RoundPaid(), SeatClosed(1)),
+]
+EACH: dict[str, Any] = {"burn": "one", "burn_each_round": "one"}
+
+
+@pytest.mark.article("4(2)", "2004:4(2)")
+@both
+@pytest.mark.parametrize(
+    "unburnt",
+    [
+        [BetsOpened(), bet(1), RoundVoided("")],
+        [BetsOpened(), bet(1), BetsClosed(), RoundVoided("")],
+        [BetsOpened(), BetsClosed()],
+        [BetsOpened(), BetsClosed(), BetsOpened(), BetsClosed()],
+    ],
+)
+def test_a_round_that_ended_before_its_burn_leaves_no_second_card_to_burn(
+    edition: Edition, unburnt: list[Event]
+) -> None:
+    again = whole({1: "TS 7C"}, "7H", act(1, "hit"), draw("3D"), act(1, "stand"), draw("TD"), bets=[bet(1)])
+    events = [*FIRST, *unburnt, *again[:3], *draw("3S"), *again[3:], RoundPaid()]
+    result = results(play(game(edition=edition, **EACH), events))[-1]
+    assert result.outcome["hands"] == {"dealer": ("7H", "TD"), "1.1": ("TS", "7C", "3D")}
+    assert (codes(result), back(result)) == ([], {"main": 200})
+
+
+@pytest.mark.article("4(1)(1)", "4(2)")
+def test_the_burn_of_a_new_shoe_is_that_of_its_first_round() -> None:
+    opened: list[Event] = [ShoeStarted(6), BetsOpened(), BetsClosed(), BetsOpened(), bet(1), BetsClosed()]
+    assert after(game(burn_each_round="one"), opened)[0].burn == 6
+
+
+def held(verdicts: Iterable[Verdict]) -> list[tuple[str, str]]:
+    """Why a round waited, and the first word of what helps."""
+    return [(one_.reason, one_.remedy.partition(" ")[0]) for one_ in verdicts if isinstance(one_, Suspended)]
+
+
+SEATS = ("no seat is known to play", "name")
+LOST_SEATS = ("events before the bell may be missing: which seats play is not certain", "name")
+BURNT = ("how many cards were burnt is not certain", "burn")
+
+
+@pytest.mark.article("4(2)", "2004:4(2)")
+@both
+@pytest.mark.parametrize(("missed", "why"), [([], SEATS), ([EventsMissed(1)], LOST_SEATS)])
+@pytest.mark.parametrize("answer", [{}, {"dealer": (), "1.1": ()}])
+def test_whether_the_burn_is_among_cards_told_while_the_seats_were_asked_for_is_asked(
+    edition: Edition, missed: list[Event], why: tuple[str, str], answer: dict[str, tuple[str, ...]]
+) -> None:
+    ruleset = game(edition=edition, **EACH)
+    events = [*FIRST, BetsOpened(), *missed, BetsClosed(), *draw("3S"), DealCorrected({"dealer": (), "1.1": ()})]
+    assert held(play(ruleset, events)) == [why, BURNT]
+    rest = [*deal({1: "TS 7C"}, "7H"), act(1, "hit"), *draw("3D"), act(1, "stand"), *draw("TD")]
+    result = results(play(ruleset, [*events, DealCorrected(answer), *rest]))[-1]
+    assert result.outcome["hands"] == {"dealer": ("7H", "TD"), "1.1": ("TS", "7C", "3D")}
+    # Where none came, and no event is missing, it is still due.
+    if not missed:
+        quiet = [*FIRST, BetsOpened(), BetsClosed(), DealCorrected({"dealer": (), "1.1": ()})]
+        assert due(quiet, edition=edition, **EACH) == ("card", "burn")
+
+
+@pytest.mark.article("4(2)", "2004:4(2)")
+@both
+def test_a_card_told_before_the_banks_second_while_the_round_waited_may_be_burnt(edition: Edition) -> None:
+    ruleset = game(edition=edition, burn="one", burn_each_round="one_and_before_second")
+    told = [*FIRST, BetsOpened(), bet(1), BetsClosed(), *draw("3S"), *deal({1: "TS 9C"}, "2H"), act(1, "stand")]
+    waits = [*told, EventsMissed(1), *draw("4S"), DealCorrected({"dealer": ("2H",)})]
+    assert held(play(ruleset, waits)) == [("events of this round may be missing", "correct"), BURNT]
+    result = results(play(ruleset, [*waits, DealCorrected({}), *draw("5D 6C 9S")]))[-1]
+    assert result.outcome["hands"]["dealer"] == ("2H", "5D", "6C", "9S")
+    # Nor is it known where it could not be read, or was lost.
+    for doubt in ([CardUnreadable()], [EventsMissed(1)]):
+        assert held(play(ruleset, [*told, *doubt, DealCorrected({})]))[1:] == [BURNT]
+    # It may have been the bank's, too.
+    (_, mine) = results(play(ruleset, [*waits[:-1], DealCorrected({"dealer": ("2H", "4S")}), *draw("6C 5C")]))
+    assert mine.outcome["hands"]["dealer"] == ("2H", "4S", "6C", "5C")
+    assert due([*told, DealCorrected({})], edition=edition, burn="one", burn_each_round="one_and_before_second") == (
+        "card",
+        "burn",
+    )
+
+
 # ---- art. 5: the deal
 
 
@@ -477,6 +561,17 @@ def test_a_blackjack_under_the_peek_collects_at_once() -> None:
     assert [one_.returned for one_ in result.settlements] == [0, 100, 0]
 
 
+@pytest.mark.article("5(2)(3)(4)", "5(1)(2)")
+def test_a_blackjack_found_after_a_split_waits_for_the_second_card_of_each_hand_only() -> None:
+    """The bank's cards were put right, so it looks again."""
+    then = [HoleCardPeeked(blackjack=False), act(1, "split"), DealCorrected({"dealer": ("AH", "KD")})]
+    found = whole({1: "8S 8H", 2: "TS 9C"}, "AH 9D", then, HoleCardPeeked(blackjack=True))
+    assert due(found, **HOLE) == ("card", "1.1")
+    assert due([*found, *draw("3S")], **HOLE) == ("card", "1.2")
+    result = only(play(game(**HOLE), [*found, *draw("3S 4S")]))
+    assert result.outcome["results"] == {"1.1": "lose", "1.2": "returned", "2.1": "lose"}
+
+
 @pytest.mark.article("5(2)(3)(5)")
 @pytest.mark.parametrize(
     ("down", "shown"),
@@ -603,6 +698,41 @@ def test_a_needless_card_of_the_bank_is_void_or_counts_unseen(edition: Edition) 
         assert isinstance(last(play(ruleset, [*over, *seen])), Noted)
 
 
+@pytest.mark.article("6(1)", "2004:6(1)")
+@both
+def test_with_a_needless_card_that_counts_the_bank_draws_on_below_seventeen(edition: Edition) -> None:
+    ruleset = game(edition=edition, extra_card="valid_if_unseen")
+    over = [*whole({1: "TS 4C"}, "AH", act(1, "stand"), draw("7D"), bets=[bet(1)]), *draw("5C", "down")]
+    assert due(over, edition=edition, extra_card="valid_if_unseen") == ("card", "dealer")
+    assert len(results(play(ruleset, over))) == 1
+    corrected = last(play(ruleset, [*over, *draw("8S")]))
+    assert isinstance(corrected, Corrected)
+    assert corrected.result.outcome["hands"]["dealer"] == ("AH", "7D", "5C", "8S")
+    assert (back(corrected.result), codes(corrected.result)) == ({"main": 0}, ["bank_extra_card"])
+    # A doubt meanwhile is put right with the card, or without it.
+    *_, again = play(ruleset, [*over, *draw("8S"), DealCorrected({"dealer": ("AH", "7D", "5C", "9S")})])
+    assert isinstance(again, Corrected)
+    assert back(again.result) == {"main": 200}
+    lost = [*over, EventsMissed(1)]
+    for bank, returned in ((("AH", "7D", "5C", "8S"), 0), (("AH", "7D", "5C", "9S"), 200), (("AH", "7D"), 0)):
+        *_, put_right = play(ruleset, [*lost, DealCorrected({"dealer": bank})])
+        assert isinstance(put_right, Corrected)
+        assert back(put_right.result) == {"main": returned}
+    assert isinstance(last(play(ruleset, [*lost, DealCorrected({"dealer": ("AH", "8D", "5C", "8S")})])), Suspended)
+
+
+@pytest.mark.article("6(1)", "10(6)", "2004:6(1)")
+@both
+@pytest.mark.parametrize("option", ["void", "valid_if_unseen"])
+def test_a_blackjack_of_the_bank_takes_no_needless_card(edition: Edition, option: str) -> None:
+    insured: list[Event] = [act(1, "insurance", amount=50), act(1, "stand"), *draw("KD"), *draw("5C", "down")]
+    verdicts = play(game(edition=edition, extra_card=option), whole({1: "TS 9C"}, "AH", insured, bets=[bet(1)]))
+    note = last(verdicts)
+    assert isinstance(note, Noted)
+    assert note.irregularity.code == "bank_extra_card"
+    assert back(only(verdicts)) == {"main": 0, "insurance": 150}
+
+
 @pytest.mark.article("6(1)", "7(1)")
 def test_the_bank_draws_where_something_depends_on_it_or_always() -> None:
     bust: list[Event] = [act(1, "hit"), *draw("KD")]
@@ -661,6 +791,40 @@ def test_a_double_receives_one_card(edition: Edition) -> None:
     result = one("5H 6C", "7H", act(1, "double"), draw("TS TD"), edition=edition)
     assert back(result) == {"main": 200, "double": 200}
     assert result.outcome["doubled"] == ["1.1"]
+
+
+@pytest.mark.article("6(3)", "17(2)", "2004:6(3)", "2004:17(2)")
+@both
+@pytest.mark.parametrize("words", [("hit", "double"), ("double", "hit")])
+@pytest.mark.parametrize("amount", [0, 100])
+def test_a_hand_told_to_hit_and_to_double_waits_until_one_is_told_again(
+    edition: Edition, words: tuple[str, str], amount: int
+) -> None:
+    ruleset = game(edition=edition)
+    said = [act(1, word, amount=amount if word == "double" else 0) for word in words]
+    events = whole({1: "5S 6C"}, "7H", *said, bets=[bet(1)])
+    why = "hand 1.1 was told to hit and to double"
+    assert held(play(ruleset, events)) == [(why, "correct")]
+    for word, returned in (("hit", {"main": 200}), ("double", {"main": 200, "double": 200})):
+        again = [*events, DealCorrected({}), act(1, word)]
+        stand = [act(1, "stand")] if word == "hit" else []
+        result = only(play(ruleset, [*again, *draw("9D"), *stand, *draw("TC")]))
+        assert (back(result), codes(result)) == (returned, [])
+        # The card was out already: nobody can tell from it which it was.
+        lay: list[Event] = [DealCorrected({"1.1": ("5S", "6C", "9D")})]
+        early = [*events, *draw("9D"), *lay]
+        assert held(play(ruleset, early)) == [(why, "correct"), (why, "enter")]
+        result = only(play(ruleset, [*early, DealCorrected({}), act(1, word), *lay, *stand, *draw("TC")]))
+        assert back(result) == returned
+    void = only(play(ruleset, [*events, BetsOpened()]))
+    assert back(void) == {"main": 100}
+
+
+@pytest.mark.article("6(3)", "17(1)(3)")
+def test_a_word_that_the_hand_could_not_say_is_no_contradiction() -> None:
+    """Twelve may not be doubled where only eleven may."""
+    events = whole({1: "5S 7C"}, "7H", act(1, "hit"), act(1, "double"), draw("8D"), act(1, "stand"), draw("TC"))
+    assert codes(only(play(game(doubling=("eleven",)), events))) == ["decision_before_card"]
 
 
 @pytest.mark.article("6(4)(3)", "16(3)", "2004:6(4)(3)", "2004:16(3)")
@@ -1021,6 +1185,87 @@ def test_three_sevens_where_two_were_split(edition: Edition, first: str, third: 
 def test_a_third_seven_without_a_split_counts_by_option(option: str, pays: str) -> None:
     result = one("7S 7H", "7H", act(1, "hit"), draw("7D"), three_sevens=option)
     assert paid(result)["sevens"] == pays
+
+
+SPLIT_SEVENS: list[Event] = [act(1, "split"), *draw("5H"), act(1, "stand"), EventsMissed(1)]
+UNKNOWN_SPLIT = ("which hand was split again is not known, and three sevens may depend on it", "enter")
+
+
+def seven_stands(hands: int) -> list[Event]:
+    """The hands that a correction added decide, and the bank."""
+    return [*(act(1, "stand", hand) for hand in range(1, hands + 1)), *draw("9D")]
+
+
+@pytest.mark.article("13(2)(2)", "2004:13(2)(2)")
+@both
+@pytest.mark.parametrize(("first", "pays"), [("7S 7H", "50"), ("7S 7S", "150")])
+def test_a_hand_added_by_a_correction_makes_no_third_seven_of_another_card(
+    edition: Edition, first: str, pays: str
+) -> None:
+    """The third card was told: a five."""
+    laid = DealCorrected({"1.2": (first.split()[1], "9C"), "1.3": ("7S", "8C")})
+    bets = [bet(1, 10, "sevens")]
+    result = one(first, "9H", SPLIT_SEVENS, laid, seven_stands(3), bets=bets, edition=edition)
+    assert paid(result)["sevens"] == pays
+
+
+@pytest.mark.article("13(2)(2)", "14(2)(3)", "14(2)(4)")
+@pytest.mark.parametrize(
+    ("told", "laid", "pays"),
+    [
+        # Only a split was missed: what hand 1 was given third is hand 3 now.
+        ("7D", {"1.1": ("7S", "5H"), "1.2": ("7S", "9C"), "1.3": ("7D", "8C")}, "500"),
+        ("7S", {"1.1": ("7S", "5H"), "1.2": ("7S", "9C"), "1.3": ("7S", "8C")}, "5000"),
+        # Hand 1 keeps it: hand 2 was split again.
+        ("7S", {"1.2": ("7S", "9C"), "1.3": ("7D", "8C")}, "5000"),
+        # Hand 1 was just split again, and waits for its card.
+        ("", {"1.1": ("7S",), "1.2": ("7S",), "1.3": ("7D",)}, "500"),
+        # Whoever has the third card: it is a seven of another suit.
+        ("", {"1.1": ("7S", "7H"), "1.2": ("7S", "9C"), "1.3": ("7D", "8C")}, "500"),
+        ("", {"1.1": ("7S", "5H"), "1.2": ("7S", "9C")}, "150"),
+    ],
+)
+def test_three_sevens_are_paid_where_the_hands_prove_them(
+    told: str, laid: dict[str, tuple[str, ...]], pays: str
+) -> None:
+    split: list[Event] = [act(1, "split"), *draw(told)] if told else []
+    events = [*split, EventsMissed(1), DealCorrected(laid)]
+    if len(laid.get("1.1", ("", ""))) == 1:
+        events += [*draw("5H"), act(1, "stand"), *draw("9C"), act(1, "stand", 2), *draw("8C")]
+    result = one("7S 7S", "9H", events, seven_stands(3), bets=[bet(1, 10, "sevens")])
+    assert paid(result)["sevens"] == pays
+
+
+@pytest.mark.article("13(2)(2)", "5(1)(2)")
+@pytest.mark.parametrize(
+    ("earlier", "again", "pays"),
+    [
+        ({"1.1": ("7S", "7D"), "1.2": ("7H",)}, [act(1, "split")], "500"),
+        ({"1.1": ("7S", "5H"), "1.2": ("7H", "7D")}, [act(1, "stand"), act(1, "split", 2)], "50"),
+    ],
+)
+def test_a_third_seven_that_only_a_hand_of_unknown_origin_could_prove_is_asked_for(
+    earlier: dict[str, tuple[str, ...]], again: list[Event], pays: str
+) -> None:
+    """Both splits were missed: the deal is entered as it lay before the second, which is told then."""
+    laid = DealCorrected({"1.1": ("7S", "5H"), "1.2": ("7H", "9C"), "1.3": ("7D", "8C")})
+    for bets in ([bet(1), bet(1, 10, "sevens")], [bet(1), bet(2), bet(2, 10, "sevens:1")], []):
+        seats = {1: "7S 7H", 2: "TS 9S"} if len(bets) == 3 else {1: "7S 7H"}
+        events = [*whole(seats, "9H", EventsMissed(1), laid, bets=bets)]
+        assert held(play(game(), events)) == [("events of this round may be missing", "correct"), UNKNOWN_SPLIT]
+        then = [DealCorrected(earlier), *again, laid, *seven_stands(3)[:-1], act(2, "stand"), *draw("9D")]
+        result = only(play(game(), [*events, *then]))
+        assert {win.pays for win in result.winners if win.bet in ("sevens", "sevens:1")} == {pays}
+        assert isinstance(last(play(game(), [*events, RoundVoided("")])), Voided)
+    # Entered one by one, they say nothing of the order of the deal either.
+    told: list[Event] = [act(1, "split"), *draw("7D"), EventsMissed(1), DealCorrected({"1.1": ("7S", "5H")}), laid]
+    verdicts = play(game(), whole({1: "7S 7H"}, "9H", told))
+    assert held(verdicts)[1:] == [UNKNOWN_SPLIT]
+    # Where no bet rests on it, two of them are what the hands prove.
+    result = one("7S 7H", "9H", EventsMissed(1), laid, seven_stands(3))
+    assert paid(result)["sevens"] == "50"
+    few = game(bets_offered=("main", "double", "insurance"))
+    assert not [one_ for one_ in play(few, whole({1: "7S 7H"}, "9H", laid)) if _held(one_)]
 
 
 @pytest.mark.article("13(3)", "14(3)", "2004:13(3)", "2004:14(3)")
@@ -1647,7 +1892,11 @@ def test_a_burn_that_was_not_seen_whole_is_confirmed_by_a_person(doubt: Event, p
     start: list[Event] = [ShoeStarted(4), *draw("2S"), BetsOpened(), bet(1), *draw("2H"), BetsClosed(), *draw("2D 2C")]
     verdicts = play(game(decks=4), [*start[:place], doubt, *start[place:], *deal({1: "TS 9C"}, "7H")])
     assert [type(one_) for one_ in verdicts if not isinstance(one_, Noted)] == [Opened, Closed, Suspended]
+    (why,) = held(verdicts)
     named: list[Event] = [DealCorrected({"dealer": (), "1.1": ()})]
+    # Who plays is one question, whether the burn is done another.
+    named *= 2 if why == LOST_SEATS else 1
+    assert why == LOST_SEATS or why[1] == "burn"
     rest = [*deal({1: "TS 9C"}, "7H"), act(1, "stand"), *draw("TD")]
     result = only(play(game(decks=4), [*start[:place], doubt, *start[place:], *named, *rest]))
     assert result.outcome["hands"] == {"dealer": ("7H", "TD"), "1.1": ("TS", "9C")}
@@ -1666,8 +1915,148 @@ def test_a_correction_keeps_the_decisions_that_its_cards_allow() -> None:
     five: list[Event] = [*FIVE, act(1, "five_cards"), EventsMissed(1), DealCorrected({"2.1": ("TH", "8C")})]
     kept = only(play(game(), [*whole({1: "2S 3S", 2: "TH 9C"}, "TH", five), act(2, "stand"), *draw("9D")]))
     assert kept.outcome["ended"] == {"1.1": "five_cards", "2.1": "stand"}
+    prize = only(play(game(), whole({1: "6S 7S"}, "9H", act(1, "stand"), DealCorrected({"1.1": ("6S", "7S", "8S")}))))
+    assert (prize.outcome["ended"], paid(prize)["main"]) == ({"1.1": "special"}, "3")
+    natural = [act(1, "stand"), *draw("5D 7D"), DealCorrected({"1.1": ("TS", "AC")})]
+    *_, put_right = play(game(), whole({1: "TS 9C"}, "9H", natural))
+    assert isinstance(put_right, Corrected)
+    assert put_right.result.outcome["ended"] == {"1.1": "blackjack"}
+    assert paid(put_right.result)["main"] == "3/2"
     short = whole({1: "2S 3S", 2: "TH 9C"}, "TH", EventsMissed(1), DealCorrected({"1.1": ("2S", "3S"), "1.2": ("2D",)}))
     assert after(game(), [*short, DealCorrected({"2.1": ("TH", "2C", "3D")})])[1].phase == "suspended"
+
+
+INSURED: list[Event] = [act(1, "insurance", amount=50), act(1, "stand")]
+PEEKED = whole({1: "TS 6C"}, "AH KD", HoleCardPeeked(blackjack=True), bets=[bet(1)])
+BOTH = [bet(1), bet(2)]
+# What came before the correction, the bank's cards by it, what follows, what comes back, and what is noted.
+BARRED: dict[str, tuple[dict[str, Any], list[Event], str, list[Event], list[int], list[str]]] = {
+    "insurance against a king": (
+        {},
+        whole({1: "TS 9C"}, "AH", INSURED, bets=[bet(1)]),
+        "KH",
+        draw("AD"),
+        [0],
+        ["decision_not_allowed"],
+    ),
+    "insurance against a king, paid": (
+        {},
+        whole({1: "TS 9C"}, "AH", INSURED, draw("KD"), bets=[bet(1)]),
+        "KH AD",
+        [],
+        [0],
+        ["decision_not_allowed"],
+    ),
+    "even money against a nine": (
+        {},
+        whole({1: "AS KC"}, "KH", act(1, "even_money"), bets=[bet(1)]),
+        "9H",
+        [],
+        [250],
+        [],
+    ),
+    "surrender against an ace": (
+        {},
+        whole({1: "TS 6C", 2: "TH 8C"}, "KH", act(1, "surrender"), act(2, "hit"), draw("AD"), bets=BOTH),
+        "AH",
+        [act(1, "stand"), act(2, "stand"), *draw("7D")],
+        [0, 200],
+        [],
+    ),
+    "surrender against an ace, before a double": (
+        {},
+        whole({1: "TS 6C", 2: "5H 6D"}, "KH", act(1, "surrender"), act(2, "double"), bets=BOTH),
+        "AH",
+        [act(1, "stand"), act(2, "double"), *draw("TD 7C")],
+        [0, 200, 200],
+        [],
+    ),
+    "surrender against an ace, resolved": (
+        {},
+        whole({1: "TS 6C"}, "KH", act(1, "surrender"), bets=[bet(1)]),
+        "AH",
+        [act(1, "hit"), *draw("4D"), act(1, "stand"), *draw("8D")],
+        [200],
+        [],
+    ),
+    "five cards against an ace": (
+        {},
+        whole({1: "2S 3S"}, "TH", FIVE, act(1, "five_cards"), bets=[bet(1)]),
+        "AH",
+        [act(1, "hit"), *draw("6D"), act(1, "stand"), *draw("8D")],
+        [200],
+        [],
+    ),
+    "a peek that saw a blackjack": (
+        HOLE,
+        PEEKED,
+        "AH 9D",
+        [HoleCardPeeked(blackjack=False), act(1, "hit"), *draw("5D")],
+        [200],
+        [],
+    ),
+    "a peek that saw a blackjack under a nine": (
+        HOLE,
+        PEEKED,
+        "9H",
+        [act(1, "hit"), *draw("4D"), act(1, "stand")],
+        [200],
+        [],
+    ),
+    "another blackjack": (HOLE, PEEKED, "AH QD", [], [0], []),
+}
+
+
+def bank_is(bank: str) -> Event:
+    return DealCorrected({"dealer": tuple(bank.split())})
+
+
+@pytest.mark.article("5(1)(2)", "10(3)", "12(1)", "18(1)", "19(1)", "5(2)(3)(4)")
+@pytest.mark.parametrize("case", BARRED)
+def test_a_correction_of_the_bank_undoes_the_decisions_that_its_first_card_does_not_allow(case: str) -> None:
+    options, events, bank, then, returned, notes = BARRED[case]
+    verdicts = play(game(**options), [*events, bank_is(bank), *then])
+    end = last(verdicts)
+    assert isinstance(end, Resolved | Corrected)
+    assert held(verdicts) == []
+    assert [one_.returned for one_ in end.result.settlements] == returned
+    assert codes(end.result) == notes
+
+
+def test_what_is_undone_is_shown_as_due_again() -> None:
+    def shown(case: str) -> dict[str, Any]:
+        options, events, bank, *_ = BARRED[case]
+        return after(game(**options), [*events, bank_is(bank)])[1].detail
+
+    assert shown("surrender against an ace")["due"]["hand"] == "1.1"
+    peeked = shown("a peek that saw a blackjack")
+    assert (peeked["due"]["kind"], peeked["hands"]["dealer"]) == ("peek", ("AH", "??"))
+    assert "insured" not in shown("insurance against a king")
+
+
+@pytest.mark.parametrize("options", [{}, HOLE])
+def test_a_decision_that_must_be_made_again_against_a_known_card_leaves_the_round_waiting(
+    options: dict[str, Any],
+) -> None:
+    """The seat surrendered against a king; it was an ace, and the bank's second card is seen."""
+    ruleset = game(**options)
+    bank, second = ("KH 7D", []) if options else ("KH", draw("7D"))
+    peeked: list[Event] = [HoleCardPeeked(blackjack=False)] if options else []
+    then = [*peeked, act(1, "surrender"), act(2, "stand"), *second]
+    over = whole({1: "TS 6C", 2: "TH 9C"}, bank, then, bets=[bet(1), bet(2)])
+    *_, end = play(ruleset, [*over, DealCorrected({"dealer": ("AH", "7D")})])
+    why = "hand 1.1 must decide again, but the bank's second card is seen"
+    assert held([end]) == [(why, "correct")]
+    waits = [*over, DealCorrected({"dealer": ("AH", "7D")})]
+    first = only(play(ruleset, over))
+    stands, void = (last(play(ruleset, [*waits, event])) for event in (RoundPaid(), RoundVoided("")))
+    assert isinstance(stands, Corrected)
+    assert stands.result.settlements == first.settlements
+    assert isinstance(void, Corrected)
+    assert void.result.void is not None
+    right = last(play(ruleset, [*waits, DealCorrected({"dealer": ("QH", "7D")})]))
+    assert isinstance(right, Corrected)
+    assert right.result.settlements == first.settlements
 
 
 def test_a_word_said_twice_after_the_turn_has_passed_changes_nothing() -> None:
@@ -1702,6 +2091,67 @@ def test_a_loss_before_the_bell_leaves_the_seats_uncertain() -> None:
     again = play(game(), [*laid[:3], BetsOpened(), bet(1), BetsClosed()])
     assert [type(one_) for one_ in again] == [Opened, Voided, Opened, Closed]
     assert isinstance(last(play(game(), [SeatOpened(1), EventsMissed(1), BetsOpened(), BetsClosed()])), Suspended)
+
+
+@pytest.mark.parametrize("doubt", [EventsMissed(1), DeviceOnline(continuous=False)])
+@pytest.mark.parametrize("place", [1, 2, 3])
+def test_a_loss_in_the_betting_costs_the_amounts(doubt: Event, place: int) -> None:
+    """A bet may have been taken back, or laid, unheard."""
+    laid: list[Event] = [BetsOpened(), bet(1), bet(2, 10, "any_pair"), BetsClosed()]
+    laid.insert(place, doubt)
+    named = DealCorrected({"dealer": (), "1.1": (), "2.1": ()})
+    rest: list[Event] = [*deal({1: "5S 6C", 2: "8S 8H"}, "7H"), act(1, "double", amount=70), *draw("9D")]
+    rest += [act(2, "stand"), *draw("TD")]
+    result = only(play(game(), [*laid, named, *rest]))
+    assert (result.settlements, codes(result)) == ((), [])
+    assert {(win.bet, win.seat) for win in result.winners if win.bet in ("main", "double", "any_pair")} == {
+        *(("main", 1), ("double", 1), ("any_pair", 2)),
+    }
+    for end in ([RoundVoided("")], [named, RoundVoided("")], [named, *rest[:4], BetsOpened()]):
+        void = only(play(game(), [*laid, *end]))
+        assert (void.void, void.settlements, void.pushes) == (Void(void.void.reason, "returned"), (), ())  # type: ignore[union-attr]
+    open_ = only(play(game(), [*laid[: laid.index(doubt) + 1], BetsOpened()]))
+    assert open_.settlements == ()
+    # The next round is told whole.
+    again = whole({1: "TS 9C"}, "7H", act(1, "stand"), draw("TD"), bets=[bet(1)])
+    *_, told = results(play(game(), [*laid, named, *rest, *again]))
+    assert back(told) == {"main": 200}
+
+
+def test_insurance_told_after_a_loss_in_the_betting_is_known() -> None:
+    laid: list[Event] = [BetsOpened(), bet(1), EventsMissed(1), BetsClosed(), DealCorrected({"dealer": (), "1.1": ()})]
+    insured: list[Event] = [*deal({1: "TS 9C"}, "AH"), act(1, "insurance", amount=30), act(1, "stand"), *draw("KD")]
+    assert back(only(play(game(), [*laid, *insured]))) == {"insurance": 90}
+
+
+def test_after_a_loss_in_the_betting_all_bets_on_a_seat_that_wins_win() -> None:
+    laid: list[Event] = [BetsOpened(), bet(1), EventsMissed(1), BetsClosed(), DealCorrected({"dealer": (), "1.1": ()})]
+    ruleset = game(bettors=3)
+    result = only(play(ruleset, [*laid, *deal({1: "TS 9C"}, "7H"), *STAND]))
+    assert {win.bet for win in result.winners if win.bet.startswith("main")} == {"main", "main:2", "main:3"}
+    told = whole({1: "TS 9C"}, "7H", STAND, bets=[bet(1), bet(1, 5, "main:3")])
+    result = only(play(ruleset, told))
+    assert {win.bet for win in result.winners if win.bet.startswith("main")} == {"main", "main:3"}
+
+
+@pytest.mark.article("13(5)(2)(v)")
+def test_after_a_loss_in_the_betting_only_the_streaks_of_earlier_rounds_are_known() -> None:
+    ruleset = game(bets_offered=FAMILIES)
+    lost: list[Event] = [BetsOpened(), bet(1), bet(1, 10, "winning_streak_2"), EventsMissed(1), BetsClosed()]
+    lost += [DealCorrected({"dealer": (), "1.1": ()}), *deal({1: "TS 9C"}, "7H"), *STAND]
+    won = whole({1: "TS 9C"}, "7H", STAND, bets=[bet(1)])
+    first, second = results(play(ruleset, [*lost, *won]))
+    assert (first.settlements, first.stands, back(second)) == ((), (), {"main": 200})
+    laid = whole({1: "TS 9C"}, "7H", STAND, bets=[bet(1), bet(1, 10, "winning_streak_2")])
+    first, second = results(play(ruleset, [*laid, *lost]))
+    assert (first.stands, back(second)) == (("winning_streak_2",), {"winning_streak_2": 40})
+
+
+def test_additional_bets_told_whole_are_known_though_the_seats_were_not() -> None:
+    """What was lost came before the bets were opened."""
+    laid: list[Event] = [SeatOpened(1), EventsMissed(1), BetsOpened(), bet(1, 10, "any_pair"), BetsClosed()]
+    named: list[Event] = [DealCorrected({"dealer": (), "1.1": ()}), *deal({1: "8S 8H"}, "7H"), *STAND]
+    assert back(only(play(game(), [*laid, *named]))) == {"any_pair": 120}
 
 
 def test_a_resolved_round_is_corrected_until_the_next_begins() -> None:

@@ -407,7 +407,7 @@ def test_a_correction_at_the_console_after_the_end_is_not_undone_by_the_payment(
     corrected = verdicts[-1]
     assert isinstance(corrected, Corrected)
     assert corrected.result.outcome["hands"]["1.1"] == ("TS", "AC")
-    assert corrected.result.outcome["results"]["1.1"] == "push"
+    assert corrected.result.outcome["results"]["1.1"] == "win"
 
 
 def test_a_hand_named_twice_is_no_correction() -> None:
