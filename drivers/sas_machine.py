@@ -4,7 +4,11 @@ The machine says an exception again until another poll shows that it was heard, 
 of twenty does not overflow (which it says). An exception is one byte without a checksum. It is believed when it was
 read twice in a row; then it is made durable, and the next long poll, which lets the machine forget it, must bring an
 answer with a good checksum: only then is it told. An exception that cannot be proved is told as doubtful, never as
-what it said.
+what it said; so is one that may be the same as the one before: read again after a session that ended before it was
+told, or said again after it was told without proof. What another machine than the last one left untold is doubtful too.
+
+A machine that another host left in real-time mode says an exception in place of an answer, and forgets it with any
+other poll. One that was on its way when a session ended may be missing: such a machine never comes back as continuous.
 
 Not the standard's words but ours, or of one source only: the denomination codes; level 80 hex of a handpay is a
 cancelled credit; hopper status 0 is well. SAS has an end for doors and the printer's switch, none for tilts, jams and
@@ -80,6 +84,8 @@ DAMAGED_LIMIT = 8  # answers in a row
 SILENT_BROADCAST = 12.0
 CLEAN = 3  # the same harmless answer so often in a row is no noise
 KEPT = 16
+SEEN = 64  # exceptions that sessions which were cut short may leave
+LOST = 0x70
 COMMAND_LIMIT = 8.0
 DOUBT = 2.0  # seconds until a meter that ran backwards is read once more
 QUEUED = 32
@@ -125,11 +131,13 @@ class Memory(Struct, frozen=True):
     """What outlives a session.
 
     `meters`: the last good ones, in minor units by `factor`; `back`: those that ran backwards since; `cleared`: the
-    machine said that its memory was cleared, and no meter has shown it yet. `seen`: an exception read and not yet told,
-    the machine may have forgotten it since. `owed`: polls that an exception demands and that are not answered yet.
-    `prizes`: (level, minor units) to be paid by hand, oldest first. `levels`: amounts to be shown. `unproved`: the poll
-    that was answered last, where the machine may not know that it was heard, and `blind`: the exception told without
-    that proof; `doubted`: polls whose next answer may therefore be one that was told already, one of the `past` wins.
+    machine said that its memory was cleared, and no meter has shown it yet. `seen`: exceptions read and not yet told,
+    oldest first, the machine may have forgotten them since. `real_time`: the machine has told exceptions in place of
+    answers. `owed`: polls that an exception demands and that are not answered yet. `prizes`: (level, minor units) to be
+    paid by hand, oldest first. `levels`: amounts to be shown. `unproved`: the poll that was answered last, where the
+    machine may not know that it was heard, and `blind`: the exception told without that proof; `again`: such a one that
+    the machine may still be saying; `doubted`: polls whose next answer may therefore be one that was told already, one
+    of the `past` wins.
     `unlisted`: progressive wins told and paid of which poll 87 said nothing: it may still list them.
     """
 
@@ -139,13 +147,15 @@ class Memory(Struct, frozen=True):
     back: tuple[str, ...] = ()
     cleared: bool = False
     standing: Standing = Standing()
-    seen: int | None = None
+    seen: tuple[int, ...] = ()
+    real_time: bool = False
     owed: tuple[int, ...] = ()
     prizes: tuple[tuple[int, int], ...] = ()
     hits: tuple[Hit, ...] = ()
     levels: dict[int, int] = {}
     unproved: int = 0
     blind: int = 0
+    again: int = 0
     doubted: tuple[int, ...] = ()
     past: tuple[tuple[int, int], ...] = ()
     unlisted: tuple[tuple[int, int], ...] = ()
@@ -402,7 +412,7 @@ class SasMachine:
         """Go on from what the last session left."""
         self._options = options
         self._me = options.address
-        self._memory = msgspec.json.decode(memory, type=Memory) if memory else Memory()
+        self._memory = _recalled(memory) if memory else Memory()
         self._known = memory is not None
         self._faults = Faults(self.faults, self._memory.standing)
         self._decoder = HostDecoder(self._me)
@@ -418,7 +428,7 @@ class SasMachine:
         self._supported: set[int] = set()
         self._unsupported: set[int] = set()
         self._factor: int | None = self._memory.factor
-        self._doubt_back = False
+        self._doubt_back: dict[str, int] = {}  # meters that ran backwards once, and the poll that said so
         self._fresh: dict[str, int] = {}  # read in this round of meters, and not told yet
         self._fresh_wire = b""
         self._chirps = 0
@@ -445,10 +455,10 @@ class SasMachine:
 
     async def _start(self) -> None:
         """An exception on its way when the last session ended is asked for before anything that says it was heard."""
-        before = self._memory.seen
+        left = len(self._memory.seen)
         if self._memory.unproved:
             self._memory = replace(self._memory, unproved=0, doubted=(*self._memory.doubted, self._memory.unproved))
-        overflowed = await self._rescue()
+        await self._rescue()
         identity = await self._insist(0x54)
         game = await self._insist(0x1F)
         if not self._supported:
@@ -459,26 +469,47 @@ class SasMachine:
             serial, version = identity.serial, identity.version
             same = self._known and serial == self._memory.serial
             if self._known and not same:
-                events += self._faults.end(*self._faults.standing.open)
-                self._memory = Memory(levels=self._memory.levels, seen=self._memory.seen)
-                before = None
+                events += self._exchanged(left)
+                left = 0
             self._memory = replace(self._memory, serial=serial)
         model = f"SAS {version[:1]}.{version[1:]}" if version else "SAS"
         if isinstance(game, GameInfo):
             model = f"{model} {game.game_id} {game.paytable}".rstrip()
             events += self._denominated(game)
-        after, self._memory = self._memory.seen, replace(self._memory, seen=None)
-        for code in (before if before != after else None, after):
-            if code is not None:
-                events += self._exception(code)
+        lost = self._memory.real_time or LOST in self._memory.seen
+        events += self._left_behind(left)
         self._believed = None
-        await self._tell([DeviceOnline(same and not overflowed, model, serial), *events])
+        await self._tell([DeviceOnline(same and not lost, model, serial), *events])
         self._online = True
         self._queue.append(_Work(game_poll(self._me, 0xA0)))
         self._queue.append(_Work(LongPoll(self._me, 0x19)))
 
-    async def _rescue(self) -> bool:
-        """Read what the machine may be saying already. Whether it is that its queue overflowed.
+    def _exchanged(self, left: int) -> list[Event]:
+        """Another machine: nothing of the old one is told of it, nor its money counted in the old one's credits."""
+        old, new = self._memory.seen[:left], self._memory.seen[left:]
+        in_real_time = self._memory.real_time and bool(new)  # else it was the old one that was
+        self._memory = Memory(levels=self._memory.levels, seen=new, real_time=in_real_time)
+        self._factor = None
+        ended = self._faults.end(*self._faults.standing.open)
+        doubt = self._faults.strike("sas.doubtful", f"{names(old)}, of the machine before") if old else []
+        return [*ended, *doubt]
+
+    def _left_behind(self, left: int) -> list[Event]:
+        """What was seen and not told, the first `left` of it in sessions that were cut short.
+
+        What the next session reads first may be what the last one read last, or another one of the same.
+        """
+        seen, self._memory = self._memory.seen, replace(self._memory, seen=())
+        events: list[Event] = []
+        for n, code in enumerate(seen):
+            if 0 < n <= left and code == seen[n - 1]:
+                events += self._doubtful_again(code)
+            else:
+                events += self._exception(code)
+        return events
+
+    async def _rescue(self) -> None:
+        """Read what the machine may be saying already.
 
         An answer that was lost is asked for again: any other poll would let the machine forget it. One that has not
         been polled for long answers nothing before it has seen a poll to somebody else.
@@ -489,15 +520,14 @@ class SasMachine:
                 case Happened(code) if code in NOTHING or self._chirp(code):
                     break
                 case Happened(code) if self._readings[-1:] == [code]:
-                    await self._believe(code)
-                    return code == 0x70
+                    self._believe(code)
+                    return
                 case Happened(code):
                     self._readings = [code]
                 case _:
                     unanswered += 1
         self._readings.clear()
         await self._nobody()
-        return False
 
     async def _insist(self, command: int) -> Body | None:
         """The body of the answer to an R poll, while the machine starts; None where it gives none."""
@@ -510,6 +540,12 @@ class SasMachine:
                     return body
                 case Busy() if self._link.stamp().tick - began < BUSY_LIMIT:
                     pass
+                case RealTime(_, code):
+                    self._memory = replace(self._memory, real_time=True)
+                    self._see(code)
+                    await self._keep()
+                    await self._nobody()
+                    tries += self._link.stamp().tick - began >= BUSY_LIMIT
                 case _:
                     tries += 1
                     await self._nobody()
@@ -538,6 +574,8 @@ class SasMachine:
     async def _exchange(self, poll: Poll) -> Answer | None:
         """The answer to `poll`, or None, in the next slot. Raises LinkLost after too much silence."""
         await self._until_slot()
+        if self._memory.seen and isinstance(poll, LongPoll):
+            await self._keep()  # with this poll the machine may forget it
         self._decoder.expect(poll)
         await self._link.write(encode(poll))
         self._wire = b""
@@ -603,9 +641,9 @@ class SasMachine:
 
     async def _turn(self) -> None:
         self._plan()
-        if not self._unresolved and not self._retrying and self._memory.seen is None:
+        if not self._unresolved and not self._retrying and not self._memory.seen:
             await self._say_amounts()
-        if not self._unresolved and (self._memory.seen is not None or (self._queue and self._long_next)):
+        if not self._unresolved and (self._memory.seen or (self._queue and self._long_next)):
             self._long_next = False
             await self._ask()
         else:
@@ -626,6 +664,8 @@ class SasMachine:
             commands = [command for command in (0x0F, 0x1C, 0x1A) if command not in self._unsupported]
             if 0x0F in self._unsupported:
                 commands.insert(0, 0x19)
+            if self._factor is None and 0x1F not in self._supported and not self._supported.isdisjoint(METERS):
+                commands.insert(0, 0x1F)
             if any(self._faults.is_open(code) for code in _HOPPER):
                 commands.append(0x4F)
             self._queue.extend(_Work(LongPoll(self._me, command)) for command in commands)
@@ -643,11 +683,12 @@ class SasMachine:
                 if len(set(self._readings)) == 1 and self._readings[0] in EXCEPTIONS:
                     await self._tell(self._faults.strike("sas.doubtful", f"{names(self._readings)}, then nothing"))
                 await self._tell(self._faults.end("sas.exceptions_lost"))
+                self._memory = replace(self._memory, again=0)
                 await self._heard()
             case Happened(code) if self._chirp(code):
                 pass
             case Happened(code) if self._readings[-1:] == [code]:
-                await self._believe(code)
+                self._believe(code)
                 if self._faults.is_open("sas.deaf") or not self._supported:
                     self._alive = self._link.stamp().tick
                     await self._tell_proved()
@@ -655,7 +696,7 @@ class SasMachine:
             case Happened(code):
                 self._readings = [*self._readings[-7:], code]
             case RealTime(_, code):
-                await self._tell(self._exception(code))
+                await self._tell_in_real_time(code)
                 await self._heard()
             case _:
                 pass
@@ -666,20 +707,33 @@ class SasMachine:
         self._unresolved = False
         await self._nobody()
 
-    async def _believe(self, code: int) -> None:
-        """Read twice: durable, so that the machine may forget it with the next poll."""
-        self._memory = replace(self._memory, seen=code)
+    def _believe(self, code: int) -> None:
+        """Read twice: it is made durable before the next long poll, and then proved by the answer."""
+        self._see(code)
         self._believed = self._chunk
         self._readings.clear()
         self._unresolved = False
-        await self._keep()
+
+    def _see(self, code: int) -> None:
+        """To be told. Where there is no room left, the last one says what the machine says where it has none."""
+        seen = self._memory.seen
+        if len(seen) < SEEN:
+            self._memory = replace(self._memory, seen=(*seen, code if len(seen) < SEEN - 1 else LOST))
 
     async def _tell_proved(self) -> None:
-        if (code := self._memory.seen) is not None:
-            self._memory = replace(self._memory, seen=None)
+        if seen := self._memory.seen:
+            self._memory = replace(self._memory, seen=())
             at, self._believed = self._believed or self._link.stamp(), None
-            await self._tell(self._exception(code), Chunk(bytes((code,)), at.at, at.tick))
+            events = [event for code in seen for event in self._exception(code)]
+            await self._tell(events, Chunk(bytes(seen), at.at, at.tick))
             await self._keep()
+
+    async def _tell_in_real_time(self, code: int) -> None:
+        """It came with a checksum, and proves what was said before it."""
+        await self._tell_proved()
+        self._memory = replace(self._memory, real_time=True)
+        await self._tell(self._exception(code))
+        await self._keep()
 
     async def _ask(self) -> None:
         """The next long poll: one that is known to be answered, where only an exception waits to be proved."""
@@ -697,7 +751,7 @@ class SasMachine:
                 await self._busy()
             case RealTime(_, code):
                 work.tries -= 1
-                await self._tell(self._exception(code))
+                await self._tell_in_real_time(code)
                 await self._nobody()
             case Reply(_, command, body):
                 self._drop(work)
@@ -729,11 +783,11 @@ class SasMachine:
 
     async def _given_up(self, command: int, *, ours: bool) -> None:
         """Three times no good answer. Machines do not answer polls that they do not support."""
-        if self._memory.seen is not None and self._damaged:
-            code, self._memory = self._memory.seen, replace(self._memory, seen=None)
-            await self._tell(self._faults.strike("sas.doubtful", f"{names([code])}, on a bad line"))
+        if self._memory.seen and self._damaged:
+            seen, self._memory = self._memory.seen, replace(self._memory, seen=())
+            await self._tell(self._faults.strike("sas.doubtful", f"{names(seen)}, on a bad line"))
         else:
-            self._memory = replace(self._memory, blind=self._memory.seen or 0)
+            self._memory = replace(self._memory, blind=self._memory.seen[-1] if self._memory.seen else 0)
             await self._tell_proved()
         if self._damaged:
             return
@@ -772,18 +826,24 @@ class SasMachine:
             self._last_silent = self._link.stamp().tick
         if code == 0x3C and not any(work.poll.command == 0x1F for work in self._queue):
             self._queue.append(_Work(LongPoll(self._me, 0x1F)))
-        blind, self._memory = self._memory.blind, replace(self._memory, blind=0)
-        if code in _OWES and code == blind:
+        blind, again = code == self._memory.blind, code == self._memory.again
+        self._memory = replace(self._memory, blind=0, again=code if blind and code not in _OWES else 0)
+        if code in _OWES and blind:
             self._memory = replace(self._memory, doubted=(*self._memory.doubted, _OWES[code]))
         if code in _OWES:
             self._memory = replace(self._memory, owed=tuple(dict.fromkeys((*self._memory.owed, _OWES[code]))))
-        if (fault := _BEGINS.get(code)) is not None:
+        if again:
+            events += self._doubtful_again(code)
+        elif (fault := _BEGINS.get(code)) is not None:
             events += self._faults.strike(fault, text if code in _SAY_WHICH else "")
         elif code == 0x52:
             events += self._paid_by_hand()
         elif not told or code in _TELL_ALWAYS:
             events.append(MachineReported(f"{code:02X}", text))
         return events
+
+    def _doubtful_again(self, code: int) -> list[Event]:
+        return [*self._faults.strike("sas.doubtful", f"{names([code])}, perhaps the same again")]
 
     def _played(self) -> list[Event]:
         events: list[Event] = [*self._faults.end(*_PLAYS_AGAIN)]
@@ -930,9 +990,11 @@ class SasMachine:
         if self._factor != self._memory.factor:
             self._memory = replace(self._memory, factor=self._factor, meters={}, back=())
             self._fresh, self._fresh_wire = {}, b""
+            self._doubt_back = {}
         return [*self._faults.watch("sas.denomination", self._factor is None, f"code {game.denomination:02X}")]
 
     def _metered(self, command: int, raw: dict[str, int]) -> list[Event]:
+        poll = 0x0F if command == 0x19 else command  # the same meters
         factor = self._factor or 1
         suffix = "" if self._factor else "_credits"
         new = {name if name in COUNTED else name + suffix: value for name, value in raw.items()}
@@ -942,14 +1004,17 @@ class SasMachine:
         if back and self._memory.cleared:  # a new beginning
             self._memory = replace(self._memory, meters={}, cleared=False)
             self._fresh, self._fresh_wire = {}, b""
+            self._doubt_back = {}
             old, back = {}, set()
-        elif self._memory.cleared and command in {0x0F, 0x19}:
+        elif self._memory.cleared and (command == 0x1C or (poll == 0x0F and 0x1C in self._unsupported)):
             self._memory = replace(self._memory, cleared=False)
-        if back and not self._doubt_back and not self._memory.back:
+        again = any(self._doubt_back.get(name) == poll for name in back)
+        if back and not again and not self._memory.back:
             # Somebody may have cleared the memory, and the machine not have got round to saying so.
-            self._doubt_back = True
+            self._doubt_back = {**dict.fromkeys(back, poll), **self._doubt_back}
             self._meters_due = self._link.stamp().tick + DOUBT
             return []
+        self._doubt_back = {name: by for name, by in self._doubt_back.items() if by != poll or name not in new}
         still = (set(self._memory.back) - set(new)) | back
         self._memory = replace(self._memory, back=tuple(sorted(still)))
         if back:
@@ -961,8 +1026,7 @@ class SasMachine:
         if still:
             return []
         events: list[Event] = [*self._faults.end("sas.meter_back")]
-        if command in {0x0F, 0x19}:
-            self._doubt_back = False
+        if poll == 0x0F:
             events += self._faults.end("sas.doubtful")
         games = "games_played"
         if games in new and new[games] > old.get(games, new[games]):
@@ -1025,7 +1089,7 @@ class SasMachine:
                 self._drop(work)
         if self._doubt_back or self._memory.back:
             raise CommandFailed("a meter ran backwards: the figures are not to be trusted")
-        return {"meters": dict(self._memory.meters)}
+        return {"meters": {**self._memory.meters, **self._fresh}}
 
     async def _reset_handpay(self) -> dict[str, Any]:
         work = self._work(LongPoll(self._me, 0x94))
@@ -1105,6 +1169,14 @@ class SasMachine:
     async def _keep(self) -> None:
         self._memory = replace(self._memory, standing=self._faults.standing)
         await self._emit([], msgspec.json.encode(self._memory))
+
+
+def _recalled(memory: bytes) -> Memory:
+    """What a session left. An earlier version remembered one exception at most: a number, or null."""
+    left = msgspec.json.decode(memory, type=dict[str, Any])
+    if not isinstance(seen := left.get("seen"), list):
+        left["seen"] = [] if seen is None else [seen]
+    return msgspec.convert(left, Memory, str_keys=True)
 
 
 def _unpaid(hit: Hit) -> bool:

@@ -1,8 +1,9 @@
 """The SAS machine: the driver against the simulated machine, over good and bad lines, in virtual time."""
 
 import asyncio
+import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -11,10 +12,12 @@ from random import Random
 import msgspec
 import pytest
 from helpers import MemoryLink, Notebook, virtual_time
+from msgspec.structs import replace
 
 from daemon.links import open_link
 from drivers.driver import CommandFailed, CommandRefused, LinkLost, Sighting
-from drivers.sas_machine import MachineOptions, Memory, SasMachine
+from drivers.faults import Standing
+from drivers.sas_machine import SEEN, MachineOptions, Memory, SasMachine
 from protocols.commands import Agitate, Ask, Command, EnableMachine, ReadMeters, ResetHandpay, ShowAmount
 from protocols.events import (
     DeviceFaulted,
@@ -27,7 +30,19 @@ from protocols.events import (
     MachineReported,
     type_of,
 )
-from protocols.sas import GeneralPoll, LongPoll, MachineDecoder, RealTime, encode
+from protocols.sas import (
+    METERS,
+    Answer,
+    GameInfo,
+    GeneralPoll,
+    Happened,
+    LongPoll,
+    MachineDecoder,
+    Meters,
+    RealTime,
+    Reply,
+    encode,
+)
 from simulators.clock import Pace
 from simulators.line import Line
 from simulators.port import Pty, Socket
@@ -108,6 +123,13 @@ class Cable:
         self._stirred.set()
         await asyncio.sleep(then)
 
+    async def until(self, so: Callable[[], bool], limit: float = 30.0) -> None:
+        """Let time pass until it is so."""
+        end = self.now + limit
+        while not so():
+            assert self.now < end, f"not within {limit} s"
+            await asyncio.sleep(0.01)
+
     def do(self, what: Callable[[float], object]) -> None:
         what(self.now)
         self._stirred.set()
@@ -185,7 +207,7 @@ async def test_every_exception_is_told_once_and_in_order(split: bool) -> None:
 @virtual_time
 async def test_polls_keep_their_distance_and_an_exception_is_durable_before_it_may_be_forgotten() -> None:
     cable = Cable()
-    sent: list[tuple[float, object, int | None]] = []
+    sent: list[tuple[float, object, tuple[int, ...]]] = []
     await asyncio.sleep(4)
     decoder = MachineDecoder()
     link = cable._link
@@ -201,7 +223,7 @@ async def test_polls_keep_their_distance_and_an_exception_is_durable_before_it_m
     await cable.act("insert_bill", 5)
     mine = [at for at, poll, _ in sent if isinstance(poll, GeneralPoll | LongPoll) and poll.address == 1]
     assert min(b - a for a, b in pairwise(mine)) >= 0.2 - 1e-9
-    assert 0x48 in {seen for _, poll, seen in sent if isinstance(poll, LongPoll)}
+    assert (0x48,) in {seen for _, poll, seen in sent if isinstance(poll, LongPoll)}
     assert cable.reported() == ["48"]
     await cable.close()
 
@@ -245,6 +267,224 @@ async def test_what_happened_while_nobody_listened_is_told_after_it() -> None:
     assert "48" in cable.reported()
     assert cable.standing() == {"machine.slot_door"}
     assert len(cable.offline) >= 1
+    await cable.close()
+
+
+# ---- sessions that are cut short
+
+
+class Cuts(Cable):
+    """Sessions end when so many bytes have passed, both ways counted: at once, or `late`, when another wants to."""
+
+    late = False
+    _cuts: tuple[int, ...] = ()
+    _counted: MemoryLink | None = None
+    _left: float = FOREVER
+    _over = False
+
+    def cut(self, *after: int) -> None:
+        """This session and those after it; then nothing is cut any more."""
+        self._cuts = after
+        self._counted = None
+
+    def _passing(self, data: bytes) -> bytes:
+        if self._counted is not self._link:
+            self._counted = self._link
+            self._left, self._cuts = (self._cuts[0], self._cuts[1:]) if self._cuts else (FOREVER, ())
+        passed = data[: int(min(self._left, len(data)))]
+        self._left -= len(passed)
+        self._over = len(passed) < len(data) or not (self._left or self.late)
+        if self._over:
+            self.restart()
+        return passed
+
+    def _to_machine(self, data: bytes) -> None:
+        super()._to_machine(self._passing(data))
+
+    def _to_host(self, data: bytes) -> None:
+        """Whoever is cut off hears nothing of it."""
+        if data and self._link is not None and self._passing(data) and not self._over:
+            super()._to_host(data)
+
+
+class InRealTime(Machine):
+    """An earlier host switched it to real-time mode: its exceptions come in place of answers to long polls."""
+
+    _instead: int | None = None
+
+    def _answer(self, poll: LongPoll, now: float) -> Answer | None:
+        if not self._queue:
+            return super()._answer(poll, now)
+        self._instead = self._queue[0]
+        return RealTime(self._address, self._instead)
+
+    def _heard_by_host(self) -> None:
+        if self._instead is not None:
+            self._queue.popleft()
+        self._instead = None
+        super()._heard_by_host()
+
+    def _what_happened(self) -> Happened:
+        return Happened(0)
+
+
+DOORS = {"machine.slot_door": "11", "machine.cashbox_door": "19", "machine.belly_door": "1D"}
+
+
+def said(events: Sequence[Event]) -> tuple["Counter[str]", "Counter[str]"]:
+    """Exceptions that were told, and those that were said to be in doubt."""
+    told, doubtful = Counter[str](), Counter[str]()
+    for event in events:
+        match event:
+            case MachineReported(code):
+                told[code] += 1
+            case DeviceFaulted(code, text) if code == "sas.doubtful":
+                doubtful.update(re.findall(r"\b([0-9A-F]{2}) [a-z]", text))
+            case DeviceFaulted(code) if code in DOORS:
+                told[DOORS[code]] += 1
+            case _:
+                pass
+    return told, doubtful
+
+
+def onlines(events: Sequence[Event]) -> list[DeviceOnline]:
+    return [event for event in events if isinstance(event, DeviceOnline)]
+
+
+STEP = 29
+QUEUES = [(0x11, 0x19, 0x1D, 0x66), (0x48, 0x48, 0x48), (0x48, 0x48, 0x66, 0x66)]
+
+
+def cuts() -> Iterator[tuple[int, int, bool]]:
+    """Two sessions, each cut at each of its first bytes."""
+    for first in range(1, 30):
+        for second in range(1 + first * 5 % STEP, 62, STEP):
+            yield first, second, bool((first + second // STEP) % 2)
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+@virtual_time
+async def test_each_exception_is_told_once_or_in_doubt_wherever_two_sessions_are_cut(queue: tuple[int, ...]) -> None:
+    truth = Counter(f"{code:02X}" for code in queue)
+    for first, second, late in cuts():
+        cable = Cuts()
+        cable.late = late
+        await asyncio.sleep(2)
+        began = len(cable.events)
+        cable.machine._queue.extend(queue)
+        cable.cut(first, second)
+        await asyncio.sleep(7)
+        told, doubtful = said(cable.events[began:])
+        assert told <= truth <= told + doubtful, (first, second, late)
+        assert told == truth or len(set(queue)) < len(queue), (first, second, late)
+        assert all(online.continuous for online in onlines(cable.events[began:]))
+        await cable.close()
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+@virtual_time
+async def test_in_real_time_mode_each_is_told_once_or_in_doubt_or_may_be_missing(queue: tuple[int, ...]) -> None:
+    """Which poll a session asked last the next one cannot know: any other one lets the machine forget."""
+    truth = Counter(f"{code:02X}" for code in queue)
+    for first, second, late in cuts():
+        cable = Cuts()
+        cable.late = late
+        cable.machine = InRealTime(Random(1))
+        cable.machine._queue.append(0x82)
+        await asyncio.sleep(2.5)
+        assert cable.reported() == ["82"]
+        began = len(cable.events)
+        cable.machine._queue.extend(queue)
+        cable.cut(first, second)
+        await asyncio.sleep(7)
+        told, doubtful = said(cable.events[began:])
+        assert told <= truth, (first, second, late)
+        assert (truth - told - doubtful).total() <= 2, (first, second, late)  # one a session
+        assert not any(online.continuous for online in onlines(cable.events[began:]))
+        await cable.close()
+
+
+@virtual_time
+async def test_what_a_machine_in_real_time_mode_says_while_a_session_begins_is_told() -> None:
+    cable = Cable()
+    cable.machine = InRealTime(Random(1))
+    cable.machine._queue.extend([0x66, 0x71])
+    await asyncio.sleep(3.1)  # between two polls
+    cable.machine._queue.extend(queue := [0x11, 0x12, 0x48, 0x48, 0x82] * 4)
+    cable.restart()
+    await asyncio.sleep(15)
+    assert cable.reported() == ["66", "71", *["48", "48", "82"] * 4]
+    assert [type_of(event) for event in cable.events].count("device.faulted") == queue.count(0x11)
+    assert cable.standing() == set()
+    await cable.close()
+
+
+@pytest.mark.parametrize("real_time", [False, True])
+@pytest.mark.parametrize("after", [1, 2])
+@virtual_time
+async def test_what_the_machine_before_left_is_never_told_of_the_new_one(after: int, real_time: bool) -> None:
+    """It is exchanged after the first session that was cut, or the second."""
+    kind = InRealTime if real_time else Machine
+    for first, second, late in cuts():
+        cable = Cuts()
+        cable.late = late
+        cable.machine = old = kind(Random(1), serial="OLD")
+        await asyncio.sleep(2)
+        began = len(cable.events)
+        old._queue.extend(olds := [0x48, 0x11, 0x66])
+        cable.cut(first, second)
+        await cable.until(lambda cable=cable: len(cable.offline) == after)  # type: ignore[misc]
+        cable.machine = new = kind(Random(2), serial="NEW")
+        new._queue.extend([0x48, 0x19])
+        await asyncio.sleep(7)
+        exchanged = [isinstance(event, DeviceOnline) and event.serial == "NEW" for event in cable.events].index(True)
+        told, doubtful = said(cable.events[began:exchanged])
+        told_of_new, doubtful_then = said(cable.events[exchanged:])
+        heard = Counter(f"{code:02X}" for code in olds[: len(olds) - len(old._queue)])
+        truth = Counter({"48": 1, "19": 1})
+        assert told_of_new <= truth, (first, second, late)
+        assert told <= Counter(f"{code:02X}" for code in olds), (first, second, late)
+        if not real_time:
+            assert heard <= told + doubtful + doubtful_then, (first, second, late)
+            assert truth <= told_of_new + doubtful_then, (first, second, late)
+        await cable.close()
+
+
+def test_what_an_earlier_version_remembered_is_understood() -> None:
+    for seen, now in ((0x11, (0x11,)), (None, ()), ([0x11, 0x11], (0x11, 0x11))):
+        left = {"serial": "A", "seen": seen, "levels": {"2": 5000}, "prizes": [[0, 5]], "standing": {"open": ["x"]}}
+        memory = SasMachine(MachineOptions(), msgspec.json.encode(left))._memory
+        assert memory == Memory("A", seen=now, levels={2: 5000}, prizes=((0, 5),), standing=Standing(("x",)))
+
+
+@virtual_time
+async def test_what_sessions_leave_has_an_end_and_says_so() -> None:
+    cable = Cable()
+    cable.machine = InRealTime(Random(1))
+    await asyncio.sleep(2.1)
+    assert cable.notes.memory is not None
+    memory = msgspec.json.decode(cable.notes.memory, type=Memory)
+    cable.notes.memory = msgspec.json.encode(replace(memory, seen=(0x71, 0x72) * (SEEN // 2 - 1) + (0x71,)))
+    cable.machine._queue.append(0x66)
+    cable.restart()
+    await asyncio.sleep(4)
+    assert cable.reported() == ["71", "72"] * (SEEN // 2 - 1) + ["71"]
+    assert "sas.exceptions_lost" in cable.told()
+    assert not onlines(cable.events)[-1].continuous
+    await cable.close()
+
+
+@virtual_time
+async def test_a_machine_that_has_something_to_say_in_place_of_every_answer_comes_online() -> None:
+    cable = Cable()
+    cable.machine = InRealTime(Random(1))
+    cable.machine._queue.extend([0x71] * 200)
+    await asyncio.sleep(200)
+    assert cable.offline == []
+    assert cable.reported().count("71") > 100
+    assert "sas.exceptions_lost" in cable.told()
+    assert cable.meters()["coin_in"] == cable.machine.meters["coin_in"]
+    assert cable.standing() == set()
     await cable.close()
 
 
@@ -395,6 +635,29 @@ def hit_without(machine: Machine, exception: int, now: float) -> None:
     for said in (machine._priority, machine._queue):
         while exception in said:
             said.remove(exception)
+
+
+@pytest.mark.parametrize("lasts", [2, 8])
+@virtual_time
+async def test_an_exception_that_nothing_proved_and_that_is_said_again_is_in_doubt(lasts: float) -> None:
+    """The machine did not hear the poll that should prove it: a second payment would be another handpay's."""
+    cable = Cable()
+    await asyncio.sleep(4)
+    for amount in (123_456, 777):
+        cable.do(partial(cable.machine.handpay, amount=amount))
+    await asyncio.sleep(20)
+    began = len(cable.events)
+    cable.do(cable.machine.reset)
+    driver = cable.driver
+    assert driver is not None
+    await cable.until(lambda: bool(driver._memory.seen))
+    cable.machine._until["loop_break"] = cable.now + lasts
+    await asyncio.sleep(30)
+    assert [one for one in cable.jackpots() if one[0] == "paid"] == [("paid", 0, 123_456)]
+    assert lasts > 5 or said(cable.events[began:])[1] == {"52": 1}
+    await cable.act("reset", 5)
+    assert [one for one in cable.jackpots() if one[0] == "paid"] == [("paid", 0, 123_456), ("paid", 0, 777)]
+    await cable.close()
 
 
 @virtual_time
@@ -567,6 +830,152 @@ async def test_a_meter_of_eight_digits_may_begin_again() -> None:
     await cable.act("play", 15)
     assert cable.standing() == set()
     assert cable.meters()["coin_in"] == 3
+    await cable.close()
+
+
+class Silent(Machine):
+    """It does not answer some polls, and says which denomination it has where it answers that."""
+
+    silent: frozenset[int] = frozenset()
+    denomination = 0x01
+
+    def _answer(self, poll: LongPoll, now: float) -> Answer | None:
+        answer = super()._answer(poll, now)
+        if poll.command in self.silent:
+            return None
+        if isinstance(answer, Reply) and isinstance(answer.body, GameInfo):
+            return replace(answer, body=replace(answer.body, denomination=self.denomination))
+        return answer
+
+
+@virtual_time
+async def test_another_machines_money_is_told_in_credits_until_it_says_its_denomination() -> None:
+    cable = Cable()
+    old = cable.machine = Silent(Random(1), serial="OLD")
+    old.denomination = 0x06
+    await asyncio.sleep(4)
+    assert cable.meters()["coin_in"] == old.meters["coin_in"] * 100
+    new = cable.machine = Silent(Random(2), serial="NEW")
+    new.silent = frozenset({0x1F})
+    before = len(cable.events)
+    cable.restart()
+    await asyncio.sleep(30)
+    told = [event.meters for event in cable.events[before:] if isinstance(event, MachineMeters)]
+    assert told
+    assert not any("coin_in" in meters for meters in told)
+    assert told[-1]["coin_in_credits"] == new.meters["coin_in"]
+    new.denomination = 0x02
+    new.silent = frozenset()
+    await asyncio.sleep(12)
+    assert cable.meters()["coin_in"] == new.meters["coin_in"] * 5
+    assert "coin_in_credits" not in cable.meters()
+    assert cable.standing() == set()
+    await cable.close()
+
+
+@virtual_time
+async def test_a_meter_that_ran_backwards_once_is_forgotten_with_the_denomination() -> None:
+    cable = Cable()
+    cable.machine = Silent(Random(1))
+    cable.machine.silent = frozenset({0x1F})
+    await asyncio.sleep(4)
+    driver = cable.driver
+    assert driver is not None
+    cable.machine.meters["coin_in"] -= 1
+    await cable.until(lambda: bool(driver._doubt_back))
+    cable.machine.silent = frozenset()
+    await asyncio.sleep(6)
+    assert (await driver.obey(ReadMeters()))["meters"]["coin_in"] == cable.machine.meters["coin_in"]
+    assert "sas.meter_back" not in cable.told()
+    await cable.close()
+
+
+@pytest.mark.parametrize("name", sorted({name for poll in (0x0F, 0x1C) for name, _ in METERS[poll]}))
+@virtual_time
+async def test_each_meter_that_runs_backwards_is_a_fault_and_no_meters_are_told_meanwhile(name: str) -> None:
+    """Also one that a single poll holds: a good answer to another one says nothing of it."""
+    cable = Cable()
+    cable.machine.meters[name] = 5000
+    await asyncio.sleep(4)
+    before = len(cable.events)
+    cable.machine.meters[name] = 4000
+    await asyncio.sleep(60)
+    new = cable.events[before:]
+    assert [event.code for event in new if isinstance(event, DeviceFaulted)] == ["sas.meter_back"]
+    assert [type_of(event) for event in new] == ["device.faulted"]
+    assert f"{name} from 5000 to 4000" in str(new)
+    cable.machine.meters[name] = 5001
+    await asyncio.sleep(12)
+    assert cable.standing() == set()
+    assert cable.driver is not None
+    assert (await cable.driver.obey(ReadMeters()))["meters"][name] == cable.meters()[name] == 5001
+    await cable.close()
+
+
+@virtual_time
+async def test_a_meter_that_one_poll_says_ran_backwards_and_another_does_not_is_a_fault() -> None:
+    cable = Cable()
+    await asyncio.sleep(4)
+    answer = cable.machine._answer
+
+    def backwards(poll: LongPoll, now: float) -> Answer | None:
+        reply = answer(poll, now)
+        if poll.command == 0x1C and isinstance(reply, Reply) and isinstance(reply.body, Meters):
+            return replace(reply, body=Meters({**reply.body.meters, "coin_in": reply.body.meters["coin_in"] - 1}))
+        return reply
+
+    cable.machine._answer = backwards  # type: ignore[method-assign]
+    await asyncio.sleep(20)
+    assert "sas.meter_back" in cable.told()
+    await cable.close()
+
+
+@virtual_time
+async def test_a_meter_that_ran_backwards_is_read_again_before_it_is_told() -> None:
+    """By then the machine may have said that its memory was cleared."""
+    cable = Cable()
+    await asyncio.sleep(4)
+    cable.machine.meters = dict.fromkeys(cable.machine.meters, 0)
+    driver = cable.driver
+    assert driver is not None
+    await cable.until(lambda: bool(driver._doubt_back))
+    await asyncio.sleep(1)
+    cable.do(lambda now: cable.machine._tell(0x3A, now))
+    await asyncio.sleep(20)
+    assert "device.faulted" not in cable.told()
+    assert cable.meters()["coin_in"] == 0
+    await cable.close()
+
+
+@pytest.mark.parametrize("said", [0x3A, 0x7A])
+@virtual_time
+async def test_a_meter_that_only_one_poll_holds_may_begin_again_where_the_memory_was_cleared(said: int) -> None:
+    cable = Cable()
+    await asyncio.sleep(4.1)
+    cable.machine.meters["games_won"] = 0
+    cable.do(lambda now: cable.machine._tell(said, now))
+    await asyncio.sleep(20)
+    assert cable.standing() == set()
+    assert "device.faulted" not in cable.told()
+    assert cable.meters()["games_won"] == 0
+    cable.machine.meters["coin_in"] -= 1
+    await asyncio.sleep(20)
+    assert cable.standing() == {"sas.meter_back"}
+    await cable.close()
+
+
+@virtual_time
+async def test_each_of_two_readings_at_once_has_the_machines_figures() -> None:
+    cable = Cable(MachineOptions(meters=3600))
+    await asyncio.sleep(10)
+    for _ in range(5):
+        await cable.act("play", 2)
+    assert cable.driver is not None
+    readings = await asyncio.gather(*(cable.driver.obey(command) for command in (ReadMeters(), Ask("meters"))))
+    for reading in readings:
+        assert {name: cable.machine.meters[name] for name in reading["meters"]} == reading["meters"]
+        assert {"coin_in", "games_won", "credits"} <= reading["meters"].keys()
+    assert cable.meters() == readings[0]["meters"]
     await cable.close()
 
 
