@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import importlib.util
 import os
 import shutil
 import signal
@@ -10,7 +11,7 @@ import sys
 import weakref
 from pathlib import Path
 
-__all__ = ["Broker", "find_mosquitto", "free_port"]
+__all__ = ["Broker", "find_mosquitto", "free_port", "no_broker"]
 
 _MOSQUITTO = """\
 listener {port} 127.0.0.1
@@ -19,7 +20,7 @@ persistence {persistence}
 persistence_location {directory}/
 autosave_interval 5
 set_tcp_nodelay true
-max_queued_messages 0
+max_queued_messages 1000000
 max_inflight_messages 0
 log_type error
 log_type warning
@@ -31,6 +32,13 @@ SAID_AGAIN = 2.0
 def find_mosquitto() -> str | None:
     """The mosquitto program, also where Debian puts it."""
     return shutil.which("mosquitto", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
+
+
+def no_broker(*, embedded: bool = False) -> str:
+    """What to do where there is neither mosquitto nor the embedded broker; empty where a `Broker` can start."""
+    if (not embedded and find_mosquitto()) or importlib.util.find_spec("amqtt"):
+        return ""
+    return "there is no MQTT broker here: apt-get install mosquitto, or use `make demo`, which brings a built-in one"
 
 
 def free_port(owner: object = None) -> int:

@@ -5,12 +5,16 @@ twice, over a lost broker and a restart of the edge alike. Every command that is
 journal before the device hears of it, and again as the event `device.commanded` with how it ended, in one transaction
 with the answer and before anybody is answered. A command that the end of the process broke off is told as failed by
 the next one: whether the device acted, nobody knows. What is refused before it reaches a device is answered, not kept.
+
+A response topic of MQTT 5 is whatever the asker says. One that the broker does not let us write is not tried again:
+some brokers end the connection of who tries.
 """
 
 import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Protocol
 
 import msgspec
@@ -36,6 +40,9 @@ LONGEST_WORK = 600.0
 # Seconds for an answer to get on its way: a broker that takes nothing must not keep a command open.
 LONGEST_ANSWER = 5.0
 MOST_ASKERS = 4
+# Response topics that the broker refused: none of them is tried again, and after so many none that is asked for.
+MOST_REFUSED = 32
+LONGEST_SHOWN = 200
 BETWEEN_ROUNDS = ("idle", "paying", "resolved", "ended")
 KEY = "command/"
 BROKEN_OFF = "the edge ended meanwhile: whether the device acted, only its events will tell"
@@ -106,6 +113,7 @@ class Desk:
         self._numbers: dict[str, int] = {}
         self._askers: dict[tuple[str, str, str], list[Message]] = {}
         self._under_way: dict[tuple[str, str], int] = {}
+        self._refused: set[str] = set()
         cases = []
         for value in kept.values():
             with contextlib.suppress(*UNREADABLE):  # of another version: too old to run in any case
@@ -275,8 +283,21 @@ class Desk:
             return
         payload = msgspec.json.encode(reply)
         await session.publish(f"{message.topic}/result", payload)
-        if _may_be_answered(message.reply_to):
-            await session.publish(message.reply_to, payload, correlation=message.correlation)
+        topic = message.reply_to
+        if _may_be_answered(topic) and topic not in self._refused and len(self._refused) < MOST_REFUSED:
+            refused = partial(self._answer_refused, topic)
+            await session.publish(topic, payload, correlation=message.correlation, vital=False, refused=refused)
+
+    def _answer_refused(self, topic: str, reason: str) -> None:
+        """Said once of each topic; several answers may have been on their way."""
+        if topic in self._refused or len(self._refused) >= MOST_REFUSED:
+            return
+        self._refused.add(topic)
+        remedy = "let the edge write there and restart it; the answer stands under cmd/<name>/result, too"
+        self._log.warning("answer.refused", topic=topic[:LONGEST_SHOWN], reason=reason, remedy=remedy)
+        if len(self._refused) == MOST_REFUSED:
+            remedy = "look at who asks for answers there, and restart the edge; answers stand under cmd/<name>/result"
+            self._log.warning("answers.refused", reason="too many: no response topic is written now", remedy=remedy)
 
 
 def _request(payload: bytes) -> Request:

@@ -73,6 +73,8 @@ class Board(Struct, frozen=True):
     reason: str = ""
     alerted: tuple[str, ...] = ()
     """The codes of all faults there ever were: what ended unheard of is cleared by the next process."""
+    driver: str = ""
+    """Whose faults these are. "" was written before that was: the driver that is configured."""
 
 
 class DevicePost:
@@ -109,7 +111,28 @@ class DevicePost:
 
     def memory(self) -> bytes | None:
         """What the driver left with its last durable event."""
-        return self._edge.journal.memory(f"driver/{self._key}")
+        return self._edge.journal.memory(f"driver/{self._key}") or None  # b"": another driver's, dropped
+
+    def taken_up(self) -> tuple[list[Entry], dict[str, bytes]]:
+        """The board is the configured driver's from now on: the events and what is to be kept, for one transaction.
+
+        Where it was another's, that device is gone: nobody else would see its faults end, or can read the memory.
+        Whether the new one is there its own driver tells.
+        """
+        was, driver = self.board, self.device.driver
+        if was.driver == driver:
+            return [], {}
+        if not was.driver:
+            self.board = msgspec.structs.replace(was, driver=driver)
+            return [], {f"board/{self._key}": msgspec.json.encode(self.board)}
+        codes = [fault.code for fault in was.faults]
+        self.board = Board(online=was.online, reason=was.reason, alerted=was.alerted, driver=driver)
+        place = {"table": self.table, "device": self.device.name}
+        self._edge.log.info("device.exchanged", **place, was=was.driver, driver=driver, ended=codes)
+        ends = [DeviceRecovered(code) for code in codes]
+        now = self._edge.now()
+        entries = [Entry(self.table, self.device.name, type_of(end), now, encode_data(end)) for end in ends]
+        return entries, {f"board/{self._key}": msgspec.json.encode(self.board), f"driver/{self._key}": b""}
 
     @property
     def may_have_kept_events(self) -> bool:
@@ -299,6 +322,8 @@ class Edge:
         self._leftovers = Leftovers(self.log)
         self.traced = asyncio.Event()
         self.posts = [DevicePost(self, table, device) for table in config.table for device in table.device]
+        self._boots = int(journal.memory("boots") or b"0") + 1
+        self._take_up()
         self.gates = {
             table.name: Gate(
                 post.device.name for post in self.posts if post.table == table.name and post.may_have_kept_events
@@ -318,9 +343,19 @@ class Edge:
         self.connected = False
         self._group: asyncio.TaskGroup | None = None
         self._lag = 0.0
-        boots = int(journal.memory("boots") or b"0") + 1
-        journal.append((), {"boots": b"%d" % boots})
-        self._boots = boots
+
+    def _take_up(self) -> None:
+        """In one transaction: this is another life, and what of the last one is over by the configuration."""
+        kept = {"boots": b"%d" % self._boots}
+        told: list[tuple[DevicePost, Entry]] = []
+        for post in self.posts:
+            entries, left = post.taken_up()
+            told += [(post, entry) for entry in entries]
+            kept |= left
+        rows = self.journal.append([entry for _, entry in told], kept)
+        for (post, _), row in zip(told, rows, strict=True):
+            post.events += 1
+            post.last = row
 
     async def run(self) -> None:
         """Serve all devices until cancelled."""
@@ -448,9 +483,9 @@ class Edge:
                         await self._met(session, table, device, message)
                     case ["table", _, "cmd", "replay"]:
                         await answer(session, message, self.name, self.journal, self._message_of, self.log)
-                    case _ if self._group is not None:
+                    case ["table", _, "device", _, "cmd", _] if self._group is not None:
                         await self.desk.take(message, self._group)
-                    case _:
+                    case _:  # a broker may send what somebody else subscribed to
                         pass
 
     async def _met(self, session: Session, table: str, device: str, message: Message) -> None:

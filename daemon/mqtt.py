@@ -2,7 +2,8 @@
 
 What the libraries leave open is closed here. A publish in flight when the broker dies is unknown: it is sent again with
 the same id, and readers dedupe. A publish that an access list refuses returns as success in aiomqtt: the reason code is
-read. Each connection is fresh (clean start), so that no old message is sent behind our back.
+read. How many publishes the broker takes at once (Receive Maximum), neither library looks at: the window is no larger.
+Each connection is fresh (clean start), so that no old message is sent behind our back.
 """
 
 import asyncio
@@ -102,10 +103,13 @@ class _Packed(Properties):
 class Session:
     """One connection."""
 
-    def __init__(self, client: aiomqtt.Client, version5: bool, reader: "_Reader | None" = None) -> None:
+    def __init__(
+        self, client: aiomqtt.Client, version5: bool, reader: "_Reader | None" = None, window: int = WINDOW
+    ) -> None:
         """Take over publishing and receiving from the client: its own ways cost two tasks a message."""
         self._client = client
         self._reader = reader
+        self._window = window
         if reader is not None and not version5:
             reader.hear = self._keep
         self._paho: paho.Client = client._client  # noqa: SLF001 - the documented way to the reason codes
@@ -115,7 +119,7 @@ class Session:
         # aiomqtt registers a turn of the loop later, when the socket may be closed, or another's with the same number.
         self._paho.on_socket_register_write = self._on_register_write
         self._loop = asyncio.get_running_loop()
-        self._flying: dict[int, tuple[str, Callable[[], None] | None, bool]] = {}
+        self._flying: dict[int, tuple[str, Callable[[], None] | None, bool, Callable[[str], None] | None]] = {}
         self._room = asyncio.Event()
         self._room.set()
         self._landed = asyncio.Event()
@@ -139,19 +143,28 @@ class Session:
         correlation: bytes = b"",
         acknowledged: Callable[[], None] | None = None,
         vital: bool = True,
+        refused: Callable[[str], None] | None = None,
     ) -> None:
         """Send as soon as there is room; return once it is on its way. Raises as `until_room` and `send`."""
         await self.until_room()
-        self.send(topic, payload, retain=retain, correlation=correlation, acknowledged=acknowledged, vital=vital)
+        self.send(
+            topic,
+            payload,
+            retain=retain,
+            correlation=correlation,
+            acknowledged=acknowledged,
+            vital=vital,
+            refused=refused,
+        )
 
     @property
     def room(self) -> bool:
         """Whether one more message may be in flight."""
-        return len(self._flying) < WINDOW and self._refused is None
+        return len(self._flying) < self._window and self._refused is None
 
     async def until_room(self) -> None:
         """Return when there is room. Raises BrokerRefused where an earlier message was refused."""
-        while len(self._flying) >= WINDOW and self._refused is None:
+        while len(self._flying) >= self._window and self._refused is None:
             self._room.clear()
             await self._room.wait()
         if self._refused is not None:
@@ -166,10 +179,11 @@ class Session:
         correlation: bytes = b"",
         acknowledged: Callable[[], None] | None = None,
         vital: bool = True,
+        refused: Callable[[str], None] | None = None,
     ) -> None:
         """Send with QoS 1, in the order of the calls. `acknowledged` is called in order. Raises BrokerLost.
 
-        `vital`: where the broker refuses it, the session is of no use.
+        `vital`: where the broker refuses it, the session is of no use. Else `refused` is told why.
         """
         properties = self._properties
         if correlation and properties is not None:
@@ -178,7 +192,7 @@ class Session:
         info = self._paho.publish(topic, payload, 1, retain, properties)
         if info.rc != paho.MQTT_ERR_SUCCESS:
             raise BrokerLost(paho.error_string(info.rc))
-        self._flying[info.mid] = topic, acknowledged, vital
+        self._flying[info.mid] = topic, acknowledged, vital, refused
 
     def tell(self, topic: str, payload: bytes) -> bool:
         """Send with QoS 0 what may be lost. False, and nothing was sent, while others wait. Raises BrokerLost."""
@@ -206,14 +220,16 @@ class Session:
         return len(self._flying)
 
     def _on_publish(self, _client: Any, _data: Any, mid: int, reason: Any, _properties: Any) -> None:
-        topic, acknowledged, vital = self._flying.pop(mid, ("", None, True))
+        topic, acknowledged, vital, refused = self._flying.pop(mid, ("", None, True, None))
         if reason.is_failure:
             if vital:
                 self._refused = f"the broker refuses {topic}: {reason}; allow this client to write there"
                 self._over.set()
+            elif refused is not None:
+                refused(str(reason))
         elif acknowledged is not None and self._refused is None:
             acknowledged()
-        if len(self._flying) < WINDOW:
+        if len(self._flying) < self._window:
             self._room.set()
         if not self._flying or self._refused is not None:
             self._landed.set()
@@ -311,6 +327,9 @@ def _password(settings: Mqtt) -> str | None:
         return Path(settings.password_file).read_text(encoding="utf-8").strip()
     except OSError as error:
         raise BrokerLost(f"{settings.password_file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:  # which tells a byte of it
+        text = f"{settings.password_file}: the password is no UTF-8 text; write the file anew as UTF-8"
+        raise BrokerLost(text) from error
 
 
 class _TlsSocket(ssl.SSLSocket):
@@ -403,6 +422,22 @@ class _Thread:
     def _drop(self) -> None:
         self._client._client.on_disconnect = None  # noqa: SLF001 - aiomqtt's looks into a future that may be cancelled
         self._client._client.disconnect()  # noqa: SLF001 - aiomqtt leaves a socket that got no answer on the loop
+
+
+class _Welcome:
+    """What the broker says when it lets us in, which aiomqtt throws away."""
+
+    def __init__(self, client: aiomqtt.Client) -> None:
+        """Stand between paho and its client."""
+        self.window = WINDOW
+        """How many publishes may be in flight. Of what the broker takes at once one place is the last word's."""
+        self._on_connect = client._on_connect  # noqa: SLF001
+        client._client.on_connect = self._welcomed  # noqa: SLF001
+
+    def _welcomed(self, client: paho.Client, data: Any, flags: Any, reason: Any, properties: Any = None) -> None:
+        most: int = getattr(properties, "ReceiveMaximum", WINDOW + 1)
+        self.window = min(WINDOW, max(most - 1, 1))
+        self._on_connect(client, data, flags, reason, properties)
 
 
 class _Reader:
@@ -523,6 +558,7 @@ async def connect(settings: Mqtt, identifier: str, will: Will | None = None) -> 
     client._disconnected.add_done_callback(_told)  # noqa: SLF001
     thread = _Thread(client)
     reader = _Reader(client)
+    welcome = _Welcome(client)
     try:
         await client.__aenter__()
     except BaseException as error:
@@ -533,7 +569,7 @@ async def connect(settings: Mqtt, identifier: str, will: Will | None = None) -> 
     client._disconnected.add_done_callback(_told)  # noqa: SLF001 - it may be another now
     try:
         reader.begin()
-        yield Session(client, version5, reader)
+        yield Session(client, version5, reader, welcome.window)
     finally:
         with contextlib.suppress(aiomqtt.MqttError):  # it was lost already, and whoever used it knows
             await client.__aexit__(None, None, None)

@@ -15,11 +15,14 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 from helpers import virtual_time
+from structlog.testing import capture_logs
+from test_mqtt import Exact
 
+from daemon import broker as broker_module
 from daemon import commands, logs
 from daemon.broker import Broker, find_mosquitto, free_port
 from daemon.cli import main
-from daemon.commands import KEPT, KEY, MOST_AT_ONCE, Case, Desk, Station, obeyed
+from daemon.commands import KEPT, KEY, MOST_AT_ONCE, MOST_REFUSED, Case, Desk, Station, obeyed
 from daemon.config import Config, parse
 from daemon.edge import DevicePost, Edge
 from daemon.journal import Journal
@@ -53,19 +56,39 @@ LOG = logs.get(test="commands")
 
 
 class Wire:
-    """A session that writes down what is published, or has lost its broker, or takes nothing."""
+    """A session that writes down what is published, or has lost its broker, or takes nothing.
 
-    def __init__(self) -> None:
+    What begins with `foreign` nobody may write: a session that needs it is lost.
+    """
+
+    def __init__(self, foreign: str = "\0") -> None:
         self.said: list[tuple[str, Reply, bytes]] = []
         self.lost = False
         self.stuck = False
+        self.foreign = foreign
 
-    async def publish(self, topic: str, payload: bytes, *, correlation: bytes = b"") -> None:
+    async def publish(
+        self,
+        topic: str,
+        payload: bytes,
+        *,
+        correlation: bytes = b"",
+        vital: bool = True,
+        refused: Callable[[str], None] | None = None,
+    ) -> None:
         if self.stuck:
             await asyncio.Event().wait()
         if self.lost:
             raise BrokerLost("gone")
         self.said.append((topic, msgspec.json.decode(payload, type=Reply), correlation))
+        if topic.startswith(self.foreign):
+            self.lost = vital
+            if refused is not None:
+                asyncio.get_running_loop().call_later(0.01, refused, "Not authorized")
+
+    @property
+    def topics(self) -> list[str]:
+        return [topic for topic, _, _ in self.said]
 
     @property
     def replies(self) -> list[Reply]:
@@ -206,6 +229,58 @@ async def test_an_answer_is_never_written_into_the_tree_nor_where_nobody_can(rep
     await counter.hear(ask(reply_to=reply_to))
     assert [topic for topic, _, _ in counter.wire.said] == [PLACE + "agitate/result"]
     assert counter.wire.replies[0].status == "done"
+
+
+@virtual_time
+async def test_where_the_broker_refuses_an_answer_none_is_written_again() -> None:
+    """mosquitto before 2.0.22, without a limit of its queues, ends the connection of who tries. Said once."""
+    counter = Counter()
+    counter.connect(Wire("apps/"))
+    with capture_logs() as logged:
+        for n in range(3):
+            await counter.hear(ask(id=f"n{n}", reply_to="apps/pit"))
+            await asyncio.sleep(1)
+        await counter.hear(ask("dance", reply_to="apps/pit"))
+        assert not counter.wire.lost
+        assert counter.wire.topics == [
+            *(PLACE + "agitate/result", "apps/pit", PLACE + "agitate/result", PLACE + "agitate/result"),
+            PLACE + "dance/result",
+        ]
+        counter.connect(Wire("apps/"))  # to try it anew would cost this one, too
+        await counter.hear(ask(id="again", reply_to="apps/pit"), ask(id="other", reply_to="reply/pit"))
+        assert sorted(counter.wire.topics) == [PLACE + "agitate/result"] * 2 + ["reply/pit"]
+    said = [one for one in logged if one["event"] == "answer.refused"]
+    assert [(one["topic"], one["reason"], one["log_level"]) for one in said] == [
+        ("apps/pit", "Not authorized", "warning")
+    ]
+    assert said[0]["remedy"]
+
+
+@virtual_time
+async def test_of_the_topics_that_the_broker_refuses_so_many_are_tried_and_no_more() -> None:
+    counter = Counter()
+    counter.connect(Wire("apps/"))
+    with capture_logs() as logged:
+        for n in range(2 * MOST_REFUSED):
+            await counter.hear(ask("dance", reply_to=f"apps/{'x' * 1000}/{n}"))
+            await asyncio.sleep(1)
+        await counter.hear(ask("dance", reply_to="reply/pit"))
+    assert sum(topic.startswith("apps/") for topic in counter.wire.topics) == MOST_REFUSED
+    assert counter.wire.topics.count(PLACE + "dance/result") == 2 * MOST_REFUSED + 1
+    assert counter.wire.topics[-1] == PLACE + "dance/result"
+    assert [one["event"] for one in logged] == ["answer.refused"] * MOST_REFUSED + ["answers.refused"]
+    assert max(len(one.get("topic", "")) for one in logged) < 300
+
+
+@virtual_time
+async def test_refusals_of_answers_that_were_on_their_way_together_are_said_once() -> None:
+    counter = Counter()
+    counter.connect(Wire("apps/"))
+    with capture_logs() as logged:
+        for topic in ["apps/pit"] * 3 + [f"apps/{n}" for n in range(MOST_REFUSED + 5)]:
+            await counter.hear(ask("dance", reply_to=topic))
+        await asyncio.sleep(1)
+    assert [one["event"] for one in logged] == ["answer.refused"] * MOST_REFUSED + ["answers.refused"]
 
 
 # ---- what is refused
@@ -837,12 +912,19 @@ class Bench:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """One process of the edge; `self.edge` is it."""
+        """One process of the edge that has met the shaker; `self.edge` is it."""
+        async with self.connected():
+            await self.until(lambda: self.edge.connected and self.post.online and self.post._met)
+            yield
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[None]:
+        """One process of the edge that has met the broker."""
         journal = Journal(self.path / "edge.db")
         self.edge = Edge(self.config, journal)
         task = asyncio.create_task(self.edge.run())
         try:
-            await self.until(lambda: self.edge.connected and self.post.online and self.post._met)
+            await self.until(lambda: self.edge.connected)
             yield
         finally:
             task.cancel()
@@ -949,6 +1031,73 @@ async def test_agitate_is_done_with_the_dome_on_and_refused_with_it_off(bench: B
         assert "it takes: agitate, light, self-test" in out
         assert [status for _, status in bench.commanded()] == ["done", "refused", "done", "refused", "refused"]
         assert bench.agitations == 1
+
+
+async def test_a_response_topic_that_the_edge_may_not_write_costs_it_no_session(tmp_path: Path) -> None:
+    """The answer stands under the command's own topic, each time."""
+    bench = Bench(tmp_path)
+    result = f"{PLACE}agitate/result"
+    with capture_logs() as logged:
+        async with Exact(may=lambda topic: topic.startswith(("felt/", "reply/"))).running() as broker:
+            bench.config = config_at(tmp_path, broker.port)
+            async with bench.connected():
+                for n in range(3):
+                    request = json.dumps({"id": f"n{n}", "expires": soon()}).encode()
+                    for reply_to in ("apps/pit/answers", "reply/pit"):
+                        broker.ask(f"{PLACE}agitate", request, reply_to)
+                    await bench.until(lambda n=n: [topic for topic, _ in broker.said].count("reply/pit") == n + 1)  # type: ignore[misc]
+                assert bench.edge.connected
+            assert broker.connections == 1
+            assert broker.refused == ["apps/pit/answers"]
+            answers = [msgspec.json.decode(payload, type=Reply) for topic, payload in broker.said if topic == result]
+            assert [answer.id for answer in answers] == ["n0", "n0", "n1", "n1", "n2", "n2"]
+    words = [one["event"] for one in logged]
+    assert words.count("answer.refused") == 1
+    assert "broker.lost" not in words
+
+
+@pytest.mark.system
+@mosquitto
+async def test_mosquitto_ends_one_session_at_most_for_a_response_topic_that_the_edge_may_not_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Debian 12's does so itself, where its queues have no limit; it is not asked again."""
+    acl = tmp_path / "acl"
+    acl.write_text("topic readwrite felt/#\ntopic readwrite reply/#\n")
+    acl.chmod(0o600)
+    monkeypatch.setattr(broker_module, "_MOSQUITTO", f"{broker_module._MOSQUITTO}acl_file {acl}\n")
+    bench = Bench(tmp_path)
+    await bench.broker.start()
+    bench.config = config_at(tmp_path, bench.broker.port)
+    sessions: list[Session] = []
+    connected = Desk.connected
+
+    def counted(desk: Desk, session: Session) -> None:
+        sessions.append(session)
+        connected(desk, session)
+
+    monkeypatch.setattr(Desk, "connected", counted)
+    try:
+        with capture_logs() as logged:
+            async with bench.connected():
+                for n in range(4):
+                    listening = asyncio.create_task(
+                        bench.client("mosquitto_sub", "-t", f"{PLACE}agitate/result", "-C", "1", "-W", "8")
+                    )
+                    await asyncio.sleep(0.3)
+                    await bench.client(
+                        *("mosquitto_pub", "-t", f"{PLACE}agitate", "-D", "publish", "response-topic", "apps/pit"),
+                        *("-m", json.dumps({"id": f"n{n}", "expires": soon()})),
+                    )
+                    code, heard = await listening
+                    assert code == 0
+                    assert msgspec.json.decode(heard, type=Reply).id == f"n{n}"
+                    await asyncio.sleep(0.3)
+                    await bench.until(lambda: bench.edge.connected)
+                    assert [one["event"] for one in logged].count("answer.refused") == 1
+                    assert len(sessions) <= 2
+    finally:
+        await bench.broker.stop()
 
 
 @pytest.mark.system

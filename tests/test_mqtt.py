@@ -23,7 +23,8 @@ from daemon import broker as broker_module
 from daemon import mqtt
 from daemon.broker import Broker, find_mosquitto, free_port
 from daemon.config import Mqtt
-from daemon.mqtt import WINDOW, BrokerLost, BrokerRefused, Message, Session, Will, connect, stay_connected
+from daemon.mqtt import WINDOW, BrokerLost, BrokerRefused, Message, Session, Will, connect, last_word, stay_connected
+from daemon.retained import Retained
 
 PATIENCE = 20.0
 ACL = "topic readwrite ok/#\ntopic deny no/#\n"
@@ -280,6 +281,152 @@ async def test_each_message_that_came_with_others_is_acknowledged_by_its_number(
         assert await said == b"\x40\x02\x00\x07\x40\x02\x01\x02"
 
 
+class Exact:
+    """A broker of MQTT 5 that goes by the letter: no more publishes at once than it said, and none where nobody `may`.
+
+    A refusal does not end the connection; one publish too many does.
+    """
+
+    def __init__(self, receive_maximum: int | None = None, may: Callable[[str], bool] = lambda _: True) -> None:
+        self.port = 0
+        self.connections = 0
+        self.most = 0
+        self.said: list[tuple[str, bytes]] = []
+        self.refused: list[str] = []
+        self._maximum = receive_maximum
+        self._may = may
+        self._flying = 0
+        self._writer: asyncio.StreamWriter | None = None
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator["Exact"]:
+        async with await asyncio.start_server(self._serve, "127.0.0.1", 0) as server:
+            self.port = server.sockets[0].getsockname()[1]
+            yield self
+
+    def ask(self, topic: str, payload: bytes, reply_to: str) -> None:
+        """Tell whoever came last, with a response topic."""
+        assert self._writer is not None
+        properties = b"\x08" + _text(reply_to)
+        self._tell(self._writer, 0x30, _text(topic) + bytes([len(properties)]) + properties + payload)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self._writer = writer
+        self._flying = 0
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while self._hear(writer, *await self._packet(reader)):
+                await writer.drain()
+        writer.close()
+
+    def _hear(self, writer: asyncio.StreamWriter, first: int, packet: bytes) -> bool:
+        """Whether it goes on."""
+        match first >> 4:
+            case 1:
+                limit = b"" if self._maximum is None else b"\x21" + self._maximum.to_bytes(2, "big")
+                self._tell(writer, 0x20, b"\x00\x00" + bytes([len(limit)]) + limit)
+            case 3 if first & 6:
+                return self._publish(writer, packet)
+            case 8:  # as many codes as there are topics, each with its length before it and its options behind
+                at, codes = 3 + packet[2], b""
+                while at < len(packet):
+                    at += 3 + int.from_bytes(packet[at : at + 2], "big")
+                    codes += b"\x01"
+                self._tell(writer, 0x90, packet[:2] + b"\x00" + codes)
+            case 10:
+                self._tell(writer, 0xB0, packet[:2] + b"\x00\x00")
+            case 12:
+                self._tell(writer, 0xD0, b"")
+            case 14:
+                return False
+            case _:
+                pass
+        return True
+
+    def _publish(self, writer: asyncio.StreamWriter, packet: bytes) -> bool:
+        end = 2 + int.from_bytes(packet[:2], "big")
+        topic, number = packet[2:end].decode(), packet[end : end + 2]
+        self._flying += 1
+        self.most = max(self.most, self._flying)
+        if self._maximum is not None and self._flying > self._maximum:
+            self._tell(writer, 0xE0, b"\x93\x00")
+            return False
+        may = self._may(topic)
+        if may:
+            self.said.append((topic, packet[end + 3 + packet[end + 2] :]))
+        else:
+            self.refused.append(topic)
+        asyncio.get_running_loop().call_later(0.005, self._acknowledge, writer, number, may)
+        return True
+
+    def _acknowledge(self, writer: asyncio.StreamWriter, number: bytes, may: bool) -> None:
+        self._flying -= 1
+        if not writer.is_closing():
+            self._tell(writer, 0x40, number + (b"\x00" if may else b"\x87") + b"\x00")
+
+    @staticmethod
+    async def _packet(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+        first = (await reader.readexactly(1))[0]
+        length = shift = 0
+        while True:
+            byte = (await reader.readexactly(1))[0]
+            length |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return first, await reader.readexactly(length)
+
+    @staticmethod
+    def _tell(writer: asyncio.StreamWriter, first: int, packet: bytes) -> None:
+        length, rest = b"", len(packet)
+        while rest > 0x7F:
+            length += bytes([rest & 0x7F | 0x80])
+            rest >>= 7
+        writer.write(bytes([first]) + length + bytes([rest]) + packet)
+
+
+def _text(text: str) -> bytes:
+    return len(text.encode()).to_bytes(2, "big") + text.encode()
+
+
+@pytest.mark.parametrize("maximum", [1, 2, 10, WINDOW, WINDOW + 1, 65_535, None])
+async def test_no_more_is_in_flight_than_the_broker_takes_at_once(maximum: int | None) -> None:
+    """Its CONNACK says how many (Receive Maximum). aiomqtt and paho do not look; a broker ends the connection."""
+    acknowledged: list[int] = []
+    async with Exact(maximum).running() as broker, connect(Mqtt(port=broker.port), "writer") as session:
+        async with asyncio.timeout(PATIENCE):
+            for n in range(150):
+                await session.publish("t", b"%d" % n, acknowledged=partial(acknowledged.append, n))
+            await session.drained()
+        assert broker.said == [("t", b"%d" % n) for n in range(150)]
+        assert acknowledged == list(range(150))
+        assert broker.most <= min(WINDOW, maximum or WINDOW)
+        assert broker.connections == 1
+
+
+async def test_who_has_much_to_say_at_first_says_it_within_what_the_broker_takes() -> None:
+    retained = Retained()
+    for n in range(50):
+        retained.put(f"r/{n}", b"%d" % n)
+    async with Exact(10).running() as broker, connect(Mqtt(port=broker.port), "edge") as session:
+        async with asyncio.timeout(PATIENCE):
+            await retained.publish_all(session)
+            await session.drained()
+        assert broker.said == [(f"r/{n}", b"%d" % n) for n in range(50)]
+
+
+@pytest.mark.parametrize("maximum", [2, 10, WINDOW])
+async def test_the_last_word_has_its_place_however_much_is_in_flight(maximum: int) -> None:
+    """It waits for no room; a broker that ends the connection for it would not hear it."""
+    async with Exact(maximum).running() as broker, connect(Mqtt(port=broker.port), "edge") as session:
+        while session.room:
+            session.send("t", b"x")
+        async with asyncio.timeout(PATIENCE):
+            await last_word(session, "w", b"offline")
+        assert broker.said[-1] == ("w", b"offline")
+        assert broker.most == maximum
+        assert session.flying == 0
+
+
 async def test_no_more_than_the_window_is_in_flight(broker: Broker) -> None:
     """The broker stands still: publishing waits, and goes on with it."""
     async with connect(settings(broker), "writer") as session:
@@ -403,6 +550,24 @@ async def test_what_is_not_vital_may_be_refused(strict: Broker) -> None:
         assert session.room
 
 
+async def test_who_may_be_refused_is_told_that_he_was_and_goes_on() -> None:
+    refused: list[str] = []
+    acknowledged: list[str] = []
+    async with (
+        Exact(may=lambda topic: topic == "ok").running() as broker,
+        connect(Mqtt(port=broker.port), "writer") as session,
+    ):
+        for topic in ("no", "ok"):
+            done = partial(acknowledged.append, topic)
+            await session.publish(topic, b"1", vital=False, acknowledged=done, refused=refused.append)
+        async with asyncio.timeout(PATIENCE):
+            await session.drained()
+        assert (refused, acknowledged) == (["Not authorized"], ["ok"])
+        await session.publish("ok", b"2")
+        await session.drained()
+        assert broker.said == [("ok", b"1"), ("ok", b"2")]
+
+
 async def test_a_refusal_wakes_who_waits_and_nothing_counts_after_it(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -464,6 +629,28 @@ async def test_a_password_that_is_wrong_or_not_there(tmp_path: Path, monkeypatch
         with pytest.raises(BrokerLost, match="Not authorized"):
             async with connect(settings(broker, username="edge", password_file=str(secret)), "x"):
                 pass
+
+
+async def test_a_password_that_is_no_text_is_named_and_can_be_mended(tmp_path: Path) -> None:
+    """As one that is not there: said once, and looked at again and again. Nothing of it stands in the message."""
+    secret = tmp_path / "secret"
+    secret.write_bytes("contraseña".encode("latin-1"))
+    log = Log()
+
+    async def serve(_session: Session) -> None:
+        await asyncio.Event().wait()
+
+    async with Exact().running() as broker:
+        user = Mqtt(port=broker.port, username="edge", password_file=str(secret))
+        staying = asyncio.create_task(stay_connected(user, "edge", None, serve, log.log))
+        await log.until(1)
+        assert log.said[0][1]["reason"] == f"{secret}: the password is no UTF-8 text; write the file anew as UTF-8"
+        await asyncio.sleep(0.5)
+        assert log.words == ["broker.lost"]
+        secret.write_text("contraseña", encoding="utf-8")
+        await log.until(2)
+        assert log.words == ["broker.lost", "broker.back"]
+        await cancelled(staying)
 
 
 async def test_a_broker_that_refuses_is_said_once_and_not_stormed(

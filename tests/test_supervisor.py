@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
+from daemon import mqtt
 from daemon.config import Device, parse
 from daemon.edge import Edge
 from daemon.journal import BadJournal, Journal
@@ -62,10 +63,19 @@ class Actor:
         await session(link, emit)
 
 
+class Understudy(Actor):
+    """Another driver, for the device that took the place."""
+
+    name: ClassVar[str] = "understudy"
+    sessions: ClassVar[list[Session]] = []
+    memories: ClassVar[list[bytes | None]] = []
+
+
 @pytest.fixture(autouse=True)
 def actor(monkeypatch: pytest.MonkeyPatch) -> type[Actor]:
-    monkeypatch.setitem(DRIVERS, "actor", Actor)
-    Actor.sessions, Actor.memories = [], []
+    for kind in (Actor, Understudy):
+        monkeypatch.setitem(DRIVERS, kind.name, kind)
+        kind.sessions, kind.memories = [], []
     return Actor
 
 
@@ -580,16 +590,17 @@ url = "memory:"
 """
 
 
-async def life(path: Path, cable: Cable, seconds: float) -> list[str]:
+async def life(path: Path, cable: Cable, seconds: float, driver: str = "actor") -> list[str]:
     """One life of an edge's device; the types in its journal at the end."""
     journal = Journal(path)
-    edge = Edge(parse(CONFIG), journal, now=now)
+    edge = Edge(parse(CONFIG.replace('"actor"', f'"{driver}"')), journal, now=now)
     post = edge.posts[0]
     task = asyncio.create_task(supervise(post.device, post, cable, now, structlog.get_logger()))
     await asyncio.sleep(seconds)
     await cancelled(task)
     types = [row.type for row in journal.after(0, 1000)]
-    assert post.online == (types[-1:] != ["device.offline"] and "device.online" in types)
+    line = [one for one in types if one in ("device.online", "device.offline")]
+    assert post.online == (line[-1:] == ["device.online"])
     journal.close()
     return types
 
@@ -625,3 +636,149 @@ async def test_the_memory_of_a_driver_outlives_a_restart(tmp_path: Path, actor: 
     await life(tmp_path / "journal.db", Cable(), 10)
     await life(tmp_path / "journal.db", Cable(), 10)
     assert actor.memories == [None, b"spin 7"]
+
+
+# ---- another device in the place of the old one
+
+
+class Heard:
+    """A session that keeps what is retained."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, bytes] = {}
+
+    async def publish(self, topic: str, payload: bytes, *, retain: bool) -> None:
+        assert retain
+        self.kept[topic] = payload
+
+    @property
+    def session(self) -> mqtt.Session:
+        return cast("mqtt.Session", self)
+
+    @property
+    def alerts(self) -> dict[str, bool]:
+        """Which of them stand, and which are cleared."""
+        return {topic.rpartition("/")[2]: bool(text) for topic, text in self.kept.items() if "/alert/" in topic}
+
+
+def has_faults(*codes: str) -> Session:
+    """A device that comes online with these faults, and a driver that remembers."""
+
+    async def run(link: Link, emit: Emit) -> None:
+        faults = [DeviceFaulted(code, "text", "error", "remedy") for code in codes]
+        await emit(saw(link, DeviceOnline(True, "the old one", "serial", "firmware"), *faults), b"spin 7")
+        await asyncio.sleep(float("inf"))
+
+    return run
+
+
+@pytest.mark.parametrize("there", [True, False])
+@virtual_time
+async def test_the_faults_of_a_device_that_is_gone_end_once_and_its_memory_is_nobodys(
+    tmp_path: Path, actor: type[Actor], there: bool
+) -> None:
+    """Its driver knew their codes, the new one does not: nobody else would ever see them end."""
+    path = tmp_path / "journal.db"
+    actor.sessions = [has_faults("a.b", "c.d")]
+    before = await life(path, Cable(), 10)
+    assert before == ["device.online", "device.faulted", "device.faulted"]
+    cable = Cable()
+    cable.raises = [] if there else [LinkLost("not there")] * 100
+    with capture_logs() as logs:
+        after = await life(path, cable, 10, "understudy")
+    ends = ["device.recovered", "device.recovered"]
+    assert after == [*before, *ends, "device.online" if there else "device.offline"]
+    assert await life(path, cable, 10, "understudy") == after + ["device.online"] * there
+    assert Understudy.memories == [None] * len(cable.links)
+    assert [(one["was"], one["driver"], one["ended"]) for one in logs if one["event"] == "device.exchanged"] == [
+        ("actor", "understudy", ["a.b", "c.d"])
+    ]
+
+    journal = Journal(path)
+    edge, broker = Edge(parse(CONFIG.replace('"actor"', '"understudy"')), journal, now=now), Heard()
+    assert edge.posts[0].board.faults == ()
+    assert [(row.device, row.data, row.wire) for row in journal.after(3, 2)] == [
+        ("d-1", b'{"code":"a.b"}', b""),
+        ("d-1", b'{"code":"c.d"}', b""),
+    ]
+    await edge.retained.publish_all(broker.session)
+    assert broker.alerts == {"d-1-a-b": False, "d-1-c-d": False, "d-1-device-offline": not there}
+    journal.close()
+
+
+@virtual_time
+async def test_what_the_supervisor_said_of_the_old_device_ends_with_it(tmp_path: Path, actor: type[Actor]) -> None:
+    path = tmp_path / "journal.db"
+    actor.sessions = [session(DeviceRefused("locked"), online=False)]
+    assert await life(path, Cable(), 10) == ["device.faulted"]
+    assert await life(path, Cable(), 10, "understudy") == ["device.faulted", "device.recovered", "device.online"]
+
+
+@virtual_time
+async def test_an_exchange_stands_in_the_journal_whole_or_not_at_all(
+    tmp_path: Path, actor: type[Actor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that is full just then: the next process does it."""
+    path = tmp_path / "journal.db"
+    actor.sessions = [has_faults("a.b")]
+    await life(path, Cable(), 10)
+
+    def full(*_: object) -> None:
+        raise BadJournal("full")
+
+    config = parse(CONFIG.replace('"actor"', '"understudy"'))
+    journal = Journal(path)
+    with monkeypatch.context() as patched:
+        patched.setattr(journal, "append", full)
+        with pytest.raises(BadJournal):
+            Edge(config, journal, now=now)
+    assert journal.head == 2
+    edge = Edge(config, journal, now=now)
+    assert (journal.head, edge.posts[0].memory()) == (3, None)
+    assert not edge.posts[0].may_have_kept_events
+    assert edge.posts[0].meta()["model"] == ""
+    last = edge.posts[0].last
+    assert last is not None
+    assert (last.type, last.time) == ("device.recovered", now())
+    journal.close()
+
+
+@pytest.mark.parametrize("known", [True, False])
+@virtual_time
+async def test_the_same_driver_keeps_its_faults_and_its_memory(tmp_path: Path, actor: type[Actor], known: bool) -> None:
+    """Also on the board of an edge that did not yet write down whose it is: from then on it is known."""
+    path = tmp_path / "journal.db"
+    actor.sessions = [has_faults("a.b")]
+    told = await life(path, Cable(), 10)
+    if not known:
+        journal = Journal(path)
+        board = msgspec.json.decode(journal.memory("board/t/d-1") or b"")
+        del board["driver"]
+        journal.append((), {"board/t/d-1": msgspec.json.encode(board)})
+        journal.close()
+    dark = Cable()
+    dark.raises = [LinkLost("not there")] * 100
+    with capture_logs() as logs:
+        assert await life(path, dark, 10) == [*told, "device.offline"]
+        assert await life(path, Cable(), 10) == [*told, "device.offline", "device.online"]
+    assert "device.exchanged" not in said(logs)
+    assert actor.memories == [None, b"spin 7"]
+    journal = Journal(path)
+    [fault] = Edge(parse(CONFIG), journal, now=now).posts[0].board.faults
+    assert fault.code == "a.b"
+    journal.close()
+    assert (await life(path, Cable(), 10, "understudy"))[4:] == ["device.recovered", "device.online"]
+
+
+@virtual_time
+async def test_the_memory_of_a_driver_that_never_met_its_device_is_not_the_next_ones(
+    tmp_path: Path, actor: type[Actor]
+) -> None:
+    async def notes(_link: Link, emit: Emit) -> None:
+        await emit([], b"spin 7")
+        await asyncio.sleep(float("inf"))
+
+    actor.sessions = [notes]
+    assert await life(tmp_path / "journal.db", Cable(), 10) == []
+    assert await life(tmp_path / "journal.db", Cable(), 10, "understudy") == ["device.online"]
+    assert Understudy.memories == [None]
