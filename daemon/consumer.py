@@ -8,6 +8,7 @@ there. The same events give the same results, so it may be killed anywhere.
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -34,14 +35,16 @@ from protocols.topics import (
     table_topic,
 )
 from rules import RULESETS
+from rules.rounds import abandoned, numbered_after
 from rules.ruleset import Corrected, Noted, Resolved, Ruleset, Suspended, Verdict, View, Voided, judge, options_from
 from rules.ruleset import type_of as verdict_type
 
 __all__ = ["Consumer", "Standing"]
 
-# Behind the position in a journal that its edge no longer counts in.
+# Behind the position in a journal that its edge no longer counts in, as it was written before there was a Position.
 LEFT = b" left"
 ENDS = ("resolved", "voided", "corrected")
+VERDICTS = (*ENDS, "opened", "bets-closed", "suspended", "irregular")
 
 
 class Health(Struct, frozen=True):
@@ -60,6 +63,42 @@ class Standing(View, frozen=True):
     rules: str
 
 
+class Position(Struct, frozen=True, omit_defaults=True):
+    """How far the events of one journal were used for one table.
+
+    `at`: when the last of them happened: another event under its number is another past. `left`: its edge counts in
+    another journal. `doubt`: what stood before the next event is gone.
+    """
+
+    seq: int = 0
+    at: datetime | None = None
+    left: bool = False
+    doubt: bool = False
+
+
+def read_position(value: bytes) -> Position:
+    """As it was written down, by this version or an earlier one."""
+    if value.startswith(b"{"):
+        return msgspec.json.decode(value, type=Position)
+    return Position(int(value.removesuffix(LEFT)), left=value.endswith(LEFT))
+
+
+class _Events(Stream[Envelope]):
+    """What one journal of an edge tells of one table."""
+
+    def __init__(self, position: Position) -> None:
+        super().__init__(position.seq + 1)
+        self.at = position.at
+        self.doubt = position.doubt
+
+    def position(self, *, left: bool = False) -> bytes:
+        return msgspec.json.encode(Position(self.expected - 1, self.at, left, self.doubt))
+
+    def contradicts(self, envelope: Envelope) -> bool:
+        """Whether another event than the last one used stands under its number: the journal went back meanwhile."""
+        return envelope.seq == self.expected - 1 and self.at not in (None, envelope.time)
+
+
 class _Kept(Struct, frozen=True):
     """A table's state as it is written down: it belongs to one ruleset."""
 
@@ -75,14 +114,20 @@ class _Table:
         ruleset = RULESETS[table.ruleset]
         self.ruleset: Ruleset[Any] = ruleset(options_from(ruleset, table.options))
         self.state: Any = self.ruleset.start(table.name)
+        self.abandoned = ""
+        """The game whose state was not taken up: another one, or this one where nobody can read it."""
         stored = journal.memory(f"state/{table.name}")
         if stored:
             try:
                 kept = msgspec.json.decode(stored, type=_Kept)
                 if kept.ruleset == ruleset.id:
                     self.state = msgspec.json.decode(kept.state, type=self.ruleset.State)
+                else:
+                    self.abandoned = kept.ruleset
             except msgspec.DecodeError as error:  # of another version
-                logs.get(table=table.name).error("state.unreadable", reason=str(error), remedy="void the open round")
+                remedy = "an open round is void now; look at the table before the next one"
+                logs.get(table=table.name).error("state.unreadable", reason=str(error), remedy=remedy)
+                self.abandoned = ruleset.id
 
     def kept(self) -> bytes:
         """The state, to be written down."""
@@ -104,17 +149,22 @@ class Consumer:
         self.retained = Retained()
         self._leftovers = Leftovers(self._log)
         self._tables = {table.name: _Table(table, journal) for table in config.table if table.ruleset}
-        self._streams: dict[tuple[str, ...], Stream[Envelope]] = {
-            tuple(key.split("/")[1:]): Stream(int(value) + 1)
+        self._streams: dict[tuple[str, ...], _Events] = {
+            tuple(key.split("/")[1:]): _Events(position)
             for key, value in journal.memories("stream/").items()
-            if not value.endswith(LEFT)
+            if not (position := read_position(value)).left
         }
         self._unsaved: dict[str, bytes] = {}
         self._told: dict[str, tuple[dict[str, int], float]] = {}
         self._awaited: dict[tuple[str, str], tuple[int, int, float]] = {}
         """By edge and table: from which seq to which an answer is on its way, and until when that is believed."""
+        self._whole = True
+        """What is in memory is what was written, or follows from it: not after a failure in the middle of a batch."""
         self.connected = False
         self.on_verdict: Callable[[str, Verdict], None] = lambda _table, _verdict: None
+        for table in self._tables.values():
+            if table.abandoned:
+                self._begin_anew(table)
 
     async def run(self) -> None:
         """Consume until cancelled."""
@@ -125,13 +175,15 @@ class Consumer:
             broker = broker_of(self.config, self.config.rules)
             await stay_connected(broker, identifier, will, self._serve, self._log, self._connect)
         except asyncio.CancelledError:
-            self._commit([])  # only here: after a failure the state may be ahead of what was written
+            if self._whole:
+                self._commit([])
             raise
 
     # ---- events to verdicts
 
     def take(self, envelopes: Iterable[Envelope]) -> None:
         """Use what is in order, and write down what follows. Nothing is published before it is durable."""
+        self._whole = False
         entries: list[Entry] = []
         verdicts: list[tuple[str, Verdict]] = []
         for envelope in envelopes:
@@ -143,22 +195,115 @@ class Consumer:
             if key not in self._streams:
                 self._new_stream(key)
             stream = self._streams[key]
+            if stream.contradicts(envelope):
+                self._went_back(key, stream, stream.expected, envelope)
             for ready in stream.take(envelope):
-                self._apply(table, ready, entries, verdicts)
+                self._apply(table, stream, ready, entries, verdicts)
             self._note(key, stream, table)
         self._finish(entries, verdicts)
 
     def _new_stream(self, key: tuple[str, ...]) -> None:
-        """An edge that counts in another journal is not asked for the old one any more, unless that comes back."""
-        for old in [known for known in self._streams if known[0] == key[0] and known[2] == key[2]]:
-            self._unsaved[_stream_key(old)] = b"%d" % (self._streams.pop(old).expected - 1) + LEFT
-        last = self._unsaved.get(_stream_key(key)) or self.journal.memory(_stream_key(key)) or b"0"
-        self._streams[key] = Stream(int(last.removesuffix(LEFT)) + 1)
+        """Go on where this journal was left, under whatever name its edge had.
+
+        An edge that counts in another journal is not asked for the old one any more, unless that comes back.
+        """
+        for old in [
+            known for known in self._streams if known[2] == key[2] and (known[0] == key[0] or known[1] == key[1])
+        ]:
+            self._unsaved[_stream_key(old)] = self._streams.pop(old).position(left=True)
+        written = {**self.journal.memories("stream/"), **self._unsaved}
+        known = [read_position(value) for one, value in written.items() if one.split("/")[2:] == list(key[1:])]
+        self._streams[key] = _Events(max(known, key=lambda one: one.seq, default=Position()))
+
+    def _went_back(self, key: tuple[str, ...], stream: _Events, to: int, envelope: Envelope | None = None) -> None:
+        """An edge's journal is older than what was used of it: a copy was put back. What it told since is in doubt."""
+        self._log.error(
+            "events.went_back",
+            table=key[2],
+            edge=key[0],
+            used=stream.expected - 1,
+            there=to - 1,
+            remedy="the edge's journal was put back from an older copy: what was played between is not in it; look at "
+            "the table, and keep both journals",
+        )
+        stream.skip(to)
+        stream.at = None if envelope is None else envelope.time
+        stream.doubt = True
+        self._unsaved[_stream_key(key)] = stream.position()
+
+    def _are_gone(self, key: tuple[str, ...], oldest: int) -> None:
+        """Events that were never used are in no file of their edge any more: go on from the oldest that is."""
+        if key not in self._streams:
+            self._new_stream(key)
+        stream, table = self._streams[key], self._tables[key[2]]
+        if stream.expected >= oldest:
+            return
+        self._log.error(
+            "events.gone",
+            table=key[2],
+            edge=key[0],
+            first=stream.expected,
+            last=oldest - 1,
+            remedy="their files were archived or forgotten before these rules had used them: their rounds have no end "
+            "here; the files tell what happened (feltd journal export)",
+        )
+        self._whole = False
+        entries: list[Entry] = []
+        verdicts: list[tuple[str, Verdict]] = []
+        ready = stream.skip(oldest)
+        stream.at, stream.doubt = None, True
+        for one in ready:
+            self._apply(table, stream, one, entries, verdicts)
+        self._note(key, stream, table)
+        self._finish(entries, verdicts)
+
+    def _begin_anew(self, table: _Table) -> None:
+        """What was open or in doubt at a table whose state was not taken up is void, and what comes next in doubt."""
+        for key, stream in self._streams.items():
+            if key[2] == table.name:
+                stream.doubt = True
+                self._unsaved[_stream_key(key)] = stream.position()
+        self._unsaved[f"state/{table.name}"] = b""
+        opened, last = (self.journal.latest(table.name, types) for types in (("opened",), VERDICTS))
+        if opened is None or last is None:
+            self._commit([])
+            return
+        table.state = numbered_after(table.state, table.name, _round_of(opened))
+        verdict = self._end_of_what_was(table, opened, last)
+        if verdict is None:
+            self._commit([])
+            return
+        event, _, number = last.cause.rpartition("/")
+        cause = f"{event}/{int(number) + 1}"
+        self._commit([Entry(table.name, "round", verdict_type(verdict), last.time, _data(verdict), cause=cause)])
+        self._tell(table, verdict)
+
+    def _end_of_what_was(self, table: _Table, opened: Row, last: Row) -> Verdict | None:
+        """Of a round that was open, or of a result that waited for a person."""
+        ended, doubted = (self.journal.latest(table.name, types) for types in (ENDS, ("suspended",)))
+        evidence = (last.cause.rpartition("/")[0],)
+        if ended is None or ended.n < opened.n:
+            return Voided(abandoned(_round_of(opened), table.abandoned, evidence))
+        if doubted is not None and doubted.n > ended.n:
+            round_ = _round_of(doubted)
+            return Corrected(abandoned(round_, table.abandoned, evidence, supersedes=round_))
+        return None
 
     def _apply(
-        self, table: _Table, envelope: Envelope, entries: list[Entry], verdicts: list[tuple[str, Verdict]]
+        self,
+        table: _Table,
+        stream: _Events,
+        envelope: Envelope,
+        entries: list[Entry],
+        verdicts: list[tuple[str, Verdict]],
     ) -> None:
+        doubted: tuple[Verdict, ...] = ()
+        if stream.doubt:
+            lost = msgspec.structs.replace(envelope, event=EventsMissed(1))
+            table.state, doubted = judge(table.ruleset, table.state, lost)
+        stream.at, stream.doubt = envelope.time, False
         table.state, new = judge(table.ruleset, table.state, envelope)
+        new = doubted + new
         for number, verdict in enumerate(new):
             # The id is made of the event and its consequence, so that a standby says the same.
             cause = f"{envelope.id}/{number}"
@@ -167,14 +312,15 @@ class Consumer:
             )
             verdicts.append((table.name, verdict))
 
-    def _note(self, key: tuple[str, ...], stream: Stream[Envelope], table: _Table) -> None:
-        self._unsaved[_stream_key(key)] = b"%d" % (stream.expected - 1)
+    def _note(self, key: tuple[str, ...], stream: _Events, table: _Table) -> None:
+        self._unsaved[_stream_key(key)] = stream.position()
         self._unsaved[f"state/{table.name}"] = b""  # encoded when written: a batch may change it many times
 
     def _finish(self, entries: list[Entry], verdicts: list[tuple[str, Verdict]]) -> None:
         changed = [key.partition("/")[2] for key in self._unsaved if key.startswith("state/")]
         if entries:
             self._commit(entries)
+        self._whole = True
         for table_name, verdict in verdicts:
             self._tell(self._tables[table_name], verdict)
         for table_name in changed:
@@ -347,8 +493,7 @@ class Consumer:
             return
         if leaf == "availability" and message.payload == b"online":
             for name in self._tables:
-                next_ones = [one.expected for key, one in self._streams.items() if key[0] == edge and key[2] == name]
-                await self._ask(session, name, edge, max(next_ones, default=1), None)
+                await self._ask(session, name, edge, max(self._next(edge, name) - 1, 1), None)
         elif leaf == "health":
             with contextlib.suppress(*UNREADABLE):
                 self._told[edge] = msgspec.json.decode(message.payload, type=Health).newest, _now()
@@ -360,14 +505,28 @@ class Consumer:
             self._log.warning("answer.refused", topic=message.topic, reason=str(error))
             return
         awaited = self._awaited.get((said.edge, name))
-        if awaited is not None and awaited[0] == said.first:
+        ours = awaited is not None and awaited[0] == said.first
+        if ours:
             del self._awaited[said.edge, name]
-        stream = self._streams.get((said.edge, said.journal, name))
+        if name not in self._tables or "/" in said.edge + said.journal:
+            return
+        key = (said.edge, said.journal, name)
+        stream = self._streams.get(key)
+        if said.oldest > (1 if stream is None else stream.expected):
+            self._are_gone(key, said.oldest)
+            stream = self._streams[key]
         if stream is None and said.first > 1:
             # The edge counts in a new journal: what we asked for stands from 1 there.
             await self._ask(session, name, said.edge, 1, None)
+        elif stream is not None and ours and said.newest < said.first < stream.expected:  # we had used it
+            self._went_back(key, stream, said.newest + 1)
         elif stream is not None and said.first < stream.expected <= said.newest:  # it helped, and there is more
             await self._ask(session, name, said.edge, stream.expected, None)
+
+    def _next(self, edge: str, table: str) -> int:
+        """The seq of the next event of `table` that `edge` has for us, in the journal that counts now."""
+        ours = (one.expected for key, one in self._streams.items() if key[0] == edge and key[2] == table)
+        return max(ours, default=1)
 
     async def _ask(self, session: Session, name: str, edge: str, first: int, last: int | None) -> None:
         """Once: what is asked for twice comes twice, and each answer asks for the next."""
@@ -398,10 +557,16 @@ class Consumer:
                 continue
             del self._told[edge]
             for name in self._tables:
-                next_ones = [one.expected for key, one in self._streams.items() if key[0] == edge and key[2] == name]
-                first = max(next_ones, default=1)
+                first = self._next(edge, name)
                 if newest.get(name, 0) >= first:
                     await self._ask(session, name, edge, first, None)
+                elif newest.get(name, first) < first - 1:  # an old word, or an old journal: its answer says which
+                    await self._ask(session, name, edge, first - 1, None)
+
+
+def _round_of(row: Row) -> str:
+    """Which round an opening or a doubt is of."""
+    return str(msgspec.json.decode(row.data)["round"])
 
 
 def _stream_key(key: tuple[str, ...]) -> str:

@@ -27,6 +27,7 @@ __all__ = [
     "Report",
     "Verifier",
     "export",
+    "left_of",
     "recall",
     "recall_text",
     "report_text",
@@ -49,6 +50,8 @@ RESTORE = "keep the file as it is, stop relying on it, and compare with a copy o
 DISK = "keep the file as it is, check the disk, and go on from a copy or in a new journal"
 TAMPERED = "somebody or something changed it after it was written: keep the file as it is and tell the inspector"
 BACK = "put the missing file back beside the others"
+EMPTY = "put back the copy that you keep of it; if it is only just being made, try again"
+APART = "move the files of one of them away together, and keep them"
 GIVE_KEY = "give the public key of the time with --public; if there is none, the signature proves nothing"
 
 
@@ -248,6 +251,10 @@ class _Walk:
                 self.report.signed_rows = said.n
                 self.signed_to = {place: seq for place, (seq, _) in said.heads.items()}
 
+    def begin_anew(self) -> None:
+        """What follows is of another journal, and goes on from nothing that was before it."""
+        self.signed_to, self._number, self._previous, self._known = {}, 0, "", False
+
     def same_checkpoint(self, statement: bytes) -> bool:
         """Whether a file begins with the very checkpoint that the file before ended with."""
         return self._known and fingerprint(statement) == self._previous
@@ -273,11 +280,17 @@ def _verified(path: Path, keys: Sequence[Verifier], now: datetime | None, *, clo
     with contextlib.ExitStack() as stack:
         live: sqlite3.Connection | None = None
         try:
-            if not path.is_file():
+            before = closed_files(path)
+            if path.is_file():
+                opened, before = _opened(path)
+                live = stack.enter_context(contextlib.closing(opened))
+            elif left := left_of(path):
+                are = "is" if len(left) == 1 else "are"
+                text = f"there is no such file, and it was there: {', '.join(left[:3])} {are}"
+                report.find(Finding(str(path), text, BACK))
+            else:
                 report.find(Finding(str(path), "there is no such file", "give the path of a journal"))
                 return report
-            opened, before = _opened(path)
-            live = stack.enter_context(contextlib.closing(opened))
         except (sqlite3.Error, OSError) as error:
             report.find(Finding(str(path), f"cannot be read: {error}", DISK))
             before = closed_files(path)
@@ -293,6 +306,12 @@ def _verified(path: Path, keys: Sequence[Verifier], now: datetime | None, *, clo
                 _missing_files(report, path, live, walk, now or datetime.now(UTC))
     _conclude(report, walk)
     return report
+
+
+def left_of(path: Path) -> list[str]:
+    """What shows that a journal was at `path`, where it is not any more: its closed files and its lock."""
+    lock = path.with_name(path.name + "-lock")
+    return [one.name for one in closed_files(path)] + ([lock.name] if lock.exists() else [])
 
 
 def _opened(path: Path) -> tuple[sqlite3.Connection, list[Path]]:
@@ -344,6 +363,9 @@ def _verify_file(walk: _Walk, db: sqlite3.Connection, path: Path, recent: int = 
     report.files += 1
     try:
         version = db.execute("PRAGMA user_version").fetchone()[0]
+        if not version and not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            report.find(Finding(file, "it is empty: no journal stands in it", EMPTY))
+            return
         if version != VERSION:
             text = f"version {version} of the format, this program reads version {VERSION}"
             report.find(Finding(file, text, "start the edge or the rules once: they bring version 1 up"))
@@ -410,11 +432,13 @@ def _take_origin(walk: _Walk, db: sqlite3.Connection, file: str) -> None:
     number, n, _ = db.execute("SELECT file, n, time FROM beginning").fetchone()
     origin = {place: (seq, head) for place, seq, head in db.execute("SELECT place, seq, hash FROM origin")}
     if walk.file:
-        if number != walk.file + 1:
+        if name != walk.name:
+            text = f"it is of journal {name}, the closed files before it are of {walk.name}"
+            walk.report.find(Finding(file, text, APART))
+            walk.begin_anew()
+        elif number != walk.file + 1:
             text = f"it is file {number}, the one before it here is {walk.file}: files between are missing"
             walk.report.find(Finding(file, text, BACK))
-        elif name != walk.name:
-            walk.report.find(Finding(file, f"it is of journal {name}, the others are of {walk.name}", BACK))
         elif n != walk.n or origin != {place: (seq, walk.heads[place]) for place, seq in walk.last.items()}:
             text = "it does not begin where the file before ends: rows of that were added, removed or changed"
             walk.report.find(Finding(file, text, TAMPERED, n=n))
@@ -507,6 +531,9 @@ class _Seal(Struct, frozen=True, kw_only=True):
     feltd: str = "checkpoint"
     statement: str
     signature: str
+
+
+_HEXES = ("before", "wire", "hash", "datahex", "signature")
 
 
 class Files:
@@ -651,12 +678,14 @@ def verify_export(lines: Iterable[bytes], file: str, keys: Sequence[Verifier] = 
                     raise msgspec.ValidationError("no export of this version")
                 last = head.first - 1
                 heads[last] = bytes.fromhex(head.before)
+                _verify_written(report, line, head, f"{file}:{number}")
             elif line.startswith(b'{"feltd"'):
                 seals.append(msgspec.json.decode(line, type=_Seal))
+                _verify_written(report, line, seals[-1], f"{file}:{number}")
             elif head is not None:
-                last = _verify_line(
-                    report, head, heads, last, msgspec.json.decode(line, type=_Line), f"{file}:{number}"
-                )
+                one = msgspec.json.decode(line, type=_Line)
+                last = _verify_line(report, head, heads, last, one, f"{file}:{number}")
+                _verify_written(report, line, one, f"{file}:{number}")
         except (*_UNREADABLE, ValueError) as error:
             report.find(Finding(f"{file}:{number}", f"no line of an export: {error}", RESTORE))
             if number == 1:
@@ -683,6 +712,15 @@ def verify_export(lines: Iterable[bytes], file: str, keys: Sequence[Verifier] = 
     elif signed < last:
         report.notes.append(f"the last {last - signed} rows are chained and not signed")
     return report
+
+
+def _verify_written(report: Report, line: bytes, one: _Head | _Line | _Seal, file: str) -> None:
+    """A reader takes for true what is read past here: a key more, one that is there twice. So none may be."""
+    hexes = {name: bytes.fromhex(getattr(one, name)).hex() for name in _HEXES if hasattr(one, name)}
+    if msgspec.json.encode(msgspec.structs.replace(one, **hexes)) != line.rstrip(b"\r\n"):
+        place, seq, n = (one.place, one.seq, one.n) if isinstance(one, _Line) else ("", 0, 0)
+        text = "the line is written as no export writes it: something was added, doubled or put elsewhere"
+        report.find(Finding(file, text, RESTORE, place, seq, n))
 
 
 def _verify_line(report: Report, head: _Head, heads: dict[int, bytes], before: int, one: _Line, file: str) -> int:
@@ -820,9 +858,10 @@ def _evidence(events: Files, id_: str, table: str, before: datetime) -> Evidence
         return Evidence(id_, note="the edge's journal does not have it (any more)")
     _n, _place, _seq, device, type_, time, data, wire, _cause, hash_ = found[0]
     at = _EPOCH + timedelta(microseconds=time)
-    note = "" if at <= before else "it is younger than the result: was the edge's journal replaced since?"
+    if at > before:  # another event, and what it tells may be a card of the round that is open
+        return Evidence(id_, note="it is younger than the result: was the edge's journal replaced since?")
     kept = msgspec.Raw(data if _is_json(data) else b"null")
-    return Evidence(id_, device, type_, at, kept, wire.hex(), hash_.hex(), note)
+    return Evidence(id_, device, type_, at, kept, wire.hex(), hash_.hex())
 
 
 def recall_text(recalled: Sequence[Recalled]) -> str:

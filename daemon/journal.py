@@ -7,18 +7,20 @@ measured; one caller, one connection. A lock file keeps a second writer out; rea
 
 Each row carries the hash of its table's chain (daemon/chain.py); with a key the heads of all chains are signed now and
 then. A file that has grown is closed, renamed and never written again: n, seq and chains go on in the next one, and
-what is asked for is read from the closed files as from this one.
+what is asked for is read from the closed files as from this one, as far as they are there: somebody may move them to an
+archive and put them back at any time.
 """
 
 import contextlib
 import fcntl
 import os
 import re
+import shlex
 import sqlite3
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
@@ -27,7 +29,18 @@ from msgspec.structs import replace
 
 from daemon.chain import VERSION, Statement, chain_start, encode_statement, fingerprint, row_hash
 
-__all__ = ["BadJournal", "ClosedFile", "Entry", "Journal", "Row", "Signer", "closed_files", "heads_at", "open_to_read"]
+__all__ = [
+    "BadJournal",
+    "ClosedFile",
+    "Entry",
+    "Journal",
+    "Row",
+    "Signer",
+    "closed_files",
+    "heads_at",
+    "moved_away",
+    "open_to_read",
+]
 
 _SCHEMA = """
 CREATE TABLE event (
@@ -64,6 +77,9 @@ _WAL_PAGES = 4000
 _PAGE = 4096
 # Seconds: a process that is being replaced may still be closing the file.
 LOCKED_TIMEOUT = 5.0
+# Nanoseconds: within them a folder may change twice at what its file system takes for one instant.
+_SETTLED = 3_000_000_000
+_CLOSED_REMEDY = "put back the copy that you keep of it, or move it away"
 
 
 class BadJournal(Exception):
@@ -110,13 +126,19 @@ class Row(Struct, frozen=True):
 
 
 class ClosedFile(Struct, frozen=True):
-    """A file that is not written any more: rows `after` + 1 to `to`, of each place from the seq behind `origin` on."""
+    """A file that is not written any more: rows `after` + 1 to `to`, of each place from the seq behind `origin` on.
+
+    `ended` is the latest instant that anything says, as the clock may have been wrong: its beginning, its last row, the
+    end of the file before it, the beginning of the next one.
+    """
 
     path: Path
+    journal: str
     number: int
     after: int
     to: int
     origin: dict[str, int]
+    began: datetime
     ended: datetime
     size: int
 
@@ -222,6 +244,16 @@ def closed_files(path: Path) -> list[Path]:
         return []
 
 
+def moved_away(path: Path) -> str:
+    """What to do so that a new journal is begun at `path`: a closed file left behind would be in its way."""
+    file = path.resolve()
+    names = [shlex.quote(str(file)), shlex.quote(f"{file}-") + "*"]
+    if closed_files(file):
+        before, after = shlex.quote(f"{file.with_suffix('')}."), file.suffix and shlex.quote(file.suffix)
+        names.append(f"{before}{'[0-9]' * 6}{after}")
+    return f"move all its files away together and keep them (`mv {' '.join(names)} PLACE`): a new one is made"
+
+
 class Journal:
     """One file, one writer; and the closed files before it."""
 
@@ -231,7 +263,11 @@ class Journal:
         self._now = now
         self._signer: Signer | None = None
         self._sign_rows = 0
-        self._closed: list[ClosedFile] | None = None
+        self._closed: list[ClosedFile] = []
+        self._foreign: list[ClosedFile] = []
+        self._unread: list[BadJournal] = []
+        self._known: dict[Path, tuple[tuple[int, ...], ClosedFile]] = {}
+        self._looked = 0
         self._reading: tuple[Path, sqlite3.Connection] | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -248,6 +284,7 @@ class Journal:
         except BaseException:
             self._lock.release()
             raise
+        self._stood, self._since = self._newest, time.monotonic()
 
     def _open(self) -> None:
         """Take up what stands in the file, whatever the last process was doing when it ended. Raises BadJournal."""
@@ -275,7 +312,8 @@ class Journal:
         db.execute("PRAGMA cache_size=-2048")
         version = db.execute("PRAGMA user_version").fetchone()[0]
         if version not in (0, 1, VERSION):
-            raise BadJournal(f"{self.path} was written by version {version}; move it away or run that version")
+            remedy = f"run that version, or {moved_away(self.path)}"
+            raise BadJournal(f"{self.path} was written by version {version}; {remedy}")
         if version == 0:
             name = uuid.uuid4().hex[:8].encode()
             _begin(db, self._now(), {"journal": name})
@@ -296,7 +334,10 @@ class Journal:
         for place, seq, head in heads_at(db):
             self._last[place] = seq
             self._heads[place] = head
-        self.head: int = db.execute("SELECT max(n) FROM event").fetchone()[0] or self._after
+        newest = db.execute("SELECT n, time FROM event ORDER BY n DESC LIMIT 1").fetchone()
+        self.head: int
+        self._newest: int  # microseconds
+        self.head, self._newest = newest or (self._after, at)
         found = db.execute("SELECT number, n, statement FROM checkpoint ORDER BY number DESC LIMIT 1").fetchone()
         self._checkpoint: int = found[0] if found else 0
         self._signed: int = found[1] if found else 0
@@ -396,6 +437,8 @@ class Journal:
         self.head = n
         self._last.update(last)
         self._heads.update(heads)
+        if rows:
+            self._newest = micros
         if memory:
             self._memory.update(memory)
         if signed is not None:
@@ -472,14 +515,15 @@ class Journal:
         which = "place = ? AND seq BETWEEN ? AND ? ORDER BY seq"
         rows: list[Row] = []
         if first <= self._origin.get(place, 0):
-            ends = [*(one.origin.get(place, 0) for one in self.closed), self._origin.get(place, 0)][1:]
-            for one, end in zip(self.closed, ends, strict=True):
+            closed = self.closed
+            ends = [*(one.origin.get(place, 0) for one in closed), self._origin.get(place, 0)][1:]
+            for one, end in zip(closed, ends, strict=True):
                 if first <= end and one.origin.get(place, 0) < last:
                     rows += self._read(which, place, first, last, of=one.path)
         return rows + self._read(which, place, first, last)
 
     def latest(self, place: str, types: tuple[str, ...]) -> Row | None:
-        """The last row of a table with one of `types`; none where it stood in a file that is kept no more."""
+        """The last row of a table with one of `types`; none where it stood in a file that is not there any more."""
         which = f"place = ? AND type IN ({','.join('?' * len(types))}) ORDER BY seq DESC LIMIT 1"
         if found := self._read(which, place, *types):
             return found[0]
@@ -488,13 +532,34 @@ class Journal:
                 return found[0]
         return None
 
+    def oldest(self, place: str) -> int:
+        """The seq of a table from which on no row is missing here, closed files and all; 0 where no row is there.
+
+        What stands before a gap is not counted: who asks for the gap would ask for ever. While a closed file cannot be
+        read, nothing is said to be gone (1). No row is read for this.
+        """
+        before, n = self._origin.get(place, 0), self._after
+        for one in reversed(self.closed):
+            if one.to != n:
+                break
+            before, n = one.origin.get(place, 0), one.after
+        if self._unread:
+            before = 0
+        return before + 1 if before < self.last(place) else 0
+
     def _read(self, which: str, *values: str | int, of: Path | None = None) -> list[Row]:
-        """The rows that `which` names. Raises BadJournal."""
+        """The rows that `which` names; none of a closed file that was just moved away. Raises BadJournal."""
         try:
             db = self._db if of is None else self._reader(of)
             found = db.execute(f"SELECT {_COLUMNS} FROM event WHERE {which}", values).fetchall()  # noqa: S608
         except sqlite3.Error as error:
-            raise BadJournal(f"{of or self.path}: {error}; move it away and keep it, a new one is made") from error
+            if of is None:
+                raise BadJournal(f"{self.path}: {error}; {moved_away(self.path)}") from error
+            self._stop_reading()
+            if of.exists():
+                raise BadJournal(f"{of}: {error}; {_CLOSED_REMEDY}") from error
+            self._looked = 0
+            return []
         return [_row(one) for one in found]
 
     def _reader(self, path: Path) -> sqlite3.Connection:
@@ -513,12 +578,86 @@ class Journal:
 
     @property
     def closed(self) -> list[ClosedFile]:
-        """The closed files that are there, in order. Raises BadJournal."""
-        if self._closed is None:
-            found = [_closed_file(path) for path in closed_files(self._file)]
-            began = [*(one.ended for one in found), self._began][1:]  # as one begins, the one before has ended
-            self._closed = [replace(one, ended=ended) for one, ended in zip(found, began, strict=True)]
+        """The closed files of this journal that are there and can be read, in order. Raises BadJournal."""
+        self._look()
         return self._closed
+
+    @property
+    def foreign(self) -> list[Path]:
+        """What has the name of a closed file and is none of those before this one. Raises BadJournal."""
+        self._look()
+        return [one.path for one in self._foreign]
+
+    def check_closed(self) -> None:
+        """Before a start: can each closed file be read, and is it one of this journal's? Raises BadJournal."""
+        self._look()
+        if self._unread:
+            raise self._unread[0]
+        if self._foreign:
+            lines = [f"{self.path} is file {self._number} of journal {self.name}; these are no files before it:"]
+            lines += [f"{one.path}, file {one.number} of journal {one.journal}" for one in self._foreign[:5]]
+            lines += [f"and {len(self._foreign) - 5} more"] if len(self._foreign) > 5 else []
+            files = shlex.join(str(one.path) for one in self._foreign)
+            lines.append(
+                "They would be in the way when this one is closed, and nothing was started. Move them away and keep"
+                f" them (`mv {files} PLACE`), or put back the {self.path.name} that they belong to"
+            )
+            raise BadJournal("\n".join(lines))
+
+    def _look(self) -> None:
+        """Which closed files are there, where the folder has changed since. Raises BadJournal for the folder only.
+
+        A file that cannot be read is left out: somebody may just be copying it.
+        """
+        try:
+            changed = self._file.parent.stat().st_ctime_ns
+        except OSError as error:
+            raise BadJournal(f"{self._file.parent}: {error.strerror}; check disk, owner and rights") from error
+        if changed == self._looked:
+            return
+        closed: list[ClosedFile] = []
+        known: dict[Path, tuple[tuple[int, ...], ClosedFile]] = {}
+        self._foreign, self._unread = [], []
+        for path in closed_files(self._file):
+            try:
+                known[path] = self._known_file(path)
+            except BadJournal as error:
+                if path.exists():
+                    self._unread.append(error)
+                continue
+            one = known[path][1]
+            mine = one.journal == self.name and one.number < self._number
+            which = closed if mine and path.name == _names(self._file, one.number)[1] else self._foreign
+            which.append(one)
+        ended = datetime.min.replace(tzinfo=UTC)
+        next_began = [*(one.began for one in closed), self._began][1:]
+        for at, one in enumerate(closed):
+            ended = max(ended, one.ended, next_began[at])
+            closed[at] = replace(one, ended=ended)
+        if closed != self._closed:
+            self._stop_reading()  # an open file would keep its room on the disk
+        self._closed, self._known = closed, known
+        # What is being copied grows without a change of the folder.
+        self._looked = 0 if self._unread or time.time_ns() - changed < _SETTLED else changed
+
+    def _known_file(self, path: Path) -> tuple[tuple[int, ...], ClosedFile]:
+        """A closed file, read only where it is not the one that it was. Raises BadJournal."""
+        try:
+            now = path.stat()
+        except OSError as error:
+            raise BadJournal(f"{path}: {error.strerror}; {_CLOSED_REMEDY}") from error
+        mark = (now.st_dev, now.st_ino, now.st_size)
+        before = self._known.get(path)
+        return before if before is not None and before[0] == mark else (mark, _closed_file(path, now.st_size))
+
+    def age(self, one: ClosedFile, now: datetime) -> timedelta:
+        """For how long it has been closed at least, whichever clock was wrong.
+
+        By the wall clock (`now`), by the newest row, and by what was the newest when this process began and the time
+        since: a clock that is set wrong is in the next row too.
+        """
+        since = round((time.monotonic() - self._since) * 1_000_000)
+        return timedelta(microseconds=min(_micros(now), self._newest, self._stood + since) - _micros(one.ended))
 
     @property
     def size(self) -> int:
@@ -535,12 +674,13 @@ class Journal:
         return pages * _PAGE
 
     def rotate(self) -> bool:
-        """Close this file and go on in the next. False where a reader has it open: later, then. Raises BadJournal.
+        """Close this file and go on in the next. Raises BadJournal.
 
-        A closed file has no log beside it and can be read wherever it lies, without a right to write. Killed anywhere
-        in here, the next process finds the old file or the new one under the name, whole.
+        False where a reader has it open, or where a foreign file has the name that it would get: later, then. A closed
+        file has no log beside it and can be read wherever it lies, without a right to write. Killed anywhere in here,
+        the next process finds the old file or the new one under the name, whole.
         """
-        if self.head == self._after:
+        if self.head == self._after or os.path.lexists(self._file.with_name(_names(self._file, self._number)[1])):
             return False
         self.sign()
         try:
@@ -580,7 +720,7 @@ class Journal:
         except (sqlite3.Error, OSError) as error:
             self._db.close()
             raise BadJournal(f"{self.path}: cannot begin the next file: {error}; nothing was lost") from error
-        self._closed = None
+        self._looked = 0
         self._open()
         return True
 
@@ -591,7 +731,7 @@ class Journal:
             oldest.path.unlink(missing_ok=True)
         except OSError as error:
             raise BadJournal(f"{oldest.path}: {error.strerror}; check owner and rights") from error
-        self._closed = None
+        self._looked = 0
 
     def close(self) -> None:
         """Sign what is not signed yet, and give the file back."""
@@ -670,14 +810,14 @@ def _names(file: Path, number: int) -> tuple[str, str]:
     return f"{file.name}-new", f"{file.stem}.{number:06}{file.suffix}"
 
 
-def _closed_file(path: Path) -> ClosedFile:
-    """With the instant it began in the place of the one it ended. Raises BadJournal."""
+def _closed_file(path: Path, size: int) -> ClosedFile:
+    """As it stands there, before anything is known of the next one. Raises BadJournal."""
     try:
         with contextlib.closing(open_to_read(path)) as db:
+            name = db.execute("SELECT value FROM memory WHERE key = 'journal'").fetchone()[0].decode()
             number, after, at = db.execute("SELECT file, n, time FROM beginning").fetchone()
             origin = dict(db.execute("SELECT place, seq FROM origin"))
-            to = db.execute("SELECT max(n) FROM event").fetchone()[0] or after
-    except (sqlite3.Error, TypeError) as error:
-        text = f"{path}: {error}; put back the copy that you keep of it, or move it away"
-        raise BadJournal(text) from error
-    return ClosedFile(path, number, after, to, origin, _time(at), path.stat().st_size)
+            to, last = db.execute("SELECT n, time FROM event ORDER BY n DESC LIMIT 1").fetchone() or (after, at)
+            return ClosedFile(path, name, number, after, to, origin, _time(at), max(_time(at), _time(last)), size)
+    except (sqlite3.Error, OSError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        raise BadJournal(f"{path}: {error}; {_CLOSED_REMEDY}") from error

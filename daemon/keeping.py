@@ -1,8 +1,9 @@
 """What a journal needs besides being written: signatures in quiet hours, new files, room, and a word before it ends.
 
 Nothing younger than `keep_days` is ever deleted, nothing that was not published yet, and nothing at all while there is
-room. Where that leaves no room, the process stops with an alert rather than lose an event: devices that remember keep
-theirs, rounds under way wait for a person.
+room. How old a file is the wall clock does not say alone: it may be wrong, and the rows must agree. Where that leaves
+no room, the process stops with an alert rather than lose an event: devices that remember keep theirs, rounds under way
+wait for a person.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from msgspec import Struct
 
 from daemon.config import Config, Keeping
 from daemon.inspection import verify_recent
-from daemon.journal import BadJournal, Journal
+from daemon.journal import BadJournal, Journal, moved_away
 from daemon.leftovers import room_topic
 from daemon.outbox import KEY as SENT
 from daemon.retained import Retained
@@ -68,9 +69,9 @@ def take_up(journal: Journal, keeping: Keeping) -> None:
         raise BadJournal(
             "\n".join(findings[:5])
             + rest
-            + "\nThe journal is not as it was written, and nothing was started. To play on,"
-            f" move {journal.path} and what begins with its name away and keep it: a new one is made"
+            + f"\nThe journal is not as it was written, and nothing was started. To play on, {moved_away(journal.path)}"
         )
+    journal.check_closed()
     _forget(journal, keeping, datetime.now(UTC))
     now = room(journal, keeping)
     if now.share >= 1:
@@ -113,12 +114,17 @@ async def _keep(
         remedy = "`feltd journal key` makes a key, [journal] names it"
         log.warning("journal.unsigned", journal=str(journal.path), remedy=remedy)
     signed, level = float("-inf"), -1  # what a killed process left unsigned is signed at once
+    foreign: list[Path] = []
     while True:
         if journal.unsigned and loop.time() - signed >= keeping.sign_seconds:
             journal.sign()
             signed = loop.time()
         if journal.file_size >= keeping.file_mb * _MB and journal.rotate():
             log.info("journal.rotated", journal=str(journal.path), row=journal.head)
+        if foreign != (foreign := journal.foreign):
+            for path in foreign:
+                remedy = "move it away: the next start is refused, and where its name is needed no new file is begun"
+                log.warning("journal.foreign", file=str(path), remedy=remedy)
         for path in _forget(journal, keeping, datetime.now(UTC)):
             log.info(
                 "journal.forgotten", file=str(path), reason=f"older than {keeping.keep_days} days, and room is needed"
@@ -142,10 +148,9 @@ def _forget(journal: Journal, keeping: Keeping, now: datetime) -> list[Path]:
     """Delete what is old enough and was published, the oldest first, and only as far as room is needed."""
     gone: list[Path] = []
     sent = int(journal.memory(SENT) or b"0")
-    before = now - timedelta(days=keeping.keep_days)
-    while room(journal, keeping).share >= ANNOUNCED and journal.closed:
-        oldest = journal.closed[0]
-        if oldest.ended > before or oldest.to > sent:
+    while room(journal, keeping).share >= ANNOUNCED and (closed := journal.closed):
+        oldest = closed[0]
+        if journal.age(oldest, now) < timedelta(days=keeping.keep_days) or oldest.to > sent:
             break
         journal.forget(oldest)
         gone.append(oldest.path)

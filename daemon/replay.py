@@ -77,10 +77,21 @@ class Stream(Generic[T]):
                 del self._early[last]
             self._early[item.seq] = item
             return []
-        ready = [item]
         self.expected += 1
-        while (following := self._early.pop(self.expected, None)) is not None:
-            ready.append(following)
+        return [item, *self._following()]
+
+    def skip(self, to: int) -> list[T]:
+        """Go on from `to`, before or behind what was expected: what is there from it on, in order."""
+        if to < self.expected:
+            self._early.clear()  # of another count
+        self._early = {seq: item for seq, item in self._early.items() if seq >= to}
+        self.expected = to
+        return self._following()
+
+    def _following(self) -> list[T]:
+        ready = []
+        while (item := self._early.pop(self.expected, None)) is not None:
+            ready.append(item)
             self.expected += 1
         return ready
 
@@ -107,13 +118,14 @@ class Request(Struct, frozen=True, rename={"first": "from", "last": "to"}):
 
 
 class Answer(Struct, frozen=True, rename={"first": "from", "last": "to"}):
-    """What was published again, and the newest there is."""
+    """What was published again, the newest there is, and the oldest that is still there: 0 where none is."""
 
     edge: str
     journal: str
     first: int
     last: int
     newest: int
+    oldest: int = 0
 
 
 async def ask(session: Session, topic: str, writer: str, first: int, last: int | None = None) -> None:
@@ -139,9 +151,11 @@ async def answer(
     if request.edge not in ("", writer):
         return
     newest = journal.last(table)
+    oldest = journal.oldest(table)
     first = max(request.first, 1)
-    last = min(newest if request.last is None else request.last, first + PAGE - 1, newest)
-    for row in journal.range(table, first, last):
+    start = max(first, oldest)
+    last = min(newest if request.last is None else request.last, start + PAGE - 1, newest)
+    for row in journal.range(table, start, last):
         await session.publish(*message_of(row, True))
-    said = Answer(writer, journal.name, first, last, newest)
+    said = Answer(writer, journal.name, first, last, newest, oldest)
     await session.publish(message.topic + "/result", msgspec.json.encode(said))

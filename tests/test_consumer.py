@@ -1,8 +1,11 @@
 """The rules consumer: each event once and in order whatever the way does, and the same rows wherever it is killed."""
 
 import asyncio
+import shutil
 import tempfile
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from datetime import timedelta
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -10,10 +13,11 @@ from typing import Any, cast
 import msgspec
 import pytest
 from helpers import START, script, virtual_time
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from structlog.testing import capture_logs
+from test_rulesets import NIGHTS, every_game
 
 from daemon import consumer as consumer_module
 from daemon.config import parse
@@ -28,6 +32,7 @@ from protocols.events import (
     BallSettling,
     BetsClosed,
     BetsOpened,
+    CardDrawn,
     DeviceOnline,
     DiceAgitated,
     DiceCovered,
@@ -44,6 +49,7 @@ from protocols.events import (
     type_of,
 )
 from protocols.topics import Envelope, decode_envelope, encode_envelope
+from rules import RULESETS
 
 CONFIG = """\
 [site]
@@ -286,6 +292,40 @@ def test_an_old_disk_put_back_goes_on_where_it_was(path: Path, restarts: bool) -
     consumer.journal.close()
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+def test_an_edge_that_is_called_otherwise_tells_the_same_past(path: Path, restarts: bool) -> None:
+    """Its journal is who it is: renamed, and back again, no round is resolved twice."""
+    nights = night(Random(1), "rou-1", 9)
+    half = len(nights) // 2
+    consumer = started(path)
+    consumer.take(nights[:half])
+    for edge in ("f", "e", "f"):
+        if restarts:
+            consumer._commit([])
+            consumer.journal.close()
+            consumer = started(path)
+        consumer.take([replace(one, id=f"{edge}:rou-1:{one.seq}") for one in nights[:half]])
+        assert set(consumer._streams) == {(edge, "A", "rou-1")}
+    assert rows(consumer.journal) == reference(nights[:half])
+    consumer.take([replace(one, id=f"f:rou-1:{one.seq}") for one in nights])
+    assert [row.type for row in rows(consumer.journal)["rou-1"]] == [row.type for row in reference(nights)["rou-1"]]
+    consumer.journal.close()
+
+
+@pytest.mark.parametrize("value", [b"5", b"5 left"])
+def test_a_position_that_an_earlier_version_wrote_is_taken_up(path: Path, value: bytes) -> None:
+    events = night(Random(1), "rou-1", 3)
+    consumer = started(path)
+    consumer.take(events[:5])
+    consumer._commit([])
+    consumer.journal.append((), {"stream/e/A/rou-1": value})
+    consumer.journal.close()
+    again = started(path)
+    again.take(events)
+    assert rows(again.journal) == reference(events)
+    again.journal.close()
+
+
 # ---- killed
 
 
@@ -432,20 +472,60 @@ async def test_a_failure_in_the_middle_of_a_batch_loses_no_verdict(
 # ---- another configuration, another version
 
 
-def test_a_table_that_plays_another_game_begins_afresh(path: Path) -> None:
-    events = night(Random(1), "rou-1", 2)[:9]
-    consumer = started(path)
-    consumer.take(events)
+ONE_TABLE = '[site]\nname = "s"\n[edge]\nname = "e"\n[[table]]\nname = "t-1"\nruleset = "{}"\n'
+
+
+@every_game
+@given(
+    nights=st.lists(NIGHTS, min_size=2, max_size=3), other=st.sampled_from(["", *RULESETS]), restarts=st.integers(1, 2)
+)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+def test_what_was_open_where_the_rules_changed_is_void_and_no_number_comes_twice(
+    name: str, nights: list[list[Event]], other: str, restarts: int
+) -> None:
+    """A table that plays another game for an evening, or a state that another version wrote and this cannot read."""
+    unreadable = other in ("", name)
+    rulesets = [name, name if unreadable else other, name][: len(nights)]
+    told = [replace(one, id=f"e:t-1:{one.seq}", journal="A") for one in script([*chain(*nights)], "t-1")]
+    with tempfile.TemporaryDirectory() as folder:
+        journal = Journal(Path(folder) / "rules.db")
+        for ruleset, events in zip(rulesets, nights, strict=True):
+            for _ in range(restarts):
+                consumer = Consumer(parse(ONE_TABLE.format(ruleset)), journal)
+            assert consumer.view("t-1").round == ""
+            ended = [row for row in journal.after(0, 10**6) if row.type in ("resolved", "voided")]
+            opened = [row for row in journal.after(0, 10**6) if row.type == "opened"]
+            ids = [msgspec.json.decode(row.data)["round"] for row in opened]
+            assert sorted(ids) == sorted(msgspec.json.decode(row.data)["result"]["round"] for row in ended)
+            assert len(set(ids)) == len(ids)
+            consumer.take(told[: len(events)])
+            told = told[len(events) :]
+            consumer._commit([])
+            if unreadable:
+                journal.append((), {"state/t-1": b'{"ruleset":"%s","state":{"table":7}}' % name.encode()})
+        causes = [row.cause for row in journal.after(0, 10**6)]
+        assert len(set(causes)) == len(causes)
+        journal.close()
+
+
+def test_a_coup_under_way_where_the_rules_changed_has_an_end_and_its_cards_are_no_other_coups(path: Path) -> None:
+    """Without a bell the next card would be taken for the first of a new coup, under the number of an old one."""
+    config = parse(ONE_TABLE.format("macau.baccarat"))
+    coup = [CardDrawn(card) for card in ("9S", "2H", "TS", "4H")]
+    events = script([*coup, *coup[:2], *coup[2:], *coup], "t-1")
+    told = [replace(one, id=f"e:t-1:{one.seq}", journal="A") for one in events]
+    consumer = Consumer(config, Journal(path))
+    consumer.take(told[:6])
+    assert [row.type for row in rows(consumer.journal)["t-1"]].count("resolved") == 1
     consumer._commit([])
+    consumer.journal.append((), {"state/t-1": b"{}"})
     consumer.journal.close()
-    other = CONFIG.replace('"macau.roulette"', '"macau.cussec"').replace(
-        '[table.options]\nbetting = "no_more_bets"\n', ""
-    )
-    changed = Consumer(parse(other), Journal(path))
-    table = changed._tables["rou-1"]
-    assert table.state == table.ruleset.start("rou-1")
-    changed.take([replace(one, seq=one.seq + 9) for one in night(Random(1), "cus-1", 2)])
-    changed.journal.close()
+    consumer = Consumer(config, Journal(path))
+    consumer.take(told)
+    kinds = [row.type for row in rows(consumer.journal)["t-1"]]
+    assert (kinds.count("resolved"), kinds.count("voided")) == (1, 1)
+    assert consumer.view("t-1").phase == "suspended"
+    consumer.journal.close()
 
 
 def test_a_state_of_another_version_is_said_and_begun_afresh(path: Path) -> None:
@@ -454,7 +534,7 @@ def test_a_state_of_another_version_is_said_and_begun_afresh(path: Path) -> None
     journal.close()
     with capture_logs() as logs:
         consumer = started(path)
-    assert [entry["event"] for entry in logs] == ["state.unreadable"] * 2
+    assert [entry["event"] for entry in logs] == ["state.unreadable"] * 2  # and no round was open
     for table in consumer._tables.values():
         assert table.state == table.ruleset.start(table.name)
     consumer.journal.close()
@@ -712,6 +792,154 @@ async def test_a_new_disk_behind_the_consumers_back(tmp_path: Path) -> None:
     second.close()
 
 
+def spin(number: int, pocket: int) -> list[Event]:
+    return [BallLanded(str(pocket)) if isinstance(one, BallLanded) else one for one in (SpinStarted(number), *SPIN[1:])]
+
+
+def told(consumer: Consumer) -> list[str]:
+    """What each round came to: its pocket, or that it is void. No round has two ends."""
+    ends = [row for row in rows(consumer.journal).get("rou-1", []) if row.type in ("resolved", "voided")]
+    results = [msgspec.json.decode(row.data)["result"] for row in ends]
+    assert len({result["round"] for result in results}) == len(results)
+    return [result["outcome"].get("pocket", "void") for result in results]
+
+
+def happen(edge: Edge, *spins: Sequence[Event], day: int = 0) -> None:
+    """These stand in the journal of `edge`, a second between two."""
+    events = [event for one in spins for event in one]
+    at = START + timedelta(days=day, seconds=edge.journal.last("rou-1"))
+    times = (at + timedelta(seconds=n) for n in range(len(events)))
+    entries = [
+        Entry("rou-1", "d-1", type_of(event), time, encode_data(event))
+        for event, time in zip(events, times, strict=True)
+    ]
+    edge.append(entries, {})
+
+
+@pytest.mark.parametrize("alive", [True, False])
+@pytest.mark.parametrize("more", [1, 60])
+@virtual_time
+async def test_an_edges_journal_that_went_back_leaves_a_doubt_and_no_wrong_round(
+    tmp_path: Path, alive: bool, more: int
+) -> None:
+    """A copy of its disk was put back: its count is behind what the rules had used, or has gone past it meanwhile."""
+    network = Network(tmp_path, Random(1), 0.0)
+    file, copy = tmp_path / "edge.db", tmp_path / "copy.db"
+
+    def put_back(whence: Path, to: Path) -> None:
+        network.edge.append([], {})
+        network.edge.journal.close()
+        shutil.copy(whence, to)
+        network.edge = Edge(parse(CONFIG), Journal(file), now=lambda: START)
+
+    async def play(*spins: Sequence[Event], day: int = 0) -> None:
+        await asyncio.sleep(60)
+        for one in spins:
+            happen(network.edge, one, day=day)
+        await network.quiet()
+
+    await network.through(play(spin(1, 1), spin(2, 2)))
+    put_back(file, copy)
+    await network.through(play(*(spin(n, n) for n in range(3, 9)), SPIN[:3]))  # the last one is under way
+    put_back(copy, file)
+    later = [spin(100 + n, 20 + n % 10) for n in range(more)]
+    with capture_logs() as logs:
+        if alive:
+            await network.through(play(*later, spin(250, 36), day=2))
+        else:  # the rules were away all the while
+            happen(network.edge, *later, day=1)
+            await network.through(play(spin(250, 36), day=2))
+    assert [entry["event"] for entry in logs].count("events.went_back") == 1
+    ends = told(network.consumer)
+    assert ends[:9] == [*map(str, range(1, 9)), "void"]  # of the spin that was under way nobody knows the number
+    assert ends[-1] == "36"
+    if alive:  # nothing since is lost
+        assert ends[9:-1] == [str(20 + n % 10) for n in range(more)]
+    network.close()
+
+
+@virtual_time
+async def test_what_was_put_back_is_noticed_once_and_for_good(tmp_path: Path) -> None:
+    """The doubt outlives the rules' own restart before the next event, and is not raised again after it."""
+    path = tmp_path / "rules.db"
+    consumer = started(path)
+    events = [replace(one, id=f"e:rou-1:{one.seq}", journal="A") for one in script(SPIN[:3], "rou-1")]
+    consumer.take(events)
+    other = replace(events[-1], time=events[-1].time + timedelta(days=1))
+    consumer.take([other])
+    for _ in range(2):
+        consumer._commit([])
+        consumer.journal.close()
+        consumer = started(path)
+        consumer.take([other])
+    assert consumer.view("rou-1").phase == "running"
+    following = script(SPIN, "rou-1")[3]
+    consumer.take([replace(following, id="e:rou-1:4", journal="A")])
+    assert consumer.view("rou-1").phase == "suspended"
+    consumer.journal.close()
+
+
+@pytest.mark.parametrize("begun", [False, True])
+@virtual_time
+async def test_events_whose_file_is_gone_are_missed_and_the_rest_goes_on(tmp_path: Path, begun: bool) -> None:
+    """Archived or forgotten before these rules had them: a standby set up late, or rules with a new journal."""
+    network = Network(tmp_path, Random(1), 0.0)
+    happen(network.edge, spin(1, 1), SPIN[:2])
+    if begun:
+        await network.through(network.quiet())
+    happen(network.edge, SPIN[2:], *(spin(n, n) for n in range(2, 7)), SPIN[:2])
+    network.edge.outbox.cursor = network.edge.journal.head
+    assert network.edge.journal.rotate()
+    happen(network.edge, *(spin(n, n) for n in range(8, 30)))
+    network.edge.outbox.cursor = network.edge.journal.head
+    network.edge.journal.forget(network.edge.journal.closed[0])
+
+    async def body() -> None:
+        await asyncio.sleep(60)
+        happen(network.edge, spin(30, 30))
+        await network.quiet()
+
+    with capture_logs() as logs:
+        await network.through(body())
+    assert [entry["event"] for entry in logs].count("events.gone") == 1
+    assert told(network.consumer) == [*(["1", "void"] if begun else []), *map(str, range(8, 31))]
+    assert len(network.asked) < 20
+    network.close()
+
+
+@virtual_time
+async def test_a_stop_while_a_failed_batch_is_being_ended_writes_nothing(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection takes its time to close, and the process is told to end meanwhile."""
+    events = night(Random(5), "rou-1", 4)
+    consumer = started(path)
+    append = consumer.journal.append
+
+    async def stay(*_: object) -> None:
+        try:
+            consumer.take(events)
+        finally:
+            monkeypatch.setattr(consumer.journal, "append", append)
+            await asyncio.sleep(5)
+
+    def fails(*_: object) -> list[Row]:
+        raise BadJournal("disk full")
+
+    monkeypatch.setattr(consumer_module, "stay_connected", stay)
+    monkeypatch.setattr(consumer.journal, "append", fails)
+    task = asyncio.create_task(consumer.run())
+    await asyncio.sleep(1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    consumer.journal.close()
+    again = started(path)
+    again.take(events)
+    assert rows(again.journal) == reference(events)
+    again.journal.close()
+
+
 # ---- whatever comes over the wire
 
 
@@ -787,6 +1015,27 @@ async def test_an_event_that_is_not_understood_is_an_event_missed(tmp_path: Path
     assert found == ["opened", "bets-closed", "suspended", "voided", "opened", "bets-closed", "resolved"]
     assert [entry["event"] for entry in logs].count("event.refused") == 1
     consumer.journal.close()
+
+
+@virtual_time
+async def test_what_somebody_else_subscribed_to_does_not_end_an_edge(tmp_path: Path) -> None:
+    """A broker may send it all the same, with what is retained: one in use by the demo does."""
+    network = Network(tmp_path, Random(1), 0.0)
+    stream = as_sent(network, night(Random(1), "rou-1", 3))
+    device, edge = "felt/1/s/table/rou-1/device/d-1", "felt/1/s/edge/e"
+    leaves = ("/state", "/availability", "/event/ball.landed", "/cmd", "/cmd/light/result", "")
+
+    async def body() -> None:
+        for topic in (*(device + leaf for leaf in leaves), f"{edge}/info", edge, "felt/1/s", "felt", ""):
+            network.to_edge.deliver(topic, b"{}")
+        await network.play(stream)
+        await network.quiet()
+
+    async with asyncio.TaskGroup() as group:
+        network.edge._group = group  # as while it runs: it takes commands
+        await network.through(body())
+    assert rows(network.consumer.journal) == reference(stream)
+    network.close()
 
 
 @virtual_time

@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import itertools
 import random
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -18,6 +19,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import structlog
 from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -444,6 +446,20 @@ def test_a_missing_file_is_found(rotated: Path) -> None:
     assert (report.rows, report.signed_rows) == (60, 100)
 
 
+def test_files_of_two_journals_are_told_apart(rotated: Path) -> None:
+    """journal.db was moved away alone, and a new one was begun: nothing is missing."""
+    rotated.unlink()
+    new = Journal(rotated)
+    new.signed_by(keys(rotated.parent), 2)
+    for _ in range(3):
+        new.append(entries(2))
+    new.close()
+    [one] = said(rotated)
+    assert f"it is of journal {new.name}, the closed files before it are of " in one
+    assert "missing" not in one
+    assert "move the files of one of them away together" in one
+
+
 def test_a_closed_file_cut_short_is_found(rotated: Path) -> None:
     first = journal_module.closed_files(rotated)[0]
     first.chmod(0o600)
@@ -511,6 +527,11 @@ EDITS: dict[str, Callable[[list[bytes]], list[bytes]]] = {
     "no signatures": lambda lines: [line for line in lines if b'"checkpoint"' not in line],
     "noise": lambda lines: [*lines[:4], b"hello", *lines[4:]],
     "nothing": lambda _: [],
+    "a key added": lambda lines: [line.replace(b',"seq":', b',"remark":"a misdeal","seq":') for line in lines],
+    "a key twice": lambda lines: [line.replace(b',"seq":', b',"type":"ball.landed","seq":') for line in lines],
+    "a key added to the head": lambda lines: [lines[0][:-1] + b',"remark":"x"}', *lines[1:]],
+    "a key added to a signature": lambda lines: [*lines[:-1], lines[-1][:-1] + b',"remark":"x"}'],
+    "a blank": lambda lines: [line.replace(b',"seq":', b', "seq":') for line in lines],
 }
 
 
@@ -522,21 +543,23 @@ def test_an_edited_export_is_found(path: Path, what: str) -> None:
 
 @pytest.mark.parametrize("number", [1, 20])
 def test_any_changed_byte_of_a_row_of_an_export_is_found(path: Path, number: int) -> None:
-    """But for what says the same: white space, large and small hexadecimal digits, a name that nobody reads."""
     lines, key = exported(path), keys(path.parent)
-    same = msgspec.json.decode(lines[number], type=inspection._Line)
-    found = 0
     for at in range(len(lines[number])):
         for flip in (0x01, 0x20, 0x80):
             raw = bytearray(lines[number])
             raw[at] ^= flip
             report = verify_export([*lines[:number], bytes(raw), *lines[number + 1 :]], "x", [key.public])
-            found += not report.good
-            if report.good:
-                read = msgspec.json.decode(bytes(raw), type=inspection._Line)
-                hexes = {name: getattr(read, name).lower() for name in ("wire", "hash", "datahex")}
-                assert msgspec.structs.replace(read, **hexes) == same, bytes(raw)
-    assert found > 2 * len(lines[number])
+            assert not report.good, bytes(raw)
+
+
+def test_what_was_added_to_a_line_is_one_finding(path: Path) -> None:
+    """The row itself still stands in its chain; line ends are nobody's words."""
+    lines = exported(path)
+    lines[3] = lines[3].replace(b',"seq":', b',"remark":"a misdeal","seq":')
+    [finding] = verify_export(lines, "x", [keys(path.parent).public]).findings
+    assert (finding.file, finding.place, finding.seq) == ("x:4", "t-1", 3)
+    assert "written as no export writes it" in finding.text
+    assert verify_export([line + b"\r\n" for line in exported(path)], "x", [keys(path.parent).public]).good
 
 
 # ---- from the result to the wire
@@ -657,6 +680,99 @@ def test_a_tampered_journal_starts_nothing(path: Path) -> None:
     journal.close()
 
 
+def filled(journal: Journal) -> None:
+    """Until it is closed."""
+    journal.append(entries(10), {"outbox": b"%d" % (journal.head + 10)})
+    assert journal.rotate()
+    journal.append(entries(3))
+
+
+def follow(message: str, folder: Path) -> None:
+    """The command in a message, as a person types it; PLACE is the folder."""
+    [command] = re.findall(r"`(mv .* PLACE)`", message)
+    folder.mkdir()
+    subprocess.run(command.replace("PLACE", f"'{folder}'"), shell=True, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("closed", [0, 2])
+@pytest.mark.parametrize("name", ["journal.db", "the table's.db", "edge"])
+def test_the_remedy_for_a_bad_journal_may_be_followed_to_the_letter(tmp_path: Path, name: str, closed: int) -> None:
+    """The new journal is closed as it grows, and both are what they were."""
+    folder, aside = tmp_path / "of the pit", tmp_path / "kept aside"
+    journal = Journal(folder / name)
+    for _ in range(closed):
+        filled(journal)
+    journal.append(entries(3))
+    journal.close()
+    (folder / "rules.db").write_bytes(b"somebody else's")
+    with opened(folder / name) as db:
+        db.execute("UPDATE event SET wire=x'00' WHERE n=?", (journal.head,))
+    before = verify(folder / name)
+    journal = Journal(folder / name)
+    with pytest.raises(BadJournal, match="nothing was started") as caught:
+        take_up(journal, Keeping())
+    journal.close()
+    follow(str(caught.value), aside)
+    assert [one.name for one in folder.iterdir()] == ["rules.db"]
+    journal = Journal(folder / name)
+    take_up(journal, Keeping())
+    for _ in range(3):
+        filled(journal)
+    journal.close()
+    report = verify(folder / name)
+    assert (report.good, report.files, report.rows) == (True, 4, 39)
+    after = verify(aside / name)
+    assert (after.rows, [one.text for one in after.findings]) == (before.rows, [one.text for one in before.findings])
+
+
+def test_closed_files_of_another_journal_start_nothing(rotated: Path, tmp_path: Path) -> None:
+    """`mv journal.db*` leaves them behind, and weeks later the first file to be closed would have no place."""
+    public = [keys(tmp_path).public]
+    aside = tmp_path / "aside"
+    aside.mkdir()
+    subprocess.run(f"mv {rotated}* {aside}", shell=True, check=True)
+    journal = Journal(rotated)
+    with pytest.raises(BadJournal, match=r"journal\.000001\.db, file 1 of (.*\n)*.*nothing was start") as caught:
+        take_up(journal, Keeping())
+    assert "journal.000002.db" in str(caught.value)
+    journal.close()
+    follow(str(caught.value), tmp_path / "closed")
+    for one in (tmp_path / "closed").iterdir():
+        one.rename(aside / one.name)
+    journal = Journal(rotated)
+    take_up(journal, Keeping())
+    filled(journal)
+    journal.close()
+    assert verify(rotated).good
+    assert verify(aside / "journal.db", public).good
+
+
+async def test_closed_files_of_another_journal_end_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Somebody puts them there while it runs. It says so, once, and grows on."""
+    monkeypatch.setattr(keeping, "EVERY", 0.001)
+    other = Journal(tmp_path / "other" / "j.db")
+    filled(other)
+    other.close()
+    journal = Journal(tmp_path / "j.db")
+
+    async def process() -> None:
+        journal.append([Entry("t-1", "d", "x", NOON, bytes(1000)) for _ in range(1100)])
+        shutil.copy(tmp_path / "other" / "j.000001.db", tmp_path)
+        await asyncio.sleep(0.1)
+        assert [one.name for one in journal.foreign] == ["j.000001.db"]
+        (tmp_path / "j.000001.db").unlink()
+        await asyncio.sleep(0.1)
+
+    with structlog.testing.capture_logs() as logs:
+        await keeping.kept(process(), journal, parse(CONFIG + "[journal]\nfile_mb = 1\n"), "e", Retained(), get())
+    assert [one["event"] for one in logs] == ["journal.unsigned", "journal.foreign", "journal.rotated"]
+    assert logs[1]["file"] == str(tmp_path / "j.000001.db")
+    journal.close()
+    assert verify(tmp_path / "j.db").good
+
+
 @pytest.mark.parametrize("signed", [True, False])
 @pytest.mark.parametrize("recent", [13, 20, 59])
 def test_of_a_large_file_the_end_is_looked_at_before_a_start(
@@ -736,17 +852,25 @@ class Keeper:
     """A journal that is kept, on a disk of a size of our own."""
 
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch, limit: int) -> None:
-        self.journal = Journal(folder / "j.db")
-        self.retained = Retained()
         self.now = NOON
+        self.journal = Journal(folder / "j.db", now=lambda: self.now)
+        self.retained = Retained()
         self.limit = limit
-        self.journal._now = lambda: self.now
         patch.setattr(keeping, "EVERY", 0.001)
         patch.setattr(
             keeping,
             "room",
-            lambda journal, _: keeping.Room(journal.closed and sum(c.size for c in journal.closed), self.limit, False),
+            lambda journal, _: keeping.Room(sum(c.size for c in journal.closed), self.limit, False),
         )
+
+    def begin_anew(self) -> None:
+        """The process ends, and the next one begins."""
+        self.journal.close()
+        self.journal = Journal(self.journal.path, now=lambda: self.now)
+
+    def forget(self) -> list[str]:
+        """What is deleted at this instant, by the clock that the process sees."""
+        return [path.name for path in keeping._forget(self.journal, Keeping(), self.now)]
 
     def alert(self) -> dict[str, str] | None:
         raw = self.retained._wanted.get("felt/1/s/table/t-1/alert/e-journal-room", b"")
@@ -759,23 +883,165 @@ def test_only_what_is_old_and_published_is_forgotten_and_only_for_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = Keeper(tmp_path, monkeypatch, 10**9)
-    journal, sizes = one.journal, Keeping()
     for n in range(3):
-        journal.append(entries(10), {"outbox": b"%d" % (20 if n else 0)})
+        one.journal.append(entries(10), {"outbox": b"%d" % (20 if n else 0)})
         one.now += timedelta(days=10)
-        journal.rotate()
-    assert [c.ended for c in journal.closed] == [NOON + timedelta(days=days) for days in (10, 20, 30)]
-    later = NOON + timedelta(days=200)
-    assert keeping._forget(journal, sizes, later) == []  # there is room
+        one.journal.rotate()
+    assert [c.ended for c in one.journal.closed] == [NOON + timedelta(days=days) for days in (10, 20, 30)]
+
+    def at(days: int) -> list[str]:
+        one.now = NOON + timedelta(days=days)
+        one.journal.append([a_row(one.now)])
+        one.begin_anew()
+        return one.forget()
+
+    assert at(99) == []  # there is room
     one.limit = 1
-    assert keeping._forget(journal, sizes, NOON + timedelta(days=99)) == []  # 89 days old
-    assert [p.name for p in keeping._forget(journal, sizes, NOON + timedelta(days=101))] == ["j.000001.db"]
-    assert [p.name for p in keeping._forget(journal, sizes, later)] == ["j.000002.db"]
-    assert [c.number for c in journal.closed] == [3]  # its rows were not published yet
+    assert at(99) == []  # 89 days old
+    assert at(101) == ["j.000001.db"]
+    assert at(200) == ["j.000002.db"]
+    assert [c.number for c in one.journal.closed] == [3]  # its rows were not published yet
     with pytest.raises(BadJournal, match="row 6 is missing; put it back"):
-        journal.after(5, 3)
-    assert [row.n for row in journal.after(20, 3)] == [21, 22, 23]
-    journal.close()
+        one.journal.after(5, 3)
+    assert [row.n for row in one.journal.after(20, 3)] == [21, 22, 23]
+    one.journal.close()
+
+
+def a_row(at: datetime) -> Entry:
+    return Entry("t-1", "d-1", "x", at, b"{}")
+
+
+AHEAD = timedelta(days=20 * 365)
+
+
+def week(one: Keeper) -> None:
+    """Four closed files of two days each, all of it published, and a row of today; from now on room is short."""
+    for _ in range(4):
+        one.journal.append([a_row(one.now)] * 10, {"outbox": b"%d" % (one.journal.head + 10)})
+        one.now += timedelta(days=2)
+        assert one.journal.rotate()
+    one.journal.append([a_row(one.now)])
+    one.limit = 1
+
+
+def test_a_clock_twenty_years_ahead_deletes_nothing_of_this_week(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At a start, and while it runs: nor after events were written with that time, nor after a file was closed."""
+    one = Keeper(tmp_path, monkeypatch, 1)
+    week(one)
+    right = one.now
+    for start in (True, False):
+        one.now = right + AHEAD
+        if start:
+            one.begin_anew()
+        assert one.forget() == []
+        one.journal.append([a_row(one.now)], {"outbox": b"%d" % (one.journal.head + 1)})
+        assert one.forget() == []
+        assert one.journal.rotate()
+        assert one.forget() == []
+        one.now = right
+        one.journal.append([a_row(one.now)])
+        assert one.forget() == []
+        one.begin_anew()
+        assert one.forget() == []
+    assert [c.number for c in one.journal.closed] == [1, 2, 3, 4, 5, 6]
+    assert verify(one.journal.path, now=right).good
+    one.journal.close()
+
+
+@pytest.mark.parametrize("wrong", range(5))
+def test_a_file_begun_while_the_clock_stood_in_2000_makes_none_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: int
+) -> None:
+    one = Keeper(tmp_path, monkeypatch, 1)
+    for n in range(5):
+        right, one.now = one.now, datetime(2000, 1, 1, tzinfo=UTC) if n == wrong else one.now
+        assert one.journal.rotate() == bool(n)
+        one.now = right
+        one.journal.append([a_row(one.now)] * 10, {"outbox": b"%d" % (one.journal.head + 10)})
+        one.now += timedelta(days=2)
+    one.begin_anew()
+    assert one.forget() == []
+    assert verify(one.journal.path, now=one.now).good
+    one.journal.close()
+
+
+def test_what_is_old_by_the_clock_must_be_old_by_the_rows_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table that was closed for a season writes again before its files count as older."""
+    one = Keeper(tmp_path, monkeypatch, 1)
+    week(one)
+    one.now += timedelta(days=200)
+    one.begin_anew()
+    assert one.forget() == []
+    one.journal.append([a_row(one.now)])
+    one.begin_anew()
+    assert one.forget() == [f"j.00000{n}.db" for n in (1, 2, 3, 4)]
+    assert verify(one.journal.path, now=one.now).good
+    one.journal.close()
+
+
+def test_a_process_that_runs_for_months_counts_them_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Keeper(tmp_path, monkeypatch, 1)
+    ran, monotonic = [0.0], time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: monotonic() + ran[0])
+    week(one)
+    one.begin_anew()
+    for days, deleted in ((83, []), (5, ["j.000001.db", "j.000002.db", "j.000003.db"]), (2, ["j.000004.db"])):
+        ran[0] += days * 86400
+        one.now += timedelta(days=days)
+        one.journal.append([a_row(one.now)])
+        assert one.forget() == deleted
+    one.journal.close()
+
+
+async def test_files_that_are_moved_to_an_archive_end_the_alert(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a restart, also at 100 %; and what is still there is answered."""
+    one = Keeper(tmp_path, monkeypatch, 10**9)
+    for _ in range(3):
+        one.journal.append(entries(30), {"outbox": b"%d" % (one.journal.head + 30)})
+        assert one.journal.rotate()
+    one.journal.append(entries(30))
+    one.limit = sum(c.size for c in one.journal.closed) * 100 // 97
+    said: list[str] = []
+    (tmp_path / "archive").mkdir()
+
+    async def process() -> None:
+        for path in (None, *journal_module.closed_files(one.journal.path)):
+            if path is not None:
+                path.rename(tmp_path / "archive" / path.name)
+            await asyncio.sleep(0.05)
+            alert = one.alert()
+            said.append(alert["severity"] if alert else "")
+            if path is None:
+                assert len(one.journal.range("t-1", 1, 99)) == 40
+        assert [row.seq for row in one.journal.range("t-1", 1, 99)] == list(range(31, 41))
+        assert one.journal.latest("t-9", ("resolved",)) is None
+
+    await keeping.kept(process(), one.journal, parse(CONFIG), "e", one.retained, get())
+    assert said == ["error", "", "", ""]
+    one.journal.close()
+
+
+async def test_at_100_percent_there_is_a_moment_to_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Keeper(tmp_path, monkeypatch, 1)
+    one.journal.append(entries(30))
+    assert one.journal.rotate()
+    monkeypatch.setattr(keeping, "EVERY", 0.2)
+
+    async def process() -> None:
+        await asyncio.sleep(0.1)
+        alert = one.alert()
+        assert alert is not None
+        assert "play stops here" in alert["text"]
+        journal_module.closed_files(one.journal.path)[0].rename(tmp_path / "aside")
+        await asyncio.sleep(0.4)
+
+    await keeping.kept(process(), one.journal, parse(CONFIG), "e", one.retained, get())
+    assert one.alert() is None
+    one.journal.close()
 
 
 async def test_room_is_announced_before_it_ends_and_then_play_stops(
@@ -1007,7 +1273,7 @@ def test_verify_on_the_command_line(site: Path, tmp_path: Path) -> None:
 
 
 def test_export_and_recall_on_the_command_line(site: Path, tmp_path: Path) -> None:
-    for extra in ([], ["--rules"], ["--from", "2026-11-20T12:00:02+00:00", "--to", "2026-11-20"]):
+    for extra in ([], ["--rules"], ["--from", "2026-11-20T20:00:02+08:00", "--to", "2026-11-21"]):
         result = run("export", "-c", site, "t-1", *extra)
         assert result.exit_code == 0, result.output
         (tmp_path / "x.ndjson").write_bytes(result.stdout_bytes)
@@ -1025,6 +1291,9 @@ def test_export_and_recall_on_the_command_line(site: Path, tmp_path: Path) -> No
         (("export", "-c", "CONFIG", "t-9"), "no table 't-9'"),
         (("recall", "-c", "CONFIG", "t-9"), "no table 't-9'"),
         (("export", "-c", "CONFIG", "t-1", "--from", "yesterday"), "write 2026-11-20"),
+        (("export", "-c", "CONFIG", "t-1", "--from", "0001-01-01T00:00:00+08:00"), "write 2026-11-20"),
+        (("export", "-c", "CONFIG", "t-1", "--from", "2026-11-22", "--to", "2026-11-20"), "--to must be after --from"),
+        (("export", "-c", "CONFIG", "t-1", "--from", "2026-11-22", "--to", "2026-11-22"), "--to must be after --from"),
         (("verify", "/nowhere.db"), "No such file"),
         (("verify", "-c", "CONFIG", "--public", "CONFIG"), "no public key in PEM"),
         (("key", "FOLDER/key"), "is there already"),
@@ -1038,10 +1307,11 @@ def test_bad_input_is_one_message(site: Path, words: tuple[str, ...], expected: 
 
 
 def test_no_journal_yet(site: Path, tmp_path: Path) -> None:
-    for name in ("edge.db", "rules.db"):
-        (tmp_path / name).unlink()
+    for one in [*tmp_path.glob("edge.*"), *tmp_path.glob("rules.*")]:
+        one.unlink()
     result = run("verify", "-c", site)
-    assert (result.exit_code, "is there yet" in result.stderr) == (2, True)
+    said = f"Error: {site}: neither {tmp_path}/edge.db nor {tmp_path}/rules.db is there yet\n"
+    assert (result.exit_code, result.stderr) == (2, said)
     assert run("recall", "-c", site, "t-1").exit_code == 2
     assert run("export", "-c", site, "t-1").exit_code == 2
 
@@ -1051,3 +1321,90 @@ def test_a_key_on_the_command_line(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert Key.load(tmp_path / "k").id in result.stdout
     assert inspection.Finding("f", "t", "r").place == ""
+
+
+def test_an_export_without_rows_says_so(site: Path) -> None:
+    result = run("export", "-c", site, "t-1", "--from", "2031-01-01")
+    assert (result.exit_code, len(result.stdout.splitlines())) == (0, 1)
+    assert result.stderr.startswith("t-1: no row of that time")
+    assert run("export", "-c", site, "t-1").stderr == ""
+
+
+def test_an_export_resolves_as_it_is(site: Path, tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "edge.db")
+    spin = [
+        ("spin.started", b"{}"),
+        ("ball.launched", b'{"direction":"clockwise","rotor":"anticlockwise"}'),
+        ("ball.landed", b'{"pocket":"17"}'),
+    ]
+    journal.append([Entry("t-9", "wheel-1", type_, NOON, data) for type_, data in spin])
+    journal.close()
+    site.write_text(site.read_text() + '[[table]]\nname="t-9"\n')
+    (tmp_path / "x.ndjson").write_bytes(run("export", "-c", site, "t-9").stdout_bytes)
+    words = ["resolve", "--ruleset", "macau.roulette", "--option", "betting=no_more_bets", str(tmp_path / "x.ndjson")]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output
+    assert msgspec.json.decode(result.stdout)["outcome"]["pocket"] == "17"
+    with_one = (tmp_path / "x.ndjson").read_text().replace(',"seq":', ',"remark":"x","seq":')
+    assert "unknown 'remark'" in CliRunner().invoke(main, [*words[:-1], "-"], input=with_one).stderr
+
+
+def test_a_journal_that_is_gone_is_named(site: Path, tmp_path: Path) -> None:
+    """With nothing beside it, it was perhaps never there; with its lock or closed files it was."""
+    for one in list(tmp_path.glob("edge.*")):
+        one.rename(one.with_name("away-" + one.name))
+    result = run("verify", "-c", site)
+    assert result.exit_code == 0, result.output
+    assert result.stderr == f"{tmp_path}/edge.db: is not there yet; other journals are\n"
+    assert [line.split(": ")[0] for line in result.stdout.splitlines()] == [f"{tmp_path}/rules.db"]
+    (tmp_path / "edge.db-lock").touch()
+    result = run("verify", "-c", site)
+    assert result.exit_code == 1
+    assert f"{tmp_path}/edge.db: there is no such file, and it was there: edge.db-lock is; " in result.stdout
+    assert f"{tmp_path}/edge.db: 1 FINDINGS" in result.stdout
+    assert run("verify", tmp_path / "edge.db").stdout.startswith(f"{tmp_path}/edge.db: there is no such file, and it ")
+
+
+def test_closed_files_without_their_journal_are_looked_at(rotated: Path) -> None:
+    rotated.unlink()
+    [finding] = verify(rotated, [keys(rotated.parent).public]).findings
+    assert finding.text.startswith("there is no such file, and it was there: journal.000001.db")
+    assert verify(rotated).rows
+    first = rotated.with_name("journal.000001.db")
+    first.chmod(0o600)
+    first.write_bytes(b"")
+    assert len(verify(rotated).findings) == 2
+
+
+def test_a_journal_that_may_not_be_seen_is_one_message(site: Path, tmp_path: Path) -> None:
+    folder = tmp_path / ("x" * 300)  # as root may look into every other
+    site.write_text(site.read_text().replace(f"{tmp_path}/edge.db", f"{folder}/edge.db"))
+    result = run("verify", "-c", site)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"Error: {folder}/edge.db: ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_the_console_s_journal_is_verified_where_there_is_a_console(site: Path, tmp_path: Path) -> None:
+    path = tmp_path / "actions.db"
+    text = site.read_text()
+    site.write_text(text + f'[console]\njournal="{path}"\n')
+    result = run("verify", "-c", site)
+    assert (result.exit_code, result.stderr) == (0, f"{path}: is not there yet; other journals are\n")
+    Journal(path).close()
+    result = run("verify", "-c", site)
+    assert [line.split(": ")[0] for line in result.stdout.splitlines() if ": good" in line] == [
+        str(tmp_path / name) for name in ("edge.db", "rules.db", "actions.db")
+    ]
+    with opened(path) as db:
+        db.execute("INSERT INTO event VALUES (1, 'console', 1, 'd', 'x', 0, x'', x'', '', x'')")
+    assert run("verify", "-c", site).exit_code == 1
+    site.write_text(text)
+    assert run("verify", "-c", site).exit_code == 0
+
+
+def test_an_empty_file_is_no_journal_of_an_earlier_version(tmp_path: Path) -> None:
+    (tmp_path / "j.db").write_bytes(b"")
+    [finding] = verify(tmp_path / "j.db").findings
+    assert finding.text == "it is empty: no journal stands in it"
+    assert "version" not in str(finding)

@@ -6,9 +6,10 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -250,7 +251,7 @@ def test_another_version_is_left_alone(tmp_path: Path) -> None:
         db.execute("PRAGMA user_version=7")
     db.close()
     for _ in range(2):  # the refusal itself locks nobody out
-        with pytest.raises(BadJournal, match="was written by version 7; move it away or run that version"):
+        with pytest.raises(BadJournal, match="was written by version 7; run that version, or move all its files away"):
             Journal(path)
 
 
@@ -387,6 +388,356 @@ def test_a_process_killed_between_two_files_loses_nothing(
     assert not list(tmp_path.glob("*-new"))
 
 
+# ---- closed files that somebody moves, puts back, or leaves behind
+
+
+FILES = 4
+
+
+def several(path: Path) -> tuple[Journal, list[Row]]:
+    """A journal of four closed files of six rows, and three rows: in each file table "a", in the first two "b"."""
+    journal = Journal(path)
+    written: list[Row] = []
+    for number in range(FILES):
+        written += journal.append([entry("ab"[n % 2 and number < 2], kind=f"k{number}") for n in range(6)])
+        assert journal.rotate()
+    written += journal.append([entry("a", kind="now")] * 3)
+    return journal, written
+
+
+def seqs(journal: Journal, place: str) -> list[int]:
+    return [row.seq for row in journal.range(place, 1, 1000)]
+
+
+def test_files_may_be_moved_to_an_archive_and_put_back_under_a_process(tmp_path: Path) -> None:
+    journal, written = several(tmp_path / "journal.db")
+    (tmp_path / "archive").mkdir()
+    size, every = journal.size, [row.seq for row in written if row.place == "a"]
+    assert seqs(journal, "a") == every
+    moved = closed_files(journal.path)[:3]
+    for at, path in enumerate(moved, 2):
+        path.rename(tmp_path / "archive" / path.name)
+        assert [one.number for one in journal.closed] == list(range(at, FILES + 1))
+        assert seqs(journal, "a") == [row.seq for row in written if row.place == "a" and row.n > (at - 1) * 6]
+        assert journal.latest("a", (f"k{at - 2}",)) is None
+        assert journal.latest("a", ("k3",)) == written[23]
+    assert size > journal.size > sum(one.stat().st_size for one in closed_files(journal.path))
+    with pytest.raises(BadJournal, match="row 1 is missing; put it back"):  # who sends on from there must have it
+        journal.after(0, 1)
+    for path in reversed(moved):
+        (tmp_path / "archive" / path.name).rename(path)
+    assert (journal.size, seqs(journal, "a"), journal.after(0, 100)) == (size, every, written)
+    assert journal.latest("a", ("k0",)) == [row for row in written if row.type == "k0" and row.place == "a"][-1]
+    journal.close()
+
+
+@pytest.mark.parametrize("gone", range(FILES))
+def test_a_file_that_goes_while_it_is_read_is_read_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: int
+) -> None:
+    """It goes after it was looked for, and before it is opened."""
+    journal, written = several(tmp_path / "journal.db")
+    paths = [one.path for one in journal.closed]
+
+    def opened(path: Path) -> sqlite3.Connection:
+        paths[gone].unlink(missing_ok=True)
+        return open_to_read(path)
+
+    left = [row for row in written if row.place == "a" and not gone * 6 < row.n <= gone * 6 + 6]
+    for ask in ("range", "latest"):
+        shelf = tmp_path / "shelf.db"
+        os.link(paths[gone], shelf)
+        assert len(journal.closed) == FILES
+        with monkeypatch.context() as patch:
+            patch.setattr(journal_module, "open_to_read", opened)
+            if ask == "range":
+                assert journal.range("a", 1, 1000) == left
+            else:
+                assert journal.latest("a", (f"k{gone}",)) is None
+        assert len(journal.closed) == FILES - 1
+        shelf.rename(paths[gone])
+    journal.close()
+
+
+def test_an_archived_file_is_held_open_no_longer(tmp_path: Path) -> None:
+    """Else the disk would not have its room back before the process ends."""
+    journal, _ = several(tmp_path / "journal.db")
+    first = closed_files(journal.path)[0]
+    assert journal.range("a", 1, 1) != []
+    first.unlink()
+    assert journal.size
+    held = []
+    for one in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            held.append(str(one.readlink()))
+    assert not [one for one in held if one.startswith(str(first))]
+    journal.close()
+
+
+def test_a_file_that_is_still_being_copied_back_is_waited_for(tmp_path: Path) -> None:
+    journal, written = several(tmp_path / "journal.db")
+    first = closed_files(journal.path)[0]
+    whole = first.read_bytes()
+    for length in (0, 100, 4096, 8192, 20_000, len(whole) - 4096):
+        first.unlink()
+        assert [one.number for one in journal.closed] == [2, 3, 4]
+        first.write_bytes(whole[:length])
+        assert journal.latest("b", ("k0",)) is None
+        assert seqs(journal, "b") == [4, 5, 6]
+        first.write_bytes(whole)
+        assert [one.number for one in journal.closed] == [1, 2, 3, 4]
+        assert journal.after(0, 100) == written
+    journal.close()
+
+
+def test_a_file_that_is_copied_for_long_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What grows changes no folder."""
+    monkeypatch.setattr(journal_module, "_SETTLED", 0)
+    journal, written = several(tmp_path / "journal.db")
+    first = closed_files(journal.path)[0]
+    whole = first.read_bytes()
+    first.unlink()
+    first.write_bytes(whole[:4096])
+    time.sleep(0.05)  # the folder's time is another one from here on
+    assert [one.number for one in journal.closed] == [2, 3, 4]
+    with first.open("ab") as file:
+        file.write(whole[4096:])
+    assert journal.after(0, 100) == written
+    journal.close()
+
+
+def test_a_file_that_goes_while_it_is_looked_for_is_not_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    several(tmp_path / "journal.db")[0].close()
+    journal = Journal(tmp_path / "journal.db")
+
+    def opened(path: Path) -> sqlite3.Connection:
+        closed_files(journal.path)[0].unlink()
+        return open_to_read(path)
+
+    monkeypatch.setattr(journal_module, "open_to_read", opened)
+    journal.check_closed()
+    assert journal.closed == []
+    journal.close()
+
+
+def test_a_damaged_closed_file_has_a_remedy_of_its_own(tmp_path: Path) -> None:
+    journal, _ = several(tmp_path / "journal.db")
+    first = journal.closed[0].path
+    first.chmod(0o600)
+    with first.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (first.stat().st_size - 4096))
+    words = r"journal\.000001\.db: .*malformed; put back the copy that you keep of it, or move it away"
+    with pytest.raises(BadJournal, match=words) as caught:
+        journal.range("a", 1, 9)
+    assert "a new one is made" not in str(caught.value)
+    journal.close()
+    again = Journal(journal.path)
+    with pytest.raises(BadJournal, match=r"journal\.000001\.db: .*; put back the copy"):
+        again.check_closed()
+    again.close()
+
+
+def test_closed_files_of_another_journal_are_not_taken_for_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    several(path)[0].close()
+    path.unlink()
+    journal = Journal(path)
+    assert len(closed_files(path)) == FILES
+    assert journal.closed == []
+    assert journal.latest("b", ("k0",)) is None
+    assert journal.size < 2 * 2**24
+    with pytest.raises(BadJournal, match=r"journal\.000001\.db, file 1 of journal \w{8}\n(.*\n)*.*nothing was"):
+        journal.check_closed()
+    written = journal.append([entry("a")])
+    assert not journal.rotate()  # its place is taken: nothing is lost, nobody stops
+    written += journal.append([entry("a")])
+    assert [one.name for one in journal.foreign] == [f"journal.00000{n}.db" for n in (1, 2, 3, 4)]
+    for one in closed_files(path):
+        one.unlink()
+    assert journal.rotate()
+    assert (journal.foreign, journal.after(0, 9)) == ([], written)
+    journal.check_closed()
+    journal.close()
+    assert verify(path).good
+
+
+def test_later_files_of_the_same_journal_are_no_files_before_it(tmp_path: Path) -> None:
+    """An older copy of journal.db was put back, and what was closed since lies beside it."""
+    path = tmp_path / "journal.db"
+    journal = Journal(path)
+    journal.append([entry()])
+    journal.rotate()
+    journal.append([entry()])
+    journal.close()
+    copy = path.read_bytes()
+    journal = Journal(path)
+    journal.rotate()
+    journal.append([entry()])
+    journal.close()
+    path.write_bytes(copy)
+    journal = Journal(path)
+    assert [one.number for one in journal.closed] == [1]
+    with pytest.raises(BadJournal, match=r"db is file 2 of (.*\n).*\.000002\.db, file 2 of"):
+        journal.check_closed()
+    assert not journal.rotate()
+    journal.close()
+
+
+@pytest.mark.parametrize("how", ["of another journal", "under another name"])
+def test_a_file_in_the_place_of_an_earlier_one_is_no_file_before_it(tmp_path: Path, how: str) -> None:
+    journal, _ = several(tmp_path / "journal.db")
+    first, second, *_ = closed_files(journal.path)
+    if how == "under another name":
+        second.rename(first)
+    else:
+        several(tmp_path / "other" / "journal.db")[0].close()
+        (tmp_path / "other" / first.name).rename(first)
+    assert journal.foreign == [first]
+    assert [one.number for one in journal.closed] == ([3, 4] if how == "under another name" else [2, 3, 4])
+    with pytest.raises(BadJournal, match="no files before it"):
+        journal.check_closed()
+    journal.close()
+
+
+# ---- the oldest row that is there
+
+
+def test_the_oldest_row_that_is_there(tmp_path: Path) -> None:
+    journal, _ = several(tmp_path / "journal.db")
+    assert [journal.oldest(place) for place in "abc"] == [1, 1, 0]
+    for left, a, b in ((3, 4, 4), (2, 7, 0), (1, 13, 0), (0, 19, 0)):
+        journal.forget(journal.closed[0])
+        assert (len(journal.closed), journal.oldest("a"), journal.oldest("b")) == (left, a, b)
+        for one, place in ((a, "a"), (b, "b")):
+            assert (seqs(journal, place) or [0])[0] == one
+    journal.close()
+    journal = Journal(tmp_path / "journal.db")
+    assert [journal.oldest(place) for place in "abc"] == [19, 0, 0]
+    journal.append([entry("b"), entry("c")])
+    assert [journal.oldest(place) for place in "abc"] == [19, 7, 1]
+    assert journal.rotate()
+    assert [journal.oldest(place) for place in "abc"] == [19, 7, 1]
+    journal.forget(journal.closed[0])
+    assert [journal.oldest(place) for place in "abc"] == [0, 0, 0]
+    journal.close()
+
+
+def test_the_oldest_row_where_files_were_moved_away(tmp_path: Path) -> None:
+    """From that one on nothing is missing: what stands before a gap closes none."""
+    journal, _ = several(tmp_path / "journal.db")
+    first, second, third, _ = closed_files(journal.path)
+    aside = third.rename(tmp_path / "aside")
+    assert (journal.oldest("a"), journal.oldest("b")) == (13, 0)
+    aside.rename(third)
+    assert (journal.oldest("a"), journal.oldest("b")) == (1, 1)
+    first.rename(aside)
+    assert (journal.oldest("a"), journal.oldest("b")) == (4, 4)
+    second.unlink()
+    assert (journal.oldest("a"), journal.oldest("b")) == (7, 0)
+    journal.close()
+
+
+def test_nothing_is_said_to_be_gone_while_a_file_cannot_be_read(tmp_path: Path) -> None:
+    """It may be just being copied back, and who hears that its rows are gone asks for them no more."""
+    journal, _ = several(tmp_path / "journal.db")
+    first, second, *_ = closed_files(journal.path)
+    whole = second.read_bytes()
+    second.unlink()
+    assert (journal.oldest("a"), journal.oldest("b"), journal.oldest("c")) == (7, 0, 0)
+    second.write_bytes(whole[:4096])
+    assert (journal.oldest("a"), journal.oldest("b"), journal.oldest("c")) == (1, 1, 0)
+    second.write_bytes(whole)
+    first.unlink()
+    assert (journal.oldest("a"), journal.oldest("b"), journal.oldest("c")) == (4, 4, 0)
+    journal.close()
+
+
+def test_the_oldest_row_is_known_without_opening_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal, _ = several(tmp_path / "journal.db")
+    assert journal.oldest("a") == 1
+
+    def no(*_: object, **__: object) -> sqlite3.Connection:
+        raise AssertionError("a file was opened")
+
+    monkeypatch.setattr(journal_module, "open_to_read", no)
+    journal._db, db = None, journal._db  # type: ignore[assignment]
+    assert [journal.oldest(place) for place in "abc"] == [1, 1, 0]
+    journal._db = db
+    journal.close()
+
+
+# ---- when a file ended
+
+DAY = timedelta(days=1)
+
+
+def ended(path: Path, *files: tuple[datetime, datetime]) -> list[datetime]:
+    """Of closed files, each with the time that the clock showed at its beginning and that of its last row."""
+    clock = [files[0][0]]
+    journal = Journal(path, now=lambda: clock[0])
+    for at, (_, row) in enumerate(files):
+        journal.append([entry(time=row)])
+        clock[0] = files[at + 1][0] if at + 1 < len(files) else clock[0]
+        journal.rotate()
+    found = [one.ended for one in journal.closed]
+    journal.close()
+    return found
+
+
+def test_a_file_ended_as_the_next_one_began(tmp_path: Path) -> None:
+    assert ended(tmp_path / "j.db", *((NOON + n * DAY, NOON + n * DAY) for n in range(3))) == [
+        NOON + DAY,
+        NOON + 2 * DAY,
+        NOON + 2 * DAY,
+    ]
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 2, 3])
+def test_a_clock_that_stood_in_2000_makes_no_file_old(tmp_path: Path, wrong: int) -> None:
+    """A file ended no earlier than it began, than its last row and than the file before it."""
+    past = datetime(2000, 1, 1, tzinfo=UTC)
+    files = [(past if n == wrong else NOON + n * DAY, NOON + n * DAY + DAY / 2) for n in range(4)]
+    found = ended(tmp_path / "j.db", *files)
+    assert found == sorted(found)
+    assert all(one >= NOON + n * DAY + DAY / 2 for n, one in enumerate(found))
+    only_the_clock = ended(tmp_path / "k.db", *((began, past) for began, _ in files))
+    assert only_the_clock == sorted(only_the_clock)
+    assert min(only_the_clock[wrong:]) >= NOON + max(wrong - 1, 0) * DAY
+    assert min(only_the_clock) >= NOON
+
+
+@pytest.mark.parametrize(
+    ("clock", "newest", "stood", "ran", "age"),
+    [(5, 100, 100, 0, 5), (100, 5, 100, 0, 5), (100, 100, 5, 0, 5), (100, 100, 5, 10, 15), (-9, 100, 100, 0, -9)],
+)
+def test_the_age_of_a_file_is_what_all_agree_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: int, newest: int, stood: int, ran: int, age: int
+) -> None:
+    """In days: the clock's, the newest row's, the row's that stood there at the start, and how long this ran since."""
+    ended(tmp_path / "j.db", (NOON, NOON))
+    journal = Journal(tmp_path / "j.db")
+    journal.append([entry(time=NOON + stood * DAY)])
+    journal.close()
+    journal = Journal(tmp_path / "j.db")
+    journal.append([entry(time=NOON + newest * DAY)])
+    since = time.monotonic() + ran * 86400
+    monkeypatch.setattr(time, "monotonic", lambda: since)
+    found = journal.age(journal.closed[0], NOON + clock * DAY)
+    assert timedelta(0) <= found - age * DAY < timedelta(minutes=1)
+    journal.close()
+
+
+def test_times_that_no_clock_shows_are_no_reason_not_to_start(tmp_path: Path) -> None:
+    for row in (datetime(1, 1, 1, tzinfo=UTC), datetime.max.replace(tzinfo=UTC)):
+        path = tmp_path / f"{row.year}.db"
+        assert len(ended(path, (NOON, row), (NOON, row))) == 2
+        journal = Journal(path)
+        for one in journal.closed:
+            assert journal.age(one, NOON) <= timedelta(0) or row.year == 1
+        journal.close()
+
+
 def damaged(path: Path, how: str) -> None:
     journal = Journal(path)
     journal.append([entry(data=b"x" * 500) for _ in range(200)], {"k": b"v" * 5000})
@@ -421,7 +772,7 @@ def test_a_file_damaged_under_way_is_named(tmp_path: Path) -> None:
     with path.open("r+b") as file:
         file.seek(8192)
         file.write(b"\xff" * (path.stat().st_size - 8192))
-    with pytest.raises(BadJournal, match=r"journal\.db: .*malformed; move it away and keep it"):
+    with pytest.raises(BadJournal, match=r"journal\.db: .*malformed; move all its files away together and keep them"):
         rows(journal)
     journal.close()
 
@@ -586,6 +937,7 @@ class Writing(RuleBasedStateMachine):
         of_place = [one.data for one in self.entries if one.place == place]
         found = self.journal.range(place, first, last)
         assert [row.data for row in found] == of_place[max(first - 1, 0) : max(last, 0)]
+        assert self.journal.oldest(place) == bool(of_place)
 
     @invariant()
     def they_agree(self) -> None:

@@ -469,7 +469,7 @@ async def test_a_replay_is_what_was_asked_for_and_says_so(asked: Asked, request_
     ]
     assert (topic, retain) == ("felt/1/s/table/t/cmd/replay/result", False)
     said = msgspec.json.decode(answer)
-    assert said == {"edge": "e", "journal": asked.journal.name, "from": first, "to": last, "newest": 10}
+    assert said == {"edge": "e", "journal": asked.journal.name, "from": first, "to": last, "newest": 10, "oldest": 1}
 
 
 @pytest.mark.parametrize(
