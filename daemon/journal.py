@@ -533,7 +533,7 @@ class Journal:
         return None
 
     def oldest(self, place: str) -> int:
-        """The seq of a table from which on no row is missing here, closed files and all; 0 where no row is there.
+        """The seq of a table from which on no row is missing here, closed files and all; 0 where there never was one.
 
         What stands before a gap is not counted: who asks for the gap would ask for ever. While a closed file cannot be
         read, nothing is said to be gone (1). No row is read for this.
@@ -545,7 +545,7 @@ class Journal:
             before, n = one.origin.get(place, 0), one.after
         if self._unread:
             before = 0
-        return before + 1 if before < self.last(place) else 0
+        return before + 1 if self.last(place) else 0
 
     def _read(self, which: str, *values: str | int, of: Path | None = None) -> list[Row]:
         """The rows that `which` names; none of a closed file that was just moved away. Raises BadJournal."""

@@ -87,6 +87,7 @@ KEPT = 16
 SEEN = 64  # exceptions that sessions which were cut short may leave
 LOST = 0x70
 COMMAND_LIMIT = 8.0
+ASK_SELDOM = 600.0  # seconds, of what a machine may never answer
 DOUBT = 2.0  # seconds until a meter that ran backwards is read once more
 QUEUED = 32
 NOTHING = frozenset({0x00, 0x1F})
@@ -428,6 +429,8 @@ class SasMachine:
         self._supported: set[int] = set()
         self._unsupported: set[int] = set()
         self._factor: int | None = self._memory.factor
+        self._factor_due = float("-inf")
+        self._factor_wait = self._options.meters
         self._doubt_back: dict[str, int] = {}  # meters that ran backwards once, and the poll that said so
         self._fresh: dict[str, int] = {}  # read in this round of meters, and not told yet
         self._fresh_wire = b""
@@ -664,7 +667,9 @@ class SasMachine:
             commands = [command for command in (0x0F, 0x1C, 0x1A) if command not in self._unsupported]
             if 0x0F in self._unsupported:
                 commands.insert(0, 0x19)
-            if self._factor is None and 0x1F not in self._supported and not self._supported.isdisjoint(METERS):
+            if self._factor is None and now >= self._factor_due and not self._supported.isdisjoint(METERS):
+                self._factor_wait = min(self._factor_wait * 2, ASK_SELDOM)
+                self._factor_due = now + self._factor_wait
                 commands.insert(0, 0x1F)
             if any(self._faults.is_open(code) for code in _HOPPER):
                 commands.append(0x4F)
@@ -736,10 +741,11 @@ class SasMachine:
         await self._keep()
 
     async def _ask(self) -> None:
-        """The next long poll: one that is known to be answered, where only an exception waits to be proved."""
-        if not self._queue:
+        """The next long poll: one that is known to be answered, where an exception waits to be proved."""
+        known = not self._queue or not self._supported or self._queue[0].poll.command in self._supported
+        if not self._queue or (self._memory.seen and not known and not self._retrying):
             proof = 0x1A if 0x1A in self._supported else min(self._supported, default=0x1A)
-            self._queue.append(_Work(LongPoll(self._me, proof)))
+            self._queue.appendleft(_Work(LongPoll(self._me, proof)))
         work = self._queue[0]
         work.tries += 1
         answer = await self._exchange(work.poll)

@@ -461,7 +461,7 @@ class Roulette:
         if last is None or not last.suspended:
             return replace(state, unpaid="", last=None), ()
         if state.unseen:  # it may be of a spin that was lost
-            return replace(state, last=witness(last, seen)), ()
+            return replace(state, unpaid="", last=witness(last, seen)), ()
         # Paid while in doubt: the croupier, who sees the ball, lets the first number stand.
         result = self._result(replace(witness(last, seen), suspended=""), state.last_pocket)
         return replace(state, unpaid="", last=None), (Corrected(replace(result, supersedes=last.id)),)
@@ -519,7 +519,8 @@ class Roulette:
     ) -> tuple[RouletteState, tuple[Verdict, ...]]:
         """A result in doubt that nobody paid or declared null before the next spin: the bets come back."""
         result = voided(witness(last, seen), self._terms, Void(last.suspended, "returned"), self._cite("art. 4"))
-        return replace(state, last=None, last_pocket=""), (Corrected(replace(result, supersedes=last.id)),)
+        state = replace(state, unpaid="", last=None, last_pocket="")
+        return state, (Corrected(replace(result, supersedes=last.id)),)
 
     def _lost(
         self, state: RouletteState, round_: Round, seen: Envelope, reason: str

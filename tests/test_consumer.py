@@ -908,6 +908,28 @@ async def test_events_whose_file_is_gone_are_missed_and_the_rest_goes_on(tmp_pat
 
 
 @virtual_time
+async def test_a_table_that_is_idle_since_its_files_went_is_in_doubt_and_not_asked_for_again(tmp_path: Path) -> None:
+    network = Network(tmp_path, Random(1), 0.0)
+    happen(network.edge, SPIN[:2])
+    network.edge.outbox.cursor = network.edge.journal.head
+    await network.through(network.quiet())
+    happen(network.edge, SPIN[2:], spin(2, 2))
+    network.edge.outbox.cursor = network.edge.journal.head
+    assert network.edge.journal.rotate()
+    network.edge.journal.forget(network.edge.journal.closed[0])
+    network.asked.clear()
+    with capture_logs() as logs:
+        await network.through(asyncio.sleep(600))
+    assert [entry["event"] for entry in logs].count("events.gone") == 1
+    assert not network.behind()
+    assert len(network.asked) < 4
+    happen(network.edge, spin(3, 3))
+    await network.through(network.quiet())
+    assert told(network.consumer) == ["void", "3"]
+    network.close()
+
+
+@virtual_time
 async def test_a_stop_while_a_failed_batch_is_being_ended_writes_nothing(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -869,6 +869,13 @@ def test_after_a_loss_a_payment_ends_no_doubt() -> None:
     assert settled(ended) == [(1, "red", 10, 10)]
 
 
+@pytest.mark.parametrize("then", [[], [DeviceOnline(continuous=False), RoundPaid()]])
+def test_a_result_in_doubt_whose_bets_came_back_is_not_called_unpaid(then: list[Event]) -> None:
+    ruleset = wheel(payment="console")
+    verdicts = play(ruleset, [*spin("7"), BallLanded("8"), *then, *spin("9")])
+    assert codes(results(verdicts)[-1]) == []
+
+
 # ---- spins whose end was not told
 
 

@@ -866,10 +866,42 @@ async def test_another_machines_money_is_told_in_credits_until_it_says_its_denom
     assert told[-1]["coin_in_credits"] == new.meters["coin_in"]
     new.denomination = 0x02
     new.silent = frozenset()
-    await asyncio.sleep(12)
+    await asyncio.sleep(40)
     assert cable.meters()["coin_in"] == new.meters["coin_in"] * 5
     assert "coin_in_credits" not in cable.meters()
     assert cable.standing() == set()
+    await cable.close()
+
+
+@virtual_time
+async def test_a_machine_that_never_says_its_denomination_tells_each_handpay_all_the_same() -> None:
+    """A poll that is not answered proves nothing, and is asked ever more seldom."""
+    cable = Cable()
+    machine = cable.machine = Silent(Random(1))
+    machine.silent = frozenset({0x1F})
+    asked = 0
+    answer = machine._answer
+
+    def counted(poll: LongPoll, now: float) -> Answer | None:
+        nonlocal asked
+        asked += poll.command == 0x1F
+        return answer(poll, now)
+
+    machine._answer = counted  # type: ignore[method-assign]
+    await asyncio.sleep(10)
+    rng = Random(3)
+    for number in range(80):
+        await asyncio.sleep(rng.uniform(2.5, 7))
+        if number % 2 == 0:
+            machine.handpay(cable.now, 500)
+        else:
+            machine.reset(cable.now)
+        cable._stirred.set()
+    await asyncio.sleep(5)
+    kinds = Counter(type_of(event) for event in cable.events)
+    assert (kinds["jackpot.won"], kinds["jackpot.paid"]) == (40, 40)
+    assert "sas.doubtful" not in cable.told()
+    assert asked < 30
     await cable.close()
 
 
@@ -884,6 +916,7 @@ async def test_a_meter_that_ran_backwards_once_is_forgotten_with_the_denominatio
     cable.machine.meters["coin_in"] -= 1
     await cable.until(lambda: bool(driver._doubt_back))
     cable.machine.silent = frozenset()
+    driver._factor_due = 0.0  # it is asked ever more seldom: now it is time
     await asyncio.sleep(6)
     assert (await driver.obey(ReadMeters()))["meters"]["coin_in"] == cable.machine.meters["coin_in"]
     assert "sas.meter_back" not in cable.told()
