@@ -742,8 +742,8 @@ class SasMachine:
 
     async def _ask(self) -> None:
         """The next long poll: one that is known to be answered, where an exception waits to be proved."""
-        known = not self._queue or not self._supported or self._queue[0].poll.command in self._supported
-        if not self._queue or (self._memory.seen and not known and not self._retrying):
+        mute = bool(self._queue) and self._queue[0].poll.command in self._unsupported and not self._retrying
+        if not self._queue or (self._memory.seen and mute):
             proof = 0x1A if 0x1A in self._supported else min(self._supported, default=0x1A)
             self._queue.appendleft(_Work(LongPoll(self._me, proof)))
         work = self._queue[0]

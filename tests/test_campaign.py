@@ -453,10 +453,10 @@ def test_rules_that_say_another_number_are_found(monkeypatch: pytest.MonkeyPatch
     """One consumer reads one event otherwise."""
     apply = Consumer._apply
 
-    def otherwise(self: Consumer, table: Any, envelope: Envelope, *rest: Any) -> None:
+    def otherwise(self: Consumer, table: Any, stream: Any, envelope: Envelope, *rest: Any) -> None:
         if self.name == "standby" and envelope.seq == 20:
             return
-        apply(self, table, envelope, *rest)
+        apply(self, table, stream, envelope, *rest)
 
     monkeypatch.setattr(Consumer, "_apply", otherwise)
     assert found(5)

@@ -1265,7 +1265,7 @@ def test_after_a_loss_the_bets_of_a_result_taken_back_are_given_back(loss: Event
 
 @LOSSES
 def test_a_loss_while_a_round_waits_for_something_else_leaves_its_bets_in_doubt(loss: Event) -> None:
-    covered = [DiceCovered(), *[LEVER] * 3, BetsOpened(), WagerPlaced(1, "small", 100), BetsClosed()]
+    covered: list[Event] = [DiceCovered(), *[LEVER] * 3, BetsOpened(), WagerPlaced(1, "small", 100), BetsClosed()]
     waits = [*covered, DiceRead((1, 2, 3)), loss, RoundVoided("look")]
     verdicts = play(game(), [*waits, DiceCovered(), *throw((5, 5, 6))])
     back, good = results(verdicts)[1:]
