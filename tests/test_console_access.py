@@ -1,6 +1,7 @@
 """Coming in by the pages: cookies, forms, throttling, tokens, and who may open what. Time is handed in."""
 
 import asyncio
+import contextlib
 import csv
 import io
 import re
@@ -21,6 +22,7 @@ from daemon.console import words
 from daemon.console.access import Throttle, User, Wait, inside, of_the_same_origin
 from daemon.console.actions import read_actions
 from daemon.console.users import ROLES, By, Hashed, Role, Users
+from daemon.picture import Alert
 
 
 @pytest.fixture(autouse=True)
@@ -133,6 +135,42 @@ async def test_a_stream_keeps_no_session_alive(inn: Inn) -> None:
     assert not inn.access.goes_on(session)
 
 
+async def test_a_store_that_cannot_be_written_keeps_nobody_from_reading(inn: Inn) -> None:
+    pages = ("/", "/alerts", "/table/bac-1", "/account", "/users", "/actions", "/support", "/login")
+    async with inn.as_("supervisor") as browser:
+        before = [(await browser.get(path)).status_code for path in pages]
+        inn.store.db.execute("PRAGMA query_only=ON")
+        for _ in range(4):
+            inn.clock.on(minutes=20)
+            assert [(await browser.get(path)).status_code for path in pages] == before
+        inn.store.db.execute("PRAGMA query_only=OFF")
+        assert [(await browser.get(path)).status_code for path in pages] == before
+    assert before == [200] * 7 + [303]
+
+
+@pytest.mark.parametrize("lang", words.LANGS)
+async def test_what_cannot_be_written_is_not_done_and_said(inn: Inn, lang: words.Lang) -> None:
+    inn.house.incidents.begin(("bac-1", "x"), Alert("x", "", ""), inn.clock.now)
+    secret = inn.users.begin("sup", "10.0.0.7", "browser")
+    async with inn.browser(secret) as browser:
+        browser.headers["accept-language"] = lang
+        inn.store.db.execute("PRAGMA query_only=ON")
+        for path, form in (
+            ("/login", {"name": "tec", "password": PASSWORD}),
+            ("/logout", {}),
+            ("/users", {"do": "remove", "name": "vie"}),
+            ("/tokens", {"do": "add", "name": "wall", "role": "viewer"}),
+            ("/alerts/silence", {"table": "bac-1", "minutes": "60", "why": "cleaning"}),
+        ):
+            answer = await post(browser, path, **form)
+            assert answer.status_code == 503, path
+            assert words.catalog(lang)["site.unwritten"] in text(answer), path
+            assert str(inn.store.path) not in answer.text
+        assert {one.name for one in inn.users.all()} >= {"vie"}
+        assert inn.users.tokens() == []
+        assert inn.house.incidents.silences(inn.clock.now) == []
+
+
 async def test_a_password_changed_while_it_was_checked_lets_nobody_in(
     inn: Inn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,7 +205,21 @@ async def test_the_way_after_the_login_stays_in_the_house(inn: Inn, to: str, whe
         assert (await log_in(browser, "sup", to=to)).headers["location"] == where
 
 
-async def test_a_dealer_begins_at_the_table(inn: Inn) -> None:
+async def test_a_dealer_without_a_page_begins_where_there_is_one(inn: Inn) -> None:
+    """No table of theirs, or none at all, stands under [console.dealer]."""
+    inn.users.add(BY, "eva", "dealer", ("bac-2",), cheap(PASSWORD))
+    async with inn.browser() as browser:
+        assert (await log_in(browser, "eva", to="/users")).headers["location"] == "/account"
+        assert (await browser.get("/account")).status_code == 200
+
+
+async def test_a_dealer_begins_at_the_table(tmp_path: Path) -> None:
+    inn = Inn(tmp_path / "dealers", '[console.dealer]\nbac-2 = "127.0.0.1:0"')
+    with contextlib.closing(inn):
+        await _a_dealer_begins_at_the_table(inn)
+
+
+async def _a_dealer_begins_at_the_table(inn: Inn) -> None:
     inn.users.add(BY, "eva", "dealer", ("bac-2",), cheap(PASSWORD))
     async with inn.browser() as browser:
         assert (await log_in(browser, "eva", to="/users")).headers["location"] == "/dealer/bac-2"

@@ -213,6 +213,19 @@ async def test_a_technician_acknowledges_and_it_is_written_down(console: Console
     assert b'"note":"on my <way>"' in row.data
 
 
+async def test_what_the_store_does_not_take_is_acknowledged_all_the_same(console: Console) -> None:
+    jam(console)
+    async with console.browser("technician") as browser:
+        console.store.db.execute("PRAGMA query_only=ON")
+        assert (await browser.post("/alerts/1/acknowledge", data={"note": "on my way"})).status_code == 303
+        assert "Acknowledged by technician@lisboa" in (await browser.get("/alerts")).text
+        console.store.db.execute("PRAGMA query_only=OFF")
+        console.wait(1)
+    [(by,)] = console.store.db.execute("SELECT by FROM incident").fetchall()
+    assert by == "technician@lisboa"
+    assert [row.type for row in console.journal.range("bac-12", 1, 9)] == ["console.acknowledge"]
+
+
 async def test_a_supervisor_silences_and_ends_it(console: Console) -> None:
     jam(console)
     async with console.browser("supervisor") as browser:
@@ -376,7 +389,7 @@ def test_every_word_that_is_said_is_there() -> None:
     assert len(keys) > 40
     assert keys - set(catalog) == set()
     own = {key.removeprefix("alerts.code.") for key in catalog if key.startswith("alerts.code.")}
-    assert own == set(re.findall(r'"((?:broker|edge|rules|disk|messages)\.[a-z]+)"', code))
+    assert own == set(re.findall(r'"((?:broker|edge|rules|disk|journal|messages)\.[a-z]+)"', code))
     assert own == {key.removeprefix("alerts.remedy.") for key in catalog if key.startswith("alerts.remedy.")}
 
 

@@ -76,6 +76,11 @@ def entry(device: str, type_: str, n: int, data: str = "{}", wire: bytes = b"", 
     return Entry("bac-1", device, type_, START + timedelta(seconds=n), data.encode(), wire, cause)
 
 
+def heard(edge: Journal, seq: int) -> dict[str, bytes]:
+    """What the rules keep beside their verdicts: how far they heard a journal of the edge."""
+    return {f"stream/edge-1/{edge.name}/bac-1": b'{"seq":%d}' % seq}
+
+
 # ---- what is in it
 
 
@@ -252,9 +257,10 @@ def test_of_a_round_that_may_be_open_neither_card_nor_wire_nor_hash_is_told(tmp_
     rules = Journal(tmp_path / "rules.db")
     rules.append(
         [
-            entry("round", "resolved", 1, '{"result":{"card":"9D"}}', cause="edge-1:bac-1:2/0"),
+            entry("round", "resolved", 2, '{"result":{"card":"9D"}}', cause="edge-1:bac-1:2/0"),
             entry("round", "irregular", 3, '{"irregularity":{"text":"a card too many: KH"}}', cause="edge-1:bac-1:3/0"),
-        ]
+        ],
+        heard(with_cards, 3),
     )
     rules.close()
     stamp = (START + timedelta(seconds=3)).isoformat()
@@ -277,6 +283,55 @@ def test_of_a_round_that_may_be_open_neither_card_nor_wire_nor_hash_is_told(tmp_
     assert rows[0]["data"] == {"card": "9D"}
     assert rows[0]["wire"] == other.hex()
     assert not any("hash" in row for row in rows)
+
+
+OPEN = [
+    ("console-1", "bets.opened", "{}", b""),
+    ("shoe-1", "card.drawn", '{"card":"KH"}', bee_tek_shoe.encode(bee_tek_shoe.Drawn("KH"))),
+    ("shaker-1", "device.online", '{"continuous":true}', b""),
+]
+
+
+@pytest.mark.parametrize("position", [b"5000 left", b'{"seq":5000,"left":true}', b"no position"])
+@pytest.mark.parametrize(("clock", "known"), [(3600, 0), (-3600, 0), (3600, 3), (-3600, 3), (3600, 5000)])
+def test_of_a_journal_that_was_replaced_no_card_is_told(
+    tmp_path: Path, clock: int, known: int, position: bytes
+) -> None:
+    """Its seqs are not those of the last end, which the rules heard in another; nor need its clock be right.
+
+    `known`: how far the rules heard the new journal.
+    """
+    rules = Journal(tmp_path / "rules.db")
+    memory = {"stream/edge-1/0ld/bac-1": position}
+    rules.append([entry("round", "resolved", 1, '{"result":{}}', cause="edge-1:bac-1:5000/0")], memory)
+    new = Journal(tmp_path / "edge.db")
+    new.append([entry(device, type_, clock + n, data, wire) for n, (device, type_, data, wire) in enumerate(OPEN)])
+    at = (START + timedelta(seconds=clock)).isoformat()
+    (tmp_path / "edge.log").write_text(f'{{"table":"bac-1","device":"shoe-1","reason":"KH","timestamp":"{at}"}}\n')
+    if known:
+        rules.append([], heard(new, known))
+    rules.close()
+    new.close()
+    config = config_at(tmp_path)
+    files = made(tmp_path, config, Given(START, logs=bundle.known_logs(config), journald=False))
+    rows = [json.loads(line) for line in files["journal-edge.ndjson"].splitlines()]
+    assert [(row["seq"], "withheld" in row) for row in rows] == [(1, True), (2, True), (3, False)]
+    assert "withheld" not in files["journal-rules.ndjson"].decode()
+    assert all(hidden not in data for data in files.values() for hidden in (b"KH", OPEN[1][3].hex().encode()))
+
+
+def test_a_journal_that_was_closed_and_goes_on_is_the_same(tmp_path: Path) -> None:
+    edge, rules = Journal(tmp_path / "edge.db"), Journal(tmp_path / "rules.db")
+    edge.append([entry("shoe-1", "card.drawn", 1, '{"card":"9D"}')])
+    rules.append([entry("round", "resolved", 1, '{"result":{}}', cause="edge-1:bac-1:1/0")], heard(edge, 1))
+    for journal in (edge, rules):
+        assert journal.rotate()
+    edge.append([entry("shoe-1", "card.drawn", 2, '{"card":"KH"}')])
+    for journal in (edge, rules):
+        journal.close()
+    files = made(tmp_path, config_at(tmp_path))
+    rows = [json.loads(line) for line in files["journal-edge.ndjson"].splitlines()]
+    assert [(row["seq"], "withheld" in row) for row in rows] == [(1, False), (2, True)]
 
 
 def test_without_the_rules_no_card_is_told_at_all(tmp_path: Path) -> None:

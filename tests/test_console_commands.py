@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -82,6 +83,19 @@ def test_the_first_supervisor(config: Path) -> None:
     store.close()
 
 
+def test_a_dealer_without_a_page_is_told_when_added(config: Path, tmp_path: Path) -> None:
+    said = "no table of theirs has a dealer's page: name one under [console.dealer], or they have nothing to do"
+    added = run(config, "user", "add", "joe", "--role", "dealer")
+    assert good(added) == "joe: dealer, tables: all\n"
+    assert added.stderr == f"joe: {said}\n"
+    text = CONFIG.format(folder=tmp_path, more='dealer = { rou-1 = "127.0.0.1:7702" }')
+    config.write_text(text, encoding="utf-8")
+    assert run(config, "user", "role", "joe", "dealer").stderr == ""
+    assert run(config, "user", "role", "joe", "dealer", "--tables", "rou-1,bac-1").stderr == ""
+    assert run(config, "user", "role", "joe", "dealer", "--tables", "bac-1").stderr == f"joe: {said}\n"
+    assert run(config, "user", "role", "joe", "viewer").stderr == ""
+
+
 def test_users_are_kept_beside_a_running_console(config: Path, users: Users) -> None:
     good(run(config, "user", "add", "rui", "--role", "supervisor"))
     assert good(run(config, "user", "add", "eva", "--role", "dealer", "--tables", "bac-1, rou-1"))
@@ -133,6 +147,43 @@ def test_a_dealer_page_that_meets_no_table_is_refused_at_the_start(tmp_path: Pat
     said = refused(run(config))
     assert f"{config}:7: dealer's page of rou-l: no table 'rou-l'; did you mean 'rou-1'?" in said
     assert not (tmp_path / "console").exists()
+
+
+def starting(tmp_path: Path, config: Path, more: str) -> Result:
+    text = CONFIG.format(folder=tmp_path, more=f'journal = "{tmp_path}/console/journal.db"\n{more}')
+    config.write_text(text, encoding="utf-8")
+    return run(config)
+
+
+def test_a_webhook_that_cannot_be_is_refused_at_the_start(tmp_path: Path, config: Path) -> None:
+    said = refused(starting(tmp_path, config, '[[console.webhook]]\nurl = "ftp://x"'))
+    assert f"{config}:9: console.webhook 0: its url must begin with" in said
+
+
+def test_a_console_that_cannot_start_says_what_and_where(tmp_path: Path, config: Path) -> None:
+    def said(more: str) -> str:
+        result = starting(tmp_path, config, more)
+        assert result.exit_code == 1
+        assert isinstance(result.exception, SystemExit), result.exception
+        messages = [one for one in result.stderr.splitlines() if not one.startswith(("{", "20"))]
+        assert len(messages) == 1, result.stderr
+        return messages[0]
+
+    pem, none = tmp_path / "x.pem", tmp_path / "none.pem"
+    pem.write_text("no pem\n")
+    assert said(f'certificate = "{none}"\nkey = "{pem}"') == (
+        f"Error: console.certificate: {none}: No such file or directory"
+    )
+    assert said(f'certificate = "{pem}"\nkey = "{none}"') == f"Error: console.key: {none}: No such file or directory"
+    wrong = said(f'certificate = "{pem}"\nkey = "{pem}"')
+    assert wrong.startswith(f"Error: console.certificate: {pem}, console.key: {pem}: no certificate and its key in PEM")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert said(f"port = {port}").startswith(f"Error: console.listen: 127.0.0.1:{port}: Address already in use")
+    assert said('listen = "192.0.2.1"\nport = 0').startswith("Error: console.listen: 192.0.2.1:0: ")
+    assert said('listen = "no-such-name.invalid"').startswith("Error: console.listen: no-such-name.invalid:8080: ")
 
 
 def test_a_role_that_is_none_is_named(config: Path) -> None:

@@ -1,6 +1,7 @@
 """The dealer's page: each key once, answered truthfully, nothing guessed; a supervisor's keys are theirs alone."""
 
 import asyncio
+import html
 import json
 import re
 import tomllib
@@ -19,7 +20,7 @@ from daemon.console import dealer, words
 from daemon.console.access import may
 from daemon.console.actions import read_actions
 from daemon.console.app import House, make_app
-from daemon.console.dealer import ACTED, GAMES, KEYS, BadPress, happenings_of
+from daemon.console.dealer import ACTED, GAMES, KEYS, WRONG, BadPress, happenings_of
 from daemon.console.dealer_unit import State
 from daemon.console.store import BadStore, Store
 from daemon.console.users import ROLES, By, Hashed, Role, _scrypt
@@ -223,6 +224,7 @@ def test_whatever_is_typed_is_refused_or_told_by_the_driver(key: str, form: dict
         told = happenings_of(key, form, supervisor=True)
     except BadPress as error:
         bad = error.key
+        assert bad in WRONG
     else:
         bad, driver = "", FdlConsole(ConsoleOptions())
         assert all(_reads(driver, one) for one in told)
@@ -343,6 +345,40 @@ async def test_without_a_script_the_page_answers_too(inn: Inn) -> None:
         wrong = await browser.post("/dealer/bac-1/key/void", data={"id": identity(2), "reason": "77"}, headers=ORIGIN)
         page = await browser.get(wrong.headers["location"])
         assert words.say("en", "dealer.bad_reason") in page.text
+
+
+@pytest.mark.parametrize("lang", words.LANGS)
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "dealer.table_closed_by_the_pit_boss_press_void_now",
+        "dealer.sure",  # a word of the page, but none that says what was wrong
+        "dealer.void_1",
+        "dealer.state_edge",
+        "dealer.bad_",
+        "bad_seat",
+        "<b>dealer.bad_seat</b>",
+        "",
+    ],
+)
+async def test_a_link_puts_no_words_into_the_page(inn: Inn, wrong: str, lang: words.Lang) -> None:
+    async with inn.browser("dea") as browser:
+        headers = {"accept-language": lang}
+        plain = await browser.get("/dealer/bac-1", headers=headers)
+        page = await browser.get("/dealer/bac-1", params={"wrong": wrong}, headers=headers)
+    ids = re.compile(r'name="id" value="[0-9a-f]{32}"')
+    assert page.status_code == 200
+    assert ids.sub("", page.text) == ids.sub("", plain.text)
+
+
+@pytest.mark.parametrize("lang", words.LANGS)
+async def test_every_word_of_what_was_wrong_is_said(inn: Inn, lang: words.Lang) -> None:
+    assert {*WRONG} <= {*words.catalog(lang)}
+    assert {"dealer.full", "dealer.disk", "dealer.supervisor_only", "dealer.bad_id", "dealer.bad_reason"} <= WRONG
+    async with inn.browser("dea") as browser:
+        for wrong in sorted(WRONG):
+            page = await browser.get("/dealer/bac-1", params={"wrong": wrong}, headers={"accept-language": lang})
+            assert f'<p class="alert" role="status">{words.say(lang, wrong)}</p>' in html.unescape(page.text)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The pages of the dealer and of a trace in a real browser: an edge and the console, no broker, no rules."""
+"""The pages of the dealer, of a trace and of alerts in a real browser: an edge and the console, no broker, no rules."""
 
 import asyncio
 import contextlib
@@ -22,6 +22,7 @@ from daemon.console.app import House, serve
 from daemon.console.users import By, Hashed, _scrypt
 from daemon.edge import Edge
 from daemon.journal import Journal
+from daemon.picture import Alert
 from daemon.tracing import Frame
 from protocols import bee_tek_shoe
 
@@ -255,4 +256,50 @@ async def test_a_trace_is_shown_filtered_and_paused(
         assert len(await asyncio.to_thread(shown)) == 3
         await asyncio.to_thread(pause.click)
         await until(lambda: len(shown()) == 4)
+        assert await asyncio.to_thread(complaints, browser) == []
+
+
+async def test_a_new_alert_waits_for_who_writes_a_note_and_no_longer(
+    tmp_path: Path, browser: webdriver.Chrome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path, monkeypatch) as floor:
+
+        def begin(name: str) -> int:
+            key = "cus-1", name
+            alert = Alert(name, f"the {name} is stuck", "free it", "error", "page-1")
+            floor.house.incidents.on_alert(key, alert, floor.house.now())
+            floor.house.watch.look()
+            one = floor.house.incidents.of(key)
+            assert one is not None
+            return one.n
+
+        n = begin("first")
+        await asyncio.to_thread(come_in(floor, browser, "technician", "/alerts"))
+
+        def note() -> WebElement:
+            return browser.find_element(Find.CSS_SELECTOR, f"#note-{n}")
+
+        def shown(text: str) -> bool:
+            # In one step: the fragment may be replaced at any moment.
+            return text in browser.execute_script("return document.querySelector('[data-live=\"alerts\"]').innerText")
+
+        def waits() -> bool:
+            return browser.find_element(Find.CSS_SELECTOR, "#waits").is_displayed()
+
+        await asyncio.to_thread(lambda: note().click())
+        begin("second")
+        await until(lambda: shown("the second is stuck"))  # nothing is written yet
+        assert await asyncio.to_thread(lambda: browser.switch_to.active_element.get_attribute("id")) == f"note-{n}"
+        await asyncio.to_thread(lambda: note().send_keys("on my"))
+        begin("third")
+        await until(waits)
+        await asyncio.to_thread(lambda: note().send_keys(" way"))
+        assert not await asyncio.to_thread(shown, "the third is stuck")
+        await asyncio.to_thread(lambda: browser.find_element(Find.CSS_SELECTOR, "h1").click())
+        await until(lambda: shown("the third is stuck") and not waits())
+        assert await asyncio.to_thread(lambda: note().get_attribute("value")) == "on my way"
+        button = f'form[action="/alerts/{n}/acknowledge"] button'
+        await asyncio.to_thread(lambda: browser.find_element(Find.CSS_SELECTOR, button).click())
+        await until(lambda: shown("on my way"))
+        assert floor.house.incidents.of(("cus-1", "first")).state == "acknowledged"  # type: ignore[union-attr]
         assert await asyncio.to_thread(complaints, browser) == []

@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 from console_floor import CONFIG, opened
 from console_tour import ask
+from starlette.types import Receive, Scope, Send
 
 from daemon.broker import free_port
 from daemon.config import Console, parse
 from daemon.console import app as app_module
 from daemon.console import door
+from daemon.console.actions import read_actions
 from daemon.console.app import serve
-from daemon.console.door import Hosts, names_of
+from daemon.console.door import Forwarded, Hosts, names_of
 from daemon.journal import Journal
 
 
@@ -94,6 +96,90 @@ async def test_another_name_gets_no_page_and_no_login(tmp_path: Path) -> None:
         head = "GET /login HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n"
         assert b"421" in (await said(port, head.format("evil.example"))).partition(b"\r\n")[0]
         assert b"200" in (await said(port, head.format(f"127.0.0.1:{port}"))).partition(b"\r\n")[0]
+
+
+# ---- who asks
+
+
+def heard(*, proxies: tuple[str, ...] = (), client: str = "127.0.0.1", **headers: str) -> tuple[str, str]:
+    """The address and the scheme that the pages are told."""
+    told: list[tuple[str, str]] = []
+
+    async def app(scope: Scope, _receive: Receive, _send: Send) -> None:
+        told.append((scope["client"][0], scope["scheme"]))
+
+    given = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "http", "client": (client, 999), "scheme": "http", "headers": given}
+    asyncio.run(Forwarded(app, proxies)(scope, None, None))  # type: ignore[arg-type]
+    assert scope["client"] == (client, 999)
+    return told[0]
+
+
+@pytest.mark.parametrize(
+    ("proxies", "said", "address"),
+    [
+        ((), "10.9.9.9", "127.0.0.1"),
+        (("127.0.0.1",), "10.9.9.9", "10.9.9.9"),
+        (("127.0.0.0/8", "10.0.0.3"), " 10.9.9.9 ", "10.9.9.9"),
+        (("10.0.0.0/8",), "10.9.9.9", "127.0.0.1"),
+        # Each proxy adds whom it saw: what stands before that is somebody's word.
+        (("127.0.0.1",), "10.7.7.7, 10.9.9.9", "10.9.9.9"),
+        (("127.0.0.1", "10.0.0.3"), "10.7.7.7, 10.9.9.9, 10.0.0.3", "10.9.9.9"),
+        (("127.0.0.1", "10.0.0.3"), "10.0.0.3", "10.0.0.3"),
+        (("127.0.0.1",), "2001:DB8::0:1", "2001:db8::1"),
+        (("127.0.0.1",), "", "127.0.0.1"),
+        (("127.0.0.1",), "10.9.9.9, ", "127.0.0.1"),
+        (("127.0.0.1",), "10.9.9.9, unknown", "127.0.0.1"),
+        (("127.0.0.1",), "10.0.0.7 (maria's tablet)", "127.0.0.1"),
+        (("127.0.0.1",), "10.9.9.9:4711", "127.0.0.1"),
+        (("127.0.0.1",), "x" * 15_000, "127.0.0.1"),
+        (("127.0.0.1",), "fe80::1%" + "x" * 15_000, "127.0.0.1"),
+        (("127.0.0.1",), "é", "127.0.0.1"),
+    ],
+)
+def test_only_a_proxy_of_ours_says_who_asks(proxies: tuple[str, ...], said: str, address: str) -> None:
+    assert heard(proxies=proxies, x_forwarded_for=said)[0] == address
+
+
+@pytest.mark.parametrize(
+    ("proxies", "said", "scheme"),
+    [
+        ((), "https", "http"),
+        (("127.0.0.1",), "https", "https"),
+        (("127.0.0.1",), "HTTPS", "https"),
+        (("127.0.0.1",), "javascript", "http"),
+        (("127.0.0.1",), "", "http"),
+    ],
+)
+def test_only_a_proxy_of_ours_says_how_they_ask(proxies: tuple[str, ...], said: str, scheme: str) -> None:
+    assert heard(proxies=proxies, x_forwarded_proto=said)[1] == scheme
+
+
+def test_a_line_without_an_address_is_nobodys_proxy() -> None:
+    told: list[Any] = []
+
+    async def app(scope: Scope, _receive: Receive, _send: Send) -> None:
+        told.append(scope["client"])
+
+    scope = {"type": "http", "client": None, "scheme": "http", "headers": [(b"x-forwarded-for", b"10.9.9.9")]}
+    asyncio.run(Forwarded(app, ("127.0.0.1",))(scope, None, None))  # type: ignore[arg-type]
+    assert told == [None]
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(("console", "address"), [("", "127.0.0.1"), ('proxies = ["127.0.0.1"]', "10.9.9.9")])
+async def test_who_tries_a_password_stands_in_the_log_by_the_own_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, console: str, address: str
+) -> None:
+    async with served(tmp_path, console) as port:
+        form = (
+            f"POST /login HTTP/1.1\r\nHost: localhost:{port}\r\nOrigin: http://localhost:{port}\r\n"
+            "X-Forwarded-For: 10.7.7.7, 10.9.9.9\r\nConnection: close\r\n"
+            "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 25\r\n\r\nname=sam&password=guessed!"
+        )
+        assert b"403" in (await said(port, form)).partition(b"\r\n")[0]
+    [action] = read_actions(tmp_path / "actions.db", 9)
+    assert (action.action, action.detail["address"]) == ("login.failed", address)
 
 
 # ---- patience

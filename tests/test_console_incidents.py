@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from sqlite3 import OperationalError
 from types import SimpleNamespace
@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from msgspec.structs import replace
 
 from daemon.console.incidents import AGAIN, KEPT, LONGEST_SILENCE, AlertKey, Filter, Incident, Incidents, NotOpen
 from daemon.console.store import BadStore, Store
@@ -122,6 +123,88 @@ def test_two_people_acknowledge(store: Store) -> None:
         incidents.acknowledge(1, "joão", "", later(8))
     assert incidents.get(1) is not None
     assert incidents.get(2) is None
+
+
+LOW = Alert("shoe.low", "few cards are left", "change the shoe", "warning", "shoe-1", T0)
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        replace(LOW, severity="error"),
+        replace(LOW, code="shoe.empty"),
+        replace(LOW, since=later(20)),
+        replace(LOW, severity="error", code="shoe.empty", since=later(20)),
+    ],
+)
+def test_what_becomes_worse_or_another_is_open_again_and_its_history_stays(store: Store, new: Alert) -> None:
+    incidents = Incidents(store)
+    incidents.on_alert(KEY, LOW, T0)
+    incidents.acknowledge(1, "maria", "on my way", later(5))
+    incidents.on_alert(KEY, LOW, later(6))
+    assert only(incidents, later(6)).state == "acknowledged"
+    version = incidents.version
+    incidents.on_alert(KEY, new, later(30))
+    one = only(incidents, later(30))
+    assert (one.n, one.state, one.times, one.began, one.changed) == (1, "open", 1, T0, later(30))
+    assert (one.by, one.acknowledged, one.note) == ("maria", later(5), "on my way")
+    assert (one.severity, one.code) == (new.severity, new.code)
+    assert incidents.version > version
+    assert sum(incidents.begun.values()) == 2
+    assert only(Incidents(store), later(31)) == one
+    incidents.acknowledge(1, "joão", "", later(40))
+    incidents.on_alert(KEY, new, later(50))
+    assert only(incidents, later(50)).by == "joão"
+    assert only(incidents, later(50)).state == "acknowledged"
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        replace(LOW, text="fewer cards are left", remedy="now"),
+        replace(LOW, severity="warning", device="shoe-2"),
+        replace(LOW, since=None),
+        replace(LOW, since=T0.replace(tzinfo=None)),
+        replace(LOW, since=T0.astimezone(timezone(timedelta(hours=8)))),
+    ],
+)
+def test_what_is_the_same_trouble_stays_acknowledged(store: Store, new: Alert) -> None:
+    incidents = Incidents(store)
+    incidents.on_alert(KEY, LOW, T0)
+    incidents.acknowledge(1, "maria", "on my way", later(5))
+    incidents.on_alert(KEY, new, later(30))
+    incidents.on_alert(KEY, LOW, later(31))
+    assert only(incidents, later(31)).state == "acknowledged"
+    incidents.on_alert(("bac-14", "x"), replace(JAM, since=None), later(40))
+    incidents.acknowledge(2, "maria", "", later(41))
+    incidents.on_alert(("bac-14", "x"), replace(JAM, severity="warning"), later(42))  # better, and not another
+    incidents.on_alert(("bac-14", "x"), replace(JAM, severity="warning"), later(43))
+    assert {one.incident.state for one in incidents.open(later(43))} == {"acknowledged"}
+
+
+@pytest.mark.parametrize(("since", "state"), [(-60, "acknowledged"), (0, "acknowledged"), (20, "open")])
+def test_another_trouble_that_began_while_nobody_listened_is_open(store: Store, since: int, state: str) -> None:
+    """After a start only its instant tells: what began before somebody saw it may be what they saw."""
+    incidents = Incidents(store)
+    incidents.on_alert(KEY, replace(LOW, since=later(-60)), T0)
+    incidents.acknowledge(1, "maria", "on my way", later(5))
+    again = Incidents(store)
+    for seconds in (30, 40):
+        again.on_alert(KEY, replace(LOW, since=later(since)), later(seconds))
+        assert only(again, later(seconds)).state == state
+
+
+def test_what_the_console_says_anew_after_a_start_is_no_other_trouble(store: Store) -> None:
+    """That the broker is lost it says since its own start."""
+    floor = Floor()
+    incidents = Incidents(store)
+    floor.lose(T0)
+    incidents.look(floor, later(3))
+    incidents.acknowledge(1, "maria", "on my way", later(5))
+    floor.lost = later(60)
+    again = Incidents(store)
+    again.look(floor, later(63))
+    assert only(again, later(63)).state == "acknowledged"
 
 
 def test_the_worst_stands_first(store: Store) -> None:
@@ -574,6 +657,8 @@ class _Known:
 
     def __init__(self, n: int, began: datetime) -> None:
         self.n, self.began, self.times, self.state = n, began, 1, "open"
+        self.severity = self.heard = "warning"
+        """As it stands on the broker, in truth, and as the console heard it last."""
         self.ended: datetime | None = None
         self.standing = True
         """Whether it stands on the broker, in truth."""
@@ -599,13 +684,28 @@ class Life(RuleBasedStateMachine):
         self.floor.edge("edge-7", self.now)
         self.incidents.look(self.floor, self.now)
 
-    def alert(self, key: AlertKey) -> Alert:
-        return Alert(key[1], "text", "remedy", "error", "shoe-1")
+    def says(self, key: AlertKey) -> str:
+        """The severity that stands on the broker: of an edge that is away, as it was heard last."""
+        one = self.known.get(key)
+        if one is None or (self.online and not one.standing):
+            return "warning"
+        return one.severity if self.online else one.heard
 
-    def begun(self, key: AlertKey) -> None:
+    def hear(self, key: AlertKey) -> None:
+        """The broker says that it stands."""
+        severity = self.says(key)
+        self.incidents.on_alert(key, Alert(key[1], "text", "remedy", severity, "shoe-1"), self.now)
+        one = self.begun(key, severity)
+        if not one.standing:
+            one.standing, one.severity = True, severity
+        one.heard = severity
+
+    def begun(self, key: AlertKey, severity: str) -> _Known:
         one = self.known.get(key)
         if one is not None and one.ended is None:
-            return
+            if (one.heard, severity) == ("warning", "error") and one.state == "acknowledged":
+                one.state = "open"
+            return one
         if one is not None and one.ended is not None and self.now - one.ended <= AGAIN:
             one.ended, one.state, one.times = None, "open", one.times + 1
         else:
@@ -613,7 +713,7 @@ class Life(RuleBasedStateMachine):
                 self.past.append(one)
             self.count += 1
             one = self.known[key] = _Known(self.count, self.now)
-        one.standing = True
+        return one
 
     def over(self, key: AlertKey) -> None:
         one = self.known.get(key)
@@ -623,8 +723,16 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: self.online and self.floor.broker)
     @rule(key=KEYS)
     def begin(self, key: AlertKey) -> None:
-        self.incidents.on_alert(key, self.alert(key), self.now)
-        self.begun(key)
+        self.hear(key)
+
+    @rule(key=KEYS)
+    def worse(self, key: AlertKey) -> None:
+        """A warning becomes an error; heard at once, or when somebody says so again."""
+        one = self.known.get(key)
+        if one is not None and one.standing:
+            one.severity = "error"
+            if self.online and self.floor.broker:
+                self.hear(key)
 
     @precondition(lambda self: self.online and self.floor.broker)
     @rule(key=KEYS)
@@ -677,8 +785,7 @@ class Life(RuleBasedStateMachine):
             self.floor.edge("edge-7", self.now, online=online)
             for key, one in self.known.items():
                 if one.standing and (online or one.ended is None):
-                    self.incidents.on_alert(key, self.alert(key), self.now)
-                    self.begun(key)
+                    self.hear(key)
         self.incidents.look(self.floor, self.now)
         if online:
             self.settle()
@@ -690,8 +797,7 @@ class Life(RuleBasedStateMachine):
         self.floor.edge("edge-7", self.now)
         for key, one in self.known.items():
             if one.standing:
-                self.incidents.on_alert(key, self.alert(key), self.now)
-                self.begun(key)
+                self.hear(key)
             else:
                 self.incidents.on_alert(key, None, self.now)
                 self.over(key)
@@ -718,7 +824,7 @@ class Life(RuleBasedStateMachine):
         if self.floor.broker:
             for key, one in self.known.items():
                 if one.ended is None and (one.standing or not self.online):
-                    self.incidents.on_alert(key, self.alert(key), self.now)
+                    self.incidents.on_alert(key, Alert(key[1], "text", "remedy", self.says(key), "shoe-1"), self.now)
             if self.online:
                 self.settle()
 
@@ -729,6 +835,7 @@ class Life(RuleBasedStateMachine):
         for key, one in shown.items():
             known = self.known[key]
             assert (one.state, one.times, one.ended) == (known.state, known.times, None)
+            assert one.severity == known.heard
         every = sorted((*self.past, *self.known.values()), key=lambda one: one.n)
         of_table = self.incidents.history(Filter(table="bac-12"), 1000)[::-1]
         assert [(one.began, one.times, one.state, one.ended) for one in of_table] == [

@@ -321,11 +321,13 @@ def written(folder: Path, heard: Sequence[Heard], *, true: bool) -> None:
     def of_rules(table: str, wire: Wire) -> Entry:
         return Entry(table, "round", wire.type, wire.time, bytes(wire.data), cause=wire.id)
 
+    used: dict[str, bytes] = {}
     for name, said, made in (("edge", events, of_edge), ("rules", verdicts, of_rules)):
         with contextlib.closing(Journal(folder / f"{name}.db")) as journal:
             for table, by_seq in said.items():
                 assert sorted(by_seq) == list(range(1, len(by_seq) + 1))
-                journal.append([made(table, by_seq[seq]) for seq in sorted(by_seq)], {})
+                journal.append([made(table, by_seq[seq]) for seq in sorted(by_seq)], used)
+            used = {f"stream/edge-1/{journal.name}/{table}": b"%d" % len(by_seq) for table, by_seq in said.items()}
 
 
 async def taken_away(world: World, heard: Sequence[Heard], *, true: bool) -> dict[str, bytes]:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import msgspec
 import pytest
+import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 from paho.mqtt.client import topic_matches_sub
@@ -321,6 +322,61 @@ def test_as_much_is_kept_as_pages_show(tmp_path: Path) -> None:
         heard.ended(number, heard.result(number))
     assert len(heard.site.tables["bac-12"].results) == site_module.ROUNDS
     assert store.db.execute("SELECT count(*), min(n) FROM past_result").fetchone() == (site_module.ROUNDS, 31)
+    store.close()
+
+
+def test_what_the_store_does_not_take_is_shown_and_written_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path / "console.db")
+    heard = Heard()
+    past = Past(store, heard.site)
+    heard.ended(1, heard.result(1))
+    tried = 0
+    write = store.write
+
+    def counted() -> Any:
+        nonlocal tried
+        tried += 1
+        return write()
+
+    monkeypatch.setattr(store, "write", counted)
+    store.db.execute("PRAGMA query_only=ON")
+    with structlog.testing.capture_logs() as logs:
+        for number in range(2, 6):
+            heard.ended(number, heard.result(number))
+        heard.event("device.offline", {"reason": "unplugged"}, 9)
+        past.flush()
+        past.flush()
+    assert [one["round"][-1] for one in heard.site.tables["bac-12"].results] == ["1", "2", "3", "4", "5"]
+    assert [one.text for one in heard.site.devices["bac-12", "shoe-1"].history] == ["unplugged"]
+    assert tried == 3  # at once, then as often as it is asked to: a store that is held makes each try wait
+    assert [(one["event"], one["log_level"]) for one in logs] == [("past.unwritten", "error")]
+    store.db.execute("PRAGMA query_only=OFF")
+    with structlog.testing.capture_logs() as logs:
+        past.flush()
+    assert [(one["event"], one["log_level"]) for one in logs] == [("past.written", "info")]
+    heard.ended(6, heard.result(6))
+    assert tried == 5
+    again = Heard()
+    Past(store, again.site)
+    assert [one["round"][-1] for one in again.site.tables["bac-12"].results] == ["1", "2", "3", "4", "5", "6"]
+    assert [one.text for one in again.site.devices["bac-12", "shoe-1"].history] == ["unplugged"]
+    store.close()
+
+
+def test_what_waits_for_the_store_does_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("daemon.console.past.MOST_WAITING", 3)
+    store = Store(tmp_path / "console.db")
+    heard = Heard()
+    past = Past(store, heard.site)
+    store.db.execute("PRAGMA query_only=ON")
+    for number in range(1, 10):
+        heard.ended(number, heard.result(number))
+    store.db.execute("PRAGMA query_only=OFF")
+    past.flush()
+    kept = store.db.execute("SELECT round FROM past_result ORDER BY n").fetchall()
+    assert [name[-1] for (name,) in kept] == ["7", "8", "9"]
     store.close()
 
 

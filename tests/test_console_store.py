@@ -1,21 +1,32 @@
 """The console's store and its log of actions: for the owner only, whole or not at all, said once, one clear message."""
 
+import asyncio
+import contextlib
 import os
+import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
+import msgspec
 import pytest
+import structlog
+from console_inn import CONFIG, Inn, post
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from daemon import keeping
-from daemon.config import Keeping
+from daemon.config import Console, Keeping, parse
+from daemon.console import app as app_module
+from daemon.console import commands
 from daemon.console.actions import Actions, leave, read_actions
+from daemon.console.app import House
 from daemon.console.store import BadStore, Store
 from daemon.inspection import verify
 from daemon.journal import BadJournal, Entry, Journal
+from daemon.keeping import Room
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -113,6 +124,35 @@ def test_another_process_may_write_beside_it(store: Store) -> None:
     beside.close()
 
 
+def test_opening_writes_only_what_is_missing(store: Store) -> None:
+    """So it opens on a full disk, and beside who holds it."""
+    table = "CREATE TABLE IF NOT EXISTS t (a TEXT); CREATE INDEX IF NOT EXISTS t_by_a ON t (a)"
+    store.has(table)
+    with store.write():
+        again = Store(store.path)
+        again.has(table)
+        assert again.name == store.name
+        again.db.execute("PRAGMA busy_timeout=1")
+        with pytest.raises(BadStore, match="another process holds it"):
+            again.has(f"{table}; CREATE TABLE IF NOT EXISTS u (a TEXT)")
+        with pytest.raises(BadStore, match="another process holds it"):
+            again.has(table.replace("t_by_a", "t_by_b"))
+        again.close()
+
+
+def test_a_store_that_lost_its_name_gets_another(store: Store) -> None:
+    with store.write() as db:
+        db.execute("DELETE FROM about")
+    store.close()
+    again = Store(store.path)
+    name = again.name
+    assert re.fullmatch(r"[0-9a-f]{8}", name)
+    with again.write() as db:
+        db.execute("DROP TABLE about")
+    again.close()
+    Store(store.path).close()
+
+
 def test_a_store_of_another_kind_or_version_is_refused_and_kept(tmp_path: Path, store: Store, journal: Journal) -> None:
     before = (tmp_path / "journal.db").read_bytes()
     (tmp_path / "journal.db").chmod(0o600)
@@ -195,10 +235,14 @@ def test_old_actions_may_go_when_their_days_are_over(
     actions.note("ana", "technician", "command", "bac-1/shoe", {})
     assert journal.rotate()
     actions.note("rui", "supervisor", "logout", "", {})
-    now = datetime.now(UTC)
-    assert keeping._forget(journal, Keeping(limit_mb=4), now + timedelta(days=89)) == []
-    assert len(keeping._forget(journal, Keeping(limit_mb=4), now + timedelta(days=91))) == 1
-    assert [one.user for one in read_actions(journal.path, 9)] == ["rui"]
+    for days, gone in ((89, 0), (91, 1)):
+        later = datetime.now(UTC) + timedelta(days=days)
+        Actions(journal, store, now=partial(identity, later)).note("rui", "supervisor", "logout", "", {})
+        journal.close()
+        journal = Journal(journal.path)
+        assert len(keeping._forget(journal, Keeping(limit_mb=4), later)) == gone
+    journal.close()
+    assert [one.user for one in read_actions(journal.path, 9)] == ["rui"] * 3
 
 
 def test_an_action_that_cannot_be_written_is_not_done(journal: Journal, store: Store) -> None:
@@ -274,3 +318,140 @@ def test_killed_between_journal_and_store_a_note_is_said_once(
     actions.collect()
     assert journal.head == 1
     assert store.db.execute("SELECT count(*) FROM note_left").fetchone() == (0,)
+
+
+# ---- room for it
+
+
+class Disk:
+    """How much room there is for the journal, as a test says it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.used = 50
+        monkeypatch.setattr(keeping, "room", lambda _journal, _keeping: Room(self.used, 100, True))
+        monkeypatch.setattr(keeping, "EVERY", 0.01)
+        monkeypatch.setattr(app_module, "AGAIN", 0.01)
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    return Disk(monkeypatch)
+
+
+def open_alert(inn: Inn) -> tuple[str, str] | None:
+    found = [one.incident for one in inn.house.incidents.open(inn.clock.now)]
+    assert len(found) <= 1
+    assert all((one.table, one.device) == ("", "console") for one in found)
+    return (found[0].code, found[0].severity) if found else None
+
+
+def stands(inn: Inn, alert: tuple[str, str] | None) -> bool:
+    return open_alert(inn) == alert
+
+
+def identity(at: datetime) -> datetime:
+    return at
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not condition():  # noqa: ASYNC110 - what a loop of the house does, which sets no events
+            await asyncio.sleep(0.005)
+
+
+@contextlib.asynccontextmanager
+async def kept(inn: Inn) -> AsyncIterator[asyncio.Task[None]]:
+    keeper = asyncio.create_task(inn.house.keep())
+    try:
+        yield keeper
+    finally:
+        keeper.cancel()
+        await asyncio.wait([keeper])
+
+
+async def test_with_no_room_left_people_read_on_and_nothing_is_done(tmp_path: Path, disk: Disk) -> None:
+    with contextlib.closing(Inn(tmp_path)) as inn, structlog.testing.capture_logs() as logs:
+        async with kept(inn) as keeper, inn.as_("supervisor") as browser:
+            for used, alert in (
+                (50, None),
+                (80, ("journal.room", "warning")),
+                (95, ("journal.room", "error")),
+                (100, ("journal.full", "error")),
+            ):
+                disk.used = used
+                await until(partial(stands, inn, alert))
+            await until(lambda: bool(inn.house.actions.full))
+            head = inn.journal.head
+            for path in ("/", "/alerts", "/actions", "/users"):
+                assert (await browser.get(path)).status_code == 200, path
+            assert "pages can be read, nothing can be done" in (await browser.get("/alerts")).text
+            silence = {"table": "bac-1", "minutes": "60", "why": "cleaning"}
+            assert (await post(browser, "/alerts/silence", **silence)).status_code == 503
+            left(inn.store, ("user.add", "user:ana"))
+            inn.house.actions.collect()
+            await asyncio.sleep(0.1)
+            assert inn.journal.head == head
+            assert inn.house.incidents.silences(inn.clock.now) == []
+            disk.used = 90
+            await until(lambda: not inn.house.actions.full)
+            assert (await post(browser, "/alerts/silence", **silence)).status_code == 303
+            assert [one.action for one in read_actions(inn.journal.path, 2)] == ["silence", "user.add"]
+            await until(lambda: open_alert(inn) == ("journal.room", "warning"))
+            disk.used = 50
+            await until(lambda: open_alert(inn) is None)
+            assert not keeper.done()
+    said = [one["event"] for one in logs if one["event"] in ("console.full", "console.writable")]
+    assert said == ["console.full", "console.writable"]
+
+
+async def test_a_console_starts_with_no_room_and_takes_its_journal_up_when_there_is(tmp_path: Path, disk: Disk) -> None:
+    config = msgspec.structs.replace(Console(), journal=str(tmp_path / "journal.db"))
+    disk.used = 100
+    journal, full = commands.journal_of(config, Keeping())
+    assert "the disk is full" in full
+    with contextlib.closing(journal), contextlib.closing(Store(tmp_path / "console.db")) as store:
+        left(store, ("user.add", "user:ana"))
+        house = House(parse(CONFIG.format(console="")), store, journal, lambda: NOON, full=full)
+        assert journal.head == 0
+        with pytest.raises(BadJournal, match="the disk is full"):
+            house.actions.note("ana", "technician", "command", "bac-1/shoe", {})
+        keeper = asyncio.create_task(house.keep())
+        await asyncio.sleep(0.1)
+        assert (house.actions.full, journal.head) == (full, 0)
+        disk.used = 50
+        await until(lambda: not house.actions.full)
+        house.actions.note("ana", "technician", "command", "bac-1/shoe", {})
+        assert journal.head == 2
+        keeper.cancel()
+        await asyncio.wait([keeper])
+        house.close()
+
+
+def test_a_journal_that_is_not_as_it_was_written_is_refused_though_there_is_no_room(
+    tmp_path: Path, journal: Journal, disk: Disk
+) -> None:
+    journal.append([Entry("bac-1", "ana", "console.command", NOON, b"{}")])
+    journal.close()
+    with contextlib.closing(sqlite3.connect(journal.path)) as db, db:
+        db.execute("UPDATE event SET data = x'00'")
+    config = msgspec.structs.replace(Console(), journal=str(journal.path))
+    with pytest.raises(BadJournal, match="not as it was written"):
+        commands.journal_of(config, Keeping())
+    disk.used = 100
+    with pytest.raises(BadJournal, match="not as it was written"):
+        commands.journal_of(config, Keeping())
+
+
+async def test_a_journal_that_fails_although_there_is_room_ends_the_console(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever starts it again opens it anew."""
+
+    def fails(*_: object) -> None:
+        raise BadJournal("journal.db: cannot begin the next file")
+
+    with contextlib.closing(Inn(tmp_path)) as inn:
+        monkeypatch.setattr(keeping, "_forget", fails)
+        with pytest.raises(BaseExceptionGroup) as caught:
+            await inn.house.keep()
+    assert caught.group_contains(BadJournal, match="cannot begin the next file")

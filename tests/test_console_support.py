@@ -1,10 +1,11 @@
 """The pages of trace and support bundle: who may open them, what they ask of the edge, what is written down."""
 
+import contextlib
 import io
 import json
 import zipfile
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,14 @@ import httpx
 import msgspec
 import pytest
 
+from daemon import inspection
 from daemon.config import parse
 from daemon.console import bundle, words
 from daemon.console.actions import read_actions
 from daemon.console.app import House, make_app
 from daemon.console.store import Store
 from daemon.console.users import ROLES, By, Hashed, _scrypt
-from daemon.journal import Journal
+from daemon.journal import Entry, Journal
 from daemon.picture import Alert
 from daemon.tracing import Frame
 from protocols import bee_tek_shoe
@@ -166,3 +168,69 @@ async def test_a_bundle_is_one_file_and_leaves_none_behind(
     assert (incident["code"], incident["text"]) == ("wheel.jam", "the ball sticks, password=(withheld)")
     assert [(one["table"], one["device"]) for one in devices] == [("bac-1", "shoe-1"), ("bac-1", "shaker-1")]
     assert list((tmp_path / "spool").iterdir()) == []
+
+
+# ---- a journal that was replaced
+
+
+def replaced(folder: Path) -> str:
+    """The round that ended in the edge's old journal, while in its new one another is open."""
+    result = {
+        "round": "bac-1:2026-11-20:7",
+        "ruleset": "macau.baccarat",
+        "edition": "1",
+        "announcements": {"en": "tie"},
+    }
+    said = json.dumps({"result": result | {"evidence": ["edge-1:bac-1:1", "edge-1:bac-1:2", "edge-1:bac-1:9"]}})
+    with contextlib.closing(Journal(folder / "rules.db")) as rules:
+        rules.append([Entry("bac-1", "round", "resolved", NOON, said.encode(), cause="edge-1:bac-1:9/0")])
+    with contextlib.closing(Journal(folder / "edge.db")) as edge:
+        old = Entry("bac-1", "shoe-1", "shoe.started", NOON - timedelta(seconds=1), b"{}", b"old")
+        wire = bee_tek_shoe.encode(bee_tek_shoe.Drawn("KH"))
+        edge.append([old, Entry("bac-1", "shoe-1", "card.drawn", NOON + timedelta(hours=1), b'{"card":"KH"}', wire)])
+    return "bac-1:2026-11-20:7"
+
+
+@pytest.mark.parametrize(
+    ("lang", "younger", "gone"),
+    [
+        ("en", "it is younger than the result: was the edge&#39;s journal replaced since?", "does not have it"),
+        ("pt", "mais recente do que o resultado", "já não o tem"),
+        ("zh-Hant", "晚於結果", "沒有（或已不再有）"),
+    ],
+)
+async def test_what_is_younger_than_its_result_is_no_evidence_and_the_page_says_so(
+    inn: Inn, tmp_path: Path, lang: str, younger: str, gone: str
+) -> None:
+    name = replaced(tmp_path)
+    [recalled] = inspection.recall(tmp_path / "rules.db", tmp_path / "edge.db", "bac-1", 9, name)
+    first, second, third = recalled.evidence
+    assert (first.type, first.wire, first.note) == ("shoe.started", b"old".hex(), "")
+    assert second == inspection.Evidence("edge-1:bac-1:2", note=second.note)
+    assert "younger than the result" in second.note
+    assert third.note == "the edge's journal does not have it (any more)"
+    assert "KH" not in inspection.recall_text([recalled])
+    async with inn.browser("ins") as browser:
+        page = await browser.get(f"/table/bac-1/round/{name}", headers={"accept-language": lang})
+    assert page.status_code == 200
+    assert younger in page.text
+    assert gone in page.text
+    assert "KH" not in page.text
+    assert bee_tek_shoe.encode(bee_tek_shoe.Drawn("KH")).hex(" ") not in page.text
+
+
+async def test_a_round_is_shown_without_its_evidence_where_nobody_can_write_down_who_saw_that(
+    inn: Inn, tmp_path: Path
+) -> None:
+    name = replaced(tmp_path)
+    inn.house.actions.full = "journal.db: the disk is full"
+    async with inn.browser("ins") as browser:
+        assert (await browser.get(f"/table/bac-1/round/{name}")).status_code == 503
+        result = {"round": name, "ruleset": "macau.baccarat", "edition": "1", "announcements": {"en": "tie"}}
+        inn.house.site.remember_result("bac-1", result)
+        page = await browser.get(f"/table/bac-1/round/{name}")
+    assert page.status_code == 200
+    assert "tie" in page.text
+    assert words.say("en", "site.unwritten") in page.text
+    assert "edge-1:bac-1:1" not in page.text
+    assert read_actions(inn.journal.path, 5, action="recall") == []

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
 from daemon.console import actions
-from daemon.console.store import Store
+from daemon.console.store import BadStore, Store
 from daemon.console.users import (
     MOST_SESSIONS,
     ROLES,
@@ -249,6 +249,30 @@ def test_use_is_not_written_for_each_request(users: Users, store: Store, clock: 
     clock.on(seconds=1)
     users.used(users.sessions()[0])
     assert store.db.total_changes == before + 1
+
+
+def test_a_session_goes_on_although_its_use_cannot_be_written(users: Users, store: Store, clock: Clock) -> None:
+    users.add(BY, "ana", "viewer", (), HASHED)
+    users.add(BY, "rui", "viewer", (), HASHED)
+    secret, other = users.begin("ana", "10.0.0.7", "browser"), users.begin("rui", "10.0.0.8", "browser")
+    store.db.execute("PRAGMA query_only=ON")
+    for _ in range(3):
+        clock.on(minutes=29)
+        session = users.session(secret)
+        assert session is not None
+        with pytest.raises(BadStore):
+            users.used(session)
+        users.used(users.sessions("ana")[0])  # not tried again for each request
+    assert users.session(other) is None
+    store.db.execute("PRAGMA query_only=OFF")
+    users.begin("rui", "10.0.0.8", "browser")  # which clears away what has ended
+    clock.on(minutes=29)
+    session = users.session(secret)
+    assert session is not None
+    users.used(session)
+    assert Users(store, clock).session(secret) is not None
+    clock.on(minutes=30)
+    assert users.session(secret) is None
 
 
 def test_a_clock_that_was_set_back_leaves_no_session_for_ever(users: Users, clock: Clock) -> None:

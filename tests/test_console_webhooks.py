@@ -186,6 +186,21 @@ async def test_without_a_key_nothing_is_signed(store: Store, receiver: Receiver)
     assert "webhook-signature" not in receiver.requests[0][1]
 
 
+async def test_a_warning_that_somebody_saw_is_told_anew_when_it_becomes_an_error(
+    store: Store, receiver: Receiver
+) -> None:
+    webhooks, incidents = make(store, receiver.url)
+    async with sending(webhooks):
+        incidents.on_alert(KEY, LID, T0)
+        incidents.acknowledge(1, "maria", "on my way", T0)
+        incidents.on_alert(KEY, JAM, T0 + timedelta(days=9))
+        incidents.acknowledge(1, "joão", "", T0 + timedelta(days=10))
+        opened = ["incident.opened", "incident.acknowledged"]
+        assert await receiver.heard(4) == [*opened, *opened]
+    assert [receiver.data(n)["severity"] for n in range(4)] == ["warning", "warning", "error", "error"]
+    assert (receiver.data(2)["state"], receiver.data(2)["by"], receiver.data(3)["by"]) == ("open", "maria", "joão")
+
+
 async def test_only_of_the_severities_asked_for(store: Store, receiver: Receiver) -> None:
     """What becomes worse is told then; what was told is told to end, whatever it has become."""
     webhooks, incidents = make(store, receiver.url, severities=("error",))

@@ -123,6 +123,21 @@ def test_the_state_stands_where_the_configuration_looks_for_it() -> None:
 
 
 @pytest.mark.parametrize("name", UNITS)
+def test_a_unit_sees_no_password_of_another_part(name: str) -> None:
+    """They come as one user, so rights alone keep nothing from any of them. A file that is not there stops no unit."""
+    page = (FOLDER / "README.md").read_text(encoding="utf-8")
+    [made] = re.findall(r"for user in ([a-z ]+); do", page)
+    assert made.split() == list(USERS)
+    config = tomllib.loads((FOLDER / "feltd.toml").read_text(encoding="utf-8"))
+    part = name.removeprefix("feltd-").removesuffix(".service")
+    own = config[part] if "username" in config[part] else config["mqtt"]
+    assert own["username"] == part
+    hidden = [path for line in unit(name)["Service"]["InaccessiblePaths"] for path in line.split()]
+    assert sorted(hidden) == sorted(f"-/etc/feltd/mqtt/{user}" for user in USERS if user != part)
+    assert f"-{own['password_file']}" not in hidden
+
+
+@pytest.mark.parametrize("name", UNITS)
 def test_systemd_takes_the_unit(name: str, tmp_path: Path) -> None:
     analyze = program("systemd-analyze")
     text = (FOLDER / name).read_text(encoding="utf-8")

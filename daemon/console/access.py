@@ -5,6 +5,7 @@ session ended in the store. Each form is taken only from a page of the same orig
 """
 
 import asyncio
+import contextlib
 import ipaddress
 import math
 import re
@@ -23,7 +24,7 @@ from starlette.responses import Response
 from daemon import logs
 from daemon.config import Console, is_loopback
 from daemon.console.actions import Actions
-from daemon.console.store import Store
+from daemon.console.store import BadStore, Store
 from daemon.console.users import (
     LONGEST,
     ROLES,
@@ -246,12 +247,16 @@ class Access:
         return self.users.begin(name, address, agent)
 
     def who(self, request: Request) -> User | None:
-        """Whose cookie came with this. A stream that comes again by itself keeps no session alive."""
+        """Whose cookie came with this. A stream that comes again by itself keeps no session alive.
+
+        A store that cannot be written keeps nobody from reading.
+        """
         secret = request.cookies.get(self.cookie, "")
         session = self.users.session(secret) if secret else None
         if session is not None:
             if request.headers.get("accept") != "text/event-stream":
-                self.users.used(session)
+                with contextlib.suppress(BadStore):
+                    self.users.used(session)
             role = role_of(session.role)
             kind: Literal["local", "outside"] = "outside" if session.outside else "local"
             return User(session.user, role, session.tables, kind, session.id) if role else None
@@ -329,13 +334,13 @@ def inside(to: str) -> str:
 
 
 def home(house: "House", role: str, tables: tuple[str, ...]) -> str:
-    """Where somebody begins: a dealer at the table."""
+    """Where somebody begins: a dealer at the table, at the first that has a dealer's page."""
     if may(role, "look"):
         return "/"
     if not may(role, "deal"):
         return "/account"
-    tables = tables or tuple(house.config.console.dealer) or tuple(one.name for one in house.config.table)
-    return f"/dealer/{tables[0]}" if tables else "/account"
+    pages = [one for one in house.config.console.dealer if one in tables or not tables]
+    return f"/dealer/{pages[0]}" if pages else "/account"
 
 
 def agent_of(request: Request) -> str:

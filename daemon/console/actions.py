@@ -2,6 +2,9 @@
 
 The journal has one writer, the console. What changes the store, from its pages or on the command line beside it, leaves
 its note there in the transaction that does it: neither stands without the other. The console takes each over, once.
+
+Where there is no room left the console goes on showing, and nothing is done: an edge stops rather than lose an event,
+but here nothing happens that could be lost.
 """
 
 import contextlib
@@ -15,11 +18,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from daemon.console.store import Store
+from daemon import keeping
+from daemon.config import Keeping
+from daemon.console.store import BadStore, Store
 from daemon.journal import BadJournal, Entry, Journal, closed_files, open_to_read
 from daemon.outbox import KEY as SENT
 
-__all__ = ["CONSOLE", "Action", "Actions", "leave", "read_actions"]
+__all__ = ["CONSOLE", "Action", "Actions", "leave", "read_actions", "take_up"]
 
 CONSOLE = "console"
 _TYPE = "console."
@@ -63,21 +68,27 @@ def _utc_now() -> datetime:
 class Actions:
     """Writes. The journal is opened, kept and closed by who made it."""
 
-    def __init__(self, journal: Journal, store: Store, *, now: Callable[[], datetime] = _utc_now) -> None:
-        """With what was left in the store meanwhile. Raises BadJournal, BadStore."""
+    def __init__(
+        self, journal: Journal, store: Store, *, now: Callable[[], datetime] = _utc_now, full: str = ""
+    ) -> None:
+        """With what was left in the store meanwhile. Raises BadStore."""
         self.journal = journal
+        self.full = full
+        """Why nothing may be written now; empty: it may."""
         self._store = store
         self._now = now
         store.has(_SCHEMA)
         self.collect()
 
     def note(self, user: str, role: str, action: str, target: str, detail: dict[str, Any]) -> None:
-        """Durable when it returns; then do it. Raises BadJournal: then do not.
+        """Durable when it returns; then do it. Raises BadJournal, BadStore: then do not.
 
         `action` is a word as "command" or "user.add". `target` is "TABLE", "TABLE/DEVICE" or, for what belongs to no
         table, "" or "KIND:NAME" as "user:maria". No password, token or private card ever stands in `detail`.
         """
-        self.collect()
+        if self.full:
+            raise BadJournal(self.full)
+        self._collect()
         self._append([_entry(self._now(), user, role, action, target, msgspec.json.encode(detail))], {})
 
     def _append(self, entries: list[Entry], memory: dict[str, bytes]) -> None:
@@ -85,7 +96,13 @@ class Actions:
         self.journal.append(entries, {**memory, SENT: b"%d" % (self.journal.head + len(entries))})
 
     def collect(self) -> None:
-        """Take over what was left in the store. Killed anywhere in here, nothing is lost or said twice."""
+        """Take over what was left in the store, where that can be done now: else it is with the next."""
+        if not self.full:
+            with contextlib.suppress(BadJournal, BadStore):
+                self._collect()
+
+    def _collect(self) -> None:
+        """Killed anywhere in here, nothing is lost or said twice. Raises BadJournal, BadStore."""
         key = _LEFT + self._store.name
         done = int(self.journal.memory(key) or b"0")
         left = self._store.db.execute("SELECT * FROM note_left ORDER BY id").fetchall()
@@ -101,6 +118,18 @@ class Actions:
             self._append(entries, {key: b"%d" % last})
         with self._store.write() as db:
             db.execute("DELETE FROM note_left WHERE id <= ?", (last,))
+
+
+def take_up(journal: Journal, how: Keeping) -> str:
+    """As every journal is taken up; but where there is no room for more, only that is said. Raises BadJournal."""
+    try:
+        keeping.take_up(journal, how)
+    except BadJournal as error:
+        now = keeping.room(journal, how)
+        if now.share < 1 or str(error) != keeping._full(journal, now, how):  # noqa: SLF001 - its only other reason
+            raise
+        return str(error)
+    return ""
 
 
 def _entry(time: datetime, user: str, role: str, action: str, target: str, detail: bytes) -> Entry:

@@ -1,6 +1,7 @@
 """The page of alerts: what is open, the worst first, with what to do; who has seen it; silences; what there was."""
 
 import asyncio
+import contextlib
 import csv
 import io
 import shutil
@@ -20,6 +21,7 @@ from daemon.console import words
 from daemon.console.access import User, may
 from daemon.console.incidents import Filter, Incident, NotOpen, Shown
 from daemon.console.live import Fragment, Looker
+from daemon.console.store import BadStore
 
 if TYPE_CHECKING:
     from daemon.console.app import House
@@ -192,7 +194,8 @@ class _Pages:
         try:
             self.house.incidents.may_acknowledge(one.n)
             self._note(user, "acknowledge", one, {"note": note})
-            self.house.incidents.acknowledge(one.n, user.name, note, now)
+            with contextlib.suppress(BadStore):  # it is so, and written when that can be done
+                self.house.incidents.acknowledge(one.n, user.name, note, now)
         except NotOpen as error:
             return self._page(request, user, error)
         return self._done()
@@ -205,7 +208,8 @@ class _Pages:
         try:
             self.house.incidents.may_close(one.n)
             self._note(user, "alert.close", one, {"note": note})
-            self.house.incidents.close(one.n, user.name, note, self.house.now())
+            with contextlib.suppress(BadStore):  # as there
+                self.house.incidents.close(one.n, user.name, note, self.house.now())
         except NotOpen as error:
             return self._page(request, user, error)
         return self._done()

@@ -3,6 +3,9 @@
 import asyncio
 import contextlib
 import json
+import math
+import socket
+import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -23,24 +26,25 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from daemon import logs
-from daemon.config import Config
+from daemon import keeping, logs
+from daemon.config import Config, Console, Table
 from daemon.console import access_pages, alerts, bundle, fair_pages, metrics, shapes, trace, web, words
 from daemon.console.access import Access, Right, User, may, of_the_same_origin
-from daemon.console.actions import Actions
+from daemon.console.actions import CONSOLE, Actions, take_up
 from daemon.console.dealer import Dealers
-from daemon.console.door import Hosts, Patient, names_of
+from daemon.console.door import Forwarded, Hosts, Patient, names_of
 from daemon.console.fairness import Fairness
 from daemon.console.incidents import Incidents
 from daemon.console.live import Live, Looker
 from daemon.console.past import Past
 from daemon.console.site import Site, utc
-from daemon.console.store import Store
+from daemon.console.store import BadStore, Store
 from daemon.console.webhooks import Webhooks
-from daemon.journal import Journal
+from daemon.journal import BadJournal, Journal
 from daemon.mqtt import Connect
+from daemon.retained import Retained
 
-__all__ = ["House", "Redirect", "make_app", "open_house", "serve"]
+__all__ = ["BadDoor", "House", "Redirect", "make_app", "open_house", "serve"]
 
 HERE = Path(__file__).parent
 LONGEST_FORM = 64 * 1024
@@ -48,6 +52,8 @@ LINES = 2_000
 GRACE = 3
 # Seconds for a form to come.
 PATIENCE = 10.0
+# Seconds after which a journal that had no room is looked at again.
+AGAIN = 30.0
 # Nothing from anywhere else, nothing inline, in nobody's frame.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -112,12 +118,14 @@ class House:
         journal: Journal,
         now: Callable[[], datetime],
         connect: Connect | None = None,
+        *,
+        full: str = "",
     ) -> None:
-        """`journal` is that of actions. Raises BadStore, BadJournal, BadWebhook."""
+        """`journal` is that of actions; `full`: why nothing may be written there. Raises BadStore, BadWebhook."""
         self.config = config
         self.store = store
         self.now = now
-        self.actions = Actions(journal, store, now=now)
+        self.actions = Actions(journal, store, now=now, full=full)
         self.access = Access(config.console, store, self.actions, now)
         self.answers = web.Answers()
         self.site = Site(_as_console(config), now, connect=connect)
@@ -167,10 +175,40 @@ class House:
         """Follow the site until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.site.picture.run("feltd-console-" + self.site.site))
+            group.create_task(self.past.run())
             group.create_task(self._watch())
             group.create_task(self.watch.run())
             group.create_task(self.webhooks.run())
             group.create_task(self.fairness.run(self.incidents.begin, self.incidents.end))
+
+    async def keep(self) -> None:
+        """Keep the journal of actions until cancelled. Raises BadJournal, but for want of room: then nothing is done.
+
+        Its alert is an incident of the console's own: for that it needs no broker, and no right to write there.
+        """
+        journal, how, actions = self.actions.journal, self.config.journal, self.actions
+        log = logs.get(console=self.config.site.name)
+        told = _Room(lambda: self.incidents.journal(keeping.room(journal, how).share, self.now()))
+        once = replace(self.config, table=(Table(name=CONSOLE),))  # each alert is told for each table
+        said = False
+        while True:
+            if actions.full:
+                if not said:
+                    log.error("console.full", reason=actions.full)
+                said = True
+                self.incidents.journal(1.0, self.now())
+                await asyncio.sleep(AGAIN)
+                actions.full = take_up(journal, how)
+                continue
+            if said:
+                log.info("console.writable")
+            said = False
+            try:
+                await keeping.kept(asyncio.sleep(math.inf), journal, once, CONSOLE, told, log)
+            except* BadJournal as errors:
+                if keeping.room(journal, how).share < keeping.URGENT:
+                    raise
+                actions.full = str(_first(errors))
 
     async def _watch(self) -> None:
         """Notice when the broker comes and goes."""
@@ -258,6 +296,23 @@ class House:
             raise HTTPException(400, "not a form") from error
 
 
+class _Room(Retained):
+    """What an alert of little room is told instead of the broker."""
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        super().__init__()
+        self._tell = tell
+
+    def put(self, topic: str, value: bytes | Callable[[], Any]) -> None:  # noqa: ARG002 - it is looked at anew
+        self._tell()
+
+
+def _first(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
 def _as_console(config: Config) -> Config:
     """By MQTT 3.1.1: nothing here needs 5, whose properties cost a reader a third more. Under its own name, if any."""
     console = config.console
@@ -310,6 +365,12 @@ def make_app(house: House) -> Starlette:
         assert isinstance(error, HTTPException)
         return house.page(request, "error.html", error.status_code, code=error.status_code, detail=error.detail)
 
+    async def unwritten(request: Request, error: Exception) -> Response:
+        """A disk that is full, or fails: what was to be done is not, and who only reads goes on."""
+        logs.get(console=house.config.site.name).error("console.unwritten", path=request.url.path, reason=str(error))
+        detail = words.say(house.lang(request), "site.unwritten")
+        return house.page(request, "error.html", 503, code=503, detail=detail)
+
     return Starlette(
         routes=[
             *web.routes(house),
@@ -324,8 +385,49 @@ def make_app(house: House) -> Starlette:
             Mount("/static", StaticFiles(directory=HERE / "static")),
         ],
         middleware=[Middleware(_Headers, secure=house.access.secure)],
-        exception_handlers={Redirect: redirected, HTTPException: refused},
+        exception_handlers={
+            Redirect: redirected,
+            HTTPException: refused,
+            BadStore: unwritten,
+            BadJournal: unwritten,
+        },
     )
+
+
+class BadDoor(Exception):
+    """The pages cannot be served there. The message names key, path or address."""
+
+
+def _check_certificate(console: Console) -> None:
+    """Raises BadDoor."""
+    if not console.certificate:
+        return
+    for key, file in (("certificate", console.certificate), ("key", console.key)):
+        try:
+            Path(file).open("rb").close()
+        except OSError as error:
+            raise BadDoor(f"console.{key}: {file}: {error.strerror}") from error
+    try:
+        # A key with a password would ask for it, at a terminal that nobody looks at.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(console.certificate, console.key, password="")
+    except (ssl.SSLError, OSError) as error:
+        files = f"console.certificate: {console.certificate}, console.key: {console.key}"
+        raise BadDoor(f"{files}: no certificate and its key in PEM: {error.strerror or error}") from error
+
+
+def _bound(console: Console) -> socket.socket:
+    """Raises BadDoor."""
+    family = socket.AF_INET6 if ":" in console.listen else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((console.listen, console.port))
+    except (OSError, UnicodeError) as error:
+        listening.close()
+        said = error.strerror if isinstance(error, OSError) else "no name of a computer"
+        remedy = "take an address of this computer and a port that is free, under [console]"
+        raise BadDoor(f"console.listen: {console.listen}:{console.port}: {said}; {remedy}") from error
+    return listening
 
 
 class _Server(uvicorn.Server):
@@ -343,12 +445,17 @@ def utc_now() -> datetime:
 
 @contextlib.asynccontextmanager
 async def open_house(
-    config: Config, journal: Journal, now: Callable[[], datetime] = utc_now, connect: Connect | None = None
+    config: Config,
+    journal: Journal,
+    now: Callable[[], datetime] = utc_now,
+    connect: Connect | None = None,
+    *,
+    full: str = "",
 ) -> AsyncIterator[House]:
-    """A house with its store. Raises BadStore, BadJournal, BadWebhook."""
+    """A house with its store. Raises BadStore, BadWebhook."""
     store = Store(Path(config.console.store))
     try:
-        house = House(config, store, journal, now, connect)
+        house = House(config, store, journal, now, connect, full=full)
         try:
             yield house
         finally:
@@ -357,15 +464,22 @@ async def open_house(
         store.close()
 
 
-async def serve(config: Config, journal: Journal, *, told: Callable[[int], None] = lambda _port: None) -> None:
-    """Follow the site and serve its pages until cancelled; `told` hears the port.
+async def serve(
+    config: Config, journal: Journal, *, full: str = "", told: Callable[[int], None] = lambda _port: None
+) -> None:
+    """Follow the site and serve its pages until cancelled; `told` hears the port. `full`: as of a house.
 
-    Raises BadStore, BadJournal, BadWebhook, BadDealer.
+    Raises BadStore, BadJournal, BadWebhook, BadDealer, BadDoor.
     """
     console = config.console
-    async with open_house(config, journal) as house, house.dealers.serve():
+    _check_certificate(console)
+    async with (
+        open_house(config, journal, full=full) as house,
+        house.dealers.serve(),
+        contextlib.AsyncExitStack() as stack,
+    ):
         settings = uvicorn.Config(
-            Hosts(make_app(house), names_of(console)),
+            Forwarded(Hosts(make_app(house), names_of(console)), console.proxies),
             console.listen,
             console.port,
             log_config=None,
@@ -374,17 +488,19 @@ async def serve(config: Config, journal: Journal, *, told: Callable[[int], None]
             server_header=False,
             http=Patient,
             ws="none",
+            proxy_headers=False,  # ours is more careful: `Forwarded`
             timeout_graceful_shutdown=GRACE,
             ssl_certfile=console.certificate or None,
             ssl_keyfile=console.key or None,
         )
-        listening = settings.bind_socket()
+        listening = stack.enter_context(contextlib.closing(_bound(console)))
         listening.listen(128)  # who hears that we started is not refused
         port: int = listening.getsockname()[1]
         server = _Server(settings)
         logs.get(console=config.site.name).info("console.started", listen=console.listen, port=port)
         async with asyncio.TaskGroup() as group:
             following = group.create_task(house.run())
+            keeper = group.create_task(house.keep())
             serving = group.create_task(server.serve([listening]))
             told(port)
             try:
@@ -394,3 +510,4 @@ async def serve(config: Config, journal: Journal, *, told: Callable[[int], None]
                 house.live.close()
                 await asyncio.wait([serving], timeout=GRACE + 1)
                 following.cancel()
+                keeper.cancel()

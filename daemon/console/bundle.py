@@ -224,15 +224,32 @@ class _Bundle:
         found = dict.fromkeys(tables, _Open())
         try:
             with Files(Path(self._config.rules.journal)) as rules:
+                used = self._used(rules)
                 for table in tables:
                     ended = rules.newest(1, "place = ? AND type IN ('resolved', 'voided')", table)
                     for _n, _place, row, _device, _type, time, _data, _wire, cause, _hash in ended:
                         seq = re.fullmatch(rf"[^:/]+:{re.escape(table)}:(\d{{1,15}})/\d+", cause)
-                        if seq is not None:
-                            found[table] = _Open(int(seq[1]), row, _EPOCH + timedelta(microseconds=time))
+                        if seq is None:
+                            continue
+                        known = int(seq[1]) <= used.get(table, 0)
+                        at = _EPOCH + timedelta(microseconds=time)
+                        found[table] = _Open(int(seq[1]), row, at) if known else _Open(row=row)
         except (sqlite3.Error, OSError) as error:
             self._note(f"the rules' journal: {error}; what may be a card is left out")
         return found
+
+    def _used(self, rules: Files) -> dict[str, int]:
+        """By table, the event of the edge's journal up to which the rules used it.
+
+        An end names an event by its number alone. In another journal that the edge began meanwhile, or in this one put
+        back from an older copy, another event has that number.
+        """
+        with contextlib.suppress(sqlite3.Error, OSError), Files(Path(self._config.edge.journal)) as edge:
+            query = "SELECT key, value FROM memory WHERE key GLOB ?"
+            found = rules.files[-1].execute(query, (f"stream/*/{edge.name}/*",)).fetchall()
+            positions = sorted((_position(value), key.rpartition("/")[2]) for key, value in found)
+            return {table: position for position, table in positions}
+        return {}
 
     def _journal(self, name: str, path: Path) -> None:
         lines: list[bytes] = []
@@ -251,7 +268,7 @@ class _Bundle:
         n, table, seq, device, type_, time, data, wire, cause, _hash = row
         at = _EPOCH + timedelta(microseconds=time)
         told: dict[str, Any] = {"n": n, "table": table, "seq": seq, "device": device, "type": type_, "time": at}
-        if self._hidden(journal, table, device, seq):
+        if self._hidden(journal, table, device, seq, at):
             return self._scrub.value(msgspec.to_builtins(told)) | {"withheld": "a round may be open"}  # type: ignore[no-any-return]
         try:
             told["data"] = json.loads(data)
@@ -267,13 +284,13 @@ class _Bundle:
         scrubbed: dict[str, Any] = self._scrub.value(msgspec.to_builtins(told))
         return scrubbed
 
-    def _hidden(self, journal: str, table: str, device: str, seq: int) -> bool:
+    def _hidden(self, journal: str, table: str, device: str, seq: int, at: datetime) -> bool:
         opened = self._open.get(table)
         if journal == "rules":
             return opened is not None and seq > opened.row
         if (table, device) in self._tells_none:
             return False
-        return seq > (opened.seq if opened is not None else 0)
+        return opened is None or seq > opened.seq or at > opened.time
 
     # ---- logs
 
@@ -368,6 +385,16 @@ class _Bundle:
                 paths = sorted(folder.glob("*.capture"))[:CAPTURES]
                 found += [{"name": path.name, "bytes": path.stat().st_size} for path in paths]
         return found
+
+
+def _position(value: bytes) -> int:
+    """How far the rules used a journal, as they keep it; 0 where that cannot be read."""
+    try:
+        said = json.loads(bytes(value).removesuffix(b" left"))
+    except ValueError:
+        return 0
+    seq = said.get("seq", 0) if isinstance(said, dict) else said
+    return seq if isinstance(seq, int) else 0
 
 
 def _end(text: bytes) -> bytes:

@@ -41,23 +41,36 @@ def console(context: click.Context, config_path: Path) -> None:
     """
     context.obj = config_path
     if context.invoked_subcommand is None:
-        from daemon import logs
-        from daemon.check import dealer_mistakes
-        from daemon.cli import _journal, _load, _refuse, _run
-        from daemon.console.app import serve
+        from daemon.check import dealer_mistakes, webhook_mistakes
+        from daemon.cli import BadInputError, _load, _refuse, _run
+        from daemon.console.app import BadDoor, serve
         from daemon.console.dealer_unit import BadDealer
         from daemon.console.store import BadStore
         from daemon.console.webhooks import BadWebhook
-        from daemon.keeping import kept
-        from daemon.retained import Retained
+        from daemon.journal import BadJournal
 
         config = _load(config_path)
-        _refuse(dealer_mistakes(config, config_path))
-        journal = _journal(config.console.journal, config.journal)
-        log = logs.get(console=config.site.name)
-        bad = (BadStore, BadWebhook, BadDealer)
-        _run(lambda: kept(serve(config, journal), journal, config, "console", Retained(), log), *bad)
+        _refuse(dealer_mistakes(config, config_path) + webhook_mistakes(config, config_path))
+        try:
+            journal, full = journal_of(config.console, config.journal)
+        except BadJournal as error:
+            raise BadInputError(str(error)) from error
+        bad = (BadStore, BadWebhook, BadDealer, BadDoor)
+        with contextlib.closing(journal):
+            _run(lambda: serve(config, journal, full=full), *bad)
+
+
+def journal_of(config: Any, keeping: Any) -> tuple[Any, str]:
+    """The journal of actions as it was written, and why nothing may be written there. Raises BadJournal."""
+    from daemon.console.actions import take_up
+    from daemon.journal import Journal
+
+    journal = Journal(Path(config.journal))
+    try:
+        return journal, take_up(journal, keeping)
+    except BaseException:
         journal.close()
+        raise
 
 
 @contextlib.contextmanager
@@ -146,6 +159,7 @@ def add_user(config_path: Path, name: str, role: Any, tables: str) -> None:
         users.may_have(role, which)
         users.add(by, name, role, which, _password(name))
     click.echo(f"{name}: {role}, tables: {', '.join(which) or 'all'}")
+    _say_if_nothing_to_do(config, name, role, which)
 
 
 @user.command("list")
@@ -186,6 +200,14 @@ def set_role(config_path: Path, name: str, role: Any, tables: str) -> None:
         which = _tables(config, tables)
         users.set_role(by, name, role, which)
     click.echo(f"{name}: {role}, tables: {', '.join(which) or 'all'}, the sessions have ended")
+    _say_if_nothing_to_do(config, name, role, which)
+
+
+def _say_if_nothing_to_do(config: Any, name: str, role: str, tables: tuple[str, ...]) -> None:
+    pages = config.console.dealer
+    if role == "dealer" and not any(one in pages for one in tables or pages):
+        said = "no table of theirs has a dealer's page: name one under [console.dealer], or they have nothing to do"
+        click.echo(f"{name}: {said}", err=True)
 
 
 @console.group()

@@ -23,7 +23,6 @@ from starlette.routing import Route
 from daemon.console import shapes, words
 from daemon.console.dealer_unit import By, Full, Press, Pressed, Unit, serve
 from daemon.console.store import BadStore
-from daemon.journal import BadJournal
 from protocols import fdl
 from protocols.fdl_console import (
     ACTIONS,
@@ -66,7 +65,7 @@ from protocols.fdl_console import (
 if TYPE_CHECKING:
     from daemon.console.app import House
 
-__all__ = ["GAMES", "KEYS", "BadPress", "Dealers", "happenings_of"]
+__all__ = ["GAMES", "KEYS", "WRONG", "BadPress", "Dealers", "happenings_of"]
 
 SHOWN = 12
 HEARTBEAT = 5.0
@@ -149,6 +148,11 @@ ACTED: Mapping[str, tuple[str, ...]] = {
     ),
     "macau.stud-poker": ("ante", "raise", "fold"),
 }
+_FIELDS = {field for key in KEYS.values() for field in key.fields} - {"action", "seat_or_none"}
+# What the page may say after a redirect; else anybody could make a link that puts words into it.
+WRONG = frozenset(
+    {"dealer.bad_id", "dealer.supervisor_only", "dealer.full", "dealer.disk", *(f"dealer.bad_{one}" for one in _FIELDS)}
+)
 _PLAIN: Mapping[str, fdl.Happening] = {
     "bets_opened": BetsOpened(),
     "bell": BetsClosed(),
@@ -391,7 +395,7 @@ class Dealers:
             seats=range(1, SEATS + 1),
             standing=self._now(unit, lang),
             pressed=_shown(pressed, lang) if pressed else None,
-            wrong=words.say(lang, wrong) if re.fullmatch(r"dealer\.[a-z_]+", wrong) else "",
+            wrong=words.say(lang, wrong) if wrong in WRONG else "",
         )
 
     async def key(self, request: Request) -> Response:
@@ -419,8 +423,7 @@ class Dealers:
             if scripted:
                 return JSONResponse({"wrong": words.say(lang, bad)}, 400 if isinstance(error, BadPress) else 503)
             return RedirectResponse(f"/dealer/{unit.table}?wrong={bad}", 303)
-        with contextlib.suppress(BadJournal):  # its note stands in the store, and is taken over with the next
-            self._house.actions.collect()
+        self._house.actions.collect()
         if scripted:
             return JSONResponse(_shown(pressed, lang))
         return RedirectResponse(f"/dealer/{unit.table}?pressed={pressed.id}", 303)

@@ -1,9 +1,10 @@
-"""What stands before every page: for whom a request was meant, and how long somebody may take to ask."""
+"""What stands before every page: who asks, for whom a request was meant, and how long somebody may take to ask."""
 
 import asyncio
 import ipaddress
 import socket
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -13,12 +14,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from daemon.config import Console
 
-__all__ = ["Hosts", "Patient", "names_of"]
+__all__ = ["Forwarded", "Hosts", "Patient", "names_of"]
 
 # Seconds for the head of a request, from the connection or the answer before.
 PATIENCE = 10.0
 # All at once: pages that follow hold one each, and files need room below the 1024 that a process may have open.
 MOST_CONNECTIONS = 600
+_Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 _ELSEWHERE = "this console has another name: [console] url says which, and should say what people type\n"
 
 
@@ -63,6 +65,49 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+class Forwarded:
+    """Tells the pages whom a proxy speaks for, where it is one of ours: anybody else could name whom he likes.
+
+    Each proxy adds whom it saw at the end; what stands before that is somebody's word. What is no address stands for
+    nobody: the proxy itself is taken for who asks.
+    """
+
+    def __init__(self, app: ASGIApp, proxies: Iterable[str]) -> None:
+        """`proxies` are addresses or networks."""
+        self._app = app
+        self._proxies = [ipaddress.ip_network(one) for one in proxies]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """To the pages."""
+        if scope["type"] == "http" and scope["client"] and self._ours(address := _address(scope["client"][0])):
+            headers = Headers(scope=scope)
+            for said in reversed(",".join(headers.getlist("x-forwarded-for")).split(",")):
+                before = _address(said.strip())
+                if before is None or not self._ours(address):
+                    break
+                address = before
+            scheme = headers.get("x-forwarded-proto", "").strip().lower()
+            port = scope["client"][1]
+            scope = {**scope, "client": (str(address), port)}
+            if scheme in ("http", "https"):
+                scope["scheme"] = scheme
+        await self._app(scope, receive, send)
+
+    def _ours(self, address: _Address | None) -> bool:
+        return address is not None and any(address in proxy for proxy in self._proxies)
+
+
+def _address(text: str) -> _Address | None:
+    """An address without the name of a network card, which may be anything."""
+    try:
+        found = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    if isinstance(found, ipaddress.IPv4Address):
+        return found
+    return None if found.scope_id else found.ipv4_mapped or found
 
 
 class Patient(H11Protocol):

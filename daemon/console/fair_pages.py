@@ -59,7 +59,7 @@ class WheelView(Struct, frozen=True):
 
 
 class FacesView(Struct, frozen=True):
-    """Faces of all dice. `die` is 0: no die has a chart of its own."""
+    """Faces of all dice."""
 
     device: str
     n: int
@@ -68,7 +68,6 @@ class FacesView(Struct, frozen=True):
     chi: statistics.Chi
     bars: Bars
     due: float
-    die: int = 0
 
 
 class CardsView(Struct, frozen=True):
@@ -113,7 +112,7 @@ class TimesView(Struct, frozen=True):
 
 
 class View(Struct, frozen=True):
-    """All of a table in one span. `by_size` is never so: dice are counted together in whatever order."""
+    """All of a table in one span."""
 
     span: Span
     wheels: tuple[WheelView, ...]
@@ -123,7 +122,6 @@ class View(Struct, frozen=True):
     rates: tuple[RateView, ...]
     times: tuple[TimesView, ...]
     devices: tuple[tuple[str, Any], ...]
-    by_size: bool = False
 
 
 def group(number: float) -> str:

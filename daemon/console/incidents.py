@@ -1,9 +1,10 @@
 """Incidents: one for each alert, however often it is said, from the first word to the end and for 400 days after.
 
 An alert on the broker begins an incident; what is said again goes on with it, what comes back soon after its end is the
-same one, counted. The console adds what only it can see: the broker lost, an edge offline, a backlog that grows.
-Nothing ends because nobody speaks of it: what the broker no longer holds after a reconnection is over when the process
-that owns it is there and has said all it has to say.
+same one, counted. Somebody who acknowledged a warning has not seen the error that it becomes, nor another trouble under
+the same name: it is open again. The console adds what only it can see: the broker lost, an edge offline, a backlog that
+grows. Nothing ends because nobody speaks of it: what the broker no longer holds after a reconnection is over when the
+process that owns it is there and has said all it has to say.
 
 Memory is ahead, the store follows in the same call: where it cannot be written, what is seen is still shown, and
 written as soon as it can be.
@@ -20,6 +21,7 @@ from msgspec.structs import replace
 
 from daemon import logs
 from daemon.console.store import BadStore, Store
+from daemon.keeping import ANNOUNCED, URGENT
 from daemon.picture import Alert
 
 __all__ = [
@@ -106,7 +108,7 @@ class Incident(Struct, frozen=True):
     """One incident. Times are the console's, UTC; `began` is the device's own, where the alert says it.
 
     `heard`: "broker" where an alert stands there for it, "console" where the console itself says so. `times` counts how
-    often it began. `by`, `acknowledged` and `note` tell of the last acknowledgement, also after it came back.
+    often it began. `by`, `acknowledged` and `note` tell of the last acknowledgement, also when it is open again.
     """
 
     n: int
@@ -290,6 +292,8 @@ class Incidents:
         self._full = False
         self._pruned: datetime | None = None
         self._connected: datetime | None = None
+        self._since: dict[AlertKey, datetime] = {}
+        """Of open incidents, since when their alerts on the broker said it is so, as far as this process heard."""
         self._said: set[AlertKey] = set()
         """The alerts that stand on the broker, as far as it said so in this connection."""
         self._met: dict[str, _Met] = {}
@@ -303,7 +307,7 @@ class Incidents:
         self.version = 0
         """Another one whenever something is shown otherwise than before."""
         self.begun = {"warning": 0, "error": 0}
-        """How often incidents began or came back since the console started, by severity."""
+        """How often incidents began, came back or were open again since the console started, by severity."""
         self.suspended: dict[str, int] = {}
         """By table, how often a round was suspended since the console started."""
 
@@ -325,6 +329,7 @@ class Incidents:
     def end(self, key: AlertKey, now: datetime) -> None:
         """It is no longer so. What is not open stays as it is."""
         one = self._open.pop(key, None)
+        self._since.pop(key, None)
         if one is not None:
             ended = max(now, one.began)
             over = replace(one, state="resolved", ended=ended, changed=ended)
@@ -337,15 +342,21 @@ class Incidents:
         severity: Literal["warning", "error"] = "warning" if alert.severity == "warning" else "error"
         code, text, remedy = alert.code[:200], alert.text[:LONGEST_TEXT], alert.remedy[:LONGEST_TEXT]
         device = alert.device[:200]
+        since = _aware(alert.since) if heard == "broker" else None
         one = self._open.get(key)
         if one is not None:
             new = replace(one, code=code, text=text, remedy=remedy, severity=severity, device=device, heard=heard)
+            if one.state == "acknowledged" and self._is_news(one, new, since):
+                new = replace(new, state="open")
+                self.begun[severity] += 1
+            if since is not None:
+                self._since[key] = since
             if new == one:
                 return
             new = replace(new, changed=now)
             self._open[key] = new
             self.version += 1
-            if severity == one.severity and code == one.code:
+            if (severity, code, new.state) == (one.severity, one.code, one.state):
                 self._dirty[new.n] = new  # words that change many times a second are written when `look` comes by
             else:
                 self._now_is(new, now)
@@ -380,10 +391,24 @@ class Incidents:
             )
             self._next += 1
         self._open[key] = new
+        if since is not None:
+            self._since[key] = since
         self.begun[severity] += 1
         if code == "round.suspended":
             self.suspended[key[0]] = self.suspended.get(key[0], 0) + 1
         self._now_is(new, now)
+
+    def _is_news(self, one: Incident, new: Incident, since: datetime | None) -> bool:
+        """Whether somebody who acknowledged `one` knows nothing of `new`.
+
+        What another process heard of its instant is not known any more: then it is news if that is of afterwards.
+        """
+        if new.code != one.code or (one.severity, new.severity) == ("warning", "error"):
+            return True
+        if since is None or one.acknowledged is None:
+            return False
+        known = self._since.get(one.key)
+        return since != known if known is not None else since > one.acknowledged
 
     # ---- what people do
 
@@ -684,6 +709,21 @@ class Incidents:
             name,
         )
         self._own(("", f"{name}-disk"), alert, free < DISK_WARNING, free > DISK_WARNING * 1.1, now)
+
+    def journal(self, share: float, now: datetime) -> None:
+        """How full the console's own journal is; 1: nothing can be written. To be called at each step of that."""
+        full = share >= 1
+        alert = Alert(
+            "journal.full" if full else "journal.room",
+            "the console's journal of actions has no room: pages can be read, nothing can be done"
+            if full
+            else "the console's journal of actions has little room",
+            "give more room (limit_mb under [journal], or disk), or move closed files (*.000001.db …) to an archive; "
+            "with none left nothing can be done at the console",
+            "warning" if share < URGENT else "error",
+            OURSELVES,
+        )
+        self._own(("", f"{OURSELVES}-journal-room"), alert, share >= ANNOUNCED, share < ANNOUNCED, now)
 
     def _look_at_refused(self, refused: int, now: datetime) -> None:
         if refused > self._refused:

@@ -201,7 +201,9 @@ class Metrics(Collector):
         standing = GaugeMetricFamily("feltd_incidents", "Incidents that are not over.", labels=["severity", "state"])
         for key, count in states.items():
             standing.add_metric(key, count)
-        begun = CounterMetricFamily("feltd_incidents_begun", "Incidents that began, or came back.", labels=["severity"])
+        begun = CounterMetricFamily(
+            "feltd_incidents_begun", "Incidents that began, came back or were open again.", labels=["severity"]
+        )
         for severity, count in self._incidents.begun.items():
             begun.add_metric([severity], count)
         waiting = GaugeMetricFamily("feltd_webhook_waiting", "Messages that wait for a receiver.", labels=["webhook"])

@@ -2,11 +2,13 @@
 
 WAL with synchronous=FULL: what was committed survives a power cut. One connection, used by the loop's thread; the
 command line (`feltd console user …`) writes beside it, in transactions of milliseconds. Each part makes its tables by
-`has` and reads by `db`; all writing is done within `write`.
+`has` and reads by `db`; all writing is done within `write`. Opening writes only what is missing: on a full disk, too,
+there is something to read.
 """
 
 import contextlib
 import os
+import re
 import secrets
 import sqlite3
 from collections.abc import Iterator
@@ -17,6 +19,7 @@ __all__ = ["BadStore", "Store"]
 # Who changes a table that stands in somebody's file already raises it, and says here how the old one is taken over.
 VERSION = 1
 _FELT = 0x66656C74  # SQLite's application_id: no journal and no stranger's file is taken for a store
+_ABOUT = "CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT"
 _PATIENCE = 2000  # milliseconds for the transaction of another process
 _ANEW = "move it and the files that begin with its name away and keep them, then put a copy back, or begin anew with \
 `feltd console user add`"
@@ -68,16 +71,32 @@ class Store:
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=FULL")
         db.execute("PRAGMA foreign_keys=ON")
-        with self.write():
-            db.execute("CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")
-            db.execute("INSERT OR IGNORE INTO about VALUES ('name', ?)", (secrets.token_hex(4),))
-            db.execute(f"PRAGMA application_id={_FELT}")
-            db.execute(f"PRAGMA user_version={VERSION}")
-        name: str = db.execute("SELECT value FROM about WHERE key = 'name'").fetchone()[0]
+        if version == 0 or self._name() is None:
+            with self.write():
+                db.execute(_ABOUT)
+                db.execute("INSERT OR IGNORE INTO about VALUES ('name', ?)", (secrets.token_hex(4),))
+                db.execute(f"PRAGMA application_id={_FELT}")
+                db.execute(f"PRAGMA user_version={VERSION}")
+        name = self._name()
+        assert name is not None
         return name
+
+    def _name(self) -> str | None:
+        if not self._there(_ABOUT):
+            return None
+        found: tuple[str] | None = self.db.execute("SELECT value FROM about WHERE key = 'name'").fetchone()
+        return None if found is None else found[0]
+
+    def _there(self, statements: str) -> bool:
+        """Whether all that these make is there already."""
+        known = {name for (name,) in self.db.execute("SELECT name FROM sqlite_master")}
+        return known.issuperset(re.findall(r"IF NOT EXISTS (\w+)", statements))
 
     def has(self, statements: str) -> None:
         """Make the tables that are not there yet: CREATE … IF NOT EXISTS, all or none. Raises BadStore."""
+        with contextlib.suppress(sqlite3.Error):  # what cannot be read cannot be written, which says why
+            if self._there(statements):
+                return
         with self.write() as db:
             statement = ""
             for piece in statements.split(";"):  # a semicolon within a word or a comment ends no statement

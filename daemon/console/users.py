@@ -201,6 +201,8 @@ class Users:
         self._idle = int(idle.total_seconds())
         self._longest = int(longest.total_seconds())
         self._told = told
+        self._used: dict[bytes, int] = {}
+        """By session, when it was used and the store did not take that."""
         store.has(_SCHEMA)
 
     def _change(self, by: By, action: str, target: str, detail: dict[str, object], *statements: "_Statement") -> None:
@@ -323,6 +325,7 @@ class Users:
         """
         secret, now = secrets.token_urlsafe(32), self._seconds()
         with self._store.write() as db:
+            self._write_used(db)
             db.execute(_CLEAR, self._alive())
             db.execute(
                 "DELETE FROM session WHERE user = ? AND hash NOT IN "
@@ -333,6 +336,7 @@ class Users:
                 "INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (_sha256(secret), user, outside, now, now, _text(address)[:64], _text(agent)[:200]),
             )
+        self._used.clear()
         return secret
 
     def session(self, secret: str) -> Session | None:
@@ -353,20 +357,28 @@ class Users:
 
     def _sessions(self, which: str, value: str | bytes | int = 1) -> list[Session]:
         """A local user's role is what it is now; one without a user is nobody's."""
-        query = f"{_SELECT} WHERE {which} AND {_ALIVE} ORDER BY s.began DESC, s.hash"
+        idle, longest, latest = self._alive()
+        query = f"{_SELECT} WHERE {which} AND began > ? ORDER BY s.began DESC, s.hash"
+        found = self._store.db.execute(query, (value, longest)).fetchall()
         return [
-            Session(digest.hex(), user, role, _tables(tables), bool(outside), _time(began), _time(seen), address, agent)
-            for digest, user, role, tables, outside, began, seen, address, agent in self._store.db.execute(
-                query, (value, *self._alive())
-            )
-            if role is not None
+            Session(digest.hex(), user, role, _tables(tables), bool(outside), _time(began), _time(last), address, agent)
+            for digest, user, role, tables, outside, began, seen, address, agent in found
+            if role is not None and idle < (last := max(seen, self._used.get(digest, 0))) <= latest
         ]
 
     def used(self, session: Session) -> None:
-        """It was used just now. Written seldom: a request must not cost a commit."""
+        """It was used just now. Written seldom: a request must not cost a commit.
+
+        Raises BadStore; then it goes on all the same, as long as this process does.
+        """
         if (self._now() - session.seen).total_seconds() >= self._idle / 20:
+            self._used[_digest(session.id)] = self._seconds()
             with self._store.write() as db:
-                db.execute("UPDATE session SET seen = ? WHERE hash = ?", (self._seconds(), _digest(session.id)))
+                self._write_used(db)
+            self._used.clear()
+
+    def _write_used(self, db: sqlite3.Connection) -> None:
+        db.executemany("UPDATE session SET seen = ? WHERE hash = ?", [(at, one) for one, at in self._used.items()])
 
     def end(self, by: By, *, user: str | None = None, session: str | None = None) -> None:
         """One session, those of one user, or all of everybody. Raises BadStore."""
@@ -386,8 +398,7 @@ class Users:
 
 _Statement: TypeAlias = tuple[str, tuple[object, ...]]
 # A session out of the future is one that no clock will ever end.
-_ALIVE = "(seen > ? AND began > ? AND seen <= ?)"
-_CLEAR = f"DELETE FROM session WHERE NOT {_ALIVE}"  # noqa: S608 - a constant
+_CLEAR = "DELETE FROM session WHERE NOT (seen > ? AND began > ? AND seen <= ?)"
 _SELECT = (
     "SELECT s.hash, s.user, coalesce(s.outside, u.role), coalesce(u.tables, ''), s.outside, s.began, s.seen, "
     "s.address, s.agent FROM session s LEFT JOIN user u ON u.name = s.user AND s.outside IS NULL"

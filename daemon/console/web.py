@@ -21,6 +21,8 @@ from daemon.console import alerts, scoreboards, shapes, words
 from daemon.console.access import inside, may
 from daemon.console.live import Fragment, Gone, Looker
 from daemon.console.site import DeviceNow, Lamp
+from daemon.console.store import BadStore
+from daemon.journal import BadJournal
 from daemon.mqtt import UNREADABLE, BrokerLost
 from daemon.picture import LONGEST_NAME, BadRound, detail_of, ended_of
 from drivers import DRIVERS
@@ -433,15 +435,19 @@ class _Pages:
         if len(wanted) > LONGEST_NAME:
             raise HTTPException(404)
         if may(user.role, "recall"):
-            self.house.actions.note(user.name, user.role, "recall", table, {"round": wanted})
             try:
+                self.house.actions.note(user.name, user.role, "recall", table, {"round": wanted})
                 recalled = await asyncio.to_thread(self._recall, table, wanted)
                 written = [msgspec.json.decode(one.result, type=dict[str, Any]) for one in recalled]
                 versions = versions or [one for one in written if ended_of(one)]
+            except (BadJournal, BadStore):
+                if not versions:
+                    raise
+                trouble = words.say(lang, "site.unwritten")
             except (sqlite3.Error, OSError, BadRound, *UNREADABLE) as error:
                 trouble = f"{error}"
             else:
-                evidence = [_line(event) for one in recalled[:1] for event in one.evidence]
+                evidence = [_line(event, lang) for one in recalled[:1] for event in one.evidence]
         if not versions:
             raise HTTPException(404)
         read = [(ended_of(one), one) for one in reversed(versions)]
@@ -478,16 +484,22 @@ class _Pages:
         return StreamingResponse(stream(), media_type="text/event-stream", headers={"x-accel-buffering": "no"})
 
 
-def _line(event: inspection.Evidence) -> _Evidence:
+def _line(event: inspection.Evidence, lang: words.Lang) -> _Evidence:
     wire = bytes.fromhex(event.wire)
     letters = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in wire)
     data = bytes(event.data).decode(errors="replace")
     return _Evidence(
         event.id,
-        event.type or event.note,
+        event.type or _note(event.note, lang),
         event.time,
         event.device,
         "" if data in ("{}", "null") else data,
         wire.hex(" "),
         letters,
     )
+
+
+def _note(said: str, lang: words.Lang) -> str:
+    """Why there is no event for an id, as the reader says it."""
+    keys = ("round.evidence_other", "round.evidence_gone", "round.evidence_younger")
+    return next((words.say(lang, key) for key in keys if words.catalog("en")[key] == said), said)

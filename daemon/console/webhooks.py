@@ -82,6 +82,23 @@ class _Message(Struct, frozen=True):
     made: datetime
 
 
+def target_of(number: int, text: str) -> tuple[str, str, int | None, str]:
+    """Scheme, host, port and path of the url of webhook `number`. Raises BadWebhook."""
+    try:
+        url = urlsplit(text)
+        host, port = url.hostname or "", url.port
+    except ValueError as error:
+        raise BadWebhook(f"console.webhook {number}: its url is none") from error
+    if url.scheme not in ("http", "https") or not host:
+        raise BadWebhook(f"console.webhook {number}: its url must begin with http:// or https:// and name a host")
+    if url.username is not None:
+        raise BadWebhook(f"console.webhook {number}: no user or password belongs into its url; use secret_file")
+    target = (url.path or "/") + (f"?{url.query}" if url.query else "")
+    if not (target + host).isascii() or not (target + host).isprintable() or " " in target:
+        raise BadWebhook(f"console.webhook {number}: its url must be written in ASCII, with %XX for the rest")
+    return url.scheme, host, port, target
+
+
 class _Hook:
     """One receiver. `name` is its number in the configuration, `key` what the store knows it by."""
 
@@ -90,21 +107,9 @@ class _Hook:
         self.name = str(number)
         self.severities = config.severities
         self.key = hashlib.sha256("\n".join((config.url, *sorted(config.severities))).encode()).hexdigest()[:16]
-        try:
-            url = urlsplit(config.url)
-            self.host, self.port = url.hostname or "", url.port
-        except ValueError as error:
-            raise BadWebhook(f"console.webhook {number}: its url is none") from error
-        if url.scheme not in ("http", "https") or not self.host:
-            raise BadWebhook(f"console.webhook {number}: its url must begin with http:// or https:// and name a host")
-        if url.username is not None:
-            raise BadWebhook(f"console.webhook {number}: no user or password belongs into its url; use secret_file")
-        target = (url.path or "/") + (f"?{url.query}" if url.query else "")
-        if not (target + self.host).isascii() or not (target + self.host).isprintable() or " " in target:
-            raise BadWebhook(f"console.webhook {number}: its url must be written in ASCII, with %XX for the rest")
-        self.tls = ssl.create_default_context() if url.scheme == "https" else None
-        self.target = target
-        self.port = self.port or (443 if self.tls else 80)
+        scheme, self.host, port, self.target = target_of(number, config.url)
+        self.tls = ssl.create_default_context() if scheme == "https" else None
+        self.port = port or (443 if self.tls else 80)
         self.secret = _secret(number, config.secret_file)
         self.wake = asyncio.Event()
         self.told: dict[int, State] = {}

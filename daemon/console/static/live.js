@@ -3,10 +3,14 @@
 "use strict";
 (() => {
   const LATE = 12; // seconds; a sign of life comes every five
+  const PRESS = 1000; // milliseconds: not every browser says on which button the cursor went
   const root = document.documentElement;
   let offset = 0; // milliseconds our clock is behind the console's
   let heard = performance.now();
   let source = null;
+  let left = -Infinity; // when the cursor last left a field
+  const shown = new Map(); // of each fragment the HTML that took its place last
+  const waiting = new Map(); // the newest HTML of those in which somebody writes
 
   const clocks = (where) => {
     for (const one of where.querySelectorAll("time.clock")) {
@@ -34,12 +38,28 @@
       if (banner) banner.hidden = !late;
     }
     if (late && source.readyState === EventSource.CLOSED) follow();
+    for (const [id, html] of [...waiting]) put(id, html);
+    const banner = document.getElementById("waits");
+    if (banner) banner.hidden = waiting.size === 0;
+  };
+
+  // Somebody who is writing or about to press is not disturbed; who has written nothing yet is.
+  const busy = (old) => {
+    if (!old.querySelector("form")) return false;
+    if (performance.now() - left < PRESS) return true;
+    const here = document.activeElement;
+    return old.contains(here) && (!here.matches("input, textarea") || here.value !== "");
   };
 
   const put = (id, html) => {
+    const known = shown.get(id);
+    waiting.delete(id);
     for (const old of document.querySelectorAll(`[data-live="${CSS.escape(id)}"]`)) {
-      // Somebody who is typing or about to press is not disturbed.
-      if (old.contains(document.activeElement) && old.querySelector("form")) { old.dataset.waiting = "1"; continue; }
+      if (busy(old)) {
+        if (html !== known) waiting.set(id, html);
+        continue;
+      }
+      shown.set(id, html);
       const made = document.createElement("template");
       made.innerHTML = html;
       const next = made.content.firstElementChild;
@@ -48,10 +68,16 @@
         const same = next.querySelector(`#${CSS.escape(open.id)}`);
         if (same) same.open = true;
       }
+      for (const field of old.querySelectorAll("input[id], textarea[id]")) { // what was written and not sent
+        const same = field.value === field.defaultValue ? null : next.querySelector(`#${CSS.escape(field.id)}`);
+        if (same) same.value = field.value;
+      }
       clocks(made.content);
       const tops = [...old.querySelectorAll(".tall")].map((one) => one.scrollTop);
       const held = old.contains(document.activeElement) ? document.activeElement.id : "";
+      const before = left;
       old.replaceWith(next);
+      left = before; // that was nobody's doing
       next.querySelectorAll(".tall").forEach((one, n) => { one.scrollTop = tops[n] ?? 0; });
       if (held) document.getElementById(held)?.focus({ preventScroll: true });
       for (const board of next.querySelectorAll("[data-end]")) board.scrollLeft = board.scrollWidth;
@@ -83,6 +109,9 @@
       if (form.dataset.sent) { event.preventDefault(); return; }
       form.dataset.sent = "1";
     }
+  });
+  document.addEventListener("focusout", (event) => {
+    if (event.target.matches("input, textarea")) { left = performance.now(); setTimeout(ages, PRESS); }
   });
   document.addEventListener("change", (event) => {
     if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
