@@ -63,6 +63,7 @@ class Report(Struct):
     doubled: int = 0
     wrong: int = 0
     seconds: float = 0.0
+    broker: str = ""
     failures: list[str] = []
 
 
@@ -78,6 +79,7 @@ class _Night:
         self._rounds = rounds
         self._pit = Pit(directory, seed, kinds=tables, speed=SPEED)
         self._broker = Broker(directory, persistence=True)
+        report.broker = self._broker.name
 
     async def body(self) -> None:
         """Raises WrongError."""
@@ -193,6 +195,10 @@ async def real(
     return report
 
 
+def _named(broker: str) -> str:
+    return broker if broker == "mosquitto" else f"the {broker}"
+
+
 def run(kills: int, seed: int, *, as_json: bool) -> int:
     """`feltd campaign --real`; the exit code."""
     logs.set_up("critical")
@@ -209,7 +215,8 @@ def run(kills: int, seed: int, *, as_json: bool) -> int:
     grid.add_row("all", str(sum(report.kills.values())))
     console.print(grid)
     console.print(
-        f"{report.rounds} rounds in {report.nights} nights, {report.events} events, {report.seconds:.0f} s: "
+        f"{report.rounds} rounds in {report.nights} nights over {_named(report.broker)}, "
+        f"{report.events} events, {report.seconds:.0f} s: "
         f"{report.right} right, {report.void} void for a stated reason, "
         f"{report.lost} lost, {report.doubled} doubled, {report.wrong} wrong"
     )

@@ -3,6 +3,7 @@
 import asyncio
 import ipaddress
 import re
+import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,24 @@ from drivers import DRIVERS
 from drivers.driver import DeviceRefused, LinkLost, Sighting
 from protocols.events import DeviceOnline
 
-__all__ = ["dealer_mistakes", "device_mistakes", "probe_devices", "ruleset_mistakes", "summary"]
+__all__ = [
+    "dealer_mistakes",
+    "device_mistakes",
+    "has_console",
+    "probe_devices",
+    "ruleset_mistakes",
+    "summary",
+    "webhook_mistakes",
+]
 
 PROBE_TIMEOUT = 8.0
 PLAIN_PORT = 1883
 LEAVES = ("ca_file", "password_file")
+
+
+def has_console(path: Path) -> bool:
+    """Whether the file speaks of a console; one that does not may have one all the same, as all of it has a default."""
+    return "console" in tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def device_mistakes(config: Config, path: Path) -> list[str]:
@@ -29,23 +43,22 @@ def device_mistakes(config: Config, path: Path) -> list[str]:
     mistakes = []
     for t, table in enumerate(config.table):
         for d, device in enumerate(table.device):
-            where = f"{path}:%d: "
             at: tuple[Any, ...] = ("table", t, "device", d)
             driver = DRIVERS.get(device.driver)
             if driver is None:
                 text = f"no driver {device.driver!r}; {likely(device.driver, DRIVERS)}"
-                mistakes.append(where % line_of(path, (*at, "driver")) + text)
+                mistakes.append(f"{path}:{line_of(path, (*at, 'driver'))}: {text}")
             else:
                 try:
                     msgspec.convert(device.options, driver.Options)
                 except msgspec.ValidationError as error:
                     named = next((n for n in device.options if re.search(rf"[`.]{re.escape(n)}\b", str(error))), "")
                     text = f"options of {device.driver}: {error}"
-                    mistakes.append(where % line_of(path, (*at, "options", named)) + text)
+                    mistakes.append(f"{path}:{line_of(path, (*at, 'options', named))}: {text}")
             try:
                 check_url(device.url)
             except BadUrl as error:
-                mistakes.append(where % line_of(path, (*at, "url")) + str(error))
+                mistakes.append(f"{path}:{line_of(path, (*at, 'url'))}: {error}")
     return mistakes
 
 
@@ -104,6 +117,19 @@ def dealer_mistakes(config: Config, path: Path) -> list[str]:
     return mistakes
 
 
+def webhook_mistakes(config: Config, path: Path) -> list[str]:
+    """Receivers of incidents that cannot be, each as "file:line: text". Keys are files that may be elsewhere."""
+    from daemon.console.webhooks import BadWebhook, target_of
+
+    mistakes = []
+    for number, hook in enumerate(config.console.webhook):
+        try:
+            target_of(number, hook.url)
+        except BadWebhook as error:
+            mistakes.append(f"{path}:{line_of(path, ('console', 'webhook', number, 'url'))}: {error}")
+    return mistakes
+
+
 def _meeting(config: Config, path: Path, page: str, text: str, place: tuple[str, int]) -> list[str]:
     """What is wrong with the devices that meet a dealer's page: it is one `fdl_console` of its table."""
     mistakes = []
@@ -116,9 +142,8 @@ def _meeting(config: Config, path: Path, page: str, text: str, place: tuple[str,
     ]
     for at, table_name, device in found:
         name = f"{table_name}/{device.name}"
-        if first or table_name != page:
-            met = f", which {first} meets" if first else ""
-            said = f"the dealer's page of {page} is there{met}; give {name} its own place"
+        if table_name != page:
+            said = f"the dealer's page of {page} is there; give {name} its own place"
             mistakes.append(f"{path}:{line_of(path, (*at, 'url'))}: {said}")
             continue
         first = name

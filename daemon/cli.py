@@ -5,7 +5,9 @@ standard error and exit code 2.
 """
 
 import asyncio
+import errno
 import gc
+import io
 import os
 import re
 import signal
@@ -40,7 +42,48 @@ class BadInputError(click.ClickException):
     exit_code = 2
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+class _Output(io.FileIO):
+    """Standard output. What cannot be written ends the command, wherever in it that was: nothing else is to blame."""
+
+    _lost = False
+
+    def write(self, data: Any) -> int:
+        """Raises SystemExit, once: who is on the way out may write what it likes."""
+        if self._lost:
+            return len(data)
+        try:
+            return super().write(data) or 0
+        except OSError as error:
+            self._lost = True
+            if error.errno != errno.EPIPE:  # a reader that has seen enough is no error
+                click.echo(f"Error: standard output: {error.strerror}", err=True)
+            raise SystemExit(1) from error
+
+
+class _Group(click.Group):
+    """All commands, and one place that knows what becomes of their output."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run one. A test's standard output is no file and stays what it is."""
+        try:
+            file = sys.stdout.fileno()
+        except (AttributeError, OSError):
+            return super().main(*args, **extra)
+        sys.stdout.flush()
+        before = sys.stdout
+        sys.stdout = io.TextIOWrapper(
+            io.BufferedWriter(_Output(file, "wb", closefd=False)),
+            before.encoding,
+            before.errors,
+            line_buffering=bool(before.line_buffering),
+        )
+        try:
+            return super().main(*args, **extra)
+        finally:
+            sys.stdout.flush()
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="feltd")
 @click.option(
     "--log-level",
@@ -176,38 +219,57 @@ def check(config_path: Path, probe: bool) -> None:
     A device speaks with one host at a time: a probe beside a running edge finds the port in use, or takes the device
     away from it for a moment.
     """
-    from daemon.check import dealer_mistakes, device_mistakes, probe_devices, ruleset_mistakes, summary
+    from daemon.check import (
+        dealer_mistakes,
+        device_mistakes,
+        probe_devices,
+        ruleset_mistakes,
+        summary,
+        webhook_mistakes,
+    )
 
     config = _load(config_path)
     mistakes = device_mistakes(config, config_path) + ruleset_mistakes(config, config_path)
-    mistakes += dealer_mistakes(config, config_path)
+    mistakes += dealer_mistakes(config, config_path) + webhook_mistakes(config, config_path)
     _refuse(_by_line(mistakes, config_path))
     click.echo(summary(config, config_path))
-    if probe and not asyncio.run(probe_devices(config, click.echo)):
+    if probe and not _interruptible(probe_devices(config, click.echo)):
         raise click.exceptions.Exit(1)
 
 
 @main.command()
 @click.argument("device", required=False)
 @click.option("--json", "as_json", is_flag=True, help="for programs")
-@click.option("--pages", type=click.Path(path_type=Path, file_okay=False), help="write the page of every device there")
+@click.option(
+    "--pages", type=click.Path(path_type=Path, file_okay=False), help="write its page, or that of each, there"
+)
 def devices(device: str | None, as_json: bool, pages: Path | None) -> None:
     """List the supported devices with their evidence, or show the page of one: options, commands, faults, remedies."""
     from daemon.listings import device_list, device_table
     from daemon.pages import device_page, index_page
     from drivers import DRIVERS
 
+    if device is not None and device not in DRIVERS:
+        raise BadInputError(f"no driver {device!r}; known: {', '.join(DRIVERS)}")
     if pages is not None:
-        pages.mkdir(parents=True, exist_ok=True)
-        for name in DRIVERS:
-            (pages / f"{name}.md").write_text(device_page(name), encoding="utf-8")
-        (pages / "README.md").write_text(index_page(), encoding="utf-8")
-    elif device is not None:
-        if device not in DRIVERS:
-            raise BadInputError(f"no driver {device!r}; known: {', '.join(DRIVERS)}")
-        click.echo(device_page(device))
+        written = {f"{name}.md": device_page(name) for name in ([device] if device else DRIVERS)}
+        _write(pages, written if device else {**written, "README.md": index_page()})
+    elif as_json:
+        every = device_list()
+        shown = next(one for one in every if one["driver"] == device) if device else every
+        click.echo(msgspec.json.format(msgspec.json.encode(shown)).decode())
     else:
-        click.echo(msgspec.json.format(msgspec.json.encode(device_list())).decode() if as_json else device_table())
+        click.echo(device_page(device) if device else device_table())
+
+
+def _write(folder: Path, files: dict[str, str]) -> None:
+    """Texts as files of a folder, which is made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInputError(f"{error.filename or folder}: {error.strerror}") from error
 
 
 @main.command()
@@ -280,11 +342,11 @@ def figures(ruleset: str | None, as_json: bool, write: Path | None) -> None:
 
     if ruleset is not None and ruleset not in GAMES:
         raise BadInputError(f"no figures of {ruleset!r}; there are of: {', '.join(GAMES)}")
+    if write is not None:
+        _write(write, {})  # or an hour is computed for nothing
     rows = {name: computed(name) for name in ([ruleset] if ruleset else GAMES)}
     if write is not None:
-        write.mkdir(parents=True, exist_ok=True)
-        for name, one in rows.items():
-            (write / f"{name}.toml").write_text(figures_toml(name, one), encoding="utf-8")
+        _write(write, {f"{name}.toml": figures_toml(name, one) for name, one in rows.items()})
     elif as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(rows)).decode())
     else:
@@ -306,7 +368,7 @@ def bench(
     \b
     spine     latency, throughput, memory and idle CPU, beside a bare loop; needs mosquitto
     decoders  each wire's decoder: valid, garbage, the worst found, bytes held
-    tables    each kind of table, simulated: how many times real time
+    tables    each kind of table, simulated: how many times real time; needs mosquitto, or the built-in broker
     rules     each ruleset on one core, and a replay of very many rounds, twice
     console   what it costs to follow fifty tables, and how late a browser sees an event; needs mosquitto
     recovery  an edge with very many events started again, and a consumer that missed many; needs mosquitto
@@ -330,6 +392,7 @@ def bench(
         case "tables":
             from daemon.bench_tables import bench_tables, tables_markdown
 
+            _need_broker()
             logs.set_up("warning")
             tables = bench_tables(say)
             click.echo(msgspec.json.encode(tables) if as_json else tables_markdown(tables))
@@ -348,6 +411,13 @@ def bench(
             click.echo(msgspec.json.encode(recovered) if as_json else recovery_markdown(recovered))
         case _:
             _bench_spine(rates or "2,100,1000", seconds or 10.0, as_json, say)
+
+
+def _need_broker(*, embedded: bool = False) -> None:
+    from daemon.broker import no_broker
+
+    if said := no_broker(embedded=embedded):
+        raise BadInputError(said)
 
 
 def _need_mosquitto() -> None:
@@ -448,14 +518,19 @@ def replay(capture: Path, driver: str, options: tuple[str, ...], pace: float) ->
     except OSError as error:
         raise BadInputError(f"{capture}: {error.strerror}") from error
     try:
-        seen = replayed(capture_frames(raw, str(capture), pace), driver, _pairs(options))
+        frames = capture_frames(raw, str(capture), pace)
+        seen = replayed(frames, driver, _pairs(options))
     except BadInput as error:
         raise BadInputError(str(error)) from error
     for one in seen:
         click.echo(msgspec.json.encode(one))
     if not seen:
         said = re.match(rb"# feltd capture 1 driver=(\w{1,40})", raw)
+        heard = sum(len(frame.data) for frame in frames if frame.from_device)
         whose = f"it was recorded with {said[1].decode()}" if said else "see `feltd devices` for the driver it is of"
+        if said and said[1].decode() == driver:
+            few = f"{heard} bytes of the device are too few, or none that it understands"
+            whose = f"its driver is right, and {few}: was it cut short?"
         click.echo(f"{capture}: {driver} finds no event in it; {whose}", err=True)
 
 
@@ -527,21 +602,23 @@ PUBLIC = click.option(
 def verify(config_path: Path | None, public: tuple[Path, ...], as_json: bool, files: tuple[Path, ...]) -> None:
     """Is every byte as it was written? Exit code 0 if so; 1 if not, with the place.
 
-    FILES are journals (their closed files are taken with them) or exports; without any, those of the configuration. A
-    journal may be in use meanwhile.
+    FILES are journals (their closed files are taken with them) or exports; without any, those of the configuration:
+    edge, rules and, where it has [console], the console's. A journal may be in use meanwhile.
     """
-    from daemon.inspection import report_text, verify_export
+    from daemon.inspection import left_of, report_text, verify_export
     from daemon.inspection import verify as verified
 
-    config = _load(config_path or Path("/etc/feltd/feltd.toml")) if config_path or not files else None
+    config_path = config_path or (None if files else Path("/etc/feltd/feltd.toml"))
+    config = _load(config_path) if config_path else None
     keys = _public_keys(public, config)
-    if config is not None and not files:
-        files = tuple(path for path in (Path(config.edge.journal), Path(config.rules.journal)) if path.exists())
-        if not files:
-            raise BadInputError(f"{config_path}: neither {config.edge.journal} nor {config.rules.journal} is there yet")
+    if config is not None and config_path is not None and not files:
+        files = _journals_there(config, config_path)
     reports = {}
     for path in files:
         try:
+            if not path.exists() and left_of(path):
+                reports[str(path)] = verified(path, keys)
+                continue
             with path.open("rb") as file:
                 exported = file.read(1) == b"{"
                 file.seek(0)
@@ -557,14 +634,35 @@ def verify(config_path: Path | None, public: tuple[Path, ...], as_json: bool, fi
         raise click.exceptions.Exit(1)
 
 
+def _journals_there(config: Any, config_path: Path) -> tuple[Path, ...]:
+    """The journals of a site that are there, or were: what is missing is named, none at all is refused."""
+    from daemon.check import has_console
+    from daemon.inspection import left_of
+
+    parts = [config.edge, config.rules, *([config.console] if has_console(config_path) else [])]
+    there: list[Path] = []
+    missing: list[Path] = []
+    for path in (Path(part.journal) for part in parts):
+        try:
+            (there if path.exists() or left_of(path) else missing).append(path)
+        except OSError as error:
+            raise BadInputError(f"{path}: {error.strerror}; run this as a user who may read it") from error
+    if not there:
+        *before, last = map(str, missing)
+        raise BadInputError(f"{config_path}: neither {', '.join(before)} nor {last} is there yet")
+    for path in missing:
+        click.echo(f"{path}: is not there yet; other journals are", err=True)
+    return tuple(there)
+
+
 def _instant(_context: click.Context, _parameter: click.Parameter, text: str | None) -> Any:
     if text is None:
         return None
     try:
         at = datetime.fromisoformat(text)
-    except ValueError as error:
+        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
         raise click.BadParameter(f"{text}: write 2026-11-20 or 2026-11-20T20:00:00+08:00") from error
-    return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 @journals.command("export")
@@ -584,6 +682,8 @@ def export_table(config_path: Path, table: str, since: Any, until: Any, of_rules
         raise BadInputError(
             f"no table {table!r} in {config_path}; there are: {', '.join(t.name for t in config.table)}"
         )
+    if since is not None and until is not None and until <= since:
+        raise BadInputError("--to must be after --from; a day alone is its midnight, UTC")
     of = config.rules if of_rules else config.edge
     lines = export(
         Path(of.journal),
@@ -594,13 +694,15 @@ def export_table(config_path: Path, table: str, since: Any, until: Any, of_rules
         until=until or datetime.max.replace(tzinfo=UTC),
         edge=not of_rules,
     )
+    count = 0
     try:
         for line in lines:
             click.echo(line)
+            count += 1
     except (sqlite3.Error, OSError) as error:
-        if isinstance(error, BrokenPipeError):
-            raise
         raise BadInputError(f"{of.journal}: {error}") from error
+    if count == 1:  # the head alone
+        click.echo(f"{table}: no row of that time; --from and --to are UTC unless a zone is written", err=True)
 
 
 @journals.command("recall")
@@ -711,16 +813,24 @@ def forget(config_path: Path, name: str, although_online: bool) -> None:
 def _interruptible(body: Coroutine[Any, Any, Any]) -> Any:
     """Until it ends, or Ctrl-C or SIGTERM ends it; what was plugged in or written is left in order."""
 
+    ended: list[SystemExit] = []
+
     async def until_told() -> Any:
         task = asyncio.current_task()
         assert task is not None
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-        return await body
+        try:
+            return await body
+        except SystemExit as error:  # no task may end by it: asyncio would tell of that, too
+            ended.append(error)
 
     try:
-        return asyncio.run(until_told())
+        result = asyncio.run(until_told())
     except (KeyboardInterrupt, asyncio.CancelledError):
         return None
+    if ended:
+        raise ended[0]
+    return result
 
 
 @main.command()
@@ -785,6 +895,7 @@ def demo(
         rounds = 60
     if faults and speed is not None:
         raise BadInputError("--faults: only with --headless and without --speed")
+    _need_broker(embedded=embedded_broker)
     sys.exit(run(Settings(rounds, seed, speed, headless, copies, embedded_broker, faults)))
 
 
@@ -808,6 +919,7 @@ def campaign(
     if real and life is not None:
         raise BadInputError("--replay: a night of --real cannot be played again; its files are kept")
     if real:
+        _need_broker()
         sys.exit(campaign_real.run(kills or 50, seed, as_json=as_json))
     sys.exit(run(rounds, seed, jobs or len(os.sched_getaffinity(0)), as_json=as_json) if life is None else replay(life))
 

@@ -3,14 +3,17 @@
 Unknown keys are errors: a misspelt option that is silently ignored is found at 3 a.m.
 """
 
+import contextlib
 import difflib
 import hashlib
 import ipaddress
+import os
 import re
 import tomllib
 from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 from msgspec import Meta, Struct
@@ -107,7 +110,8 @@ class Console(Struct, frozen=True, kw_only=True):
     """`[console]`: the technicians' pages. Loopback unless configured; with `certificate` and `key` it speaks TLS.
 
     `store` is the SQLite file of users, sessions, incidents and statistics, `journal` that of every action. `url` is
-    what people type, where that is not the address it listens on (behind a proxy). `metrics` "open" shows /metrics to
+    what people type, where that is not the address it listens on (behind a proxy). `proxies` are addresses or networks
+    from which such proxies come: only they are believed whom they speak for. `metrics` "open" shows /metrics to
     whoever reaches the port; else it takes the wall screen's token. `username` and `password_file`: as which user it
     comes to the broker, where that is not [mqtt]'s. `dealer` are the addresses of its dealer pages, one a table, where
     the edge meets them as `tcp://` consoles.
@@ -116,6 +120,7 @@ class Console(Struct, frozen=True, kw_only=True):
     listen: str = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535)] = 8080
     url: str = ""
+    proxies: tuple[str, ...] = ()
     certificate: str = ""
     key: str = ""
     store: Path_ = "/var/lib/feltd/console/console.db"
@@ -264,9 +269,9 @@ def _check_struct(value: Any, kind: type[Struct], at: tuple[Any, ...], lines: "_
         if name not in value:
             if name in required:
                 out.append(Mistake(lines.of(at), f"{_name(where)!r} is missing"))
-        elif isinstance(hint, type) and issubclass(hint, Struct):
+        elif _is_struct(hint):
             _check_struct(value[name], hint, where, lines, out)
-        elif get_origin(hint) is tuple and issubclass(get_args(hint)[0], Struct):
+        elif get_origin(hint) is tuple and _is_struct(get_args(hint)[0]):
             if not isinstance(value[name], list):
                 out.append(Mistake(lines.of(where), f"{_name(where)!r} must be written [[{_name(where)}]]"))
                 continue
@@ -278,6 +283,10 @@ def _check_struct(value: Any, kind: type[Struct], at: tuple[Any, ...], lines: "_
             except msgspec.ValidationError as error:
                 what = NAMES if hint == Id else str(error)
                 out.append(Mistake(lines.of(where), f"{_name(where)!r}: {what}"))
+
+
+def _is_struct(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Struct)
 
 
 def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
@@ -303,8 +312,29 @@ def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
         out.append(Mistake(lines.of(("console", "openid")), "console.openid needs client and secret_file, too"))
     if bool(config.console.certificate) != bool(config.console.key):
         out.append(Mistake(lines.of(("console",)), "console.certificate and console.key: one without the other"))
+    if not config.mqtt.host.strip():
+        text = "mqtt.host is empty: write the broker's address, for example 127.0.0.1"
+        out.append(Mistake(lines.of(("mqtt", "host")), text))
+    if not _is_host(config.console.listen):
+        text = f"{config.console.listen!r} is no address and no name of a computer; write 127.0.0.1, or one of its own"
+        out.append(Mistake(lines.of(("console", "listen")), f"console.listen: {text}"))
+    for proxy in config.console.proxies:
+        try:
+            ipaddress.ip_network(proxy)
+        except ValueError:
+            text = f"{proxy!r} is no address of a computer or network, for example 127.0.0.1 or 10.0.7.0/24"
+            out.append(Mistake(lines.of(("console", "proxies")), f"console.proxies: {text}"))
+    if config.edge.name == config.rules.name:
+        text = f"edge.name {config.edge.name!r} is that of the rules, too; give one of them another"
+        out.append(Mistake(lines.of(("edge", "name")), text))
+    files: dict[str, str] = {}
+    for section, key in (("edge", "journal"), ("rules", "journal"), ("console", "journal"), ("console", "store")):
+        file = getattr(getattr(config, section), key)
+        if (other := files.setdefault(os.path.normpath(file), f"{section}.{key}")) != f"{section}.{key}":
+            text = f"{section}.{key}: {file} already belongs to {other}; give it a file of its own"
+            out.append(Mistake(lines.of((section, key)), text))
     tables: set[str] = set()
-    urls: dict[str, str] = {}
+    urls: dict[tuple[str, ...], tuple[str, str]] = {}
     for t, table in enumerate(config.table):
         at = ("table", t)
         if table.name in tables:
@@ -317,9 +347,44 @@ def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
                 text = f"device {device.name!r} is there twice on table {table.name!r}, or a reserved name"
                 out.append(Mistake(lines.of((*where, "name")), text))
             names.add(device.name)
-            if device.url in urls:
-                out.append(Mistake(lines.of((*where, "url")), f"{device.url} already belongs to {urls[device.url]}"))
-            urls[device.url] = f"{table.name}/{device.name}"
+            port = _port_of(device.url)
+            if port in urls:
+                owner, url = urls[port]
+                text = f"{device.url} already belongs to {owner}" + (f", as {url}" if url != device.url else "")
+                out.append(Mistake(lines.of((*where, "url")), text))
+            urls[port] = f"{table.name}/{device.name}", device.url
+
+
+def _is_host(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return re.fullmatch(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?", text) is not None
+    return True
+
+
+def _port_of(url: str) -> tuple[str, ...]:
+    """What a link is plugged into, the same however it is spelled; the URL itself where that cannot be told."""
+    try:
+        parts = urlsplit(url)
+        query = {key: value[-1] for key, value in parse_qs(parts.query).items()}
+        ids = {key: query[key].lower() for key in ("vid", "pid") if key in query}
+        match parts.scheme:
+            case "tcp":
+                host = "127.0.0.1" if parts.hostname == "localhost" else parts.hostname or ""
+                with contextlib.suppress(ValueError):
+                    host = str(ipaddress.ip_address(host))
+                return "tcp", host, str(parts.port)
+            case "serial" | "sas" if parts.path:  # speed and parity are settings of one and the same port
+                return "tty", os.path.normpath(parts.path)
+            case "serial" | "sas" if ids:
+                return "tty", ids.get("vid", ""), ids.get("pid", ""), query.get("serial", "")
+            case "usb" if ids:
+                which = query.get("serial", ""), query.get("interface", "")
+                return "usb", ids.get("vid", ""), ids.get("pid", ""), *which
+    except ValueError:
+        pass
+    return (url,)
 
 
 def _name(at: tuple[Any, ...]) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import secrets
 import stat
 import sys
 import uuid
@@ -22,6 +23,7 @@ from daemon.links import open_link
 from daemon.mqtt import UNREADABLE, Message, Session, stay_connected
 from drivers import DRIVERS
 from drivers.driver import Chunk, DeviceRefused, Link, LinkLost, Sighting
+from protocols import fdl
 from protocols.commands import Reply, Request, decode_command, typed
 from protocols.topics import BadEnvelope, decode_wire, device_topic, table_topic
 from simulators.alone import keep_busy, make
@@ -179,7 +181,7 @@ async def simulate(
     name: str, listen: str, *, seed: int, speed: float, manual: bool, control: str, say: Callable[[str], None]
 ) -> None:
     """One device at `listen`, told what to do by lines on standard input, and at `control` (HOST:PORT) if given."""
-    device = make(name, seed)
+    device = make(name, seed, secrets.randbelow(fdl.MAX_COUNTER) + 1)
     pace = Pace(speed)
     port = _port_at(listen)
     socket = Socket(device, port, pace)

@@ -163,10 +163,14 @@ class _Written(Struct, frozen=True):
 
 
 _ENVELOPE_KEYS = {"type", "data", "id", "time", "source", "seq", "wire", "specversion", "bootid", "journal", "replay"}
+_EXPORT_KEYS = {"n", "place", "device", "cause", "hash", "datahex"}
 
 
 def events_from(lines: Iterable[str], name: str, table: str) -> Iterator[Envelope]:
-    """Events written as NDJSON. Each id counts once. Raises BadInput with the line."""
+    """Events written as NDJSON, or an export of the edge's journal. Each id counts once.
+
+    An export's own lines (`feltd`: its head, its signatures) are no events. Raises BadInput with the line.
+    """
     ids: set[str] = set()
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -174,11 +178,13 @@ def events_from(lines: Iterable[str], name: str, table: str) -> Iterator[Envelop
         where = f"{name}:{number}"
         try:
             keys = msgspec.json.decode(line, type=dict[str, Any])
+            if "feltd" in keys:
+                continue
             written = msgspec.json.decode(line, type=_Written)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             example = '{"type":"card.drawn","data":{"card":"9D"}}'
             raise BadInput(f"{where}: not an event: {error}; write one JSON object a line, like {example}") from error
-        if unknown := sorted(set(keys) - _ENVELOPE_KEYS):
+        if unknown := sorted(set(keys) - _ENVELOPE_KEYS - (_EXPORT_KEYS if "datahex" in keys else set())):
             raise BadInput(f"{where}: unknown {unknown[0]!r}; an event has type and data")
         if written.type not in EVENT_TYPES:
             raise BadInput(f"{where}: unknown event type {written.type!r}; known: {', '.join(EVENT_TYPES)}")

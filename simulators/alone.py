@@ -6,13 +6,21 @@ from collections.abc import Callable
 from simulators import SIMULATORS
 from simulators.clock import Pace
 from simulators.device import Device
+from simulators.fdl_device import FdlDevice
 
 __all__ = ["keep_busy", "make"]
 
 
-def make(name: str, seed: int) -> Device:
-    """A device by its driver's name."""
-    return SIMULATORS[name](random.Random(seed))
+def make(name: str, seed: int, epoch: int = 0) -> Device:
+    """A device by its driver's name.
+
+    One that speaks FDL begins in `epoch`: it comes without the counter that it had, so not in the epoch it had. 0: one
+    of the seed's, for who makes it once.
+    """
+    device = SIMULATORS[name](random.Random(seed))
+    if isinstance(device, FdlDevice) and epoch:
+        device.begin_in(epoch)
+    return device
 
 
 async def keep_busy(device: Device, pace: Pace, stir: Callable[[], None]) -> None:

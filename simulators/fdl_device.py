@@ -132,6 +132,10 @@ class FdlDevice:
         self._where: dict[int, int] = {}
         self._answers: deque[fdl.Answer] = deque(maxlen=TICKETS)
 
+    def begin_in(self, epoch: int) -> None:
+        """Out of the box: nothing has happened yet, and no host has heard of it."""
+        self._epoch = epoch
+
     @property
     def unacknowledged(self) -> int:
         """How many of its events the host has not yet said to be durable."""

@@ -19,11 +19,12 @@ from helpers import START
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from daemon import campaign_real
 from daemon import journal as journal_module
 from daemon.captures import CAPTURE_HEAD, Frame, capture_line
-from daemon.cli import main
+from daemon.cli import BENCHES, main
 from daemon.edge import Edge
-from daemon.journal import BadJournal, Journal
+from daemon.journal import BadJournal, Entry, Journal
 from daemon.mqtt import Message
 from daemon.offline import BadInput, capture_frames, events_from, replay, resolve
 from drivers import DRIVERS
@@ -153,6 +154,12 @@ def test_a_journal_that_fails_under_way_is_one_message(config: Path, monkeypatch
     result = run("edge", "-c", config)
     assert result.exit_code == 1
     assert result.stderr == "Error: edge.db: disk is full; nothing was lost that was written before\n"
+
+
+def test_a_mistake_in_a_file_with_a_percent_in_its_name(config: Path) -> None:
+    path = config.rename(config.with_name("a%20b.toml"))
+    path.write_text(path.read_text().replace("cammegh_ss2", "camegh"))
+    assert refused(run("check", "-c", path)).startswith(f"{path}:17: no driver 'camegh'")
 
 
 # ---- captures
@@ -462,6 +469,22 @@ def test_listings_are_tables_for_people() -> None:
         assert all(bet.id in page for bet in kind(kind.Options()).bets())
 
 
+def test_a_device_is_json_or_a_page_of_its_own(tmp_path: Path) -> None:
+    every = json.loads(run("devices", "--json").stdout)
+    assert json.loads(run("devices", "fdl_shaker", "--json").stdout) in every
+    assert run("devices", "fdl_shaker", "--pages", tmp_path / "one").exit_code == 0
+    assert [one.name for one in (tmp_path / "one").iterdir()] == ["fdl_shaker.md"]
+    assert run("devices", "--pages", tmp_path / "all").exit_code == 0
+    assert len(list((tmp_path / "all").iterdir())) == len(DRIVERS) + 1
+    assert "no driver 'x'" in refused(run("devices", "x", "--pages", tmp_path / "x"))
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("words", [["devices", "--pages"], ["figures", "macau.fantan", "--write"]])
+def test_a_folder_that_cannot_be_written_is_named(words: list[str]) -> None:
+    assert refused(run(*words, "/proc/x")) == "/proc/x: No such file or directory"
+
+
 def test_what_is_plugged_in(monkeypatch: pytest.MonkeyPatch) -> None:
     from daemon import listings
 
@@ -591,6 +614,103 @@ def test_a_reader_that_goes_away_is_no_error_of_ours(night: tuple[Wheel, Path, P
     done = subprocess.run(command, shell=True, capture_output=True, timeout=60, check=False)
     assert json.loads(done.stdout)["type"] == "device.online"
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", ["demo --headless --rounds 2", "demo --headless --embedded-broker", "bench tables", "campaign --real"]
+)
+def test_without_any_broker_that_is_the_one_message(monkeypatch: pytest.MonkeyPatch, words: str) -> None:
+    monkeypatch.setattr("daemon.broker.find_mosquitto", lambda: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    remedy = "apt-get install mosquitto, or use `make demo`, which brings a built-in one"
+    assert refused(run(*words.split())) == f"there is no MQTT broker here: {remedy}"
+
+
+def test_the_help_of_the_benches_says_which_need_a_broker() -> None:
+    lines = [line.split() for line in run("bench", "--help").stdout.splitlines()]
+    needs = {line[0]: "needs" in line for line in lines if line and line[0] in BENCHES}
+    assert needs == dict.fromkeys(BENCHES, True) | {"decoders": False, "rules": False}
+
+
+def test_a_real_campaign_says_over_which_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("daemon.broker.find_mosquitto", lambda: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: object())
+    monkeypatch.setattr(campaign_real._Night, "body", killed)
+    result = run("campaign", "--real", "--kills", "1")
+    assert result.exit_code == 0, result.output
+    assert "1 nights over the embedded broker (amqtt)" in result.stdout
+    assert json.loads(run("campaign", "--real", "--kills", "1", "--json").stdout)["broker"] == "embedded broker (amqtt)"
+
+
+async def killed(night: Any) -> None:
+    """A night in which one process was."""
+    night._report.kills["edge"] = 1
+
+
+FULL = "No space left on device"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "schema",
+        "devices",
+        "check -c CONFIG",
+        "record -c CONFIG rou-1/wheel-1",
+        "journal recall -c CONFIG rou-1",
+        "journal export -c CONFIG rou-1",
+        "simulate fdl_shaker --listen tty:FOLDER/tty",
+        "enumerate baccarat --help",
+    ],
+)
+def test_a_full_disk_behind_standard_output_is_blamed_on_nothing_else(config: Path, words: str) -> None:
+    for name in ("edge", "rules"):
+        journal = Journal(config.parent / f"{name}.db")
+        if name == "edge":
+            journal.append([Entry("rou-1", "wheel-1", "bets.opened", START, b"{}")])
+        journal.close()
+    words = words.replace("CONFIG", str(config)).replace("FOLDER", str(config.parent))
+    with Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-m", "daemon.cli", *words.split()]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=full, stderr=-1, timeout=60, check=False)
+    assert done.stderr.decode() == f"Error: standard output: {FULL}\n"
+    assert done.returncode == 1
+    assert not (config.parent / "tty").is_symlink()
+
+
+@pytest.mark.parametrize("words", ["schema", "simulate fdl_shaker --listen tty:TTY"])
+def test_a_reader_that_was_gone_before_is_no_error_either(config: Path, words: str) -> None:
+    words = words.replace("TTY", str(config.parent / "tty"))
+    command = f"({sys.executable} -m daemon.cli {words}; echo $? >&2) | true"
+    done = subprocess.run(command, shell=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+    assert done.stderr == b"1\n"
+    assert not (config.parent / "tty").is_symlink()
+
+
+def test_what_is_watched_on_a_full_disk_is_said(config: Path) -> None:
+    """From within the tasks of a connection."""
+    code = """
+import asyncio, sys
+from daemon import field
+from daemon.cli import main
+async def connected(*args):
+    async with asyncio.TaskGroup() as group:
+        group.create_task(telling(args[3]))
+async def telling(serve):
+    class Feed:
+        async def subscribe(self, *_): return
+        async def messages(self): return [field.Message("felt/1/lisboa/table/rou-1/device/d/event/x", b"{")]
+    try:
+        await serve(Feed())
+    except Exception:
+        pass
+field.stay_connected = connected
+main(sys.argv[1:])
+"""
+    with Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-c", code, "watch", "-c", str(config)]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=full, stderr=-1, timeout=60, check=False)
+    assert (done.returncode, done.stderr.decode()) == (1, f"Error: standard output: {FULL}\n")
 
 
 # ---- any input

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.check import dealer_mistakes, device_mistakes, ruleset_mistakes, summary
+from daemon.check import dealer_mistakes, device_mistakes, ruleset_mistakes, summary, webhook_mistakes
 from daemon.config import BadConfig, Mqtt, broker_of, line_of, load, parse
 
 GOOD = """\
@@ -163,6 +163,57 @@ WRONG: dict[str, tuple[str, str, str, int]] = {
         "tcp://192.168.7.20:4001 already belongs to rou-1/console-1",
         2,
     ),
+    "no broker": (changed('"10.0.0.5"', '" "'), 'host = " "', "mqtt.host is empty: write the broker's address", 1),
+    "a journal for two": (
+        changed("[mqtt]", '[rules]\njournal = "/tmp/x/../edge.db"\n\n[mqtt]'),
+        "x/../edge.db",
+        "rules.journal: /tmp/x/../edge.db already belongs to edge.journal; give it a file of its own",
+        1,
+    ),
+    "a journal for three": (
+        changed("[mqtt]", '[console]\njournal = "/tmp/edge.db"\n\n[mqtt]'),
+        "/tmp/edge.db",
+        "console.journal: /tmp/edge.db already belongs to edge.journal",
+        2,
+    ),
+    "a store that is a journal": (
+        changed("[mqtt]", '[console]\nstore = "/tmp/edge.db"\n\n[mqtt]'),
+        "/tmp/edge.db",
+        "console.store: /tmp/edge.db already belongs to edge.journal",
+        2,
+    ),
+    "no address": (
+        changed("[mqtt]", '[console]\nlisten = "nonsense!"\n\n[mqtt]'),
+        "nonsense!",
+        "console.listen: 'nonsense!' is no address and no name of a computer; write 127.0.0.1",
+        1,
+    ),
+    "all addresses unsaid": (changed("[mqtt]", '[console]\nlisten = ""\n\n[mqtt]'), "listen", "'' is no address", 1),
+    "a proxy by name": (
+        changed("[mqtt]", '[console]\nport = 8081\nproxies = ["10.0.0.0/8", "proxy.lisboa"]\n\n[mqtt]'),
+        "proxies",
+        "console.proxies: 'proxy.lisboa' is no address of a computer or network, for example 127.0.0.1",
+        1,
+    ),
+    "a proxy between networks": (
+        changed("[mqtt]", '[console]\nproxies = ["10.0.0.1/8"]\n\n[mqtt]'),
+        "proxies",
+        "console.proxies: '10.0.0.1/8' is no address of a computer or network",
+        1,
+    ),
+    "one proxy": (
+        changed("[mqtt]", '[console]\nproxies = "127.0.0.1"\n\n[mqtt]'),
+        "proxies",
+        "'console.proxies': Expected `array`, got `str`",
+        1,
+    ),
+    "one name for two": (
+        changed("[mqtt]", '[rules]\nname = "edge-1"\n\n[mqtt]'),
+        'name = "edge-1"',
+        "edge.name 'edge-1' is that of the rules, too; give one of them another",
+        1,
+    ),
+    "a default name for two": (changed('"edge-1"', '"rules"'), '"rules"', "edge.name 'rules' is that of the rules", 1),
 }
 
 
@@ -191,6 +242,13 @@ def test_several_at_once_in_the_order_of_the_file() -> None:
         (line(text, "nam ="), "unknown key 'table.nam'; did you mean 'name'?"),
         (line(text, "driver = 7"), "'table.device.driver': Expected `str`, got `int`"),
     ]
+
+
+def test_a_list_of_words_is_read_and_refused_as_any_value() -> None:
+    text = changed("[mqtt]", '[[console.webhook]]\nurl = "http://desk"\nseverities = ["error"]\n\n[mqtt]')
+    assert parse(text).console.webhook[0].severities == ("error",)
+    text = text.replace('["error"]', '["eror"]')
+    assert [number for number, _ in mistakes(text)] == [line(text, "severities")]
 
 
 def test_an_empty_file_misses_its_sections() -> None:
@@ -342,6 +400,45 @@ def test_a_good_file_with_lines_lost_or_doubled(data: st.DataObject) -> None:
     assert all(1 <= number <= len(lines) for number, _ in slips("\n".join(lines)))
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("tcp://localhost:17001", "tcp://127.0.0.1:17001"),
+        ("tcp://Serial-Server:1", "tcp://serial-server:1"),
+        ("tcp://[::1]:1", "tcp://[0:0:0:0:0:0:0:1]:1"),
+        ("serial:///dev/ttyS1?baud=9600", "serial:///dev/ttyS1?baud=19200"),
+        ("serial:///dev/ttyS1", "serial:///dev//ttyS1?parity=even"),
+        ("serial:///dev/ttyS1?baud=9600", "sas:///dev/ttyS1"),
+        ("serial:?vid=0403&pid=6001&serial=A5", "serial:?pid=6001&vid=0403&serial=A5&baud=9600"),
+        ("usb:?vid=05e0&pid=1200", "usb:?pid=1200&vid=05E0"),
+    ],
+)
+def test_one_port_is_one_port_however_it_is_spelled(one: str, other: str) -> None:
+    text = changed('"tcp://192.168.7.20:4001"', f'"{one}"').replace('"serial:?vid=0403&pid=6001&serial=A50285BI"', "?")
+    text = text.replace("?\n", f'"{other}"\n')
+    with pytest.raises(BadConfig) as found:
+        parse(text, "x.toml")
+    place = line(text, f'"{other}"')
+    assert str(found.value) == f"x.toml:{place}: {other} already belongs to rou-1/console-1, as {one}"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("tcp://127.0.0.1:17001", "tcp://127.0.0.1:17002"),
+        ("tcp://127.0.0.1:17001", "tcp://127.0.0.2:17001"),
+        ("serial:?vid=0403&pid=6001&serial=A5", "serial:?vid=0403&pid=6001&serial=A6"),
+        ("usb:?vid=05e0&pid=1200&serial=A", "usb:?vid=05e0&pid=1200&serial=a"),
+        ("mqtt://10.0.0.9/?hear=a&say=b", "mqtt://10.0.0.9/?hear=c&say=d"),
+        ("tcp://[::1", "tcp://[::2"),
+        ("x:1", "x:2"),
+    ],
+)
+def test_two_ports_are_two(one: str, other: str) -> None:
+    text = changed('"tcp://192.168.7.20:4001"', f'"{one}"').replace('"serial:?vid=0403&pid=6001&serial=A50285BI"', "?")
+    assert parse(text.replace("?\n", f'"{other}"\n'))
+
+
 # ---- drivers, links, games
 
 
@@ -350,6 +447,7 @@ def check(tmp_path: Path, text: str) -> list[str]:
     path.write_text(text, encoding="utf-8")
     config = load(path)
     mistakes = device_mistakes(config, path) + ruleset_mistakes(config, path) + dealer_mistakes(config, path)
+    mistakes += webhook_mistakes(config, path)
     return [one.removeprefix(f"{path}:") for one in mistakes]
 
 
@@ -438,6 +536,30 @@ def test_a_wrong_driver_link_or_game_is_named_with_its_line(
         assert int(number) == line(text, words)
 
 
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("ftp://x", "its url must begin with http:// or https://"),
+        ("https://u:p@x/", "no user or password belongs into its url"),
+        ("http://[", "its url is none"),
+        ("http://x/ y", "must be written in ASCII"),
+    ],
+)
+def test_a_webhook_that_cannot_be_is_named_with_its_line(tmp_path: Path, url: str, said: str) -> None:
+    good = "[[console.webhook]]\nurl = 'https://desk/'\nsecret_file = '/nowhere'\n"
+    text = changed("[mqtt]", f"{good}[[console.webhook]]\nurl = '{url}'\n\n[mqtt]")
+    [found] = check(tmp_path, text)
+    assert found.startswith(f"{line(text, url)}: console.webhook 1: ")
+    assert said in found
+
+
+def test_a_percent_in_the_name_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a%20b.toml"
+    path.write_text(changed('"cammegh_ss2"', '"camegh"').replace("tcp:", "udp:").replace("macau.c", "macau.x"))
+    config = load(path)
+    assert [one.partition(": ")[0].rpartition(":")[0] for one in device_mistakes(config, path)] == [str(path)] * 2
+
+
 def test_all_of_them_at_once(tmp_path: Path) -> None:
     text = changed('"fdl_console"', '"zzz"').replace('"tcp://192.168.7.20:4001"', '"x"').replace("macau.cussec", "y")
     found = check(tmp_path, text)
@@ -514,6 +636,6 @@ def test_what_else_meets_a_dealer_page_is_named(tmp_path: Path) -> None:
     assert "rou-1/page-1 is fdl_lamps; what meets the dealer's page is fdl_console" in other
     assert int(other.partition(":")[0]) == line(text, "fdl_lamps")
     text = DEALER + '[[table.device]]\nname = "lamps-1"\ndriver = "fdl_console"\nurl = "tcp://localhost:7701"\n'
-    [second] = check(tmp_path, text)
-    assert "the dealer's page of bac-1 is there, which bac-1/page-1 meets; give rou-1/lamps-1 its own place" in second
-    assert int(second.partition(":")[0]) == line(text, "tcp://localhost:7701")
+    with pytest.raises(BadConfig, match="tcp://localhost:7701 already belongs to bac-1/page-1") as second:
+        check(tmp_path, text)
+    assert f":{line(text, 'tcp://localhost:7701')}: " in str(second.value)

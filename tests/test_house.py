@@ -1,12 +1,17 @@
 """The house holds together: registries, example, README and packages agree."""
 
 import importlib.metadata
+import re
+import tomllib
 from pathlib import Path
+from typing import get_type_hints
 
+import msgspec
 import pytest
+from msgspec import Struct
 
 from daemon.check import device_mistakes, ruleset_mistakes
-from daemon.config import load
+from daemon.config import Console, Edge, Keeping, Mqtt, OpenId, Rules, Site, Webhook, load
 from drivers import DRIVERS
 from rules import RULESETS
 from simulators import SIMULATORS
@@ -22,6 +27,27 @@ def test_the_example_configuration_is_good_and_shows_every_device_and_game() -> 
     assert ruleset_mistakes(config, EXAMPLE) == []
     assert {device.driver for table in config.table for device in table.device} == set(DRIVERS)
     assert {table.ruleset for table in config.table if table.ruleset} == set(RULESETS)
+
+
+def test_the_example_says_how_many_tables_it_has() -> None:
+    words = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+    first = EXAMPLE.read_text(encoding="utf-8").partition("\n")[0]
+    assert f": {words[len(load(EXAMPLE).table) - 1]} tables." in first
+
+
+@pytest.mark.parametrize("kind", [Site, Edge, Rules, Keeping, Mqtt, Console, OpenId, Webhook])
+def test_the_example_shows_every_setting(kind: type[Struct]) -> None:
+    """It is the only list of them: what is not set stands in a comment, and that would be good, too."""
+    sections = {Keeping: "journal", OpenId: "console.openid", Webhook: "console.webhook"}
+    section = sections.get(kind, kind.__name__.lower())
+    text = re.sub(r"(?m)^# ?(?=\[+console\.|[a-z_]+ = )", "", EXAMPLE.read_text(encoding="utf-8"))
+    part = re.split(rf"(?m)^\[+{re.escape(section)}\]+$", text)[1]
+    part = re.split(r"(?m)^\[", part)[0]
+    keys = set(re.findall(r"(?m)^([a-z_]+) = ", part))
+    hidden = {"openid", "webhook", "dealer"}
+    assert keys == set(kind.__struct_fields__) - hidden
+    for key, value in tomllib.loads(part).items():
+        msgspec.convert(value, get_type_hints(kind, include_extras=True)[key])
 
 
 @pytest.mark.parametrize("name", DRIVERS)

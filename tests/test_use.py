@@ -26,8 +26,11 @@ from daemon.cli import _interruptible, main
 from daemon.config import Mqtt
 from daemon.demo import Child, Door, _lamp, _report, _until_signal, _view
 from daemon.edge import Edge
+from daemon.field import simulate
+from daemon.links import open_link
 from daemon.picture import Picture
 from daemon.pit import Pit
+from protocols import fdl
 from rules import RULESETS
 from simulators.alone import make
 from simulators.clock import Pace
@@ -152,6 +155,41 @@ def test_a_simulator_with_nobody_there_lives_until_it_is_ended(tmp_path: Path, c
     assert not path.is_symlink()
 
 
+async def test_a_simulator_started_again_does_not_come_back_to_its_epoch(tmp_path: Path) -> None:
+    """docs/protocols/fdl.md: it has lost its counter, so it takes another epoch; all else is the seed's."""
+    epochs: set[int] = set()
+    for n in range(2):
+        path, said = tmp_path / f"tty{n}", asyncio.Queue[str]()
+        running = asyncio.create_task(
+            simulate(
+                "fdl_shaker",
+                f"tty:{path}",
+                seed=1,
+                speed=1,
+                manual=True,
+                control="",
+                say=said.put_nowait,
+            )
+        )
+        async with asyncio.timeout(20):
+            await said.get()
+            async with open_link(f"serial://{path}") as link:
+                await link.write(fdl.encode(fdl.Hello(0, 0), 1))
+                decoder, found = fdl.Decoder(), None
+                while not isinstance(found, fdl.Identity):
+                    for frame in decoder.feed((await link.read()).data):
+                        found = fdl.read(frame) if isinstance(frame, fdl.Frame) else None
+                        if isinstance(found, fdl.Identity):
+                            epochs.add(found.epoch)
+                            break
+        running.cancel()
+        await asyncio.wait([running])
+    assert len(epochs) == 2
+    assert make("fdl_shaker", 1)._identity().epoch == make("fdl_shaker", 1)._identity().epoch  # type: ignore[attr-defined]
+    assert make("fdl_shaker", 1, epoch=7)._identity().epoch == 7  # type: ignore[attr-defined]
+    assert make("cammegh_ss2", 1, epoch=7).due() == make("cammegh_ss2", 1).due()
+
+
 def test_sigterm_ends_a_field_command_in_order() -> None:
     ended = []
 
@@ -196,6 +234,17 @@ ruleset = "macau.baccara"
         ("10", "driver"),
         ("14", "ruleset"),
     ]
+
+
+def test_a_capture_cut_short_is_not_called_another_device_s(tmp_path: Path) -> None:
+    path = tmp_path / "x.capture"
+    path.write_text(
+        f"{CAPTURE_HEAD} driver=cammegh_ss2\n2026-01-01T00:00:00+00:00 > 41\n2026-01-01T00:00:01+00:00 < 41420d0a\n"
+    )
+    result = run("replay", path, "--driver", "cammegh_ss2")
+    assert (result.exit_code, result.stdout) == (0, "")
+    told = "its driver is right, and 4 bytes of the device are too few, or none that it understands: was it cut short?"
+    assert result.stderr == f"{path}: cammegh_ss2 finds no event in it; {told}\n"
 
 
 @pytest.mark.parametrize(
