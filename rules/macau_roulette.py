@@ -45,7 +45,7 @@ from protocols.events import (
 )
 from protocols.topics import Envelope
 from rules.money import Rounding
-from rules.rounds import Round, irregular, next_number, noted, resolved, terms, voided, wager, witness
+from rules.rounds import Round, irregular, next_number, noted, resolved, suspend, terms, voided, wager, witness
 from rules.ruleset import (
     Bet,
     Closed,
@@ -425,12 +425,14 @@ class Roulette:
         if round_.suspended:
             return replace(state, round=round_), ()
         if not state.launched:
-            return self._suspend(state, round_, f"{pocket} was reported, but no launch was seen")
+            return self._suspend(state, round_, seen, f"{pocket} was reported, but no launch was seen")
         if pocket not in self._wins:
-            return self._suspend(state, round_, f"this text has no pocket {pocket}")
+            return self._suspend(state, round_, seen, f"this text has no pocket {pocket}")
         if not round_.closed:  # the launch closes the bets under the bell
             if state.moved:
-                return self._suspend(state, round_, "bets were moved while the ball ran, and never closed by a call")
+                return self._suspend(
+                    state, round_, seen, "bets were moved while the ball ran, and never closed by a call"
+                )
             text = "no more bets was not called before the ball lay still"
             round_ = irregular(round_, "no_call", text, f"{self._text} art. 3(2)(2)", seen)
         state, closed = self._close(replace(state, round=round_))
@@ -452,9 +454,9 @@ class Roulette:
             return state, ()
         text = f"{pocket} was reported after {state.last_pocket}, for the same spin"
         last = irregular(last, "landings_contradict", text, f"{self._text} art. 4", seen)
-        last = replace(last, suspended="two numbers of one spin contradict each other")
         remedy = "look at the ball: pay, and the first number stands, or declare the spin null at the console"
-        return replace(state, last=last), (Suspended(last.id, last.suspended, remedy),)
+        last, verdicts = suspend(last, seen, "two numbers of one spin contradict each other", remedy)
+        return replace(state, last=last), verdicts
 
     def _paid(self, state: RouletteState, seen: Envelope) -> tuple[RouletteState, tuple[Verdict, ...]]:
         last = state.last
@@ -474,10 +476,13 @@ class Roulette:
         if round_.suspended:
             reason = CLOTH if round_.suspended == CLOTH else MISSING
             return replace(state, round=replace(witness(round_, seen), suspended=reason)), ()
-        return self._suspend(state, witness(round_, seen), MISSING)
+        return self._suspend(state, round_, seen, MISSING)
 
-    def _suspend(self, state: RouletteState, round_: Round, reason: str) -> tuple[RouletteState, tuple[Verdict, ...]]:
-        return replace(state, round=replace(round_, suspended=reason)), (Suspended(round_.id, reason, REMEDY),)
+    def _suspend(
+        self, state: RouletteState, round_: Round, seen: Envelope, reason: str
+    ) -> tuple[RouletteState, tuple[Verdict, ...]]:
+        round_, verdicts = suspend(round_, seen, reason, REMEDY)
+        return replace(state, round=round_), verdicts
 
     def _result(self, round_: Round, pocket: str) -> Result:
         outcome, announcements = self._facts[pocket]
