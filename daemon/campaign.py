@@ -217,7 +217,7 @@ class Life:
                 self._tell(f"{name}: {process.how}")
             wrong = self.ledgers[name].wrong
             if error is not None and not (process.how.startswith("disk") and _is_bad_journal(error)):
-                wrong = f"{name} crashed: {_first(error)!r}"
+                wrong = f"{name} crashed: {logs.first(error)!r}"
             if wrong:
                 self._wrong.append(wrong)
                 raise WrongError(wrong)
@@ -526,7 +526,7 @@ class Life:
                 loop.run_until_complete(self._body())
                 self.judge()
         except Exception as error:  # noqa: BLE001 - whatever it is, its seed is the answer
-            what = str(error) if isinstance(error, WrongError | StandingStillError) else f"{_first(error)!r}"
+            what = str(error) if isinstance(error, WrongError | StandingStillError) else f"{logs.first(error)!r}"
             return Failure(self.seed, loop.steps, loop.time(), what, tuple(self.story[:1] + self.story[1:][-STORY:]))
         finally:
             for process in self._processes.values():
@@ -591,12 +591,6 @@ def _made_once() -> Iterator[None]:
 
 
 _MADE: dict[str, _Made] = {}
-
-
-def _first(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 def _is_bad_journal(error: BaseException) -> bool:

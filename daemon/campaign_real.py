@@ -183,9 +183,7 @@ async def real(
         try:
             await _Night(report, night, directory, left, rounds, tables).body()
         except Exception as error:  # noqa: BLE001 - whatever it is, the files of that night are the answer
-            what = error
-            while isinstance(what, ExceptionGroup):
-                what = what.exceptions[0]
+            what = logs.first(error)
             said = str(what) if isinstance(what, WrongError) else repr(what)
             report.doubled += "twice" in said
             report.failures.append(f"night {night}: {said}; its files: {directory}")

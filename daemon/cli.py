@@ -150,12 +150,10 @@ def _run(process: Callable[[], Coroutine[Any, Any, None]], *said: type[Exception
     except asyncio.CancelledError:
         notify("STOPPING=1")
     except BaseExceptionGroup as errors:
-        bad: BaseException | None = errors.subgroup(lambda error: isinstance(error, (BadJournal, *said)))
+        bad = errors.subgroup(lambda error: isinstance(error, (BadJournal, *said)))
         if bad is None:
             raise
-        while isinstance(bad, BaseExceptionGroup):
-            bad = bad.exceptions[0]
-        raise click.ClickException(str(bad)) from errors
+        raise click.ClickException(str(logs.first(bad))) from errors
 
 
 @main.command()

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import structlog
 
-__all__ = ["get", "set_up"]
+__all__ = ["first", "get", "set_up"]
 
 # As in sd-daemon(3): journald takes them from the beginning of a line.
 _PRIORITIES = {"debug": b"<7>", "info": b"<6>", "warning": b"<4>", "error": b"<3>", "critical": b"<2>"}
@@ -76,6 +76,13 @@ def _encode(fields: Any) -> bytes:
         return msgspec.json.encode(fields, enc_hook=str)
     except UnicodeEncodeError:  # a word that is no text; it is logged where nothing else may fail any more
         return json.dumps(fields, default=str).encode()
+
+
+def first(error: BaseException) -> BaseException:
+    """What was raised first in a group of groups; anything else is itself."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def get(**context: str) -> structlog.typing.FilteringBoundLogger:

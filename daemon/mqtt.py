@@ -25,6 +25,7 @@ from paho.mqtt import client as paho
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
+from daemon import logs
 from daemon.config import Mqtt
 from protocols.topics import CONTENT_TYPE
 
@@ -381,13 +382,6 @@ def _told(future: asyncio.Future[None]) -> None:
         future.exception()
 
 
-def _first(error: BaseException) -> str:
-    """What was said first in a group of groups."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return str(error)
-
-
 class _Thread:
     """aiomqtt connects in a thread, which goes on when its caller is cancelled: what it opens then is closed here."""
 
@@ -619,7 +613,7 @@ async def stay_connected(
             await asyncio.wait([session])
             session.result()
         except* BrokerLost as errors:
-            reason = _first(errors.subgroup(BrokerRefused) or errors)
+            reason = str(logs.first(errors.subgroup(BrokerRefused) or errors))
         finally:
             if session.cancel():
                 await asyncio.wait([session])

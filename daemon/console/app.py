@@ -208,7 +208,7 @@ class House:
             except* BadJournal as errors:
                 if keeping.room(journal, how).share < keeping.URGENT:
                     raise
-                actions.full = str(_first(errors))
+                actions.full = str(logs.first(errors))
 
     async def _watch(self) -> None:
         """Notice when the broker comes and goes."""
@@ -305,12 +305,6 @@ class _Room(Retained):
 
     def put(self, topic: str, value: bytes | Callable[[], Any]) -> None:  # noqa: ARG002 - it is looked at anew
         self._tell()
-
-
-def _first(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 def _as_console(config: Config) -> Config:
