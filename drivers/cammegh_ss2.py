@@ -91,6 +91,8 @@ SHORTEST_SPIN = timedelta(seconds=15)
 FEW_SPINS = 8
 # After this long a spin seen to begin is not taken up again, even with the same counter.
 LONGEST_SPIN = timedelta(minutes=3)
+# Where nothing is told for so many seconds, the spin is remembered anew: what is remembered must not age by itself.
+KEPT_AGAIN = 60.0
 
 # State 2 with a failed launch: the controller tries again and again.
 LAUNCH_RETRIED = 60.0
@@ -264,6 +266,7 @@ class Spin(Struct, frozen=True):
     ended: bool = False
     void: bool = False
     landed: bool = False
+    tick: float | None = None
 
 
 class Memory(Struct, frozen=True):
@@ -385,6 +388,7 @@ class CammeghSS2:
         self._options = options
         self._listens = options.port != 1
         self._spin = remembered.spin
+        self._kept = None if self._spin is None else self._spin.tick
         standing = remembered.faults
         if not isinstance(standing, Standing):
             standing = Standing(standing, standing)
@@ -422,6 +426,10 @@ class CammeghSS2:
         self._requests = _Requests(link)
         try:
             await self._listen(link, emit)
+        except LinkLost:
+            if self._spin is not None and self._spin.tick != self._kept:  # from now on nobody looks
+                await self._keep(emit)
+            raise
         finally:
             why = "the link to the wheel was lost before the command had an end"
             self._requests.end(why)
@@ -471,6 +479,8 @@ class CammeghSS2:
                     await link.write(answer)
             if early is None:
                 await self._tell(emit, [one for message in messages for one in self._hear(message, chunk)])
+                if self._outdated():
+                    await self._keep(emit)
             else:  # wait a moment for the answers to *K and *S, so that the wheel comes online with its name
                 first_tick = chunk.tick if first_tick is None else first_tick
                 early += [(message, chunk) for message in messages]
@@ -491,8 +501,19 @@ class CammeghSS2:
 
     async def _tell(self, emit: Emit, sightings: list[Sighting]) -> None:
         if sightings:
-            memory = Memory(self._spin, self._faults.standing, self._opened, self._clockwise)
-            await emit(sightings, msgspec.json.encode(memory))
+            await self._keep(emit, sightings)
+
+    async def _keep(self, emit: Emit, sightings: Sequence[Sighting] = ()) -> None:
+        """Durable when it returns, together with what is remembered."""
+        memory = Memory(self._spin, self._faults.standing, self._opened, self._clockwise)
+        await emit(sightings, msgspec.json.encode(memory))
+        self._kept = None if self._spin is None else self._spin.tick
+
+    def _outdated(self) -> bool:
+        """Whether what is remembered would make a short absence a long one."""
+        if self._spin is None or self._spin.tick is None:
+            return False
+        return self._kept is None or abs(self._spin.tick - self._kept) >= KEPT_AGAIN
 
     async def _tell_now(self, link: Link, emit: Emit, events: Iterable[Event]) -> None:
         """What was seen in silence."""
@@ -508,11 +529,15 @@ class CammeghSS2:
         """The wheel is there: say so, then what it said meanwhile. Its counter proves continuity with a spin known."""
         if not self._met(early):
             return
-        known = self._spin is not None
         first, at = next((one, chunk) for one, chunk in early if isinstance(one, Status))
-        yield Sighting(DeviceOnline(known, "Cammegh SS2", "", self._firmware), first.raw, at)
+        yield Sighting(DeviceOnline(self._continuous(at), "Cammegh SS2", "", self._firmware), first.raw, at)
         for message, chunk in early:
             yield from self._hear(message, chunk)
+
+    def _continuous(self, chunk: Chunk) -> bool:
+        """What was missed the counter proves, or the ball that ran; of bets that were open long ago neither does."""
+        spin = self._spin
+        return spin is not None and (spin.launched or not _long_ago(spin, chunk))
 
     def _reply(self, packet: Packet, tick: float) -> bytes:
         """What to ask again. A reply may be damaged on its way: refused is who says the same wrong name twice."""
@@ -783,10 +808,14 @@ class CammeghSS2:
         if before is not None:
             yield from self._flags(status, before, chunk.tick)
         if spin is None:  # never seen before: a spin that is over is nobody's loss
-            spin = Spin(status.spin, None, chunk.at, ended=status.state is State.WINNING_NUMBER)
-        elif self._joining and chunk.at - spin.at > LONGEST_SPIN and spin.begun and not spin.ended:
-            yield SpinMissed(1)  # too long ago to be the same spin, whatever the counter says
-            spin = replace(spin, ended=True)
+            over = status.state is State.WINNING_NUMBER
+            spin = Spin(status.spin, None, chunk.at, ended=over, tick=chunk.tick)
+        elif self._joining and _long_ago(spin, chunk):  # too long to be the same spin, whatever the counter says
+            if not spin.launched and (status.state, status.spin) == (State.PLACE_BETS, spin.spin):
+                spin = replace(spin, begun=False)
+            else:
+                yield SpinMissed(1)
+                spin = replace(spin, ended=True)
         self._joining = False
         yield from self._taken_back(spin, status, before)
         if self._opened is None or (status.state is not State.TABLE_CLOSED and spin.state is State.TABLE_CLOSED):
@@ -817,7 +846,7 @@ class CammeghSS2:
         """The counter moved or began again. The spin before landed if its number is witnessed, or is missed."""
         steps = status.spin - spin.spin
         wrapped = steps + SPINS
-        gone_round = chunk.at - spin.at >= wrapped * SHORTEST_SPIN
+        gone_round = chunk.after_at_least(spin.at, spin.tick) >= wrapped * SHORTEST_SPIN
         if spin.state is State.TABLE_CLOSED:  # it is switched off then, and has not played through the night unseen
             gone_round = gone_round and wrapped <= FEW_SPINS
         if steps < 0 < status.spin and (wrapped == 1 or gone_round):
@@ -843,13 +872,13 @@ class CammeghSS2:
         if missed:
             events.append(SpinMissed(missed))
         self._witnesses = []
-        return Spin(status.spin, None, chunk.at), events
+        return Spin(status.spin, None, chunk.at, tick=chunk.tick), events
 
     def _step(self, spin: Spin, status: Status, chunk: Chunk) -> Iterator[Event]:
         """Within one spin."""
         before, state = spin.state, status.state
         under_way = spin.begun and not spin.ended
-        new = replace(spin, state=state, at=chunk.at)
+        new = replace(spin, state=state, at=chunk.at, tick=chunk.tick)
         match state:
             case State.STARTED:
                 if before is not state:
@@ -1062,6 +1091,11 @@ def _from_wheel(message: Message) -> bool:
 def _self_test(code: int) -> str:
     """The fault that a self-test's code is."""
     return f"wheel.self_test_{code}" if code in SELF_TEST else "wheel.self_test_other"
+
+
+def _long_ago(spin: Spin, chunk: Chunk) -> bool:
+    """Whether a spin that was seen to begin, and not to end, was seen too long ago to be still under way."""
+    return spin.begun and not spin.ended and chunk.after_at_most(spin.at, spin.tick) > LONGEST_SPIN
 
 
 def _longer(tick: float, since: float | None, seconds: float) -> bool:

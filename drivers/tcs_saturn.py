@@ -58,8 +58,8 @@ ASK_WITHIN = 3.0
 SHORTEST_SPIN = timedelta(seconds=15)
 # After so long an absence a spin seen to begin is not taken up again, even with the same counter.
 LONGEST_SPIN = timedelta(minutes=5)
-# Where nothing is told for so long of a spin under way, it is remembered anew.
-KEPT_AGAIN = timedelta(minutes=1)
+# Where nothing is told for so many seconds, the spin is remembered anew: what is remembered must not age by itself.
+KEPT_AGAIN = 60.0
 
 ASKS = ("error", "status")
 Station: TypeAlias = Annotated[str, Meta(pattern="^[0-9]{2}$", description="two digits")]
@@ -268,6 +268,7 @@ class Spin(Struct, frozen=True):
     number: str = ""
     doubt: str = ""
     landed: bool = False
+    tick: float | None = None
 
 
 class Memory(Struct, frozen=True):
@@ -321,7 +322,7 @@ class TcsSaturn:
         }
         self._echoes = frozenset(self._questions.values())
         self._spin = remembered.spin
-        self._kept: datetime | None = None
+        self._kept = None if self._spin is None else self._spin.tick
         self._faults = Faults(self.faults, remembered.faults)
         self._fired = remembered.fired
         self._fired_tick: float | None = None
@@ -378,6 +379,10 @@ class TcsSaturn:
                 if sightings or self._outdated():
                     await self._tell(emit, sightings)
                     last_valid += loop.time() - now  # the wheel was not silent while we were busy
+        except LinkLost:
+            if self._spin is not None and self._spin.tick != self._kept:  # from now on nobody looks
+                await self._tell(emit)
+            raise
         finally:
             self._link = None
             if self._order is not None:
@@ -398,14 +403,13 @@ class TcsSaturn:
         """Durable when it returns, together with what is remembered."""
         memory = Memory(self._spin, self._faults.standing, self._fired)
         await emit(sightings, msgspec.json.encode(memory))
-        self._kept = None if self._spin is None else self._spin.at
+        self._kept = None if self._spin is None else self._spin.tick
 
     def _outdated(self) -> bool:
-        """Whether what is remembered of a spin under way would make a short absence a long one."""
-        spin, kept = self._spin, self._kept
-        if spin is None or kept is None or not spin.begun or spin.ended:
+        """Whether what is remembered would make a short absence a long one."""
+        if self._spin is None or self._spin.tick is None:
             return False
-        return abs(spin.at - kept) >= KEPT_AGAIN
+        return self._kept is None or abs(self._spin.tick - self._kept) >= KEPT_AGAIN
 
     # ---- questions
 
@@ -539,7 +543,8 @@ class TcsSaturn:
             yield Sighting(event, before[0].raw + status.raw, chunk)
         spin = self._spin
         if spin is None:  # never seen before: a spin that is over is nobody's loss
-            spin = Spin(status.spin, None, chunk.at, ended=status.state is State.WINNING_NUMBER)
+            over = status.state is State.WINNING_NUMBER
+            spin = Spin(status.spin, None, chunk.at, ended=over, tick=chunk.tick)
         elif self._joining and _long_ago(spin, chunk):  # too long to be the same spin
             if not spin.launched and (status.state, status.spin) == (State.PLACE_BETS, spin.spin):
                 spin = replace(spin, begun=False)
@@ -577,7 +582,7 @@ class TcsSaturn:
         counts = 10**self._options.map.spin.length
         steps = status.spin - spin.spin
         wrapped = steps + counts
-        if steps < 0 and (wrapped == 1 or chunk.at - spin.at >= wrapped * SHORTEST_SPIN):
+        if steps < 0 and (wrapped == 1 or chunk.after_at_least(spin.at, spin.tick) >= wrapped * SHORTEST_SPIN):
             steps = wrapped
         events: list[Event] = []
         counts_on = steps > 0
@@ -594,13 +599,13 @@ class TcsSaturn:
             events.append(SpinMissed(missed))
         self._number_since = None
         self._shown = set()
-        return Spin(status.spin, None, chunk.at), events
+        return Spin(status.spin, None, chunk.at, tick=chunk.tick), events
 
     def _step(self, spin: Spin, status: Status, chunk: Chunk, since: float) -> Iterator[Event]:
         """Within one spin. `since`: the tick of the first of the two witnesses."""
         before, state = spin.state, status.state
         under_way = spin.begun and not spin.ended
-        new = replace(spin, state=state, at=chunk.at)
+        new = replace(spin, state=state, at=chunk.at, tick=chunk.tick)
         match state:
             case State.STARTED:
                 if before is not state:
@@ -783,14 +788,14 @@ _SPINS = (State.PLACE_BETS, *_BALL_RUNS)
 
 def _long_ago(spin: Spin, chunk: Chunk) -> bool:
     """Whether a spin that was seen to begin, and not to end, was seen too long ago to be still under way."""
-    return spin.begun and not spin.ended and chunk.at - spin.at > LONGEST_SPIN
+    return spin.begun and not spin.ended and chunk.after_at_most(spin.at, spin.tick) > LONGEST_SPIN
 
 
 def _counts_again(spin: Spin, status: Status, chunk: Chunk) -> bool:
     """Under the counter of a spin that an earlier session saw land: switched off meanwhile, it counted as far again."""
     if status.state is State.WINNING_NUMBER:  # another number, and too long ago for that one to have changed
         other = bool(spin.number) and status.number not in {"", spin.number}
-        return other and chunk.at - spin.at > LONGEST_SPIN
+        return other and chunk.after_at_least(spin.at, spin.tick) > LONGEST_SPIN
     return status.state in _SPINS
 
 

@@ -3,7 +3,7 @@
 Rule of this file: a link never reconnects. It lives until `LinkLost`; its owner (the supervisor) makes another.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 import msgspec
@@ -27,6 +27,17 @@ class Chunk(msgspec.Struct, frozen=True):
     data: bytes
     at: datetime
     tick: float
+
+    def after_at_least(self, at: datetime, tick: float | None) -> timedelta:
+        """How much time surely lies between the two: what a missed spin may be proven by.
+
+        The monotonic clock begins anew with the computer: then it says less than that, or nothing.
+        """
+        return self.at - at if tick is None or self.tick < tick else timedelta(seconds=self.tick - tick)
+
+    def after_at_most(self, at: datetime, tick: float | None) -> timedelta:
+        """How much time may lie between the two, as far as either clock knows: what continuity may be proven by."""
+        return max(self.at - at, self.after_at_least(at, tick))
 
 
 class Link(Protocol):

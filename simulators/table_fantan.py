@@ -66,10 +66,14 @@ class FantanTable(Ruled):
         if told is None and not floor.look().over:
             await self._enter(floor, *self.counter.lie())
         counts = await settle(floor, self.console, self._rng, mine)
+        shown = mine in floor.look().ended
         whole, fragments = self.counter.lie()
+        outcome = {"number": _left(whole), "count": whole, "fragments": fragments}
         if counts and self._rng.random() < 0.1:  # who takes the buttons away by fours knows no more than what is left
             await self._enter(floor, _left(whole), 0)
-        return Truth({"number": _left(whole), "count": whole, "fragments": fragments}, void=not counts)
+            if not shown:  # then that may have been the count that was told first
+                outcome = {"number": _left(whole)}
+        return Truth(outcome, void=not counts)
 
     async def _separate(self, floor: Floor) -> None:
         """A heap under the cup. Where the display does not show it, by the console's key."""

@@ -1,6 +1,7 @@
 """A roulette table: an automatic wheel that runs by itself, and a dealer who rings, pays and opens."""
 
 import random
+from collections.abc import Container
 from typing import Any, ClassVar, Protocol
 
 from simulators.cammegh_ss2 import ARCADE, STARTED_AFTER_NUMBER, SpinTruth, Wheel
@@ -14,7 +15,7 @@ __all__ = ["RouletteTable", "SaturnTable"]
 
 # Seconds that a round waits for a person before the dealer declares it void.
 SUSPENDED = 4.0
-TRIES = 10
+TRIES = 30
 # How often he looks before he believes that no round is open: a broker that was away shows what it knows of before.
 LOOKS = 3
 
@@ -63,11 +64,13 @@ class RouletteTable(Ruled):
         floor.stir("wheel-1")
         paid = len(self.wheel.truth)
         before = False
+        known: Container[str] = ()  # what had ended by the display when the last ball fell
         doubt = 0.0
         while len(self.wheel.truth) < rounds or paid < len(self.wheel.truth):
             await pace.sleep(0.25)
             settling = self.wheel.no_more_bets
             if settling and not before:
+                known = frozenset(floor.look().ended)
                 await pace.sleep(self._rng.uniform(0.2, 1.0))
                 floor.press(self.console, "bell")
             before = settling
@@ -90,10 +93,11 @@ class RouletteTable(Ruled):
         for _ in range(TRIES):  # nobody leaves a round that waits for him, nor before he sees that it does not
             await pace.sleep(SUSPENDED)
             await floor.ready()
-            over = over + 1 if floor.look().over else 0
-            if floor.look().phase == "suspended":
+            look = floor.look()
+            over = over + 1 if look.over else 0
+            if look.phase == "suspended":
                 floor.press(self.console, "void", 2)
-            elif over == LOOKS:
+            elif over >= LOOKS and any(one not in known for one in look.ended):
                 return
 
     async def _opened(self, floor: Floor) -> None:

@@ -75,8 +75,10 @@ class Notebook:
     def __init__(self) -> None:
         self.sightings: list[Sighting] = []
         self.memory: bytes | None = None
+        self.commits = 0
 
     async def __call__(self, sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
+        self.commits += 1
         self.sightings += sightings
         if memory is not None:
             self.memory = memory

@@ -389,7 +389,7 @@ def lawful(events: Iterable[Event]) -> None:
             case SpinVoided():
                 assert begun
                 begun = False
-            case SpinMissed():
+            case SpinMissed() | DeviceOnline(continuous=False):
                 begun = False
             case _:
                 pass
@@ -752,9 +752,11 @@ def remembered(
     launched: bool = True,
     ended: bool = False,
     landed: bool = False,
+    tick: float | None = None,
 ) -> bytes:
+    """`tick`: when it was seen by the monotonic clock, which says 0 now."""
     at = START - timedelta(seconds=ago)
-    return msgspec.json.encode(Memory(Spin(spin, state, at, begun, launched, ended, landed=landed)))
+    return msgspec.json.encode(Memory(Spin(spin, state, at, begun, launched, ended, landed=landed, tick=tick)))
 
 
 OPEN = {"launched": False}
@@ -793,6 +795,36 @@ RECONNECTS: list[tuple[str, bytes, list[bytes], list[str]]] = [
         ["missed"] * 8 + ["8"],
     ),
     ("it went round", remembered(250, State.WINNING_NUMBER, 600, **OVER), spun(3, "9", "8"), ["missed"] * 8 + ["8"]),
+    (
+        "it went round, and the computer was switched off",
+        remembered(250, State.WINNING_NUMBER, 600, **OVER, tick=1e6),
+        spun(3, "9", "8"),
+        ["missed"] * 8 + ["8"],
+    ),
+    (
+        "it went round, and the clock was set back",
+        remembered(250, State.WINNING_NUMBER, -3000, **OVER, tick=-600.0),
+        spun(3, "9", "8"),
+        ["missed"] * 8 + ["8"],
+    ),
+    (
+        "switched off and on while the clock was set forward",
+        remembered(10, State.STARTED, 56 * 70.0, **OVER, tick=-20.0),
+        spun(1, "", "8"),
+        ["8"],
+    ),
+    (
+        "2, still 2, long ago",
+        remembered(11, State.PLACE_BETS, 5 * MINUTE, **OPEN),
+        spun(11, "34", "27"),
+        ["27"],
+    ),
+    (
+        "4, back in 5, long ago, and the clock was set back",
+        remembered(11, State.NO_MORE_BETS, 5, tick=-5.0 * MINUTE),
+        [line(5, 11, "27")] * 3,
+        ["missed"],
+    ),
     ("256 and 1", remembered(256, State.WINNING_NUMBER, 30, **OVER), spun(1, "9", "8"), ["8"]),
     ("switched off and on", remembered(200, State.WINNING_NUMBER, 120, **OVER), spun(1, "", "8"), ["8"]),
     ("switched off and on in a spin", remembered(200, State.NO_MORE_BETS, 120), spun(1, "", "8"), ["missed", "8"]),
@@ -865,6 +897,51 @@ def test_a_host_that_was_away(memory: bytes, lines: list[bytes], ends: list[str]
     if known is not None and known.begun and not known.ended:
         begun = [SpinStarted(known.spin), *([AGAINST] if known.launched else [])]
     assert listen(every(lines), memory=memory, told_before=begun).ends == ends
+
+
+@pytest.mark.parametrize("shown", [2, 7, 10])
+def test_a_state_may_last_long_and_the_line_be_cut_in_it(shown: int) -> None:
+    """The absence is short, whatever the age of the last event: it is the same spin."""
+    lines = [*[line(1, 11)] * 2, *spun(11, "34", "27")]
+    before = [*lines[: shown + 2], *[lines[shown + 2]] * 500, b""]
+    first = listen(every(before))
+    second = listen(every(lines[shown + 2 :]), memory=first.notebook.memory, told_before=first.events)
+    assert first.ends + second.ends == ["27"]
+    assert second.events[0] == BACK
+
+
+def test_a_power_cut_of_the_whole_table_takes_no_wheel_round() -> None:
+    """It stood still for hours, and what was remembered of it is a minute old, not hours: then it counts from 1."""
+
+    @virtual_time
+    async def body() -> None:
+        link, notebook = MemoryLink(), Notebook()
+        session = asyncio.create_task(CammeghSS2(WheelOptions(), None).run(link, notebook))
+        kept = 0
+        for _ in range(2 * 4200):
+            link.feed(line(1, 11))
+            before = notebook.memory
+            await asyncio.sleep(HALF_SECOND)
+            kept += notebook.memory != before
+        session.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await session
+        assert 70 <= kept <= 72
+        memory = msgspec.json.decode(notebook.memory or b"", type=Memory)
+        assert memory.spin is not None
+        assert memory.spin.tick is not None
+        assert link.stamp().tick - memory.spin.tick <= 60 + HALF_SECOND
+
+    body()
+
+
+def test_a_wheel_that_is_not_there_is_not_remembered_again_and_again() -> None:
+    heard = listen([*every([line(1, 11)] * 20), (100.0, b"")], again=True)
+    assert heard.errors[:2] == ["no valid line for 3 s"] * 2
+    memory = msgspec.json.decode(heard.notebook.memory or b"", type=Memory)
+    assert memory.spin is not None
+    assert memory.spin.tick == 19 * HALF_SECOND
+    assert heard.notebook.commits == 2  # online, and when it was last seen
 
 
 def test_a_driver_killed_at_any_moment_goes_on_with_the_spin() -> None:

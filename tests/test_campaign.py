@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -232,22 +233,29 @@ def test_an_interrupted_campaign_tells_what_it_came_to(jobs: str) -> None:
     ) as campaigning:
         try:
             os.close(slave)
-            shown = b""
+            shown = bytearray()
             while b"lives" not in shown:  # the bar, on a terminal
                 shown += os.read(master, 4096)
+            # Somebody goes on looking: a bar that nobody reads stands still, and so does who draws it.
+            looking = threading.Thread(target=_all_of, args=(master, shown))
+            looking.start()
             os.killpg(campaigning.pid, signal.SIGINT)
             said = campaigning.communicate(timeout=60)[0]
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(campaigning.pid, signal.SIGKILL)
-    with contextlib.suppress(OSError):  # the other end is closed: that was all
-        while True:
-            shown += os.read(master, 4096)
+    looking.join(10)
     os.close(master)
     assert campaigning.returncode == INTERRUPTED
     assert "0 lost, 0 doubled, 0 wrong" in said
     assert "interrupted after" in said
     assert b"Traceback" not in shown
+
+
+def _all_of(master: int, shown: bytearray) -> None:
+    with contextlib.suppress(OSError):  # the other end is closed: that was all
+        while True:
+            shown += os.read(master, 4096)
 
 
 def _interruptible() -> None:

@@ -6,6 +6,7 @@ and nothing against it. What cannot be told is counted as missed or void.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from itertools import pairwise
 from random import Random
 from typing import Any, Self
@@ -659,14 +660,44 @@ async def test_what_is_remembered_is_not_written_again_without_need() -> None:
     desk.task.cancel()
     desk.task = asyncio.create_task(desk.driver.run(desk.link, counted))
     await desk.show(status(State.STARTED), seconds=600)
-    assert commits == 2  # online, the rotor
+    assert commits == 2 + 9  # online, the rotor; then once in a minute
     await desk.show(status(State.PLACE_BETS), seconds=600)
-    assert commits == 3 + 9  # a spin under way, once in a minute
+    assert commits == 2 + 9 + 1 + 9
     await desk.show(*SPIN[1:], status(State.WINNING_NUMBER, "7"))
     commits = 0
     await desk.show(status(State.WINNING_NUMBER, "7"), seconds=600)
-    assert commits == 0
+    assert commits == 10
     await desk.end()
+    assert commits == 11  # when it was last seen
+    again = asyncio.create_task(TcsSaturn(SaturnOptions(), desk.notes.memory).run(desk.link, counted))
+    with pytest.raises(LinkLost):
+        await again
+    assert commits == 11
+
+
+@pytest.mark.parametrize(
+    ("clock", "tick", "missed"),
+    [
+        (200_000, -20.0, []),  # set forward, while the wheel was switched off
+        (20, None, []),  # a memory from before ticks were kept
+        (200_000, None, [SpinMissed(9994)]),
+        (200_000, 1e6, [SpinMissed(9994)]),  # the computer was switched off, too: nobody else knows how long
+        (-3000, -200_000.0, [SpinMissed(9994)]),  # set back, while it went round
+    ],
+)
+@virtual_time
+async def test_only_time_that_passed_takes_a_wheel_round(clock: float, tick: float | None, missed: list[Event]) -> None:
+    desk = Desk()
+    await desk.show(status(State.STARTED))
+    await desk.end()
+    memory = msgspec.json.decode(desk.notes.memory or b"", type=Memory)
+    assert memory.spin is not None
+    at = desk.link.stamp().at - timedelta(seconds=clock)
+    tick = None if tick is None else desk.link.stamp().tick + tick
+    again = Desk(memory=msgspec.json.encode(replace(memory, spin=replace(memory.spin, at=at, tick=tick))))
+    told = await again.show(status(State.STARTED, spin=1))
+    assert [event for event in told if isinstance(event, SpinMissed)] == missed
+    await again.end()
 
 
 @pytest.mark.parametrize("number", ["", "7"])
