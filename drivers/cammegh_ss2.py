@@ -5,8 +5,11 @@ same, a flag counts once two lines running show it, and a number needs two witne
 line, the first line of the next spin); where the witnesses of one spin disagree, two more than any other number has.
 Only no more bets and state 5 are taken up at once: the first cannot wait, and the second claims nothing before its
 number has a witness. The spin counter is compared with the last one known, also across sessions and restarts: what
-ended unseen is a missed spin, and the number found afterwards is never its landing. A wheel never seen before is online
-once its counter is known: else an edge killed in between would not know what it missed.
+ended unseen is a missed spin, and the number found afterwards is never its landing. A counter that is lower has gone
+round only if there was the time for it: the last spin is remembered anew each minute, and how long an absence was says
+the wall clock only where the computer was switched off, too. Bets found open after a long one, under the same counter,
+are those of a spin that begins, and the wheel is not continuous. A wheel never seen before is online once its counter
+is known: else an edge killed in between would not know what it missed.
 
 Assumed, for nobody has printed it: displays on ports 2 and 3 get their status lines without asking (mode bit 128); a
 self-test is over when no code came for SELF_TEST_QUIET; a statistics table when no line came for TABLE_QUIET; `*T f`

@@ -6,9 +6,10 @@ believed that only one answer says: every step of state, counter, number, direct
 status running that says the same. A number must stand unchanged for a moment, in a spin that was seen to begin and to
 be launched; one that changes afterwards is a void spin. The spin counter is compared with the last one known, also
 across sessions and restarts: what ended unseen is a missed spin, and the number found afterwards is never its landing.
-A spin under way is remembered anew each minute, so that it is the absence that was too long, not the spin. Bets found
-open after one, under the same counter, are those of a spin that begins: nothing proves that it is the same, nor that
-one was missed, and so the wheel does not come online as continuous.
+The last spin is remembered anew each minute, so that it is the absence that was long, not what came before it; how long
+it was says the wall clock only where the computer was switched off, too. Bets found open after a long one, under the
+same counter, are those of a spin that begins: nothing proves that it is the same, nor that one was missed, and so the
+wheel does not come online as continuous.
 
 Known from public code: frames, checksum, SR2, SR3, RC03, the place of the error flag and of the error. ASSUMED, and
 therefore options: the two digits of each question; that answers carry the checksum; the whole `map` of the answer to

@@ -1,6 +1,7 @@
 """The dealer of a roulette table, at the end of his night."""
 
 import asyncio
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,74 +13,76 @@ from simulators.port import Socket
 from simulators.table_roulette import RouletteTable
 from simulators.tables import Floor, Look
 
-BEHIND = 55.0
+FIRST = {"rou-1:1": True}
 
 
-@pytest.mark.parametrize("behind", [1.0, BEHIND])
+class Night:
+    """One spin. `look` is given the seconds since the ball fell, None before, and the keys pressed."""
+
+    def __init__(self, look: Callable[[float | None, list[str]], Look], monkeypatch: pytest.MonkeyPatch) -> None:
+        self.pressed: list[str] = []
+        self._pace = Pace()
+        self._fell = float("inf")
+        self._table = RouletteTable(1)
+        self._look = look
+        monkeypatch.setattr(self._table.console, "press", lambda key, _now, _reason=0: self.pressed.append(key))
+
+    @property
+    def since(self) -> float | None:
+        """Seconds since the ball fell."""
+        return None if self._pace.now() < self._fell else self._pace.now() - self._fell
+
+    async def _turn(self) -> None:
+        while True:
+            self._table.wheel.wake(self._pace.now())
+            if self._table.truth:
+                self._fell = min(self._fell, self._pace.now())
+            await asyncio.sleep(0.1)
+
+    async def deal(self) -> None:
+        """Until the dealer leaves."""
+
+        async def ready() -> bool:
+            return False
+
+        async def tell(*_: Any) -> str:
+            return "done"
+
+        socket = cast("Socket", SimpleNamespace(stir=lambda: None))
+        sockets = {"wheel-1": socket, "console-1": socket}
+        floor = Floor(sockets, self._pace, ready, lambda: self._look(self.since, self.pressed), tell)
+        turning = asyncio.create_task(self._turn())
+        try:
+            await self._table.deal(floor, 1)
+        finally:
+            turning.cancel()
+            await asyncio.wait([turning])
+
+
+@pytest.mark.parametrize("behind", [1.0, 55.0])
 @virtual_time
 async def test_nobody_leaves_before_the_display_shows_the_end_of_the_last_spin(
     behind: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It stood still, `behind` by a minute, and the last spin waits for a person. So it was in life 67000131."""
-    table, pace = RouletteTable(1), Pace()
-    pressed: list[str] = []
-    monkeypatch.setattr(table.console, "press", lambda key, _now, _reason=0: pressed.append(key))
-    fell = 0.0
 
-    def look() -> Look:
-        if not fell or pace.now() < fell + behind:
-            return Look("idle", "", {}, {"rou-1:1": True})
+    def look(since: float | None, pressed: list[str]) -> Look:
+        if since is None or since < behind:
+            return Look("idle", "", {}, FIRST)
         if "void" not in pressed:
-            return Look("suspended", "rou-1:2", {}, {"rou-1:1": True})
-        return Look("idle", "", {}, {"rou-1:1": True, "rou-1:2": False})
+            return Look("suspended", "rou-1:2", {}, FIRST)
+        return Look("idle", "", {}, {**FIRST, "rou-1:2": False})
 
-    async def ready() -> bool:
-        return False
-
-    async def tell(*_: Any) -> str:
-        return "done"
-
-    async def turn() -> None:
-        nonlocal fell
-        while True:
-            table.wheel.wake(pace.now())
-            if table.truth and not fell:
-                fell = pace.now()
-            await asyncio.sleep(0.1)
-
-    socket = cast("Socket", SimpleNamespace(stir=lambda: None))
-    turning = asyncio.create_task(turn())
-    try:
-        await table.deal(Floor({"wheel-1": socket, "console-1": socket}, pace, ready, look, tell), 1)
-    finally:
-        turning.cancel()
-        await asyncio.wait([turning])
-    assert pressed == ["bell", "paid", "void"]
-    assert pace.now() < fell + behind + 30
+    night = Night(look, monkeypatch)
+    await night.deal()
+    assert night.pressed == ["bell", "paid", "void"]
+    assert night.since is not None
+    assert behind < night.since < behind + 30
 
 
 @virtual_time
 async def test_a_display_that_never_shows_it_keeps_nobody_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    table, pace = RouletteTable(1), Pace()
-    monkeypatch.setattr(table.console, "press", lambda *_: None)
-
-    async def ready() -> bool:
-        return False
-
-    async def tell(*_: Any) -> str:
-        return "done"
-
-    async def turn() -> None:
-        while True:
-            table.wheel.wake(pace.now())
-            await asyncio.sleep(0.1)
-
-    socket = cast("Socket", SimpleNamespace(stir=lambda: None))
-    turning = asyncio.create_task(turn())
-    try:
-        await asyncio.wait_for(
-            table.deal(Floor({"wheel-1": socket, "console-1": socket}, pace, ready, Look, tell), 1), 600
-        )
-    finally:
-        turning.cancel()
-        await asyncio.wait([turning])
+    night = Night(lambda *_: Look(), monkeypatch)
+    await night.deal()
+    assert night.since is not None
+    assert 60 < night.since < 180

@@ -1,0 +1,42 @@
+"""The dealer of a fantan table, who counts a second time."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from helpers import virtual_time
+
+from simulators.clock import Pace
+from simulators.port import Socket
+from simulators.table_fantan import FantanTable
+from simulators.tables import Floor, Look
+
+
+@pytest.mark.parametrize("shown", [True, False])
+@virtual_time
+async def test_who_counts_over_a_dark_display_may_be_the_first_to_tell_a_count(
+    shown: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """He knows what is left, and no more; the result says that then. So it was in life 67002194."""
+    table = FantanTable(1)
+    entered: list[int] = []
+    monkeypatch.setattr(table.console, "press", lambda *_: None)
+    monkeypatch.setattr(table.console, "enter_buttons", lambda count, *_: entered.append(count))
+    monkeypatch.setattr(table._rng, "random", lambda: 0.05)
+
+    def look() -> Look:
+        """An old screen: no round is open. Or the end of this one."""
+        return Look("paying", "fan-1:1", {"separated": True}, {"fan-1:1": True} if shown else {})
+
+    async def ready() -> bool:
+        return False
+
+    async def tell(*_: Any) -> str:
+        return "done"
+
+    socket = cast("Socket", SimpleNamespace(stir=lambda: None))
+    await table.deal(Floor({"counter-1": socket, "console-1": socket}, Pace(), ready, look, tell), 1)
+    [truth] = table.truth
+    assert set(entered) == {truth.outcome["number"]}
+    assert not truth.void
+    assert ("count" in truth.outcome) == shown
