@@ -301,7 +301,9 @@ async def _open_serial(target: _Target, now: Callable[[], datetime]) -> StreamLi
         # pyserial puts what the terminal said into the text only
         match error.errno or getattr(error.__context__, "args", (None,))[0]:
             case errno.EACCES | errno.EPERM:
-                raise DeviceRefused(f"{path}: no permission; add this user to the group dialout") from error
+                raise DeviceRefused(
+                    f"{path}: no permission; a person needs sudo here, a service what systemd/README.md says of it"
+                ) from error
             case errno.EAGAIN | errno.EBUSY:
                 raise DeviceRefused(f"{path} is in use by another program") from error
             case errno.ENOTTY | errno.EISDIR:

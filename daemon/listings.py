@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote_plus
 
 import msgspec
 
+from daemon import links_usb
 from daemon.links import plugged_in
 from drivers import DRIVERS
 from protocols.commands import name_of
@@ -39,7 +41,7 @@ def device_table() -> str:
 
 
 def detected() -> str:
-    """Serial ports, the stable name first."""
+    """Serial ports, the stable name first; then what types as a keyboard does, as scanning shoes do."""
     stable = {str(link.resolve()): str(link) for link in BY_ID.iterdir()} if BY_ID.is_dir() else {}
     rows = [("link", "what")]
     for port in plugged_in():
@@ -49,7 +51,10 @@ def detected() -> str:
             words += f"  (or serial:?vid={port.vid:04x}&pid={port.pid:04x}"
             words += f"&serial={port.serial_number})" if port.serial_number else ")"
         rows.append((url, words))
-    return _columns(rows) if len(rows) > 1 else "no serial port is plugged in"
+    for one in links_usb.plugged_in():
+        url = f"usb:?vid={one.vid:04x}&pid={one.pid:04x}" + (f"&serial={quote_plus(one.serial)}" if one.serial else "")
+        rows.append((url, one.product))
+    return _columns(rows) if len(rows) > 1 else "no serial port is plugged in, and nothing that types as a scanner does"
 
 
 def ruleset_info(kind: type[Ruleset[Any]]) -> dict[str, Any]:

@@ -95,7 +95,7 @@ _EVENT_PACKED: bytes = _EVENT.pack()  # type: ignore[no-untyped-call]
 
 
 class _Packed(Properties):
-    """The properties of every publish: always the same bytes, and packing them anew costs a tenth of a publish."""
+    """The properties of every event: always the same bytes, and packing them anew costs a tenth of a publish."""
 
     def pack(self) -> bytes:
         return _EVENT_PACKED
@@ -145,6 +145,7 @@ class Session:
         acknowledged: Callable[[], None] | None = None,
         vital: bool = True,
         refused: Callable[[str], None] | None = None,
+        event: bool = False,
     ) -> None:
         """Send as soon as there is room; return once it is on its way. Raises as `until_room` and `send`."""
         await self.until_room()
@@ -156,6 +157,7 @@ class Session:
             acknowledged=acknowledged,
             vital=vital,
             refused=refused,
+            event=event,
         )
 
     @property
@@ -181,13 +183,15 @@ class Session:
         acknowledged: Callable[[], None] | None = None,
         vital: bool = True,
         refused: Callable[[str], None] | None = None,
+        event: bool = False,
     ) -> None:
         """Send with QoS 1, in the order of the calls. `acknowledged` is called in order. Raises BrokerLost.
 
         `vital`: where the broker refuses it, the session is of no use. Else `refused` is told why.
+        `event`: it is a CloudEvent, and says so.
         """
-        properties = self._properties
-        if correlation and properties is not None:
+        properties = self._properties if event else None
+        if correlation and self._properties is not None:
             properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
             properties.CorrelationData = correlation
         info = self._paho.publish(topic, payload, 1, retain, properties)

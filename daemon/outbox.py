@@ -79,7 +79,7 @@ class Outbox:
 
     def _send(self, session: Session, row: Row) -> None:
         topic, payload = self._message_of(row, row.n <= self._backlog)
-        session.send(topic, payload, acknowledged=partial(self._acknowledged, row.n))
+        session.send(topic, payload, acknowledged=partial(self._acknowledged, row.n), event=True)
         self._flying.append(row.n)
         self._sent = row.n
 

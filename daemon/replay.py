@@ -156,6 +156,6 @@ async def answer(
     start = max(first, oldest)
     last = min(newest if request.last is None else request.last, start + PAGE - 1, newest)
     for row in journal.range(table, start, last):
-        await session.publish(*message_of(row, True))
+        await session.publish(*message_of(row, True), event=True)
     said = Answer(writer, journal.name, first, last, newest, oldest)
     await session.publish(message.topic + "/result", msgspec.json.encode(said))

@@ -559,9 +559,15 @@ class Line:
         self._inbox.put_nowait(Message(topic, payload))
 
     async def publish(
-        self, topic: str, payload: bytes, *, retain: bool = False, acknowledged: Callable[[], None] | None = None
+        self,
+        topic: str,
+        payload: bytes,
+        *,
+        retain: bool = False,
+        acknowledged: Callable[[], None] | None = None,
+        event: bool = False,
     ) -> None:
-        self.send(topic, payload, retain=retain, acknowledged=acknowledged)
+        self.send(topic, payload, retain=retain, acknowledged=acknowledged, event=event)
         await asyncio.sleep(0)
 
     room = True
@@ -570,9 +576,16 @@ class Line:
         await asyncio.sleep(0)
 
     def send(
-        self, topic: str, payload: bytes, *, retain: bool = False, acknowledged: Callable[[], None] | None = None
+        self,
+        topic: str,
+        payload: bytes,
+        *,
+        retain: bool = False,
+        acknowledged: Callable[[], None] | None = None,
+        event: bool = False,
     ) -> None:
-        assert not (retain and "/event/" in topic)
+        assert event == ("/event/" in topic)
+        assert not (retain and event)
         self._published(topic, payload)
         if acknowledged is not None:
             asyncio.get_running_loop().call_soon(acknowledged)

@@ -25,6 +25,7 @@ from daemon.broker import Broker, find_mosquitto, free_port
 from daemon.config import Mqtt
 from daemon.mqtt import WINDOW, BrokerLost, BrokerRefused, Message, Session, Will, connect, last_word, stay_connected
 from daemon.retained import Retained
+from protocols.topics import CONTENT_TYPE
 
 PATIENCE = 20.0
 ACL = "topic readwrite ok/#\ntopic deny no/#\n"
@@ -130,6 +131,23 @@ async def test_messages_arrive_and_are_acknowledged_in_order(either: Broker) -> 
         assert acknowledged == list(range(300))
         assert writer.flying == 0
         assert await some(reader, 300) == [Message(f"t/{n % 3}", b"%d" % n) for n in range(300)]
+
+
+async def test_only_an_event_says_that_it_is_one(broker: Broker) -> None:
+    """Who unpacks CloudEvents by their content type finds none in a state, a result or a command."""
+    told: list[tuple[str, str | None]] = []
+    reader = aiomqtt.Client("127.0.0.1", broker.port, protocol=aiomqtt.ProtocolVersion.V5)
+    async with reader, connect(settings(broker), "writer") as writer:
+        await reader.subscribe("t/#", 1)
+        await writer.publish("t/event", b"{}", event=True)
+        await writer.publish("t/state", b"{}", retain=True)
+        await writer.publish("t/reply", b"{}", correlation=b"7")
+        messages = aiter(reader.messages)
+        async with asyncio.timeout(PATIENCE):
+            while len(told) < 3:
+                message = await anext(messages)
+                told.append((str(message.topic), getattr(message.properties, "ContentType", None)))
+    assert told == [("t/event", CONTENT_TYPE), ("t/state", None), ("t/reply", None)]
 
 
 async def test_retained_topics_stay_until_they_are_cleared(either: Broker) -> None:

@@ -42,12 +42,18 @@ class Broker:
         return [topic for topic, _, _ in self.published]
 
     async def publish(
-        self, topic: str, payload: bytes, *, retain: bool = False, acknowledged: Callable[[], None] | None = None
+        self,
+        topic: str,
+        payload: bytes,
+        *,
+        retain: bool = False,
+        acknowledged: Callable[[], None] | None = None,
+        event: bool = False,
     ) -> None:
         if self.before_publish is not None:
             await self.before_publish(topic)
         await self.until_room()
-        self.send(topic, payload, retain=retain, acknowledged=acknowledged)
+        self.send(topic, payload, retain=retain, acknowledged=acknowledged, event=event)
 
     @property
     def room(self) -> bool:
@@ -59,7 +65,13 @@ class Broker:
             await self._room.wait()
 
     def send(
-        self, topic: str, payload: bytes, *, retain: bool = False, acknowledged: Callable[[], None] | None = None
+        self,
+        topic: str,
+        payload: bytes,
+        *,
+        retain: bool = False,
+        acknowledged: Callable[[], None] | None = None,
+        event: bool = False,  # noqa: ARG002 - as a session has it
     ) -> None:
         assert self.room
         if self.lost:

@@ -105,7 +105,9 @@ class Broker:
         retain: bool = False,
         acknowledged: Callable[[], None] | None = None,
         vital: bool = True,
+        event: bool = False,
     ) -> None:
+        assert event == ("/event/" in topic)
         if self.deaf:
             return  # it went into the socket, and the connection died
         self.said.append((topic, payload))
