@@ -84,10 +84,11 @@ class SignOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Announced(Struct, frozen=True):
-    """A running announcement."""
+    """A running announcement. `seconds`: no longer than that, wherever the clock was set."""
 
     text: str
     until: datetime
+    seconds: float = 3600.0
 
 
 class _Memory(Struct, frozen=True, forbid_unknown_fields=True):
@@ -281,10 +282,11 @@ class AlphaSign:
             self._found_readable(found)
         else:  # a person decided that nobody looks: what only looking can see is no fault any more
             self._events += self._faults.end("sign.no_read_back", "sign.memory", "sign.dark")
-        left = (self._announced.until - self._link.stamp().at).total_seconds() if self._announced else 0.0
-        if self._announced is not None and left > 0:
-            self._priority.want(self._announced.text, now)
-            self._until = _now() + left
+        running = self._announced
+        left = (running.until - self._link.stamp().at).total_seconds() if running else 0.0
+        if running is not None and left > 0:
+            self._priority.want(running.text, now)
+            self._until = _now() + min(left, running.seconds)
         else:  # also where we know of none: another's would hide the amount
             self._announced = None
             self._priority.want("", now)
@@ -473,7 +475,7 @@ class AlphaSign:
         self._priority.want(text, now)
         if text:
             self._until = now + seconds
-            self._announced = _Announced(text, self._link.stamp().at + timedelta(seconds=seconds))
+            self._announced = _Announced(text, self._link.stamp().at + timedelta(seconds=seconds), seconds)
         else:
             self._until = float("inf")
             self._announced = None

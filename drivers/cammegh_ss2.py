@@ -5,11 +5,10 @@ same, a flag counts once two lines running show it, and a number needs two witne
 line, the first line of the next spin); where the witnesses of one spin disagree, two more than any other number has.
 Only no more bets and state 5 are taken up at once: the first cannot wait, and the second claims nothing before its
 number has a witness. The spin counter is compared with the last one known, also across sessions and restarts: what
-ended unseen is a missed spin, and the number found afterwards is never its landing. A counter that is lower has gone
-round only if there was the time for it: the last spin is remembered anew each minute, and how long an absence was says
-the wall clock only where the computer was switched off, too. Bets found open after a long one, under the same counter,
-are those of a spin that begins, and the wheel is not continuous. A wheel never seen before is online once its counter
-is known: else an edge killed in between would not know what it missed.
+ended unseen is a missed spin, and the number found afterwards is never its landing. drivers/wheels.py has what a lower
+counter proves. Bets found open after a long absence, under the same counter, are those of a spin that begins: nothing
+proves that it is the same, nor that one was missed. In both cases the wheel does not come online as continuous. A wheel
+never seen before is online once its counter is known: else an edge killed in between would not know what it missed.
 
 Assumed, for nobody has printed it: displays on ports 2 and 3 get their status lines without asking (mode bit 128); a
 self-test is over when no code came for SELF_TEST_QUIET; a statistics table when no line came for TABLE_QUIET; `*T f`
@@ -42,6 +41,7 @@ from drivers.driver import (
     Sighting,
 )
 from drivers.faults import Fault, Faults, Standing
+from drivers.wheels import follows, gone_round, outdated
 from protocols.cammegh_ss2 import (
     ASK_FIRMWARE,
     ASK_MANUFACTURER,
@@ -89,13 +89,8 @@ POLL_AFTER_NUMBER = 0.1  # state 5 may be short; the wheel answers no sooner tha
 MAX_EARLY = 200
 MAX_WITNESSES = 8
 SPINS = 256  # the counter runs 1..256
-# A spin takes at least this long: tells a wrapped counter from one that began again at 1.
-SHORTEST_SPIN = timedelta(seconds=15)
-FEW_SPINS = 8
 # After this long a spin seen to begin is not taken up again, even with the same counter.
 LONGEST_SPIN = timedelta(minutes=3)
-# Where nothing is told for so many seconds, the spin is remembered anew: what is remembered must not age by itself.
-KEPT_AGAIN = 60.0
 
 # State 2 with a failed launch: the controller tries again and again.
 LAUNCH_RETRIED = 60.0
@@ -283,6 +278,7 @@ class Memory(Struct, frozen=True):
     faults: Standing | tuple[str, ...] = Standing()
     opened: Annotated[datetime, Meta(tz=True)] | None = None
     clockwise: bool | None = None
+    opened_tick: float | None = None
 
 
 class _Recovery:
@@ -397,6 +393,7 @@ class CammeghSS2:
             standing = Standing(standing, standing)
         self._faults = Faults(_FAULTS, standing)
         self._opened = remembered.opened
+        self._opened_tick = remembered.opened_tick
         self._clockwise = remembered.clockwise
         self._turns: Counter[bool] = Counter()
         self._landed: tuple[int, str] | None = None
@@ -411,6 +408,7 @@ class CammeghSS2:
         self._obeying = False
         self._watched: tuple[AbstractSet[State], asyncio.Future[None]] | None = None
         self._joining = True
+        self._long_away = False
         self._landed_before = self._spin is not None and self._spin.landed
         self._before: Status | None = None
         self._doubted: tuple[State, int] | None = None
@@ -482,7 +480,7 @@ class CammeghSS2:
                     await link.write(answer)
             if early is None:
                 await self._tell(emit, [one for message in messages for one in self._hear(message, chunk)])
-                if self._outdated():
+                if self._spin is not None and outdated(self._spin.tick, self._kept):
                     await self._keep(emit)
             else:  # wait a moment for the answers to *K and *S, so that the wheel comes online with its name
                 first_tick = chunk.tick if first_tick is None else first_tick
@@ -508,15 +506,9 @@ class CammeghSS2:
 
     async def _keep(self, emit: Emit, sightings: Sequence[Sighting] = ()) -> None:
         """Durable when it returns, together with what is remembered."""
-        memory = Memory(self._spin, self._faults.standing, self._opened, self._clockwise)
+        memory = Memory(self._spin, self._faults.standing, self._opened, self._clockwise, self._opened_tick)
         await emit(sightings, msgspec.json.encode(memory))
         self._kept = None if self._spin is None else self._spin.tick
-
-    def _outdated(self) -> bool:
-        """Whether what is remembered would make a short absence a long one."""
-        if self._spin is None or self._spin.tick is None:
-            return False
-        return self._kept is None or abs(self._spin.tick - self._kept) >= KEPT_AGAIN
 
     async def _tell_now(self, link: Link, emit: Emit, events: Iterable[Event]) -> None:
         """What was seen in silence."""
@@ -533,14 +525,20 @@ class CammeghSS2:
         if not self._met(early):
             return
         first, at = next((one, chunk) for one, chunk in early if isinstance(one, Status))
-        yield Sighting(DeviceOnline(self._continuous(at), "Cammegh SS2", "", self._firmware), first.raw, at)
+        self._long_away = self._spin is not None and _long_ago(self._spin, at)
+        yield Sighting(DeviceOnline(self._continuous(first, at), "Cammegh SS2", "", self._firmware), first.raw, at)
         for message, chunk in early:
             yield from self._hear(message, chunk)
 
-    def _continuous(self, chunk: Chunk) -> bool:
-        """What was missed the counter proves, or the ball that ran; of bets that were open long ago neither does."""
+    def _continuous(self, status: Status, chunk: Chunk) -> bool:
+        """What was missed the counter proves, or the ball that ran; of bets that were open long ago neither does.
+
+        Nor does a counter that is lower: it has begun again, or gone round, after who knows how many spins.
+        """
         spin = self._spin
-        return spin is not None and (spin.launched or not _long_ago(spin, chunk))
+        if spin is None or (self._long_away and not spin.launched):
+            return False
+        return follows(status.spin - spin.spin, SPINS, spin.at, spin.tick, chunk)
 
     def _reply(self, packet: Packet, tick: float) -> bytes:
         """What to ask again. A reply may be damaged on its way: refused is who says the same wrong name twice."""
@@ -813,7 +811,7 @@ class CammeghSS2:
         if spin is None:  # never seen before: a spin that is over is nobody's loss
             over = status.state is State.WINNING_NUMBER
             spin = Spin(status.spin, None, chunk.at, ended=over, tick=chunk.tick)
-        elif self._joining and _long_ago(spin, chunk):  # too long to be the same spin, whatever the counter says
+        elif self._joining and self._long_away:  # too long to be the same spin, whatever the counter says
             if not spin.launched and (status.state, status.spin) == (State.PLACE_BETS, spin.spin):
                 spin = replace(spin, begun=False)
             else:
@@ -822,7 +820,7 @@ class CammeghSS2:
         self._joining = False
         yield from self._taken_back(spin, status, before)
         if self._opened is None or (status.state is not State.TABLE_CLOSED and spin.state is State.TABLE_CLOSED):
-            self._opened = chunk.at
+            self._opened, self._opened_tick = chunk.at, chunk.tick
         # Under the number of a spin that landed in an earlier session: switched off meanwhile, it counted as far again.
         counts_again = self._landed_before and status.state in _RUNNING
         if status.spin != spin.spin or counts_again:
@@ -834,7 +832,7 @@ class CammeghSS2:
     def _believed(self, spin: Spin | None, status: Status, chunk: Chunk) -> bool:
         """The state stays, or takes a step that cannot wait; anything else when a second line says the same."""
         seen = (status.state, status.spin)
-        if spin is not None and status.spin == spin.spin and chunk.at - spin.at < LONGEST_SPIN:
+        if spin is not None and status.spin == spin.spin and not self._long_since(spin, chunk):
             stays = status.state is spin.state
             if stays or (spin.state, status.state) in _AT_ONCE:
                 self._doubted = None
@@ -845,15 +843,15 @@ class CammeghSS2:
         self._doubted = seen
         return False
 
+    def _long_since(self, spin: Spin, chunk: Chunk) -> bool:
+        since = chunk.after_at_most if self._joining else chunk.after_at_least
+        return since(spin.at, spin.tick) >= LONGEST_SPIN
+
     def _counted(self, spin: Spin, status: Status, before: Status | None, chunk: Chunk) -> tuple[Spin, list[Event]]:
         """The counter moved or began again. The spin before landed if its number is witnessed, or is missed."""
         steps = status.spin - spin.spin
-        wrapped = steps + SPINS
-        gone_round = chunk.after_at_least(spin.at, spin.tick) >= wrapped * SHORTEST_SPIN
-        if spin.state is State.TABLE_CLOSED:  # it is switched off then, and has not played through the night unseen
-            gone_round = gone_round and wrapped <= FEW_SPINS
-        if steps < 0 < status.spin and (wrapped == 1 or gone_round):
-            steps = wrapped
+        if steps < 0 < status.spin and gone_round(steps + SPINS, spin.at, spin.tick, LONGEST_SPIN, chunk):
+            steps += SPINS
         counts_on = steps > 0
         # Else it was switched off and on: it counts from 1 again, and a spin that had not begun never will.
         missed = steps - 1 if counts_on else max(status.spin - 1, 0)
@@ -975,7 +973,7 @@ class CammeghSS2:
         if self._switched_off is not None and chunk.tick - self._switched_off <= RUNS_DOWN:
             return
         again = "wheel.dropped" in self._faults.standing.cycle
-        if chunk.at - self._opened < JUST_OPENED and not status.flags and not again:
+        if chunk.after_at_least(self._opened, self._opened_tick) < JUST_OPENED and not status.flags and not again:
             return
         self._dropped_at = chunk.tick
         yield from self._faults.begin("wheel.dropped")

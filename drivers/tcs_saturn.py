@@ -6,10 +6,9 @@ believed that only one answer says: every step of state, counter, number, direct
 status running that says the same. A number must stand unchanged for a moment, in a spin that was seen to begin and to
 be launched; one that changes afterwards is a void spin. The spin counter is compared with the last one known, also
 across sessions and restarts: what ended unseen is a missed spin, and the number found afterwards is never its landing.
-The last spin is remembered anew each minute, so that it is the absence that was long, not what came before it; how long
-it was says the wall clock only where the computer was switched off, too. Bets found open after a long one, under the
-same counter, are those of a spin that begins: nothing proves that it is the same, nor that one was missed, and so the
-wheel does not come online as continuous.
+drivers/wheels.py has what a lower counter proves. Bets found open after a long absence, under the same counter, are
+those of a spin that begins: nothing proves that it is the same, nor that one was missed. In both cases the wheel does
+not come online as continuous.
 
 Known from public code: frames, checksum, SR2, SR3, RC03, the place of the error flag and of the error. ASSUMED, and
 therefore options: the two digits of each question; that answers carry the checksum; the whole `map` of the answer to
@@ -32,6 +31,7 @@ from msgspec.structs import replace
 
 from drivers.driver import Chunk, CommandFailed, CommandRefused, DeviceRefused, Emit, Evidence, Link, LinkLost, Sighting
 from drivers.faults import Fault, Faults, Standing
+from drivers.wheels import follows, gone_round, outdated
 from protocols import tcs_saturn as wire
 from protocols.commands import Ask, Command, LaunchBall
 from protocols.events import (
@@ -55,12 +55,8 @@ STALE = 1.0  # seconds after which a status says nothing about now
 MISFITS = 5  # whole frames, and none that fits: the map is wrong, not the line
 SEND_WITHIN = 2.0
 ASK_WITHIN = 3.0
-# A spin takes at least this long: tells a wrapped counter from one that began again.
-SHORTEST_SPIN = timedelta(seconds=15)
 # After so long an absence a spin seen to begin is not taken up again, even with the same counter.
 LONGEST_SPIN = timedelta(minutes=5)
-# Where nothing is told for so many seconds, the spin is remembered anew: what is remembered must not age by itself.
-KEPT_AGAIN = 60.0
 
 ASKS = ("error", "status")
 Station: TypeAlias = Annotated[str, Meta(pattern="^[0-9]{2}$", description="two digits")]
@@ -278,6 +274,7 @@ class Memory(Struct, frozen=True):
     spin: Spin | None = None
     faults: Standing = Standing()
     fired: Annotated[datetime, Meta(tz=True)] | None = None
+    fired_tick: float | None = None
 
 
 class _Order:
@@ -326,11 +323,12 @@ class TcsSaturn:
         self._kept = None if self._spin is None else self._spin.tick
         self._faults = Faults(self.faults, remembered.faults)
         self._fired = remembered.fired
-        self._fired_tick: float | None = None
+        self._fired_tick = remembered.fired_tick
         self._asked = ""
         self._error_turn = False
         self._online = False
         self._joining = True
+        self._long_away = False
         self._landed_before = self._spin is not None and self._spin.landed
         self._misfits = 0
         self._misfit = ""
@@ -373,13 +371,14 @@ class TcsSaturn:
                 now = loop.time()
                 if valid:
                     last_valid = now
-                elif now - last_valid >= self._options.silence:
-                    self._lost()
+                lost = not valid and now - last_valid >= self._options.silence
                 # Half duplex: who speaks while an answer is on its way destroys both.
                 due = max(asked_at + self._options.poll, now + (FRAME_GAP if decoder.waiting else 0.0))
-                if sightings or self._outdated():
+                if sightings or (self._spin is not None and outdated(self._spin.tick, self._kept)):
                     await self._tell(emit, sightings)
                     last_valid += loop.time() - now  # the wheel was not silent while we were busy
+                if lost:
+                    self._lost()
         except LinkLost:
             if self._spin is not None and self._spin.tick != self._kept:  # from now on nobody looks
                 await self._tell(emit)
@@ -402,15 +401,9 @@ class TcsSaturn:
 
     async def _tell(self, emit: Emit, sightings: Sequence[Sighting] = ()) -> None:
         """Durable when it returns, together with what is remembered."""
-        memory = Memory(self._spin, self._faults.standing, self._fired)
+        memory = Memory(self._spin, self._faults.standing, self._fired, self._fired_tick)
         await emit(sightings, msgspec.json.encode(memory))
         self._kept = None if self._spin is None else self._spin.tick
-
-    def _outdated(self) -> bool:
-        """Whether what is remembered would make a short absence a long one."""
-        if self._spin is None or self._spin.tick is None:
-            return False
-        return self._kept is None or abs(self._spin.tick - self._kept) >= KEPT_AGAIN
 
     # ---- questions
 
@@ -483,14 +476,21 @@ class TcsSaturn:
             self._misfits = 0
             if not self._online:
                 self._online = True
-                sightings.append(Sighting(DeviceOnline(self._continuous(chunk), MODEL), message.raw, chunk))
+                self._long_away = self._spin is not None and _long_ago(self._spin, chunk)
+                sightings.append(Sighting(DeviceOnline(self._continuous(status, chunk), MODEL), message.raw, chunk))
             sightings += self._status(status, chunk)
         return sightings, valid
 
-    def _continuous(self, chunk: Chunk) -> bool:
-        """What was missed the counter proves, or the ball that ran; of bets that were open long ago neither does."""
+    def _continuous(self, status: Status, chunk: Chunk) -> bool:
+        """What was missed the counter proves, or the ball that ran; of bets that were open long ago neither does.
+
+        Nor does a counter that is lower: it has begun again, or gone round, after who knows how many spins.
+        """
         spin = self._spin
-        return spin is not None and (spin.launched or not _long_ago(spin, chunk))
+        if spin is None or (self._long_away and not spin.launched):
+            return False
+        around = 10**self._options.map.spin.length
+        return follows(status.spin - spin.spin, around, spin.at, spin.tick, chunk)
 
     def _counts(self, message: Message) -> bool:
         """An answer; not the echo of a question on a line of two wires, and no noise."""
@@ -546,7 +546,7 @@ class TcsSaturn:
         if spin is None:  # never seen before: a spin that is over is nobody's loss
             over = status.state is State.WINNING_NUMBER
             spin = Spin(status.spin, None, chunk.at, ended=over, tick=chunk.tick)
-        elif self._joining and _long_ago(spin, chunk):  # too long to be the same spin
+        elif self._joining and self._long_away:  # too long to be the same spin
             if not spin.launched and (status.state, status.spin) == (State.PLACE_BETS, spin.spin):
                 spin = replace(spin, begun=False)
             else:
@@ -580,11 +580,10 @@ class TcsSaturn:
 
     def _counted(self, spin: Spin, status: Status, chunk: Chunk) -> tuple[Spin, list[Event]]:
         """The counter moved: the spin before is over, and what was not told of it will never be."""
-        counts = 10**self._options.map.spin.length
         steps = status.spin - spin.spin
-        wrapped = steps + counts
-        if steps < 0 and (wrapped == 1 or chunk.after_at_least(spin.at, spin.tick) >= wrapped * SHORTEST_SPIN):
-            steps = wrapped
+        once_round = steps + 10**self._options.map.spin.length
+        if steps < 0 and gone_round(once_round, spin.at, spin.tick, LONGEST_SPIN, chunk):
+            steps = once_round
         events: list[Event] = []
         counts_on = steps > 0
         missed = steps - 1 if counts_on else max(status.spin - 1, 0)
@@ -767,9 +766,7 @@ class TcsSaturn:
     def _too_soon(self, stamp: Chunk) -> str:
         """What the last launch says against another."""
         if self._fired is not None:
-            passed = (stamp.at - self._fired).total_seconds()
-            if self._fired_tick is not None:
-                passed = stamp.tick - self._fired_tick
+            passed = stamp.after_at_least(self._fired, self._fired_tick).total_seconds()
             apart = self._options.launch_apart
             if 0 <= passed < apart:
                 return f"the last launch was {passed:.0f} s ago; leave {apart:g} s between two"

@@ -28,15 +28,25 @@ class Chunk(msgspec.Struct, frozen=True):
     at: datetime
     tick: float
 
-    def after_at_least(self, at: datetime, tick: float | None) -> timedelta:
-        """How much time surely lies between the two: what a missed spin may be proven by.
+    def began_anew(self, tick: float | None) -> bool:
+        """Whether the computer was off since `tick`."""
+        return tick is not None and self.tick < tick
 
-        The monotonic clock begins anew with the computer: then it says less than that, or nothing.
+    def after_at_least(self, at: datetime, tick: float | None) -> timedelta:
+        """How much time surely lies between the two.
+
+        The wall clock may be set; the monotonic one begins anew with the computer, and is then what passed since.
         """
-        return self.at - at if tick is None or self.tick < tick else timedelta(seconds=self.tick - tick)
+        if tick is None:
+            return self.at - at
+        if self.began_anew(tick):
+            return max(self.at - at, timedelta(seconds=self.tick))
+        return timedelta(seconds=self.tick - tick)
 
     def after_at_most(self, at: datetime, tick: float | None) -> timedelta:
-        """How much time may lie between the two, as far as either clock knows: what continuity may be proven by."""
+        """How much time may lie between the two. No end to it where the computer had no clock while it was off."""
+        if self.began_anew(tick) and self.at - at < timedelta(seconds=self.tick):
+            return timedelta.max
         return max(self.at - at, self.after_at_least(at, tick))
 
 

@@ -87,6 +87,7 @@ class RouletteTable(Ruled):
                 floor.press(self.console, "paid")
                 await pace.sleep(1.0)
                 if paid < rounds:
+                    known = frozenset(floor.look().ended)
                     floor.press(self.console, "bets_opened")
                     await self._opened(floor)
         over = 0

@@ -39,16 +39,20 @@ def results(verdicts: Iterable[Verdict]) -> list[Result]:
 
 
 class MemoryLink:
-    """A link whose other end is the test: `feed` and `hang_up` from one side, `sent` from the other."""
+    """A link whose other end is the test: `feed` and `hang_up` from one side, `sent` from the other.
+
+    `set`: by how many seconds the wall clock was set.
+    """
 
     def __init__(self) -> None:
         self._chunks: asyncio.Queue[Chunk | None] = asyncio.Queue(10_000)
         self.sent = bytearray()
+        self.set = 0.0
         self.on_write: Callable[[bytes], None] = lambda _: None
 
     def stamp(self) -> Chunk:
         tick = asyncio.get_running_loop().time()
-        return Chunk(b"", START + timedelta(seconds=tick), tick)
+        return Chunk(b"", START + timedelta(seconds=tick + self.set), tick)
 
     def feed(self, data: bytes) -> None:
         now = self.stamp()

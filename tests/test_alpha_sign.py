@@ -749,6 +749,20 @@ async def test_an_announcement_and_the_amount_survive_a_restart_and_a_new_sign()
 
 
 @virtual_time
+async def test_an_announcement_lasts_no_longer_because_the_clock_was_set_back() -> None:
+    async with on_bench() as bench:
+        await bench.show(100)
+        await bench.announce("WIN", 30)
+        bench.line.plug_at = bench.now + 5
+        bench.link.set = -8 * 3600.0
+        bench.link.hang_up()
+        await asyncio.sleep(10)
+        assert bench.lit == "WIN"
+        await asyncio.sleep(30)
+        assert bench.lit == "$1.00"
+
+
+@virtual_time
 async def test_what_the_sign_cannot_show_is_replaced_and_told_once() -> None:
     async with on_bench() as bench:
         await bench.show(100)

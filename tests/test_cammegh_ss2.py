@@ -326,8 +326,12 @@ def listen(
     wheel: Callable[[bytes], bytes] = lambda _: b"",
     again: bool = False,
     told_before: Sequence[Event] = (),
+    later: float = 0.0,
 ) -> Heard:
-    """Let the driver hear `timed`; then the line hangs up. `again`: after LinkLost a new driver takes up its memory."""
+    """Let the driver hear `timed`; then the line hangs up. `again`: after LinkLost a new driver takes up its memory.
+
+    `later`: seconds that passed before, of which the memory knows.
+    """
     heard = Heard()
     heard.notebook.memory = memory
 
@@ -340,11 +344,12 @@ def listen(
         loop = asyncio.get_running_loop()
         heard.link.on_write = written
         fed = False
+        await asyncio.sleep(later)
 
         async def feed() -> None:
             nonlocal fed
             for at, data in timed:
-                await asyncio.sleep(at - loop.time())
+                await asyncio.sleep(at + later - loop.time())
                 heard.link.feed(data)
             fed = True
             heard.link.hang_up()
@@ -796,10 +801,28 @@ RECONNECTS: list[tuple[str, bytes, list[bytes], list[str]]] = [
     ),
     ("it went round", remembered(250, State.WINNING_NUMBER, 600, **OVER), spun(3, "9", "8"), ["missed"] * 8 + ["8"]),
     (
-        "it went round, and the computer was switched off",
+        "switched off and on, together with the computer",
         remembered(250, State.WINNING_NUMBER, 600, **OVER, tick=1e6),
         spun(3, "9", "8"),
-        ["missed"] * 8 + ["8"],
+        ["missed"] * 2 + ["8"],
+    ),
+    (
+        "switched off for the night in state 5",
+        remembered(254, State.WINNING_NUMBER, 480 * MINUTE, **OVER, tick=-480 * MINUTE),
+        spun(1, "", "8"),
+        ["8"],
+    ),
+    (
+        "3, back in 3, the computer was off and had no clock",
+        remembered(1, State.BALL_IN_RIM, -10, tick=3000.0),
+        spun(1, "", "27")[5:],
+        ["missed"],
+    ),
+    (
+        "2, back in 2, the computer was off and had no clock",
+        remembered(1, State.PLACE_BETS, -10, **OPEN, tick=3000.0),
+        spun(1, "", "27"),
+        ["27"],
     ),
     (
         "it went round, and the clock was set back",
@@ -899,19 +922,66 @@ def test_a_host_that_was_away(memory: bytes, lines: list[bytes], ends: list[str]
     assert listen(every(lines), memory=memory, told_before=begun).ends == ends
 
 
+@pytest.mark.parametrize(
+    ("memory", "lines", "continuous"),
+    [
+        (remembered(200, State.STARTED, 10, **OVER), [line(1, 1)] * 3, True),  # too short for a spin
+        (remembered(200, State.STARTED, 20, **OVER), [line(1, 1)] * 3, False),
+        (remembered(250, State.STARTED, 200, **OVER), [line(1, 3)] * 3, False),  # what of it is true nobody knows
+        (remembered(256, State.STARTED, 60, **OVER), [line(1, 1)] * 3, True),
+        (remembered(10, State.STARTED, 6000, **OVER), [line(1, 30)] * 3, True),
+        (remembered(10, State.PLACE_BETS, 6000, **OPEN), [line(2, 10)] * 3, False),
+        (remembered(10, State.BALL_IN_RIM, 6000), [line(3, 10)] * 3, True),
+        (remembered(10, State.PLACE_BETS, -10, **OPEN, tick=3000.0), [line(2, 10)] * 3, False),  # off, without a clock
+        (remembered(10, State.PLACE_BETS, 3500, **OPEN, tick=-4.0), [line(2, 10)] * 3, False),  # the clock was set
+    ],
+)
+def test_when_a_wheel_is_continuous(memory: bytes, lines: list[bytes], continuous: bool) -> None:
+    known = msgspec.json.decode(memory, type=Memory).spin
+    assert known is not None
+    begun: list[Event] = [SpinStarted(known.spin), AGAINST]
+    begun = [] if known.ended else begun[: known.begun + known.launched]
+    [online] = [
+        one for one in listen(every(lines), memory=memory, told_before=begun).events if type(one) is DeviceOnline
+    ]
+    assert online.continuous == continuous
+
+
 @pytest.mark.parametrize("shown", [2, 7, 10])
 def test_a_state_may_last_long_and_the_line_be_cut_in_it(shown: int) -> None:
     """The absence is short, whatever the age of the last event: it is the same spin."""
     lines = [*[line(1, 11)] * 2, *spun(11, "34", "27")]
     before = [*lines[: shown + 2], *[lines[shown + 2]] * 500, b""]
     first = listen(every(before))
-    second = listen(every(lines[shown + 2 :]), memory=first.notebook.memory, told_before=first.events)
+    after = len(before) * HALF_SECOND
+    second = listen(every(lines[shown + 2 :]), memory=first.notebook.memory, told_before=first.events, later=after)
     assert first.ends + second.ends == ["27"]
     assert second.events[0] == BACK
 
 
-def test_a_power_cut_of_the_whole_table_takes_no_wheel_round() -> None:
-    """It stood still for hours, and what was remembered of it is a minute old, not hours: then it counts from 1."""
+@pytest.mark.parametrize("clock", [-3600.0, 3600.0])
+def test_a_number_shown_in_one_line_is_not_lost_because_the_clock_was_set(clock: float) -> None:
+    @virtual_time
+    async def body() -> None:
+        link, notebook = MemoryLink(), Notebook()
+        session = asyncio.create_task(CammeghSS2(WheelOptions(), None).run(link, notebook))
+        lines = spun(11, "34", "27")[:-1]
+        for n, one in enumerate([*lines, *spun(12, "27", "16")[:4]]):
+            if n == len(lines) - 1:
+                link.set = clock
+            link.feed(one)
+            await asyncio.sleep(HALF_SECOND)
+        session.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await session
+        assert [one.pocket for one in notebook.events if isinstance(one, BallLanded)] == ["27"]
+        assert not any(isinstance(one, SpinMissed) for one in notebook.events)
+
+    body()
+
+
+def test_what_is_remembered_is_a_minute_old_at_most() -> None:
+    """However long the wheel stood still: who is killed then was not away since its last spin."""
 
     @virtual_time
     async def body() -> None:
@@ -949,7 +1019,9 @@ def test_a_driver_killed_at_any_moment_goes_on_with_the_spin() -> None:
     lines = [*[line(1, 11)] * 2, *spun(11, "34", "27"), *spun(12, "27", "16"), *[line(2, 13, "16")] * 3]
     for kill in range(1, len(lines)):
         first = listen(every(lines[:kill]))
-        second = listen(every(lines[kill:]), memory=first.notebook.memory, told_before=first.events)
+        second = listen(
+            every(lines[kill:]), memory=first.notebook.memory, told_before=first.events, later=kill * HALF_SECOND
+        )
         landed = first.landed + second.landed
         assert landed == ["27", "16"] or "missed" in first.ends + second.ends, kill
         assert [one for one in first.ends + second.ends if one != "missed"] == landed

@@ -264,15 +264,23 @@ def line(state: int, spin: int = 11, number: str = "34", flags: int = 0, turn: i
 
 
 def hear(
-    lines: list[bytes], options: WheelOptions | None = None, memory: bytes | None = None, step: float = 0.5
+    lines: list[bytes],
+    options: WheelOptions | None = None,
+    memory: bytes | None = None,
+    step: float = 0.5,
+    later: float = 0.0,
+    clock: float = 0.0,
 ) -> tuple[list[Event], MemoryLink, Notebook]:
-    """What a driver tells of lines half a second apart."""
+    """What a driver tells of lines half a second apart, `later` than its memory, the clock set meanwhile."""
     notebook = Notebook()
     notebook.memory = memory
     link = MemoryLink()
+    link.set = clock
 
     @virtual_time
     async def body() -> None:
+        await asyncio.sleep(later)
+
         async def feed() -> None:
             for one in lines:
                 link.feed(one)
@@ -334,6 +342,15 @@ def test_when_a_closed_table_is_a_fault(lines: list[bytes], faults: list[str]) -
     assert b"*P" not in link.sent  # nothing is switched on unless the house wants it
     severities = [one.severity for one in events if isinstance(one, DeviceFaulted) and one.code == "wheel.dropped"]
     assert severities == ["warning", "error"][: len(severities)]
+
+
+@pytest.mark.parametrize("clock", [-3600.0, 3600.0])
+@pytest.mark.parametrize(("bets", "faults"), [(LONG, ["+wheel.dropped"]), (BETS, [])])
+def test_the_clock_may_be_set_after_the_table_was_opened(bets: list[bytes], faults: list[str], clock: float) -> None:
+    first = hear(bets)[2]
+    lines = [*BETS, *[line(6)] * 2]
+    events, _, _ = hear(lines, memory=first.memory, later=len(bets) * 0.5, clock=clock)
+    assert faults_of(events) == faults
 
 
 @pytest.mark.parametrize(

@@ -490,11 +490,11 @@ def test_what_is_plugged_in(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert run("detect").exit_code == 0
     monkeypatch.setattr(listings, "plugged_in", list)
-    monkeypatch.setattr(listings.links_usb, "plugged_in", list)
+    monkeypatch.setattr(links_usb, "plugged_in", list)
     nothing = "no serial port is plugged in, and nothing that types as a scanner does\n"
     assert run("detect").stdout == nothing
     scanners = [links_usb.Plugged(0x5E0, 0x1200, "S 1&2", "Scanner"), links_usb.Plugged(0xC2E, 0xB61, "", "")]
-    monkeypatch.setattr(listings.links_usb, "plugged_in", lambda: scanners)
+    monkeypatch.setattr(links_usb, "plugged_in", lambda: scanners)
     urls = [line.split()[0] for line in run("detect").stdout.splitlines()]
     assert urls == ["link", "usb:?vid=05e0&pid=1200&serial=S+1%262", "usb:?vid=0c2e&pid=0b61"]
     assert links_usb._target(urls[1]).serial == "S 1&2"

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from drivers.driver import CommandFailed, CommandRefused, DeviceRefused, LinkLost, Obeys
-from drivers.tcs_saturn import ERRORS, Memory, SaturnOptions, TcsSaturn
+from drivers.tcs_saturn import ERRORS, Memory, SaturnOptions, Spin, TcsSaturn
 from protocols.commands import Ask, LaunchBall, ReadDice
 from protocols.events import (
     BallLanded,
@@ -675,14 +675,60 @@ async def test_what_is_remembered_is_not_written_again_without_need() -> None:
     assert commits == 11
 
 
+@virtual_time
+async def test_a_fault_found_as_the_line_is_given_up_is_told() -> None:
+    """The loop stood still for longer than a wheel may be silent, while the second answer to SR3 was on its way."""
+    desk = Desk()
+    loop = asyncio.get_running_loop()
+    answer, errors = desk._answer, 0
+
+    def after_a_stall(question: bytes) -> None:
+        nonlocal errors
+        errors += question == SR3
+        if question == SR3 and errors == 2:
+            loop._now += 4.0  # type: ignore[attr-defined]
+        answer(question)
+
+    def late(question: bytes) -> None:
+        loop.call_later(0.05, after_a_stall, question)
+
+    desk.link.on_write = late
+    await desk.show(status(State.PLACE_BETS))
+    desk.error = "SENSOR STUCK"
+    desk.status = status(State.PLACE_BETS, error=True)
+    with pytest.raises(LinkLost, match="no valid status"):
+        await desk.task
+    assert codes(desk.events) == ["+saturn.sensor_stuck"]
+    again = Desk(memory=desk.notes.memory)
+    again.error = "SENSOR STUCK"
+    await again.show(status(State.PLACE_BETS, error=True), status(State.PLACE_BETS))
+    assert codes(again.events) == ["-saturn.sensor_stuck"]
+    await again.end()
+
+
+@virtual_time
+async def test_whether_bets_were_open_for_long_is_said_once() -> None:
+    """By the first status; that the second one is later makes no other spin of them."""
+    await asyncio.sleep(1000)
+    desk = Desk()
+    now = desk.link.stamp()
+    desk.task.cancel()
+    spin = Spin(7, State.PLACE_BETS, now.at - timedelta(seconds=299.9), begun=True, tick=now.tick - 299.9)
+    again = Desk(memory=msgspec.json.encode(Memory(spin)))
+    told = await again.show(*SPIN, status(State.WINNING_NUMBER, "7"))
+    assert told == [replace(ONLINE, continuous=True), *TOLD[1:], BallLanded("7")]
+    await again.end()
+
+
 @pytest.mark.parametrize(
     ("clock", "tick", "missed"),
     [
-        (200_000, -20.0, []),  # set forward, while the wheel was switched off
+        (600, -20.0, []),  # set forward, while the wheel was switched off
         (20, None, []),  # a memory from before ticks were kept
-        (200_000, None, [SpinMissed(9994)]),
-        (200_000, 1e6, [SpinMissed(9994)]),  # the computer was switched off, too: nobody else knows how long
-        (-3000, -200_000.0, [SpinMissed(9994)]),  # set back, while it went round
+        (600, None, [SpinMissed(6)]),
+        (600, 1e6, []),  # the computer was switched off, too
+        (-3000, -600.0, [SpinMissed(6)]),  # set back, while it went round
+        (-3000, -36_000.0, []),  # too long for six spins
     ],
 )
 @virtual_time
@@ -694,8 +740,10 @@ async def test_only_time_that_passed_takes_a_wheel_round(clock: float, tick: flo
     assert memory.spin is not None
     at = desk.link.stamp().at - timedelta(seconds=clock)
     tick = None if tick is None else desk.link.stamp().tick + tick
-    again = Desk(memory=msgspec.json.encode(replace(memory, spin=replace(memory.spin, at=at, tick=tick))))
+    spin = replace(memory.spin, spin=9995, at=at, tick=tick)
+    again = Desk(memory=msgspec.json.encode(replace(memory, spin=spin)))
     told = await again.show(status(State.STARTED, spin=1))
+    assert told[0] == replace(ONLINE, continuous=False)
     assert [event for event in told if isinstance(event, SpinMissed)] == missed
     await again.end()
 
@@ -1015,6 +1063,14 @@ async def test_launches_are_twenty_seconds_apart_also_where_the_line_was_cut_bef
     with pytest.raises(CommandRefused, match=r"the last launch was 1[89] s ago"):
         await again.driver.obey(LaunchBall())
     assert RC03 not in {question for _, question in again.asked}
+    for clock in (-3600.0, 3600.0):  # set meanwhile
+        another = Desk(memory=again.notes.memory)
+        another.link.set = clock
+        await another.show(status(State.PLACE_BETS), seconds=0.5)
+        with pytest.raises(CommandRefused, match=r"the last launch was (19|20) s ago"):
+            await another.driver.obey(LaunchBall())
+        assert RC03 not in {question for _, question in another.asked}
+        await another.end()
     await asyncio.sleep(2)
     again.launched = lambda: setattr(again, "status", status(State.BALL_IN_RIM))
     assert (await again.driver.obey(LaunchBall()))["spin"] == 7
