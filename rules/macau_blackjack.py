@@ -10,49 +10,58 @@ bank takes its cards (6(1)); every hand is compared (9 to 12) and the additional
 receives it follows from the procedure. `face` is how it lay in the shoe, "down" or not told; "up" is a card that lay
 the wrong way round, void and replaced (5(1)(1)). The bank's hole card and the players' face-down cards are told like
 all others and shown by no view before their time. `hole_card.peeked` comes whenever the bank must peek. `seat.acted`
-tells each decision: stand, hit, double, split, surrender, five_cards, even_money, and insurance with its amount (also
-as a wager on `insurance`). `amount` is 0 or, where the bet is known, exactly what the decision adds. Each hit and
-double brings one card; a split hand receives its second card when its turn comes (or both at once, by option). Hands
-without any choice end by themselves. `due` in the view says whom the rules wait for: a card (of `burn`, a hand, the
-`dealer`), a decision with the actions allowed, or the peek. Hands are named as in `deal.corrected`: "dealer", "3.1",
-"3.2", a new hand after the seat's last; who corrects may say "seat_3", "seat_3_2" too, as a console does.
-`deal.corrected` names the hands that changed, as they lie now; the hole card may be left out.
+tells each decision: stand, hit, double, split, surrender, five_cards, even_money, and insurance with its whole amount
+(also as wagers on `insurance`, which add up). `amount` is 0 or, where the bet is known, exactly what the decision adds.
+Each hit and double brings one card; a split hand receives its second card when its turn comes (or both at once, by
+option). Hands without any choice end by themselves. `due` in the view says whom the rules wait for: a card (of `burn`,
+a hand, the `dealer`), a decision with the actions allowed (and with the further seats that may surrender), or the peek.
+Hands are named as in `deal.corrected`: "dealer", "3.1", "3.2", a new hand after the seat's last; who corrects may say
+"seat_3", "seat_3_2" too, as a console does. `deal.corrected` names the hands that changed, as they lie now; the hole
+card may be left out.
 
-**Who plays.** With a known main bet, the seats that have one; without any, the seats opened. A round whose seats
-nobody told, or may have been told in events that were lost, waits for `deal.corrected` that names all of them, with no
-cards yet: {"dealer": [], "1.1": []}. After a loss before the bell a bet may have been laid, or taken back, unheard:
-such a round is resolved, or void, without the bets told; insurance told later and streak bets of earlier rounds are
-known. Additional bets on a seat that does not play, or from one, go back. `any_pair:n`, `sevens:n`, `over_13:n`,
-`under_13:n` are laid on the hand of another seat n. `main:2`, `main:3` are the bets of further players on one seat
-(20): they follow its decisions, each with his own stake; where no bet is told, all that may lie there are named.
+**Who plays.** With a known main bet, the seats that have one; without any, the seats opened. A round whose seats nobody
+told, or may have been told in events that were lost, waits for `deal.corrected` that names all of them, with no cards
+yet: {"dealer": [], "1.1": []}. In any loss of a round, before the bell or after it, a bet may have been laid, or taken
+back, unheard: such a round is resolved, or void, without the bets told before. Known are streak bets of earlier rounds,
+and insurance told later; once the first cards lay, of that only what a person told, since chips may be missing.
+Additional bets on a seat that does not play, or from one, go back. `any_pair:n`, `sevens:n`, `over_13:n`, `under_13:n`
+are laid on the hand of another seat n. `main:2`, `main:3` are the bets of further players on one seat (20): they follow
+its decisions, each with his own stake; where no bet is told, all that may lie there are named. Insurance is measured by
+the whole bet of a seat, whoever of them laid it.
 
-**Irregular.** A decision out of turn, or one the text does not allow, is noted and changes nothing. A card that nobody
-asked for, one that could not be read, or a loss of events after the bell suspends the round (5(1)(2)): it goes on when
-the deal is corrected, and is void when declared so, when bets are opened or, once cards are out, a new shoe starts.
-The bets come back then, streak bets stand as they stood (no article speaks of the bets). A burn that was not seen whole
-suspends at the bell, until an empty correction says that it is done; so does one that may be among the cards told, or
-lost, while the round waited. A hit told before a correction is told again. So is the decision of a hand that was told
-to hit and to double, which suspends, before its card is entered: one card comes either way. A resolved round can be
-corrected until the bets are opened. Another first card of the bank undoes what it does not allow: insurance goes back
-(12(1)), even money is a blackjack again (10(3)), who surrendered (18(1)) or took half (19(1)) decides again. So do all
-whom a peek ended that saw a blackjack, where it is none. Where the bank's second card is seen by then, the round waits.
+**Irregular.** A decision out of turn, or one the text does not allow, is noted and changes nothing; but the card after
+a hit, double or split that was not taken is nobody's, unless a decision was taken since. A card that nobody asked for,
+one that could not be read, or a loss of events after the bell suspends the round (5(1)(2)): it goes on when the deal is
+corrected, and is void when declared so, when bets are opened or, once cards are out, a new shoe starts. The bets come
+back then, streak bets stand as they stood (no article speaks of the bets). Insurance and even money are taken while it
+waits, too. A hole card that is not named goes on lying there; where it is not known whether it does, the round waits. A
+burn that was not seen whole suspends at the bell, until an empty correction says that it is done; so does one that may
+be among the cards told, or lost, while the round waited or between two rounds. A hit told before a correction is told
+again. So is the decision of a hand that was told two before its card came, which suspends: before the card is entered,
+where its cards alone do not tell which it was. A resolved round can be corrected until the bets are opened, and is in
+doubt where a decision of it proves to be older than its end; paid in doubt, its first result stands. Another first card
+of the bank undoes what it does not allow: insurance goes back (12(1)), even money is a blackjack again (10(3)), who
+surrendered (18(1)) or took half (19(1)) decides again. So do all whom a peek ended that saw a blackjack, where it is
+none. Where the bank's second card is seen by then, the round waits.
 
 **Readings.** The bank's first card ends the first pass (5(1): one each from the left); after the seats' second cards
 by option. Only ace and six are the soft 17 of 6(6); afterwards its ace counts what is best again. 6(1) obliges the
-bank to draw up to 17, and nothing depends on it once no hand is open: it draws where a hand or an insurance depends on
-it (option: always). A pair is two cards of one rank. 16(6), 17(3): against a bank blackjack a seat that split loses
-one bet only, and hands that had bust (7(2)) count for it; the other hands and doubles come back; a double is made by
-17(1)(1) or (2) where the house allows those, by (3) else, and loses then unless `limit_double_11` (10(7)). Split hands
-are doubled by 17(1)(2) only. 16(3) lets aces be split again, 16(5) speaks of the other pairs: both options. Even money
-and insurance end with the peek or the bank's second card; in the metal box, where that lies already, a blackjack waits
-for its decision. 18(2) is read by hand: before its own third card (option: before any further card of the round; any
-seat may then surrender at once). The special prize of 15 is for exactly three cards and closes the hand (option: on
-top of its result). 19 is for exactly five. Over and under 13 count the ace as one, else over would favour the player;
-13 itself loses. Three sevens are paid where two were split (13(2)(2)), a plain third seven by option. Of hands that a
-correction added nobody told from which they were split: three sevens are paid where the cards prove them; where they do
-not and a bet rests on it, the deal is entered as it lay before that split, which is told then. Any pair is paid again
-for every further pair. The maximum of 5(2)(3)(8) binds what is laid before the bell; insurance, splits and doubles
-(12, 16, 17) are never refused for it.
+bank to draw up to 17, and nothing depends on it once no hand is open: it draws where a hand or an insurance depends
+on it (option: always). A pair is two cards of one rank. 16(6), 17(3): against a bank blackjack a seat that split
+loses one bet only, and hands that had bust (7(2)) count for it; the other hands and doubles come back; a double is
+made by 17(1)(1) or (2) where the house allows those, by (3) else, and loses then unless `limit_double_11` (10(7)).
+Split hands are doubled by 17(1)(2) only. 16(3) lets aces be split again, 16(5) speaks of the other pairs: both
+options. Even money and insurance end with the peek or the bank's second card; in the metal box, where that lies
+already, a blackjack waits for its decision. In 18(2) a further card (博牌, "carta adicional") is what art. 6 calls so,
+a drawn one: once the bank has dealt the first of the round nobody surrenders, until then any seat may, out of turn
+too. 21(1) leaves no choice there; the option lets each hand surrender before its own third card, as floors do. The
+special prize of 15 is for exactly three cards and closes the hand (option: on top of its result). 19 is for exactly
+five. Over and under 13 count the ace as one, else over would favour the player; 13 itself loses. Three sevens are
+paid where two were split (13(2)(2)), a plain third seven by option. Of hands that a correction added nobody told from
+which they were split: three sevens are paid where the cards prove them; where they do not and a bet rests on it, the
+deal is entered as it lay before that split, which is told then. Any pair is paid again for every further pair. The
+maximum of 5(2)(3)(8) binds what is laid before the bell; insurance, splits and doubles (12, 16, 17) are never refused
+for it.
 
 Streaks: one button per seat; it advances on a win, stays on a tie (11(2)) and falls with a loss, split hands by 16(7),
 ties among them not counted. From the bell of their first round these bets are no more changed (13(5)(2)(v)). Where a
@@ -60,10 +69,10 @@ seat with open streak bets does not play they are lost (option: they stand). The
 told, and `stands` names the kinds that some seat still has open.
 
 The second white card coming out while a round is dealt makes it the last; between two, the one that its card comes out
-for (2(2)(1)). The metal box serves one round (2(2)(3)). The card of 4(2) that a round without cards did not burn is
-not due twice in the next. A bank's needless card is void; by option, unseen (told as "down") before the payment, it
-counts, the bank draws on where it has less than 17 then, and the result is corrected (6(1)); a blackjack, two cards,
-takes none. A table nobody has played on is past its burn.
+for (2(2)(1)). The metal box serves one round (2(2)(3)). The card of 4(2) that a round without cards did not burn is not
+due twice in the next. A bank's needless card is void; by option, unseen (told as "down") before the payment, it counts,
+the bank draws on where it has less than 17 then, and the result is corrected (6(1)); a blackjack, two cards, takes
+none. A table nobody has played on is past its burn.
 """
 
 import re
@@ -169,7 +178,8 @@ EARLIER: Final = (
 BURNT: Final = "how many cards were burnt is not certain"
 
 UNLIMITED: Final = -1
-# The burn was not seen whole: cards up to the bell belong to it, and then a person says whether it is done.
+# The burn was not seen whole: cards up to the bell belong to it, and then a person says whether it is done. And how
+# many cards came out unread, where events were lost.
 UNSURE: Final = -1
 UNKNOWN: Final = "??"
 DEALER: Final = "dealer"
@@ -267,9 +277,9 @@ class BlackjackOptions(Struct, frozen=True, forbid_unknown_fields=True):
         option("art. 17(1)", "when a bet may be doubled: the first two cards, those of a split pair, eleven"),
     ] = ("first_two", "split_pair")
     surrender: Annotated[
-        Literal["before_own_card", "before_any_card", "none"],
+        Literal["before_any_card", "before_own_card", "none"],
         option("arts. 18, 21(2)", "until when a seat may give up half its bet"),
-    ] = "before_own_card"
+    ] = "before_any_card"
     bettors: Annotated[int, Meta(ge=1, le=9), option("art. 20(1)", "players who may bet on one seat")] = 1
     decides: Annotated[
         Literal["seated", "seated_or_nearest", "highest"],
@@ -361,12 +371,15 @@ class Streak(Struct, frozen=True):
 class Play(Struct, frozen=True):
     """One round.
 
-    `first_deal` is how many cards lie before the first decision, `dealt` how many do so far, `turn` the hands that
-    have decided; `asked`: that hand's card is on its way. `streaks` are as they stood at the bell. `unsure`: which
-    seats play is not known. `first`: the first round after a shuffle. `burns`: a card is burnt before the bank's
-    second. `strays` came while the round waited for a person, `entered` were laid by a correction and not told by the
-    shoe: it may tell them yet. `lost`: events of the betting are missing, so the bets are not known. `contradicted`:
-    the hand that was told to hit and to double, until its decision is told again.
+    `first_deal` is how many cards lie before the first decision, `dealt` how many do so far, `turn` the hands that have
+    decided; `asked`: that hand's card is on its way. `uncounted`: the seats whose chips on insurance do not add up,
+    since a person told the whole, or some may be lost. `streaks` are as they stood at the bell, the first `earlier`
+    from rounds before. `unsure`: which seats play is not known. `first`: the first round after a shuffle. `burns`: a
+    card is burnt before the bank's second. `strays` came while the round waited for a person, and `unread` more, UNSURE
+    after a loss; `entered` were laid by a correction and not told by the shoe: it may tell them yet. `lost`: events are
+    missing, so the bets told are not known. `contradicted`: the hand that was told two things which its cards may not
+    tell apart, until its decision is told again. `refused`: a decision that brings a card was, so the next may be that
+    hand's.
     """
 
     round: Round
@@ -380,6 +393,7 @@ class Play(Struct, frozen=True):
     shown: bool = False
     burns: bool = False
     insured: tuple[int, ...] = ()
+    uncounted: tuple[int, ...] = ()
     streaks: tuple[Streak, ...] = ()
     unsure: bool = False
     first: bool = False
@@ -387,9 +401,12 @@ class Play(Struct, frozen=True):
     reopened: bool = False
     extra: bool = False
     strays: tuple[str, ...] = ()
+    unread: int = 0
     entered: tuple[str, ...] = ()
     lost: bool = False
+    earlier: int = 0
     contradicted: str = ""
+    refused: bool = False
 
 
 class BlackjackState(Struct, frozen=True):
@@ -604,6 +621,10 @@ class Blackjack:
         due = {"kind": "decision", "hand": _name(hand), "seat": hand.seat, "actions": self._actions(play, hand)}
         if self.options.bettors > 1:
             due["decides"] = self._decider(play, hand.seat)
+        if self.options.surrender == "before_any_card":
+            waiting = play.hands[play.turn + 1 :]
+            if early := tuple(one.seat for one in waiting if self._early(play, one)):
+                due["surrender"] = early
         return due
 
     def _decider(self, play: Play, seat: int) -> str:
@@ -710,7 +731,7 @@ class Blackjack:
             return state, self._note("bet_without_round", text, "5(1)", seen)
         round_ = play.round
         if one.bet == "insurance" and round_.closed and isinstance(one, WagerPlaced):
-            return self._insure(state, play, seen, one.seat, one.amount)
+            return self._insure(state, play, seen, one.seat, one.amount, chip=True)
         if not round_.closed and (refused := self._refused(state, round_, one)):
             code, article = refused
             round_ = self._irregular(round_, code, text, article, seen)
@@ -770,7 +791,8 @@ class Blackjack:
         unsure = play.unsure or (state.unsure and not mains)
         seats = tuple(mains) or state.seats
         laid = tuple(replace(one, hand=1) if _is_main(one.bet) else one for one in round_.wagers)
-        play = replace(play, round=replace(round_, closed=True, wagers=laid), unsure=unsure, streaks=state.streaks)
+        play = replace(play, round=replace(round_, closed=True, wagers=laid), unsure=unsure)
+        play = replace(play, streaks=state.streaks, earlier=len(state.streaks))
         if seats and not unsure:
             play = self._seated(play, seats, seen)
         return replace(state, play=play, streaks=play.streaks), play, (Closed(round_.id),)
@@ -813,6 +835,9 @@ class Blackjack:
         if round_.suspended:
             strays = (*play.strays, card)[-MAX_STRAYS:]
             return replace(state, play=replace(play, round=witness(round_, seen), strays=strays)), ()
+        if play.refused:
+            reason = "a card was drawn after a decision that was refused: whose card it is, is not known"
+            return self._stray(state, play, seen, card, reason)
         if state.burn:
             return replace(state, burn=max(state.burn - 1, UNSURE)), ()
         if not round_.closed:
@@ -847,7 +872,7 @@ class Blackjack:
                 play = replace(play, hands=(*hands[:place], hand, *hands[place + 1 :]), dealt=dealt)
             if dealt < play.first_deal:
                 return replace(state, play=play), ()
-            return self._go(state, self._first_judged(play))
+            return self._go(state, self._first_judged(play), seen)
         if self._peek_due(play):
             return self._stray(state, play, seen, card, "a card was drawn before the bank looked at its hole card")
         if play.turn < len(hands):
@@ -857,10 +882,10 @@ class Blackjack:
                 return self._stray(state, play, seen, card, reason)
             hand = self._judged(play, replace(hands[place], cards=(*hands[place].cards, card)))
             play = replace(play, hands=(*hands[:place], hand, *hands[place + 1 :]), asked=False)
-            return self._go(state, play)
+            return self._go(state, play, seen)
         if play.burns and len(play.bank) == 1:
             return replace(state, play=replace(play, burns=False)), ()
-        return self._go(state, replace(play, bank=(*play.bank, card)))
+        return self._go(state, replace(play, bank=(*play.bank, card)), seen)
 
     def _stray(self, state: BlackjackState, play: Play, seen: Envelope, card: str, reason: str) -> Step:
         return self._suspend(state, replace(play, strays=(*play.strays, card)[-MAX_STRAYS:]), seen, reason)
@@ -869,15 +894,21 @@ class Blackjack:
         """After a round: the bank took a card it had not to take (6(1)), or nobody knows what this one is."""
         last = state.last
         if last is None or state.paid or len(last.bank) < 2 or self._draws(last.bank):
-            return state, self._note("card_without_round", "a card was drawn, no round is dealt", "5(1)", seen)
+            note = self._note("card_without_round", "a card was drawn, no round is dealt", "5(1)", seen)
+            return self._maybe_burnt(state), note
         counts = self.options.extra_card == "valid_if_unseen" and face == "down" and not last.extra
         if not counts or is_blackjack(last.bank):
             text = f"the bank took a card in {last.round.id} that it had not to take: it is void"
-            return state, self._note("bank_extra_card", text, "6(1)", seen)
+            return self._maybe_burnt(state), self._note("bank_extra_card", text, "6(1)", seen)
         text = "the bank took a card unseen that it had not to take: it counts"
         round_ = self._irregular(last.round, "bank_extra_card", text, "6(1)", seen)
         # An ace in it counts one now, maybe: below seventeen the bank draws on.
-        return self._go(state, replace(last, round=round_, bank=(*last.bank, card), extra=True, reopened=True))
+        return self._go(state, replace(last, round=round_, bank=(*last.bank, card), extra=True, reopened=True), seen)
+
+    def _maybe_burnt(self, state: BlackjackState) -> BlackjackState:
+        """Art. 4(2): what leaves the shoe between two rounds may be the card that is burnt in the next."""
+        each = self.options.burn_each_round != "none" and not state.fresh
+        return replace(state, burn=UNSURE) if each else state
 
     def _receiver(self, play: Play) -> int:
         """The hand that receives the next card of the first deal; -1 is the bank."""
@@ -979,12 +1010,14 @@ class Blackjack:
         )
 
     def _may_surrender(self, play: Play, hand: Hand) -> bool:
-        """Art. 18: not against an ace, before a further card, by option one of the round or the hand's own."""
+        """Art. 18: not against an ace, before any further card of the round, or by option the hand's own."""
         if self.options.surrender == "none" or play.bank[0][0] == "A" or hand.split or len(hand.cards) != 2:
+            return False
+        if is_blackjack(hand.cards):  # it decides on even money only
             return False
         if self.options.surrender == "before_own_card":
             return True
-        return not play.asked and not any(one.split or one.doubled or len(one.cards) > 2 for one in play.hands)
+        return sum(len(one.cards) for one in play.hands) + 1 + self._hole == play.first_deal
 
     def _may_take_half(self, play: Play, hand: Hand) -> bool:
         """Art. 19(1): five cards, not against an ace."""
@@ -994,12 +1027,16 @@ class Blackjack:
         play = state.play
         text = f"seat {seat} hand {number}: {action}"
         if play is None:
+            last = None if state.paid else state.last
+            if last is not None and seen.event.overtaken and _unheard(last, seat, number, action):
+                late = replace(last, reopened=True)
+                return self._suspend(state, late, seen, f"{text}, told only after the round was over", EARLIER)
             return state, self._note("decision_without_round", text, "6(3)", seen)
         round_ = play.round
-        if round_.suspended:
+        if round_.suspended and action not in ("insurance", "even_money"):
             return replace(state, play=_seen(play, seen)), ()
         if not round_.closed or play.dealt < play.first_deal:
-            return self._refuse(state, play, seen, "decision_before_deal", text, "6(5)")
+            return self._refuse(state, _astray(play, action), seen, "decision_before_deal", text, "6(5)")
         match action:
             case "insurance":
                 return self._insure(state, play, seen, seat, amount)
@@ -1013,14 +1050,15 @@ class Blackjack:
         if hand is None or (hand.seat, hand.number) != (seat, number):
             if any((one.seat, one.number) == (seat, number) and _said(one, action) for one in play.hands):
                 return replace(state, play=_seen(play, seen)), ()
-            return self._refuse(state, play, seen, "out_of_turn", text, "6(3)")
+            return self._refuse(state, _astray(play, action), seen, "out_of_turn", text, "6(3)")
         if hand.ended == action:
             return replace(state, play=_seen(play, seen)), ()
-        if play.asked and action in ("hit", "double"):
-            if (action == "double") == bool(hand.doubled):
+        if play.asked and place == play.turn:
+            if action == ("double" if hand.doubled else "hit"):
                 return replace(state, play=_seen(play, seen)), ()
-            if action in self._actions(play, hand):
-                return self._contradicted(state, play, seen, hand)
+            undone = _unasked(play)
+            if action in self._actions(undone, undone.hands[place]):
+                return self._contradicted(state, undone, seen, proven=action == "stand" and not hand.doubled)
         if self._peek_due(play):
             return self._refuse(state, play, seen, "decision_before_peek", text, "5(2)(3)(3)")
         assert place is not None
@@ -1035,26 +1073,22 @@ class Blackjack:
         if amount and (action not in ("double", "split") or (stake and amount != stake)):
             article = _ARTICLES.get(action, "6(3)") if action != "split" else "16(2)"
             return self._refuse(state, play, seen, "wrong_amount", f"{text} for {amount}, the bet is {stake}", article)
-        return self._decided(state, replace(play, round=witness(round_, seen)), place, action)
+        return self._decided(state, replace(play, round=witness(round_, seen)), seen, place, action)
 
     def _early(self, play: Play, hand: Hand) -> tuple[str, ...]:
         return ("surrender",) if not hand.ended and self._may_surrender(play, hand) else ()
 
-    def _contradicted(self, state: BlackjackState, play: Play, seen: Envelope, hand: Hand) -> Step:
-        """One card comes either way, and only a double adds a bet: neither counts until one is told again."""
-        round_ = play.round
-        mine = (hand.seat, hand.number)
-        kept = tuple(one for one in round_.wagers if (one.seat, one.hand) != mine or not one.bet.startswith("double"))
-        hands = tuple(replace(one, doubled=0) if one == hand else one for one in play.hands)
-        name = _name(hand)
-        play = replace(play, round=replace(round_, wagers=kept), hands=hands, asked=False, contradicted=name)
-        return self._suspend(state, play, seen, f"hand {name} was told to hit and to double")
+    def _contradicted(self, state: BlackjackState, undone: Play, seen: Envelope, *, proven: bool) -> Step:
+        """Neither word counts until one is told again, unless the cards prove which it was: a stand, or a hit."""
+        name = _name(undone.hands[undone.turn])
+        play = undone if proven else replace(undone, contradicted=name)
+        return self._suspend(state, play, seen, f"hand {name} was told two decisions before its card came")
 
-    def _decided(self, state: BlackjackState, play: Play, place: int, action: str) -> Step:
+    def _decided(self, state: BlackjackState, play: Play, seen: Envelope, place: int, action: str) -> Step:
         hands = play.hands
         hand = hands[place]
-        if play.contradicted == _name(hand):
-            play = replace(play, contradicted="")
+        if play.refused or play.contradicted == _name(hand):
+            play = replace(play, refused=False, contradicted="")
         match action:
             case "hit":
                 return replace(state, play=replace(play, asked=True)), ()
@@ -1073,7 +1107,7 @@ class Blackjack:
                 blackjack = is_blackjack(hand.cards) and not hand.split
                 total = count(hand.cards)[0]
                 hand = replace(hand, ended="blackjack" if blackjack else "twenty_one" if total == 21 else "stand")
-        return self._go(state, replace(play, hands=(*hands[:place], hand, *hands[place + 1 :])))
+        return self._go(state, replace(play, hands=(*hands[:place], hand, *hands[place + 1 :])), seen)
 
     def _split(self, play: Play, place: int) -> Play:
         """Art. 16(1)-(2): a new hand after the seat's last, with a bet like the first."""
@@ -1097,36 +1131,63 @@ class Blackjack:
 
     def _stake(self, play: Play, seat: int) -> int:
         """The first bets on a seat, 0 where they are not known."""
+        if play.lost:
+            return 0
         return sum(one.amount for one in play.round.wagers if one.seat == seat and one.hand == 1 and _is_main(one.bet))
 
     def _before_second(self, play: Play) -> bool:
         """Whether the bank's second card is still unknown to everybody, and may be insured against."""
-        return play.dealt == play.first_deal and not (play.shown or play.peeked or len(play.bank) > 1 + self._hole)
+        known = play.shown or play.peeked or play.strays or len(play.bank) > 1 + self._hole
+        return play.dealt == play.first_deal and not known
 
-    def _insure(self, state: BlackjackState, play: Play, seen: Envelope, seat: int, amount: int) -> Step:
-        """Art. 12(1): against an ace, from half the bet to all of it, before the seat decides."""
-        text = f"seat {seat}: insurance {amount}" if amount else f"seat {seat}: insurance"
+    def _insure(
+        self, state: BlackjackState, play: Play, seen: Envelope, seat: int, amount: int, *, chip: bool = False
+    ) -> Step:
+        """Art. 12(1): against an ace, from half the bet to all of it, before the seat decides.
+
+        A chip lies beside those told before; a person tells the whole.
+        """
         round_ = play.round
-        if round_.suspended:
-            return replace(state, play=_seen(play, seen)), ()
-        hands = [hand for hand in play.hands if hand.seat == seat]
-        if seat in play.insured:
-            same = [one for one in round_.wagers if (one.seat, one.bet) == (seat, "insurance")]
-            if not amount or not same or same[0].amount == amount:
+        laid = next((one.amount for one in round_.wagers if (one.seat, one.bet) == (seat, "insurance")), 0)
+        adds = chip and seat not in play.uncounted
+        whole = laid + amount if adds else amount
+        text = f"seat {seat}: insurance {whole}" if whole else f"seat {seat}: insurance"
+        if seat in play.insured and not adds:
+            if not amount or amount == laid or (chip and not laid):
                 return replace(state, play=_seen(play, seen)), ()
-            return self._refuse(state, play, seen, "insured_twice", text, "12(1)")
+            if laid:
+                return self._refuse(state, play, seen, "insured_twice", text, "12(1)")
+        hands = [hand for hand in play.hands if hand.seat == seat]
         undecided = len(hands) == 1 and len(hands[0].cards) == 2 and not hands[0].doubled
         open_ = undecided and hands[0].ended in ("", "blackjack") and not (play.asked and self._at_turn(play, seat))
         if not open_ or not self._before_second(play) or play.bank[0][0] != "A":
             return self._refuse(state, play, seen, "decision_not_allowed", text, "12(1)")
         stake = self._stake(play, seat)
         most = stake if self.options.insurance == "half_to_whole" else (stake + 1) // 2
-        if stake and not stake <= 2 * amount <= 2 * most:
+        enough = stake <= 2 * whole
+        if stake and (whole > most or not (enough or chip)):
             return self._refuse(state, play, seen, "wrong_amount", f"{text}, the bet is {stake}", "12(1)")
         round_ = witness(round_, seen)
-        if amount:
-            round_ = replace(round_, wagers=(*round_.wagers, Wager(seat, "insurance", amount)))
-        return self._go(state, replace(play, round=round_, insured=(*play.insured, seat)))
+        if whole and (adds or not chip):
+            others = tuple(one for one in round_.wagers if (one.seat, one.bet) != (seat, "insurance"))
+            round_ = replace(round_, wagers=(*others, Wager(seat, "insurance", whole)))
+        insured = (*play.insured, seat) if enough and seat not in play.insured else play.insured
+        uncounted = play.uncounted if adds or seat in play.uncounted else (*play.uncounted, seat)
+        return self._taken(state, replace(play, round=round_, insured=insured, uncounted=uncounted), seen)
+
+    def _insured_whole(self, play: Play, seen: Envelope) -> Play:
+        """Art. 12(1): what was laid on insurance in chips and came to less than half the bet goes back."""
+        round_ = play.round
+        for one in round_.wagers:
+            if one.bet == "insurance" and one.seat not in play.insured:
+                text = f"seat {one.seat}: insurance {one.amount}, less than half the bet: given back"
+                round_ = self._irregular(round_, "wrong_amount", text, "12(1)", seen)
+                round_ = replace(round_, wagers=tuple(kept for kept in round_.wagers if kept != one))
+        return play if round_ is play.round else replace(play, round=round_)
+
+    def _taken(self, state: BlackjackState, play: Play, seen: Envelope) -> Step:
+        """A decision that others do not wait for: while the round waits for a person, nothing follows from it."""
+        return (replace(state, play=play), ()) if play.round.suspended else self._go(state, play, seen)
 
     def _at_turn(self, play: Play, seat: int) -> bool:
         return play.turn < len(play.hands) and play.hands[play.turn].seat == seat
@@ -1142,7 +1203,7 @@ class Blackjack:
             return self._refuse(state, play, seen, "decision_not_allowed", f"seat {seat}: even_money", "10(3)")
         assert place is not None
         hands = (*play.hands[:place], replace(hand, ended="even_money"), *play.hands[place + 1 :])
-        return self._go(state, replace(play, round=witness(play.round, seen), hands=hands))
+        return self._taken(state, replace(play, round=witness(play.round, seen), hands=hands), seen)
 
     def _refuse(self, state: BlackjackState, play: Play, seen: Envelope, code: str, text: str, article: str) -> Step:
         return replace(state, play=replace(play, round=self._irregular(play.round, code, text, article, seen))), ()
@@ -1177,7 +1238,7 @@ class Blackjack:
         if blackjack:
             hands = tuple(hand if hand.ended else self._judged(play, hand) for hand in play.hands)
             play = replace(play, hands=hands, asked=False)
-        return self._go(state, play)
+        return self._go(state, play, seen)
 
     def _draws(self, bank: tuple[str, ...]) -> bool:
         """Art. 6(1), 6(6): whether the bank must take a card."""
@@ -1212,7 +1273,7 @@ class Blackjack:
             return asks and PIPS[bank[0]] in (1, 10)
         return compared and self._draws(bank)
 
-    def _go(self, state: BlackjackState, play: Play) -> Step:
+    def _go(self, state: BlackjackState, play: Play, seen: Envelope) -> Step:
         """The next hand without an end, or the bank."""
         hands, turn = play.hands, play.turn
         if self._peek_due(play):
@@ -1227,7 +1288,7 @@ class Blackjack:
             return replace(state, play=play), ()
         if self._hole and not play.shown:
             play = replace(play, shown=True)
-        return (replace(state, play=play), ()) if self._needs(play) else self._end(state, play)
+        return (replace(state, play=play), ()) if self._needs(play) else self._end(state, play, seen)
 
     # ---- doubt
 
@@ -1244,11 +1305,12 @@ class Blackjack:
             if play is None or not play.round.closed:
                 return state, ()
         if play is None:
-            return state, self._note("unreadable_between_rounds", "a card may have left the shoe", "5(1)", seen)
+            note = self._note("unreadable_between_rounds", "a card may have left the shoe", "5(1)", seen)
+            return self._maybe_burnt(state), note
         if play.round.closed:
-            return self._suspend(state, play, seen, "a card could not be read", remedy)
+            return self._suspend(state, _unread(play), seen, "a card could not be read", remedy)
         state, play, verdicts = self._close(state, play, seen)
-        state, held = self._suspend(state, play, seen, "a card left the shoe before the bell")
+        state, held = self._suspend(state, _unread(play), seen, "a card left the shoe before the bell")
         return state, verdicts + held
 
     def _exposed(self, state: BlackjackState, seen: Envelope, name: str) -> Step:
@@ -1265,14 +1327,16 @@ class Blackjack:
         return self._suspend(state, replace(play, round=round_), seen, "a card that should lie face down was seen")
 
     def _missed(self, state: BlackjackState, seen: Envelope) -> Step:
-        """Before the bell it is not known which seats play; after it, which cards and decisions there were."""
+        """Bets may have been laid or taken back; before the first card it is not known which seats play, either."""
         play = state.play
         burn = UNSURE if state.burn else 0
         if play is None:
-            return replace(state, unsure=state.unsure or bool(state.count or state.seats or state.fresh), burn=burn), ()
+            state = self._maybe_burnt(state) if state.count and not burn else replace(state, burn=burn)
+            return replace(state, unsure=state.unsure or bool(state.count or state.seats or state.fresh)), ()
         if play.round.closed:
+            play = replace(play, unsure=play.unsure or not play.dealt, lost=True, unread=UNSURE)
+            remedy = NAME_SEATS if play.unsure else CORRECT
             state = replace(state, unsure=True, burn=burn)
-            remedy = BURN if burn else CORRECT
             return self._suspend(state, play, seen, "events of this round may be missing", remedy)
         play = replace(_seen(play, seen), unsure=True, lost=True)
         return replace(state, unsure=True, burn=burn, play=play), ()
@@ -1291,17 +1355,21 @@ class Blackjack:
         play = replace(play, round=replace(witness(play.round, seen), suspended=""))
         fixed = self._relaid(play, laid, seen)
         if fixed is None:
-            return self._suspend(state, replace(before, round=play.round), seen, "no deal gives the corrected hands")
-        doubt, remedy = self._left_open(fixed)
+            remedy = NAME_SEATS if before.unsure or not before.hands else CORRECT
+            reason = "no deal gives the corrected hands"
+            return self._suspend(state, replace(before, round=play.round), seen, reason, remedy)
+        doubt, remedy = self._left_open(fixed, before)
         if doubt:
             return self._suspend(state, replace(before, round=play.round), seen, doubt, remedy)
         lie, lay = Counter(_cards(fixed)), Counter(_cards(before))
         told = lay - Counter(before.entered) + Counter(before.strays)
         entered = tuple((lie - told).elements())
-        fixed = replace(fixed, entered=entered, strays=(), unsure=False, lost=False, corrected=True)
+        fixed = replace(fixed, entered=entered, strays=(), unread=0, unsure=False, lost=False, refused=False)
+        seats = tuple(hand.seat for hand in fixed.hands)
+        uncounted = seats if before.lost and fixed.dealt == fixed.first_deal else fixed.uncounted
+        fixed = replace(fixed, uncounted=uncounted, corrected=True)
         named = before.unsure or not before.hands
         if named:
-            seats = tuple(hand.seat for hand in fixed.hands)
             mains = any(_is_main(one.bet) for one in before.round.wagers)
             state = replace(state, unsure=False, seats=state.seats if mains else seats)
         strays = bool(Counter(before.strays) - (lie - lay))
@@ -1310,10 +1378,10 @@ class Blackjack:
             state = replace(state, burn=0 if fixed.dealt else UNSURE)
             fixed = replace(fixed, strays=before.strays, burns=fixed.burns and not fixed.dealt)
             return self._suspend(state, fixed, seen, BURNT, BURN)
-        state = replace(state, burn=0 if fixed.dealt else max(state.burn, 0))
+        state = replace(state, burn=0 if fixed.dealt else max(state.burn, 0), streaks=fixed.streaks)
         if fixed.dealt < fixed.first_deal:
             return replace(state, play=fixed), ()
-        return self._go(state, fixed)
+        return self._go(state, fixed, seen)
 
     def _burn_uncertain(self, state: BlackjackState, play: Play, *, named: bool, strays: bool, waited: bool) -> bool:
         """Whether a person must say if the burn is done.
@@ -1324,11 +1392,16 @@ class Blackjack:
             return (named and state.burn == UNSURE) or (strays and state.burn > 0)
         return waited and play.burns and self._bank_next(play) and self._needs(play)
 
-    def _left_open(self, play: Play) -> tuple[str, str]:
+    def _left_open(self, play: Play, before: Play) -> tuple[str, str]:
         """What the round rests on though no correction can say it, and the remedy; nothing where there is none."""
+        if self._hole and play.dealt == play.first_deal - 1:
+            # 5(2)(3)(2): only the hole card was not named. Unless all cards that came out are, it may lie there.
+            out = before.dealt + len(before.strays) + before.unread
+            if before.unread == UNSURE or play.dealt < out:
+                return "whether the bank's hole card lies there is not known", CORRECT
         for hand in play.hands:
-            if _name(hand) == play.contradicted and len(hand.cards) > 2:
-                return f"hand {_name(hand)} was told to hit and to double", EARLIER
+            if _name(hand) == play.contradicted and len(hand.cards) == 3:  # with more it was to hit
+                return f"hand {_name(hand)} was told two decisions before its card came", EARLIER
             if not hand.ended and self._second_seen(play):
                 return f"hand {_name(hand)} must decide again, but the bank's second card is seen", CORRECT
         if self._third_unknown(play):
@@ -1370,6 +1443,8 @@ class Blackjack:
         if self._hole and len(bank) == 1 and len(play.bank) > 1:
             bank = (*bank, play.bank[1])
         before = play
+        if play.lost:
+            play = _without_bets(play)
         same = bank[:2] == play.bank[:2] or (play.peeked == "yes" and is_blackjack(bank[:2]))
         # A needless card that counted does so still, where it lies as it lay.
         taken = self._enough(play.bank) + 1
@@ -1379,7 +1454,7 @@ class Blackjack:
             seats = tuple(sorted(seat for seat, number in named if number == 1))
             if not seats or seats[-1] > self.options.seats:
                 return None
-            play = self._seated(_without_bets(play) if play.lost else play, seats, seen)
+            play = self._seated(play, seats, seen)
         for key in sorted(named):
             play_ = self._with_hand(play, *key, named[key])
             if play_ is None:
@@ -1416,7 +1491,7 @@ class Blackjack:
         wagers = tuple(one for one in play.round.wagers if not one.bet.startswith(("double", "insurance")))
         round_ = replace(play.round, wagers=wagers)
         whole = replace(play, round=round_, hands=hands, turn=0, asked=False, peeked="", shown=False, insured=())
-        whole = replace(whole, contradicted="")
+        whole = replace(whole, uncounted=(), contradicted="")
         lengths = [0] * (len(hands) + 1)
         dealt = sum(len(hand.cards) for hand in hands) + len(play.bank)
         for done in range(dealt):
@@ -1461,10 +1536,11 @@ class Blackjack:
     def _uninsured(self, play: Play, seen: Envelope) -> Play:
         """Art. 12(1): against an ace only; what was laid goes back."""
         round_ = play.round
-        for seat in play.insured:
+        chips = (one.seat for one in round_.wagers if one.bet == "insurance")
+        for seat in dict.fromkeys((*play.insured, *chips)):
             round_ = self._irregular(round_, "decision_not_allowed", f"seat {seat}: insurance", "12(1)", seen)
         kept = tuple(one for one in round_.wagers if one.bet != "insurance")
-        return replace(play, round=replace(round_, wagers=kept), insured=()) if play.insured else play
+        return play if round_ is play.round else replace(play, round=replace(round_, wagers=kept), insured=())
 
     def _possible(self, play: Play, hand: Hand) -> bool:
         """Whether arts. 6(4), 16 and 17(2) give such a hand."""
@@ -1563,25 +1639,26 @@ class Blackjack:
             return state, ()
         doubted = play.reopened and play.round.suspended and last is not None
         if doubted and last is not None and (play.hands, play.bank) == (last.hands, last.bank):
-            # Hands that no deal gives were entered, then the prizes paid: the first result stands.
-            round_ = replace(witness(play.round, seen), suspended="")
-            return self._end(replace(state, paid=True), replace(play, round=round_))
+            # Hands that no deal gives were entered, then the prizes paid: the first result stands, with its bets.
+            round_ = replace(witness(play.round, seen), suspended="", wagers=last.round.wagers)
+            return self._end(replace(state, paid=True), replace(last, round=round_, reopened=True), seen)
         if not play.dealt:
             return replace(state, play=_seen(play, seen)), ()
         return self._suspend(state, play, seen, "the prizes were paid, but the round is not over")
 
     def _void(self, state: BlackjackState, play: Play, seen: Envelope, reason: str) -> Step:
         """Art. 5(1)(2): the cards of the round are cancelled. Of its bets nothing is said: they come back."""
-        streaks = play.streaks if play.hands else state.streaks
         if play.lost:
             play = _without_bets(play)
+        streaks = play.streaks if play.hands else state.streaks
         void = Void(reason, "returned", streak_bets="carried" if streaks else "")
         outcome = self._laid(play) if play.dealt else None
         result = voided(witness(play.round, seen), self._terms, void, (self._cite("5(1)(2)"),), outcome)
         state = replace(state, play=None, last=None, paid=False, streaks=streaks)
         return state, (Corrected(replace(result, supersedes=result.round)) if play.reopened else Voided(result),)
 
-    def _end(self, state: BlackjackState, play: Play) -> Step:
+    def _end(self, state: BlackjackState, play: Play, seen: Envelope) -> Step:
+        play = self._insured_whole(play, seen)
         result, streaks = self._resolve(play)
         last = replace(play, reopened=False, shown=True)
         state = replace(state, play=None, last=last, streaks=streaks)
@@ -1978,9 +2055,37 @@ def _said(hand: Hand, action: str) -> bool:
             return hand.ended == action
 
 
+def _unheard(last: Play, seat: int, number: int, action: str) -> bool:
+    """Whether that hand of the round may have said what nobody told of it in time."""
+    told = action == "insurance" and seat in last.insured
+    mine = [hand for hand in last.hands if (hand.seat, hand.number) == (seat, number)]
+    return not told and any(not _said(hand, action) for hand in mine)
+
+
+def _unread(play: Play) -> Play:
+    """One more card came out unread."""
+    return play if play.unread == UNSURE else replace(play, unread=play.unread + 1)
+
+
+def _unasked(play: Play) -> Play:
+    """The round as it was before the hand at its turn asked for a card, and doubled for it maybe."""
+    hand = play.hands[play.turn]
+    if hand.doubled:
+        mine, bets = (hand.seat, hand.number), play.round.wagers
+        kept = tuple(one for one in bets if (one.seat, one.hand) != mine or not one.bet.startswith("double"))
+        hands = (*play.hands[: play.turn], replace(hand, doubled=0), *play.hands[play.turn + 1 :])
+        play = replace(play, round=replace(play.round, wagers=kept), hands=hands)
+    return replace(play, asked=False)
+
+
+def _astray(play: Play, action: str) -> Play:
+    """A decision that brings a card is refused: the next card may be that hand's."""
+    return replace(play, refused=True) if play.round.closed and action in ("hit", "double", "split") else play
+
+
 def _without_bets(play: Play) -> Play:
-    """The round with no bets: after a loss in the betting those told may have been taken back."""
-    return replace(play, round=replace(play.round, wagers=()))
+    """The round with no bets: after a loss those told may have been taken back. Earlier rounds' streaks stand."""
+    return replace(play, round=replace(play.round, wagers=()), streaks=play.streaks[: play.earlier])
 
 
 def _seen(play: Play, seen: Envelope) -> Play:

@@ -119,6 +119,8 @@ class BlackjackTable(ShoeTable):
             await self._first_cards(floor)
             await self._before_peek(floor)
             await self._peek(floor)
+            if self.options.get("surrender", "before_any_card") == "before_any_card":
+                await self._give_in(floor)
             for hand in self._hands:  # what a split adds comes after it
                 await self._decide(floor, hand)
             await self._bank_cards(floor)
@@ -224,6 +226,24 @@ class BlackjackTable(ShoeTable):
     def _undecided(self) -> bool:
         return any(not hand.ended for hand in self._hands) or self._needs()
 
+    async def _give_in(self, floor: Floor) -> None:
+        """Art. 18(2): before any further card is dealt, out of turn too."""
+        for hand in self._hands:
+            if not hand.ended and self._gives_up(hand):
+                hand.ended = "surrender"
+                await self._until(
+                    floor,
+                    lambda look: _gave_up(look, hand),  # noqa: B023 - awaited here
+                    partial(self._act, floor, hand, "surrender"),
+                    over=not self._undecided(),
+                )
+
+    def _gives_up(self, hand: _Hand) -> bool:
+        """Whether the player does, who may: mostly, where his card says so."""
+        total, soft = _count(hand.cards)
+        bad = (total, _worth(self._bank[0])) in ((16, 9), (16, 10), (15, 10)) and not soft
+        return bad and not self._may_split(hand) and self._minds.random() < 0.6
+
     async def _decide(self, floor: Floor, hand: _Hand) -> None:
         """Arts. 6, 16 to 19: until the hand is over."""
         up = self._bank[0]
@@ -299,8 +319,8 @@ class BlackjackTable(ShoeTable):
         if len(hand.cards) == 5 and bank != 1 and (total == 21 or chance < 0.5):
             return "stand" if total == 21 and chance < 0.5 else "five_cards"
         if len(hand.cards) == 2:
-            if bank != 1 and not hand.split and not soft and (total, bank) in ((16, 9), (16, 10), (15, 10)):
-                return "surrender" if chance < 0.6 else "hit"
+            if self.options.get("surrender") == "before_own_card" and not hand.split and self._gives_up(hand):
+                return "surrender"
             if bank in (_SOFT_DOUBLES if soft else _DOUBLES).get(total, ()):
                 return "double"
         if soft:
@@ -481,6 +501,12 @@ def _due(look: Look, kind: str) -> str:
     """The hand that the display waits for a card, a peek or a decision of; "" where it is something else."""
     due = look.detail.get("due", {})
     return str(due["hand"]) if due.get("kind") == kind else ""
+
+
+def _gave_up(look: Look, hand: _Hand) -> bool:
+    """Whether the display waits for the decision of others, and would not take this one any more."""
+    others = _due(look, "decision") not in ("", hand.name)
+    return others and hand.seat not in look.detail["due"].get("surrender", ())
 
 
 def _never(_: Look) -> bool:

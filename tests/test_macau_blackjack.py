@@ -51,6 +51,7 @@ from rules.ruleset import (
     View,
     Void,
     Voided,
+    judge,
     options_from,
 )
 
@@ -148,6 +149,15 @@ def due(events: Iterable[Event], **options: Any) -> tuple[str, str]:
 def may(events: Iterable[Event], **options: Any) -> set[str]:
     """The decisions allowed now."""
     return set(after(game(**options), events)[1].detail["due"]["actions"])
+
+
+def judged(ruleset: Blackjack, events: Iterable[Event]) -> list[Verdict]:
+    """What follows from events of which some were overtaken by others."""
+    state, verdicts = ruleset.start("t-1"), list[Verdict]()
+    for seen in script(events):
+        state, told = judge(ruleset, state, seen)
+        verdicts += told
+    return verdicts
 
 
 def last(verdicts: Sequence[Verdict]) -> Verdict:
@@ -339,6 +349,7 @@ def held(verdicts: Iterable[Verdict]) -> list[tuple[str, str]]:
 
 SEATS = ("no seat is known to play", "name")
 LOST_SEATS = ("events before the bell may be missing: which seats play is not certain", "name")
+LOST = ("events of this round may be missing", "name")
 BURNT = ("how many cards were burnt is not certain", "burn")
 
 
@@ -359,6 +370,25 @@ def test_whether_the_burn_is_among_cards_told_while_the_seats_were_asked_for_is_
     if not missed:
         quiet = [*FIRST, BetsOpened(), BetsClosed(), DealCorrected({"dealer": (), "1.1": ()})]
         assert due(quiet, edition=edition, **EACH) == ("card", "burn")
+
+
+@pytest.mark.article("4(2)", "2004:4(2)")
+@both
+@pytest.mark.parametrize("option", ["one", "one_and_before_second"])
+@pytest.mark.parametrize("early", [draw("3S"), [CardUnreadable()], [EventsMissed(1)], draw("3S 4S")])
+@pytest.mark.parametrize("paid", [True, False])
+def test_whether_a_card_before_the_bets_were_opened_was_the_one_to_burn_is_asked(
+    edition: Edition, option: str, early: list[Event], paid: bool
+) -> None:
+    """By the Chinese text it is burnt before the round begins; taken for nothing, it would shift the whole deal."""
+    ruleset = game(edition=edition, burn="one", burn_each_round=option)
+    events = [*(FIRST if paid else FIRST[:-2]), *early, BetsOpened(), bet(1), BetsClosed()]
+    assert held(play(ruleset, events)) == [BURNT]
+    dealt = [*events, DealCorrected({}), *deal({1: "TS 7C"}, "7H"), act(1, "hit"), *draw("3D")]
+    assert after(ruleset, dealt)[1].detail["hands"] == {"dealer": ("7H",), "1.1": ("TS", "7C", "3D")}
+    # In a new shoe's first round nothing is burnt but its own cards, nor where none is by option.
+    new: list[Event] = [*FIRST, ShoeStarted(6), *draw("2S"), *early, BetsOpened(), bet(1), BetsClosed()]
+    assert held(play(ruleset, new)) == held(play(game(edition=edition), [*FIRST[2:], *events[len(FIRST) :]])) == []
 
 
 @pytest.mark.article("4(2)", "2004:4(2)")
@@ -713,12 +743,12 @@ def test_with_a_needless_card_that_counts_the_bank_draws_on_below_seventeen(edit
     *_, again = play(ruleset, [*over, *draw("8S"), DealCorrected({"dealer": ("AH", "7D", "5C", "9S")})])
     assert isinstance(again, Corrected)
     assert back(again.result) == {"main": 200}
-    lost = [*over, EventsMissed(1)]
+    doubted = [*over, CardUnreadable()]
     for bank, returned in ((("AH", "7D", "5C", "8S"), 0), (("AH", "7D", "5C", "9S"), 200), (("AH", "7D"), 0)):
-        *_, put_right = play(ruleset, [*lost, DealCorrected({"dealer": bank})])
+        *_, put_right = play(ruleset, [*doubted, DealCorrected({"dealer": bank})])
         assert isinstance(put_right, Corrected)
         assert back(put_right.result) == {"main": returned}
-    assert isinstance(last(play(ruleset, [*lost, DealCorrected({"dealer": ("AH", "8D", "5C", "8S")})])), Suspended)
+    assert isinstance(last(play(ruleset, [*doubted, DealCorrected({"dealer": ("AH", "8D", "5C", "8S")})])), Suspended)
 
 
 @pytest.mark.article("6(1)", "10(6)", "2004:6(1)")
@@ -793,6 +823,9 @@ def test_a_double_receives_one_card(edition: Edition) -> None:
     assert result.outcome["doubled"] == ["1.1"]
 
 
+TWO_WORDS = ("hand 1.1 was told two decisions before its card came", "correct")
+
+
 @pytest.mark.article("6(3)", "17(2)", "2004:6(3)", "2004:17(2)")
 @both
 @pytest.mark.parametrize("words", [("hit", "double"), ("double", "hit")])
@@ -800,11 +833,11 @@ def test_a_double_receives_one_card(edition: Edition) -> None:
 def test_a_hand_told_to_hit_and_to_double_waits_until_one_is_told_again(
     edition: Edition, words: tuple[str, str], amount: int
 ) -> None:
+    """One text says it of every two words, since any other may contradict a hit or a double."""
     ruleset = game(edition=edition)
     said = [act(1, word, amount=amount if word == "double" else 0) for word in words]
     events = whole({1: "5S 6C"}, "7H", *said, bets=[bet(1)])
-    why = "hand 1.1 was told to hit and to double"
-    assert held(play(ruleset, events)) == [(why, "correct")]
+    assert held(play(ruleset, events)) == [TWO_WORDS]
     for word, returned in (("hit", {"main": 200}), ("double", {"main": 200, "double": 200})):
         again = [*events, DealCorrected({}), act(1, word)]
         stand = [act(1, "stand")] if word == "hit" else []
@@ -813,11 +846,87 @@ def test_a_hand_told_to_hit_and_to_double_waits_until_one_is_told_again(
         # The card was out already: nobody can tell from it which it was.
         lay: list[Event] = [DealCorrected({"1.1": ("5S", "6C", "9D")})]
         early = [*events, *draw("9D"), *lay]
-        assert held(play(ruleset, early)) == [(why, "correct"), (why, "enter")]
+        assert held(play(ruleset, early)) == [TWO_WORDS, (TWO_WORDS[0], "enter")]
         result = only(play(ruleset, [*early, DealCorrected({}), act(1, word), *lay, *stand, *draw("TC")]))
         assert back(result) == returned
     void = only(play(ruleset, [*events, BetsOpened()]))
     assert back(void) == {"main": 100}
+
+
+@pytest.mark.article("6(3)", "2004:6(3)")
+@both
+@pytest.mark.parametrize("said", ["hit", "double"])
+@pytest.mark.parametrize("then", ["stand", "split", "surrender"])
+def test_another_word_of_a_hand_whose_card_is_asked_stops_the_round(edition: Edition, said: str, then: str) -> None:
+    """One of the two was keyed wrongly, and the card that comes may be the bank's."""
+    ruleset = game(edition=edition)
+    events = whole({1: "8S 8H"}, "7H", act(1, said), act(1, then), bets=[bet(1)])
+    assert held(play(ruleset, events)) == [TWO_WORDS]
+    assert may([*events, DealCorrected({})], edition=edition) == {"stand", "hit", "double", "split", "surrender"}
+    stands = [*events, *draw("TD"), DealCorrected({"1.1": ("8S", "8H"), "dealer": ("7H", "TD")})]
+    hit: list[Event] = [DealCorrected({}), act(1, "hit"), *draw("2D"), act(1, "stand"), *draw("TD")]
+    double: list[Event] = [DealCorrected({}), act(1, "double"), *draw("2D TD")]
+    for then_, returned in ((hit, {"main": 200}), (double, {"main": 200, "double": 200})):
+        assert back(only(play(ruleset, [*events, *then_]))) == returned
+    third = [*events, *draw("2D"), DealCorrected({"1.1": ("8S", "8H", "2D")})]
+    if (said, then) == ("hit", "stand"):  # the cards prove which
+        assert back(only(play(ruleset, stands))) == {"main": 0}
+        assert back(only(play(ruleset, [*third, act(1, "stand"), *draw("TD")]))) == {"main": 200}
+    else:
+        again = ("hand 1.1 must decide again, but the bank's second card is seen", "correct")
+        assert held(play(ruleset, stands))[1:] == [again]
+        assert held(play(ruleset, third))[1:] == [(TWO_WORDS[0], "enter")]
+
+
+ASTRAY = ("a card was drawn after a decision that was refused: whose card it is, is not known", "correct")
+
+
+@pytest.mark.article("6(3)", "2004:6(3)")
+@both
+@pytest.mark.parametrize(
+    ("said", "lies"),
+    [
+        ([act(1, "stand"), act(1, "hit")], {"1.1": ("TS", "2C", "5D")}),
+        ([act(2, "hit")], {"1.1": ("TS", "2C"), "2.1": ("TH", "6C", "5D")}),
+        ([act(1, "hit"), act(2, "double")], {"1.1": ("TS", "2C", "5D")}),
+        ([act(1, "stand"), act(2, "stand"), act(2, "hit")], {"2.1": ("TH", "6C", "5D")}),
+        ([act(3, "split")], {"1.1": ("TS", "2C", "5D")}),
+    ],
+)
+def test_the_card_after_a_refused_decision_is_dealt_to_nobody(
+    edition: Edition, said: list[Event], lies: dict[str, tuple[str, ...]]
+) -> None:
+    """It may be keyed for a wrong seat, or after a stand that was: the card is the player's, or the next hand's."""
+    events = whole({1: "TS 2C", 2: "TH 6C"}, "7H", said, draw("5D"))
+    assert held(play(game(edition=edition), events)) == [ASTRAY]
+    state, _ = after(game(edition=edition), [*events, DealCorrected(lies)])
+    assert state.play is not None
+    assert {f"{one_.seat}.{one_.number}": one_.cards for one_ in state.play.hands if len(one_.cards) > 2} == {
+        name: cards for name, cards in lies.items() if len(cards) > 2
+    }
+
+
+@pytest.mark.article("6(3)")
+@pytest.mark.parametrize(
+    ("said", "hand"),
+    [
+        ([act(2, "hit"), act(1, "hit")], "1.1"),
+        ([act(2, "double"), DealCorrected({}), act(1, "hit")], "1.1"),
+        ([act(1, "stand"), act(1, "hit"), act(2, "hit")], "2.1"),
+    ],
+)
+def test_a_decision_that_was_taken_since_says_whose_the_next_card_is(said: list[Event], hand: str) -> None:
+    events = whole({1: "TS 2C", 2: "TH 6C"}, "7H", said, draw("5D"))
+    assert held(play(game(), events)) == []
+    assert after(game(), events)[1].detail["hands"][hand][2:] == ("5D",)
+
+
+@pytest.mark.article("6(3)", "6(5)")
+def test_the_card_after_a_hit_that_was_told_during_the_deal_is_dealt_to_nobody() -> None:
+    deal_ = whole({1: "TS 2C"}, "7H")
+    assert held(play(game(), [*deal_[:-1], act(1, "hit"), *deal_[-1:]])) == [ASTRAY]
+    rest = [*deal_[-1:], act(1, "stand"), *draw("TD")]
+    assert only(play(game(), [*deal_[:-1], act(1, "hit"), DealCorrected({}), *rest])).outcome["totals"]["1.1"] == 12
 
 
 @pytest.mark.article("6(3)", "17(1)(3)")
@@ -1049,6 +1158,97 @@ def test_insurance_before_the_peek_and_before_the_decision_only() -> None:
     assert codes(one("TS 9C", "AH", twice)) == ["insured_twice"]
 
 
+def chips(*amounts: int) -> list[Event]:
+    return [bet(1, amount, "insurance") for amount in amounts]
+
+
+@pytest.mark.article("12(1)", "2004:12(1)")
+@both
+@pytest.mark.parametrize(
+    ("laid", "insured", "notes"),
+    [
+        (chips(25, 25), 50, []),
+        (chips(50, 20, 30), 100, []),
+        (chips(20, 20), None, ["wrong_amount"]),
+        (chips(60, 60, 40), 100, ["wrong_amount"]),
+        (chips(20, 90), None, ["wrong_amount"] * 2),
+        # A person tells the whole, of which the chips are a part.
+        ([*chips(25, 25), act(1, "insurance", amount=50)], 50, []),
+        ([*chips(25), act(1, "insurance", amount=50), *chips(50)], 50, []),
+        ([act(1, "insurance", amount=50), *chips(25)], 50, ["insured_twice"]),
+        ([*chips(50), act(1, "insurance", amount=60)], 50, ["insured_twice"]),
+    ],
+)
+@pytest.mark.parametrize("second", ["KD", "9D"])
+def test_insurance_in_several_chips_adds_up(
+    edition: Edition, laid: list[Event], insured: int | None, notes: list[str], second: str
+) -> None:
+    """As all chips do. What came to less than half the bet goes back."""
+    result = one("TS 9C", "AH", laid, act(1, "stand"), draw(second), edition=edition)
+    returned = {} if insured is None else {"insurance": 3 * insured if second == "KD" else 0}
+    assert back(result) == {"main": 0, **returned}
+    assert codes(result) == notes
+    assert ("12(2)" in articles(result)) is (insured is not None and second == "KD")
+
+
+@pytest.mark.article("12(1)", "5(1)(2)")
+def test_chips_on_insurance_that_insured_nobody_yet_come_back_with_a_void_or_another_first_card() -> None:
+    waits = [*chips(20), CardUnreadable()]
+    assert back(one("TS 9C", "AH", waits, RoundVoided(""))) == {"main": 100, "insurance": 20}
+    king = one("TS 9C", "AH", waits, DealCorrected({"dealer": ("KH",)}), act(1, "stand"), draw("7D"))
+    assert (back(king), codes(king)) == ({"main": 200}, ["decision_not_allowed"])
+
+
+@pytest.mark.article("12(1)")
+def test_of_insurance_in_chips_of_which_some_may_be_lost_no_amount_is_known() -> None:
+    told: list[Event] = [EventsMissed(1), DealCorrected({"dealer": ("AH",)})]
+    for before in ([], chips(25)):
+        assert one("TS 9C", "AH", before, told, chips(25), act(1, "stand"), draw("KD")).settlements == ()
+        # A person tells the whole.
+        said = act(1, "insurance", amount=50)
+        assert back(one("TS 9C", "AH", before, told, chips(25), said, act(1, "stand"), draw("KD"))) == {
+            "insurance": 150
+        }
+
+
+@pytest.mark.article("10(3)", "12(1)", "5(1)(2)", "2004:10(3)", "2004:12(1)")
+@both
+def test_insurance_and_even_money_are_taken_while_the_round_waits_for_a_person(edition: Edition) -> None:
+    seats = {1: "TS 9C", 2: "AS KC"}
+    lies = DealCorrected({"dealer": ("AH",)})
+    waits = whole(seats, "AH", CardUnreadable(), bets=[bet(1), bet(2)])
+    for insured in (bet(1, 50, "insurance"), act(1, "insurance", amount=50)):
+        said = [insured, act(2, "even_money"), act(2, "even_money")]
+        assert "due" not in after(game(edition=edition), [*waits, *said])[1].detail
+        result = only(play(game(edition=edition), [*waits, *said, lies, act(1, "stand"), *draw("KD")]))
+        assert [(one_.seat, one_.bet, one_.returned) for one_ in result.settlements] == [
+            *[(1, "main", 0), (2, "main", 200), (1, "insurance", 150)],
+        ]
+        assert codes(result) == []
+        assert back(only(play(game(edition=edition), [*waits, *said, RoundVoided("")])))["insurance"] == 50
+
+
+@pytest.mark.article("10(3)", "12(1)", "5(1)(2)")
+def test_what_does_not_fit_while_the_round_waits_is_noted() -> None:
+    """Told too early or too late, for too much, or when the bank's second card may lie there already."""
+    wrong = [act(1, "insurance", amount=50), act(2, "even_money")]
+    lies = DealCorrected({"dealer": ("AH",)})
+    told = whole({1: "TS 9C", 2: "AS KC"}, "AH", bets=[bet(1), bet(2)])
+    cases: list[tuple[list[Event], list[str]]] = [
+        ([*told[:-1], CardUnreadable(), *wrong], ["decision_before_deal"] * 2),
+        ([*told, act(1, "stand"), CardUnreadable(), wrong[0]], ["decision_not_allowed"]),
+        ([*told, CardUnreadable(), *chips(101), act(1, "even_money")], ["wrong_amount", "decision_not_allowed"]),
+        ([*told, CardUnreadable(), *draw("KD"), *wrong], ["decision_not_allowed"] * 2),
+    ]
+    for events, notes in cases:
+        assert codes(only(play(game(), [*events, lies, RoundVoided("")]))) == notes
+    # After a loss the bet that it is measured by is not known; nor is it settled.
+    lost = [*told, EventsMissed(1), act(1, "insurance", amount=5), lies, act(1, "stand"), *draw("KD")]
+    result = only(play(game(), lost))
+    assert (codes(result), result.settlements) == ([], ())
+    assert ("insurance", 1) in {(win.bet, win.seat) for win in result.winners}
+
+
 # ---- arts. 13, 14: additional bets
 
 
@@ -1187,7 +1387,7 @@ def test_a_third_seven_without_a_split_counts_by_option(option: str, pays: str) 
     assert paid(result)["sevens"] == pays
 
 
-SPLIT_SEVENS: list[Event] = [act(1, "split"), *draw("5H"), act(1, "stand"), EventsMissed(1)]
+SPLIT_SEVENS: list[Event] = [act(1, "split"), *draw("5H"), act(1, "stand"), CardUnreadable()]
 UNKNOWN_SPLIT = ("which hand was split again is not known, and three sevens may depend on it", "enter")
 
 
@@ -1229,7 +1429,7 @@ def test_three_sevens_are_paid_where_the_hands_prove_them(
     told: str, laid: dict[str, tuple[str, ...]], pays: str
 ) -> None:
     split: list[Event] = [act(1, "split"), *draw(told)] if told else []
-    events = [*split, EventsMissed(1), DealCorrected(laid)]
+    events = [*split, CardUnreadable(), DealCorrected(laid)]
     if len(laid.get("1.1", ("", ""))) == 1:
         events += [*draw("5H"), act(1, "stand"), *draw("9C"), act(1, "stand", 2), *draw("8C")]
     result = one("7S 7S", "9H", events, seven_stands(3), bets=[bet(1, 10, "sevens")])
@@ -1251,18 +1451,18 @@ def test_a_third_seven_that_only_a_hand_of_unknown_origin_could_prove_is_asked_f
     laid = DealCorrected({"1.1": ("7S", "5H"), "1.2": ("7H", "9C"), "1.3": ("7D", "8C")})
     for bets in ([bet(1), bet(1, 10, "sevens")], [bet(1), bet(2), bet(2, 10, "sevens:1")], []):
         seats = {1: "7S 7H", 2: "TS 9S"} if len(bets) == 3 else {1: "7S 7H"}
-        events = [*whole(seats, "9H", EventsMissed(1), laid, bets=bets)]
-        assert held(play(game(), events)) == [("events of this round may be missing", "correct"), UNKNOWN_SPLIT]
+        events = [*whole(seats, "9H", CardUnreadable(), laid, bets=bets)]
+        assert held(play(game(), events)) == [("a card could not be read", "correct"), UNKNOWN_SPLIT]
         then = [DealCorrected(earlier), *again, laid, *seven_stands(3)[:-1], act(2, "stand"), *draw("9D")]
         result = only(play(game(), [*events, *then]))
         assert {win.pays for win in result.winners if win.bet in ("sevens", "sevens:1")} == {pays}
         assert isinstance(last(play(game(), [*events, RoundVoided("")])), Voided)
     # Entered one by one, they say nothing of the order of the deal either.
-    told: list[Event] = [act(1, "split"), *draw("7D"), EventsMissed(1), DealCorrected({"1.1": ("7S", "5H")}), laid]
+    told: list[Event] = [act(1, "split"), *draw("7D"), CardUnreadable(), DealCorrected({"1.1": ("7S", "5H")}), laid]
     verdicts = play(game(), whole({1: "7S 7H"}, "9H", told))
     assert held(verdicts)[1:] == [UNKNOWN_SPLIT]
     # Where no bet rests on it, two of them are what the hands prove.
-    result = one("7S 7H", "9H", EventsMissed(1), laid, seven_stands(3))
+    result = one("7S 7H", "9H", CardUnreadable(), laid, seven_stands(3))
     assert paid(result)["sevens"] == "50"
     few = game(bets_offered=("main", "double", "insurance"))
     assert not [one_ for one_ in play(few, whole({1: "7S 7H"}, "9H", laid)) if _held(one_)]
@@ -1637,18 +1837,55 @@ def test_who_gives_up_loses_half(edition: Edition) -> None:
 @pytest.mark.article("18(2)", "2004:18(2)")
 @both
 def test_giving_up_is_said_before_a_further_card_and_final(edition: Edition) -> None:
+    """Before the bank deals any further card of the round; by option, as floors do it, each before its own."""
     hit = whole({1: "TS 2C", 2: "TH 6C"}, "TH", act(1, "hit"), draw("3S"))
     assert "surrender" not in may(hit, edition=edition)
     second = [*hit, act(1, "stand")]
-    assert "surrender" in may(second, edition=edition)
-    assert "surrender" not in may(second, edition=edition, surrender="before_any_card")
+    assert "surrender" not in may(second, edition=edition)
+    assert "surrender" in may(second, edition=edition, surrender="before_own_card")
     # Said before any card, it is heard from any seat.
     early = whole({1: "TS 2C", 2: "TH 6C"}, "TH", act(2, "surrender"), act(1, "stand"), bets=[bet(1), bet(2)])
-    ruleset = game(edition=edition, surrender="before_any_card")
-    result = only(play(ruleset, [*early, act(2, "surrender"), *draw("7D")]))
+    result = only(play(game(edition=edition), [*early, act(2, "surrender"), *draw("7D")]))
     assert (codes(result), [one_.returned for one_ in result.settlements]) == ([], [0, 50])
-    changed = only(play(ruleset, [*early, act(2, "stand"), *draw("7D")]))
+    changed = only(play(game(edition=edition), [*early, act(2, "stand"), *draw("7D")]))
     assert (codes(changed), changed.outcome["ended"]["2.1"]) == (["out_of_turn"], "surrender")
+    own = game(edition=edition, surrender="before_own_card")
+    assert codes(only(play(own, [*early, act(2, "stand"), *draw("7D")]))) == ["out_of_turn"]
+
+
+@pytest.mark.article("18(2)", "2004:18(2)")
+@both
+@pytest.mark.parametrize("said", ["hit", "double", "split"])
+def test_until_the_card_that_another_asked_for_is_dealt_a_seat_may_give_up(edition: Edition, said: str) -> None:
+    events = whole({1: "8S 8H", 2: "TH 6C"}, "TH", act(1, said), bets=[bet(1), bet(2)])
+    for then, ended in (([act(2, "surrender"), *draw("2D")], "surrender"), ([*draw("2D"), act(2, "surrender")], "")):
+        state, _ = after(game(edition=edition), [*events, *then])
+        assert state.play is not None
+        assert state.play.hands[-1].ended == ended
+        assert [note.law.rpartition(" ")[2] for note in state.play.round.irregularities] == ["18(1)"] * (not ended)
+
+
+@pytest.mark.article("18(2)")
+def test_the_view_names_the_seats_that_may_give_up_out_of_turn() -> None:
+    events = whole({1: "TS 2C", 2: "TH 6C", 3: "AS KC", 4: "TD 5C"}, "TH")
+    assert after(game(), events)[1].detail["due"]["surrender"] == (2, 4)
+    assert after(game(), [*events, act(4, "surrender")])[1].detail["due"]["surrender"] == (2,)
+    for then, options in (
+        ([act(1, "hit"), *draw("2D")], {}),
+        ([], {"surrender": "before_own_card"}),
+        ([], {"surrender": "none"}),
+    ):
+        assert "surrender" not in after(game(**options), [*events, *then])[1].detail["due"]
+
+
+@pytest.mark.article("18(1)", "5(2)(1)(2)")
+def test_a_blackjack_is_not_given_up() -> None:
+    """In the metal box it waits for its decision: even money or none, whenever it is told."""
+    events = whole({1: "TS 6C", 2: "AS KC"}, "TH 9D", bets=[bet(1), bet(2)])
+    assert "surrender" not in after(game(**BOX), events)[1].detail["due"]
+    for said in ([act(2, "surrender"), act(1, "stand")], [act(1, "stand"), act(2, "surrender")]):
+        result = only(play(game(**BOX), [*events, *said, act(2, "stand")]))
+        assert (codes(result), result.outcome["ended"]["2.1"]) == (["decision_not_allowed"], "blackjack")
 
 
 @pytest.mark.article("18(3)")
@@ -1679,6 +1916,15 @@ def test_five_cards_may_take_half_the_bet(edition: Edition) -> None:
     assert may(events, edition=edition) >= {"stand", "five_cards"}
     many = whole({1: "5S 6S"}, "TH", FIVE[:-1], draw("5D"))
     assert may(many, edition=edition) == {"stand", "five_cards"}
+
+
+@pytest.mark.article("6(3)", "19(1)")
+def test_five_cards_told_to_hit_and_to_take_half_wait_for_one_of_them() -> None:
+    said = [*FIVE, act(1, "hit"), act(1, "five_cards")]
+    assert held(play(game(), whole({1: "2S 3S"}, "TH", said))) == [TWO_WORDS]
+    assert back(one("2S 3S", "TH", said, DealCorrected({}), act(1, "five_cards"))) == {"main": 150}
+    sixth = DealCorrected({"1.1": ("2S", "3S", "2D", "3D", "4D", "6D")})
+    assert back(one("2S 3S", "TH", said, draw("6D"), sixth, act(1, "stand"), draw("9D"))) == {"main": 200}
 
 
 @pytest.mark.article("19(2)", "2004:19(2)")
@@ -1837,7 +2083,7 @@ def test_a_loss_after_the_bell_is_never_resolved(doubt: Event, place: int) -> No
 
 def test_a_corrected_deal_goes_on_where_it_lies() -> None:
     hands = {"dealer": ("7H",), "1.1": ("TS", "9C", "2D"), "2.1": ("8S", "3S"), "2.2": ("8H",)}
-    events = [*RUNNING[:10], EventsMissed(1), DealCorrected({name: tuple(cards) for name, cards in hands.items()})]
+    events = [*RUNNING[:10], CardUnreadable(), DealCorrected({name: tuple(cards) for name, cards in hands.items()})]
     assert due(events) == ("decision", "2.1")
     rest: list[Event] = [act(2, "stand"), *draw("4S"), act(2, "stand", 2), *draw("TD")]
     result = only(play(game(), [*events, *rest]))
@@ -1885,18 +2131,62 @@ def test_the_hole_card_need_not_be_named() -> None:
     assert only(play(game(**HOLE), [*events, act(1, "stand")])).outcome["totals"] == {"dealer": 17, "1.1": 18}
 
 
+HIDDEN = ("whether the bank's hole card lies there is not known", "correct")
+
+
+@pytest.mark.article("5(2)(3)(2)", "5(2)(1)(2)", "5(1)(2)")
+@pytest.mark.parametrize("options", [HOLE, BOX])
+@pytest.mark.parametrize(
+    ("told", "hidden"),
+    [
+        # It came out, and could not be read, or may have been lost.
+        ([*draw("5S 7H 6C"), CardUnreadable()], True),
+        ([*draw("5S 7H 6C"), EventsMissed(1)], True),
+        ([*draw("5S 7H"), EventsMissed(1)], True),
+        ([*draw("5S 7H"), CardUnreadable(), CardUnreadable()], True),
+        # It is the card told while the round waited, or the one that could not be read is.
+        ([*draw("5S 7H"), CardUnreadable(), *draw("2D")], True),
+        # Each card that came out is named.
+        ([*draw("5S 7H"), CardUnreadable()], False),
+        ([CardUnreadable(), *draw("7H 6C")], False),
+        ([*draw("5S 7H 6D")], False),
+    ],
+)
+def test_a_hole_card_that_may_lie_there_already_is_dealt_no_second_time(
+    options: dict[str, Any], told: list[Event], hidden: bool
+) -> None:
+    """A correction names no card that lies face down; but which is told as the next would be the bank's."""
+    ruleset = game(**options)
+    lies = DealCorrected({"dealer": ("7H",), "1.1": ("5S", "6C")})
+    start: list[Event] = [BetsOpened(), bet(1), BetsClosed(), *told]
+    view = after(ruleset, [*start, lies])[1]
+    if not hidden:
+        assert view.detail["due"] == {"kind": "card", "hand": "dealer"}
+        return
+    assert (view.phase, view.detail["reason"]) == ("suspended", HIDDEN[0])
+    assert held(play(ruleset, [*start, lies, lies]))[1:] == [HIDDEN, HIDDEN]
+    assert only(play(ruleset, [*start, lies, RoundVoided("")])).void is not None
+    # Who knows it may name it.
+    assert due([*start, lies, DealCorrected({"dealer": ("7H", "9C"), "1.1": ("5S", "6C")})], **options) == (
+        *("decision", "1.1"),
+    )
+
+
 @pytest.mark.parametrize("doubt", DOUBTS)
 @pytest.mark.parametrize("place", range(1, 8))
 def test_a_burn_that_was_not_seen_whole_is_confirmed_by_a_person(doubt: Event, place: int) -> None:
-    """Four cards to burn; the doubt comes among them, before the bell or after it."""
+    """Four cards to burn; the doubt comes among them, before the bell or after it.
+
+    What is lost after it, too, may be a bet that was laid or taken back before it: the seats are named first.
+    """
     start: list[Event] = [ShoeStarted(4), *draw("2S"), BetsOpened(), bet(1), *draw("2H"), BetsClosed(), *draw("2D 2C")]
     verdicts = play(game(decks=4), [*start[:place], doubt, *start[place:], *deal({1: "TS 9C"}, "7H")])
     assert [type(one_) for one_ in verdicts if not isinstance(one_, Noted)] == [Opened, Closed, Suspended]
     (why,) = held(verdicts)
     named: list[Event] = [DealCorrected({"dealer": (), "1.1": ()})]
     # Who plays is one question, whether the burn is done another.
-    named *= 2 if why == LOST_SEATS else 1
-    assert why == LOST_SEATS or why[1] == "burn"
+    named *= 2 if why in (LOST_SEATS, LOST) else 1
+    assert why in (LOST_SEATS, LOST) or why[1] == "burn"
     rest = [*deal({1: "TS 9C"}, "7H"), act(1, "stand"), *draw("TD")]
     result = only(play(game(decks=4), [*start[:place], doubt, *start[place:], *named, *rest]))
     assert result.outcome["hands"] == {"dealer": ("7H", "TD"), "1.1": ("TS", "9C")}
@@ -2118,6 +2408,91 @@ def test_a_loss_in_the_betting_costs_the_amounts(doubt: Event, place: int) -> No
     assert back(told) == {"main": 200}
 
 
+LOSSES: list[Event] = [EventsMissed(1), DeviceOnline(continuous=False)]
+LAID = [bet(1), bet(1, 10, "any_pair")]
+
+
+@pytest.mark.parametrize("doubt", LOSSES)
+@pytest.mark.parametrize("place", range(3, 8))
+def test_a_loss_after_the_bell_costs_the_amounts(doubt: Event, place: int) -> None:
+    """A bet may have been taken back, or added to, unheard: what was told before is neither settled nor returned."""
+    told = whole({1: "8S 8H"}, "7H", act(1, "stand"), draw("TD"), bets=LAID)
+    lost = [*told[: place + 1], doubt]
+    cards = ("8S", "7H", "8H")[: max(place - 3, 0)]
+    lay = {"1.1": tuple(card for card in cards if card[0] == "8"), "dealer": cards[1:2]}
+    again = told[4 + len(cards) :]
+    result = only(play(game(), [*lost, DealCorrected(lay), *again]))
+    assert (result.settlements, codes(result)) == ((), [])
+    assert {(win.bet, win.seat) for win in result.winners if win.seat} == {("any_pair", 1), ("over_13", 1)}
+    for end in ([RoundVoided("")], [BetsOpened()], [DealCorrected(lay), RoundVoided("")]):
+        void = only(play(game(), [*lost, *end]))
+        assert (void.void is not None, void.settlements, void.pushes) == (True, (), ())
+
+
+@pytest.mark.parametrize("doubt", LOSSES)
+def test_after_a_loss_before_the_first_card_the_seats_are_named(doubt: Event) -> None:
+    """Seat 2 took its bet back unheard, seat 3 laid one."""
+    told: list[Event] = [BetsOpened(), bet(1), bet(2), BetsClosed(), doubt]
+    assert held(play(game(), told)) == [LOST]
+    assert held(play(game(), [*told, DealCorrected({})]))[1:] == [("no deal gives the corrected hands", "name")]
+    named = [*told, DealCorrected({"dealer": (), "1.1": (), "3.1": ()})]
+    rest = [*deal({1: "TS 9S", 3: "TC 6C"}, "7H"), act(1, "stand"), act(3, "stand"), *draw("TD")]
+    result = only(play(game(), [*named, *rest]))
+    assert (result.outcome["results"], result.settlements) == ({"1.1": "win", "3.1": "lose"}, ())
+
+
+def test_what_is_told_after_a_loss_counts_where_no_main_bet_need_be_known() -> None:
+    start: list[Event] = [BetsOpened(), bet(1), BetsClosed(), EventsMissed(1), DealCorrected({"dealer": (), "1.1": ()})]
+    insured = [*deal({1: "TS 9C"}, "AH"), act(1, "insurance", amount=30), act(1, "stand"), *draw("KD")]
+    assert back(only(play(game(), [*start, *insured]))) == {"insurance": 90}
+    doubled = [*deal({1: "5S 6C"}, "7H"), act(1, "double", amount=70), *draw("9D TD")]
+    result = only(play(game(), [*start, *doubled]))
+    assert (result.settlements, result.outcome["doubled"]) == ((), ["1.1"])
+    # Told before it, neither is.
+    for cards, bank, before, lay in (
+        ("TS 9C", "AH", act(1, "insurance", amount=50), ("TS", "9C")),
+        ("5S 6C", "9H", act(1, "double"), ("5S", "6C", "9D")),
+    ):
+        lost = [before, EventsMissed(1), DealCorrected({"1.1": lay}), act(1, "stand"), *draw("KD")]
+        assert one(cards, bank, lost).settlements == ()
+
+
+@pytest.mark.article("13(5)(2)(v)")
+def test_after_a_loss_after_the_bell_only_the_streaks_of_earlier_rounds_are_known() -> None:
+    ruleset = game(bets_offered=FAMILIES)
+    lost = whole({1: "TS 9C"}, "7H", EventsMissed(1), bets=[bet(1), bet(1, 10, "winning_streak_2")])
+    won = whole({1: "TS 9C"}, "7H", STAND, bets=[bet(1)])
+    first, second = results(play(ruleset, [*lost, DealCorrected({}), *STAND, *won]))
+    assert (first.settlements, first.stands, back(second)) == ((), (), {"main": 200})
+    assert "streaks" not in after(ruleset, [*lost, DealCorrected({})])[1].detail
+    void, second, third = results(play(ruleset, [*lost, *won, *won]))
+    assert (void.void, streak_settled(second), streak_settled(third)) == (
+        *(Void("events of this round may be missing", "returned"), {}, {}),
+    )
+    laid = whole({1: "TS 9C"}, "7H", STAND, bets=[bet(1), bet(1, 10, "winning_streak_2")])
+    first, second = results(play(ruleset, [*laid, *lost, DealCorrected({}), *STAND]))
+    assert (first.stands, back(second)) == (("winning_streak_2",), {"winning_streak_2": 40})
+
+
+def test_paid_in_doubt_the_first_result_stands_with_its_amounts() -> None:
+    ruleset = game(bets_offered=FAMILIES)
+    over = whole({1: "TS 9C"}, "7H", STAND, bets=[bet(1), bet(1, 10, "winning_streak_2")])
+    wrong = DealCorrected({"1.1": ("TS", "9C", "9D", "2C")})
+    *_, stands = play(ruleset, [*over, wrong, EventsMissed(1), RoundPaid()])
+    assert isinstance(stands, Corrected)
+    assert stands.result.settlements == only(play(ruleset, over)).settlements
+    assert (stands.result.stands, back(stands.result)) == (("winning_streak_2",), {"main": 200})
+
+
+@pytest.mark.parametrize("late", [WagerWithdrawn(1, "main", 60), bet(1, 50), bet(2), SeatOpened(2)])
+def test_a_bet_that_others_overtook_is_a_loss(late: Event) -> None:
+    """It was laid or taken back before the bell: which amounts lie there is not known."""
+    late = msgspec.structs.replace(late, overtaken=300)
+    told: list[Event] = [BetsOpened(), bet(1), BetsClosed(), *draw("TS"), late, DealCorrected({"1.1": ("TS",)})]
+    result = only(judged(game(), [*told, *draw("7H 9C"), *STAND]))
+    assert (result.settlements, result.outcome["results"]) == ((), {"1.1": "win"})
+
+
 def test_insurance_told_after_a_loss_in_the_betting_is_known() -> None:
     laid: list[Event] = [BetsOpened(), bet(1), EventsMissed(1), BetsClosed(), DealCorrected({"dealer": (), "1.1": ()})]
     insured: list[Event] = [*deal({1: "TS 9C"}, "AH"), act(1, "insurance", amount=30), act(1, "stand"), *draw("KD")]
@@ -2170,6 +2545,35 @@ def test_a_resolved_round_is_corrected_until_the_next_begins() -> None:
     assert [type(one_) for one_ in kept[-2:]] == [Suspended, Corrected]
     for nothing in (DealCorrected({"1.1": ("TS",)}), RoundVoided("")):
         assert isinstance(last(play(game(), [nothing])), Noted)
+
+
+def test_a_decision_that_others_overtook_until_the_round_was_over_puts_its_result_in_doubt() -> None:
+    """It may have been made in time: the blackjack would be paid even money."""
+    over = whole({1: "AS KC"}, "TH", draw("AD"), bets=[bet(1)])
+    first = only(play(game(), over))
+    assert back(first) == {"main": 100}
+    late = msgspec.structs.replace(act(1, "even_money"), overtaken=4000)
+    why = "seat 1 hand 1: even_money, told only after the round was over"
+    assert held(judged(game(), [*over, late])) == [(why, "enter")]
+    stands, void = (last(judged(game(), [*over, late, end])) for end in (RoundPaid(), RoundVoided("")))
+    assert isinstance(stands, Corrected)
+    assert stands.result.settlements == first.settlements
+    assert isinstance(void, Corrected)
+    assert void.result.void is not None
+    # It is told where it was; as after every loss, no amount is settled.
+    told = [late, DealCorrected({"dealer": ("TH",)}), act(1, "even_money")]
+    even = last(judged(game(), [*over, *told]))
+    assert isinstance(even, Corrected)
+    assert (paid(even.result)["main"], even.result.settlements) == ("1", ())
+    # Not where it was paid, nor what no seat of it said, or what was told before, or came in its order.
+    insured = whole({1: "TS 9C"}, "AH", act(1, "insurance", amount=50), act(1, "stand"), draw("KD"), bets=[bet(1)])
+    for quiet in (
+        [*over, RoundPaid(), late],
+        [*over, act(1, "even_money")],
+        [*over, msgspec.structs.replace(act(2, "even_money"), overtaken=4000)],
+        *([*insured, msgspec.structs.replace(one_, overtaken=4000)] for one_ in insured[-3:-1]),
+    ):
+        assert held(judged(game(), quiet)) == []
 
 
 def test_a_correction_takes_a_streak_back() -> None:
@@ -2326,7 +2730,7 @@ def test_a_doubled_tie_comes_back_whole() -> None:
 def test_a_correction_to_an_earlier_point_takes_back_what_was_added() -> None:
     events = whole({1: "5S 6H"}, "AH", act(1, "insurance", amount=50), act(1, "double"), bets=[bet(1)])
     fixed: list[Event] = [
-        EventsMissed(1),
+        CardUnreadable(),
         DealCorrected({"dealer": ("AH",), "1.1": ("5S",)}),
         *draw("9C"),
         act(1, "stand"),
@@ -2338,10 +2742,11 @@ def test_a_correction_to_an_earlier_point_takes_back_what_was_added() -> None:
 
 CARDS = st.sampled_from(DECK)
 ACTIONS = ("stand", "hit", "double", "split", "surrender", "five_cards", "even_money", "insurance", "dance")
+NOISY = ("main", "any_pair", "winning_streak_2", "insurance")
 NOISE: st.SearchStrategy[Event] = st.one_of(
     st.builds(CardDrawn, CARDS, st.sampled_from([None, "up", "down"])),
     st.builds(SeatActed, st.integers(1, 3), st.sampled_from(ACTIONS), st.integers(1, 3), st.sampled_from([0, 50, 100])),
-    st.builds(WagerPlaced, st.integers(1, 3), st.sampled_from(["main", "any_pair", "winning_streak_2"]), st.just(100)),
+    st.builds(WagerPlaced, st.integers(1, 3), st.sampled_from(NOISY), st.sampled_from([20, 50, 100])),
     st.sampled_from([BetsOpened(), BetsClosed(), RoundPaid(), RoundVoided(""), EventsMissed(1), CardUnreadable()]),
     st.sampled_from([HoleCardPeeked(blackjack=True), HoleCardPeeked(blackjack=False), ShoeStarted(0), CutCardDrawn()]),
     st.sampled_from([ShoeEmptied(), CardExposed("dealer"), SeatOpened(2), SeatClosed(2), CardsReturned(1)]),

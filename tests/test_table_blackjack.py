@@ -186,6 +186,48 @@ def test_the_winners_are_those_of_the_table(nights: list[House]) -> None:
             assert {win for win in result.winners if isinstance(win, Win) and win.bet in ("main", "double")} == paid
 
 
+def decided(house: House) -> list[list[SeatActed]]:
+    """What the players decided, round by round."""
+    rounds: list[list[SeatActed]] = []
+    for event in house.told:
+        match event:
+            case BetsClosed():
+                rounds.append([])
+            case SeatActed():
+                rounds[-1].append(event)
+    return rounds
+
+
+def given_up(house: House) -> Counter[str]:
+    """How often a player gave up after a further card was asked for, and how often out of turn."""
+    found: Counter[str] = Counter()
+    for said in decided(house):
+        for n, one in enumerate(said):
+            if one.action == "surrender":
+                found["after a card"] += any(before.action in ("hit", "double", "split") for before in said[:n])
+                found["out of turn"] += any(later.seat < one.seat for later in said[n:])
+                found["in all"] += 1
+    return found
+
+
+def test_who_gives_up_says_so_before_any_further_card(nights: list[House]) -> None:
+    """Art. 18(2), in turn or not."""
+    found = sum((given_up(house) for house in nights), Counter[str]())
+    assert found["after a card"] == 0
+    assert found["out of turn"] > 20
+
+
+@pytest.mark.parametrize("option", ["before_own_card", "none"])
+def test_players_give_up_as_their_table_lets_them(monkeypatch: pytest.MonkeyPatch, option: str) -> None:
+    monkeypatch.setitem(BlackjackTable.options, "surrender", option)
+    house = House(1)
+    assert house.deal(ROUNDS) == Account(right=ROUNDS)
+    assert not any(result.irregularities for result in house.results)
+    found = given_up(house)
+    assert (found["in all"] > 0, found["after a card"] > 0) == (option != "none", option != "none")
+    assert found["out of turn"] == 0
+
+
 # ---- doubt
 
 
@@ -293,11 +335,12 @@ def held_up(many: int) -> Callable[[str, Event], list[Event]]:
     return fate
 
 
-@pytest.mark.parametrize("seed", [2, 9, 16])
+@pytest.mark.parametrize("seed", [9, 20, 25])
 def test_a_round_that_ended_by_other_cards_than_those_that_lie_there_is_declared_void(seed: int) -> None:
     """A card of the burn was not told, another was burnt, and the rules dealt both to the seats; a blackjack ended it.
 
     Life 12038 of a campaign at three tables: the dealer saw that it was over, and said nothing.
+    The seeds are of nights in which it happens, as these players decide.
     """
     house = House(seed, held_up(5))
     account = house.deal(30)
