@@ -384,7 +384,8 @@ class Bench:
             if self.line.plug_at < float("inf"):
                 await asyncio.sleep(max(self.line.plug_at - self.now, 0))
                 self.line.plug_at = float("inf")
-            self.link = MemoryLink()
+            clock, self.link = self.link.set, MemoryLink()
+            self.link.set = clock
             self.link.on_write = self._from_host
             self.driver = AlphaSign(self.options, self.notes.memory)
             try:
