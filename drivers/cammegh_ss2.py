@@ -517,14 +517,24 @@ class CammeghSS2:
 
     def _met(self, early: Iterable[tuple[Message, Chunk]]) -> bool:
         """Whether online can be told together with a counter to remember: with none, the next gap had no proof."""
-        seen = [(message.state, message.spin) for message, _ in early if isinstance(message, Status)]
-        return bool(seen) if self._spin is not None else any(one == other for one, other in pairwise(seen))
+        return self._first(early) is not None
+
+    def _first(self, early: Iterable[tuple[Message, Chunk]]) -> tuple[Status, Chunk] | None:
+        """The first line that counts: one with the counter that is known, or else the first of two that agree."""
+        seen = [(message, chunk) for message, chunk in early if isinstance(message, Status)]
+        if self._spin is not None and seen and seen[0][0].spin == self._spin.spin:
+            return seen[0]
+        for (one, chunk), (other, _) in pairwise(seen):
+            if one.spin == other.spin and (self._spin is not None or one.state is other.state):
+                return one, chunk
+        return None
 
     def _hello(self, early: Sequence[tuple[Message, Chunk]]) -> Iterator[Sighting]:
         """The wheel is there: say so, then what it said meanwhile. Its counter proves continuity with a spin known."""
-        if not self._met(early):
+        met = self._first(early)
+        if met is None:
             return
-        first, at = next((one, chunk) for one, chunk in early if isinstance(one, Status))
+        first, at = met
         self._long_away = self._spin is not None and _long_ago(self._spin, at)
         yield Sighting(DeviceOnline(self._continuous(first, at), "Cammegh SS2", "", self._firmware), first.raw, at)
         for message, chunk in early:
@@ -538,7 +548,10 @@ class CammeghSS2:
         spin = self._spin
         if spin is None or (self._long_away and not spin.launched):
             return False
-        return follows(status.spin - spin.spin, SPINS, spin.at, spin.tick, chunk)
+        steps = status.spin - spin.spin
+        if steps == 0 and spin.landed and status.state in _RUNNING:
+            steps = -1  # as far again
+        return follows(steps, SPINS, spin.at, spin.tick, chunk)
 
     def _reply(self, packet: Packet, tick: float) -> bytes:
         """What to ask again. A reply may be damaged on its way: refused is who says the same wrong name twice."""
@@ -850,7 +863,12 @@ class CammeghSS2:
     def _counted(self, spin: Spin, status: Status, before: Status | None, chunk: Chunk) -> tuple[Spin, list[Event]]:
         """The counter moved or began again. The spin before landed if its number is witnessed, or is missed."""
         steps = status.spin - spin.spin
-        if steps < 0 < status.spin and gone_round(steps + SPINS, spin.at, spin.tick, LONGEST_SPIN, chunk):
+        # No number is shown before the first one since power came on.
+        if (
+            steps < 0 < status.spin
+            and status.number
+            and gone_round(steps + SPINS, spin.at, spin.tick, LONGEST_SPIN, chunk)
+        ):
             steps += SPINS
         counts_on = steps > 0
         # Else it was switched off and on: it counts from 1 again, and a spin that had not begun never will.

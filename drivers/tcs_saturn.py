@@ -490,7 +490,10 @@ class TcsSaturn:
         if spin is None or (self._long_away and not spin.launched):
             return False
         around = 10**self._options.map.spin.length
-        return follows(status.spin - spin.spin, around, spin.at, spin.tick, chunk)
+        steps = status.spin - spin.spin
+        if steps == 0 and self._landed_before and _counts_again(spin, status, chunk):
+            steps = -1  # as far again
+        return follows(steps, around, spin.at, spin.tick, chunk)
 
     def _counts(self, message: Message) -> bool:
         """An answer; not the echo of a question on a line of two wires, and no noise."""

@@ -5,6 +5,8 @@ gone round where it counted few spins on, in the time that they take. Who was aw
 together with the computer (mains fail for the whole table), began again; then what it shows is all that is proven, and
 the wheel is not continuous. How long an absence was says the monotonic clock, which nobody sets; where it began anew
 with the computer, the wall clock. What may have been long is long: the wall clock may be wrong either way.
+
+Not known: a computer that was switched off twice may look as if it had not been, once its clock is past the tick known.
 """
 
 from datetime import datetime, timedelta

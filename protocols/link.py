@@ -44,8 +44,9 @@ class Chunk(msgspec.Struct, frozen=True):
         return timedelta(seconds=self.tick - tick)
 
     def after_at_most(self, at: datetime, tick: float | None) -> timedelta:
-        """How much time may lie between the two. No end to it where the computer had no clock while it was off."""
-        if self.began_anew(tick) and self.at - at < timedelta(seconds=self.tick):
+        """How much time may lie between the two. No end to it where only a wall clock knows, and it went back."""
+        proven = timedelta(seconds=self.tick if self.began_anew(tick) else 0.0)
+        if (tick is None or self.began_anew(tick)) and self.at - at < proven:
             return timedelta.max
         return max(self.at - at, self.after_at_least(at, tick))
 

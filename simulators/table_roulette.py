@@ -41,7 +41,7 @@ class RouletteTable(Ruled):
     options: ClassVar[dict[str, Any]] = {"betting": "no_more_bets"}
 
     def __init__(self, seed: int) -> None:
-        """Odd seeds show the wheel's pause before each game."""
+        """Odd seeds show the wheel's pause before each game; of half of them all the counter goes round in the night."""
         self._rng = random.Random(f"roulette {seed}")
         self.wheel = self._make_wheel(seed)
         self.console = Console(random.Random(f"roulette console {seed}"), f"SIM-C{seed}")
@@ -49,7 +49,7 @@ class RouletteTable(Ruled):
 
     def _make_wheel(self, seed: int) -> _Wheel:
         mode = ARCADE if seed % 2 else ARCADE - STARTED_AFTER_NUMBER
-        return Wheel(random.Random(f"wheel {seed}"), mode=mode, closed=True)
+        return Wheel(random.Random(f"wheel {seed}"), mode=mode, spin=1 if seed // 2 % 2 else 247, closed=True)
 
     @property
     def truth(self) -> list[Truth]:

@@ -757,11 +757,12 @@ def remembered(
     launched: bool = True,
     ended: bool = False,
     landed: bool = False,
+    void: bool = False,
     tick: float | None = None,
 ) -> bytes:
     """`tick`: when it was seen by the monotonic clock, which says 0 now."""
     at = START - timedelta(seconds=ago)
-    return msgspec.json.encode(Memory(Spin(spin, state, at, begun, launched, ended, landed=landed, tick=tick)))
+    return msgspec.json.encode(Memory(Spin(spin, state, at, begun, launched, ended, void, landed, tick)))
 
 
 OPEN = {"launched": False}
@@ -806,6 +807,19 @@ RECONNECTS: list[tuple[str, bytes, list[bytes], list[str]]] = [
         spun(3, "9", "8"),
         ["missed"] * 2 + ["8"],
     ),
+    (
+        "256, switched off and on in one breath",
+        remembered(256, State.STARTED, 6, begun=False, launched=False),
+        spun(1, "", "8"),
+        ["8"],
+    ),
+    (
+        "256, void and switched off",
+        remembered(256, State.TABLE_CLOSED, 20, ended=True, void=True),
+        spun(1, "", "8"),
+        ["8"],
+    ),
+    ("254, switched off and on", remembered(254, State.TABLE_CLOSED, 60, **OVER), spun(1, "", "8"), ["8"]),
     (
         "switched off for the night in state 5",
         remembered(254, State.WINNING_NUMBER, 480 * MINUTE, **OVER, tick=-480 * MINUTE),
@@ -934,6 +948,11 @@ def test_a_host_that_was_away(memory: bytes, lines: list[bytes], ends: list[str]
         (remembered(10, State.BALL_IN_RIM, 6000), [line(3, 10)] * 3, True),
         (remembered(10, State.PLACE_BETS, -10, **OPEN, tick=3000.0), [line(2, 10)] * 3, False),  # off, without a clock
         (remembered(10, State.PLACE_BETS, 3500, **OPEN, tick=-4.0), [line(2, 10)] * 3, False),  # the clock was set
+        (remembered(40, State.STARTED, 3600, **LANDED), [line(2, 40)] * 3, False),  # as far again
+        (remembered(200, State.STARTED, -100, **OVER), [line(1, 1)] * 3, False),  # an old memory, and a clock set back
+        # one damaged line decides nothing
+        (remembered(11, State.PLACE_BETS, 20, **OPEN), [line(2, 1), *[line(2, 11)] * 3], True),
+        (remembered(200, State.STARTED, 3600, **OVER), [line(1, 201), *[line(1, 1)] * 3], False),
     ],
 )
 def test_when_a_wheel_is_continuous(memory: bytes, lines: list[bytes], continuous: bool) -> None:

@@ -6,11 +6,12 @@ import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By as Find
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
@@ -143,6 +144,17 @@ async def until(come: Callable[[], bool], seconds: float = 20.0) -> None:
     async with asyncio.timeout(seconds):
         while not await asyncio.to_thread(come):  # noqa: ASYNC110 - in another process
             await asyncio.sleep(0.05)
+
+
+T = TypeVar("T")
+
+
+def steady(act: Callable[[], T]) -> T:
+    """`act`, again where a fragment was replaced between finding something in it and touching it."""
+    for _ in range(20):
+        with contextlib.suppress(StaleElementReferenceException):
+            return act()
+    return act()
 
 
 def come_in(floor: Floor, browser: webdriver.Chrome, role: Any, path: str) -> Callable[[], None]:
@@ -284,23 +296,23 @@ async def test_a_new_alert_waits_for_who_writes_a_note_and_no_longer(
             return text in browser.execute_script("return document.querySelector('[data-live=\"alerts\"]').innerText")
 
         def waits() -> bool:
-            return browser.find_element(Find.CSS_SELECTOR, "#waits").is_displayed()
+            return steady(lambda: browser.find_element(Find.CSS_SELECTOR, "#waits").is_displayed())
 
-        await asyncio.to_thread(lambda: note().click())
+        await asyncio.to_thread(steady, lambda: note().click())
         begin("second")
         await until(lambda: shown("the second is stuck"))  # nothing is written yet
-        assert await asyncio.to_thread(lambda: browser.switch_to.active_element.get_attribute("id")) == f"note-{n}"
-        await asyncio.to_thread(lambda: note().send_keys("on my"))
+        focused = await asyncio.to_thread(steady, lambda: browser.switch_to.active_element.get_attribute("id"))
+        assert focused == f"note-{n}"
+        await asyncio.to_thread(steady, lambda: note().send_keys("on my"))
         begin("third")
         await until(waits)
         await asyncio.to_thread(lambda: note().send_keys(" way"))
         assert not await asyncio.to_thread(shown, "the third is stuck")
         await asyncio.to_thread(lambda: browser.find_element(Find.CSS_SELECTOR, "h1").click())
         await until(lambda: shown("the third is stuck") and not waits())
-        assert await asyncio.to_thread(lambda: note().get_attribute("value")) == "on my way"
-        # In one step, too: nobody writes any more, and what was just found may be replaced before it is clicked.
-        click = f"document.querySelector('form[action=\"/alerts/{n}/acknowledge\"] button').click()"
-        await asyncio.to_thread(browser.execute_script, click)
+        assert await asyncio.to_thread(steady, lambda: note().get_attribute("value")) == "on my way"
+        button = f'form[action="/alerts/{n}/acknowledge"] button'
+        await asyncio.to_thread(steady, lambda: browser.find_element(Find.CSS_SELECTOR, button).click())
         await until(lambda: shown("on my way"))
         assert floor.house.incidents.of(("cus-1", "first")).state == "acknowledged"  # type: ignore[union-attr]
         assert await asyncio.to_thread(complaints, browser) == []
