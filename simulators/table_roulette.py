@@ -41,7 +41,7 @@ class RouletteTable(Ruled):
     options: ClassVar[dict[str, Any]] = {"betting": "no_more_bets"}
 
     def __init__(self, seed: int) -> None:
-        """Odd seeds show the wheel's pause before each game; the counter of every other pair goes round in the night."""
+        """Odd seeds show the wheel's pause before each game; every other pair of wheels goes round in the night."""
         self._rng = random.Random(f"roulette {seed}")
         self.wheel = self._make_wheel(seed)
         self.console = Console(random.Random(f"roulette console {seed}"), f"SIM-C{seed}")
