@@ -38,11 +38,13 @@ waits, too. A hole card that is not named goes on lying there; where it is not k
 burn that was not seen whole suspends at the bell, until an empty correction says that it is done; so does one that may
 be among the cards told, or lost, while the round waited or between two rounds. A hit told before a correction is told
 again. So is the decision of a hand that was told two before its card came, which suspends: before the card is entered,
-where its cards alone do not tell which it was. A resolved round can be corrected until the bets are opened, and is in
-doubt where a decision of it proves to be older than its end; paid in doubt, its first result stands. Another first card
-of the bank undoes what it does not allow: insurance goes back (12(1)), even money is a blackjack again (10(3)), who
-surrendered (18(1)) or took half (19(1)) decides again. So do all whom a peek ended that saw a blackjack, where it is
-none. Where the bank's second card is seen by then, the round waits.
+where its cards alone do not tell which it was. So is a double, a surrender or half for five cards that was told and not
+taken, out of turn or while the round waited; a stand told before does not hold then, nor where the hand was given a
+further card. A doubled hand waits for its third card. A resolved round can be corrected until the bets are opened, and
+is in doubt where a decision of it proves to be older than its end; paid in doubt, its first result stands. Another
+first card of the bank undoes what it does not allow: insurance goes back (12(1)), even money is a blackjack again
+(10(3)), who surrendered (18(1)) or took half (19(1)) decides again. So do all whom a peek ended that saw a blackjack,
+where it is none. Where the bank's second card is seen by then, the round waits.
 
 **Readings.** The bank's first card ends the first pass (5(1): one each from the left); after the seats' second cards
 by option. Only ace and six are the soft 17 of 6(6); afterwards its ace counts what is best again. 6(1) obliges the
@@ -377,9 +379,9 @@ class Play(Struct, frozen=True):
     from rounds before. `unsure`: which seats play is not known. `first`: the first round after a shuffle. `burns`: a
     card is burnt before the bank's second. `strays` came while the round waited for a person, and `unread` more, UNSURE
     after a loss; `entered` were laid by a correction and not told by the shoe: it may tell them yet. `lost`: events are
-    missing, so the bets told are not known. `contradicted`: the hand that was told two things which its cards may not
-    tell apart, until its decision is told again. `refused`: a decision that brings a card was, so the next may be that
-    hand's.
+    missing, so the bets told are not known. `contradicted`: the hands that were told what was not taken and their cards
+    may not tell, two things of one card maybe, each until its decision is told again. `refused`: a decision that brings
+    a card was, so the next may be that hand's.
     """
 
     round: Round
@@ -405,7 +407,7 @@ class Play(Struct, frozen=True):
     entered: tuple[str, ...] = ()
     lost: bool = False
     earlier: int = 0
-    contradicted: str = ""
+    contradicted: tuple[str, ...] = ()
     refused: bool = False
 
 
@@ -1029,13 +1031,14 @@ class Blackjack:
         if play is None:
             last = None if state.paid else state.last
             if last is not None and seen.event.overtaken and _unheard(last, seat, number, action):
-                late = replace(last, reopened=True)
+                late = _doubted(replace(last, reopened=True), f"{seat}.{number}")
                 return self._suspend(state, late, seen, f"{text}, told only after the round was over", EARLIER)
             return state, self._note("decision_without_round", text, "6(3)", seen)
         round_ = play.round
         if round_.suspended and action not in ("insurance", "even_money"):
-            return replace(state, play=_seen(play, seen)), ()
+            return replace(state, play=self._untaken(_seen(play, seen), seat, number, action)), ()
         if not round_.closed or play.dealt < play.first_deal:
+            play = self._untaken(play, seat, number, action)
             return self._refuse(state, _astray(play, action), seen, "decision_before_deal", text, "6(5)")
         match action:
             case "insurance":
@@ -1050,6 +1053,7 @@ class Blackjack:
         if hand is None or (hand.seat, hand.number) != (seat, number):
             if any((one.seat, one.number) == (seat, number) and _said(one, action) for one in play.hands):
                 return replace(state, play=_seen(play, seen)), ()
+            play = self._untaken(play, seat, number, action)
             return self._refuse(state, _astray(play, action), seen, "out_of_turn", text, "6(3)")
         if hand.ended == action:
             return replace(state, play=_seen(play, seen)), ()
@@ -1062,7 +1066,7 @@ class Blackjack:
         if self._peek_due(play):
             return self._refuse(state, play, seen, "decision_before_peek", text, "5(2)(3)(3)")
         assert place is not None
-        if self._card_for(play) >= 0 and place == play.turn:
+        if place == play.turn and self._card_for(play) >= 0:
             if action == "split" and hand.split and len(hand.cards) == 1:
                 return replace(state, play=_seen(play, seen)), ()
             return self._refuse(state, play, seen, "decision_before_card", text, "6(3)")
@@ -1078,17 +1082,28 @@ class Blackjack:
     def _early(self, play: Play, hand: Hand) -> tuple[str, ...]:
         return ("surrender",) if not hand.ended and self._may_surrender(play, hand) else ()
 
+    def _untaken(self, play: Play, seat: int, number: int, action: str) -> Play:
+        """The money rests on such a decision, and the cards alone do not tell it: that it was told is kept."""
+        if action not in ("double", "surrender", "five_cards") or not play.round.closed:
+            return play
+        if seat > self.options.seats or number > self.options.max_hands:
+            return play
+        told = any((one.seat, one.number) == (seat, number) and _said(one, action) for one in play.hands)
+        return play if told else _doubted(play, f"{seat}.{number}")
+
     def _contradicted(self, state: BlackjackState, undone: Play, seen: Envelope, *, proven: bool) -> Step:
         """Neither word counts until one is told again, unless the cards prove which it was: a stand, or a hit."""
         name = _name(undone.hands[undone.turn])
-        play = undone if proven else replace(undone, contradicted=name)
+        play = undone if proven else _doubted(undone, name)
         return self._suspend(state, play, seen, f"hand {name} was told two decisions before its card came")
 
     def _decided(self, state: BlackjackState, play: Play, seen: Envelope, place: int, action: str) -> Step:
         hands = play.hands
         hand = hands[place]
-        if play.refused or play.contradicted == _name(hand):
-            play = replace(play, refused=False, contradicted="")
+        if play.refused or play.contradicted:
+            # Who gives up before its turn has not said whose the next card is.
+            left = tuple(name for name in play.contradicted if name != _name(hand))
+            play = replace(play, refused=play.refused and place != play.turn, contradicted=left)
         match action:
             case "hit":
                 return replace(state, play=replace(play, asked=True)), ()
@@ -1399,11 +1414,20 @@ class Blackjack:
             out = before.dealt + len(before.strays) + before.unread
             if before.unread == UNSURE or play.dealt < out:
                 return "whether the bank's hole card lies there is not known", CORRECT
-        for hand in play.hands:
-            if _name(hand) == play.contradicted and len(hand.cards) == 3:  # with more it was to hit
-                return f"hand {_name(hand)} was told two decisions before its card came", EARLIER
-            if not hand.ended and self._second_seen(play):
-                return f"hand {_name(hand)} must decide again, but the bank's second card is seen", CORRECT
+        decided = _last_drawn(play.hands)
+        for place, hand in enumerate(play.hands):
+            name = _name(hand)
+            doubted = name in play.contradicted
+            passed = not hand.ended and place < decided
+            if doubted and (len(hand.cards) == 3 or passed):  # with more it was to hit
+                return f"hand {name} was told a decision that was not taken, and the cards do not prove it", EARLIER
+            if hand.ended or not (passed or self._second_seen(play)):
+                continue
+            if hand.doubled and len(hand.cards) == 2:
+                return f"hand {name} was doubled, and its third card is not named", CORRECT
+            if self._second_seen(play):
+                again = EARLIER if doubted else CORRECT
+                return f"hand {name} must decide again, but the bank's second card is seen", again
         if self._third_unknown(play):
             return "which hand was split again is not known, and three sevens may depend on it", EARLIER
         return "", ""
@@ -1491,7 +1515,7 @@ class Blackjack:
         wagers = tuple(one for one in play.round.wagers if not one.bet.startswith(("double", "insurance")))
         round_ = replace(play.round, wagers=wagers)
         whole = replace(play, round=round_, hands=hands, turn=0, asked=False, peeked="", shown=False, insured=())
-        whole = replace(whole, uncounted=(), contradicted="")
+        whole = replace(whole, uncounted=(), contradicted=())
         lengths = [0] * (len(hands) + 1)
         dealt = sum(len(hand.cards) for hand in hands) + len(play.bank)
         for done in range(dealt):
@@ -1514,16 +1538,23 @@ class Blackjack:
         if bank[0][0] != "A":
             play = self._uninsured(play, seen)
         # 6(3): from the left; a hand before one with further cards has decided.
-        decided = max((n for n, hand in enumerate(play.hands) if len(hand.cards) > 2), default=-1)
+        decided = _last_drawn(play.hands)
+        lay = {_name(hand): len(hand.cards) for hand in before.hands}
         hands: list[Hand] = []
         for place, hand in enumerate(play.hands):
             if not self._possible(play, hand):
                 return None
-            holds = self._still_ended(hand)
-            undone = holds and (_barred(hand, bank[0]) or (unpeeked and hand.ended == "stand"))
+            name = _name(hand)
+            doubted = name in play.contradicted
+            # Who was given a further card had not stood.
+            drew = hand.ended == "stand" and not hand.doubled and len(hand.cards) > lay.get(name, 0)
+            holds = self._still_ended(hand) and not drew
+            # Even money is the blackjack's alone: it can have said nothing of what was not taken.
+            unsaid = (doubted and hand.ended != "even_money") or (unpeeked and hand.ended == "stand")
+            undone = holds and (unsaid or _barred(hand, bank[0]))
             one = hand if holds and not undone else self._judged(play, replace(hand, ended=""))
-            if undone or _name(hand) == play.contradicted:
-                hands.append(one)  # its decision must be told again
+            if undone or doubted or (one.doubled and len(one.cards) == 2):
+                hands.append(one)  # its decision must be told again, or its card
                 continue
             if not one.ended and (begun or place < decided):
                 if len(one.cards) < 2:
@@ -2007,6 +2038,11 @@ def _name(hand: Hand) -> str:
     return f"{hand.seat}.{hand.number}"
 
 
+def _last_drawn(hands: Hands) -> int:
+    """Art. 6(3): the last hand with a further card; those before it have decided. -1 where there is none."""
+    return max((place for place, hand in enumerate(hands) if len(hand.cards) > 2), default=-1)
+
+
 def _is_main(bet: str) -> bool:
     return bet == "main" or bet.startswith("main:")
 
@@ -2046,7 +2082,7 @@ def _said(hand: Hand, action: str) -> bool:
     """Whether the decision was told of this hand before: said twice, it changes nothing."""
     match action:
         case "stand":
-            return hand.ended in ("stand", "blackjack") and not hand.doubled
+            return hand.ended in ("stand", "blackjack", "twenty_one", "bust", "special")  # by itself, too
         case "double":
             return bool(hand.doubled)
         case "split":
@@ -2059,7 +2095,8 @@ def _unheard(last: Play, seat: int, number: int, action: str) -> bool:
     """Whether that hand of the round may have said what nobody told of it in time."""
     told = action == "insurance" and seat in last.insured
     mine = [hand for hand in last.hands if (hand.seat, hand.number) == (seat, number)]
-    return not told and any(not _said(hand, action) for hand in mine)
+    # A stand that is older than a double may have been meant instead of it.
+    return not told and any(not _said(hand, action) or (action == "stand" and hand.doubled) for hand in mine)
 
 
 def _unread(play: Play) -> Play:
@@ -2076,6 +2113,11 @@ def _unasked(play: Play) -> Play:
         hands = (*play.hands[: play.turn], replace(hand, doubled=0), *play.hands[play.turn + 1 :])
         play = replace(play, round=replace(play.round, wagers=kept), hands=hands)
     return replace(play, asked=False)
+
+
+def _doubted(play: Play, name: str) -> Play:
+    """What that hand decided is not certain until it is told again."""
+    return play if name in play.contradicted else replace(play, contradicted=(*play.contradicted, name))
 
 
 def _astray(play: Play, action: str) -> Play:

@@ -824,6 +824,8 @@ def test_a_double_receives_one_card(edition: Edition) -> None:
 
 
 TWO_WORDS = ("hand 1.1 was told two decisions before its card came", "correct")
+NOT_PROVEN = ("hand 1.1 was told a decision that was not taken, and the cards do not prove it", "enter")
+AGAIN = "hand 1.1 must decide again, but the bank's second card is seen"
 
 
 @pytest.mark.article("6(3)", "17(2)", "2004:6(3)", "2004:17(2)")
@@ -846,7 +848,7 @@ def test_a_hand_told_to_hit_and_to_double_waits_until_one_is_told_again(
         # The card was out already: nobody can tell from it which it was.
         lay: list[Event] = [DealCorrected({"1.1": ("5S", "6C", "9D")})]
         early = [*events, *draw("9D"), *lay]
-        assert held(play(ruleset, early)) == [TWO_WORDS, (TWO_WORDS[0], "enter")]
+        assert held(play(ruleset, early)) == [TWO_WORDS, NOT_PROVEN]
         result = only(play(ruleset, [*early, DealCorrected({}), act(1, word), *lay, *stand, *draw("TC")]))
         assert back(result) == returned
     void = only(play(ruleset, [*events, BetsOpened()]))
@@ -873,9 +875,11 @@ def test_another_word_of_a_hand_whose_card_is_asked_stops_the_round(edition: Edi
         assert back(only(play(ruleset, stands))) == {"main": 0}
         assert back(only(play(ruleset, [*third, act(1, "stand"), *draw("TD")]))) == {"main": 200}
     else:
-        again = ("hand 1.1 must decide again, but the bank's second card is seen", "correct")
-        assert held(play(ruleset, stands))[1:] == [again]
-        assert held(play(ruleset, third))[1:] == [(TWO_WORDS[0], "enter")]
+        assert held(play(ruleset, stands))[1:] == [(AGAIN, "enter")]
+        assert held(play(ruleset, third))[1:] == [NOT_PROVEN]
+        # The deal is entered as it lay, and the decision told.
+        earlier = [*stands, DealCorrected({"dealer": ("7H",)}), act(1, "stand")]
+        assert back(only(play(ruleset, [*earlier, DealCorrected({"dealer": ("7H", "TD")})]))) == {"main": 0}
 
 
 ASTRAY = ("a card was drawn after a decision that was refused: whose card it is, is not known", "correct")
@@ -904,6 +908,110 @@ def test_the_card_after_a_refused_decision_is_dealt_to_nobody(
     assert {f"{one_.seat}.{one_.number}": one_.cards for one_ in state.play.hands if len(one_.cards) > 2} == {
         name: cards for name, cards in lies.items() if len(cards) > 2
     }
+
+
+@pytest.mark.article("6(3)", "18(2)")
+def test_who_gives_up_early_does_not_say_whose_the_next_card_is() -> None:
+    """The hit of seat 1 was keyed wrongly, the double of seat 2 refused: the card is its."""
+    said = [act(1, "hit"), act(2, "double"), act(3, "surrender")]
+    assert held(play(game(), whole({1: "5S 9C", 2: "5H 6C", 3: "TH 6D"}, "9D", said, draw("TD")))) == [ASTRAY]
+
+
+TOLD_UNTAKEN: dict[str, tuple[list[Event], dict[str, tuple[str, ...]]]] = {
+    "a double while the round waited": (
+        [*draw("5S 7H"), CardUnreadable(), act(1, "double"), *draw("TD")],
+        {"1.1": ("5S", "6C", "TD"), "dealer": ("7H",)},
+    ),
+    "a double during the deal": (
+        [*draw("5S 7H"), act(1, "double"), *draw("6C")],
+        {"1.1": ("5S", "6C", "TD"), "dealer": ("7H",)},
+    ),
+    "a double after a stand that was keyed wrongly": (
+        [*draw("5S 7H 6C"), act(1, "stand"), act(1, "double"), *draw("TD")],
+        {"1.1": ("5S", "6C", "TD")},
+    ),
+}
+
+
+@pytest.mark.article("6(3)", "17(2)", "2004:6(3)", "2004:17(2)")
+@both
+@pytest.mark.parametrize("case", TOLD_UNTAKEN)
+def test_a_double_that_was_not_taken_is_not_forgotten(edition: Edition, case: str) -> None:
+    """Its three cards may have come by a hit as well: it is told again where it was."""
+    before, lies = TOLD_UNTAKEN[case]
+    ruleset = game(edition=edition)
+    events = [BetsOpened(), bet(1), BetsClosed(), *before, DealCorrected(lies)]
+    assert held(play(ruleset, events))[1:] == [NOT_PROVEN]
+    earlier = [*events, DealCorrected({"1.1": ("5S", "6C"), "dealer": ("7H",)})]
+    for word, returned in (("double", {"main": 200, "double": 200}), ("hit", {"main": 200})):
+        told = [*earlier, act(1, word), DealCorrected({"1.1": ("5S", "6C", "TD")}), *draw("TC")]
+        assert back(only(play(ruleset, told))) == returned
+
+
+@pytest.mark.article("6(3)", "17(2)")
+def test_a_double_before_the_turn_is_not_forgotten() -> None:
+    """Nobody told the stand of seat 1."""
+    seats = whole({1: "TS 9C", 2: "5S 6C"}, "7H", act(2, "double"), draw("TD"), bets=[bet(1), bet(2)])
+    events = [*seats, DealCorrected({"2.1": ("5S", "6C", "TD")})]
+    assert held(play(game(), events)) == [ASTRAY, (NOT_PROVEN[0].replace("1.1", "2.1"), "enter")]
+    told = [DealCorrected({}), act(1, "stand"), act(2, "double"), DealCorrected({"2.1": ("5S", "6C", "TD")})]
+    result = only(play(game(), [*events, *told, *draw("TC")]))
+    assert [one_.returned for one_ in result.settlements] == [200, 200, 200]
+    # Who decides otherwise at its turn has said so.
+    other = [act(1, "stand"), act(2, "hit"), *draw("TD"), EventsMissed(1), DealCorrected({}), *draw("TC")]
+    assert held(play(game(), [*seats[:-1], *other])) == [("events of this round may be missing", "correct")]
+
+
+@pytest.mark.article("10(3)")
+def test_even_money_is_not_lost_by_a_double_keyed_for_a_blackjack() -> None:
+    said = [act(1, "even_money"), act(1, "double"), EventsMissed(1), DealCorrected({}), act(2, "stand"), *draw("9D")]
+    result = only(play(game(), whole({1: "AS KC", 2: "TH 9C"}, "TC", said)))
+    assert result.outcome["ended"]["1.1"] == "even_money"
+
+
+@pytest.mark.article("18(2)")
+@pytest.mark.parametrize("option", ["before_any_card", "before_own_card"])
+def test_who_gave_up_while_the_round_waited_is_asked_for_it(option: str) -> None:
+    ruleset = game(surrender=option)
+    dealt = [BetsOpened(), bet(1), bet(2), BetsClosed(), *draw("TS 5S TH 6C"), CardUnreadable()]
+    events = [*dealt, act(1, "surrender"), act(2, "hit"), *draw("8D")]
+    lies = {"1.1": ("TS", "6C"), "2.1": ("5S", "7D", "8D"), "dealer": ("TH",)}
+    waits = [*events, DealCorrected(lies)]
+    assert held(play(ruleset, waits))[1:] == [NOT_PROVEN]
+    told = [DealCorrected({**lies, "2.1": ("5S", "7D")}), act(1, "surrender"), act(2, "hit"), DealCorrected(lies)]
+    result = only(play(ruleset, [*waits, *told, act(2, "stand"), *draw("7C")]))
+    assert [one_.returned for one_ in result.settlements] == [50, 200]
+
+
+@pytest.mark.article("5(1)(2)", "6(3)")
+def test_who_was_given_a_further_card_had_not_stood() -> None:
+    said = [act(1, "stand"), act(1, "hit"), *draw("3D"), DealCorrected({"1.1": ("2S", "2C", "3D")})]
+    assert due(whole({1: "2S 2C", 2: "TH 9C"}, "7H", said)) == ("decision", "1.1")
+
+
+@pytest.mark.article("5(1)(2)", "17(2)")
+def test_a_doubled_hand_is_not_closed_without_its_card() -> None:
+    seats = whole({1: "5S 6C", 2: "TH 2C"}, "7H", act(1, "double"), CardUnreadable(), bets=[bet(1), bet(2)])
+    why = ("hand 1.1 was doubled, and its third card is not named", "correct")
+    third: dict[str, tuple[str, ...]] = {"2.1": ("TH", "2C", "7D")}
+    for lies in ({**third, "dealer": ("7H", "TD")}, third):
+        waits = [*seats, DealCorrected(lies)]
+        assert held(play(game(), waits))[1:] == [why]
+        ends: list[Event] = [*waits, DealCorrected({**lies, "1.1": ("5S", "6C", "9D")}), act(2, "stand"), *draw("TD")]
+        assert [one_.returned for one_ in results(play(game(), ends))[0].settlements] == [200, 200, 200]
+
+
+@pytest.mark.article("6(3)", "6(4)(1)", "17(2)")
+@pytest.mark.parametrize(
+    ("cards", "said", "card", "late"),
+    [("TS 8C", "hit", "3D", 0), ("TS 6C", "hit", "TD", 0), ("5S 6C", "double", "3D", 1)],
+)
+def test_a_stand_of_a_hand_that_ended_by_itself_changes_nothing(cards: str, said: str, card: str, late: int) -> None:
+    """Told late it may be older than a double, not than the card that left no choice."""
+    events = whole({1: cards, 2: "TH 9C"}, "7H", act(1, said), draw(card))
+    over = [*events, act(1, "stand"), act(2, "stand"), *draw("TD")]
+    assert codes(only(play(game(), over))) == []
+    assert len(held(judged(game(), [*over, msgspec.structs.replace(act(1, "stand"), overtaken=300)]))) == late
 
 
 @pytest.mark.article("6(3)")
@@ -1888,6 +1996,36 @@ def test_a_blackjack_is_not_given_up() -> None:
         assert (codes(result), result.outcome["ended"]["2.1"]) == (["decision_not_allowed"], "blackjack")
 
 
+@pytest.mark.article("18(2)")
+@pytest.mark.parametrize("seats", [{1: "TS 8C"}, {1: "TS 8C", 2: "TH 9C"}])
+@pytest.mark.parametrize("option", ["before_any_card", "before_own_card"])
+def test_nobody_gives_up_once_all_have_decided(seats: dict[int, str], option: str) -> None:
+    said = [*(act(seat, "stand") for seat in seats), act(1, "surrender"), *draw("TD")]
+    result = only(play(game(surrender=option), whole(seats, "7H", said)))
+    assert result.outcome["ended"]["1.1"] == "stand"
+    assert codes(result) == ["decision_not_allowed" if option == "before_any_card" else "out_of_turn"]
+
+
+@pytest.mark.article("18(2)")
+def test_a_surrender_told_after_the_end_is_told_again_where_it_was() -> None:
+    late = msgspec.structs.replace(act(1, "surrender"), overtaken=900)
+    over = whole({1: "TS 6C"}, "9H", act(1, "stand"), draw("TD"), late, bets=[bet(1)])
+    assert held(judged(game(), [*over, DealCorrected({})]))[1:] == [(AGAIN, "enter")]
+    end = last(judged(game(), [*over, DealCorrected({"dealer": ("9H",)}), act(1, "surrender")]))
+    assert isinstance(end, Corrected)
+    assert end.result.outcome["ended"] == {"1.1": "surrender"}
+
+
+@pytest.mark.article("12(1)")
+def test_insurance_told_after_the_end_is_told_again_where_it_was() -> None:
+    late = msgspec.structs.replace(act(1, "insurance", amount=50), overtaken=900)
+    over = whole({1: "TS 9C"}, "AH", act(1, "stand"), draw("KD"), late, bets=[bet(1)])
+    told = [DealCorrected({"dealer": ("AH",)}), act(1, "insurance", amount=50), act(1, "stand")]
+    end = last(judged(game(), [*over, *told, DealCorrected({"dealer": ("AH", "KD")})]))
+    assert isinstance(end, Corrected)
+    assert paid(end.result)["insurance"] == "2"
+
+
 @pytest.mark.article("18(3)")
 def test_who_gives_up_loses_the_streaks() -> None:
     _, given_up = rounds_of("wr")
@@ -1899,6 +2037,16 @@ def test_who_gives_up_loses_the_streaks() -> None:
 # ---- art. 19: five cards
 
 FIVE: list[Event] = [act(1, "hit"), *draw("2D"), act(1, "hit"), *draw("3D"), act(1, "hit"), *draw("4D")]
+
+
+@pytest.mark.article("5(1)(2)", "19(1)")
+def test_who_took_half_while_the_round_waited_is_asked_for_it() -> None:
+    said = [*FIVE[:-1], CardUnreadable(), act(1, "five_cards"), *draw("9D")]
+    five = ("2S", "3S", "2D", "3D", "4D")
+    events = whole({1: "2S 3S"}, "TH", said, [DealCorrected({"1.1": five, "dealer": ("TH", "9D")})], bets=[bet(1)])
+    assert held(play(game(), events))[1:] == [(AGAIN, "enter")]
+    told = [DealCorrected({"1.1": five, "dealer": ("TH",)}), act(1, "five_cards")]
+    assert back(only(play(game(), [*events, *told]))) == {"main": 150}
 
 
 @pytest.mark.article("19(1)", "2004:19(1)")
@@ -2335,8 +2483,7 @@ def test_a_decision_that_must_be_made_again_against_a_known_card_leaves_the_roun
     then = [*peeked, act(1, "surrender"), act(2, "stand"), *second]
     over = whole({1: "TS 6C", 2: "TH 9C"}, bank, then, bets=[bet(1), bet(2)])
     *_, end = play(ruleset, [*over, DealCorrected({"dealer": ("AH", "7D")})])
-    why = "hand 1.1 must decide again, but the bank's second card is seen"
-    assert held([end]) == [(why, "correct")]
+    assert held([end]) == [(AGAIN, "correct")]
     waits = [*over, DealCorrected({"dealer": ("AH", "7D")})]
     first = only(play(ruleset, over))
     stands, void = (last(play(ruleset, [*waits, event])) for event in (RoundPaid(), RoundVoided("")))
@@ -2800,6 +2947,41 @@ def _next(view: View, state: BlackjackState, data: st.DataObject) -> Event:
         return SeatActed(wanted["seat"], data.draw(st.sampled_from(wanted["actions"])), int(wanted["hand"][2:]))
     between: list[Event] = [BetsOpened(), BetsOpened(), ShoeStarted(0), RoundPaid()]
     return data.draw(st.sampled_from(between))
+
+
+SCRIPTED: list[list[Event]] = [
+    whole({1: "TS 8C"}, "7H", act(1, "stand"), draw("TD"), bets=[bet(1)]),
+    whole(
+        {1: "8S 8H", 2: "AS KC"}, "AH", act(1, "split"), draw("2D 3D 4D KD"), CardUnreadable(), bets=[bet(1), bet(2)]
+    ),
+    whole(
+        {1: "TS 6C", 2: "5H 6H"}, "TH 9D", HoleCardPeeked(blackjack=False), act(2, "surrender"), bets=[bet(1), bet(2)]
+    ),
+    whole({1: "5S 6C", 2: "TH 2C"}, "TC", act(1, "double"), draw("9C"), act(2, "hit"), draw("KD 7C"), [RoundPaid()]),
+]
+LATE = st.builds(
+    SeatActed,
+    st.integers(1, 3),
+    st.sampled_from(("surrender", "insurance", "even_money", "hit", "double", "split", "stand", "five_cards")),
+    st.integers(1, 2),
+    st.sampled_from([0, 50, 100]),
+    overtaken=st.sampled_from([0, 300]),
+)
+LIES: st.SearchStrategy[Event] = st.sampled_from(
+    [DealCorrected({}), DealCorrected({"dealer": ("7H",)}), DealCorrected({"dealer": ("TH", "9D")})]
+)
+
+
+@given(st.data(), st.sampled_from(SCRIPTED), st.sampled_from(["none", "before_any_card", "before_own_card"]))
+@settings(max_examples=150)
+def test_no_decision_at_any_moment_raises(data: st.DataObject, round_: list[Event], option: str) -> None:
+    """Whatever is keyed before the deal, in it, after the last decision, while the round waits and after its end."""
+    events = list(round_)
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(events)))
+        events[at:at] = [data.draw(LATE), *data.draw(st.lists(LIES, max_size=1))]
+    for options in ({}, HOLE):
+        judged(game(surrender=option, **options), events)
 
 
 @given(st.data(), st.sampled_from(VARIANTS), st.sampled_from([0, 4, 30]))
