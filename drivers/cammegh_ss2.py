@@ -487,7 +487,7 @@ class CammeghSS2:
                 early += [(message, chunk) for message in messages]
                 waited = chunk.tick - first_tick >= HANDSHAKE or now - began >= HANDSHAKE
                 waited |= len(early) >= MAX_EARLY
-                if (self._firmware or waited) and self._met(early):
+                if (self._firmware or waited) and self._first(early) is not None:
                     await self._tell(emit, [*self._hello(early)])
                     early = None
                 elif len(early) >= MAX_EARLY:
@@ -515,12 +515,11 @@ class CammeghSS2:
         silence = link.stamp()
         await self._tell(emit, [Sighting(one, b"", silence) for one in events])
 
-    def _met(self, early: Iterable[tuple[Message, Chunk]]) -> bool:
-        """Whether online can be told together with a counter to remember: with none, the next gap had no proof."""
-        return self._first(early) is not None
-
     def _first(self, early: Iterable[tuple[Message, Chunk]]) -> tuple[Status, Chunk] | None:
-        """The first line that counts: one with the counter that is known, or else the first of two that agree."""
+        """The first line that counts: one with the counter that is known, or else the first of two that agree.
+
+        Without one nobody is online: a counter to remember is told with it, or the next gap had no proof.
+        """
         seen = [(message, chunk) for message, chunk in early if isinstance(message, Status)]
         if self._spin is not None and seen and seen[0][0].spin == self._spin.spin:
             return seen[0]

@@ -10,7 +10,8 @@ from drivers.driver import Chunk, LinkLost, Sighting
 from protocols.events import Event
 from protocols.topics import Envelope
 from rules.ruleset import Resolved, Result, Ruleset, Verdict, Voided
-from simulators.clock import JumpingLoop
+from simulators.clock import JumpingLoop, Pace
+from simulators.tables import Floor, Look
 
 START = datetime(2026, 11, 20, 20, 0, 0, tzinfo=UTC)
 
@@ -90,6 +91,28 @@ class Notebook:
     @property
     def events(self) -> list[Event]:
         return [sighting.event for sighting in self.sightings]
+
+
+class _Sockets(dict[str, Any]):
+    """Whatever a hand stirs has been told already."""
+
+    def __missing__(self, _: str) -> "_Sockets":
+        return self
+
+    def stir(self) -> None:
+        """Nothing."""
+
+
+def floor(look: Callable[[], Look], pace: Pace | None = None) -> Floor:
+    """What a dealer stands at where nothing goes over a wire: no table is dark, and every command is done."""
+
+    async def ready() -> bool:
+        return False
+
+    async def tell(*_: Any) -> str:
+        return "done"
+
+    return Floor(_Sockets(), pace or Pace(), ready, look, tell)
 
 
 P = ParamSpec("P")

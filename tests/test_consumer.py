@@ -558,16 +558,8 @@ class Line:
     def deliver(self, topic: str, payload: bytes) -> None:
         self._inbox.put_nowait(Message(topic, payload))
 
-    async def publish(
-        self,
-        topic: str,
-        payload: bytes,
-        *,
-        retain: bool = False,
-        acknowledged: Callable[[], None] | None = None,
-        event: bool = False,
-    ) -> None:
-        self.send(topic, payload, retain=retain, acknowledged=acknowledged, event=event)
+    async def publish(self, topic: str, payload: bytes, **options: Any) -> None:
+        self.send(topic, payload, **options)
         await asyncio.sleep(0)
 
     room = True

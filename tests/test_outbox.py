@@ -4,7 +4,7 @@ import asyncio
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -41,19 +41,11 @@ class Broker:
     def topics(self) -> list[str]:
         return [topic for topic, _, _ in self.published]
 
-    async def publish(
-        self,
-        topic: str,
-        payload: bytes,
-        *,
-        retain: bool = False,
-        acknowledged: Callable[[], None] | None = None,
-        event: bool = False,
-    ) -> None:
+    async def publish(self, topic: str, payload: bytes, **options: Any) -> None:
         if self.before_publish is not None:
             await self.before_publish(topic)
         await self.until_room()
-        self.send(topic, payload, retain=retain, acknowledged=acknowledged, event=event)
+        self.send(topic, payload, **options)
 
     @property
     def room(self) -> bool:

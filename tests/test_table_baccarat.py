@@ -1,16 +1,11 @@
 """The dealer of a baccarat table before the real rules, and a shoe that does not tell a card."""
 
-from types import SimpleNamespace
-from typing import Any, cast
-
 import pytest
-from helpers import script, virtual_time
+from helpers import floor, script, virtual_time
 
 from protocols.events import BetsClosed, BetsOpened, CardDrawn, DealCorrected, Event, RoundPaid, RoundVoided
 from rules.macau_baccarat import Baccarat, BaccaratOptions
 from rules.ruleset import Resolved, Result, Voided
-from simulators.clock import Pace
-from simulators.port import Socket
 from simulators.table_baccarat import BaccaratTable
 from simulators.tables import Floor, Look
 
@@ -69,14 +64,7 @@ class Played:
     def floor(self) -> Floor:
         """What the dealer stands at."""
 
-        async def ready() -> bool:
-            return False
-
-        async def tell(*_: Any) -> str:
-            return "done"
-
-        socket = cast("Socket", SimpleNamespace(stir=lambda: None))
-        return Floor({"shoe-1": socket, "console-1": socket}, Pace(), ready, self._look, tell)
+        return floor(self._look)
 
     async def coup(self) -> None:
         """Deal it."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 import pytest
-from helpers import START, play, results
+from helpers import START, floor, play, results
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -36,21 +36,11 @@ from protocols.topics import Envelope
 from rules.macau_blackjack import Blackjack
 from rules.ruleset import Corrected, Resolved, Result, Suspended, Verdict, Voided, Win, options_from
 from simulators import table_blackjack
-from simulators.clock import JumpingLoop, Pace
+from simulators.clock import JumpingLoop
 from simulators.compare import Account, Outcome, compare
 from simulators.fdl_device import FdlDevice
 from simulators.table_blackjack import BlackjackTable, _blackjack, _count, _Hand, _result, _special
-from simulators.tables import Floor, Look
-
-
-class _Sockets(dict[str, Any]):
-    """Whatever a hand stirs has been told already."""
-
-    def __missing__(self, _: str) -> "_Sockets":
-        return self
-
-    def stir(self) -> None:
-        """Nothing."""
+from simulators.tables import Look
 
 
 class House:
@@ -108,14 +98,8 @@ class House:
     def deal(self, rounds: int) -> Account:
         """That many rounds; what came of them."""
 
-        async def ready() -> bool:
-            return False
-
-        async def tell(*_: Any) -> str:
-            return "done"
-
         async def body() -> None:
-            await self.table.deal(Floor(_Sockets(), Pace(), ready, self.look, tell), rounds)
+            await self.table.deal(floor(self.look), rounds)
 
         with asyncio.Runner(loop_factory=JumpingLoop) as runner:
             runner.run(body())

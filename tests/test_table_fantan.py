@@ -1,15 +1,10 @@
 """The dealer of a fantan table, who counts a second time."""
 
-from types import SimpleNamespace
-from typing import Any, cast
-
 import pytest
-from helpers import virtual_time
+from helpers import floor, virtual_time
 
-from simulators.clock import Pace
-from simulators.port import Socket
 from simulators.table_fantan import FantanTable
-from simulators.tables import Floor, Look
+from simulators.tables import Look
 
 
 @pytest.mark.parametrize("shown", [True, False])
@@ -28,14 +23,7 @@ async def test_who_counts_over_a_dark_display_may_be_the_first_to_tell_a_count(
         """An old screen: no round is open. Or the end of this one."""
         return Look("paying", "fan-1:1", {"separated": True}, {"fan-1:1": True} if shown else {})
 
-    async def ready() -> bool:
-        return False
-
-    async def tell(*_: Any) -> str:
-        return "done"
-
-    socket = cast("Socket", SimpleNamespace(stir=lambda: None))
-    await table.deal(Floor({"counter-1": socket, "console-1": socket}, Pace(), ready, look, tell), 1)
+    await table.deal(floor(look), 1)
     [truth] = table.truth
     assert set(entered) == {truth.outcome["number"]}
     assert not truth.void

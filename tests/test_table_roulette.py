@@ -2,16 +2,13 @@
 
 import asyncio
 from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
-from helpers import virtual_time
+from helpers import floor, virtual_time
 
 from simulators.clock import Pace
-from simulators.port import Socket
 from simulators.table_roulette import RouletteTable
-from simulators.tables import Floor, Look
+from simulators.tables import Look
 
 FIRST = {"rou-1:1": True}
 
@@ -42,18 +39,9 @@ class Night:
     async def deal(self) -> None:
         """Until the dealer leaves."""
 
-        async def ready() -> bool:
-            return False
-
-        async def tell(*_: Any) -> str:
-            return "done"
-
-        socket = cast("Socket", SimpleNamespace(stir=lambda: None))
-        sockets = {"wheel-1": socket, "console-1": socket}
-        floor = Floor(sockets, self._pace, ready, lambda: self._look(self.since, self.pressed), tell)
         turning = asyncio.create_task(self._turn())
         try:
-            await self._table.deal(floor, 1)
+            await self._table.deal(floor(lambda: self._look(self.since, self.pressed), self._pace), 1)
         finally:
             turning.cancel()
             await asyncio.wait([turning])
