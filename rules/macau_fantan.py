@@ -44,7 +44,7 @@ from protocols.events import (
 )
 from protocols.topics import Envelope
 from rules.money import Rounding
-from rules.rounds import Round, irregular, next_number, noted, resolved, terms, voided, wager, witness
+from rules.rounds import DECLARED_BEFORE, Round, irregular, next_number, noted, resolved, terms, voided, wager, witness
 from rules.ruleset import (
     Bet,
     Closed,
@@ -88,6 +88,7 @@ CALLS: Final = {
 }
 VOID: Final = {"pt": "Lance nulo", "zh-Hant": "此局無效", "en": "Void"}
 
+REMEDY: Final = "declare the round void at the console, or set another heap apart: the open round is then void"
 CONTRADICT: Final = "two counts contradict each other"
 
 
@@ -334,7 +335,7 @@ class Fantan:
         if not last.suspended:
             return paid, ()
         last = witness(last, seen)
-        if state.missed:
+        if state.missed or seen.event.overtaken:  # it may be of a heap that was lost, or of the one before
             return replace(state, last=last), ()
         result = self._resolve(replace(last, suspended=""), state.counts[0], supersedes=last.id)
         return paid, (Corrected(result),)
@@ -392,14 +393,20 @@ class Fantan:
         if state.last is None:
             text = "a round was declared void, none is open or unpaid"
             return _note(state, "void_without_round", text, "5(1)", seen)
+        if seen.event.overtaken:  # declared before the count was told: which heap it means a person says
+            last = witness(state.last, seen)
+            if last.suspended:
+                return replace(state, last=last), ()
+            return replace(state, last=replace(last, suspended=DECLARED_BEFORE)), (
+                Suspended(last.id, DECLARED_BEFORE, REMEDY),
+            )
         result = self._returned(state.last, seen, reason)
         over = FantanState(state.table, state.day, state.rounds)
         return over, (Corrected(replace(result, supersedes=result.round)),)
 
     def _suspend(self, state: FantanState, round_: Round, reason: str) -> Step:
         held = replace(round_, suspended=reason)
-        remedy = "declare the round void at the console, or set another heap apart: the open round is then void"
-        return replace(state, round=held), (Suspended(held.id, reason, remedy),)
+        return replace(state, round=held), (Suspended(held.id, reason, REMEDY),)
 
     # ---- bets
 

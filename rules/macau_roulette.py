@@ -14,9 +14,13 @@ names no consequence. A spin that ended unseen is void with the bets returned, t
 article speaks of it, and nothing is guessed. Bets that are opened while the ball runs are the next spin's, where no
 wheel counts them: this one ended unseen. A second number that contradicts the first puts the result in doubt until it
 is paid (the croupier, who sees the ball, lets it stand) or declared null; a new spin voids it with the bets returned.
+So does a null spin declared before the number and told after it. A ball that a hand put back while it ran has no number
+until it is launched again; one whose wheel stopped has none. After a null spin the bets may be moved where no call had
+ended them, until one does.
 After a loss nobody knows what lies on the cloth of a null spin: its bets are given back, not played. Where "no more
 bets" was never called, a bet that was moved while the ball ran may have been moved by who saw the number: the spin
-waits for a person.
+waits for a person. So does the launch of a counted spin that waits already: the wheel goes on by itself, nobody decided
+it.
 """
 
 from itertools import pairwise
@@ -42,14 +46,29 @@ from protocols.events import (
     SpinVoided,
     WagerPlaced,
     WagerWithdrawn,
+    WheelStarted,
+    WheelStopped,
 )
 from protocols.topics import Envelope
 from rules.money import Rounding
-from rules.rounds import Round, irregular, next_number, noted, resolved, suspend, terms, voided, wager, witness
+from rules.rounds import (
+    DECLARED_BEFORE,
+    Round,
+    irregular,
+    next_number,
+    noted,
+    resolved,
+    suspend,
+    terms,
+    voided,
+    wager,
+    witness,
+)
 from rules.ruleset import (
     Bet,
     Closed,
     Corrected,
+    Noted,
     Opened,
     Resolved,
     Result,
@@ -201,8 +220,9 @@ class RouletteState(Struct, frozen=True):
     """Where a table stands.
 
     `last` was resolved and not paid; `unseen`: whether it was paid since is not known. `null`: the last spin was,
-    `carried` are its bets, `carried_doubt`: nobody knows whether they still lie there. `counted`: a wheel began the
-    open spin, and its counter proves what is missed. `moved`: a bet was placed or taken back while the ball ran.
+    `carried` are its bets, `carried_evidence` what moved them since, `carried_doubt`: nobody knows whether they still
+    lie there. `counted`: a wheel began the open spin, and its counter proves what is missed. `moved`: a bet was placed
+    or taken back while the ball ran.
     """
 
     table: str
@@ -217,6 +237,7 @@ class RouletteState(Struct, frozen=True):
     carried: tuple[Wager, ...] = ()
     carried_closed: bool = False
     carried_doubt: bool = False
+    carried_evidence: tuple[str, ...] = ()
     unseen: bool = False
     counted: bool = False
     moved: bool = False
@@ -298,6 +319,8 @@ class Roulette:
                 return self._null_spin(state, round_, seen, reason or "declared by the croupier")
             case SpinMissed(count=count):
                 return self._missed(state, seen, count)
+            case BallReplaced() | WheelStopped() | WheelStarted() if round_ is not None and state.launched:
+                return self._stopped(state, round_, seen)
             case BallReplaced(pocket=str(pocket)) if state.last_pocket not in ("", pocket):
                 return self._misplaced(state, seen, pocket)
             case SpinVoided(reason=reason) | RoundVoided(reason=reason) if state.last is not None:
@@ -308,12 +331,7 @@ class Roulette:
             case RoundPaid():
                 return self._paid(state, seen)
             case WagerPlaced() | WagerWithdrawn() as one:
-                if round_ is None:
-                    return self._note(state, "bet_without_round", f"seat {one.seat} on {one.bet}", "art. 3", seen)
-                article = "art. 3" if round_.closed else "art. 6"
-                taken = wager(round_, one, self._offered, f"{self._text} {article}", seen)
-                moved = state.moved or (state.launched and taken.wagers != round_.wagers)
-                return replace(state, round=taken, moved=moved), ()
+                return self._wager(state, seen, one)
             case DeviceOnline(continuous=False) | EventsMissed():
                 return self._unseen(state, seen)
             case _:
@@ -329,7 +347,8 @@ class Roulette:
         day, count = next_number(state.day, state.count, seen)
         doubt = CLOTH if state.carried_doubt else ""
         id_ = f"{state.table}:{day}:{count}"
-        round_ = Round(id_, (seen.id,), state.carried, closed=state.carried_closed, suspended=doubt)
+        evidence = (*state.carried_evidence, seen.id)
+        round_ = Round(id_, evidence, state.carried, closed=state.carried_closed, suspended=doubt)
         verdicts += (Opened(round_.id),)
         if round_.closed:
             verdicts += (Closed(round_.id),)
@@ -346,6 +365,7 @@ class Roulette:
             carried=(),
             carried_closed=False,
             carried_doubt=False,
+            carried_evidence=(),
             unseen=False,
             counted=isinstance(seen.event, SpinStarted),
             moved=False,
@@ -374,16 +394,27 @@ class Roulette:
             note = irregular(state.round, "bets_reopened", "bets were opened again after the bell", law, seen)
             return replace(state, round=note), ()
         assert state.round is not None
-        if state.unpaid and self.options.payment == "console":
-            note = irregular(state.round, "bets_before_payment", f"{state.unpaid} was not paid yet", law, seen)
-            return replace(state, round=note, unpaid=""), verdicts
+        unpaid = self._before_payment(state, state.round, seen)
+        if unpaid is not state:
+            return unpaid, verdicts
         return (state if verdicts else replace(state, round=witness(state.round, seen))), verdicts
+
+    def _before_payment(self, state: RouletteState, round_: Round, seen: Envelope) -> RouletteState:
+        """Art. 3(1), said once: bets while the last spin waits for its payment."""
+        if not state.unpaid or self.options.payment != "console":
+            return state
+        law = f"{self._text} art. 3{'(1)' if self.options.edition == '2004' else ''}"
+        note = irregular(round_, "bets_before_payment", f"{state.unpaid} was not paid yet", law, seen)
+        return replace(state, round=note, unpaid="")
 
     def _bell(self, state: RouletteState, seen: Envelope) -> tuple[RouletteState, tuple[Verdict, ...]]:
         round_ = state.round
-        if round_ is None:  # after a null spin the bets stand: the bell alone announces the launch
+        if round_ is None and state.null:  # its bets stand: the bell alone announces the launch, and ends the changes
+            ended = not state.carried_doubt and not seen.event.overtaken
+            return replace(state, carried_closed=state.carried_closed or ended), ()
+        if round_ is None:
             text = "the bell rang, no spin is open"
-            return (state, ()) if state.null else self._note(state, "bell_without_round", text, "art. 3", seen)
+            return self._note(state, "bell_without_round", text, "art. 3", seen)
         if self.options.betting == "bell" and state.launched:
             law = f"{self._text} art. 3{'(2)(1)' if self.options.edition == '2004' else ''}"
             late = irregular(round_, "bell_after_launch", "the bell rang after the launch", law, seen)
@@ -400,8 +431,14 @@ class Roulette:
         self, state: RouletteState, seen: Envelope, launch: BallLaunched
     ) -> tuple[RouletteState, tuple[Verdict, ...]]:
         verdicts: tuple[Verdict, ...] = ()
-        if state.round is None or state.round.suspended:
+        waits = state.round is not None and state.round.suspended not in ("", CLOTH)
+        counted = waits and state.counted
+        if state.round is None or (state.round.suspended and (state.launched or not counted)):
+            unheard = state.unseen if state.round is None else counted
             state, verdicts = self._began(state, seen, "")
+            if unheard and state.round is not None and not state.round.suspended:
+                state, held = self._suspend(state, state.round, seen, MISSING)
+                verdicts += held
         # A second launch is the same spin, launched again after a failed one: its direction counts too.
         assert state.round is not None
         round_ = state.round if verdicts else witness(state.round, seen)
@@ -416,6 +453,16 @@ class Roulette:
             state, null = self._null_spin(replace(state, round=wrong), wrong, seen, "ball_with_rotor")
             verdicts += null
         return state, verdicts
+
+    def _stopped(
+        self, state: RouletteState, round_: Round, seen: Envelope
+    ) -> tuple[RouletteState, tuple[Verdict, ...]]:
+        """Arts. 2(1), 4: a ball that a hand laid down, or whose wheel stood still, did not come to rest by itself."""
+        if isinstance(seen.event, BallReplaced):
+            text = "the ball was put back by hand while it ran: it is to be launched again"
+            round_ = irregular(round_, "ball_replaced_while_it_ran", text, f"{self._text} art. 4", seen)
+            return replace(state, round=round_, launched=False), ()
+        return self._suspend(state, round_, seen, "the wheel stopped while the ball ran")
 
     def _landed(self, state: RouletteState, seen: Envelope, pocket: str) -> tuple[RouletteState, tuple[Verdict, ...]]:
         round_ = state.round
@@ -460,6 +507,9 @@ class Roulette:
 
     def _paid(self, state: RouletteState, seen: Envelope) -> tuple[RouletteState, tuple[Verdict, ...]]:
         last = state.last
+        if seen.event.overtaken:  # it was made before what was told since: it ends no doubt that is younger
+            held = witness(last, seen) if last is not None and last.suspended else last
+            return replace(state, unpaid="", last=held), ()
         if last is None or not last.suspended:
             return replace(state, unpaid="", last=None), ()
         if state.unseen:  # it may be of a spin that was lost
@@ -508,13 +558,44 @@ class Roulette:
     def _stands(self, state: RouletteState, bets: tuple[Wager, ...], closed: bool, doubt: bool) -> RouletteState:
         """The cloth for the next launch. What nobody knows of it stays unknown until its bets are given back."""
         return replace(
-            state, null=True, carried=bets, carried_closed=closed and not doubt, carried_doubt=doubt and bool(bets)
+            state,
+            null=True,
+            carried=bets,
+            carried_closed=closed and not doubt,
+            carried_doubt=doubt and bool(bets),
+            carried_evidence=(),
         )
+
+    def _wager(
+        self, state: RouletteState, seen: Envelope, one: WagerPlaced | WagerWithdrawn
+    ) -> tuple[RouletteState, tuple[Verdict, ...]]:
+        round_ = state.round
+        if round_ is not None:
+            article = "art. 3" if round_.closed else "art. 6"
+            taken = wager(round_, one, self._offered, f"{self._text} {article}", seen)
+            if taken.wagers == round_.wagers:
+                return replace(state, round=taken), ()
+            state = replace(state, round=taken, moved=state.moved or state.launched)
+            return (self._before_payment(state, taken, seen) if isinstance(one, WagerPlaced) else state), ()
+        if not state.null or state.carried_closed:
+            return self._note(state, "bet_without_round", f"seat {one.seat} on {one.bet}", "art. 3", seen)
+        cloth = wager(
+            Round("", state.carried_evidence, state.carried), one, self._offered, f"{self._text} art. 6", seen
+        )
+        if cloth.irregularities:
+            return state, tuple(map(Noted, cloth.irregularities))
+        return replace(state, carried=cloth.wagers, carried_evidence=cloth.evidence), ()
 
     def _withdrawn(
         self, state: RouletteState, last: Round, seen: Envelope, reason: str
     ) -> tuple[RouletteState, tuple[Verdict, ...]]:
-        """Declared null after the ball had come to rest and before the payment: the result is taken back."""
+        """Declared null after the ball had come to rest and before the payment: the result is taken back.
+
+        Declared before the number and told after it, it puts the result in doubt: which spin it means a person says.
+        """
+        if seen.event.overtaken:
+            last, waits = suspend(last, seen, DECLARED_BEFORE, REMEDY)
+            return replace(state, last=last), waits
         result = voided(witness(last, seen), self._terms, Void(reason, "stand"), self._cite(self._null_article()))
         state = self._stands(replace(state, last=None, unpaid="", last_pocket=""), last.wagers, True, state.unseen)
         return state, (Corrected(replace(result, supersedes=last.id)),)

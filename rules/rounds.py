@@ -22,6 +22,9 @@ MAX_WAGER_EVIDENCE = 1000
 MAX_EVIDENCE = 1500
 MAX_IRREGULARITIES = 50
 
+DECLARED_BEFORE = "declared void before its result was told"
+"""Why a result waits whose round somebody had taken back before, and was heard too late."""
+
 
 class Round(Struct, frozen=True):
     """A round under way. `suspended` says why it waits for a person, where it does."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeAlias, TypeV
 import msgspec
 from msgspec import Meta
 
-from protocols.events import EventsMissed, RoundPaid, SpinMissed
+from protocols.events import EventsMissed, RoundPaid, RoundVoided, SpinMissed, SpinVoided
 from protocols.events import type_of as event_type
 from protocols.topics import Envelope
 
@@ -217,8 +217,9 @@ def judge(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdi
     Where others of its table overtook an event, the order in which the open round was told is not that in which it
     happened: it waits for a person, as after a loss, and the event is not used. What comes before the bell, or between
     two rounds, is used, and leaves the same doubt; but no result comes of it by itself. An event that moves nothing is
-    no doubt: bets that are opened when the wheel has opened them already. Nor is a payment: it ends the round before. A
-    spin that ended unseen is void whenever that is told, and each of them has its end.
+    no doubt: bets that are opened when the wheel has opened them already. Nor is a payment: it ends the round before,
+    and no doubt that is younger than it. A spin that ended unseen is void whenever that is told, and each of them has
+    its end. That somebody declared a round void and was not heard in time is always said.
     """
     after, told = ruleset.apply(state, seen)
     late = seen.event.overtaken and not isinstance(seen.event, RoundPaid | SpinMissed)
@@ -226,9 +227,10 @@ def judge(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdi
         return after, told
     doubt = msgspec.structs.replace(seen, event=EventsMissed(1))
     doubted, verdicts = ruleset.apply(state, doubt)
-    if ruleset.view(doubted).phase == "suspended":
+    waits = ruleset.view(doubted).phase == "suspended"
+    if waits and not isinstance(seen.event, RoundVoided | SpinVoided):
         return doubted, verdicts
-    if not any(isinstance(verdict, Resolved | Corrected) for verdict in told):
+    if not waits and not any(isinstance(verdict, Resolved | Corrected) for verdict in told):
         after, more = ruleset.apply(after, doubt)
         return after, told + more
     text = f"{event_type(seen.event)} happened {seen.event.overtaken} ms before what was told before it: it is not used"

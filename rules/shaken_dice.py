@@ -33,7 +33,10 @@ from protocols.events import (
     DeviceOnline,
     DiceAgitated,
     DiceCovered,
+    DiceDisturbed,
     DiceRead,
+    DiceReplaced,
+    DiceSeized,
     DiceUncovered,
     EventsMissed,
     RoundPaid,
@@ -42,7 +45,19 @@ from protocols.events import (
     WagerWithdrawn,
 )
 from protocols.topics import Envelope
-from rules.rounds import Chips, Round, irregular, next_number, noted, resolved, terms, voided, wager, witness
+from rules.rounds import (
+    DECLARED_BEFORE,
+    Chips,
+    Round,
+    irregular,
+    next_number,
+    noted,
+    resolved,
+    terms,
+    voided,
+    wager,
+    witness,
+)
 from rules.ruleset import (
     Bet,
     Closed,
@@ -246,6 +261,8 @@ class ShakenDice(ABC):
                 return self._declared_void(state, seen, reason or "declared by the croupier")
             case WagerPlaced() | WagerWithdrawn() as one:
                 return self._wager(state, seen, one)
+            case DiceDisturbed() | DiceReplaced() | DiceSeized() if state.round is not None:
+                return self._touched(state, state.round, seen)
             case DeviceOnline(continuous=False) | EventsMissed():
                 return self._missed(replace(state, covered=False), seen)
             case _:
@@ -378,6 +395,12 @@ class ShakenDice(ABC):
         round_ = irregular(round_, "uncovered_before_bell", text, self._at.bell, seen)
         return self._void(state, round_, "uncovered_before_bell", self._at.bell)
 
+    def _touched(self, state: ShakenState, round_: Round, seen: Envelope) -> Step:
+        """Art. 2(1): the dice that count are those that were shaken, as they fell. Before the bets, they are again."""
+        if round_.suspended or not (state.opened or round_.closed):
+            return replace(state, round=witness(round_, seen), pulls=0, agitations=0), ()
+        return self._suspend(state, witness(round_, seen), "the dice were touched or exchanged after they were shaken")
+
     def _read(self, state: ShakenState, seen: Envelope, reading: DiceRead) -> Step:
         if state.round is None:
             return self._read_again(state, seen, reading)
@@ -417,15 +440,20 @@ class ShakenDice(ABC):
             return replace(state, last=witness(state.last, seen)), ()
         text = f"two readings of {state.last.id} contradict each other"
         last = irregular(state.last, "readings_contradict", text, self._at.reading, seen)
-        last = replace(last, suspended="two readings contradict each other")
         remedy = "look at the dice: pay, and the first result stands, or declare the round void at the console"
-        return replace(state, last=last), (Suspended(last.id, last.suspended, remedy),)
+        return self._doubt(state, last, "two readings contradict each other", remedy)
+
+    def _doubt(self, state: ShakenState, last: Round, reason: str, remedy: str) -> Step:
+        """The result waits for a person."""
+        if last.suspended:
+            return replace(state, last=last), ()
+        return replace(state, last=replace(last, suspended=reason)), (Suspended(last.id, reason, remedy),)
 
     def _paid(self, state: ShakenState, seen: Envelope) -> Step:
         last, paid = state.last, replace(state, last=None)
         if last is None or state.reading is None or not last.suspended:
             return paid, ()
-        if state.unseen:  # it may be of a throw that was lost
+        if state.unseen or seen.event.overtaken:  # it may be of a throw that was lost, or of the one before
             return replace(state, last=witness(last, seen)), ()
         # Paid while in doubt: the croupier, who sees the dice, lets the first result stand.
         result = self._resolve(replace(witness(last, seen), suspended=""), state.reading.faces)
@@ -493,6 +521,8 @@ class ShakenDice(ABC):
             text = "a round was declared void, none is open or unpaid"
             return state, noted("void_without_round", text, self._at.null, seen)
         last = witness(state.last, seen)
+        if seen.event.overtaken:  # declared before the dice were told: which throw it means a person says
+            return self._doubt(state, last, DECLARED_BEFORE, REMEDY)
         result = replace(self._null(last, reason, ()), supersedes=last.id)
         return self._repeat(state, replace(last, suspended=MISSING) if state.unseen else last), (Corrected(result),)
 
@@ -553,5 +583,5 @@ class ShakenDice(ABC):
 
 
 def _settled(reading: DiceRead) -> DiceRead:
-    """The reading whatever order the dice were told in; more than four faces say no more than four."""
-    return replace(reading, faces=tuple(sorted(reading.faces))[:4])
+    """The reading whenever and in whatever order the dice were told; more than four faces say no more than four."""
+    return replace(reading, faces=tuple(sorted(reading.faces))[:4], overtaken=0)

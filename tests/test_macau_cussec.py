@@ -20,7 +20,10 @@ from protocols.events import (
     DeviceOnline,
     DiceAgitated,
     DiceCovered,
+    DiceDisturbed,
     DiceRead,
+    DiceReplaced,
+    DiceSeized,
     DiceUncovered,
     Event,
     EventsMissed,
@@ -974,6 +977,35 @@ def test_the_same_reading_again_changes_nothing(again: Dice) -> None:
     assert ruleset.apply(state, repeated) == (state, ())
     stacked = play(ruleset, [*VOID_THROW, DiceRead((1, 2, 3), stacked=1)])
     assert isinstance(stacked[-1], Voided)
+
+
+def test_the_same_reading_told_late_changes_nothing() -> None:
+    """Entered at a console that was dumb for a moment: the same dice contradict nobody."""
+    regular: list[Event] = throw((4, 5, 6), WagerPlaced(1, "big", 100))
+    verdicts = play(game(), [*regular, DiceRead((4, 5, 6), overtaken=250), RoundPaid(), DiceCovered()])
+    assert [type(one) for one in verdicts] == [Opened, Closed, Resolved, Opened]
+
+
+@pytest.mark.article("2(1)", "3(2)", "4")
+@pytest.mark.parametrize("touched", [DiceDisturbed(), DiceReplaced(), DiceSeized()])
+@pytest.mark.parametrize("place", [3, 4, 5, 6])
+def test_dice_that_were_touched_after_they_were_shaken_give_no_result(touched: Event, place: int) -> None:
+    """Those that count are those that were shaken under the dome."""
+    events = throw((4, 5, 6), WagerPlaced(1, "big", 100))
+    verdicts = play(game(), [*events[:place], touched, *events[place:]])
+    assert sum(isinstance(one, Suspended) for one in verdicts) == 1
+    assert not results(verdicts)
+
+
+@pytest.mark.parametrize("touched", [DiceDisturbed(), DiceReplaced(), DiceSeized()])
+def test_dice_may_be_exchanged_before_they_are_shaken_and_after_the_result(touched: Event) -> None:
+    regular = throw((4, 5, 6))
+    assert only(play(game(), [regular[0], touched, *regular[1:], touched])).void is None
+    cover, shake, *rest = regular
+    assert only(play(game(), [cover, shake, touched, shake, *rest])).irregularities == ()
+    [void] = results(play(game(), [cover, shake, touched, *rest[:-1]]))
+    assert void.void is not None
+    assert void.void.reason == "not_agitated"
 
 
 DOUBT: list[Event] = [*throw((1, 2, 3), WagerPlaced(1, "small", 10), WagerPlaced(1, "big", 3)), DiceRead((1, 2, 4))]

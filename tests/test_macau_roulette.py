@@ -30,6 +30,8 @@ from protocols.events import (
     SpinVoided,
     WagerPlaced,
     WagerWithdrawn,
+    WheelStarted,
+    WheelStopped,
 )
 from protocols.topics import Envelope
 from rules.macau_roulette import FAMILIES, Roulette, RouletteOptions
@@ -603,6 +605,46 @@ def test_art_2_3_the_ball_goes_back_into_the_last_numbers_pocket(edition: str, l
     assert noted(*FIRST, BallReplaced("13")) == []
 
 
+@pytest.mark.article("2(1)", "2(3)", "4")
+@pytest.mark.parametrize("pocket", [None, "12", "7"])
+def test_a_ball_put_back_while_it_ran_has_no_number_until_it_is_launched_again(pocket: str | None) -> None:
+    """It left the wheel and the croupier laid it there: what the wheel sees lying is a hand's work."""
+    laid: list[Event] = [BetsOpened(), WagerPlaced(1, "straight:12", 100), LAUNCH, BallReplaced(pocket)]
+    verdicts = play(wheel(), [*FIRST, *laid, BallLanded("12")])
+    assert isinstance(verdicts[-1], Suspended)
+    assert "no launch was seen" in verdicts[-1].reason
+    good = results(play(wheel(), [*FIRST, *laid, LAUNCH, BallLanded("12")]))[-1]
+    assert (good.void, settled(good)) == (None, [(1, "straight:12", 100, 3600)])
+    assert "ball_replaced_while_it_ran" in codes(good)
+
+
+@pytest.mark.article("3(2)(2)")
+@pytest.mark.parametrize("betting", ["bell", "no_more_bets"])
+def test_chips_on_an_open_cloth_may_be_moved_after_a_null_spin(betting: str) -> None:
+    """No more bets was not called, or under the bell it has not rung: what was moved is settled as it lies."""
+    null: list[Event] = [LAUNCH, SpinVoided("chip")] if betting == "no_more_bets" else [SpinVoided("chip")]
+    moved: list[Event] = [
+        WagerWithdrawn(1, "straight:17"),
+        WagerPlaced(2, "straight:17", 50),
+        WagerPlaced(3, "nothing", 5),
+    ]
+    events: list[Event] = [SpinStarted(1), WagerPlaced(1, "straight:17", 100), *null, *moved]
+    verdicts = play(wheel(betting=betting), [*events, SpinStarted(2), LAUNCH, BetsClosed(), BallLanded("17")])
+    good = results(verdicts)[-1]
+    assert settled(good) == [(2, "straight:17", 50, 1800)]
+    assert {"e5", "e6"} <= set(good.evidence) or {"e4", "e5"} <= set(good.evidence)
+    assert [one.irregularity.code for one in verdicts if isinstance(one, Noted)] == ["bet_not_offered"]
+
+
+@pytest.mark.article("3(2)(2)")
+@pytest.mark.parametrize("betting", ["bell", "no_more_bets"])
+def test_a_call_between_a_null_spin_and_the_next_launch_closes_the_bets(betting: str) -> None:
+    before: list[Event] = [SpinStarted(1), WagerPlaced(1, "red", 10), LAUNCH, SpinVoided("chip"), BetsClosed()]
+    after: list[Event] = [LAUNCH, WagerPlaced(2, "straight:17", 50), BallSettling(), BallLanded("17")]
+    good = results(play(wheel(betting=betting), [*before, *after]))[-1]
+    assert (settled(good), codes(good)) == ([(1, "red", 10, 0)], ["late_bet"])
+
+
 # ---- art. 3: when bets may be placed
 
 
@@ -811,6 +853,46 @@ def test_a_landing_without_a_spin_is_noted_and_resolves_nothing() -> None:
     assert [type(verdict) for verdict in verdicts] == [Noted, Opened, Closed, Resolved, Noted]
 
 
+@LOSSES
+def test_after_a_loss_a_launch_alone_does_not_play_an_unseen_cloth(loss: Event) -> None:
+    """That the bets were opened, and what was laid then, may be among what was lost."""
+    verdicts = play(wheel(), [loss, LAUNCH, BallLanded("17")])
+    assert [type(verdict) for verdict in verdicts] == [Opened, Suspended, Closed]
+    assert only(play(wheel(), [loss, BetsOpened(), LAUNCH, BallLanded("17")])).void is None
+
+
+@LOSSES
+def test_the_launch_of_a_counted_spin_that_waits_is_its_own(loss: Event) -> None:
+    """Nobody decided it: the wheel goes on by itself, and its counter knows of one spin."""
+    first: list[Event] = [SpinStarted(7), WagerPlaced(1, "straight:17", 100), loss]
+    ran: list[Event] = [*first, WagerPlaced(1, "red", 50), LAUNCH, BallSettling(), BallLanded("17")]
+    assert not results(play(wheel(), ran))
+    (void,) = results(play(wheel(), [*ran, SpinStarted(8)]))
+    assert (void.void and void.void.bets, len(void.settlements)) == ("returned", 2)
+    # Launched again without having begun: another spin, of whose beginning nothing was heard.
+    _, *others = results(play(wheel(), [*ran, LAUNCH, BallLanded("3")]))
+    assert not others
+
+
+@pytest.mark.article("2(1)", "4")
+@pytest.mark.parametrize("stops", [WheelStopped(), WheelStarted()])
+def test_a_wheel_that_stops_while_the_ball_runs_gives_no_number(stops: Event) -> None:
+    verdicts = play(wheel(), [SpinStarted(1), WagerPlaced(1, "red", 10), LAUNCH, stops, BallLanded("5")])
+    assert isinstance(verdicts[-1], Suspended)
+    assert not results(verdicts)
+    assert only(play(wheel(), [WheelStopped(), WheelStarted(), SpinStarted(1), LAUNCH, BallLanded("5")])).void is None
+
+
+@pytest.mark.article("3(1)")
+def test_on_an_automatic_wheel_a_bet_before_the_payment_is_noted_once() -> None:
+    bets: list[Event] = [WagerPlaced(1, "red", 10), WagerPlaced(1, "red", 10)]
+    before: list[Event] = [SpinStarted(1), LAUNCH, BallLanded("5")]
+    late = results(play(wheel(payment="console"), [*before, SpinStarted(2), *bets, LAUNCH, BallLanded("5")]))[-1]
+    assert codes(late) == ["bets_before_payment"]
+    paid_first: list[Event] = [*before, SpinStarted(2), RoundPaid(), *bets, LAUNCH, BallLanded("5")]
+    assert codes(results(play(wheel(payment="console"), paid_first))[-1]) == []
+
+
 # ---- a number that is told twice
 
 
@@ -994,6 +1076,9 @@ STEPS: list[Event] = [
     SpinMissed(1),
     SpinMissed(3),
     BallReplaced("5"),
+    BallReplaced(),
+    WheelStopped(),
+    WheelStarted(),
     RoundPaid(),
     RoundVoided(""),
     EventsMissed(1),
@@ -1065,6 +1150,8 @@ def test_a_spin_resolves_only_to_the_pocket_reported_after_its_own_launch(events
             case BetsOpened():
                 running = running and state.counted  # else the ball that ran was another spin's
             case EventsMissed() | DeviceOnline() | SpinMissed() | SpinVoided() | RoundVoided() | SpinStarted():
+                running = False
+            case BallReplaced() | WheelStopped() | WheelStarted():
                 running = False
             case _:
                 pass

@@ -38,6 +38,7 @@ from protocols.events import (
     DiceUncovered,
     Event,
     RoundPaid,
+    RoundVoided,
     SeatActed,
     ShoeStarted,
     SpinMissed,
@@ -375,6 +376,69 @@ def test_a_late_correction_of_a_coup_that_is_over_is_noted_and_not_used() -> Non
     assert isinstance(noted, Noted)
     assert noted.irregularity.code == "told_too_late"
     assert noted.irregularity.text.startswith("deal.corrected happened 1250 ms before")
+
+
+RESULT: dict[str, tuple[list[Event], list[Event]]] = {
+    "macau.roulette": (
+        [SpinStarted(1), BallLaunched("clockwise", "anticlockwise"), BallLanded("7")],
+        [BallLanded("8")],
+    ),
+    "macau.cussec": (
+        [
+            DiceCovered(),
+            DiceAgitated("electronic", 1),
+            BetsOpened(),
+            BetsClosed(),
+            DiceUncovered(),
+            DiceRead((1, 2, 3)),
+        ],
+        [DiceRead((1, 2, 4))],
+    ),
+    "macau.fantan": ([ButtonsSeparated(), BetsOpened(), BetsClosed(), ButtonsCounted(7)], [ButtonsCounted(8)]),
+}
+"""A round up to its result, and what puts that in doubt."""
+
+
+@pytest.mark.parametrize("name", sorted(RESULT))
+def test_a_payment_told_late_ends_no_doubt_that_is_younger(name: str) -> None:
+    """It was made before: of the round before, or of this one before anybody doubted."""
+    resolved, doubt = RESULT[name]
+    ruleset = game(name)
+    state, steps = run(ruleset, script([*resolved, *doubt, RoundPaid(overtaken=30_000)]))
+    assert not [one for step in steps for one in step if isinstance(one, Corrected)]
+    assert ruleset.view(state).phase == "suspended"
+    _, steps = run(ruleset, script([*resolved, *doubt, RoundPaid(overtaken=30_000), RoundPaid()]))
+    assert [one.result.void for one in steps[-1] if isinstance(one, Corrected)] == [None]
+
+
+def test_a_payment_of_the_spin_before_that_is_told_late_does_not_hide_a_contradiction() -> None:
+    resolved, doubt = RESULT["macau.roulette"]
+    ruleset = game("macau.roulette")
+    state, _ = run(ruleset, script([*resolved, RoundPaid(overtaken=30_000), *doubt]))
+    assert ruleset.view(state).phase == "suspended"
+
+
+@pytest.mark.parametrize("name", sorted(RESULT))
+def test_a_void_told_after_the_result_puts_it_in_doubt(name: str) -> None:
+    """Somebody took the round back before it was resolved: the result does not stand as if nobody had."""
+    resolved, _ = RESULT[name]
+    ruleset = game(name)
+    state, steps = run(ruleset, script([*resolved, RoundVoided("chip", overtaken=300)]))
+    assert [type(one) for one in steps[-1]] == [Suspended]
+    assert ruleset.view(state).phase == "suspended"
+    _, steps = run(ruleset, script([*resolved, RoundVoided("chip", overtaken=300), RoundVoided("indeed")]))
+    assert [one.result.void is not None for one in steps[-1] if isinstance(one, Corrected)] == [True]
+
+
+@every_game
+def test_a_void_that_cannot_be_used_is_not_silent(name: str) -> None:
+    ruleset = game(name)
+    for round_ in ROUNDS:
+        if not (end := decided(ruleset, round_)) or BetsClosed() not in round_[:end]:
+            continue
+        events = [*round_[: round_.index(BetsClosed()) + 1], RoundVoided("chip", overtaken=8000)]
+        _, steps = run(ruleset, script(events))
+        assert [one.irregularity.code for one in steps[-1] if isinstance(one, Noted)] == ["told_too_late"]
 
 
 @every_game
