@@ -39,6 +39,8 @@ LONGEST_LIFE = timedelta(minutes=10)
 LONGEST_WORK = 600.0
 # Seconds for an answer to get on its way: a broker that takes nothing must not keep a command open.
 LONGEST_ANSWER = 5.0
+# Seconds until the rules have heard of what had happened when a command came: they are a moment behind.
+HEARD_WITHIN = 2.0
 MOST_ASKERS = 4
 # Response topics that the broker refused: none of them is tried again, and after so many none that is asked for.
 MOST_REFUSED = 32
@@ -53,6 +55,10 @@ class Station(Protocol):
 
     async def obey(self, command: Command) -> dict[str, Any]:
         """Carry it out. Raises CommandRefused or CommandFailed."""
+        ...
+
+    def newest(self) -> tuple[str, int]:
+        """The edge's journal, and the newest seq of this table in it."""
         ...
 
     def commanded(self, told: DeviceCommanded, order: bytes, kept: Mapping[str, bytes]) -> None:
@@ -107,6 +113,7 @@ class Desk:
         self._log = log
         self._session: Session | None = None
         self._rounds: dict[str, _RoundState] = {}
+        self._rounds_changed = asyncio.Event()
         self._rules_online = False
         self._cases: dict[tuple[str, str, str], Case] = {}
         self._places: dict[str, Case] = {}
@@ -159,6 +166,7 @@ class Desk:
             self._rounds[table] = msgspec.json.decode(payload, type=_RoundState)
         except UNREADABLE:
             self._rounds.pop(table, None)
+        self._rounds_changed.set()
 
     def no_round_after(self, table: str, journal: str) -> int:
         """Up to which seq of `journal` the rules have heard, where no round is open then; else, or unknown, -1."""
@@ -209,26 +217,40 @@ class Desk:
         if station is None:
             raise CommandRefused(f"this edge has no device {device!r} on table {table!r}")
         now = self._now()
-        if request.expires <= now:
-            raise CommandRefused(
-                f"it expired at {request.expires:%H:%M:%S %Z} and it is {now:%H:%M:%S %Z}; are the clocks right?"
-            )
+        _must_be_of_now(request.expires, now)
         if request.expires > now + LONGEST_LIFE:
             raise CommandRefused("it may live 10 minutes at most: a command is for now; are the clocks right?")
         if self._under_way.get((table, device), 0) >= MOST_AT_ONCE:
             raise CommandRefused("too many commands at once; ask again")
         if command.between_rounds and table in self._ruled:
-            said = self._rounds.get(table)
-            if said is None or not self._rules_online:
-                raise CommandRefused("it is not known whether a round is open; is feltd rules running?")
-            if said.phase not in BETWEEN_ROUNDS:
-                raise CommandRefused(f"a round is open ({said.phase}); ask again between two rounds")
+            self._between_rounds(table)
         case = Case(self._numbers.get(table, 0), table, device, request.id, request.expires, command)
         oldest = self._places.get(case.key)
         if oldest is not None and (oldest.reply is None or oldest.expires > now):
             raise CommandRefused("too many commands in a short time; let them expire earlier")
         self._put(case)
         return station, case
+
+    def _between_rounds(self, table: str) -> _RoundState:
+        """What the rules said last. Raises CommandRefused where a round is open, or nobody knows."""
+        said = self._rounds.get(table)
+        if said is None or not self._rules_online:
+            raise CommandRefused("it is not known whether a round is open; is feltd rules running?")
+        if said.phase not in BETWEEN_ROUNDS:
+            raise CommandRefused(f"a round is open ({said.phase}); ask again between two rounds")
+        return said
+
+    async def _no_round_is_open(self, table: str, station: Station) -> None:
+        """Return when the rules have heard of all that has happened, and no round is open. Raises CommandRefused."""
+        journal, newest = station.newest()
+        try:
+            async with asyncio.timeout(HEARD_WITHIN):
+                while self._between_rounds(table).heard.get(journal, 0) < newest:
+                    self._rounds_changed.clear()
+                    await self._rounds_changed.wait()
+        except TimeoutError:
+            text = "feltd rules has not heard of everything that happened, so a round may be open; ask again"
+            raise CommandRefused(text) from None
 
     def _put(self, case: Case) -> None:
         oldest = self._places.get(case.key)
@@ -244,6 +266,9 @@ class Desk:
         try:
             self._keep({case.key: msgspec.json.encode(case)})
             try:
+                if case.command.between_rounds and case.table in self._ruled:
+                    await self._no_round_is_open(case.table, station)
+                    _must_be_of_now(case.expires, self._now())
                 async with asyncio.timeout(LONGEST_WORK):
                     reply = Reply(case.id, name, "done", "", await station.obey(case.command))
             except CommandRefused as error:
@@ -308,6 +333,12 @@ def _request(payload: bytes) -> Request:
         return msgspec.json.decode(payload, type=Request)
     except UNREADABLE as error:
         raise BadCommand(f'not a request: {error}; write {{"id":…,"expires":"…Z","args":{{…}}}}') from error
+
+
+def _must_be_of_now(expires: datetime, now: datetime) -> None:
+    """Raises CommandRefused."""
+    if expires <= now:
+        raise CommandRefused(f"it expired at {expires:%H:%M:%S %Z} and it is {now:%H:%M:%S %Z}; are the clocks right?")
 
 
 def _must_be(command: Command, case: Case) -> None:

@@ -386,11 +386,9 @@ class Consumer:
     async def _serve(self, session: Session) -> None:
         try:
             await self._served(session)
-        except asyncio.CancelledError:
-            await last_word(session, edge_topic(self.site, self.name, "availability"), b"offline")
-            raise
         finally:
             self.connected = False
+            await last_word(session, edge_topic(self.site, self.name, "availability"), b"offline")
 
     async def _served(self, session: Session) -> None:
         for table in self._tables.values():

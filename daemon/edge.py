@@ -21,7 +21,7 @@ from daemon import logs, version
 from daemon.commands import KEY, Desk, obeyed
 from daemon.config import Config, Device, Table, broker_of
 from daemon.gate import Gate
-from daemon.journal import Entry, Journal, Row
+from daemon.journal import BadJournal, Entry, Journal, Row
 from daemon.leftovers import METAS, Leftovers, alert_topic, left_by_edge
 from daemon.links import HostLink, open_link, utc_now
 from daemon.mqtt import Connect, Message, Session, Will, last_word, stay_connected
@@ -171,7 +171,7 @@ class DevicePost:
             raise CommandRefused(f"such a device does not take this command; it takes: {known}")
         try:
             return await obeyed(driver.obey, command, ended)
-        except (CommandRefused, CommandFailed):
+        except (CommandRefused, CommandFailed, BadJournal):
             raise
         except Exception as error:
             self._edge.log.exception("driver.bug", driver=driver.name, command=name_of(command))
@@ -193,10 +193,15 @@ class DevicePost:
             self._link.tap = None
         self._edge.retained.touch(self.state_topic)
 
+    def newest(self) -> tuple[str, int]:
+        """The journal, and the newest seq of this table in it."""
+        journal = self._edge.journal
+        return journal.name, journal.last(self.table)
+
     def _no_round(self) -> bool:
         """Whether the rules have heard of all that happened on the table, and no round is open."""
-        journal = self._edge.journal
-        return self._edge.desk.no_round_after(self.table, journal.name) == journal.last(self.table)
+        journal, newest = self.newest()
+        return self._edge.desk.no_round_after(self.table, journal) == newest
 
     def commanded(self, told: DeviceCommanded, order: bytes, kept: Mapping[str, bytes]) -> None:
         """Durable when it returns. Of now, and no part of any past: the table's gate has no say in it."""
@@ -429,12 +434,10 @@ class Edge:
     async def _serve(self, session: Session) -> None:
         try:
             await self._served(session)
-        except asyncio.CancelledError:
-            await last_word(session, edge_topic(self.site, self.name, "availability"), OFFLINE)
-            raise
         finally:
             self.connected = False
             self.desk.disconnected()
+            await last_word(session, edge_topic(self.site, self.name, "availability"), OFFLINE)
 
     async def _served(self, session: Session) -> None:
         tables = [table.name for table in self.config.table]

@@ -24,7 +24,7 @@ class Gate:
     def __init__(self, expected: Iterable[str]) -> None:
         """`expected`: the devices that may have kept something: only they are waited for before they come."""
         self._behind = set(expected)
-        self._heads: dict[str, float] = {}
+        self._heads: dict[str, tuple[float, str]] = {}
         self._moved = asyncio.Event()
         self._until: float | None = None
         self._newest: dict[str, float] = {}
@@ -35,7 +35,7 @@ class Gate:
         if self._until is None:
             self._until = loop.time() + PATIENCE
         head = (happened, device)
-        self._heads[device] = happened
+        self._heads[device] = head
         self._moved.set()
         try:
             while any(self._may_be_older(other, head) for other in (self._behind | self._heads.keys()) - {device}):
@@ -48,7 +48,8 @@ class Gate:
                     self._behind.clear()
                     self._moved.set()
         finally:
-            del self._heads[device]
+            if self._heads.get(device) is head:  # else another of this device came meanwhile, and waits with its own
+                del self._heads[device]
             self._moved.set()
 
     def caught_up(self, device: str) -> None:
@@ -68,4 +69,4 @@ class Gate:
         return int(late * 1000) if late > TOGETHER else 0
 
     def _may_be_older(self, other: str, head: tuple[float, str]) -> bool:
-        return other not in self._heads or (self._heads[other], other) < head
+        return other not in self._heads or self._heads[other] < head

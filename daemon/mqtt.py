@@ -319,7 +319,7 @@ def _message(message: paho.MQTTMessage) -> Message:
 
 
 async def last_word(session: Session, topic: str, payload: bytes) -> None:
-    """Leave `payload` under `topic` where the broker still hears it: an orderly end takes the will back."""
+    """Leave `payload` under `topic` where the broker still hears it, however a session ends: the will is taken back."""
     with contextlib.suppress(BrokerLost, TimeoutError):
         session.send(topic, payload, retain=True)  # now: a slow broker may have no room for long
         await asyncio.wait_for(session.drained(), 1.0)

@@ -25,7 +25,7 @@ from daemon.cli import main
 from daemon.commands import KEPT, KEY, MOST_AT_ONCE, MOST_REFUSED, Case, Desk, Station, obeyed
 from daemon.config import Config, parse
 from daemon.edge import DevicePost, Edge
-from daemon.journal import Journal
+from daemon.journal import BadJournal, Journal
 from daemon.mqtt import BrokerLost, Message, Session
 from drivers.driver import CommandFailed, CommandRefused, DeviceRefused, LinkLost, Sighting
 from protocols.commands import (
@@ -104,6 +104,7 @@ class Place:
         self.done: list[Command] = []
         self.told: list[DeviceCommanded] = []
         self.orders: list[bytes] = []
+        self.last = ("j", 0)
         self.does: Callable[[Command], Coroutine[Any, Any, dict[str, Any]]] = self.at_once
 
     async def at_once(self, _: Command) -> dict[str, Any]:
@@ -113,6 +114,9 @@ class Place:
         self.book.append("acts")
         self.done.append(command)
         return await self.does(command)
+
+    def newest(self) -> tuple[str, int]:
+        return self.last
 
     def commanded(self, told: DeviceCommanded, order: bytes, kept: Mapping[str, bytes]) -> None:
         self.book.append("told")
@@ -480,6 +484,49 @@ async def test_what_may_be_done_in_a_round_is_done_in_a_round() -> None:
     assert (await counter.hear(ask("agitate")))[-1].status == "done"
 
 
+@virtual_time
+async def test_an_old_word_of_the_rules_does_not_say_that_no_round_is_open() -> None:
+    """They were away while a round began, or the broker was: what stands there is of before."""
+    counter = Counter()
+    counter.place.last = ("j", 12)
+    counter.desk.rules_are(online=True)
+    for old in (b'{"phase":"idle"}', b'{"phase":"idle","heard":{"j":11,"other":90}}'):
+        counter.desk.round_is("t-1", old)
+        [*_, reply] = await counter.hear(ask("self-test", id=old.decode()))
+        assert (reply.status, "has not heard of everything" in reply.text) == ("refused", True), reply
+        assert not counter.place.done
+    counter.desk.round_is("t-1", b'{"phase":"idle","heard":{"j":12}}')
+    [*_, reply] = await counter.hear(ask("self-test", id="two"))
+    assert reply.status == "done"
+
+
+@pytest.mark.parametrize(("then", "status"), [("idle", "done"), ("betting", "refused")])
+@virtual_time
+async def test_rules_that_are_a_moment_behind_are_waited_for(then: str, status: str) -> None:
+    counter = Counter()
+    counter.place.last = ("j", 12)
+    counter.desk.rules_are(online=True)
+    counter.desk.round_is("t-1", b'{"phase":"idle","heard":{"j":10}}')
+    later = b'{"phase":"%s","heard":{"j":12}}' % then.encode()
+    asyncio.get_running_loop().call_later(0.4, counter.desk.round_is, "t-1", later)
+    [reply] = await counter.hear(ask("self-test"))
+    assert reply.status == status
+    assert len(counter.place.done) == (status == "done")
+
+
+@virtual_time
+async def test_what_expired_while_the_rules_were_waited_for_is_not_done() -> None:
+    counter = Counter()
+    counter.place.last = ("j", 12)
+    counter.desk.rules_are(online=True)
+    counter.desk.round_is("t-1", b'{"phase":"idle","heard":{"j":10}}')
+    later = b'{"phase":"idle","heard":{"j":12}}'
+    asyncio.get_running_loop().call_later(0.4, counter.desk.round_is, "t-1", later)
+    [reply] = await counter.hear(ask("self-test", life=0.3))
+    assert (reply.status, "it expired at" in reply.text) == ("refused", True)
+    assert not counter.place.done
+
+
 @pytest.mark.parametrize("name", RULESETS)
 def test_a_fresh_table_of_every_game_is_between_rounds(name: str) -> None:
     ruleset: Any = RULESETS[name](RULESETS[name].Options())
@@ -812,6 +859,23 @@ async def test_a_bug_of_a_driver_is_a_failure_of_the_command_only(tmp_path: Path
     assert json.loads(last.data) == {
         "command": "agitate", "id": "one", "status": "failed", "text": "the driver failed: ValueError: nine \\udcff",
     }  # fmt: skip
+    journal.close()
+
+
+@virtual_time
+async def test_a_disk_that_fails_in_a_command_is_no_bug_of_the_driver(tmp_path: Path) -> None:
+    """What the driver told was not written: the edge ends, and does not go on without it."""
+    journal = Journal(tmp_path / "edge.db")
+    post = Edge(config_at(tmp_path), journal, now=lambda: NOW).posts[0]
+
+    class Full(Obedient):
+        async def obey(self, command: Command) -> dict[str, Any]:
+            raise BadJournal(f"no room for {name_of(command)}")
+
+    post.driven(cast("Any", Full()))
+    await post.emit([online()])
+    with pytest.raises(BadJournal):
+        await post.obey(Agitate(1))
     journal.close()
 
 

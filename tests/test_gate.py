@@ -49,6 +49,18 @@ async def test_a_device_that_does_not_come_is_not_waited_for_longer_than_patienc
 
 
 @virtual_time
+async def test_one_device_may_wait_twice_and_the_first_may_be_broken_off() -> None:
+    """A command of it waits with what it met, its line is lost, and both wait: the command is given up."""
+    gate = Gate(["slow", "here"])
+    first, second = (asyncio.create_task(gate.turn("here", at)) for at in (-2.0, -1.0))
+    await asyncio.sleep(0.1)
+    first.cancel()
+    await asyncio.wait([first, second])
+    assert second.exception() is None
+    assert not gate._heads
+
+
+@virtual_time
 async def test_nobody_waits_where_nobody_kept_anything() -> None:
     gate = Gate([])
     loop = asyncio.get_running_loop()

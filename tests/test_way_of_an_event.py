@@ -502,6 +502,28 @@ async def test_the_last_word_is_offline_wherever_it_is_stopped(tmp_path: Path, k
     journal.close()
 
 
+@pytest.mark.parametrize("kind", ["edge", "rules"])
+@virtual_time
+async def test_the_last_word_is_offline_where_it_ends_by_its_own_failure(tmp_path: Path, kind: str) -> None:
+    """A disk that takes no more, or a bug: nobody is to believe for hours that it is there."""
+    journal, broker = Journal(tmp_path / "j.db"), Broker()
+    process = made(kind, journal)
+    topic = f"felt/1/s/edge/{'e' if kind == 'edge' else 'rules'}/availability"
+
+    async def fails(_: Session) -> None:
+        await asyncio.sleep(5)
+        raise BadJournal("the disk takes no more")
+
+    process.outbox.run = fails  # type: ignore[method-assign]
+    task = asyncio.create_task(process._serve(broker.session))
+    await asyncio.sleep(3)
+    assert broker.kept[topic] == b"online"
+    await asyncio.wait([task])
+    assert task.exception() is not None
+    assert broker.kept[topic] == b"offline"
+    journal.close()
+
+
 @virtual_time
 async def test_stopped_in_the_moment_in_which_the_broker_is_lost_it_stops(monkeypatch: pytest.MonkeyPatch) -> None:
     """Broker and edge go down together, as when the computer is switched off."""
