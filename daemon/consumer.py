@@ -112,22 +112,34 @@ class _Table:
     def __init__(self, table: Table, journal: Journal) -> None:
         self.name = table.name
         ruleset = RULESETS[table.ruleset]
-        self.ruleset: Ruleset[Any] = ruleset(options_from(ruleset, table.options))
+        options = options_from(ruleset, table.options)
+        self.options = msgspec.json.encode(options)
+        self.ruleset: Ruleset[Any] = ruleset(options)
         self.state: Any = self.ruleset.start(table.name)
         self.abandoned = ""
         """The game whose state was not taken up: another one, or this one where nobody can read it."""
+        self.other_options = False
+        """Whether the state was left under other options than those of now: a round then ends by neither."""
         stored = journal.memory(f"state/{table.name}")
         if stored:
             try:
                 kept = msgspec.json.decode(stored, type=_Kept)
                 if kept.ruleset == ruleset.id:
                     self.state = msgspec.json.decode(kept.state, type=self.ruleset.State)
+                    # An option that this version added has its default there, as before.
+                    known = journal.memory(f"options/{table.name}") or b""
+                    self.other_options = bool(known) and msgspec.json.decode(known, type=type(options)) != options
                 else:
                     self.abandoned = kept.ruleset
             except msgspec.DecodeError as error:  # of another version
                 remedy = "an open round is void now; look at the table before the next one"
                 logs.get(table=table.name).error("state.unreadable", reason=str(error), remedy=remedy)
-                self.abandoned = ruleset.id
+                self.abandon()
+
+    def abandon(self) -> None:
+        """Begin afresh: what was left is not gone on with."""
+        self.abandoned = self.abandoned or self.ruleset.id
+        self.state = self.ruleset.start(self.name)
 
     def kept(self) -> bytes:
         """The state, to be written down."""
@@ -163,6 +175,10 @@ class Consumer:
         self.connected = False
         self.on_verdict: Callable[[str, Verdict], None] = lambda _table, _verdict: None
         for table in self._tables.values():
+            if self.journal.memory(f"options/{table.name}") != table.options:  # written with the first state under them
+                self._unsaved[f"options/{table.name}"] = table.options
+            if table.other_options and self._open_or_in_doubt(table):
+                table.abandon()
             if table.abandoned:
                 self._begin_anew(table)
 
@@ -264,7 +280,7 @@ class Consumer:
                 stream.doubt = True
                 self._unsaved[_stream_key(key)] = stream.position()
         self._unsaved[f"state/{table.name}"] = b""
-        opened, last = (self.journal.latest(table.name, types) for types in (("opened",), VERDICTS))
+        opened, last = self._newest(table)
         if opened is None or last is None:
             self._commit([])
             return
@@ -277,6 +293,14 @@ class Consumer:
         cause = f"{event}/{int(number) + 1}"
         self._commit([Entry(table.name, "round", verdict_type(verdict), last.time, _data(verdict), cause=cause)])
         self._tell(table, verdict)
+
+    def _newest(self, table: _Table) -> tuple[Row | None, Row | None]:
+        """The last opening of a round, and the last verdict."""
+        return self.journal.latest(table.name, ("opened",)), self.journal.latest(table.name, VERDICTS)
+
+    def _open_or_in_doubt(self, table: _Table) -> bool:
+        opened, last = self._newest(table)
+        return opened is not None and last is not None and self._end_of_what_was(table, opened, last) is not None
 
     def _end_of_what_was(self, table: _Table, opened: Row, last: Row) -> Verdict | None:
         """Of a round that was open, or of a result that waited for a person."""

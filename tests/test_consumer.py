@@ -528,6 +528,48 @@ def test_a_coup_under_way_where_the_rules_changed_has_an_end_and_its_cards_are_n
     consumer.journal.close()
 
 
+COMMISSION = '[table.options]\ncommission = "{}"\n'
+
+
+@pytest.mark.parametrize(("cards", "voided"), [(3, 1), (4, 0)])
+def test_a_coup_is_not_ended_by_options_under_which_it_was_not_begun(path: Path, cards: int, voided: int) -> None:
+    """Other odds, in the middle of a coup: it is void. Between two coups the shoe goes on."""
+    before, after = (
+        parse(ONE_TABLE.format("macau.baccarat") + COMMISSION.format(one)) for one in ("5_percent", "dragon_7_push")
+    )
+    events = script([BetsOpened(), *map(CardDrawn, ("9S", "2H", "TS", "4H")[:cards])], "t-1")
+    told = [replace(one, id=f"e:t-1:{one.seq}", journal="A") for one in events]
+    consumer = Consumer(before, Journal(path))
+    burnt = consumer.view("t-1")
+    consumer.take(told)
+    consumer._commit([])
+    state = consumer._tables["t-1"].state
+    consumer.journal.close()
+    for config in (before, after, after):
+        consumer = Consumer(config, Journal(path))
+        kinds = [row.type for row in consumer.journal.after(0, 100)]
+        assert kinds.count("voided") == voided * (config is after)
+        assert (consumer._tables["t-1"].state == state) == (config is before or not voided)
+        consumer.journal.close()
+    assert burnt.phase == "idle"
+
+
+def test_an_option_that_another_version_adds_is_no_other_option(path: Path) -> None:
+    config = parse(ONE_TABLE.format("macau.baccarat"))
+    consumer = Consumer(config, Journal(path))
+    opened = [BetsOpened(), CardDrawn("9S")]
+    consumer.take([replace(one, id=f"e:t-1:{one.seq}", journal="A") for one in script(opened, "t-1")])
+    consumer._commit([])
+    kept = msgspec.json.decode(consumer.journal.memory("options/t-1"))
+    kept.pop("commission")
+    for options in (msgspec.json.encode(kept), b""):
+        consumer.journal.append((), {"options/t-1": options})
+        consumer.journal.close()
+        consumer = Consumer(config, Journal(path))
+        assert not [row for row in consumer.journal.after(0, 100) if row.type == "voided"]
+    consumer.journal.close()
+
+
 def test_a_state_of_another_version_is_said_and_begun_afresh(path: Path) -> None:
     journal = Journal(path)
     journal.append((), {"state/rou-1": b'{"ruleset":"macau.roulette","state":{"table":7}}', "state/cus-1": b"{}"})
