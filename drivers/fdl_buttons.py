@@ -1,16 +1,18 @@
 """A counter of fantan buttons that speaks FDL: a cup with a contact, and a camera that counts what lay under it.
 
 Evidence: our own document (docs/protocols/fdl_buttons.md). A count is told only when it stands still, all buttons lie
-apart and nothing else lies among them; else it is a fault, and the dealer counts by fours as he always did.
+apart and nothing else lies among them; else it is a fault, and the dealer counts by fours as he always did. A cup that
+was lifted early is told to the rules, too, once for each heap: they read no fault, and that heap was seen.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from drivers.faults import Fault
 from drivers.fdl_session import FdlDriver
 from protocols import fdl, fdl_buttons
-from protocols.events import ButtonsCounted, ButtonsSeparated, Event
+from protocols.events import ButtonsCounted, ButtonsSeparated, ButtonsUncovered, Event
 
+LIFTED_EARLY: Final = 0x69
 _BY_HAND = "waits until the dealer has counted by fours and entered the count at the console"
 FAULTS = {
     0x68: Fault(
@@ -20,7 +22,7 @@ FAULTS = {
         "by itself",
         _BY_HAND,
     ),
-    0x69: Fault(
+    LIFTED_EARLY: Fault(
         "buttons.lifted_early",
         "the cup was lifted before the count was asked for",
         "declare the round void if bets were open; separate another heap",
@@ -53,12 +55,13 @@ class FdlButtons(FdlDriver):
     kind: ClassVar[int] = fdl.BUTTON_COUNTER
     codes: ClassVar = FAULTS
     happenings: ClassVar = fdl_buttons.HAPPENINGS
+    beside: ClassVar = {LIFTED_EARLY: ButtonsUncovered()}
 
     def translate(self, happening: fdl.Happening) -> tuple[Event, ...] | None:
-        """What the cup and the camera say."""
+        """What the cup and the camera say. A heap ends what was told of the one before: its lifting is another one."""
         match happening:
             case fdl_buttons.Separated():
-                return (ButtonsSeparated(),)
+                return (*self._session.over(FAULTS[LIFTED_EARLY].code), ButtonsSeparated())
             case fdl_buttons.Counted(count, fragments):
                 return (ButtonsCounted(count, fragments),)
             case _:

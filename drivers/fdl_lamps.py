@@ -136,6 +136,7 @@ class FdlLamps(FdlDriver):
         self._emit: Emit | None = None
         self._taken: list[tuple[str, ...]] = []
         self._repeating: asyncio.Task[None] | None = None
+        self._again = False
 
     async def run(self, link: Link, emit: Emit) -> None:
         """Speak until LinkLost or DeviceRefused."""
@@ -157,21 +158,26 @@ class FdlLamps(FdlDriver):
                 self._kept = replace(self._kept, session=remembered(memory))
             await self._emit(named(sightings, self._name), None if memory is None else msgspec.json.encode(self._kept))
         broken = any(isinstance(one.event, DeviceOnline) and not one.event.continuous for one in sightings)
-        if broken and self._kept.ordered is not None and (self._repeating is None or self._repeating.done()):
-            self._repeating = asyncio.create_task(self._repeat())
+        if broken and self._kept.ordered is not None:
+            self._again = True
+            if self._repeating is None or self._repeating.done():
+                self._repeating = asyncio.create_task(self._repeat())
 
     async def _repeat(self) -> None:
         """The last order once more, whole or, where a lamp of it has another name now, not at all.
 
-        Where it fails, the device's own events and faults tell what is lit.
+        Where it fails, the device's own events and faults tell what is lit. A start that is told meanwhile ended what
+        was repeated for the one before: then again.
         """
-        for _ in range(OPENING_TRIES):  # after the first contact it opens with the next answer
-            if self._session.opening:
-                break
-            await asyncio.sleep(OPENING)
-        async with self._orders:
-            with contextlib.suppress(CommandRefused, CommandFailed):
-                await super().obey(Light(self._kept.ordered or ()))
+        while self._again:
+            self._again = False
+            for _ in range(OPENING_TRIES):  # after the first contact it opens with the next answer
+                if self._session.opening:
+                    break
+                await asyncio.sleep(OPENING)
+            async with self._orders:
+                with contextlib.suppress(CommandRefused, CommandFailed):
+                    await super().obey(Light(self._kept.ordered or ()))
 
     async def obey(self, command: Command) -> dict[str, Any]:
         """An order of lamps is remembered once the device took it, also where a lamp of it stays dark."""

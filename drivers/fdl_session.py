@@ -30,7 +30,7 @@ from drivers.driver import (
 from drivers.faults import Fault, Faults, Standing
 from protocols import fdl
 from protocols.commands import Command, SelfTest
-from protocols.events import DeviceOnline, DeviceRecovered, Event, EventsMissed
+from protocols.events import DeviceFaulted, DeviceOnline, DeviceRecovered, Event, EventsMissed
 
 HELLO_EVERY = 0.5
 HELLO_AT_ONCE = 0.1  # an answer never follows an answer faster: two programs in error must not fill the line
@@ -145,8 +145,8 @@ class Session:
     """One session: chunks in, sightings and answers out.
 
     `kind` is what the device must say it is; `faults` are its own fault codes, beside the common ones; `happenings` its
-    kinds of events; `unreadable` what is told where the data of one of them cannot be read. `discreet`: what cannot be
-    read may be a card.
+    kinds of events; `unreadable` what is told where the data of one of them cannot be read; `beside` what is told with
+    a fault code when it begins. `discreet`: what cannot be read may be a card.
     """
 
     def __init__(
@@ -159,6 +159,7 @@ class Session:
         memory: bytes | None,
         *,
         unreadable: Mapping[int, Event] | None = None,
+        beside: Mapping[int, Event] | None = None,
         discreet: bool = False,
     ) -> None:
         self._kind = kind
@@ -166,6 +167,7 @@ class Session:
         self._happenings = happenings
         self._translate = translate
         self._unreadable = unreadable or {}
+        self._beside = beside or {}
         self._discreet = discreet
         self._silence = options.silence
         self._memory = remembered(memory)
@@ -262,6 +264,11 @@ class Session:
         """A spin, a throw, a shuffle ended well."""
         self._faults.good_cycle()
 
+    def over(self, code: str) -> tuple[Event, ...]:
+        """What the device just told ends this fault, too, where it stands."""
+        self._confirm(code)
+        return tuple(self._faults.end(code))
+
     def next_ticket(self) -> int:
         """For a new command."""
         self._ticket = self._ticket % fdl.MAX_COUNTER + 1
@@ -317,11 +324,11 @@ class Session:
                 pass  # a type of a later version
 
     def _complain(self, what: str, frame: fdl.Frame, chunk: Chunk) -> None:
-        """Once in a session: the device will repeat such a frame without end."""
+        """Once in a session, and again after a start: the device will repeat such a frame without end."""
         if self._who is None or self._complained:
             return
         self._complained = True
-        for told in self._faults.strike("fdl.malformed", what):
+        for told in self._found("fdl.malformed", what):
             self._see(told, self._withheld(frame), chunk)
 
     def _withheld(self, frame: fdl.Frame) -> fdl.Frame:
@@ -357,7 +364,7 @@ class Session:
             self._doubt(started=False)
         elif before.last >= who.next:
             after = replace(before, last=who.next - 1)
-            told += self._faults.strike("fdl.counter_back", f"from {before.last + 1} to {who.next}")
+            told += self._found("fdl.counter_back", f"from {before.last + 1} to {who.next}")
         elif before.last + 1 < who.oldest:
             after = replace(before, last=who.oldest - 1)
             told.append(EventsMissed(after.last - before.last))
@@ -418,10 +425,17 @@ class Session:
         own = {fault.code for fault in HOST_FAULTS}
         self._doubted = tuple(code for code in self._faults.standing.open if started or code not in own)
         self._started = started
+        if started:
+            self._complained = False  # what the host found ends with the start: what it finds now is new
 
     def _confirm(self, code: str) -> None:
         """The device itself spoke of this fault."""
         self._doubted = tuple(one for one in self._doubted if one != code)
+
+    def _found(self, code: str, detail: str) -> list[DeviceFaulted]:
+        """What the host finds by itself. Where the device just started, it is not what the start ends."""
+        self._confirm(code)
+        return self._faults.strike(code, detail)
 
     def _believe(self, beat: fdl.Heartbeat, frame: fdl.Frame, chunk: Chunk) -> None:
         """A heartbeat with nothing missing before it says what a doubted fault has become.
@@ -449,9 +463,11 @@ class Session:
                 return (self._online(who, continuous=False),)
             case fdl.Fault(code, severity, where):
                 fault = self._known(code)
+                begins = self._begins(fault.code)
                 self._confirm(fault.code)
                 place = f"place {where}" if where else ""
-                return tuple(self._faults.strike(fault.code, place, "warning" if severity == 1 else "error"))
+                told = tuple(self._faults.strike(fault.code, place, "warning" if severity == 1 else "error"))
+                return (self._beside[code], *told) if begins and code in self._beside else told
             case fdl.Recovered(code):
                 known = self._known(code).code
                 self._confirm(known)
@@ -462,6 +478,13 @@ class Session:
                 events = self._translate(happening)
                 return fdl.Malformed("such a device does not have this kind of event") if events is None else events
 
+    def _begins(self, code: str) -> bool:
+        """Whether this happened now: what stands already is only found again, by a start or a self-test.
+
+        Where events were lost, or this is another unit, it may have ended unseen.
+        """
+        return not self._faults.is_open(code) or (code in self._doubted and not self._started)
+
     def _unread(self, report: fdl.EventReport, why: str) -> tuple[Event, ...]:
         """What nobody can read is a fault that is told, never an event that is dropped.
 
@@ -471,7 +494,7 @@ class Session:
         there = self._unreadable.get(report.kind, EventsMissed(1) if report.kind in self._happenings else None)
         data = "not told" if self._discreet else report.data.hex(" ").upper()
         text = f"event {report.counter} of kind {report.kind:02X} with data [{data}]: {why}"
-        faults = self._faults.strike("fdl.unknown_event", text)
+        faults = self._found("fdl.unknown_event", text)
         return tuple(faults) if there is None else (there, *faults)
 
     def _known(self, code: int) -> Fault:
@@ -497,6 +520,8 @@ class FdlDriver:
     happenings: ClassVar[Mapping[int, type[fdl.Happening]]]
     unreadable: ClassVar[Mapping[int, Event]] = {}
     """What is told, beside the fault, in the place of a happening whose data cannot be read: a card was there."""
+    beside: ClassVar[Mapping[int, Event]] = {}
+    """What is told, beside the fault, when a fault code begins: the rules read no fault."""
     reasons: ClassVar[Mapping[int, str]] = {}
     """Why the device itself refuses a command, beside fdl.REASONS."""
 
@@ -509,6 +534,7 @@ class FdlDriver:
             options,
             memory,
             unreadable=self.unreadable,
+            beside=self.beside,
             discreet=self.tells_cards,
         )
         self._link: Link | None = None

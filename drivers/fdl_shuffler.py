@@ -172,6 +172,16 @@ STATES = {
 }
 
 
+def _missing(tally: fdl_shuffler.Tally, packs: int) -> tuple[str, ...]:
+    """Cards of which fewer than `packs` were read, each as often as it was not."""
+    return tuple(card for card, n in zip(fdl_shuffler.CARDS, tally.counts, strict=True) for _ in range(packs - n))
+
+
+def _surplus(tally: fdl_shuffler.Tally, packs: int) -> tuple[str, ...]:
+    """Cards of which more than `packs` were read, each as often as it is too much."""
+    return tuple(card for card, n in zip(fdl_shuffler.CARDS, tally.counts, strict=True) for _ in range(n - packs))
+
+
 def checked(
     expected: int, counted: int, packs: int, tally: fdl_shuffler.Tally | None, deck: int = 0, wrong: int = 0
 ) -> tuple[Event, ...]:
@@ -183,7 +193,7 @@ def checked(
     extra: tuple[str, ...] = ()
     unsure = False
     if tally is not None:
-        missing, extra = tally.missing(packs), tally.surplus(packs)
+        missing, extra = _missing(tally, packs), _surplus(tally, packs)
         unsure = bool(tally.unreadable)
     bad = counted != expected or bool(extra) or (bool(missing) and not unsure)
     told: tuple[Event, ...] = (DeckChecked(expected, counted, not bad and not unsure, deck, wrong),)

@@ -16,8 +16,11 @@ Card: TypeAlias = Annotated[str, Meta(pattern=_CARD, description=_CARD_WORDS)]
 Pocket: TypeAlias = Annotated[str, Meta(pattern=_POCKET, description=_POCKET_WORDS)]
 Face: TypeAlias = Annotated[int, Meta(ge=1, le=6)]
 Seat: TypeAlias = Annotated[int, Meta(ge=1, le=99)]
-Amount: TypeAlias = Annotated[int, Meta(gt=0, description="minor units")]
-Count: TypeAlias = Annotated[int, Meta(ge=1)]
+MOST = 2**53 - 1
+"""The largest whole number that every reader of JSON keeps exactly. A larger one is nothing that was ever counted."""
+Amount: TypeAlias = Annotated[int, Meta(ge=1, le=MOST, description="minor units")]
+Count: TypeAlias = Annotated[int, Meta(ge=1, le=MOST)]
+Number: TypeAlias = Annotated[int, Meta(ge=0, le=MOST)]
 Turn: TypeAlias = Literal["clockwise", "anticlockwise"]
 Severity: TypeAlias = Literal["warning", "error"]
 
@@ -29,7 +32,7 @@ class _Event(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True, 
     already, by the age that its own device gives it; 0 where it stands in its order.
     """
 
-    overtaken: Annotated[int, Meta(ge=0)] = 0
+    overtaken: Number = 0
 
 
 # ---- cards
@@ -63,7 +66,7 @@ class ShoeEmptied(_Event, frozen=True, tag="shoe.emptied"):
 class CardsReturned(_Event, frozen=True, tag="cards.returned"):
     """`count` cards went back into a continuous shuffler."""
 
-    count: Annotated[int, Meta(ge=0)] = 0
+    count: Number = 0
 
 
 class CardDamaged(_Event, frozen=True, tag="card.damaged"):
@@ -75,22 +78,22 @@ class CardDamaged(_Event, frozen=True, tag="card.damaged"):
 class CardsLoaded(_Event, frozen=True, tag="cards.loaded"):
     """`count` cards were put into a shuffler, as packet number `packet` of this loading."""
 
-    count: Annotated[int, Meta(ge=0)] = 0
-    packet: Annotated[int, Meta(ge=0)] = 0
+    count: Number = 0
+    packet: Number = 0
 
 
 class ShuffleStarted(_Event, frozen=True, tag="shuffle.started"):
     """A shuffler began to shuffle; 0 where it does not know how many decks or cards."""
 
     decks: Annotated[int, Meta(ge=0, le=12)] = 0
-    cards: Annotated[int, Meta(ge=0)] = 0
+    cards: Number = 0
 
 
 class ShuffleFinished(_Event, frozen=True, tag="shuffle.finished"):
     """Shuffled cards are ready. `verified`: the machine found every card of every deck once."""
 
     decks: Annotated[int, Meta(ge=0, le=12)] = 0
-    cards: Annotated[int, Meta(ge=0)] = 0
+    cards: Number = 0
     verified: bool = False
 
 
@@ -98,7 +101,7 @@ class ShuffleFailed(_Event, frozen=True, tag="shuffle.failed"):
     """The shuffle did not end as it should; its cards may not be dealt."""
 
     decks: Annotated[int, Meta(ge=0, le=12)] = 0
-    cards: Annotated[int, Meta(ge=0)] = 0
+    cards: Number = 0
     reason: str = ""
 
 
@@ -114,8 +117,8 @@ class DeckMiscounted(_Event, frozen=True, tag="deck.miscounted"):
     `missing` and `extra` name the cards where the machine reads them.
     """
 
-    expected: Annotated[int, Meta(ge=0)]
-    counted: Annotated[int, Meta(ge=0)]
+    expected: Number
+    counted: Number
     missing: tuple[Card, ...] = ()
     extra: tuple[Card, ...] = ()
 
@@ -145,11 +148,11 @@ class DeckChecked(_Event, frozen=True, tag="deck.checked"):
     included, were not good since it came into the machine.
     """
 
-    expected: Annotated[int, Meta(ge=0)]
-    counted: Annotated[int, Meta(ge=0)]
+    expected: Number
+    counted: Number
     good: bool
-    deck: Annotated[int, Meta(ge=0)] = 0
-    wrong: Annotated[int, Meta(ge=0)] = 0
+    deck: Number = 0
+    wrong: Number = 0
 
 
 # ---- table
@@ -201,7 +204,7 @@ class SeatActed(_Event, frozen=True, tag="seat.acted"):
     seat: Seat
     action: Annotated[str, Meta(pattern="^[a-z][a-z0-9_]{0,31}$")]
     hand: Count = 1
-    amount: Annotated[int, Meta(ge=0)] = 0
+    amount: Number = 0
 
 
 class CardExposed(_Event, frozen=True, tag="card.exposed"):
@@ -246,7 +249,7 @@ class WagerWithdrawn(_Event, frozen=True, tag="wager.withdrawn"):
 
     seat: Seat
     bet: str
-    amount: Annotated[int, Meta(ge=0)] = 0
+    amount: Number = 0
 
 
 # ---- dice
@@ -271,8 +274,8 @@ class DiceRead(_Event, frozen=True, tag="dice.read"):
     """What lies there. `stacked` and `leaning` count dice that lie on another or not flat; not trusted then."""
 
     faces: tuple[Face, ...]
-    stacked: Annotated[int, Meta(ge=0)] = 0
-    leaning: Annotated[int, Meta(ge=0)] = 0
+    stacked: Number = 0
+    leaning: Number = 0
 
 
 class DiceThrown(_Event, frozen=True, tag="dice.thrown"):
@@ -302,11 +305,15 @@ class ButtonsSeparated(_Event, frozen=True, tag="buttons.separated"):
     """A heap of buttons was set apart and covered."""
 
 
+class ButtonsUncovered(_Event, frozen=True, tag="buttons.uncovered"):
+    """The cup was lifted before the count was asked for: the buttons were seen."""
+
+
 class ButtonsCounted(_Event, frozen=True, tag="buttons.counted"):
     """So many whole buttons lay under the cover; `fragments` of broken ones are not counted among them."""
 
     count: Count
-    fragments: Annotated[int, Meta(ge=0)] = 0
+    fragments: Number = 0
 
 
 # ---- roulette
@@ -323,7 +330,7 @@ class WheelStopped(_Event, frozen=True, tag="wheel.stopped"):
 class SpinStarted(_Event, frozen=True, tag="spin.started"):
     """A new spin begins: the wheel asks for bets and looks for its ball. `number` is the wheel's own spin counter."""
 
-    number: Annotated[int, Meta(ge=0)] = 0
+    number: Number = 0
 
 
 class BallLaunched(_Event, frozen=True, tag="ball.launched"):
@@ -365,7 +372,7 @@ class BonusDrawn(_Event, frozen=True, tag="bonus.drawn"):
     """The wheel drew a bonus: `kind` 1 to 6 and its `value`, as the vendor numbers them."""
 
     kind: Annotated[int, Meta(ge=1, le=6)]
-    value: Annotated[int, Meta(ge=0)]
+    value: Number
 
 
 # ---- machines
@@ -374,7 +381,7 @@ class BonusDrawn(_Event, frozen=True, tag="bonus.drawn"):
 class MachineMeters(_Event, frozen=True, tag="machine.meters"):
     """A machine's meters as it tells them, by name: credits or minor units as its denomination says."""
 
-    meters: dict[str, int]
+    meters: dict[str, Annotated[int, Meta(ge=-MOST, le=MOST)]]
 
 
 class MachineReported(_Event, frozen=True, tag="machine.reported"):
@@ -404,7 +411,7 @@ class JackpotWon(_Event, frozen=True, tag="jackpot.won"):
     pool: Pool
     level: Annotated[int, Meta(ge=0, le=32)] = 0
     seat: Annotated[int, Meta(ge=0, le=99)] = 0
-    amount: Annotated[int, Meta(ge=0)] = 0
+    amount: Number = 0
 
 
 class JackpotPaid(_Event, frozen=True, tag="jackpot.paid"):
@@ -413,7 +420,7 @@ class JackpotPaid(_Event, frozen=True, tag="jackpot.paid"):
     pool: Pool
     level: Annotated[int, Meta(ge=0, le=32)] = 0
     seat: Annotated[int, Meta(ge=0, le=99)] = 0
-    amount: Annotated[int, Meta(ge=0)] = 0
+    amount: Number = 0
 
 
 class JackpotReset(_Event, frozen=True, tag="jackpot.reset"):
@@ -421,7 +428,7 @@ class JackpotReset(_Event, frozen=True, tag="jackpot.reset"):
 
     pool: Pool
     level: Annotated[int, Meta(ge=0, le=32)] = 0
-    amount: Annotated[int, Meta(ge=0)] = 0
+    amount: Number = 0
 
 
 class DisplayShown(_Event, frozen=True, tag="display.shown"):
@@ -525,6 +532,7 @@ Event: TypeAlias = (
     | DiceReplaced
     | DiceSeized
     | ButtonsSeparated
+    | ButtonsUncovered
     | ButtonsCounted
     | WheelStarted
     | WheelStopped

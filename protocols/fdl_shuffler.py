@@ -179,14 +179,6 @@ class Tally(msgspec.Struct, frozen=True):
     counts: tuple[int, ...]
     unreadable: int = 0
 
-    def missing(self, packs: int) -> tuple[str, ...]:
-        """Cards of which fewer than `packs` were read, each as often as it was not."""
-        return tuple(card for card, n in zip(CARDS, self.counts, strict=True) for _ in range(packs - n))
-
-    def surplus(self, packs: int) -> tuple[str, ...]:
-        """Cards of which more than `packs` were read, each as often as it is too much."""
-        return tuple(card for card, n in zip(CARDS, self.counts, strict=True) for _ in range(n - packs))
-
     def to_bytes(self) -> bytes:
         return bytes((self.unreadable, *self.counts))
 

@@ -10,7 +10,8 @@ Readings. The text has no void round. Any other order is an irregularity; the ro
 and only the ceremony was off (bets opened or laid before the heap was set apart: nobody knew it). It is void, and every
 bet comes back, where a bet may have been made knowing the count (the heap was counted before the bell), or where no
 heap was set apart before the bell: all bets were laid before they could be (4). A heap set apart again before anybody
-could bet is another heap. Once bets may lie, nobody knows whether the first was seen: the round waits for a person. So
+could bet is another heap. Once bets may lie, nobody knows whether the first was seen: the round waits for a person, as
+where its cover was lifted before the bell. So
 it does where events are lost. It is never resolved then: a count that follows may be another heap's. The supervisor
 declares it void, or the next heap voids it.
 
@@ -34,6 +35,7 @@ from protocols.events import (
     BetsOpened,
     ButtonsCounted,
     ButtonsSeparated,
+    ButtonsUncovered,
     DeviceOnline,
     EventsMissed,
     LampsLit,
@@ -193,6 +195,8 @@ class Fantan:
         match seen.event:
             case ButtonsSeparated():
                 return self._separated(state, seen)
+            case ButtonsUncovered() if state.round is not None:
+                return self._uncovered(state, state.round, seen)
             case BetsOpened():
                 return self._bets_opened(state, seen)
             case BetsClosed():
@@ -249,6 +253,15 @@ class Fantan:
             round_ = _irregular(round_, "separated_again", text, "4", seen)
             return self._suspend(state, round_, f"{text}: it may have been seen")
         return replace(state, round=round_, separated=True), ()
+
+    def _uncovered(self, state: FantanState, round_: Round, seen: Envelope) -> Step:
+        """Arts. 2, 4: what was seen before the bell nobody may bet on. After it the dealer counts what lies there."""
+        round_ = witness(round_, seen)
+        if round_.suspended or (round_.closed and not seen.event.overtaken):
+            return replace(state, round=round_), ()
+        if not round_.closed and not self._betting(state, round_):
+            return replace(state, round=round_, separated=False), ()
+        return self._suspend(state, round_, "the cover was lifted while bets could lie on the heap: it was seen")
 
     def _bets_opened(self, state: FantanState, seen: Envelope) -> Step:
         verdicts: tuple[Verdict, ...] = ()

@@ -21,7 +21,9 @@ class ButtonCounter(FdlDevice):
         **COMMON_FAULTS,
         **FIRMWARE,
         "unsteady": Ailment("two buttons of the next heap lie on each other", ("buttons.unsteady",), "counts"),
-        "lifted_early": Ailment("the next cup is knocked over before the count", ("buttons.lifted_early",), "void"),
+        "lifted_early": Ailment(
+            "the next cup is knocked over before the count", ("buttons.lifted_early", "buttons.uncovered"), "void"
+        ),
         "camera_dirty": Ailment("the camera's window is dirty", ("buttons.camera",), "counts", person=True),
         "foreign": Ailment("a coin lies among the next buttons", ("buttons.foreign",), "counts"),
         "broken_button": Ailment("a button of the next heap is broken in two", (), "counts"),
@@ -58,14 +60,15 @@ class ButtonCounter(FdlDevice):
         return {"separate": self.separate, "count": self.count}
 
     def separate(self, now: float) -> None:
-        """The cup goes over a heap."""
+        """The cup goes over a heap; the one before, where it was seen, is no more."""
+        self._heal(LIFTED_EARLY, now)
         self._heap, self._fragments = self._rng.randint(40, 160), 0
         self._covered = self._boots(now)
         self.record(fdl_buttons.Separated(), now)
         self.knocked_over = bool(self._occasion("lifted_early"))
         if self.knocked_over:
             self._covered = False
-            self._again(LIFTED_EARLY, ERROR, now)
+            self._fail(LIFTED_EARLY, ERROR, now)
 
     def count(self, now: float) -> int | None:
         """The cup is lifted and the camera counts; None where no count is told."""
@@ -78,7 +81,7 @@ class ButtonCounter(FdlDevice):
         if trouble in {"unsteady", "foreign"}:
             self._again(UNSTEADY if trouble == "unsteady" else FOREIGN, WARNING, now)
             return None
-        for code in (UNSTEADY, LIFTED_EARLY, FOREIGN):
+        for code in (UNSTEADY, FOREIGN):
             self._heal(code, now)
         self.record(fdl_buttons.Counted(self._heap, self._fragments), now)
         return self._heap

@@ -376,7 +376,7 @@ class ContinuousShuffler(CardMachine):
         self._count = 0
         found = tally(cards) if self._reads else None
         self.record(fdl_continuous.Emptied(self._decks, len(cards), found), now)
-        wrong = found is not None and (found.missing(self._decks) or found.surplus(self._decks))
+        wrong = found is not None and sorted(cards) != sorted(CARDS * self._decks)
         if wrong or len(cards) != 52 * self._decks:
             self._fail(DECK, ERROR, now, person=True)
         self._show(now)

@@ -532,7 +532,7 @@ class Shuffler(CardMachine):
         reads = self._reads and READER not in self._standing and counted == len(cards)
         unread = int(fault == "unreadable_card")
         found = tally(cards, unread) if reads else None
-        composed = found is None or unread > 0 or (not found.missing(self._packs) and not found.surplus(self._packs))
+        composed = found is None or unread > 0 or sorted(cards) == sorted(CARDS * self._packs)
         good = counted == expected and composed
         self._wrong[deck] = min(self._wrong[deck] + (not good), 255)
         self.record(fdl_shuffler.Counted(deck, self._packs, expected, counted, self._wrong[deck], found), now)

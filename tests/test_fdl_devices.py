@@ -1647,6 +1647,38 @@ def test_malformed_frames_are_told_once() -> None:
     assert host.hear(Chunk(short, START, 1), 1).sightings == ()
 
 
+@pytest.mark.parametrize("early", [False, True])
+def test_malformed_frames_are_told_again_after_a_start_of_the_device(early: bool) -> None:
+    """Also those that come before the self-test is over: they are not what the start ended."""
+    host = opened()
+    short = Chunk(fdl.encode_frame(fdl.EventReport.TYPE, 1, b"\x00\x00"), START, 0)
+    assert codes_of(events_of(host.hear(short, 0))) == {"fdl.malformed"}
+    hear(host, started(11))
+    if not early:
+        assert events_of(hear(host, beat(11, 6000))) == [DeviceRecovered("fdl.malformed")]
+    told = [*events_of(host.hear(short, 1)), *events_of(host.hear(short, 2))]
+    assert [type(event) for event in told] == [DeviceFaulted]
+    assert events_of(hear(host, beat(11, 7000))) == []
+    assert host._faults.is_open("fdl.malformed")
+
+
+def test_a_counter_that_goes_back_after_a_start_is_not_what_the_start_ended() -> None:
+    host = found_by_the_host()
+    hear(host, fdl.Identity(fdl.CONSOLE, 7, 1, 5, 5, *UNIT), started(5), fdl.Heartbeat(0, 3), now=2)
+    hear(host, fdl.Identity(fdl.CONSOLE, 7, 1, 3, 0, *UNIT), now=3)
+    hear(host, fdl.Identity(fdl.CONSOLE, 7, 1, 3, 3, *UNIT), now=4)
+    assert DeviceRecovered("fdl.unknown_event") in (over := events_of(hear(host, beat(2, 6000), now=8)))
+    assert DeviceRecovered("fdl.counter_back") not in over
+
+
+def test_a_strange_event_after_a_start_is_not_what_the_start_ended() -> None:
+    host = opened()
+    strange = [fdl.EventReport(n, 0, 0x7F) for n in (11, 13)]
+    hear(host, strange[0], started(12), strange[1])
+    assert events_of(hear(host, beat(13, 6000))) == []
+    assert host._faults.is_open("fdl.unknown_event")
+
+
 @pytest.mark.parametrize(
     ("kind", "data", "words"),
     [

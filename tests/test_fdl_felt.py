@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import random
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ from protocols.events import (
     BetsOpened,
     ButtonsCounted,
     ButtonsSeparated,
+    ButtonsUncovered,
     CardDrawn,
     DeviceFaulted,
     DeviceOffline,
@@ -763,6 +764,37 @@ async def test_the_last_order_outlives_a_restart_of_the_host_and_is_repeated_onl
         assert not [event for event in table.tape.all if isinstance(event, LampsLit)]
 
 
+class Tottering(Lamps):
+    """Its power fails once more as the repeated order comes."""
+
+    totters = False
+
+    def do(self, code: int, data: bytes, now: float) -> tuple[int, int, bytes]:
+        if self.totters:
+            self.totters = False
+            self.power_cycle(now, lose_memory=False)
+            return fdl.NOT_KNOWN, 0, b""
+        return super().do(code, data, now)
+
+    def hear(self, data: bytes, now: float) -> bytes:
+        """Without power it answers nothing."""
+        answer = super().hear(data, now)
+        return answer if self._boots_at is None else b""
+
+
+@virtual_time
+async def test_lamps_come_on_again_where_the_power_fails_twice() -> None:
+    """The second start is told while the repeat of the first waits for its answer, which will never come."""
+    device = Tottering(random.Random(36))
+    async with bench(device, LAMPS.make) as table:
+        await table.obey(Light(("2", "5")))
+        device.totters = True
+        table.inject("power_loss")
+        await asyncio.sleep(10)
+        assert not device.totters
+        assert device.lit == {2, 5}
+
+
 @virtual_time
 async def test_an_order_that_the_device_did_not_take_is_never_repeated() -> None:
     device = Lamps(random.Random(17))
@@ -975,6 +1007,100 @@ async def test_buttons_are_counted_or_not_told() -> None:
     told = [event for event in events if isinstance(event, ButtonsCounted)]
     assert [event.count for event in told] == [count for count in counted if count is not None]
     assert [event.fragments for event in told] == [0, 2, 0]
+
+
+LIFTED = "buttons.lifted_early"
+
+
+def heaps(events: Sequence[Event]) -> list[str]:
+    """What was told of the heaps, and of cups that were lifted."""
+    told = [event.code if isinstance(event, DeviceFaulted) else type_of(event) for event in events]
+    return [word for word in told if word in (LIFTED, "buttons.separated", "buttons.uncovered", "buttons.counted")]
+
+
+@virtual_time
+async def test_a_cup_that_was_lifted_early_is_told_to_the_rules_once_for_each_heap() -> None:
+    """Not again where the fault only still stands: after the cable, a start, a self-test, a restart of the host."""
+    device = ButtonCounter(random.Random(35))
+    async with bench(device, BUTTONS.make) as table:
+        table.inject("lifted_early")
+        table.do(device.separate)
+        await asyncio.sleep(1)
+        once = ["buttons.separated", "buttons.uncovered", LIFTED]
+        assert heaps(table.tape.all) == once
+        [before, fault] = [table.tape.sightings[-2], table.tape.sightings[-1]]
+        assert (before.wire, before.event) == (fault.wire, ButtonsUncovered())
+        table.cut()  # and with it a driver that has nothing but its memory
+        await asyncio.sleep(2)
+        assert heaps(table.tape.all) == once
+        await table.obey(SelfTest())
+        await asyncio.sleep(1)
+        assert heaps(table.tape.all) == [*once, LIFTED]
+        # A second heap is knocked over, while the first fault still stands.
+        table.inject("lifted_early")
+        table.do(device.separate)
+        await asyncio.sleep(1)
+        assert heaps(table.tape.all) == [*once, LIFTED, *once]
+        table.do(device.separate)
+        await asyncio.sleep(5)
+        table.do(device.count)
+        await asyncio.sleep(1)
+        assert heaps(table.tape.all)[-2:] == ["buttons.separated", "buttons.counted"]
+        assert not table.standing()
+
+
+def counter_met() -> FdlDriver:
+    """A driver that has just met its device: event 6 is the next."""
+    driver = BUTTONS.make()
+    driver._session.begin(0)
+    hears(driver, fdl.Identity(fdl.BUTTON_COUNTER, 7, 1, 6, 0))
+    hears(driver, fdl.Identity(fdl.BUTTON_COUNTER, 7, 1, 6, 6))
+    return driver
+
+
+def hears(driver: FdlDriver, *messages: fdl.Message, now: float = 0.0) -> list[Event]:
+    line = b"".join(fdl.encode(message, 1) for message in messages)
+    return [one.event for one in driver._session.hear(Chunk(line, START, now), now).sightings]
+
+
+def reports(first: int, *happenings: fdl.Happening) -> list[fdl.EventReport]:
+    return [fdl.EventReport(n, 0, one.KIND, one.to_bytes()) for n, one in enumerate(happenings, first)]
+
+
+EARLY = fdl.Fault(0x69, 2)
+
+
+def test_a_start_that_finds_a_lifted_cup_again_tells_no_other_one() -> None:
+    driver = counter_met()
+    told = hears(driver, *reports(6, fdl_buttons.Separated(), EARLY, fdl.Started(), EARLY))
+    assert heaps(told) == ["buttons.separated", "buttons.uncovered", LIFTED, LIFTED]
+    # Nor where it is over, and another heap is lifted before anybody heard a heartbeat.
+    assert heaps(hears(driver, *reports(10, fdl_buttons.Separated(), EARLY))) == [
+        *("buttons.separated", "buttons.uncovered", LIFTED)
+    ]
+
+
+def test_the_next_heap_ends_a_lifted_cup_also_where_the_device_does_not_say_so() -> None:
+    """Else its own lifting would be taken for the one that stands."""
+    driver = counter_met()
+    hears(driver, *reports(6, fdl_buttons.Separated(), EARLY))
+    told = hears(driver, *reports(8, fdl_buttons.Separated(), EARLY))
+    assert told[:2] == [DeviceRecovered(LIFTED), ButtonsSeparated()]
+    assert heaps(told) == ["buttons.separated", "buttons.uncovered", LIFTED]
+    over = hears(driver, *reports(10, fdl_buttons.Separated(), fdl_buttons.Counted(7)))
+    assert over == [DeviceRecovered(LIFTED), ButtonsSeparated(), ButtonsCounted(7)]
+
+
+def test_a_lifted_cup_is_told_where_events_before_it_are_lost_or_another_unit_tells_it() -> None:
+    driver = counter_met()
+    hears(driver, *reports(6, fdl_buttons.Separated(), EARLY))
+    hears(driver, fdl.Heartbeat(60_000, 21), fdl.Identity(fdl.BUTTON_COUNTER, 7, 15, 21, 8), now=1)
+    told = hears(driver, fdl.Identity(fdl.BUTTON_COUNTER, 7, 15, 21, 15), *reports(15, EARLY), now=2)
+    assert heaps(told) == ["buttons.uncovered", LIFTED]
+    spare = ("Felt", "Buttons", "SPARE")
+    hears(driver, fdl.Identity(fdl.BUTTON_COUNTER, 9, 1, 3, 0, *spare), now=3)
+    told = hears(driver, fdl.Identity(fdl.BUTTON_COUNTER, 9, 1, 3, 3, *spare), *reports(3, EARLY, EARLY), now=4)
+    assert heaps(told) == ["buttons.uncovered", LIFTED, LIFTED]
 
 
 @virtual_time

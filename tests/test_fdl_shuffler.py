@@ -207,6 +207,13 @@ def test_two_packs_and_a_count_without_a_wrong_card() -> None:
     assert wrong == DeckMiscounted(104, 103, ("AS",))
 
 
+def test_the_codec_judges_no_deck() -> None:
+    """Driver and simulator share it: who judges there judges both, and neither shows the other's mistake."""
+    assert {name for name in vars(Tally) if not name.startswith("_")} == {
+        *("counts", "unreadable", "to_bytes", "from_bytes"),
+    }
+
+
 def test_an_empty_packet_is_no_hand() -> None:
     assert make().translate(fdl_shuffler.Dispensed(5, 0)) == ()
 

@@ -17,6 +17,7 @@ from protocols.events import (
     BetsOpened,
     ButtonsCounted,
     ButtonsSeparated,
+    ButtonsUncovered,
     DeviceOnline,
     Event,
     EventsMissed,
@@ -506,6 +507,37 @@ def test_a_heap_set_apart_again_while_bets_could_lie_waits_for_a_person(
 
 
 @pytest.mark.article("5(1)")
+@pytest.mark.article("4", "5(1)")
+@pytest.mark.parametrize("options", [{}, {"opening": "implied"}])
+def test_a_heap_that_was_seen_before_the_bell_waits_for_a_person(options: dict[str, Any]) -> None:
+    bet = WagerPlaced(1, "fan:3", 100)
+    seen: list[Event] = [ButtonsSeparated(), BetsOpened(), ButtonsUncovered(), bet, BetsClosed(), ButtonsCounted(3)]
+    verdicts = play(game(**options), seen)
+    assert [type(one) for one in verdicts] == [Opened, Suspended, Closed]
+    (void,) = results(play(game(**options), [*seen, RoundVoided("seen")]))
+    assert returned(void) == [("fan:3", 100, 100)]
+
+
+@pytest.mark.article("2", "4")
+def test_a_heap_that_was_seen_before_any_bet_is_set_apart_again() -> None:
+    """Where it is not, no heap was set apart: the bell makes the round void."""
+    begun: list[Event] = [ButtonsSeparated(), ButtonsUncovered()]
+    after: list[Event] = [BetsOpened(), WagerPlaced(1, "fan:3", 100), BetsClosed(), ButtonsCounted(3)]
+    good = only(play(game(), [*begun, ButtonsSeparated(), *after]))
+    assert (good.void, codes(good)) == (None, [])
+    (void,) = results(play(game(), [*begun, *after]))
+    assert void.void is not None
+    assert void.void.reason == "not_separated"
+
+
+@pytest.mark.article("5(1)")
+def test_a_heap_that_was_lifted_after_the_bell_is_counted_by_hand() -> None:
+    closed: list[Event] = [ButtonsSeparated(), BetsOpened(), BetsClosed()]
+    assert only(play(game(), [*closed, ButtonsUncovered(), ButtonsCounted(3)])).void is None
+    late = play(game(), [*closed, ButtonsUncovered(overtaken=900), ButtonsCounted(3)])
+    assert isinstance(late[-1], Suspended)
+
+
 def test_another_heap_before_the_count_ends_the_round_with_its_bets_returned() -> None:
     lost, good = results(play(game(), [*HEAP, WagerPlaced(1, "fan:1", 10), BELL, *heap(5)]))
     assert lost.void == Void("never_counted", "returned")

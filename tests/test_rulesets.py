@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from protocols.events import (
     ASIDE,
     EVENT_TYPES,
+    MOST,
     BallLanded,
     BallLaunched,
     BallSettling,
@@ -98,7 +99,7 @@ def values(kind: inspect.Type) -> st.SearchStrategy[Any]:
             return st.booleans()
         case inspect.IntType(ge=ge, gt=gt, le=le):
             low = ge if ge is not None else gt + 1 if gt is not None else -3
-            return st.integers(low, le if le is not None else low + 6) | st.integers(low, le)
+            return st.integers(low, low + 6 if le is None else min(le, low + 6)) | st.integers(low, le)
         case inspect.StrType(pattern=None):
             return WORDS
         case inspect.StrType(pattern=str(pattern)):
@@ -603,6 +604,32 @@ def one_of_each() -> dict[str, Event]:
 
 
 STUCK = one_of_each()
+
+
+def largest(event: Event) -> Event:
+    """The same with each of its numbers as large as the wire carries it, told in its order."""
+    described = inspect.type_info(type(event))
+    assert isinstance(described, inspect.StructType)
+    kinds = {
+        field.name: field.type.type if isinstance(field.type, inspect.Metadata) else field.type
+        for field in described.fields
+        if field.name != "overtaken"
+    }
+    return replace(event, **{name: kind.le for name, kind in kinds.items() if isinstance(kind, inspect.IntType)})
+
+
+@every_game
+def test_no_number_is_too_large_for_a_game(name: str) -> None:
+    """Whole rounds with the largest wagers, and such a round met by the largest that each event may say."""
+    ruleset = game(name)
+    large = [largest(event) for event in STUCK.values()]
+    for round_ in ROUNDS:
+        told = [replace(event, amount=MOST) if isinstance(event, WagerPlaced) else event for event in round_]
+        late: list[Event] = [replace(event, overtaken=MOST) for event in told]
+        for night in (told, [*told[:-2], *large, *told], [*told[:-2], *late]):
+            state, steps = run(ruleset, script(night))
+            assert msgspec.json.encode((steps, ruleset.view(state)))
+            assert msgspec.json.decode(msgspec.json.encode(state), type=ruleset.State) == state
 
 
 # ---- what a configuration and a reader see
