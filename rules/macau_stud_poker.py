@@ -25,7 +25,8 @@ What a table tells, and how a round reads it:
 - *Decisions* are `seat.acted` raise or fold, or a wager on `raise` that has reached twice the ante. The same one told
   again is nothing new; the other one puts the seat in doubt until it is told a third time.
 - The round is resolved when all have decided and the hands that are opened are known. Until the next one begins it can
-  be corrected, declared void, or put in doubt by another decision; paid in doubt, its first result stands.
+  be corrected, declared void, or, before it is paid, put in doubt by another decision; paid in doubt, its first result
+  stands. A payment that was told late settles nothing: it may be older than the doubt.
 
 What lies face down is in no view, verdict or reason. A result shows the hands that are opened: not the folded ones, nor
 those that 9(2) leaves closed, unless they have won a jackpot.
@@ -33,13 +34,23 @@ those that 9(2) leaves closed, unless they have won a jackpot.
 Doubt. A card that could not be read, came twice, or is one too many, and events that may be missing, suspend the round:
 what the shoe told is not trusted any more, and the hands must be told. After a loss the amounts may be wrong, too: such
 a round is resolved without settlements. Before the bell no card can be missing, so a loss then only costs the amounts,
-unless a card comes before the bell does. A second opening of the bets voids what is in doubt.
+unless a card comes before the bell does. A second opening of the bets voids what is in doubt; what is sound waits then.
+The hands let it go on; a bet, the bell or a card that is not due are the next round's, and void it. Before the first
+card a second opening costs the amounts.
+
+Too early. Where the cards of the last deal were told, those of the next are waited for: hands, a decision or a card
+seen before the first one are the last round's, noted and not used. Two of them say that the device is dumb: the round
+waits for the hands. At other tables such words count, until a card comes: then they are dropped, hands make the round
+wait, and a result that was given is in doubt. Before the first decision nobody knows the hands that were dealt (6(5)):
+told then, they must be told again, but for hands of the very cards that the shoe gave, of which one may be lost.
 
 Void (11(1), 11(4), or declared): antes and raises come back, jackpot bets are those of the next round. Told again there
 by the sensor under the chip they are not laid twice; they cannot be taken back; without an ante they are none (10(1)).
 A packet of another number than five and a second exposed card are 11(1). A packet or card beyond the hands may be 11(1)
 or 11(3): the dealer says which, by a void or by naming the hand without a bet (`{"seat_5": []}`), which is dead then.
-A shuffler that jams or fails between the bell and the last packet is 11(4); later the machine shuffles another deck.
+A shuffler that jams or fails between the bell and the last packet is 11(4); later the machine shuffles another deck,
+and where it is not sure which, the round waits. Where a seat raised and folded and no chips were told, nobody knows
+what comes back: such a void has no settlements.
 
 Readings. 8(2) prints "royal flush" for the straight flush. Suits break the last tie as art. 8 says: of the highest
 card, or of the (higher) pair; four, full house and three go by their rank alone, so no two hands are equal. The highest
@@ -67,6 +78,7 @@ from protocols.events import (
     CardUnreadable,
     DealCorrected,
     DeviceOnline,
+    Event,
     EventsMissed,
     HandDispensed,
     RoundPaid,
@@ -205,6 +217,9 @@ NOT_OPENED: Final = {
 TELL: Final = "tell the dealer's and every raised hand at the showdown (deal corrected), or declare the round void"
 NAME_IT: Final = "name the hand without a bet (deal corrected, no cards), or declare the round void"
 AGAIN: Final = "tell the decision of this seat once more, or declare the round void"
+OR_OPEN: Final = "correct the deal at the console, or declare the round void; opening the bets voids it too"
+MISSING: Final = "events of this round may be missing"
+EARLY: Final = "hands were told before anybody could know them"
 
 
 class StudPokerOptions(Struct, frozen=True, forbid_unknown_fields=True):
@@ -257,7 +272,10 @@ class Deal(Struct, frozen=True):
 
     `held`: it waits until the hands are told. `blind`: what the shoe told is not trusted. `lost`: events of the betting
     are missing; `unsure`: so the amounts are not known, or two were told of one ante; `uncarried`: nor the jackpot bets
-    that were carried here. `reopened` after its result.
+    that were carried here. `reopened` after its result, `paid` after its payment.
+
+    `dealt`: a card or packet was told, trusted or not. `early`: hands or a decision were told where the first card was
+    waited for. `over`: bets were opened over it.
     """
 
     round: Round
@@ -282,6 +300,10 @@ class Deal(Struct, frozen=True):
     uncarried: bool = False
     reopened: bool = False
     entered: tuple[int, ...] = ()
+    paid: bool = False
+    dealt: bool = False
+    early: bool = False
+    over: bool = False
 
     @property
     def hands(self) -> int:
@@ -294,9 +316,14 @@ class Deal(Struct, frozen=True):
         return not self.blind and (0 < len(self.cards) < CARDS * self.hands or 0 < self.packets < self.hands)
 
     @property
+    def decided(self) -> bool:
+        """Somebody has decided."""
+        return bool(self.raised or self.folded or self.doubted)
+
+    @property
     def begun(self) -> bool:
         """The first card is out, or must be."""
-        return bool(self.cards or self.packets or self.raised or self.folded or self.blind)
+        return bool(self.cards or self.packets or self.decided or self.blind)
 
     def whose(self, place: int) -> str:
         """The hand that receives the card or packet number `place`, from 0."""
@@ -323,6 +350,12 @@ class Deal(Struct, frozen=True):
         dealt = self.players and len(self.cards) == CARDS * self.hands
         return self.cards[-1] if dealt and not (self.blind or self.covered) else ""
 
+    @property
+    def last_due(self) -> bool:
+        """Of a shoe's deal the dealer's last card is missing alone, and it will lie open."""
+        one_missing = len(self.cards) == CARDS * self.hands - 1
+        return one_missing and not (self.blind or self.shown or any(hand == DEALER for hand, _ in self.exposed))
+
     def open_cards(self) -> tuple[str, ...]:
         """The dealer's cards that all can see. Were there a hand more than is known, the last card would be somebody's:
         it is not shown before it is surely the dealer's.
@@ -337,8 +370,8 @@ class StudPokerState(Struct, frozen=True):
     """Where a table stands.
 
     `seats` are open. `last` is the resolved round until the next begins, also beside `deal` while that is the same
-    round reopened. `carried`: jackpot bets of a void round; `uncarried`: there may be others. `doubt`: events of the
-    next round's betting may be missing.
+    round reopened, and its result may stand. `carried`: jackpot bets of a void round; `uncarried`: there may be others.
+    `doubt`: events of the next round's betting may be missing. `heard`: of the last deal cards or packets were told.
     """
 
     table: str
@@ -350,6 +383,7 @@ class StudPokerState(Struct, frozen=True):
     carried: tuple[Wager, ...] = ()
     uncarried: bool = False
     doubt: bool = False
+    heard: bool = False
 
 
 class Showdown(Struct, frozen=True):
@@ -422,6 +456,10 @@ class StudPoker:
 
     def apply(self, state: StudPokerState, seen: Envelope) -> Step:
         """One event."""
+        if state.deal is not None and state.deal.over and _of_the_next(state.deal, seen.event):
+            state, verdicts = self._bets_opened(state, seen)
+            state, more = self.apply(state, seen)
+            return state, verdicts + more
         match seen.event:
             case CardDrawn(card=card, face=face):
                 return self._card(state, seen, card, face)
@@ -480,7 +518,7 @@ class StudPoker:
             unsure=missed,
             uncarried=state.uncarried,
         )
-        return StudPokerState(state.table, day, count, state.seats, deal), deal
+        return StudPokerState(state.table, day, count, state.seats, deal, heard=state.heard), deal
 
     def _bets_opened(self, state: StudPokerState, seen: Envelope) -> Step:
         deal = state.deal
@@ -489,14 +527,21 @@ class StudPoker:
             if not (deal.round.suspended or deal.lost or deal.reopened):
                 if not deal.round.closed:
                     return self._seen(state, deal, seen), ()
-                text = "bets were opened again before the round had ended"
-                return self._with(state, deal, _irregular(deal.round, "bets_reopened", text, "6(3)", seen)), ()
+                return self._opened_over(state, deal, seen)
             reason = deal.round.suspended or (
                 "reopened and not completed" if deal.reopened else "events of the betting may be missing"
             )
             state, verdicts = self._void(state, deal, seen, reason)
         state, deal = self._begin(state, seen, missed=False)
         return state, (*verdicts, Opened(deal.round.id))
+
+    def _opened_over(self, state: StudPokerState, deal: Deal, seen: Envelope) -> Step:
+        """A stray press, or the next round. Before the first card no hands can be mixed, only what was laid."""
+        text = "bets were opened again before the round had ended"
+        deal = replace(deal, round=_irregular(deal.round, "bets_reopened", text, "6(3)", seen))
+        if deal.begun or deal.told or deal.shown or deal.exposed:
+            return self._hold(state, replace(deal, over=True), seen, text, OR_OPEN, blind=False)
+        return replace(state, deal=replace(deal, unsure=True)), ()
 
     def _wager(self, state: StudPokerState, seen: Envelope, one: WagerPlaced | WagerWithdrawn) -> Step:
         text = f"seat {one.seat} on {one.bet}"
@@ -566,20 +611,35 @@ class StudPoker:
     def _first(self, state: StudPokerState, deal: Deal, seen: Envelope) -> tuple[Deal, tuple[Verdict, ...], str]:
         """The first card closes the bets too. Last, the reason why nobody knows whose it is, where that is so."""
         if deal.round.closed:
-            return deal, (), ""
+            first = not (deal.dealt or deal.blind)
+            doubt = EARLY if first and (deal.told or deal.shown) else ""
+            return replace(_swept(deal, seen) if first else deal, dealt=True), (), doubt
         lost = deal.lost
         deal, closed = self._close(deal, seen, deal.antes() or state.seats)
+        deal = replace(deal, dealt=True)
         if lost:
             return deal, closed, "events before the first card may be missing"
         return deal, closed, "" if deal.players else "a card is out, but nobody has laid an ante"
+
+    def _without_round(self, state: StudPokerState, seen: Envelope, code: str, text: str, article: str) -> Step:
+        """A card where no round waits for one. After a result without cards it says that the result came too early.
+
+        But one that was told late may be older than the result, and one after the payment is of no round.
+        """
+        last = state.deal or state.last
+        if last is None or last.dealt or last.blind or last.paid or seen.event.overtaken:
+            return self._noted(state, code, text, article, seen)
+        deal = _swept(replace(last, reopened=True, dealt=True), seen)
+        reason = "a card came out after the round had been resolved without any"
+        return self._hold(replace(state, last=None), deal, seen, reason)
 
     def _card(self, state: StudPokerState, seen: Envelope, card: str, face: str | None) -> Step:
         """Art. 7(1): one card to each hand in turn."""
         if card not in PIPS:
             return self._unreadable(state, seen)
         deal = state.deal
-        if deal is None:
-            return self._noted(state, "card_without_round", "a card was drawn, no round is open", "7(1)", seen)
+        if deal is None or (deal.reopened and not deal.dealt):
+            return self._without_round(state, seen, "card_without_round", "a card was drawn, no round is open", "7(1)")
         deal, closed, doubt = self._first(state, deal, seen)
         if deal.blind and not doubt:
             return self._seen(state, deal, seen), closed
@@ -612,8 +672,10 @@ class StudPoker:
     def _packet(self, state: StudPokerState, seen: Envelope, cards: int) -> Step:
         """Art. 7(2): five cards to each hand."""
         deal = state.deal
-        if deal is None:
-            return self._noted(state, "packet_without_round", "a packet came out, no round is open", "7(2)", seen)
+        if deal is None or (deal.reopened and not deal.dealt):
+            return self._without_round(
+                state, seen, "packet_without_round", "a packet came out, no round is open", "7(2)"
+            )
         deal, closed, doubt = self._first(state, deal, seen)
         if deal.cards:
             doubt = doubt or "a packet was given out by a shuffler, and cards were drawn from a shoe"
@@ -640,9 +702,9 @@ class StudPoker:
 
     def _unreadable(self, state: StudPokerState, seen: Envelope) -> Step:
         deal = state.deal
-        if deal is None:
+        if deal is None or (deal.reopened and not deal.dealt):
             text = "a card may have left the shoe, no round is open"
-            return self._noted(state, "unreadable_without_round", text, "7(1)", seen)
+            return self._without_round(state, seen, "unreadable_without_round", text, "7(1)")
         deal, closed, _ = self._first(state, deal, seen)
         state, held = self._hold(state, deal, seen, "a card could not be read")
         return state, closed + held
@@ -666,12 +728,17 @@ class StudPoker:
         return self._hold(state, deal, seen, "the shoe was empty before all hands had their cards")
 
     def _shuffler_failed(self, state: StudPokerState, seen: Envelope, what: str) -> Step:
-        """Art. 11(4), between the bell and the last packet; later the machine is at its next deck."""
+        """Art. 11(4), between the bell and the last packet; later the machine is at its next deck.
+
+        Where events are missing, or decisions are told, the last packet may be out already: a person says.
+        """
         deal = state.deal
         if deal is None or not deal.round.closed or deal.reopened or deal.cards or self.options.dealing == "shoe":
             return state, ()
-        if deal.packets == deal.hands or (not deal.packets and (deal.raised or deal.folded)):
+        if deal.blind or deal.packets == deal.hands or (deal.decided and not deal.packets):
             return state, ()
+        if deal.decided:
+            return self._hold(state, deal, seen, what)
         deal = replace(deal, round=_irregular(deal.round, "shuffler_failed", what, "11(4)", seen))
         return self._void(state, deal, seen, "shuffler_failed", "11(4)")
 
@@ -680,8 +747,10 @@ class StudPoker:
         text = f"{card or 'a card'} of {NAMES.get(hand, 'no hand of this game')} was seen"
         if deal is None:
             return self._noted(state, "card_exposed", text, "11(2)", seen)
-        if not deal.round.closed or deal.reopened:
+        if deal.reopened:
             return self._with(state, deal, _irregular(deal.round, "card_exposed", text, "11(2)", seen)), ()
+        if _too_early(state, deal):
+            return self._early(state, deal, seen, "card_exposed", text, "11(2)")
         return self._expose(state, deal, seen, NAMES.get(hand, ""), card)
 
     def _expose(self, state: StudPokerState, deal: Deal, seen: Envelope, hand: str, card: str) -> Step:
@@ -690,6 +759,9 @@ class StudPoker:
             return self._seen(state, replace(deal, faced=True), seen), ()
         if card and (hand, card) in deal.exposed:
             return self._seen(state, deal, seen), ()
+        if card and hand == DEALER and deal.last_due and card not in deal.cards:
+            # By rule, and faster than the shoe. Where another card comes, the two contradict each other.
+            return self._seen(state, replace(deal, shown=card), seen), ()
         if any(hand == other and not (card and known) for other, known in deal.exposed):
             reason = "it is not known whether one card was seen or two"
             return self._hold(state, deal, seen, reason, blind=False)
@@ -700,6 +772,14 @@ class StudPoker:
         return self._void(state, deal, seen, "two_cards_exposed") if second else self._go_on(state, deal)
 
     # ---- the decisions
+
+    def _early(self, state: StudPokerState, deal: Deal, seen: Envelope, code: str, text: str, article: str) -> Step:
+        """It is the round before's. A second such word says that the cards are out and not told: the round is held."""
+        deal = replace(deal, round=_irregular(deal.round, code, text, article, seen))
+        if deal.early:
+            return self._hold(state, deal, seen, MISSING)
+        word = deal.round.closed and not isinstance(seen.event, WagerPlaced | WagerWithdrawn)  # chips are moved often
+        return replace(state, deal=replace(deal, early=word)), ()
 
     def _acted(self, state: StudPokerState, seen: Envelope, acted: SeatActed) -> Step:
         text = f"seat {acted.seat}: {acted.action}"
@@ -743,13 +823,13 @@ class StudPoker:
         """The round in which `seat` may decide, a resolved one reopened; or None, with what follows from that."""
         deal = state.deal
         if deal is None:
-            if state.last is not None and seat in state.last.players:
+            if state.last is not None and seat in state.last.players and not state.last.paid:
                 return state, replace(state.last, reopened=True), ()
             state, noted = self._noted(state, "decision_without_round", text, "6(5)", seen)
             return state, None, noted
-        if not deal.round.closed:
-            note = _irregular(deal.round, "decision_before_deal", text, "6(5)", seen)
-            return self._with(state, deal, note), None, ()
+        if _too_early(state, deal):
+            state, held = self._early(state, deal, seen, "decision_before_deal", text, "6(5)")
+            return state, None, held
         if seat not in deal.players:
             deal = replace(deal, round=_irregular(deal.round, "decision_without_ante", text, "6(2)", seen))
             state, held = self._hold(state, deal, seen, f"{text}, but no ante of this seat is known", NAME_IT)
@@ -844,9 +924,9 @@ class StudPoker:
             if state.last is None:
                 return self._noted(state, "hands_without_round", "hands were told, no round is open", "6(8)", seen)
             deal = replace(state.last, reopened=True)
-        elif not deal.round.closed:
-            note = _irregular(deal.round, "hands_before_deal", "hands were told before the deal", "6(8)", seen)
-            return self._with(state, deal, note), ()
+        elif _too_early(state, deal):
+            text = "hands were told before the deal"
+            return self._early(state, deal, seen, "hands_before_deal", text, "6(8)")
         told, shown, dead, wrong = self._laid(deal, laid)
         known = deal.known()
         again = shown in ("", deal.shown, deal.last_card) and all(known.get(name) == told[name] for name in told)
@@ -858,12 +938,12 @@ class StudPoker:
             round_ = _irregular(round_, "hand_without_bet", text, "11(3)", seen)
         deal = replace(deal, round=round_)
         shown = shown or deal.shown
-        # A hand too many leaves it unknown whose the shoe's cards are.
-        blind = deal.blind or deal.dealing or bool(dead and deal.cards)
-        next_ = replace(deal, told=deal.told | told, shown=shown, held=False, blind=blind)
-        wrong = wrong or _contradiction(next_)
+        # A hand too many leaves it unknown whose the shoe's cards are; the open card, told alone, completes no deal.
+        blind = deal.blind or deal.over or (deal.dealing and bool(told or dead)) or bool(dead and deal.cards)
+        next_ = replace(deal, told=deal.told | told, shown=shown, held=False, blind=blind, over=False)
+        wrong = wrong or _unknowable(deal, told) or _contradiction(next_)
         if wrong:
-            return self._hold(state, deal, seen, wrong, blind=False)
+            return self._hold(state, deal, seen, wrong, blind=bool(dead and deal.cards))
         return self._go_on(state, next_)
 
     def _laid(self, deal: Deal, laid: Hands) -> tuple[Hands, str, tuple[str, ...], str]:
@@ -900,7 +980,7 @@ class StudPoker:
         deal = replace(deal, unsure=True)
         if not deal.round.closed:
             return self._seen(state, replace(deal, lost=True), seen), ()
-        return self._hold(state, deal, seen, "events of this round may be missing")
+        return self._hold(state, deal, seen, MISSING)
 
     def _hold(
         self,
@@ -920,12 +1000,16 @@ class StudPoker:
         return self._with(state, deal, round_), verdicts
 
     def _paid(self, state: StudPokerState, seen: Envelope) -> Step:
-        deal, last = state.deal, state.last
-        if deal is None or not deal.round.closed:
+        deal, last, late = state.deal, state.last, seen.event.overtaken
+        if deal is None:
+            return (state if last is None or last.paid or late else replace(state, last=replace(last, paid=True))), ()
+        if not deal.round.closed:
             return state, ()  # the last round may be paid while bets are open
+        if late:
+            return self._seen(state, deal, seen), ()  # before what is in doubt, or even before this round
         if deal.reopened and last is not None:
             # Paid while in doubt: the croupier, who sees the hands, lets the first result stand.
-            last = replace(last, round=replace(deal.round, suspended=""))
+            last = replace(last, round=replace(deal.round, suspended=""), paid=True)
             result = self._resolve(replace(last, round=witness(last.round, seen)), last.known())
             return replace(state, deal=None, last=last), (Corrected(replace(result, supersedes=result.round)),)
         if not deal.begun:
@@ -947,7 +1031,9 @@ class StudPoker:
     def _void(self, state: StudPokerState, deal: Deal, seen: Envelope, reason: str, article: str = "11(1)") -> Step:
         """Art. 11(1), (4): antes and raises come back, the jackpot bets are those of the next round."""
         jackpots = tuple(one for one in deal.round.wagers if one.bet == "jackpot")
-        stakes = () if deal.unsure else tuple(one for one in _stakes(deal) if one.bet != "jackpot")
+        # Raised and folded, and no chips were told: nobody knows whether a raise comes back beside the ante.
+        unsure = deal.unsure or any(not deal.chips.get(seat) for seat in deal.doubted)
+        stakes = () if unsure else tuple(one for one in _stakes(deal) if one.bet != "jackpot")
         round_ = replace(witness(deal.round, seen), wagers=stakes, suspended="")
         void = Void(reason, "returned", "carried" if self._jackpot else "")
         result = voided(round_, self._terms, void, (f"{TEXT} art. {article}",), _visible(deal))
@@ -959,6 +1045,7 @@ class StudPoker:
             carried=jackpots,
             uncarried=deal.uncarried or deal.unsure,
             doubt=state.doubt,
+            heard=deal.dealt or (state.heard and not deal.begun),
         )
         return state, (Corrected(replace(result, supersedes=result.round)) if deal.reopened else Voided(result),)
 
@@ -973,12 +1060,14 @@ class StudPoker:
         hands = deal.known()
         if self._missing(deal, hands):
             return replace(state, deal=deal), ()
-        if (deal.exposed or deal.shown) and (wrong := _contradiction(deal)):
+        if wrong := _contradiction(deal):
             deal = replace(deal, held=True, blind=True, round=replace(deal.round, suspended=wrong))
             return replace(state, deal=deal), (Suspended(deal.round.id, wrong, TELL),)
         result = self._resolve(deal, hands)
         last = replace(deal, reopened=False) if deal.reopened else deal
-        state = StudPokerState(state.table, state.day, state.count, state.seats, last=last, doubt=state.doubt)
+        state = StudPokerState(
+            state.table, state.day, state.count, state.seats, last=last, doubt=state.doubt, heard=deal.dealt
+        )
         return state, (Corrected(replace(result, supersedes=result.round)) if deal.reopened else Resolved(result),)
 
     def _bettors(self, deal: Deal) -> tuple[int, ...] | None:
@@ -1164,6 +1253,45 @@ def _stakes(deal: Deal) -> tuple[Wager, ...]:
         if amount:
             raises.append(Wager(seat, "raise", amount))
     return (*deal.round.wagers, *raises)
+
+
+def _too_early(state: StudPokerState, deal: Deal) -> bool:
+    """Nothing can be known of a hand before the first card, which is waited for where those of the last deal were told.
+
+    Else it may be a table without a device, where a person tells the hands whole.
+    """
+    return not deal.round.closed or (state.heard and not deal.begun)
+
+
+def _swept(deal: Deal, seen: Envelope) -> Deal:
+    """At the first card: what was told of hands before it is no word of this round (6(5))."""
+    round_ = deal.round
+    for seat in sorted({*deal.raised, *deal.folded, *deal.doubted}):
+        text = f"seat {seat} decided before all cards were dealt"
+        round_ = _irregular(round_, "decision_before_deal", text, "6(5)", seen)
+    if not deal.held:
+        round_ = replace(round_, suspended="")
+    return replace(deal, round=round_, told={}, shown="", raised=(), folded=(), doubted=(), chips={}, exposed=())
+
+
+def _unknowable(deal: Deal, told: Hands) -> str:
+    """Before the first decision nobody knows the hands that were dealt; but a shoe may tell all its cards but one."""
+    if not told or not deal.dealt or deal.decided:
+        return ""
+    cards = {card for hand in told.values() for card in hand}
+    whole = len(deal.cards) >= CARDS * deal.hands - 1
+    return "" if whole and cards.issuperset(deal.cards) else EARLY
+
+
+def _of_the_next(deal: Deal, event: Event) -> bool:
+    """After a second opening: bets, the bell, or a card where none is due, are the next round's."""
+    match event:
+        case WagerPlaced(bet="ante" | "jackpot") | SeatActed(action="ante") | BetsClosed():
+            return True
+        case CardDrawn() | HandDispensed() | CardUnreadable():
+            return not deal.dealing
+        case _:
+            return False
 
 
 def _contradiction(deal: Deal) -> str:

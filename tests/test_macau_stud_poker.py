@@ -1171,6 +1171,7 @@ def test_hands_that_cannot_be_are_not_believed(hands: dict[str, tuple[str, ...]]
         ([*TWO[:-2], SeatActed(2, "raise"), SeatActed(2, "fold")], "raises and folds"),
         ([*TWO[:-2], SeatActed(2, "fold"), WagerPlaced(2, "raise", 200)], "raises and folds"),
         ([*TWO[:-2], WagerPlaced(2, "raise", 100), SeatActed(2, "fold")], "raises and folds"),
+        ([*TWO[:-1], BetsOpened()], "opened again"),
         ([*TWO[:-2], SeatActed(2, "raise"), RoundPaid()], "decisions were not told"),
         ([*packets([2]), *raises(2), RoundPaid()], "hands were not told"),
         ([*TWO[:3], EventsMissed(1), CardDrawn("8S")], "may be missing"),
@@ -1392,10 +1393,20 @@ def test_repeated_facts_change_nothing() -> None:
     assert again.irregularities == ()
 
 
-def test_bets_opened_again_in_the_middle_of_a_sound_round_are_noted() -> None:
-    result = only(play(game(), [*TWO[:9], BetsOpened(), *TWO[9:]]))
+@pytest.mark.article("6(2)")
+@pytest.mark.parametrize("place", [6, 9, 19, 20, 21])
+def test_bets_opened_again_in_the_middle_of_a_sound_round_make_it_wait_for_the_hands(place: int) -> None:
+    """A stray press, or the next round: the dealer says which, by the hands or by a void."""
+    events = [*TWO[:place], BetsOpened(), *TWO[place:]]
+    verdicts = play(game(), events)
+    assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Suspended]
+    result = only(play(game(), [*events, told(dealer=OPENS, seat_2=PAIR, seat_5=LOW)]))
     assert codes(result) == ["bets_reopened"]
     assert result.outcome["seats"] == {"seat_2": "wins", "seat_5": "loses"}
+    part = [*events, told(dealer=OPENS)]
+    assert (results(play(game(), part)), view(part).detail["missing"]) == ([], ("seat_2", "seat_5"))
+    assert [type(verdict) for verdict in play(game(), [*events, BetsOpened()])[-2:]] == [Voided, Opened]
+    assert isinstance(play(game(), [*events, RoundVoided()])[-1], Voided)
 
 
 @pytest.mark.parametrize(
@@ -1451,6 +1462,365 @@ def test_a_prize_the_smallest_chip_cannot_pay_is_rounded_in_the_stated_direction
         result = only(play(game(**options), showdown({1: ROYAL}, OPENS)))
         raised = next(one for one in result.settlements if one.bet == "raise")
         assert (raised.returned, raised.exact) == (200 + paid, "7201")
+
+
+# ---- rounds that must not be mixed: words of one that are told in the next
+
+HEARTS = "AH KH 9D 8D 7D"  # a dealer who opens
+DEALT = ("2H 3D 5C 7S 9C", HEARTS)
+
+
+def alone(*, amount: int = 100) -> list[Event]:
+    """Seat 2 plays, and the bell has rung."""
+    return [BetsOpened(), *antes(2, amount=amount), BetsClosed()]
+
+
+def heard(*, shuffler: bool) -> list[Event]:
+    """A round before, whose cards were told."""
+    if shuffler:
+        return [*packets([2]), *raises(2), told(dealer=OPENS, seat_2=PAIR), RoundPaid()]
+    return [*alone(), *shoe(PAIR, OPENS), *raises(2), RoundPaid()]
+
+
+LATE_HANDS = [told(seat_2=ROYAL), told(dealer=CLOSED_HAND, seat_2=ROYAL), told(dealer="7H")]
+
+
+@pytest.mark.article("6(8)", "7(1)", "7(2)")
+@pytest.mark.parametrize("late", LATE_HANDS)
+def test_hands_told_between_the_bell_and_the_first_card_are_not_those_of_the_new_round(late: Event) -> None:
+    """A late correction of the round before; it was paid as a royal flush, 10200 for 200."""
+    by_shoe = play(game(), [*heard(shuffler=False), *alone(), late, *shoe(*DEALT), *raises(2)])
+    result = results(by_shoe)[-1]
+    assert not any(isinstance(verdict, Suspended) for verdict in by_shoe)
+    assert (codes(result), result.outcome["seats"]) == (["hands_before_deal"], {"seat_2": "loses"})
+    assert result.outcome["hands"]["seat_2"] == tuple(DEALT[0].split())
+    dealt: list[Event] = [HandDispensed(5), HandDispensed(5)]
+    by_packets = [*heard(shuffler=True), *alone(), late, *dealt, *raises(2)]
+    assert len(results(play(game(), by_packets))) == 1
+    assert (view(by_packets).phase, view(by_packets).detail["missing"]) == ("showdown", ("dealer",))
+    right = results(play(game(), [*by_packets, told(dealer=HEARTS, seat_2=DEALT[0])]))[-1]
+    assert (codes(right), right.outcome["seats"]) == (["hands_before_deal"], {"seat_2": "loses"})
+
+
+@pytest.mark.article("7(1)", "7(2)")
+@pytest.mark.parametrize("late", LATE_HANDS)
+@pytest.mark.parametrize("dealt", [shoe(*DEALT), [HandDispensed(5), HandDispensed(5)]])
+def test_hands_told_before_the_first_card_of_a_table_that_told_none_yet_are_dropped(
+    dealt: list[Event], late: Event
+) -> None:
+    """Until a card is told it may be a table without a device, where hands are entered whole."""
+    events = [*alone(), late, *dealt, *raises(2)]
+    verdicts = play(game(), events)
+    assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Suspended]
+    assert view(events).detail["open"] == ()
+    result = only(play(game(), [*events, told(dealer=HEARTS, seat_2=DEALT[0])]))
+    assert (result.void, result.outcome["seats"]) == (None, {"seat_2": "loses"})
+
+
+@pytest.mark.article("7(1)")
+def test_no_card_is_in_two_hands_of_which_one_was_told() -> None:
+    dealt = shoe(LOW, PAIR, OPENS)
+    verdicts = play(game(), [BetsOpened(), *antes(2, 3), BetsClosed(), told(seat_2=PAIR), *dealt, *raises(2, 3)])
+    assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Suspended]
+    # A hand without a bet that was named beside them leaves it unknown whose the shoe's cards are.
+    named = [*TWO[:20], DealCorrected({"seat_4": (), "seat_2": tuple(ROYAL.split())}), *TWO[20:], told(dealer=OPENS)]
+    assert view(named).detail["missing"] == ("seat_2", "seat_5")
+    # Whatever way it came there: it is looked for before each result.
+    state, _ = run(game(), TWO[:-1])
+    assert state.deal is not None
+    mixed = msgspec.structs.replace(state.deal, told={"seat_2": ("3H", "8H", "6D", "4C", "2C")})
+    _, ends = game().apply(msgspec.structs.replace(state, deal=mixed), script(TWO)[-1])
+    assert [type(verdict) for verdict in ends] == [Suspended]
+
+
+def test_a_table_that_tells_no_cards_is_told_the_hands_whole() -> None:
+    """Before the decisions or after them, in one round and in the next, whatever equipment the house deals from."""
+    hands = told(dealer=OPENS, seat_2=PAIR)
+    orders: list[list[Event]] = [
+        *([hands, *raises(2)], [*raises(2), hands], [told(seat_2=PAIR), *raises(2), told(dealer=OPENS)]),
+    ]
+    for acts in orders:
+        for dealing in ("either", "shoe", "shuffler"):
+            verdicts = play(game(dealing=dealing), [*alone(), *acts, RoundPaid(), *alone(), *acts])
+            assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Resolved] * 2
+
+
+@pytest.mark.parametrize("shuffler", [False, True])
+def test_a_deal_that_is_not_heard_any_more_waits_for_the_hands(shuffler: bool) -> None:
+    """One word before the first card is a late one. Two say that the device is dumb: the round is held, not lost."""
+    hands = told(dealer=OPENS, seat_2=PAIR)
+    acts: list[list[Event]] = [[*raises(2), *raises(2)], [*raises(2), hands], [hands, hands], [CardExposed("2")] * 2]
+    for words in acts:
+        events = [*heard(shuffler=shuffler), *alone(), *words]
+        assert len(results(play(game(), events))) == 1
+        assert view(events).phase == "suspended"
+        dumb = [*events, *raises(2), hands]
+        assert results(play(game(), dumb))[-1].outcome["seats"] == {"seat_2": "wins"}
+        # Then nobody waits for its cards any more.
+        after = play(game(), [*dumb, RoundPaid(), *alone(), *raises(2), hands])
+        assert [type(verdict) for verdict in after[-3:]] == [Opened, Closed, Resolved]
+    # A void before the first card says nothing of the device.
+    void = [*heard(shuffler=shuffler), *alone(), RoundVoided(), *alone(), SeatActed(2, "fold")]
+    assert len(results(play(game(), void))) == 2
+
+
+@pytest.mark.article("11(1)", "11(2)")
+def test_a_card_seen_before_the_first_card_is_not_one_of_the_two() -> None:
+    seen = CardExposed("seat_2", "8S")
+    befores: list[list[Event]] = [[], heard(shuffler=False)]
+    for before in befores:
+        events = [*before, *alone(), seen, *shoe(*DEALT), CardExposed("seat_2", "3D"), *raises(2)]
+        result = results(play(game(), events))[-1]
+        assert (result.void, codes(result)) == (None, ["card_exposed"] * 2)
+        assert result.outcome["seats"] == {"seat_2": "loses"}
+        dealers: list[Event] = [CardExposed("dealer", "8S"), *shoe(*DEALT)]
+        assert view([*before, *alone(), *dealers, *raises(2)]).phase == "resolved"
+        assert view([*before, *alone(), CardExposed("dealer", "8S"), *shoe(*DEALT[:1])]).detail["open"] == ()
+    # Where no cards are told, two that were seen are two.
+    assert_void(only(play(game(), [*alone(), seen, CardExposed("seat_2", "8H")])), "two_cards_exposed", "11(1)")
+
+
+@pytest.mark.article("6(5)", "6(8)")
+@pytest.mark.parametrize(
+    "late",
+    [
+        told(seat_2=ROYAL),
+        told(dealer=CLOSED_HAND, seat_2=ROYAL),
+        told(dealer="3D AH KH 6S 4S", seat_2="2H AS KS QS 9C"),  # by chance with the cards that came first
+    ],
+)
+@pytest.mark.parametrize("place", [1, 2, 4, 10])
+def test_hands_told_before_the_first_decision_are_told_again(late: Event, place: int) -> None:
+    """Nobody knows them while the cards go out, nor before somebody has decided: a correction of the round before."""
+    by_shoe = [*alone(), *shoe(*DEALT)[:place], late, *shoe(*DEALT)[place:], *raises(2)]
+    packs: list[Event] = [HandDispensed(5), HandDispensed(5)]
+    by_packets = [*alone(), *packs[:place], late, *packs[place:], *raises(2)]
+    lost = [*alone(), *shoe(*DEALT)[:place], EventsMissed(1), late, *raises(2)]
+    for events in (by_shoe, by_packets, lost):
+        assert [type(verdict) for verdict in play(game(), events)] == [Opened, Closed, Suspended]
+        right = only(play(game(), [*events, told(dealer=HEARTS, seat_2=DEALT[0])]))
+        assert right.outcome["seats"] == {"seat_2": "loses"}
+
+
+def test_hands_of_the_cards_that_the_shoe_gave_may_be_told_before_the_decisions() -> None:
+    """One card was lost, or two were laid in the wrong order: they are those that lie there."""
+    swapped = told(dealer=OPENS, seat_2=LOW, seat_5=PAIR)
+    for dealt in (TWO[5:20], [*TWO[5:9], *TWO[10:20]]):
+        events = [*TWO[:5], *dealt, swapped, *TWO[20:]]
+        assert only(play(game(), events)).outcome["seats"] == {"seat_2": "loses", "seat_5": "wins"}
+
+
+@pytest.mark.article("6(5)", "6(7)")
+@pytest.mark.parametrize(
+    "stray", [SeatActed(2, "fold"), SeatActed(2, "raise"), WagerPlaced(2, "raise", 1000), WagerPlaced(2, "raise", 10)]
+)
+@pytest.mark.parametrize("shuffler", [False, True])
+def test_a_decision_between_the_bell_and_the_first_card_is_none(shuffler: bool, stray: Event) -> None:
+    """A fold of the round before, pressed once more, lost 500 before a card was dealt: they were a royal flush."""
+    dealt: list[Event] = [HandDispensed(5), HandDispensed(5)] if shuffler else shoe(ROYAL, HEARTS)
+    hands: list[Event] = [told(dealer=HEARTS, seat_2=ROYAL)] if shuffler else []
+    befores: list[list[Event]] = [heard(shuffler=shuffler), []]
+    for before in befores:
+        if stray == SeatActed(2, "fold") and not before:
+            continue  # that ends a round of one player: see the next test
+        events = [*before, *alone(amount=500), stray, *dealt]
+        assert view(events).phase == "deciding"
+        verdicts = play(game(), [*events, *raises(2), *hands])
+        assert not any(isinstance(verdict, Suspended) for verdict in verdicts)
+        result = results(verdicts)[-1]
+        assert returned(result) == {(2, "ante"): 1000, (2, "raise"): 51000}
+        noted = [note.law for note in result.irregularities]
+        # Chips that are no raise yet, where no cards were told before: they are taken along, and are none either.
+        assert noted == ([] if not before and stray == WagerPlaced(2, "raise", 10) else [cited("6(5)")])
+
+
+@pytest.mark.parametrize("amount", [1000, 10])
+def test_chips_before_the_first_card_do_not_hold_the_round_however_often_they_are_moved(amount: int) -> None:
+    moved: list[Event] = [WagerPlaced(2, "raise", amount), WagerWithdrawn(2, "raise"), WagerPlaced(2, "raise", amount)]
+    events = [*heard(shuffler=False), *alone(amount=500), *moved, *shoe(ROYAL, HEARTS), *raises(2)]
+    assert returned(results(play(game(), events))[-1])[2, "raise"] == 51000
+
+
+@pytest.mark.article("6(5)")
+@pytest.mark.parametrize("card", [*shoe(ROYAL, HEARTS)[:1], HandDispensed(5), CardUnreadable()])
+def test_a_card_after_a_result_without_cards_puts_it_in_doubt(card: Event) -> None:
+    """The first round of a table: whether its cards are told nobody can know before the first."""
+    rest: list[Event] = [] if isinstance(card, HandDispensed) else shoe(ROYAL, HEARTS)[1:]
+    early = [*alone(amount=500), SeatActed(2, "fold")]
+    assert only(play(game(), early)).outcome["seats"] == {"seat_2": "folded"}
+    events = [*early, card, *rest, *raises(2)]
+    verdicts = play(game(), events)
+    assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Resolved, Suspended]
+    assert view(events).detail["raised"] == (2,)
+    # A payment does not bring the first result back: it was given before the cards.
+    paid = play(game(), [*events, RoundPaid()])
+    assert paid == verdicts
+    last = play(game(), [*events, told(dealer=HEARTS, seat_2=ROYAL)])[-1]
+    assert isinstance(last, Corrected)
+    assert returned(last.result) == {(2, "ante"): 1000, (2, "raise"): 51000}
+    opened = play(game(), [*events, RoundPaid(), BetsOpened()])
+    assert [type(verdict) for verdict in opened[-2:]] == [Corrected, Opened]
+    # Nor where another decision has put the first result in doubt already.
+    doubted = play(game(), [*early, *raises(2), card, *rest, *raises(2), RoundPaid()])
+    assert [type(verdict) for verdict in doubted] == [Opened, Closed, Resolved, Suspended, Suspended]
+    # Not where it was told late, nor after the payment, nor where hands were told because cards were lost.
+    assert isinstance(play(game(), [*early, msgspec.structs.replace(card, overtaken=900)])[-1], Noted)
+    assert isinstance(play(game(), [*early, RoundPaid(), card])[-1], Noted)
+    held = [*alone(), EventsMissed(1), *raises(2), told(dealer=OPENS, seat_2=PAIR)]
+    assert isinstance(play(game(), [*held, card])[-1], Noted)
+
+
+ANTES_OF_TWO: list[Event] = [WagerPlaced(1, "ante", 100), WagerPlaced(2, "ante", 500)]
+
+
+@pytest.mark.article("6(2)", "11(1)")
+@pytest.mark.parametrize(
+    "again",
+    [
+        antes(1, 2),
+        [SeatActed(1, "ante", amount=100), SeatActed(2, "ante", amount=100)],
+        [*jackpot(1), *antes(1, 2)],
+    ],
+)
+@pytest.mark.parametrize("shuffler", [False, True])
+def test_bets_opened_over_an_undecided_round_do_not_mix_it_with_the_next(again: list[Event], shuffler: bool) -> None:
+    """The decision of seat 2 was never told; round 1 was resolved with the hands of round 2, and 1500 were lost."""
+    dealt: list[Event] = [HandDispensed(5)] * 3 if shuffler else []
+    hands = told(dealer=OPENS, seat_1=PAIR, seat_2=LOW)
+    first = [BetsOpened(), *ANTES_OF_TWO, BetsClosed(), *dealt, *raises(1)]
+    verdicts = play(game(), [*first, BetsOpened(), *again, BetsClosed(), *dealt, *raises(1, 2), hands])
+    assert [type(verdict) for verdict in verdicts] == [
+        *(Opened, Closed, Suspended, Voided, Opened, Closed, Resolved),
+    ]
+    void, second = results(verdicts)
+    assert void.void == Void("bets were opened again before the round had ended", "returned", "carried")
+    assert returned(void) == {(1, "ante"): 100, (2, "ante"): 500, (1, "raise"): 200}
+    assert second.outcome["seats"] == {"seat_1": "wins", "seat_2": "loses"}
+    assert (returned(second)[1, "raise"], returned(second)[2, "ante"], codes(second)) == (400, 0, [])
+
+
+def test_bets_opened_over_an_undecided_round_of_open_seats() -> None:
+    """No ante is told: the bell, or a card where none is due, says that the next round was begun."""
+    seats: list[Event] = [SeatOpened(2), SeatOpened(5), BetsOpened()]
+    first = [*seats, BetsClosed(), *shoe(PAIR, LOW, OPENS), *raises(2), BetsOpened()]
+    bells: list[list[Event]] = [[BetsClosed()], []]
+    for bell in bells:
+        verdicts = play(game(), [*first, *bell, *shoe(LOW, PAIR, OPENS), *raises(2, 5)])
+        assert [type(verdict) for verdict in verdicts] == [
+            *(Opened, Closed, Suspended, Voided, Opened, Closed, Resolved),
+        ]
+        assert results(verdicts)[-1].outcome["seats"] == {"seat_2": "loses", "seat_5": "wins"}
+    # The dealer has said by the hands that it was a stray press: then a late bet is one, and no other round.
+    stray = [*TWO[:9], BetsOpened(), *TWO[9:-1], told(dealer=OPENS, seat_2=PAIR, seat_5=LOW), *antes(3), TWO[-1]]
+    assert codes(only(play(game(), stray))) == ["bets_reopened", "late_bet"]
+
+
+@pytest.mark.article("6(2)")
+def test_bets_opened_again_before_the_first_card_cost_the_amounts() -> None:
+    """No hand is dealt, so no two rounds can be mixed; but nobody knows what was laid since."""
+    events = [*TWO[:5], BetsOpened(), WagerPlaced(5, "ante", 300), BetsClosed(), *TWO[5:]]
+    verdicts = play(game(), events)
+    assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Resolved]
+    result = only(verdicts)
+    assert (codes(result), result.settlements) == (["bets_reopened", "late_bet"], ())
+    assert result.outcome["seats"] == {"seat_2": "wins", "seat_5": "loses"}
+
+
+def test_a_payment_that_was_told_late_settles_no_doubt() -> None:
+    late = RoundPaid(overtaken=500)
+    doubts: list[Event] = [SeatActed(2, "fold"), DealCorrected({})]
+    for doubt in doubts:
+        events = [*TWO, doubt]
+        verdicts = play(game(), events)
+        assert play(game(), [*events, late]) == verdicts
+        assert view([*events, late]).phase == "suspended"
+        assert isinstance(play(game(), [*events, late, RoundPaid()])[-1], Corrected)
+    # It may be the payment of the round before: it makes no doubt either, nor does it end the round.
+    assert [type(one) for one in play(game(), [*TWO[:-1], late, TWO[-1], SeatActed(2, "fold")])] == [
+        *(Opened, Closed, Resolved, Suspended),
+    ]
+    assert isinstance(play(game(), [*TWO, late, SeatActed(2, "fold")])[-1], Suspended)
+
+
+@pytest.mark.article("11(4)")
+@pytest.mark.parametrize("fault", [ShuffleFailed(), CardJammed("outfeed")])
+def test_a_shuffler_that_fails_after_the_decisions_is_at_its_next_deck(fault: Event) -> None:
+    """The last packet was lost: it is dealt and decided, and not in distribution any more."""
+    dealt = packets([2, 5])
+    hands = told(dealer=OPENS, seat_2=PAIR, seat_5=LOW)
+    proven = [*dealt[:-1], EventsMissed(1)]
+    silent = dealt[:-1]
+    for events in ([*proven, *raises(2, 5), fault], [*proven, fault, *raises(2, 5)], [*silent, *raises(2, 5), fault]):
+        verdicts = play(game(), events)
+        assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Suspended]
+        result = only(play(game(), [*events, hands]))
+        assert result.outcome["seats"] == {"seat_2": "wins", "seat_5": "loses"}
+        assert_void(only(play(game(), [*events, RoundVoided("no packet")])), "no packet", "11(1)")
+
+
+@pytest.mark.article("11(1)")
+def test_a_void_does_not_say_what_came_back_where_a_raise_is_in_doubt() -> None:
+    """Whether the chips of the raise lay there, nobody knows: the ante alone would be half of the truth."""
+    for acts in (["raise", "fold"], ["fold", "raise"]):
+        events = [*packets([2, 5], *jackpot(2)), *(SeatActed(2, act) for act in acts)]
+        state, verdicts = run(game(), [*events, RoundVoided()])
+        assert returned(only(verdicts)) == {}
+        assert ([one.seat for one in state.carried], state.uncarried) == ([2], False)
+        again = only(play(game(), [*events, SeatActed(2, "raise"), RoundVoided()]))
+        assert returned(again) == {(2, "ante"): 100, (2, "raise"): 200, (5, "ante"): 100}
+    chips = [*packets([2, 5]), WagerPlaced(2, "raise", 200), SeatActed(2, "fold"), RoundVoided()]
+    assert returned(only(play(game(), chips))) == {(2, "ante"): 100, (2, "raise"): 200, (5, "ante"): 100}
+
+
+@pytest.mark.article("6(5)")
+def test_a_decision_after_the_payment_is_noted_and_voids_nothing() -> None:
+    paids: list[list[Event]] = [[RoundPaid()], [RoundPaid(), RoundPaid()], [SeatActed(2, "fold"), RoundPaid()]]
+    for paid in paids:
+        before = play(game(), [*TWO, *paid])
+        after = play(game(), [*TWO, *paid, SeatActed(2, "fold"), WagerPlaced(2, "raise", 200), BetsOpened()])
+        assert after[: len(before)] == before
+        note, opened = after[len(before) :]
+        assert isinstance(note, Noted)
+        assert (note.irregularity.code, note.irregularity.law) == ("decision_without_round", cited("6(5)"))
+        assert isinstance(opened, Opened)
+        # A correction may still be told, and a void declared.
+        assert isinstance(play(game(), [*TWO, *paid, told(seat_2="JS JC 3C 3D 5C")])[-1], Corrected)
+        assert isinstance(play(game(), [*TWO, *paid, RoundVoided()])[-1], Corrected)
+
+
+@pytest.mark.article("7(1)")
+def test_the_open_card_told_before_it_is_drawn_leaves_the_shoe_to_be_believed() -> None:
+    shown = told(dealer="7H")
+    for place in (9, len(TWO) - 4, len(TWO) - 3):
+        events = [*TWO[:place], shown, *TWO[place:]]
+        assert view(events[:-2]).detail["open"] == ("7H",)
+        assert view(events[:-2]).phase == "deciding"
+        verdicts = play(game(), events)
+        assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Resolved]
+        assert only(verdicts).outcome["seats"] == {"seat_2": "wins", "seat_5": "loses"}
+    wrong = play(game(), [*TWO[:-3], told(dealer="6H"), *TWO[-3:]])
+    assert [type(verdict) for verdict in wrong] == [Opened, Closed, Suspended]
+
+
+@pytest.mark.article("7(1)", "11(2)")
+def test_the_dealers_last_card_seen_just_before_it_is_drawn_is_no_exposure() -> None:
+    last = len(TWO) - 3
+    seen = [*TWO[:last], CardExposed("dealer", "7H"), TWO[last]]
+    assert view(seen).detail["open"] == ("7H",)
+    assert "exposed" not in view(seen).detail
+    assert only(play(game(), [*seen, *TWO[-2:]])).irregularities == ()
+    one_ = only(play(game(), [*seen, CardExposed("dealer", "7H"), CardExposed("seat_5", "3H"), *TWO[-2:]]))
+    assert (one_.void, codes(one_)) == (None, ["card_exposed"])
+    before = [*TWO[:8], CardExposed("seat_5", "3H"), *TWO[8:last], CardExposed("dealer", "7H"), *TWO[last:]]
+    assert codes(only(play(game(), before))) == ["card_exposed"]
+    two = [*seen, CardExposed("seat_5", "3H"), CardExposed("seat_2", "8S")]
+    assert_void(only(play(game(), two)), "two_cards_exposed", "11(1)")
+    # Another of his, or two of them, are exposures; one that does not come is a contradiction.
+    assert codes(only(play(game(), [*TWO[:last], CardExposed("dealer", "AD"), *TWO[last:]]))) == ["card_exposed"]
+    both = [*TWO[:last], CardExposed("dealer", "AD"), CardExposed("dealer", "7H")]
+    assert_void(only(play(game(), both)), "two_cards_exposed", "11(1)")
+    other = play(game(), [*TWO[:last], CardExposed("dealer", "6H"), *TWO[last:]])
+    assert [type(verdict) for verdict in other] == [Opened, Closed, Suspended]
 
 
 # ---- what lies face down is seen nowhere
