@@ -183,7 +183,7 @@ async def _edge_turn(config: Path, broker: Broker, turn: int) -> float:
 async def _consumer_turn(config: Path, broker: Broker, turn: int, missed: int, newest: int, edge: str) -> float:
     """Seconds from the process to the end of the last round that it missed."""
     path = config.with_name("rules.db")
-    for suffix in ("", "-wal", "-shm", "-lock", "-readers"):
+    for suffix in ("", "-wal", "-shm", "-lock", "-readers", "-signed"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     with closing(Journal(path)) as rules:
         rules.append([], {f"stream/edge-1/{edge}/bac-{TABLES}": b"%d" % (newest - missed)})

@@ -3,16 +3,31 @@
 Each table has a chain of its own. Its first link is `chain_start`; each row's hash is SHA-256 over the hash before it
 and every column of the row. A checkpoint is a statement that names the head of every chain; its bytes are signed.
 docs/journal.md says the same in words.
+
+SQLite's log has a chain, too, of sums that anybody can make. `log_broken` says where it was changed.
 """
 
 import hashlib
 import struct
+from array import array
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
 from msgspec import Struct
 
-__all__ = ["Statement", "chain_start", "decode_statement", "encode_statement", "fingerprint", "row_hash"]
+__all__ = [
+    "Noted",
+    "Statement",
+    "chain_start",
+    "decode_noted",
+    "decode_statement",
+    "encode_noted",
+    "encode_statement",
+    "fingerprint",
+    "log_broken",
+    "row_hash",
+]
 
 VERSION = 2
 
@@ -76,3 +91,105 @@ def decode_statement(raw: bytes) -> Statement:
 def fingerprint(raw: bytes) -> str:
     """SHA-256 in hex."""
     return _sha256(raw).hexdigest()
+
+
+class Noted(Struct, frozen=True):
+    """Which checkpoint was the last: of journal, its number, its row, and the SHA-256 (hex) of its statement."""
+
+    journal: str
+    number: int
+    n: int
+    statement: str
+
+
+def encode_noted(noted: Noted) -> bytes:
+    """A line of always the same length."""
+    return msgspec.json.encode(noted).ljust(255) + b"\n"
+
+
+def decode_noted(raw: bytes) -> Noted | None:
+    """None: nothing was written yet. Raises msgspec.DecodeError or UnicodeDecodeError."""
+    return msgspec.json.decode(raw, type=Noted) if raw.strip(b"\0") else None
+
+
+# ---- SQLite's write-ahead log, https://sqlite.org/fileformat2.html#the_write_ahead_log
+
+_LOG_MAGIC = 0x377F0682
+_log_head = struct.Struct(">8I").unpack_from  # magic, version, page size, round, two salts, two sums
+_frame_head = struct.Struct(">6I").unpack_from  # page, the file's size where it ends a transaction, two salts, two sums
+_MASK = 0xFFFFFFFF
+_LANES = 256
+_Sums = tuple[int, int]
+
+
+def log_broken(log: bytes) -> int | None:
+    """From which byte on a log is not as it was written, where durable transactions stand behind that byte.
+
+    SQLite takes its log to end before the first frame whose sums do not follow from those of the frame before it: of
+    transactions behind a changed byte it says nothing. Each was durable before the next one began, so only the last one
+    may be torn, in any of its frames; and behind the end may stand what was torn or refused before that. But nothing
+    ever followed the end of such a one: where a frame does, the transaction before it was durable, and is lost.
+
+    So a change in the last transaction cannot be told from a torn write.
+    """
+    magic, _, page, _, *salts, one, two = _log_head(log[:32].ljust(32, b"\0"))
+    big = bool(magic & 1)
+    if magic & ~1 != _LOG_MAGIC or _summed(log[:24], (0, 0), big=big) != (one, two):
+        # The head was durable before anything was written behind it. Zeros are a log that was only made large.
+        return None if log == bytes(len(log)) else 0
+    size: int = 24 + page
+    frames = [_frame_head(log, at) for at in range(32, len(log) - size + 1, size)]
+    ours = [[*frame[2:4]] == salts for frame in frames]
+    while ours and not ours[-1]:  # of an earlier round, or never written
+        del frames[-1], ours[-1]
+    sums = [(one, two), *((frame[4], frame[5]) for frame in frames)]  # before each frame, and behind the last
+    follows = _follow(log, size, sums, big=big)
+    bad = next((at for at in range(len(frames)) if not (follows[at] and ours[at])), len(frames))
+    for at in range(bad, len(frames) - 1):
+        if frames[at][1] and ours[at + 1]:
+            # What follows it does so by the sums that it has, or should have: these may be what was changed.
+            should = _summed(_summed_part(log, at, size), sums[at], big=big)
+            if follows[at + 1] or _summed(_summed_part(log, at + 1, size), should, big=big) == sums[at + 2]:
+                return 32 + bad * size
+    return None
+
+
+def _summed_part(log: bytes, at: int, size: int) -> bytes:
+    """Of a frame: not its salts, nor the sums themselves."""
+    begin = 32 + at * size
+    return log[begin : begin + 8] + log[begin + 24 : begin + size]
+
+
+def _summed(data: bytes, before: _Sums, *, big: bool) -> _Sums:
+    one, two = before
+    words = struct.unpack(f"{'>' if big else '<'}{len(data) // 4}I", data)
+    for a, b in zip(words[::2], words[1::2], strict=True):
+        one = (one + a + two) & _MASK
+        two = (two + b + one) & _MASK
+    return one, two
+
+
+def _follow(log: bytes, size: int, sums: Sequence[_Sums], *, big: bool) -> list[bool]:
+    """Of each frame, whether its sums (the first of `sums` are the head's) follow from those of the one before it.
+
+    Many frames at once: one large number holds a word of each, 64 bits apart. One by one a full log takes a second.
+    """
+    found: list[bool] = []
+    for first in range(0, len(sums) - 1, _LANES):
+        count = min(_LANES, len(sums) - 1 - first)
+        words = array("I", log[32 + first * size : 32 + (first + count) * size])
+        if big:
+            words.byteswap()
+        pairs = array("Q", words.tobytes())
+        low = int.from_bytes(struct.pack("<Q", _MASK) * count, "little")
+        one, two = (
+            int.from_bytes(struct.pack(f"<{count}Q", *column), "little")
+            for column in zip(*sums[first : first + count], strict=True)
+        )
+        for at in (0, *range(3, size // 8)):  # between them salts and sums
+            pair = int.from_bytes(pairs[at :: size // 8].tobytes(), "little")
+            one = (one + (pair & low) + two) & low
+            two = (two + (pair >> 32 & low) + one) & low
+        lanes = (struct.unpack(f"<{count}Q", value.to_bytes(8 * count, "little")) for value in (one, two))
+        found += map(tuple.__eq__, zip(*lanes, strict=True), sums[first + 1 : first + 1 + count])
+    return found

@@ -17,8 +17,17 @@ from typing import Any, Protocol, Self
 import msgspec
 from msgspec import Struct
 
-from daemon.chain import VERSION, Statement, chain_start, decode_statement, fingerprint, row_hash
-from daemon.journal import closed_files, heads_at, open_to_read
+from daemon.chain import (
+    VERSION,
+    Noted,
+    Statement,
+    chain_start,
+    decode_noted,
+    decode_statement,
+    fingerprint,
+    row_hash,
+)
+from daemon.journal import changed_log, closed_files, heads_at, log_of, note_of, open_to_read
 from protocols.topics import device_topic, table_topic
 
 __all__ = [
@@ -52,6 +61,7 @@ TAMPERED = "somebody or something changed it after it was written: keep the file
 BACK = "put the missing file back beside the others"
 EMPTY = "put back the copy that you keep of it; if it is only just being made, try again"
 APART = "move the files of one of them away together, and keep them"
+LOST = "somebody changed it, or the disk lost what it had said was durable: keep all files as they are"
 GIVE_KEY = "give the public key of the time with --public; if there is none, the signature proves nothing"
 
 
@@ -279,11 +289,16 @@ def _verified(path: Path, keys: Sequence[Verifier], now: datetime | None, *, clo
     walk = _Walk(report, keys)
     with contextlib.ExitStack() as stack:
         live: sqlite3.Connection | None = None
+        noted: Noted | None = None
+        before: list[Path] = []
         try:
             before = closed_files(path)
             if path.is_file():
+                noted = _noted(report, path)  # before the journal: that only goes on
                 opened, before = _opened(path)
                 live = stack.enter_context(contextlib.closing(opened))
+                if said := changed_log(path):
+                    report.find(Finding(str(log_of(path)), said, LOST))
             elif left := left_of(path):
                 are = "is" if len(left) == 1 else "are"
                 text = f"there is no such file, and it was there: {', '.join(left[:3])} {are}"
@@ -293,7 +308,8 @@ def _verified(path: Path, keys: Sequence[Verifier], now: datetime | None, *, clo
                 return report
         except (sqlite3.Error, OSError) as error:
             report.find(Finding(str(path), f"cannot be read: {error}", DISK))
-            before = closed_files(path)
+            with contextlib.suppress(OSError):
+                before = closed_files(path)
         for one in before if closed else []:
             try:
                 with contextlib.closing(open_to_read(one)) as db:
@@ -303,24 +319,65 @@ def _verified(path: Path, keys: Sequence[Verifier], now: datetime | None, *, clo
         if live is not None:
             _verify_file(walk, live, path, recent=0 if closed else RECENT)
             if closed and report.files and walk.file >= report.files:
-                _missing_files(report, path, live, walk, now or datetime.now(UTC))
+                _missing_files(report, path, before, live, walk, now or datetime.now(UTC))
+            if noted is not None:
+                _compare_noted(report, path, live, noted)
     _conclude(report, walk)
     return report
 
 
 def left_of(path: Path) -> list[str]:
-    """What shows that a journal was at `path`, where it is not any more: its closed files and its lock."""
-    lock = path.with_name(path.name + "-lock")
-    return [one.name for one in closed_files(path)] + ([lock.name] if lock.exists() else [])
+    """What shows that a journal was at `path`, where it is not any more: its closed files, its log, its lock."""
+    beside = (log_of(path), path.with_name(path.name + "-lock"))
+    return [one.name for one in (*closed_files(path), *beside) if one.exists()]
 
 
 def _opened(path: Path) -> tuple[sqlite3.Connection, list[Path]]:
     """The file under `path` and the closed ones before it, at one moment of its writer."""
     db = open_to_read(path)  # from here on no writer closes it
-    return db, closed_files(path)
+    try:
+        return db, closed_files(path)
+    except BaseException:
+        db.close()
+        raise
 
 
-def _missing_files(report: Report, path: Path, live: sqlite3.Connection, walk: _Walk, now: datetime) -> None:
+def _noted(report: Report, path: Path) -> Noted | None:
+    """Which checkpoint was the last, as it stands beside the journal. Raises OSError."""
+    note = note_of(path)
+    try:
+        return decode_noted(note.read_bytes())
+    except FileNotFoundError:
+        return None
+    except _UNREADABLE as error:
+        report.find(Finding(str(note), f"cannot be read: {error}", f"{TAMPERED}; then move it away"))
+        return None
+
+
+def _compare_noted(report: Report, path: Path, live: sqlite3.Connection, noted: Noted) -> None:
+    """The journal ends with the checkpoint that was noted beside it, or with a later one."""
+    note, at = note_of(path), f"checkpoint {noted.number} was made after row {noted.n}"
+    with contextlib.suppress(sqlite3.Error, TypeError, AttributeError, UnicodeDecodeError):  # each is a finding already
+        name = live.execute("SELECT value FROM memory WHERE key = 'journal'").fetchone()[0].decode()
+        last = live.execute("SELECT max(number) FROM checkpoint").fetchone()[0] or 0
+        found = live.execute("SELECT statement FROM checkpoint WHERE number = ?", (noted.number,)).fetchone()
+        if noted.journal != name:
+            text = f"it is of journal {noted.journal}, and {path.name} is journal {name}"
+            report.find(Finding(str(note), text, f"{APART}; or put back the {path.name} that it belongs to"))
+        elif last < noted.number:
+            text = f"it fell behind: {at} ({note.name} says so), the last one in it is {last or 'none'}"
+            remedy = (
+                "put back what is missing, its log too; where an older copy was put back on purpose, move away and keep"
+            )
+            report.find(Finding(str(path), text, f"{remedy} {note}", n=noted.n))
+        elif found is not None and fingerprint(found[0]) != noted.statement:
+            text = f"{at}, and it is not the one that stands in it ({note.name} says so)"
+            report.find(Finding(str(path), text, TAMPERED, n=noted.n))
+
+
+def _missing_files(
+    report: Report, path: Path, before: list[Path], live: sqlite3.Connection, walk: _Walk, now: datetime
+) -> None:
     """Files that are kept no more are no finding; that they are gone too early is one."""
     first = walk.file - report.files + 1
     if first <= 1:
@@ -328,8 +385,11 @@ def _missing_files(report: Report, path: Path, live: sqlite3.Connection, walk: _
     if re.search(rf"\.{walk.file:06}$", path.stem):
         report.notes.append(f"a closed file, number {walk.file}; the others were not looked at")
         return
-    oldest = next(iter(closed_files(path)), None)
-    with contextlib.suppress(sqlite3.Error, TypeError, ValueError, OverflowError), contextlib.ExitStack() as stack:
+    oldest = next(iter(before), None)
+    with (
+        contextlib.suppress(sqlite3.Error, OSError, TypeError, ValueError, OverflowError),
+        contextlib.ExitStack() as stack,
+    ):
         db = live if oldest is None else stack.enter_context(contextlib.closing(open_to_read(oldest)))
         began = _EPOCH + timedelta(microseconds=db.execute("SELECT time FROM beginning").fetchone()[0])
         if now - began < KEPT_AT_LEAST:

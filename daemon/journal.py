@@ -6,7 +6,8 @@ ruleset's open round, a position in another journal. Committing in the loop beat
 measured; one caller, one connection. A lock file keeps a second writer out; readers may look on at any time.
 
 Each row carries the hash of its table's chain (daemon/chain.py); with a key the heads of all chains are signed now and
-then. A file that has grown is closed, renamed and never written again: n, seq and chains go on in the next one, and
+then. SQLite's log is looked at before SQLite is: it ends there at the first changed byte, whatever stands behind it.
+A file that has grown is closed, renamed and never written again: n, seq and chains go on in the next one, and
 what is asked for is read from the closed files as from this one, as far as they are there: somebody may move them to an
 archive and put them back at any time.
 """
@@ -27,7 +28,17 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from daemon.chain import VERSION, Statement, chain_start, encode_statement, fingerprint, row_hash
+from daemon.chain import (
+    VERSION,
+    Noted,
+    Statement,
+    chain_start,
+    encode_noted,
+    encode_statement,
+    fingerprint,
+    log_broken,
+    row_hash,
+)
 
 __all__ = [
     "BadJournal",
@@ -36,9 +47,13 @@ __all__ = [
     "Journal",
     "Row",
     "Signer",
+    "changed_log",
     "closed_files",
     "heads_at",
+    "log_of",
     "moved_away",
+    "not_started",
+    "note_of",
     "open_to_read",
 ]
 
@@ -79,6 +94,7 @@ _PAGE = 4096
 LOCKED_TIMEOUT = 5.0
 # Nanoseconds: within them a folder may change twice at what its file system takes for one instant.
 _SETTLED = 3_000_000_000
+_LIVED = "lived"
 _CLOSED_REMEDY = "put back the copy that you keep of it, or move it away"
 
 
@@ -129,7 +145,8 @@ class ClosedFile(Struct, frozen=True):
     """A file that is not written any more: rows `after` + 1 to `to`, of each place from the seq behind `origin` on.
 
     `ended` is the latest instant that anything says, as the clock may have been wrong: its beginning, its last row, the
-    end of the file before it, the beginning of the next one.
+    end of the file before it, the beginning of the next one. `lived` are the seconds that the journal's processes had
+    run for until then; None: an earlier release closed it.
     """
 
     path: Path
@@ -141,6 +158,7 @@ class ClosedFile(Struct, frozen=True):
     began: datetime
     ended: datetime
     size: int
+    lived: int | None
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -159,6 +177,10 @@ def _time(micros: int) -> datetime:
 def _row(values: tuple[int, str, int, str, str, int, bytes, bytes, str]) -> Row:
     n, place, seq, device, type_, time, data, wire, cause = values
     return Row(n, place, seq, device, type_, _time(time), data, wire, cause)
+
+
+def _seconds(raw: bytes | None) -> int | None:
+    return int(raw) if raw is not None and raw.isdigit() else None
 
 
 def _utc_now() -> datetime:
@@ -235,12 +257,50 @@ def heads_at(db: sqlite3.Connection, n: int = 2**63 - 1) -> list[tuple[str, int,
     return found
 
 
+def log_of(path: Path) -> Path:
+    """What SQLite writes first, of the journal at `path`."""
+    file = path.resolve()
+    return file.with_name(file.name + "-wal")
+
+
+def note_of(path: Path) -> Path:
+    """Where it stands which checkpoint was the last, of the journal at `path`."""
+    file = path.resolve()
+    return file.with_name(file.name + "-signed")
+
+
+def changed_log(path: Path) -> str:
+    """What was changed in the log of the journal at `path`; empty: nothing that can be seen. Raises OSError.
+
+    Beside a writer it is looked at again, until what is wrong stays: what was just being written is whole then, and a
+    log that began anew has another head.
+    """
+    before: tuple[int, bytes] | None = None
+    while True:
+        try:
+            with log_of(path).open("rb", buffering=0) as file:
+                log = file.readall()
+                file.seek(0)
+                head = file.read(32)
+        except FileNotFoundError:
+            return ""
+        at = log_broken(log)
+        if at is None:
+            return ""
+        if before == (at, head) and log.startswith(head):
+            return f"from byte {at} on it is not as it was written, and durable rows stood behind that"
+        before = at, head
+
+
 def closed_files(path: Path) -> list[Path]:
-    """The closed files of the journal at `path`, in order: journal.db has journal.000001.db and so on beside it."""
+    """The closed files of the journal at `path`, in order: journal.db has journal.000001.db and so on beside it.
+
+    Raises OSError where that cannot be known.
+    """
     pattern = re.compile(re.escape(path.stem) + r"\.\d{6}" + re.escape(path.suffix))
     try:
         return sorted(one for one in path.resolve().parent.iterdir() if pattern.fullmatch(one.name))
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
 
 
@@ -248,10 +308,19 @@ def moved_away(path: Path) -> str:
     """What to do so that a new journal is begun at `path`: a closed file left behind would be in its way."""
     file = path.resolve()
     names = [shlex.quote(str(file)), shlex.quote(f"{file}-") + "*"]
-    if closed_files(file):
+    try:
+        any_closed = bool(closed_files(file))
+    except OSError:
+        any_closed = True  # as far as anybody knows
+    if any_closed:
         before, after = shlex.quote(f"{file.with_suffix('')}."), file.suffix and shlex.quote(file.suffix)
         names.append(f"{before}{'[0-9]' * 6}{after}")
     return f"move all its files away together and keep them (`mv {' '.join(names)} PLACE`): a new one is made"
+
+
+def not_started(path: Path) -> str:
+    """What follows where the journal at `path` is not as it was written."""
+    return f"The journal is not as it was written, and nothing was started. To play on, {moved_away(path)}"
 
 
 class Journal:
@@ -263,6 +332,7 @@ class Journal:
         self._now = now
         self._signer: Signer | None = None
         self._sign_rows = 0
+        self._noted = 0
         self._closed: list[ClosedFile] = []
         self._foreign: list[ClosedFile] = []
         self._unread: list[BadJournal] = []
@@ -285,9 +355,11 @@ class Journal:
             self._lock.release()
             raise
         self._stood, self._since = self._newest, time.monotonic()
+        self._lived = _seconds(self._memory.get(_LIVED)) or 0
 
     def _open(self) -> None:
         """Take up what stands in the file, whatever the last process was doing when it ended. Raises BadJournal."""
+        self._check_log()
         try:
             self._db = sqlite3.connect(self._file, LOCKED_TIMEOUT, isolation_level=None, cached_statements=32)
         except sqlite3.Error as error:
@@ -302,6 +374,22 @@ class Journal:
             self._db.close()
             raise
         self._grow_log()
+
+    def _check_log(self) -> None:
+        """Before SQLite takes what it can read of it, and writes over or deletes the rest. Raises BadJournal."""
+        log = log_of(self._file)
+        try:
+            if said := changed_log(self._file):
+                raise BadJournal(
+                    f"{log}: {said}; somebody or something changed it, or the disk lost what it had said was durable:"
+                    f" keep all files as they are and tell the inspector\n{not_started(self.path)}"
+                )
+            there = self._file.exists() and self._file.stat().st_size
+            if not there and log.exists() and log.read_bytes().strip(b"\0"):
+                remedy = f"put it back beside {log}, or move that away and keep it: a new journal is begun"
+                raise BadJournal(f"{self.path}: there is no such file, and its log is there; {remedy}")
+        except OSError as error:
+            raise BadJournal(f"{log}: {error.strerror}; check disk, owner and rights") from error
 
     def _take_up(self) -> None:
         """What stands in the file. Raises BadJournal for one of another version."""
@@ -375,7 +463,7 @@ class Journal:
 
     def _grow_log(self) -> None:
         """Zeros after the end of the log: no frame of it has that checksum, so SQLite takes them for unused."""
-        log = self._file.with_name(self._file.name + "-wal")
+        log = log_of(self._file)
         with contextlib.suppress(OSError), log.open("ab") as file:  # only cheaper; a full disk will speak for itself
             file.write(bytes(max(_WAL_PAGES * (_PAGE + 24) - file.tell(), 0)))
             os.fsync(file.fileno())
@@ -470,6 +558,7 @@ class Journal:
     def sign(self) -> bool:
         """Sign the heads of all chains, where there is a key and something new. Raises BadJournal."""
         if self._signer is None or not self.unsigned:
+            self.note()
             return False
         try:
             self._db.execute("BEGIN IMMEDIATE")
@@ -479,7 +568,34 @@ class Journal:
             self._roll_back()
             raise BadJournal(f"{self.path}: {error}; nothing was lost that was written before") from error
         self._signed = self.head
+        self.note()
         return True
+
+    @property
+    def checkpoint(self) -> Noted:
+        """The last one; number 0 before the first."""
+        return Noted(self.name, self._checkpoint, self._signed, self._statement)
+
+    def note(self) -> str:
+        """Keep the last checkpoint beside the file, where one is made; why it cannot be kept, or nothing.
+
+        It is durable before: a process that dies in between leaves a note that is behind its journal. No note is ever
+        ahead of it, unless the journal lost what was signed. One sector, written in its place: none is torn either.
+        """
+        if self._signer is None or self._noted == self._checkpoint:
+            return ""
+        path = note_of(self._file)
+        try:
+            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o640)
+            try:
+                os.pwrite(file, encode_noted(self.checkpoint), 0)
+                os.fsync(file)
+            finally:
+                os.close(file)
+        except OSError as error:
+            return f"{path}: {error.strerror}; check disk, owner and rights"
+        self._noted = self._checkpoint
+        return ""
 
     def _roll_back(self) -> None:
         """Nothing of it is written. Where the disk fails that too, no later transaction can begin, and says so."""
@@ -615,10 +731,16 @@ class Journal:
             raise BadJournal(f"{self._file.parent}: {error.strerror}; check disk, owner and rights") from error
         if changed == self._looked:
             return
+        try:
+            paths = closed_files(self._file)
+        except OSError as error:  # those that were seen may well be there still, and nothing is said to be gone
+            self._unread = [BadJournal(f"{self._file.parent}: {error.strerror}; check disk, owner and rights")]
+            self._looked = 0
+            return
         closed: list[ClosedFile] = []
         known: dict[Path, tuple[tuple[int, ...], ClosedFile]] = {}
         self._foreign, self._unread = [], []
-        for path in closed_files(self._file):
+        for path in paths:
             try:
                 known[path] = self._known_file(path)
             except BadJournal as error:
@@ -653,19 +775,30 @@ class Journal:
     def age(self, one: ClosedFile, now: datetime) -> timedelta:
         """For how long it has been closed at least, whichever clock was wrong.
 
-        By the wall clock (`now`), by the newest row, and by what was the newest when this process began and the time
-        since: a clock that is set wrong is in the next row too.
+        By the wall clock (`now`), by the newest row, by what was the newest when this process began and the time
+        since, and by how long the journal's processes ran since it was closed: a clock that is set wrong is in the next
+        row too, and in the row that the next process finds. A computer that is switched off grows no files old.
         """
         since = round((time.monotonic() - self._since) * 1_000_000)
-        return timedelta(microseconds=min(_micros(now), self._newest, self._stood + since) - _micros(one.ended))
+        ages = [at - _micros(one.ended) for at in (_micros(now), self._newest, self._stood + since)]
+        if one.lived is not None:
+            ages.append((self.lived - one.lived) * 1_000_000)
+        return timedelta(microseconds=min(ages))
+
+    @property
+    def lived(self) -> int:
+        """Seconds that the journal's processes ran for, all together, as far as they wrote it down."""
+        return self._lived + int(time.monotonic() - self._since)
+
+    def live(self) -> None:
+        """Write down how long that was; what is not, does not count. Raises BadJournal."""
+        self.append((), {_LIVED: b"%d" % self.lived})
 
     @property
     def size(self) -> int:
         """Bytes on the disk that this file, its log and the closed files take."""
-        log = self._file.with_name(self._file.name + "-wal")
-        return sum(one.size for one in self.closed) + sum(
-            one.stat().st_size for one in (self._file, log) if one.exists()
-        )
+        files = (self._file, log_of(self._file))
+        return sum(one.size for one in self.closed) + sum(one.stat().st_size for one in files if one.exists())
 
     @property
     def file_size(self) -> int:
@@ -690,6 +823,7 @@ class Journal:
         except OSError as error:
             raise BadJournal(f"{_readers(self._file)}: {error.strerror}; check disk, owner and rights") from error
         try:
+            self.live()
             return self._rotate()
         finally:
             readers.release()
@@ -818,6 +952,8 @@ def _closed_file(path: Path, size: int) -> ClosedFile:
             number, after, at = db.execute("SELECT file, n, time FROM beginning").fetchone()
             origin = dict(db.execute("SELECT place, seq FROM origin"))
             to, last = db.execute("SELECT n, time FROM event ORDER BY n DESC LIMIT 1").fetchone() or (after, at)
-            return ClosedFile(path, name, number, after, to, origin, _time(at), max(_time(at), _time(last)), size)
+            ran = db.execute("SELECT value FROM memory WHERE key = ?", (_LIVED,)).fetchone()
+            began, ended, lived = _time(at), max(_time(at), _time(last)), _seconds(ran and ran[0])
+            return ClosedFile(path, name, number, after, to, origin, began, ended, size, lived)
     except (sqlite3.Error, OSError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise BadJournal(f"{path}: {error}; {_CLOSED_REMEDY}") from error

@@ -1,12 +1,13 @@
 """What a journal needs besides being written: signatures in quiet hours, new files, room, and a word before it ends.
 
 Nothing younger than `keep_days` is ever deleted, nothing that was not published yet, and nothing at all while there is
-room. How old a file is the wall clock does not say alone: it may be wrong, and the rows must agree. Where that leaves
-no room, the process stops with an alert rather than lose an event: devices that remember keep theirs, rounds under way
-wait for a person.
+room. How old a file is the wall clock does not say alone: it may be wrong. The rows must agree, and the time that the
+processes ran since, which nobody can set. Where that leaves no room, the process stops with an alert rather than lose
+an event: devices that remember keep theirs, rounds under way wait for a person.
 """
 
 import asyncio
+import contextlib
 import shutil
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime, timedelta
@@ -19,7 +20,7 @@ from msgspec import Struct
 
 from daemon.config import Config, Keeping
 from daemon.inspection import verify_recent
-from daemon.journal import BadJournal, Journal, moved_away
+from daemon.journal import BadJournal, Journal, not_started
 from daemon.leftovers import room_topic
 from daemon.outbox import KEY as SENT
 from daemon.retained import Retained
@@ -27,6 +28,8 @@ from daemon.retained import Retained
 __all__ = ["Room", "kept", "room", "take_up"]
 
 EVERY = 1.0
+TOLD_EVERY = 3600.0
+"""Seconds after which the log is told the last checkpoint, and the journal how long it lived."""
 ANNOUNCED, URGENT = 0.8, 0.95
 _MB = 1_000_000
 
@@ -66,11 +69,7 @@ def take_up(journal: Journal, keeping: Keeping) -> None:
     findings = [str(one) for one in report.findings if not one.about_key]
     if findings:
         rest = f"\nand {len(findings) + report.more - 5} more" if len(findings) > 5 else ""
-        raise BadJournal(
-            "\n".join(findings[:5])
-            + rest
-            + f"\nThe journal is not as it was written, and nothing was started. To play on, {moved_away(journal.path)}"
-        )
+        raise BadJournal("\n".join(findings[:5]) + rest + f"\n{not_started(journal.path)}")
     journal.check_closed()
     _forget(journal, keeping, datetime.now(UTC))
     now = room(journal, keeping)
@@ -95,12 +94,20 @@ async def kept(
         for table in config.table:
             retained.put(room_topic(config.site.name, table.name, writer), value)
 
+    if config.journal.key and journal.head and not journal.checkpoint.number:
+        remedy = (
+            "right where the key was named just now; if not, its signatures were taken out: keep all files and tell the"
+            " inspector"
+        )
+        log.warning("journal.never_signed", journal=str(journal.path), rows=journal.head, remedy=remedy)
     async with asyncio.TaskGroup() as group:
         keeper = group.create_task(_keep(journal, config.journal, tell, log))
         try:
             await process
         finally:
             keeper.cancel()
+            with contextlib.suppress(BadJournal):
+                journal.live()
 
 
 async def _keep(
@@ -115,10 +122,23 @@ async def _keep(
         log.warning("journal.unsigned", journal=str(journal.path), remedy=remedy)
     signed, level = float("-inf"), -1  # what a killed process left unsigned is signed at once
     foreign: list[Path] = []
+    told, lived, unnoted = float("-inf"), loop.time(), ""
     while True:
         if journal.unsigned and loop.time() - signed >= keeping.sign_seconds:
             journal.sign()
             signed = loop.time()
+        if unnoted != (unnoted := journal.note()) and unnoted:
+            log.warning("journal.note", text=unnoted)
+        last = journal.checkpoint
+        if keeping.key and last.number and loop.time() - told >= TOLD_EVERY:
+            # Where the log is kept elsewhere, nobody can take these checkpoints out of the journal unseen.
+            log.info(
+                "journal.signed", journal=last.journal, checkpoint=last.number, row=last.n, statement=last.statement
+            )
+            told = loop.time()
+        if loop.time() - lived >= TOLD_EVERY:
+            journal.live()
+            lived = loop.time()
         if journal.file_size >= keeping.file_mb * _MB and journal.rotate():
             log.info("journal.rotated", journal=str(journal.path), row=journal.head)
         if foreign != (foreign := journal.foreign):

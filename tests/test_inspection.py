@@ -30,7 +30,7 @@ from daemon.chain import chain_start, decode_statement, row_hash
 from daemon.cli import main
 from daemon.config import BadConfig, Keeping, parse
 from daemon.inspection import export, recall, recall_text, report_text, verify, verify_export, verify_recent
-from daemon.journal import BadJournal, Entry, Journal
+from daemon.journal import BadJournal, Entry, Journal, note_of
 from daemon.keeping import room, take_up
 from daemon.logs import get
 from daemon.retained import Retained
@@ -253,6 +253,8 @@ def test_a_forged_chain_is_found_by_its_signature(path: Path) -> None:
     )
     with opened(path) as db:
         db.execute("DELETE FROM checkpoint")
+    assert ["fell behind" in one for one in said(path, signed=False)] == [True]
+    note_of(path).unlink()
     assert said(path, signed=False) == []  # nothing but the key shows it
     assert "nothing in it is signed" in said(path)[0]
 
@@ -784,6 +786,7 @@ def test_of_a_large_file_the_end_is_looked_at_before_a_start(
     if not signed:
         with opened(path) as db:
             db.execute("DELETE FROM checkpoint")
+        note_of(path).unlink()
     report = verify_recent(path, public)
     first = (60 - recent) // 10 * 10 if signed and recent <= 50 else 60 - recent
     assert report.good, report
@@ -829,6 +832,151 @@ def test_a_first_key_and_a_new_key_are_no_reason_not_to_start(tmp_path: Path) ->
     assert not verify(tmp_path / "j.db", public[1:]).good
 
 
+# ---- the last checkpoint, noted beside the journal
+
+
+def taken_up(path: Path) -> Journal:
+    """With the key, as each process does it. Raises BadJournal."""
+    journal = Journal(path)
+    try:
+        take_up(journal, Keeping(key=str(path.with_name("key.pem")), sign_rows=10))
+    except BadJournal:
+        journal.close()
+        raise
+    return journal
+
+
+@pytest.mark.parametrize("left", [0, 3, 5])
+def test_who_has_no_key_cannot_have_a_forgery_signed(path: Path, left: int) -> None:
+    """Checkpoints are deleted, a row behind the last one left is changed, all hashes are made anew."""
+    name, row = verify(path).journal, left * 10 + 2
+    with opened(path) as db:
+        db.execute("DELETE FROM checkpoint WHERE number > ?", (left,))
+    forge(path, row, name)
+    for signed in (True, False):
+        found = [one for one in said(path, signed=signed) if "nothing in it is signed" not in one]
+        assert len(found) == 1
+        assert found[0].startswith("row 60: it fell behind: checkpoint 6 was made after row 60 (journal.db-signed says")
+        assert f"the last one in it is {left or 'none'}; " in found[0]
+    for _ in range(2):  # nor at the next start
+        with pytest.raises(BadJournal, match=r"fell behind: checkpoint 6 (.*\n)*.*nothing was started"):
+            taken_up(path)
+    with opened(path) as db:
+        assert db.execute("SELECT count(*) FROM checkpoint").fetchone() == (left,)
+
+
+def test_another_checkpoint_under_the_number_of_the_last_one_is_found(path: Path) -> None:
+    """Also by who has no key."""
+    with opened(path) as db:
+        [(statement,)] = db.execute("SELECT statement FROM checkpoint WHERE number=6").fetchall()
+        db.execute("UPDATE checkpoint SET statement=? WHERE number=6", (statement + b" ",))
+    [finding] = said(path, signed=False)
+    assert finding.startswith("row 60: checkpoint 6 was made after row 60, and it is not the one that stands in it")
+
+
+def test_an_older_copy_that_was_put_back_starts_when_a_person_says_so(path: Path) -> None:
+    copy = path.read_bytes()
+    journal = taken_up(path)
+    journal.append(entries(20, 60))
+    journal.close()
+    path.write_bytes(copy)
+    with pytest.raises(BadJournal, match="an older copy was put back on purpose, move away and keep") as caught:
+        taken_up(path)
+    [note] = re.findall(r"on purpose, move away and keep (.*)", str(caught.value))
+    assert Path(note) == note_of(path)
+    Path(note).rename(path.with_name("aside"))
+    journal = taken_up(path)
+    journal.append(entries(20, 60))
+    journal.close()
+    assert said(path) == []
+    assert note_of(path).exists()
+
+
+def test_a_process_that_dies_between_signing_and_noting_is_followed_by_the_next(path: Path, tmp_path: Path) -> None:
+    """The note may be behind the journal: also by a whole file."""
+    was = note_of(path).read_bytes()
+    journal = taken_up(path)
+    for _ in range(2):
+        for n in (0, 40):
+            note_of(path).write_bytes(was)
+            assert verify(path, [keys(tmp_path).public]).good
+            journal.append(entries(40, 60 + n))
+            journal.close()
+            note_of(path).write_bytes(was)
+            journal = taken_up(path)
+        assert journal.rotate()
+    journal.close()
+    assert said(path) == []
+
+
+@pytest.mark.parametrize("raw", [b"", bytes(256)])
+def test_a_note_that_was_only_being_made_says_nothing(path: Path, raw: bytes) -> None:
+    note_of(path).write_bytes(raw)
+    assert said(path) == []
+    journal = taken_up(path)
+    journal.append(entries(10, 60))
+    journal.close()
+    assert msgspec.json.decode(note_of(path).read_bytes())["number"] == 7
+    assert said(path) == []
+
+
+def test_a_note_that_cannot_be_read_or_is_of_another_journal_is_named(path: Path) -> None:
+    raw = note_of(path).read_bytes()
+    name = verify(path).journal
+    for changed, words in (
+        (raw.replace(b'"n"', b"'n'"), "cannot be read: "),
+        (raw.replace(name.encode(), b"01234567"), f"it is of journal 01234567, and journal.db is journal {name}; "),
+    ):
+        note_of(path).write_bytes(changed)
+        [finding] = verify(path).findings
+        assert (finding.file, finding.text.startswith(words.rstrip("; "))) == (str(note_of(path)), True)
+        with pytest.raises(BadJournal, match=words):
+            taken_up(path)
+
+
+async def test_a_note_that_cannot_be_written_ends_nothing_and_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "EVERY", 0.001)
+    journal = Journal(tmp_path / "j.db")
+    journal.signed_by(keys(tmp_path), 10)
+    note_of(journal.path).mkdir()
+    journal.append(entries(10))
+    config = parse(f"{CONFIG}[journal]\nkey = '{tmp_path}/key.pem'\n")
+    with structlog.testing.capture_logs() as logs:
+        await keeping.kept(asyncio.sleep(0.05), journal, config, "e", Retained(), get())
+        note_of(journal.path).rmdir()
+    assert [one["event"] for one in logs] == ["journal.note", "journal.signed"]
+    assert logs[0]["text"] == f"{tmp_path}/j.db-signed: Is a directory; check disk, owner and rights"
+    journal.close()
+    assert said(journal.path) == []
+
+
+async def test_the_log_knows_the_last_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who keeps logs elsewhere sees a journal fall behind; and one that was never signed before."""
+    monkeypatch.setattr(keeping, "EVERY", 0.001)
+    config = parse(f"{CONFIG}[journal]\nkey = '{tmp_path}/key.pem'\n")
+    key = keys(tmp_path)
+    journal = Journal(tmp_path / "j.db")
+    for life in range(3):
+        journal.append(entries(7, journal.head))
+        journal.close()
+        journal = Journal(tmp_path / "j.db")
+        if life:
+            journal.signed_by(key, 10)
+        with structlog.testing.capture_logs() as logs:
+            config_of = config if life else parse(CONFIG)
+            await keeping.kept(asyncio.sleep(0.02), journal, config_of, "e", Retained(), get())
+        expected = (["journal.unsigned"], ["journal.never_signed", "journal.signed"], ["journal.signed"])[life]
+        assert [one["event"] for one in logs] == expected
+        last = journal.checkpoint
+        assert (last.number, last.n) == ((0, 0), (1, 14), (2, 21))[life]
+        if life:
+            found = [logs[-1][name] for name in ("journal", "checkpoint", "row", "statement")]
+            assert found == [journal.name, last.number, last.n, last.statement]
+    journal.close()
+
+
 def test_a_key_that_others_may_read_starts_nothing(tmp_path: Path) -> None:
     make_key(tmp_path / "k")
     (tmp_path / "k").chmod(0o644)
@@ -851,8 +999,11 @@ name = "t-1"
 class Keeper:
     """A journal that is kept, on a disk of a size of our own."""
 
-    def __init__(self, folder: Path, patch: pytest.MonkeyPatch, limit: int) -> None:
-        self.now = NOON
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch, limit: int, now: datetime = NOON) -> None:
+        self.now = now
+        self.ran = 0.0
+        monotonic = time.monotonic
+        patch.setattr(time, "monotonic", lambda: monotonic() + self.ran)
         self.journal = Journal(folder / "j.db", now=lambda: self.now)
         self.retained = Retained()
         self.limit = limit
@@ -863,8 +1014,14 @@ class Keeper:
             lambda journal, _: keeping.Room(sum(c.size for c in journal.closed), self.limit, False),
         )
 
+    def passes(self, time: timedelta) -> None:
+        """It runs, and its clock goes on."""
+        self.ran += time.total_seconds()
+        self.now += time
+
     def begin_anew(self) -> None:
         """The process ends, and the next one begins."""
+        self.journal.live()
         self.journal.close()
         self.journal = Journal(self.journal.path, now=lambda: self.now)
 
@@ -885,12 +1042,12 @@ def test_only_what_is_old_and_published_is_forgotten_and_only_for_room(
     one = Keeper(tmp_path, monkeypatch, 10**9)
     for n in range(3):
         one.journal.append(entries(10), {"outbox": b"%d" % (20 if n else 0)})
-        one.now += timedelta(days=10)
+        one.passes(timedelta(days=10))
         one.journal.rotate()
     assert [c.ended for c in one.journal.closed] == [NOON + timedelta(days=days) for days in (10, 20, 30)]
 
     def at(days: int) -> list[str]:
-        one.now = NOON + timedelta(days=days)
+        one.passes(NOON + timedelta(days=days, minutes=1) - one.now)
         one.journal.append([a_row(one.now)])
         one.begin_anew()
         return one.forget()
@@ -918,7 +1075,7 @@ def week(one: Keeper) -> None:
     """Four closed files of two days each, all of it published, and a row of today; from now on room is short."""
     for _ in range(4):
         one.journal.append([a_row(one.now)] * 10, {"outbox": b"%d" % (one.journal.head + 10)})
-        one.now += timedelta(days=2)
+        one.passes(timedelta(days=2))
         assert one.journal.rotate()
     one.journal.append([a_row(one.now)])
     one.limit = 1
@@ -950,6 +1107,96 @@ def test_a_clock_twenty_years_ahead_deletes_nothing_of_this_week(
     one.journal.close()
 
 
+def test_a_clock_that_stays_twenty_years_ahead_deletes_nothing_of_this_week(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the second start on the clock, the newest row and the one that stood there at the start agree."""
+    one = Keeper(tmp_path, monkeypatch, 1)
+    week(one)
+    one.now += AHEAD
+    for _ in range(3):
+        one.begin_anew()
+        assert one.forget() == []
+        one.journal.append([a_row(one.now)], {"outbox": b"%d" % (one.journal.head + 1)})
+        assert one.forget() == []
+    assert [c.number for c in one.journal.closed] == [1, 2, 3, 4]
+    one.passes(timedelta(days=84, minutes=1))
+    assert one.forget() == ["j.000001.db"]
+    one.journal.close()
+
+
+def test_a_clock_that_is_set_right_deletes_nothing_of_today(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The journal was begun while it stood in 2020."""
+    one = Keeper(tmp_path, monkeypatch, 1, datetime(2020, 1, 1, tzinfo=UTC))
+    for _ in range(3):
+        one.journal.append([a_row(one.now)] * 10, {"outbox": b"%d" % (one.journal.head + 10)})
+        one.passes(timedelta(hours=1))
+        assert one.journal.rotate()
+    one.now = NOON
+    for _ in range(2):
+        one.journal.append([a_row(one.now)])
+        one.begin_anew()
+        assert one.forget() == []
+    one.journal.close()
+
+
+def test_time_switched_off_makes_no_file_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock alone says that it passed, and it may be wrong."""
+    one = Keeper(tmp_path, monkeypatch, 1)
+    week(one)
+    for days, deleted in ((50, []), (40, ["j.000001.db", "j.000002.db", "j.000003.db", "j.000004.db"])):
+        one.now += timedelta(days=500)
+        one.passes(timedelta(days=days, minutes=1))
+        one.journal.append([a_row(one.now)])
+        one.begin_anew()
+        assert one.forget() == deleted
+    one.journal.close()
+
+
+def test_files_closed_by_an_earlier_release_are_judged_as_it_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody noted how long it had run: else a site whose room is used up stops on the day that it is brought up."""
+    one = Keeper(tmp_path, monkeypatch, 1)
+    week(one)
+    for path in journal_module.closed_files(one.journal.path)[:2]:
+        path.chmod(0o600)
+        with opened(path) as db:
+            db.execute("DELETE FROM memory WHERE key = 'lived'")
+    one.now += timedelta(days=200)
+    one.journal.append([a_row(one.now)])
+    one.begin_anew()
+    assert one.forget() == ["j.000001.db", "j.000002.db"]
+    one.journal.close()
+
+
+async def test_a_process_notes_how_long_it_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every hour, when it closes a file, and when it ends; a killed one counts up to its last note."""
+    one = Keeper(tmp_path, monkeypatch, 10**9)
+    monkeypatch.setattr(keeping, "TOLD_EVERY", 10.0)
+
+    async def process() -> None:
+        await asyncio.sleep(0.02)
+        one.ran += 8
+        await asyncio.sleep(0.02)
+        assert one.journal.memory("lived") is None
+        one.ran += 8
+        await asyncio.sleep(0.02)
+        assert one.journal.memory("lived") == b"16"
+        one.ran += 8
+
+    await keeping.kept(process(), one.journal, parse(CONFIG), "e", one.retained, get())
+    assert one.journal.memory("lived") == b"24"
+    one.journal.append([a_row(one.now)])
+    one.ran += 100
+    assert one.journal.rotate()
+    assert ([c.lived for c in one.journal.closed], one.journal.lived) == ([124], 124)
+    one.journal.close()
+    one.journal = Journal(one.journal.path)
+    assert one.journal.lived == 124
+    one.journal.close()
+
+
 @pytest.mark.parametrize("wrong", range(5))
 def test_a_file_begun_while_the_clock_stood_in_2000_makes_none_old(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: int
@@ -971,7 +1218,7 @@ def test_what_is_old_by_the_clock_must_be_old_by_the_rows_too(tmp_path: Path, mo
     """A table that was closed for a season writes again before its files count as older."""
     one = Keeper(tmp_path, monkeypatch, 1)
     week(one)
-    one.now += timedelta(days=200)
+    one.passes(timedelta(days=200))
     one.begin_anew()
     assert one.forget() == []
     one.journal.append([a_row(one.now)])
@@ -983,13 +1230,10 @@ def test_what_is_old_by_the_clock_must_be_old_by_the_rows_too(tmp_path: Path, mo
 
 def test_a_process_that_runs_for_months_counts_them_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = Keeper(tmp_path, monkeypatch, 1)
-    ran, monotonic = [0.0], time.monotonic
-    monkeypatch.setattr(time, "monotonic", lambda: monotonic() + ran[0])
     week(one)
     one.begin_anew()
     for days, deleted in ((83, []), (5, ["j.000001.db", "j.000002.db", "j.000003.db"]), (2, ["j.000004.db"])):
-        ran[0] += days * 86400
-        one.now += timedelta(days=days)
+        one.passes(timedelta(days=days, minutes=1))
         one.journal.append([a_row(one.now)])
         assert one.forget() == deleted
     one.journal.close()

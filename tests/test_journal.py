@@ -22,6 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from test_inspection import cells, root_of, varint
 
 from daemon import journal as journal_module
+from daemon.console.actions import read_actions
 from daemon.inspection import verify
 from daemon.journal import BadJournal, Entry, Journal, Row, closed_files, open_to_read
 
@@ -80,6 +81,15 @@ def test_reading(journal: Journal) -> None:
     assert journal.range("a", 4, 2) == journal.range("c", 1, 9) == []
     assert journal.latest("a", ("k0", "k1")) == written[6]
     assert journal.latest("a", ("k9",)) is None
+
+
+def test_each_commit_is_on_the_disk_before_anybody_hears_of_it(journal: Journal) -> None:
+    """FULL is 2; with less the log is written and not synced, and a power cut takes what was acknowledged."""
+    for _ in range(2):
+        assert journal._db.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert journal._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        journal.append([entry()])
+        journal.rotate()
 
 
 def test_a_start_does_not_read_through_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -653,6 +663,33 @@ def test_nothing_is_said_to_be_gone_while_a_file_cannot_be_read(tmp_path: Path) 
     journal.close()
 
 
+def test_a_folder_that_cannot_be_listed_is_not_an_empty_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more files may be opened, or the right to look was taken: nothing is gone, and who asks must not hear so."""
+    journal, written = several(tmp_path / "journal.db")
+    every = [row for row in written if row.place == "a"]
+    assert journal.oldest("a") == 1
+
+    def no(self: Path) -> Iterator[Path]:
+        raise OSError(24, "Too many open files", str(self))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "iterdir", no)
+        os.utime(tmp_path)
+        assert (journal.oldest("a"), journal.range("a", 1, 1000), len(journal.closed)) == (1, every, FILES)
+        journal.close()
+        assert "Too many open files" in verify(journal.path).findings[0].text
+        with pytest.raises(BadJournal, match=rf"^{tmp_path}: Too many open files; check disk, owner and rights"):
+            read_actions(journal.path, 9)
+        assert "[0-9][0-9]" in journal_module.moved_away(journal.path)
+        journal = Journal(tmp_path / "journal.db")
+        with pytest.raises(BadJournal, match=rf"^{tmp_path}: Too many open files; check disk, owner and rights"):
+            journal.check_closed()
+        assert journal.oldest("a") == 1
+    journal.check_closed()
+    assert (journal.oldest("a"), journal.range("a", 1, 1000)) == (1, every)
+    journal.close()
+
+
 def test_the_oldest_row_is_known_without_opening_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal, _ = several(tmp_path / "journal.db")
     assert journal.oldest("a") == 1
@@ -708,16 +745,34 @@ def test_a_clock_that_stood_in_2000_makes_no_file_old(tmp_path: Path, wrong: int
 
 
 @pytest.mark.parametrize(
-    ("clock", "newest", "stood", "ran", "age"),
-    [(5, 100, 100, 0, 5), (100, 5, 100, 0, 5), (100, 100, 5, 0, 5), (100, 100, 5, 10, 15), (-9, 100, 100, 0, -9)],
+    ("clock", "newest", "stood", "ran", "lived", "age"),
+    [
+        (5, 100, 100, 0, 100, 5),
+        (100, 5, 100, 0, 100, 5),
+        (100, 100, 5, 0, 100, 5),
+        (100, 100, 5, 10, 100, 15),
+        (-9, 100, 100, 0, 100, -9),
+        (100, 100, 100, 0, 7, 7),
+        (100, 100, 100, 2, 7, 9),
+    ],
 )
 def test_the_age_of_a_file_is_what_all_agree_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: int, newest: int, stood: int, ran: int, age: int
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    clock: int,
+    newest: int,
+    stood: int,
+    ran: int,
+    lived: int,
+    age: int,
 ) -> None:
-    """In days: the clock's, the newest row's, the row's that stood there at the start, and how long this ran since."""
+    """In days: the clock's, the newest row's, the row's that stood there at the start, and how long this ran since.
+
+    And how long all ran since the file was closed: those before this one for `lived` days.
+    """
     ended(tmp_path / "j.db", (NOON, NOON))
     journal = Journal(tmp_path / "j.db")
-    journal.append([entry(time=NOON + stood * DAY)])
+    journal.append([entry(time=NOON + stood * DAY)], {"lived": b"%d" % (lived * 86400)})
     journal.close()
     journal = Journal(tmp_path / "j.db")
     journal.append([entry(time=NOON + newest * DAY)])

@@ -184,7 +184,11 @@ def read_actions(
     columns = "n, time, device, type, data"
     query = f"SELECT {columns} FROM event WHERE {' AND '.join(where)} ORDER BY n DESC LIMIT ?"  # noqa: S608 - constants
     found: list[Action] = []
-    for file in (path, *reversed(closed_files(path))):
+    try:
+        files = (path, *reversed(closed_files(path)))
+    except OSError as error:
+        raise BadJournal(f"{path.parent}: {error.strerror}; check disk, owner and rights") from error
+    for file in files:
         if len(found) >= limit:
             break
         try:
