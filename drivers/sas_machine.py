@@ -6,9 +6,17 @@ read twice in a row; then it is made durable, and the next long poll, which lets
 answer with a good checksum: only then is it told. An exception that cannot be proved is told as doubtful, never as
 what it said; so is one that may be the same as the one before: read again after a session that ended before it was
 told, or said again after it was told without proof. What another machine than the last one left untold is doubtful too.
+The two bytes that say busy have no checksum and count as a good answer all the same. For some time after damage on
+the line an exception must be read three times, and that there is nothing to say twice.
 
-A machine that another host left in real-time mode says an exception in place of an answer, and forgets it with any
-other poll. One that was on its way when a session ended may be missing: such a machine never comes back as continuous.
+An exception that is the machine's address (it says that when it hears nobody) or our own poll (a line that echoes) is
+believed only of a machine that answers with a checksum; a line that echoes is refused. A handpay's payment names no
+amount: the oldest one is told. Where a payment, a cancelled request or one that nobody could read leaves open which
+one that is, the next payment is doubtful, and those after it are sure again.
+
+A machine that another host left in real-time mode says an exception in place of an answer, forgets it with any other
+poll, and may not answer general polls; it is left in that mode, how to end it is not known here. An exception that was
+on its way when a session ended may be missing: such a machine never comes back as continuous.
 
 Not the standard's words but ours, or of one source only: the denomination codes; level 80 hex of a handpay is a
 cancelled credit; hopper status 0 is well. SAS has an end for doors and the printer's switch, none for tilts, jams and
@@ -29,7 +37,17 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from drivers.driver import Chunk, CommandFailed, CommandRefused, Emit, Evidence, Link, LinkLost, Sighting
+from drivers.driver import (
+    Chunk,
+    CommandFailed,
+    CommandRefused,
+    DeviceRefused,
+    Emit,
+    Evidence,
+    Link,
+    LinkLost,
+    Sighting,
+)
 from drivers.faults import Fault, Faults, Standing
 from protocols.commands import Ask, Command, EnableMachine, ReadMeters, ResetHandpay, ShowAmount
 from protocols.events import (
@@ -83,12 +101,13 @@ BUSY_LIMIT = 10.0
 DAMAGED_LIMIT = 8  # answers in a row
 SILENT_BROADCAST = 12.0
 CLEAN = 3  # the same harmless answer so often in a row is no noise
+WARY = 50  # polls after damage until the line counts as good again
 KEPT = 16
 SEEN = 64  # exceptions that sessions which were cut short may leave
 LOST = 0x70
 COMMAND_LIMIT = 8.0
 ASK_SELDOM = 600.0  # seconds, of what a machine may never answer
-DOUBT = 2.0  # seconds until a meter that ran backwards is read once more
+DOUBT = 2.0  # seconds until a meter that ran backwards is read once more, or a machine is told again to close
 QUEUED = 32
 NOTHING = frozenset({0x00, 0x1F})
 ASKABLE = {"version": 0x54, "game": 0x1F, "last-bill": 0x48, "features": 0xA0, "meters": 0x0F}
@@ -139,7 +158,9 @@ class Memory(Struct, frozen=True):
     machine may not know that it was heard, and `blind`: the exception told without that proof; `again`: such a one that
     the machine may still be saying; `doubted`: polls whose next answer may therefore be one that was told already, one
     of the `past` wins.
-    `unlisted`: progressive wins told and paid of which poll 87 said nothing: it may still list them.
+    `unlisted`: progressive wins told and paid of which poll 87 said nothing: it may still list them. `unsure`: one of
+    the `prizes` may be over, and not which. `games_from`: games played at the last reading; None where what stands now
+    began after it. `owes_close`: the machine was to be shut down, and has not said yet that it is.
     """
 
     serial: str = ""
@@ -160,6 +181,9 @@ class Memory(Struct, frozen=True):
     doubted: tuple[int, ...] = ()
     past: tuple[tuple[int, int], ...] = ()
     unlisted: tuple[tuple[int, int], ...] = ()
+    unsure: bool = False
+    games_from: int | None = None
+    owes_close: bool = False
 
 
 def _fault(code: str, text: str, remedy: str, *, person: bool = True, severe: bool = False) -> Fault:
@@ -380,7 +404,9 @@ _PLAYS_AGAIN = (
 _HOPPER = ("machine.hopper_empty", "machine.hopper_low", "machine.hopper_full")
 _NO_PLAY = ("machine.ram", "machine.ram_device", "machine.eeprom", "machine.program", "sas.meter_back")
 _OWES = {0x51: 0x1B, 0x54: 0x84, 0x56: 0x87}
-_CLEARED = (0x32, 0x3A, 0x7A)
+_CLEARED = frozenset({0x32, 0x3A, 0x7A})
+_PRIZE_OVER = frozenset({0x52, 0x55, LOST})
+_NOBODY = "perhaps only an address, or our own poll"
 _SAY_WHICH = (0x34, 0x35, 0x36, 0x37, 0x38, 0x39, 0x41, 0x42, 0x43, 0x44, 0x45, 0x98, 0x99, 0x9A, 0x9B)
 _TELL_ALWAYS = (0x3A, 0x3D, 0x47, 0x48, 0x49, 0x4A, 0x4B, 0x4C, 0x4D, 0x4E, 0x4F, 0x50)
 
@@ -413,7 +439,9 @@ class SasMachine:
         """Go on from what the last session left."""
         self._options = options
         self._me = options.address
+        self._mine = frozenset({self._me, 0x80 | self._me})  # a chirp, and our own poll
         self._memory = _recalled(memory) if memory else Memory()
+        self._kept = self._memory  # as it was made durable last
         self._known = memory is not None
         self._faults = Faults(self.faults, self._memory.standing)
         self._decoder = HostDecoder(self._me)
@@ -426,8 +454,17 @@ class SasMachine:
         self._believed: Chunk | None = None
         self._harmless: deque[int] = deque(maxlen=CLEAN)
         self._damaged = 0
+        self._wary = 0  # polls left until a single byte is believed again to mean nothing
+        self._echoes = 0
+        self._answer: Answer | None = None  # the last one
+        self._checked = False  # one had a checksum
+        self._general = False  # general polls are answered
+        self._silent = 0  # general polls in a row that were not
         self._supported: set[int] = set()
         self._unsupported: set[int] = set()
+        self._suspect: int | None = None  # not answered, and not known yet whether others are
+        self._unheard = False  # nor was one that was answered before
+        self._undescribed = False  # a handpay that the machine does not describe was told
         self._factor: int | None = self._memory.factor
         self._factor_due = float("-inf")
         self._factor_wait = self._options.meters
@@ -445,7 +482,8 @@ class SasMachine:
         """Find the machine, come online, then poll for ever."""
         self._link, self._emit = link, emit
         self._chunk = link.stamp()
-        self._slot = self._alive = self._meters_due = self._broadcast_due = self._chunk.tick
+        self._slot = self._alive = self._meters_due = self._broadcast_due = self._close_due = self._chunk.tick
+        self._forgive_due = self._chunk.tick + ASK_SELDOM
         try:
             await self._start()
             while True:
@@ -464,7 +502,7 @@ class SasMachine:
         await self._rescue()
         identity = await self._insist(0x54)
         game = await self._insist(0x1F)
-        if not self._supported:
+        if not self._checked:
             await self._find()
         events: list[Event] = []
         serial, version, same = "", "", False
@@ -505,7 +543,9 @@ class SasMachine:
         seen, self._memory = self._memory.seen, replace(self._memory, seen=())
         events: list[Event] = []
         for n, code in enumerate(seen):
-            if 0 < n <= left and code == seen[n - 1]:
+            if code in self._mine and (n < left or not self._proven()):
+                events += self._doubt([code], _NOBODY)
+            elif 0 < n <= left and code == seen[n - 1]:
                 events += self._doubtful_again(code)
             else:
                 events += self._exception(code)
@@ -520,13 +560,16 @@ class SasMachine:
         unanswered = 0
         while unanswered < TRIES:
             match await self._exchange(GeneralPoll(self._me)):
-                case Happened(code) if code in NOTHING or self._chirp(code):
+                case Happened(code) if self._nothing(code) or self._chirp(code):
                     break
-                case Happened(code) if self._readings[-1:] == [code]:
+                case Happened(code) if self._twice(code):
                     self._believe(code)
                     return
                 case Happened(code):
-                    self._readings = [code]
+                    self._reading(code)
+                case RealTime(_, code):
+                    await self._see_in_real_time(code)
+                    break
                 case _:
                     unanswered += 1
         self._readings.clear()
@@ -544,9 +587,7 @@ class SasMachine:
                 case Busy() if self._link.stamp().tick - began < BUSY_LIMIT:
                     pass
                 case RealTime(_, code):
-                    self._memory = replace(self._memory, real_time=True)
-                    self._see(code)
-                    await self._keep()
+                    await self._see_in_real_time(code)
                     await self._nobody()
                     tries += self._link.stamp().tick - began >= BUSY_LIMIT
                 case _:
@@ -558,29 +599,42 @@ class SasMachine:
         """It answers no long poll: is anybody there? Ends by LinkLost where not."""
         while len(self._harmless) < CLEAN:
             match await self._exchange(GeneralPoll(self._me)):
-                case Happened(code) if code in NOTHING:
+                case Happened(code) if code in NOTHING or code in self._mine:
                     await self._nobody()
-                case Happened(code) if code in EXCEPTIONS and self._readings[-1:] == [code]:
+                case Happened(code) if code in EXCEPTIONS and self._twice(code):
                     self._unresolved = True
                     return
-                case Happened(code) if not self._chirp(code):
-                    self._readings = [code]
+                case Happened(code):
+                    self._reading(code)
+                case RealTime(_, code):
+                    await self._see_in_real_time(code)
+                    await self._nobody()
+                    return
                 case _:
                     pass
 
+    async def _see_in_real_time(self, code: int) -> None:
+        """While the machine starts: it comes with a checksum, and any other poll lets the machine forget it."""
+        self._memory = replace(self._memory, real_time=True)
+        self._see(code)
+        await self._keep()
+
     async def _nobody(self) -> None:
         """Tell the machine that its last answer was heard: a poll to nobody, unanswered."""
-        await self._link.write(encode(GeneralPoll(0)))
+        await self._say(GeneralPoll(0))
+
+    async def _say(self, poll: Poll) -> None:
+        """With any poll the machine may forget what it said: whatever is remembered of that is durable before."""
+        await self._keep()
+        await self._link.write(encode(poll))
 
     # ---- one poll and its answer
 
     async def _exchange(self, poll: Poll) -> Answer | None:
         """The answer to `poll`, or None, in the next slot. Raises LinkLost after too much silence."""
         await self._until_slot()
-        if self._memory.seen and isinstance(poll, LongPoll):
-            await self._keep()  # with this poll the machine may forget it
         self._decoder.expect(poll)
-        await self._link.write(encode(poll))
+        await self._say(poll)
         self._wire = b""
         answers: list[Answer] = []
         patience = self._options.answer
@@ -596,25 +650,45 @@ class SasMachine:
         answer = answers[0] if answers else None
         if answer is None and self._wire:
             answer = Garbage(self._wire)
+        if isinstance(poll, LongPoll):
+            self._listen_for_echo(encode(poll), answer)
         self._judge(answer)
+        self._answer = answer
         return answer
+
+    def _listen_for_echo(self, sent: bytes, answer: Answer | None) -> None:
+        """Three long polls in a row that come back, alone or before an answer. Raises DeviceRefused."""
+        back = isinstance(answer, Garbage) and (self._wire == sent or self._wire.startswith(sent + sent[:2]))
+        self._echoes = self._echoes + 1 if back else 0
+        if self._echoes >= TRIES:
+            raise DeviceRefused(
+                "the line echoes: TX and RX are joined, or the adapter is half duplex and hears itself; "
+                "check the wires to the machine, or switch the adapter's echo off"
+            )
 
     def _judge(self, answer: Answer | None) -> None:
         """Is the machine there, is the line good?"""
         now = self._link.stamp().tick
+        self._wary = max(self._wary - 1, 0)
+        if isinstance(answer, Happened | RealTime):
+            self._general = isinstance(answer, Happened)
+        self._checked = self._checked or isinstance(answer, Reply | RealTime)
         match answer:
             case Reply() | Busy() | RealTime():
                 self._alive = now
                 self._damaged = 0
-            case Happened(code) if code in NOTHING:
+            case Happened(code) if code in NOTHING and (code not in self._mine or self._proven()):
                 self._harmless.append(code)
                 if len(self._harmless) == CLEAN:
                     self._alive = now
-            case Garbage(raw):
-                self._chirps += raw == bytes((self._me,))
-                self._damaged += raw != bytes((self._me,))
+            case Garbage(raw) if raw != bytes((self._me,)):
+                self._damaged += 1
+                self._wary = WARY
                 self._harmless.clear()
-            case Happened(code) if self._chirp(code):
+            case Garbage():
+                self._chirps += 1
+                self._harmless.clear()
+            case Happened(code) if self._chirp(code) or (code == self._me and not self._proven()):
                 self._chirps += 1
                 self._harmless.clear()
             case _:
@@ -627,6 +701,28 @@ class SasMachine:
     def _chirp(self, code: int) -> bool:
         """Its own address, where that is no exception, is said by a machine that does not hear us."""
         return code == self._me and code not in EXCEPTIONS
+
+    def _proven(self) -> bool:
+        """An answer with a checksum has shown a machine that hears us.
+
+        Else what sounds like its address may be a chirp, and what sounds like our poll an echo.
+        """
+        return self._checked and not self._unheard
+
+    def _nothing(self, code: int) -> bool:
+        """It has nothing to say. One wrong bit makes that of an exception: after damage it must say so twice."""
+        return code in NOTHING and (self._readings[-1:] == [code] or not (self._readings or self._wary))
+
+    def _twice(self, code: int) -> bool:
+        """Read twice in a row, after damage three times: a wrong bit may come twice."""
+        times = 2 if self._wary else 1
+        return self._readings[-times:] == [code] * times
+
+    def _reading(self, code: int) -> None:
+        """To be read again. The same poll has the same answer: one that is another shows that the line is bad."""
+        if self._readings and self._readings[-1] != code:
+            self._wary = WARY
+        self._readings = [*self._readings[-7:], code]
 
     async def _until_slot(self) -> None:
         """Wait for the next slot; what comes meanwhile answers nothing, but a lone address is a chirp."""
@@ -655,6 +751,8 @@ class SasMachine:
         events: list[Event] = []
         if self._damaged >= DAMAGED_LIMIT:
             events += self._faults.begin("sas.damaged")
+        if self._unheard and isinstance(self._answer, Happened) and self._answer.code not in self._mine:
+            events += self._faults.begin("sas.deaf")
         if self._link.stamp().tick - self._last_silent >= SILENT_BROADCAST:
             events += self._faults.end("sas.progressive_silent")
         await self._tell(events)
@@ -662,47 +760,70 @@ class SasMachine:
     def _plan(self) -> None:
         """Queue what is due; what an exception demands comes first, a progressive's own word before who pays it."""
         now = self._link.stamp().tick
+        if now >= self._forgive_due:
+            self._forgive_due = now + ASK_SELDOM
+            self._unsupported.clear()
         if now >= self._meters_due and not self._queue:
             self._meters_due = now + self._options.meters
-            commands = [command for command in (0x0F, 0x1C, 0x1A) if command not in self._unsupported]
-            if 0x0F in self._unsupported:
-                commands.insert(0, 0x19)
+            commands = self._meter_polls()
             if self._factor is None and now >= self._factor_due and not self._supported.isdisjoint(METERS):
                 self._factor_wait = min(self._factor_wait * 2, ASK_SELDOM)
                 self._factor_due = now + self._factor_wait
                 commands.insert(0, 0x1F)
-            if any(self._faults.is_open(code) for code in _HOPPER):
+            if 0x4F not in self._unsupported and any(self._faults.is_open(code) for code in _HOPPER):
                 commands.append(0x4F)
             self._queue.extend(_Work(LongPoll(self._me, command)) for command in commands)
+        if self._memory.owes_close and not self._faults.is_open("sas.meter_back"):
+            self._memory = replace(self._memory, owes_close=False)
+        if self._memory.owes_close and self._options.close_faulty and now >= self._close_due:
+            self._close_due = now + DOUBT
+            if not any(work.poll.command == 0x01 for work in self._queue):
+                self._queue.append(_Work(LongPoll(self._me, 0x01)))
         if not self._retrying:
             waiting = {work.poll.command for work in self._queue}
             for command in sorted(self._memory.owed, key=(0x84, 0x1B, 0x85, 0x87).index):
                 if command not in waiting:
                     self._queue.appendleft(_Work(LongPoll(self._me, command)))
 
+    def _meter_polls(self) -> list[int]:
+        """Those that the machine is not known to leave unanswered."""
+        wanted = (0x19, 0x1C, 0x1A) if 0x0F in self._unsupported else (0x0F, 0x1C, 0x1A)
+        return [command for command in wanted if command not in self._unsupported]
+
     async def _listen(self) -> None:
         """A general poll."""
         self._unresolved = True
-        match await self._exchange(GeneralPoll(self._me)):
-            case Happened(code) if code in NOTHING:
-                if len(set(self._readings)) == 1 and self._readings[0] in EXCEPTIONS:
-                    await self._tell(self._faults.strike("sas.doubtful", f"{names(self._readings)}, then nothing"))
+        answer = await self._exchange(GeneralPoll(self._me))
+        self._silent = self._silent + 1 if answer is None else 0
+        match answer:
+            case Happened(code) if self._nothing(code):
+                said = [one for one in self._readings if one not in NOTHING]
+                if len(set(said)) == 1 and said[0] in EXCEPTIONS:
+                    await self._tell(self._doubt(said, "then nothing"))
                 await self._tell(self._faults.end("sas.exceptions_lost"))
                 self._memory = replace(self._memory, again=0)
                 await self._heard()
             case Happened(code) if self._chirp(code):
                 pass
-            case Happened(code) if self._readings[-1:] == [code]:
+            case Happened(code) if self._twice(code):
                 self._believe(code)
                 if self._faults.is_open("sas.deaf") or not self._supported:
-                    self._alive = self._link.stamp().tick
-                    await self._tell_proved()
+                    if code not in self._mine:
+                        self._alive = self._link.stamp().tick
+                    await self._tell_unproved()
                     await self._heard()
             case Happened(code):
-                self._readings = [*self._readings[-7:], code]
+                self._reading(code)
             case RealTime(_, code):
                 await self._tell_in_real_time(code)
                 await self._heard()
+            case None if self._silent >= TRIES and self._proven() and not self._general:
+                # In real-time mode it has no answer where nothing happened: only long polls show that it is there.
+                self._silent = 0
+                self._unresolved = False
+                self._memory = replace(self._memory, real_time=True)
+                if not self._queue:
+                    self._queue.append(self._proof())
             case _:
                 pass
 
@@ -720,9 +841,12 @@ class SasMachine:
         self._unresolved = False
 
     def _see(self, code: int) -> None:
-        """To be told. Where there is no room left, the last one says what the machine says where it has none."""
+        """To be told. Where there is no room left, the last one says what the machine says where it has none.
+
+        What may be an address or an echo, and nothing has proved, is said for ever: once is enough.
+        """
         seen = self._memory.seen
-        if len(seen) < SEEN:
+        if len(seen) < SEEN and (code not in self._mine or self._proven() or seen[-1:] != (code,)):
             self._memory = replace(self._memory, seen=(*seen, code if len(seen) < SEEN - 1 else LOST))
 
     async def _tell_proved(self) -> None:
@@ -733,6 +857,13 @@ class SasMachine:
             await self._tell(events, Chunk(bytes(seen), at.at, at.tick))
             await self._keep()
 
+    async def _tell_unproved(self) -> None:
+        """Without an answer that has a checksum: what may be an address or an echo is doubtful."""
+        if mine := [code for code in self._memory.seen if code in self._mine]:
+            self._memory = replace(self._memory, seen=tuple(one for one in self._memory.seen if one not in mine))
+            await self._tell(self._doubt(mine, _NOBODY, once=True))
+        await self._tell_proved()
+
     async def _tell_in_real_time(self, code: int) -> None:
         """It came with a checksum, and proves what was said before it."""
         await self._tell_proved()
@@ -742,10 +873,11 @@ class SasMachine:
 
     async def _ask(self) -> None:
         """The next long poll: one that is known to be answered, where an exception waits to be proved."""
-        mute = bool(self._queue) and self._queue[0].poll.command in self._unsupported and not self._retrying
-        if not self._queue or (self._memory.seen and mute):
-            proof = 0x1A if 0x1A in self._supported else min(self._supported, default=0x1A)
-            self._queue.appendleft(_Work(LongPoll(self._me, proof)))
+        first = self._queue[0].poll.command if self._queue else None
+        unproved = bool(self._memory.seen) and first in self._unsupported
+        unproved = unproved or (self._suspect is not None and first not in self._supported)
+        if first is None or (unproved and not self._retrying):
+            self._queue.appendleft(self._proof())
         work = self._queue[0]
         work.tries += 1
         answer = await self._exchange(work.poll)
@@ -765,15 +897,22 @@ class SasMachine:
                     self._memory = replace(self._memory, unproved=0)
                 self._supported.add(command)
                 self._unsupported.discard(command)
+                if self._suspect is not None and self._suspect != command:  # it answers this one, and not that one
+                    self._unsupported.add(self._suspect)
+                self._suspect = None
+                self._unheard = False
                 self._busy_since = None
                 self._chirps = 0
                 await self._tell_proved()
-                await self._tell(
-                    [*self._faults.end("sas.busy", "sas.deaf", "sas.damaged"), *self._meant(command, body)]
-                )
+                over = ["sas.busy", "sas.deaf", "sas.damaged"]
+                if not self._general:  # in real-time mode what waits to be told would have come instead
+                    over.append("sas.exceptions_lost")
+                await self._tell([*self._faults.end(*over), *self._meant(command, body)])
                 work.settle(answer)
             case Ack() | Nack():
                 self._drop(work)
+                if isinstance(answer, Ack) and work.poll.command == 0x01:
+                    self._memory = replace(self._memory, owes_close=False)
                 work.settle(answer)
             case _ if work.tries >= TRIES:
                 self._drop(work)
@@ -782,23 +921,27 @@ class SasMachine:
             case _:
                 self._retrying = self._long_next = True
 
+    def _proof(self) -> _Work:
+        """A poll that is known to be answered, where there is one."""
+        return _Work(LongPoll(self._me, 0x1A if 0x1A in self._supported else min(self._supported, default=0x1A)))
+
     def _drop(self, work: _Work) -> None:
         """Answered, given up, or nobody waits for it any more."""
         if work in self._queue:
             self._queue.remove(work)
 
     async def _given_up(self, command: int, *, ours: bool) -> None:
-        """Three times no good answer. Machines do not answer polls that they do not support."""
+        """Three times no good answer. Machines do not answer polls that they do not support, nor does a dead line."""
         if self._memory.seen and self._damaged:
             seen, self._memory = self._memory.seen, replace(self._memory, seen=())
-            await self._tell(self._faults.strike("sas.doubtful", f"{names(seen)}, on a bad line"))
+            await self._tell(self._doubt(seen, "on a bad line"))
         else:
             self._memory = replace(self._memory, blind=self._memory.seen[-1] if self._memory.seen else 0)
-            await self._tell_proved()
+            await self._tell_unproved()
         if self._damaged:
             return
         if command in self._supported or (not self._supported and self._memory.meters):
-            await self._tell(self._faults.begin("sas.deaf"))
+            self._unheard, self._suspect = True, None
         elif command == 0x87:
             owed = tuple(0x85 if one == 0x87 else one for one in self._memory.owed)
             self._memory = replace(self._memory, owed=owed)
@@ -806,10 +949,20 @@ class SasMachine:
         elif command in self._memory.owed:
             self._no_longer_owed(command)
             self._keep_hits(self._memory.hits)
-            what = "a handpay" if command == 0x1B else "a progressive win"
-            await self._tell(self._faults.strike("sas.doubtful", f"{what}, and the machine does not say which"))
-        elif ours:
-            self._unsupported.add(command)
+            await self._tell(self._not_described(command))
+        elif ours and self._supported and not (self._unheard or self._faults.is_open("sas.deaf")):
+            self._suspect = command
+
+    def _not_described(self, command: int) -> list[Event]:
+        """A handpay is said again and again until its poll is answered: it is told once until one is paid."""
+        handpay = command == 0x1B
+        if handpay and self._undescribed:
+            return []
+        if handpay:
+            self._undescribed = True
+            self._memory = replace(self._memory, unsure=bool(self._memory.prizes))
+        what = "a handpay" if handpay else "a progressive win"
+        return [*self._faults.strike("sas.doubtful", f"{what}, and the machine does not say which")]
 
     async def _busy(self) -> None:
         now = self._link.stamp().tick
@@ -830,6 +983,10 @@ class SasMachine:
             events += self._played()
         if code == 0x53:
             self._last_silent = self._link.stamp().tick
+        if code == LOST and self._memory.prizes:
+            self._memory = replace(self._memory, unsure=True)
+        if _BEGINS.get(code) in _PLAYS_AGAIN:
+            self._memory = replace(self._memory, games_from=None)
         if code == 0x3C and not any(work.poll.command == 0x1F for work in self._queue):
             self._queue.append(_Work(LongPoll(self._me, 0x1F)))
         blind, again = code == self._memory.blind, code == self._memory.again
@@ -840,16 +997,30 @@ class SasMachine:
             self._memory = replace(self._memory, owed=tuple(dict.fromkeys((*self._memory.owed, _OWES[code]))))
         if again:
             events += self._doubtful_again(code)
+        elif code == 0x53:  # each five seconds, until amounts are heard
+            events += self._faults.begin(_BEGINS[code])
         elif (fault := _BEGINS.get(code)) is not None:
             events += self._faults.strike(fault, text if code in _SAY_WHICH else "")
         elif code == 0x52:
             events += self._paid_by_hand()
+        elif code == 0x55:
+            events += self._cancelled()
         elif not told or code in _TELL_ALWAYS:
             events.append(MachineReported(f"{code:02X}", text))
         return events
 
+    def _doubt(self, codes: Sequence[int], how: str, *, once: bool = False) -> list[Event]:
+        """Told as doubtful only; what it would allow, or upset, it allows and upsets all the same."""
+        if not _CLEARED.isdisjoint(codes):
+            self._memory = replace(self._memory, cleared=True)
+        if not _PRIZE_OVER.isdisjoint(codes):
+            self._undescribed = False
+            self._memory = replace(self._memory, unsure=self._memory.unsure or bool(self._memory.prizes))
+        tell = self._faults.begin if once else self._faults.strike
+        return [*tell("sas.doubtful", f"{names(codes)}, {how}")]
+
     def _doubtful_again(self, code: int) -> list[Event]:
-        return [*self._faults.strike("sas.doubtful", f"{names([code])}, perhaps the same again")]
+        return self._doubt([code], "perhaps the same again")
 
     def _played(self) -> list[Event]:
         events: list[Event] = [*self._faults.end(*_PLAYS_AGAIN)]
@@ -911,7 +1082,9 @@ class SasMachine:
 
     def _handpay(self, level: int, amount: int, *, again: bool) -> list[Event]:
         if not amount:
+            self._memory = replace(self._memory, unsure=bool(self._memory.prizes))
             return [*self._faults.strike("sas.doubtful", "a handpay was pending and can no longer be read")]
+        self._undescribed = False
         if again and (level, amount) in self._memory.prizes[-1:]:
             return self._doubtful(level, amount)
         self._memory = replace(self._memory, prizes=(*self._memory.prizes, (level, amount))[-KEPT:])
@@ -920,13 +1093,31 @@ class SasMachine:
         return self._hit(level if level <= 32 else 0, amount, 0x1B, again=again)
 
     def _paid_by_hand(self) -> list[Event]:
+        """The oldest one; where one of several may be over already, none of them is told, nor taken for a later one."""
+        self._undescribed = False
         if not self._memory.prizes:
             return [MachineReported("52", EXCEPTIONS[0x52])]
         (level, amount), *rest = self._memory.prizes
-        self._memory = replace(self._memory, prizes=tuple(rest))
+        if rest and self._memory.unsure:
+            self._memory = replace(self._memory, prizes=(), unsure=False)
+            return self._doubt([0x52], f"and it is not sure which of {len(rest) + 1}")
+        self._memory = replace(self._memory, prizes=tuple(rest), unsure=self._memory.unsure and bool(rest))
         if level == CANCELLED_CREDITS:
             return [MachineReported("52", f"{amount} of cancelled credits were paid by hand")]
         return self._paid(level if level <= 32 else 0, amount)
+
+    def _cancelled(self) -> list[Event]:
+        """No exception says which request it was; one that is being read may be the one that is over."""
+        self._undescribed = False
+        asked = [n for n, (level, _) in enumerate(self._memory.prizes) if level == CANCELLED_CREDITS]
+        if len(asked) > 1 or 0x1B in self._memory.owed:
+            self._memory = replace(self._memory, unsure=True)
+        if not asked:
+            return [MachineReported("55", EXCEPTIONS[0x55])]
+        prizes = list(self._memory.prizes)
+        _, amount = prizes.pop(asked[-1])
+        self._memory = replace(self._memory, prizes=tuple(prizes))
+        return [MachineReported("55", f"{amount} of cancelled credits are no longer to be paid by hand")]
 
     def _progressive(self, command: int, level: int, amount: int, *, again: bool) -> list[Event]:
         if not amount or level > 32:
@@ -1027,16 +1218,17 @@ class SasMachine:
             detail = ", ".join(f"{name} from {old[name]} to {new[name]}" for name in sorted(back))
             told = self._faults.begin("sas.meter_back", detail)
             if told and self._options.close_faulty:
-                self._queue.append(_Work(LongPoll(self._me, 0x01)))
+                self._memory = replace(self._memory, owes_close=True)
             return [*told]
         if still:
             return []
         events: list[Event] = [*self._faults.end("sas.meter_back")]
         if poll == 0x0F:
             events += self._faults.end("sas.doubtful")
-        games = "games_played"
-        if games in new and new[games] > old.get(games, new[games]):
-            events += self._played()
+        if (games := new.get("games_played")) is not None:
+            before, self._memory = self._memory.games_from, replace(self._memory, games_from=games)
+            if before is not None and games > before:
+                events += self._played()
         self._fresh, self._fresh_wire = {**self._fresh, **new}, self._fresh_wire + self._wire
         if any(work.poll.command in METERS for work in self._queue):
             return events  # told together with what is read next
@@ -1053,7 +1245,7 @@ class SasMachine:
         now = self._link.stamp().tick
         if self._memory.levels and now >= self._broadcast_due:
             self._broadcast_due = now + self._options.broadcast
-            await self._link.write(encode(broadcast(self._options.group, self._memory.levels)))
+            await self._say(broadcast(self._options.group, self._memory.levels))
 
     # ---- commands
 
@@ -1085,7 +1277,8 @@ class SasMachine:
                 raise CommandRefused("the machine refused")
 
     async def _figures(self) -> dict[str, Any]:
-        wanted = [command for command in (0x0F, 0x1C, 0x1A) if command not in self._unsupported]
+        if not (wanted := self._meter_polls()):
+            raise CommandRefused("the machine answers no poll for its meters")
         works = [self._work(LongPoll(self._me, command)) for command in wanted]
         try:
             for work in works:
@@ -1154,7 +1347,11 @@ class SasMachine:
             async with asyncio.timeout(COMMAND_LIMIT):
                 answer = await work.done
         except TimeoutError:
-            raise CommandFailed(f"the machine was busy for {COMMAND_LIMIT:g} s: nothing was done") from None
+            busy = f"the machine was busy for {COMMAND_LIMIT:g} s"
+            if work.tries:
+                lost = "an earlier try was not answered: whether it was done is not known"
+                raise CommandFailed(f"{busy}, and {lost}") from None
+            raise CommandFailed(f"{busy}: nothing was done") from None
         finally:
             self._drop(work)
         if answer is None:
@@ -1168,13 +1365,17 @@ class SasMachine:
         if events:
             seen = chunk or (self._chunk if self._wire else self._link.stamp())
             wire = seen.data if chunk is not None else self._wire
-            self._memory = replace(self._memory, standing=self._faults.standing)
-            memory = msgspec.json.encode(self._memory)
-            await self._emit([Sighting(event, wire, seen) for event in events], memory)
+            await self._commit([Sighting(event, wire, seen) for event in events])
 
     async def _keep(self) -> None:
-        self._memory = replace(self._memory, standing=self._faults.standing)
-        await self._emit([], msgspec.json.encode(self._memory))
+        """Durable when it returns, where anything is remembered now that was not."""
+        if replace(self._memory, standing=self._faults.standing) != self._kept:
+            await self._commit([])
+
+    async def _commit(self, sightings: Sequence[Sighting]) -> None:
+        memory = self._memory = replace(self._memory, standing=self._faults.standing)
+        await self._emit(sightings, msgspec.json.encode(memory))
+        self._kept = memory
 
 
 def _recalled(memory: bytes) -> Memory:

@@ -378,11 +378,14 @@ class Bill(Struct, frozen=True):
 
 
 class Hopper(Struct, frozen=True):
-    """`status` 0 is well (assumed); `percent` full, 255 where it is not known; `level` in coins."""
+    """`status` 0 is well (assumed); `percent` full, 255 where it is not known.
+
+    `level` in coins; None where the machine does not say it (assumed: the length byte allows it).
+    """
 
     status: int
     percent: int
-    level: int
+    level: int | None
 
 
 class Number(Struct, frozen=True):
@@ -595,8 +598,8 @@ def _read_body(command: int, data: bytes) -> Body:
             return SelectedMeters(_from_bcd(data[:2]), meters)
         case 0x48:
             return Bill(_from_bcd(data[:1]), _from_bcd(data[1:2]), _from_bcd(data[2:]))
-        case 0x4F if len(data) == 6:
-            return Hopper(data[0], data[1], _from_bcd(data[2:]))
+        case 0x4F if len(data) in {2, 6}:
+            return Hopper(data[0], data[1], _from_bcd(data[2:]) if data[2:] else None)
         case 0x51 | 0x55:
             return Number(_from_bcd(data))
         case 0x52:
@@ -673,7 +676,7 @@ def _write_body(command: int, body: Body) -> bytes:
         case Bill(country, denomination, count):
             return _to_bcd(country, 1) + _to_bcd(denomination, 1) + _to_bcd(count, 4)
         case Hopper(status, percent, level):
-            return _to_byte(status) + _to_byte(percent) + _to_bcd(level, 4)
+            return _to_byte(status) + _to_byte(percent) + (b"" if level is None else _to_bcd(level, 4))
         case Number(value):
             return _to_bcd(value, 2)
         case GameMeters(game, coin_in, coin_out, jackpot, games):
@@ -847,8 +850,8 @@ class HostDecoder:
                     return [Nack(self._address)]
                 if held[:2] == bytes((self._address, BUSY)) and len(held) == 2:
                     return [Busy(self._address)]
-                if held[:2] == bytes((self._address, REAL_TIME)) and len(held) >= 5 and _whole(held):
-                    return [RealTime(self._address, held[2], held[3:-2])]
+        if held[:2] == bytes((self._address, REAL_TIME)) and len(held) >= 5 and _whole(held):
+            return [RealTime(self._address, held[2], held[3:-2])]
         return [Garbage(held)]
 
     def _nobody_asked(self, data: bytes) -> list[Answer]:
@@ -863,6 +866,8 @@ class HostDecoder:
         held = self._held
         match self._poll:
             case GeneralPoll():
+                if held[:2] == bytes((self._address, REAL_TIME)):
+                    return None if len(held) <= MAX_FRAME else len(held)
                 return 2 if len(held) > 1 else None  # one byte is an answer, two are none
             case LongPoll(command=command):
                 if not held:

@@ -52,6 +52,7 @@ ALONE = 5.0  # seconds without an address on the line until it chirps
 CHIRPING = 0.2
 AGAIN = 15.0  # seconds until a handpay that nobody read is told again
 QUEUE = 20
+CANCELLED_CREDITS = 0x80  # level of a handpay that is no prize
 UNLOADED = 5.0  # seconds without broadcast
 BROKEN, OFF, LONG, BUSY = 8.0, 7.0, 14.0, 20.0
 
@@ -99,6 +100,7 @@ _TROUBLE: dict[str, tuple[int, tuple[int, ...], Ailment]] = {
 }
 """Exception that begins it, those of its repair, and what must be seen. A test game follows each repair."""
 
+_OF_A_GAME = (0x2D, 0x2F, 0x52, 0x53, 0xA0)
 _HOPPER = ("hopper_empty", "hopper_low", "hopper_full")
 _NEEDS_CLEAR = ("ram_error", "ram_device", "eeprom", "meter_back")
 
@@ -202,6 +204,7 @@ class Machine:
             "handpay": self.handpay,
             "hit_progressive": self.hit_progressive,
             "reset": self.reset,
+            "cancel_handpay": self.cancel_handpay,
             "cash_out": self.cash_out,
         }
 
@@ -300,6 +303,17 @@ class Machine:
             self._unread.remove(prize)
         self._tell(0x52, now)
         self.truth.append(f"paid {prize.level} {prize.amount}")
+        return True
+
+    def cancel_handpay(self, now: float) -> bool:
+        """The player plays on instead: the latest request for cancelled credits is over; whether there was one."""
+        asked = [prize for prize in self._handpays if prize.level == CANCELLED_CREDITS]
+        if not asked:
+            return False
+        self._handpays.remove(asked[-1])
+        if asked[-1] in self._unread:
+            self._unread.remove(asked[-1])
+        self._tell(0x55, now)
         return True
 
     # ---- trouble
@@ -484,7 +498,7 @@ class Machine:
                 self._hits.clear()
             self._last_poll = None
 
-    def _what_happened(self) -> Happened:
+    def _what_happened(self) -> Answer | None:
         if self._saying is None:
             if self._priority:
                 self._saying = self._priority[0]
@@ -508,7 +522,12 @@ class Machine:
             return Reply(
                 me, poll.command, Meters({name: self.meters[name] % 10**8 for name, _ in METERS[poll.command]})
             )
-        game = int(poll.data[:2].hex() or "0", 16)
+        game = 0
+        if poll.command in _OF_A_GAME:
+            digits = poll.data[:2].hex()
+            if not digits.isdecimal():
+                return None
+            game = int(digits)
         match poll.command:
             case 0x01 | 0x02:
                 self.enabled = poll.command == 0x02

@@ -114,6 +114,7 @@ BODIES: list[tuple[int, Body, int]] = [
     (0x2F, SelectedMeters(0, {0: 5, 1: 99_999_999}), 0),
     (0x48, Bill(37, 1, 12), 10),
     (0x4F, Hopper(0, 60, 600), 11),
+    (0x4F, Hopper(7, 50, None), 7),
     (0x51, Number(9999), 6),
     (0x52, GameMeters(1, 1, 2, 3, 4), 22),
     (0x53, GameInfo("SI", "MUL", 1, 5, 1, 0, "LUCKY1", "9000", 12), 26),
@@ -220,6 +221,10 @@ def test_a_whole_reply_needs_no_pause_and_what_follows_is_nobodys() -> None:
         (GeneralPoll(1), "00", [Happened(0)]),
         (GeneralPoll(1), "00 00", [Garbage(b"\0\0")]),  # one byte is an answer, two are noise
         (GeneralPoll(1), "", []),
+        (GeneralPoll(1), "01 FF 11" + slow_crc(H("01FF11")).hex(), [RealTime(1, 0x11)]),
+        (GeneralPoll(1), "01 FF 4F 37" + slow_crc(H("01FF4F37")).hex(), [RealTime(1, 0x4F, b"\x37")]),
+        (GeneralPoll(1), "01 FF 11 00 00", [Garbage(H("01FF110000"))]),
+        (GeneralPoll(1), "01 FF", [Garbage(b"\1\xff")]),
         (LongPoll(1, 0x01), "01", [Ack(1)]),
         (LongPoll(1, 0x01), "81", [Nack(1)]),
         (LongPoll(1, 0x01), "01 00", [Busy(1)]),

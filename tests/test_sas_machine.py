@@ -15,7 +15,7 @@ from helpers import MemoryLink, Notebook, virtual_time
 from msgspec.structs import replace
 
 from daemon.links import open_link
-from drivers.driver import CommandFailed, CommandRefused, LinkLost, Sighting
+from drivers.driver import CommandFailed, CommandRefused, DeviceRefused, LinkLost, Sighting
 from drivers.faults import Standing
 from drivers.sas_machine import SEEN, MachineOptions, Memory, SasMachine
 from protocols.commands import Agitate, Ask, Command, EnableMachine, ReadMeters, ResetHandpay, ShowAmount
@@ -35,7 +35,6 @@ from protocols.sas import (
     Answer,
     GameInfo,
     GeneralPoll,
-    Happened,
     LongPoll,
     MachineDecoder,
     Meters,
@@ -62,6 +61,7 @@ class Cable:
         self.driver: SasMachine | None = None
         self.split = False
         self.eat: Callable[[bytes], bytes] = lambda data: data
+        self.echoes = False
         self.offline: list[str] = []
         self._link: MemoryLink | None = None
         self._stirred = asyncio.Event()
@@ -72,6 +72,8 @@ class Cable:
         return asyncio.get_running_loop().time()
 
     def _to_machine(self, data: bytes) -> None:
+        if self.echoes:
+            self._to_host(data)
         heard = self.line.to_device(data, self.now)
         for piece in [bytes((byte,)) for byte in heard] if self.split else [heard] if heard else []:
             self._to_host(self.machine.hear(piece, self.now))
@@ -109,7 +111,7 @@ class Cable:
                 self.driver = SasMachine(self.options, self.notes.memory)
                 try:
                     await self.driver.run(self._link, self.notes)
-                except LinkLost as lost:
+                except (LinkLost, DeviceRefused) as lost:
                     self.offline.append(str(lost))
                 self._link = self.driver = None
             await asyncio.sleep(0.5)
@@ -308,15 +310,16 @@ class Cuts(Cable):
 
 
 class InRealTime(Machine):
-    """An earlier host switched it to real-time mode: its exceptions come in place of answers to long polls."""
+    """An earlier host switched it to real-time mode: its exceptions come in place of answers to long polls.
 
+    `general`: to general polls, too. Where nothing happened a general poll has no answer.
+    """
+
+    general = False
     _instead: int | None = None
 
     def _answer(self, poll: LongPoll, now: float) -> Answer | None:
-        if not self._queue:
-            return super()._answer(poll, now)
-        self._instead = self._queue[0]
-        return RealTime(self._address, self._instead)
+        return self._happened() or super()._answer(poll, now)
 
     def _heard_by_host(self) -> None:
         if self._instead is not None:
@@ -324,8 +327,12 @@ class InRealTime(Machine):
         self._instead = None
         super()._heard_by_host()
 
-    def _what_happened(self) -> Happened:
-        return Happened(0)
+    def _what_happened(self) -> Answer | None:
+        return self._happened() if self.general else None
+
+    def _happened(self) -> RealTime | None:
+        self._instead = self._queue[0] if self._queue else None
+        return None if self._instead is None else RealTime(self._address, self._instead)
 
 
 DOORS = {"machine.slot_door": "11", "machine.cashbox_door": "19", "machine.belly_door": "1D"}
