@@ -57,6 +57,7 @@ class Alert(Struct, frozen=True):
     severity: str = "error"
     device: str = ""
     since: datetime | None = None
+    round: str = ""
 
     def __post_init__(self) -> None:
         """Refuse an instant that cannot be told."""

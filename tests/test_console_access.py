@@ -19,7 +19,7 @@ from starlette.requests import Request
 
 from daemon.console import access as access_module
 from daemon.console import words
-from daemon.console.access import Throttle, User, Wait, inside, of_the_same_origin
+from daemon.console.access import Throttle, Wait, inside, of_the_same_origin
 from daemon.console.actions import read_actions
 from daemon.console.users import ROLES, By, Hashed, Role, Users
 from daemon.picture import Alert
@@ -36,6 +36,12 @@ async def inn(tmp_path: Path) -> AsyncIterator[Inn]:
     one = Inn(tmp_path)
     yield one
     one.close()
+
+
+def of(inn: Inn, secret: str) -> Request:
+    """A stream's, with that cookie."""
+    headers = [(b"accept", b"text/event-stream"), (b"cookie", f"{inn.access.cookie}={secret}".encode())]
+    return Request({"type": "http", "headers": headers})
 
 
 # ---- in and out
@@ -122,17 +128,10 @@ async def test_a_stream_keeps_no_session_alive(inn: Inn) -> None:
     secret = inn.users.begin("vie", "", "")
     for _ in range(2):
         inn.clock.on(minutes=15)
-        request = Request(
-            {
-                "type": "http",
-                "headers": [(b"accept", b"text/event-stream"), (b"cookie", f"feltd={secret}".encode())],
-            }
-        )
-        user = inn.access.who(request)
-        assert (user is not None) == (inn.clock.now < NOON + timedelta(minutes=30))
-        assert user is None or inn.access.goes_on(user)
-    session = User("vie", "viewer", session="00")
-    assert not inn.access.goes_on(session)
+        request = of(inn, secret)
+        there = inn.clock.now < NOON + timedelta(minutes=30)
+        assert (inn.house.user(request) is not None, inn.house.still(request)) == (there, there)
+    assert not inn.house.still(of(inn, "nobody's"))
 
 
 async def test_a_store_that_cannot_be_written_keeps_nobody_from_reading(inn: Inn) -> None:
@@ -462,6 +461,50 @@ async def test_who_was_sent_out_meanwhile_changes_nothing(inn: Inn, monkeypatch:
     assert inn.users.hashed("eva") is None
 
 
+@pytest.mark.parametrize("how", ["ended", "role", "removed"])
+async def test_who_may_no_longer_when_a_form_has_come_changes_nothing(inn: Inn, how: str) -> None:
+    """A form may take ten seconds; it was asked who sends it before the first byte."""
+    inn.users.add(BY, "eva", "supervisor", (), cheap(PASSWORD))
+    secret = inn.users.begin("eva", "", "")
+
+    async def slowly() -> AsyncIterator[bytes]:
+        yield b"do=add&name=wall-1&"
+        match how:
+            case "ended":
+                inn.users.end(BY, user="eva")
+            case "role":
+                inn.users.set_role(BY, "eva", "viewer", ())
+            case _:
+                inn.users.remove(BY, "eva")
+        yield b"role=viewer&tables="
+
+    async with inn.browser(secret) as browser:
+        answer = await browser.post("/tokens", content=slowly(), headers=ORIGIN)
+        assert answer.status_code == 403
+        assert "eva" not in answer.text  # the page is a stranger's
+    assert inn.users.tokens() == []
+
+
+async def test_who_comes_in_is_not_kept_out_by_a_session_that_ends_meanwhile(inn: Inn) -> None:
+    secret = inn.users.begin("sup", "", "")
+
+    async def slowly() -> AsyncIterator[bytes]:
+        yield b"name=sup&"
+        inn.users.end(BY)
+        yield f"password={PASSWORD.replace(' ', '+')}".encode()
+
+    async with inn.browser(secret) as browser:
+        assert (await browser.post("/login", content=slowly(), headers=ORIGIN)).status_code == 303
+
+
+@pytest.mark.parametrize("page", ["access_tokens", "access_users", "trace_bundle"])
+def test_a_form_that_is_sent_twice_is_sent_once(page: str) -> None:
+    text = (Path(words.__file__).parent / "templates" / f"{page}.html").read_text(encoding="utf-8")
+    forms = re.findall(r'<form [^>]*method="post"[^>]*>', text)
+    assert forms
+    assert [one for one in forms if "data-once" not in one] == []
+
+
 async def test_own_sessions_and_nobody_elses(inn: Inn) -> None:
     mine, his = inn.users.begin("tec", "10.9.9.9", "phone"), inn.users.begin("sup", "10.8.8.8", "x")
     async with inn.as_("technician") as browser:
@@ -557,10 +600,12 @@ async def test_a_screen_on_the_wall(inn: Inn) -> None:
             assert (await wall.get("/")).status_code == 200
             assert [(await wall.get(path)).status_code for path in ("/users", "/account", "/actions")] == [403] * 3
             assert (await post(wall, "/account", do="end")).status_code == 403
-            user = User("wall-1", "viewer", ("bac-1",), "token", "wall-1")
-            assert inn.access.goes_on(user)
+            request = of(inn, found[1])
+            assert inn.house.still(request)
             inn.users.remove_token(BY, "wall-1")
-            assert not inn.access.goes_on(user)
+            assert not inn.house.still(request)
+            inn.users.add_token(BY, "wall-1", "viewer", ("bac-1",))
+            assert not inn.house.still(request)  # another screen of that name: who found the first one stays out
             assert (await wall.get("/")).headers["location"] == "/login?to=/"
             assert (await wall.get(found[0])).headers["location"] == "/login"
 

@@ -40,6 +40,13 @@ def jam(console: Console, table: str = "bac-12", **more: str) -> None:
     console.alert(table, "shoe-1-card-jam", code="card.jam", device="shoe-1", **more)
 
 
+def seen(console: Console, n: int = 1) -> str:
+    """As what an alert stands on a page now."""
+    one = console.house.incidents.get(n)
+    assert one is not None
+    return console.house.incidents.seen(one)
+
+
 # ---- what is seen
 
 
@@ -198,13 +205,14 @@ async def test_a_technician_acknowledges_and_it_is_written_down(console: Console
         page = (await browser.get("/alerts")).text
         assert 'action="/alerts/1/acknowledge"' in page
         assert "/alerts/silence" not in page
-        answer = await browser.post("/alerts/1/acknowledge", data={"note": "on my <way>"})
+        assert f'name="seen" value="{seen(console)}"' in page
+        answer = await browser.post("/alerts/1/acknowledge", data={"note": "on my <way>", "seen": seen(console)})
         assert (answer.status_code, answer.headers["location"]) == (303, "/alerts")
         page = (await browser.get("/alerts")).text
         assert "Acknowledged by technician@lisboa" in page
         assert "on my &lt;way&gt;" in page
         assert 'action="/alerts/1/acknowledge"' not in page
-        late = await browser.post("/alerts/1/acknowledge", data={"note": "me too"})
+        late = await browser.post("/alerts/1/acknowledge", data={"note": "me too", "seen": seen(console)})
         assert late.status_code == 409
         assert "technician@lisboa has already acknowledged it." in late.text
         assert (await browser.post("/alerts/99/acknowledge", data={})).status_code == 404
@@ -213,11 +221,52 @@ async def test_a_technician_acknowledges_and_it_is_written_down(console: Console
     assert b'"note":"on my <way>"' in row.data
 
 
+@pytest.mark.parametrize("lang", words.LANGS)
+async def test_a_trouble_that_nobody_saw_is_not_acknowledged(console: Console, lang: words.Lang) -> None:
+    """While somebody writes the part of the page stands still: what they read may be over."""
+    console.alert("bac-12", "shoe-1-x", code="shoe.low", severity="warning", text="few cards", device="shoe-1")
+    shown = seen(console)
+    console.alert("bac-12", "shoe-1-x", code="shoe.low", severity="error", text="no card", device="shoe-1")
+    async with console.browser("technician", **{"accept-language": lang}) as browser:
+        for form in ({"note": "on my <way>", "seen": shown}, {"note": "on my <way>"}):
+            answer = await browser.post("/alerts/1/acknowledge", data=form)
+            assert answer.status_code == 409
+            assert words.say(lang, "alerts.changed") in answer.text
+            assert 'value="on my &lt;way&gt;" data-kept' in answer.text
+            assert answer.text.count('data-live="alerts"') == 1
+            assert f'name="seen" value="{seen(console)}"' in answer.text
+        page = (await browser.get("/alerts")).text  # nobody else gets the note
+        assert ("on my" in page, "data-kept" in page) == (False, False)
+        one = console.house.incidents.get(1)
+        assert one is not None
+        assert (one.state, one.by) == ("open", "")
+        assert console.journal.range("bac-12", 1, 9) == []
+        again = {"note": "on my way", "seen": seen(console)}
+        assert (await browser.post("/alerts/1/acknowledge", data=again)).status_code == 303
+
+
+async def test_the_button_to_close_appears_by_itself(console: Console) -> None:
+    """Nothing else changes when it is known that nobody holds an alert any more."""
+    jam(console, "gone-1")
+    looker = Looker("en", "supervisor")
+    console.lose()
+    console.begin()
+    heard: list[str] = []
+    for _ in range(9):
+        console.wait(1)
+        assert "/close" not in console.house.live.html("alerts", looker)
+    console.house.site.on_change.append(heard.append)
+    console.wait(1)
+    assert heard.count("alerts") == 1
+    assert 'action="/alerts/1/close"' in console.house.live.html("alerts", looker)
+
+
 async def test_what_the_store_does_not_take_is_acknowledged_all_the_same(console: Console) -> None:
     jam(console)
     async with console.browser("technician") as browser:
         console.store.db.execute("PRAGMA query_only=ON")
-        assert (await browser.post("/alerts/1/acknowledge", data={"note": "on my way"})).status_code == 303
+        form = {"note": "on my way", "seen": seen(console)}
+        assert (await browser.post("/alerts/1/acknowledge", data=form)).status_code == 303
         assert "Acknowledged by technician@lisboa" in (await browser.get("/alerts")).text
         console.store.db.execute("PRAGMA query_only=OFF")
         console.wait(1)

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from daemon import picture as picture_module
 from daemon.console import live as live_module
-from daemon.console.access import User
 from daemon.console.actions import read_actions
 from daemon.console.live import Looker
 from daemon.console.users import ROLES, By, Role, may
@@ -55,7 +54,7 @@ async def test_one_who_opens_many_pages_leaves_room_for_others(
 ) -> None:
     monkeypatch.setattr(live_module, "MOST_OF_ONE", 3)
     greedy, other = cookie(console), cookie(console, "technician")
-    [whom] = [one.id for one in console.house.access.users.sessions("viewer@lisboa")]
+    whom = "outside viewer@lisboa"
     live = console.house.live
     async with contextlib.AsyncExitStack() as stack:
         for _ in range(3):
@@ -68,16 +67,69 @@ async def test_one_who_opens_many_pages_leaves_room_for_others(
     assert (await ask(console.app, "/live?f=top", headers=greedy)).status == 200
 
 
-async def test_a_token_of_the_same_name_for_other_tables_is_another(console: Console) -> None:
+def test_what_was_rendered_is_kept_up_to_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_module, "MOST_BYTES", 10_000)
+    live, looker = live_module.Live(lambda: ""), Looker("en", "viewer")
+    drawn = 0
+
+    def draw(argument: str, _looker: Looker) -> str:
+        nonlocal drawn
+        drawn += 1
+        return "x" * 1000 * int(argument)
+
+    live.add(live_module.Fragment("part", lambda one: (one,), draw))
+    for _ in range(3):
+        for argument in ("1", "2", "3"):
+            live.html(f"part/{argument}", looker)
+    assert drawn == 3
+    for _ in range(5):  # what is drawn anew takes the place of what it was
+        live.changed("2")
+        live.html("part/2", looker)
+    assert len(live._rendered) == 3
+    live.html("part/8", looker)  # the oldest go
+    assert [name for name, _ in live._rendered] == ["part/8"]
+    live.html("part/20", looker)
+    assert live._rendered == {}
+    live.html("part/1", looker)
+    assert len(live._rendered) == 1
+
+
+async def test_a_page_is_told_in_pieces_of_which_nobody_holds_more_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_module, "PIECE", 2500)
+    live, looker = live_module.Live(lambda: ""), Looker("en", "viewer")
+    drawn: list[str] = []
+
+    def draw(argument: str, _looker: Looker) -> str:
+        drawn.append(argument)
+        return argument * 1000
+
+    live.add(live_module.Fragment("part", lambda one: (one,), draw))
+    names = [f"part/{n}" for n in range(8)]
+    looking = live.follow(live.wanted(names, looker), looker, lambda: True)
+    said = [msgspec.json.decode((await anext(looking))[6:])["put"]]
+    assert drawn == ["0", "1", "2"]
+    live.changed("1")  # was told: once more
+    live.changed("7")  # is still to be told: once
+    said += [msgspec.json.decode((await anext(looking))[6:])["put"] for _ in range(3)]
+    assert [list(one) for one in said] == [names[:3], names[3:6], names[6:], ["part/1"]]
+    await looking.aclose()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("tables", [("bac-12",), ("rou-3",)])
+async def test_a_token_of_the_same_name_is_another(
+    console: Console, monkeypatch: pytest.MonkeyPatch, tables: tuple[str, ...]
+) -> None:
+    """Who stole a screen's token looks on until it is replaced, and not until the tables are others."""
+    monkeypatch.setattr("daemon.console.live.HEARTBEAT", 0.05)
     users = console.house.access.users
     secret = users.add_token(BY, "wall", "viewer", ("bac-12",))
-    token = users.token(secret)
-    assert token is not None
-    user = User("wall", "viewer", token.tables, "token", "wall")
-    assert console.house.access.goes_on(user)
+    said, following = await follow(console.app, "/live?f=top", headers=[("cookie", f"feltd={secret}")])
+    assert said.status == 200
     users.remove_token(BY, "wall")
-    users.add_token(BY, "wall", "viewer", ("rou-3",))
-    assert not console.house.access.goes_on(user)
+    users.add_token(BY, "wall", "viewer", tables)
+    async with asyncio.timeout(10):
+        await following
+    assert said.body.endswith(b"event: over\ndata: \n\n")
 
 
 def test_names_on_the_broker_fill_nothing(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:

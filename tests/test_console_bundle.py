@@ -1,9 +1,12 @@
 """The support bundle: whole, checked by its manifest, without a secret, without a card of an open round."""
 
+import contextlib
 import hashlib
 import io
 import json
+import sqlite3
 import stat
+import tracemalloc
 import zipfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,6 +22,7 @@ from hypothesis import strategies as st
 from daemon.config import Config, parse
 from daemon.console import bundle
 from daemon.console.bundle import LOG_BYTES, LOG_LINES, Given, Scrubber, make
+from daemon.inspection import Files, verify_recent
 from daemon.journal import Entry, Journal
 from protocols import bee_tek_shoe
 
@@ -104,6 +108,53 @@ def test_all_parts_are_there_and_the_manifest_proves_them(tmp_path: Path) -> Non
     versions = json.loads(files["versions.json"])
     assert versions["packages"]["msgspec"] == msgspec.__version__
     assert "good" in files["journal-edge-verify.txt"].decode()
+
+
+def test_a_journal_is_written_as_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fifty tables of a thousand rows are more than the console may have: one table's rows are held, once."""
+    device = '[[table.device]]\nname = "x"\ndriver = "cammegh_ss2"\nurl = "tcp://10.0.0.9:{}"\n'
+    tables = "".join(f'[[table]]\nname = "t-{n}"\n{device.format(n + 1)}' for n in range(20))
+    config = parse(CONFIG.format(path=tmp_path, url="hunter2hunter2") + tables)
+    with contextlib.closing(Journal(tmp_path / "edge.db")) as journal:
+        journal.append([Entry(f"t-{n % 20}", "x", "y", START, b"{}", b"\xff" * 20_000, "") for n in range(200)], {})
+    monkeypatch.setattr(bundle, "_versions", dict)  # takes more
+    size = 200 * 40_000
+    held: list[int] = []
+    verify = verify_recent
+
+    def verified(path: Path) -> Any:
+        held.append(tracemalloc.get_traced_memory()[1])
+        return verify(path)
+
+    monkeypatch.setattr(bundle, "verify_recent", verified)
+    tracemalloc.start()
+    try:
+        files = made(tmp_path, config)
+    finally:
+        tracemalloc.stop()
+    assert len(files["journal-edge.ndjson"].splitlines()) == 200
+    assert len(files["journal-edge.ndjson"]) > size
+    assert held[0] < size / 4
+
+
+def test_a_journal_that_breaks_off_is_proved_as_far_as_it_came(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = parse(CONFIG.format(path=tmp_path, url="hunter2hunter2") + '[[table]]\nname = "t-2"\n')
+    with contextlib.closing(Journal(tmp_path / "edge.db")) as journal:
+        journal.append([entry("shoe-1", "y", n) for n in range(5)], {})
+    newest = Files.newest
+
+    def breaks(files: Files, most: int, which: str, *values: Any) -> Any:
+        if values == ("t-2",):
+            raise sqlite3.DatabaseError("database disk image is malformed")
+        return newest(files, most, which, *values)
+
+    monkeypatch.setattr(Files, "newest", breaks)
+    files = made(tmp_path, config)
+    manifest = json.loads(files["manifest.json"])
+    assert any("edge's journal: database disk image is malformed" in note for note in manifest["notes"])
+    assert len(files["journal-edge.ndjson"].splitlines()) == 5
+    for name, said in manifest["files"].items():
+        assert said == {"sha256": hashlib.sha256(files[name]).hexdigest(), "bytes": len(files[name])}
 
 
 def test_what_cannot_be_read_is_a_note_and_the_rest_is_there(tmp_path: Path) -> None:

@@ -336,6 +336,64 @@ async def test_a_key_is_one_key_however_often_it_is_sent(inn: Inn) -> None:
     ]  # fmt: skip
 
 
+async def test_a_press_with_the_id_of_another_is_refused(inn: Inn) -> None:
+    fold = {"id": identity(1), "seat": "3", "action": "stand"}
+    async with inn.browser("all") as browser:
+        for form, status in ((fold, 200), (fold, 200), (fold | {"seat": "4", "action": "hit"}, 400)):
+            answer = await browser.post("/dealer/bj-1/key/action", data=form, headers=JSON)
+            assert answer.status_code == status
+        assert answer.json()["wrong"] == words.say("en", "dealer.bad_id")
+        other = await browser.post("/dealer/bj-1/key/bell", data={"id": identity(1)}, headers=ORIGIN)
+        assert other.headers["location"] == "/dealer/bj-1?wrong=dealer.bad_id"
+    assert [one.detail for one in inn.dealers.units["bj-1"].last(5)] == ["3 stand"]
+
+
+async def test_no_entry_is_shown_while_the_other_is_made(inn: Inn) -> None:
+    """docs/protocols/fdl_console.md: who enters it again must not copy what stands there."""
+    async with inn.browser("all") as browser:
+
+        async def enter(n: int, faces: str) -> dict[str, str]:
+            form = {"id": identity(n), "faces": faces}
+            said: dict[str, str] = (await browser.post("/dealer/none-1/key/dice", data=form, headers=JSON)).json()
+            return said
+
+        first, second = await enter(1, "6 6 1"), await enter(2, "6 6 2")
+        page = await browser.get("/dealer/none-1", params={"pressed": identity(1)})
+        follow = inn.dealers._follow(inn.dealers.units["none-1"], "en", lambda: True)
+        stream = (await anext(follow)).decode()
+        assert [(one["state"], one["detail"]) for one in (first, second)] == [("again", ""), ("differs", "")]
+        for text in (page.text, stream):
+            assert "6 6" not in text
+        assert (await enter(3, "6 6 2"))["detail"] == "6 6 2"
+
+
+async def test_the_times_of_keys_are_instants_and_utc_without_a_script(inn: Inn) -> None:
+    async with inn.browser("dea") as browser:
+        form = {"id": identity(1)}
+        answer = (await browser.post("/dealer/bac-1/key/bell", data=form, headers=JSON)).json()
+        assert answer["at"] == "2026-11-20T12:00:00.000000Z"
+        page = await browser.get("/dealer/bac-1")
+    assert '<time datetime="2026-11-20T12:00:00.000000Z" data-clock>12:00:00 UTC</time>' in page.text
+
+
+@pytest.mark.parametrize(
+    ("name", "tables"), [("dea", []), ("all", ["bac-1", "bj-1", "none-1"]), ("sup", ["bac-1", "bj-1", "none-1"])]
+)
+async def test_a_dealer_of_several_tables_goes_from_one_to_another(inn: Inn, name: str, tables: list[str]) -> None:
+    async with inn.browser(name) as browser:
+        page = await browser.get("/dealer/bac-1")
+        assert re.findall(r'href="/dealer/([a-z0-9-]+)"', page.text) == tables
+        first = await browser.get("/dealer")
+    assert (first.status_code, first.headers["location"]) == (303, "/dealer/bac-1")
+
+
+async def test_a_dealer_of_no_table_with_a_page_is_told_so(inn: Inn) -> None:
+    hashed = cheap(PASSWORD)
+    inn.house.access.users.add(By("root", "system"), "far", "dealer", ("gone-1",), hashed)
+    async with inn.browser("far") as browser:
+        assert (await browser.get("/dealer")).status_code == 404
+
+
 async def test_without_a_script_the_page_answers_too(inn: Inn) -> None:
     async with inn.browser("dea") as browser:
         sent = await browser.post("/dealer/bac-1/key/void", data={"id": identity(1), "reason": "2"}, headers=ORIGIN)

@@ -231,6 +231,47 @@ async def test_a_dealer_presses_keys_without_a_broker(
         assert await asyncio.to_thread(complaints, browser) == []
 
 
+async def test_what_was_changed_after_no_answer_is_another_press(
+    tmp_path: Path, browser: webdriver.Chrome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path, monkeypatch) as floor:
+        # Answers are lost, and the stream says nothing of keys.
+        monkeypatch.setattr(floor.house.dealers.units["cus-1"], "last", lambda _most: [])
+        await asyncio.to_thread(come_in(floor, browser, "dealer", "/dealer/cus-1"))
+        lost = """
+            const real = window.fetch;
+            window.cut = true;
+            window.fetch = async (...words) => {
+              const answer = await real(...words);
+              if (window.cut) throw new TypeError("cut");
+              return answer;
+            };
+        """
+        await asyncio.to_thread(browser.execute_script, lost)
+        place = browser.find_element(Find.CSS_SELECTOR, "#key-void")
+
+        def said() -> str:
+            return place.find_element(Find.CSS_SELECTOR, "[data-said]").text
+
+        def void(reason: str) -> None:
+            if place.get_attribute("open") is None:
+                place.find_element(Find.TAG_NAME, "summary").click()
+            place.find_element(Find.CSS_SELECTOR, f'option[value="{reason}"]').click()
+            place.find_element(Find.TAG_NAME, "button").click()
+
+        for _ in range(2):  # unchanged it is the same press
+            await asyncio.to_thread(void, "1")
+            await until(lambda: said().startswith("No answer"))
+            await until(lambda: place.find_element(Find.TAG_NAME, "form").get_attribute("data-busy") is None)
+        await asyncio.to_thread(browser.execute_script, "window.cut = false")
+        await asyncio.to_thread(void, "2")
+        async with asyncio.timeout(20):
+            while len(floor.told()) < 2:  # noqa: ASYNC110 - in another task
+                await asyncio.sleep(0.02)
+        rows = [msgspec.json.decode(row.data) for row in floor.journal.range("cus-1", 1, 1000)]
+        assert [row["reason"] for row in rows if "reason" in row] == ["dealing error", "equipment fault"]
+
+
 async def test_a_trace_is_shown_filtered_and_paused(
     tmp_path: Path, browser: webdriver.Chrome, monkeypatch: pytest.MonkeyPatch
 ) -> None:

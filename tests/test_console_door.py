@@ -3,6 +3,9 @@
 import asyncio
 import contextlib
 import socket
+import ssl
+import tracemalloc
+from asyncio import sslproto
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ import pytest
 from console_floor import CONFIG, opened
 from console_tour import ask
 from starlette.types import Receive, Scope, Send
+from test_mqtt_tls import Authority
 
 from daemon.broker import free_port
 from daemon.config import Console, parse
@@ -230,3 +234,64 @@ async def test_one_too_many_at_once_is_turned_away_and_the_others_are_served(
             assert b"alive" in await reader.read()
             writer.close()
         assert b"alive" in await said(port, whole)
+
+
+@pytest.mark.system
+async def test_who_says_nothing_of_tls_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before that no page and no protocol of ours hears of the line."""
+    monkeypatch.setattr(door, "PATIENCE", 0.2)
+    async with served(tmp_path, tls(tmp_path)) as port:
+        assert await said(port, "") == b""
+        assert await said(port, "\x16\x03\x01") == b""  # the beginning of a greeting
+        assert b"alive" in await asyncio.to_thread(by_tls, tmp_path, port)
+
+
+@pytest.mark.system
+async def test_who_says_nothing_of_tls_is_one_of_those_that_are_too_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "MOST_CONNECTIONS", 3)
+    async with served(tmp_path, tls(tmp_path)) as port:
+        lines = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
+        assert await said(port, "") == b""  # at once
+        lines[0][1].close()
+        async with asyncio.timeout(20):
+            while True:
+                with contextlib.suppress(OSError):
+                    assert b"alive" in await asyncio.to_thread(by_tls, tmp_path, port)
+                    break
+        for _, writer in lines:
+            writer.close()
+
+
+@pytest.mark.system
+async def test_who_says_nothing_of_tls_takes_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six hundred of them, and the service may have 256 MiB."""
+    monkeypatch.setattr(sslproto.SSLProtocol, "max_size", sslproto.SSLProtocol.max_size)
+    async with served(tmp_path, tls(tmp_path)) as port:
+        tracemalloc.start()
+        try:
+            lines = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
+            assert b"alive" in await asyncio.to_thread(by_tls, tmp_path, port)  # they were met
+            assert tracemalloc.get_traced_memory()[0] < 20 * 128 * 1024
+        finally:
+            tracemalloc.stop()
+        for _, writer in lines:
+            writer.close()
+
+
+def tls(folder: Path) -> str:
+    """The settings for it, with a certificate of our own."""
+    certificate, key = Authority(folder, "ours").sign("pit")
+    return f'certificate = "{certificate}"\nkey = "{key}"\n'
+
+
+def by_tls(folder: Path, port: int) -> bytes:
+    """The answer of a page."""
+    context = ssl.create_default_context(cafile=folder / "ours.crt")
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=20) as plain,
+        context.wrap_socket(plain, server_hostname="127.0.0.1") as line,
+    ):
+        line.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        return b"".join(iter(lambda: line.recv(4096), b""))

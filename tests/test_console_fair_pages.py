@@ -191,6 +191,26 @@ def test_a_shuffler_and_a_reader_in_numbers(fair: Fairness) -> None:
     assert bac.cards[0].rows[0] == ("S", (bac.cards[0].rows[0][1][0], *[0] * 12))  # no 3♠, which only the reader told
 
 
+def test_the_rate_of_a_reader_leaves_out_days_of_which_no_card_is_known(fair: Fairness) -> None:
+    event(fair, "bac-1", 1, "card.drawn", "shoe-1", -2 * 86_400)
+    event(fair, "bac-1", 2, "card.unreadable", "shoe-1", -2 * 86_400)
+    for seq in (3, 4, 5):
+        event(fair, "bac-1", seq, "card.unreadable", "shoe-1")
+    fair.flush()
+    (reads,) = fair_pages.view(fair, "bac-1", "week").rates
+    assert (reads.bad, reads.n) == (1, 2)
+    (reads,) = fair_pages.view(fair, "bac-1", "today").rates
+    assert (reads.bad, reads.n) == (3, 0)
+
+
+def test_a_service_says_that_its_time_is_utc_and_is_noted_once(fair: Fairness) -> None:
+    spins(fair, ["5"])
+    fair.serviced("rou-1", "wheel-1", "levelled")
+    text = page(fair, "rou-1")
+    assert re.search(r">\d{4}-\d\d-\d\d \d\d:\d\d UTC</time> levelled", text)
+    assert re.search(r'action="/table/rou-1/fairness" data-once>', text)
+
+
 def test_dice_are_shown_together_in_whatever_order_they_are_told(fair: Fairness) -> None:
     everything(fair)
     for table in ("cus-1", "sorts-1"):

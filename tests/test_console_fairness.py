@@ -487,6 +487,27 @@ def test_a_shuffler_that_grows_slow_is_told(store: Store) -> None:
     assert int(alarm.values["now"]) == pytest.approx(130, abs=3)
 
 
+def shuffled(fair: Fairness, first: int, times: list[float], since: float) -> None:
+    """So many shuffles of shuffler-1, one every 300 s."""
+    for number, seconds in enumerate(times):
+        for step, kind, later in ((0, "shuffle.started", 0.0), (1, "shuffle.finished", seconds)):
+            at = since + 300 * number + later
+            fair.on_event(TABLE, wire(first + 2 * number + step, kind, at, device="shuffler-1"))
+    fair.flush()
+
+
+def test_the_week_of_a_serviced_shuffler_begins_with_its_service(store: Store) -> None:
+    fair = house(store)
+    shuffled(fair, 1, [60.0] * 150, -20 * 86_400)
+    shuffled(fair, 301, [81.0] * 130, -86_400)
+    assert [alarm.code for alarm in fair.alarms()] == ["fairness.slow_shuffle"]
+    fair.serviced(TABLE, "shuffler-1", "a new belt")
+    assert fair.alarms() == []
+    shuffled(fair, 1001, [59.0] * 100, 0)
+    assert fair.alarms() == []
+    assert sum(fair.times(Chart(TABLE, "shuffle", "shuffler-1"), "week").values()) == 230  # the page shows them all
+
+
 # ---- dice
 
 
@@ -874,6 +895,24 @@ def test_without_card_events_nobody_knows_a_rate(store: Store) -> None:
         fair.on_event(TABLE, wire(seq, "card.unreadable", device="shoe-1"))
     fair.flush()
     assert looked(fair) == []
+
+
+def test_misreads_of_days_without_cards_belong_to_no_rate(store: Store) -> None:
+    """The access list may come during a reader's life: then its cards are withheld and its misreads are not."""
+    fair, chart = house(store), Chart(TABLE, "reads", "shoe-1")
+    day = 86_400.0
+    kinds = [("card.drawn", -12 * day)] * 1000 + [("card.unreadable", -12 * day)]
+    kinds += [("card.unreadable", (number - 10) * day) for number in range(10) for _ in range(2)]
+    for seq, (kind, seconds) in enumerate(kinds, 1):
+        fair.on_event(TABLE, wire(seq, kind, seconds, device="shoe-1"))
+    fair.flush()
+    assert looked(fair) == []
+    test = fair.test(chart)
+    assert test is not None
+    assert test.n == 1001
+    assert fair.counts(chart, "service", rated=True) == {"read": 1000, "misread": 1}
+    assert fair.counts(chart, "service") == {"read": 1000, "misread": 21}
+    assert fair.counts(chart, "week", rated=True) == {}
 
 
 # ---- the process

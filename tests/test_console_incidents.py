@@ -1,7 +1,7 @@
 """One incident for each alert: begun, told again, acknowledged, silenced, ended, back again; over restarts."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from sqlite3 import OperationalError
@@ -180,6 +180,100 @@ def test_what_is_the_same_trouble_stays_acknowledged(store: Store, new: Alert) -
     incidents.on_alert(("bac-14", "x"), replace(JAM, severity="warning"), later(42))  # better, and not another
     incidents.on_alert(("bac-14", "x"), replace(JAM, severity="warning"), later(43))
     assert {one.incident.state for one in incidents.open(later(43))} == {"acknowledged"}
+
+
+class OfRound(Alert, frozen=True):
+    """As the rules say it: of which round."""
+
+    round: str = ""
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_another_round_that_waits_is_not_the_one_that_somebody_saw(store: Store, restarted: bool) -> None:
+    """The end of the first was never heard: without an instant only the round's name tells them apart."""
+    key = ("bac-12", "round-suspended")
+    incidents = Incidents(store)
+    incidents.on_alert(key, OfRound("round.suspended", "a card was missed", "count", round="5"), T0)
+    incidents.acknowledge(1, "maria", "I count them", later(5))
+    if restarted:
+        incidents = Incidents(store)
+    incidents.on_alert(key, OfRound("round.suspended", "a card was missed", "count", round="5"), later(30))
+    assert only(incidents, later(30)).state == "acknowledged"
+    incidents.on_alert(key, OfRound("round.suspended", "a card was missed", "count", round="6"), later(40))
+    one = only(incidents, later(40))
+    assert (one.n, one.state, one.round, one.by) == (1, "open", "6", "maria")
+    incidents.look(Floor(), later(41))
+    assert only(Incidents(store), later(42)) == one
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize(
+    ("name", "code", "texts"),
+    [
+        ("shoe-1-device-offline", "device.offline", ("does not answer: no such port", "does not answer: silent")),
+        ("edge-7-journal-room", "journal.room", ("950 MB, 95% of its limit", "its limit is 1000 MB: play stops here")),
+        ("round-suspended", "round.suspended", ("a card was missed", "seat 3 has too many cards")),
+    ],
+)
+def test_without_an_instant_other_words_are_another_trouble(
+    store: Store, name: str, code: str, texts: tuple[str, str], restarted: bool
+) -> None:
+    key = ("bac-12", name)
+    incidents = Incidents(store)
+    incidents.on_alert(key, Alert(code, texts[0], ""), T0)
+    incidents.acknowledge(1, "maria", "", later(5))
+    if restarted:
+        incidents = Incidents(store)
+    incidents.on_alert(key, Alert(code, texts[0], ""), later(30))
+    assert only(incidents, later(30)).state == "acknowledged"
+    incidents.on_alert(key, Alert(code, texts[1], ""), later(40))
+    assert (only(incidents, later(40)).state, only(incidents, later(40)).text) == ("open", texts[1])
+
+
+def test_what_the_console_counts_goes_on_acknowledged(store: Store) -> None:
+    """Its own words have figures that move."""
+    floor = Floor()
+    incidents = Incidents(store)
+    for seconds in (0, 30):
+        floor.edge("edge-7", later(seconds), depth=200 + seconds, age_s=100.0 + seconds)
+        incidents.look(floor, later(seconds))
+    incidents.acknowledge(1, "maria", "", later(31))
+    floor.edge("edge-7", later(60), depth=300, age_s=130.0)
+    incidents.look(floor, later(60))
+    assert "300 events" in only(incidents, later(60)).text
+    assert only(incidents, later(60)).state == "acknowledged"
+
+
+AS_SHOWN = [
+    pytest.param(lambda one: one.on_alert(KEY, replace(LOW, severity="error"), later(9)), id="worse"),
+    pytest.param(lambda one: one.on_alert(KEY, replace(LOW, code="shoe.empty"), later(9)), id="another"),
+    pytest.param(lambda one: one.on_alert(KEY, replace(LOW, since=later(8)), later(9)), id="since"),
+    pytest.param(lambda one: (one.on_alert(KEY, None, later(8)), one.on_alert(KEY, LOW, later(9))), id="came back"),
+]
+
+
+@pytest.mark.parametrize("happens", AS_SHOWN)
+def test_what_was_not_shown_is_not_acknowledged(store: Store, happens: Callable[[Incidents], object]) -> None:
+    incidents = Incidents(store)
+    incidents.on_alert(KEY, LOW, T0)
+    seen, version = incidents.seen(only(incidents, T0)), incidents.version
+    incidents.on_alert(KEY, replace(LOW, text="fewer cards are left"), later(5))  # the same trouble
+    assert incidents.may_acknowledge(1, seen).n == 1
+    happens(incidents)
+    assert incidents.version > version + 1  # pages are drawn anew
+    for other in (seen, ""):
+        with pytest.raises(NotOpen, match="changed"):
+            incidents.may_acknowledge(1, other)
+    assert incidents.may_acknowledge(1, incidents.seen(only(incidents, later(9)))).n == 1
+
+
+def test_another_round_was_not_shown(store: Store) -> None:
+    incidents = Incidents(store)
+    incidents.on_alert(("bac-12", "round-suspended"), OfRound("round.suspended", "missed", "count", round="5"), T0)
+    seen = incidents.seen(only(incidents, T0))
+    incidents.on_alert(("bac-12", "round-suspended"), OfRound("round.suspended", "missed", "count", round="6"), T0)
+    with pytest.raises(NotOpen, match="changed"):
+        incidents.may_acknowledge(1, seen)
 
 
 @pytest.mark.parametrize(("since", "state"), [(-60, "acknowledged"), (0, "acknowledged"), (20, "open")])
@@ -368,6 +462,47 @@ def test_what_nobody_owns_is_closed_by_hand(store: Store) -> None:
     assert incidents.get(1) == one
     with pytest.raises(NotOpen, match="over"):
         incidents.close(1, "ana", "", later(602))
+
+
+def test_an_alarm_of_fairness_that_stands_is_not_closed_by_hand(store: Store) -> None:
+    """The console says it itself, of a device: no edge that went away. That of an edge of this name was cleared."""
+    floor = Floor()
+    incidents = Incidents(store)
+    incidents.begin(("rou-3", "wheel-1-fair"), Alert("fairness.bias", "the wheel bends", "", "error", "wheel-1"), T0)
+    floor.edge("wheel-1", T0)
+    for seconds in range(30):
+        incidents.look(floor, later(seconds))
+        assert not incidents.closable(only(incidents, later(seconds)))
+    del floor.edges["wheel-1"]
+    incidents.look(floor, later(30))
+    with pytest.raises(NotOpen, match="still so"):
+        incidents.close(1, "ana", "", later(31))
+
+
+def test_that_it_may_be_closed_is_known_only_when_all_was_said_and_is_told(store: Store) -> None:
+    """After a reconnection the broker first says what stands there; what is shown later is drawn anew for it."""
+    floor = Floor()
+    incidents = Incidents(store)
+    incidents.on_alert(("gone-1", "x"), JAM, later(-100))
+    floor.edge("edge-8", later(-100), online=False)
+    incidents.look(floor, later(-100))
+    incidents = Incidents(store)
+    del floor.edges["edge-8"]
+    seen = []
+    for seconds in range(30):
+        before = incidents.version
+        incidents.look(floor, later(seconds))
+        may = {shown.incident.code for shown in incidents.open(later(seconds)) if incidents.closable(shown.incident)}
+        seen.append((may, incidents.version > before))
+    assert seen[1:10] == [(set(), False)] * 9
+    assert seen[10] == ({"card.jam", "edge.offline"}, True)
+    assert seen[11:] == [({"card.jam", "edge.offline"}, False)] * 19
+    incidents.on_alert(("gone-1", "x"), JAM, later(30))
+    floor.edge("edge-8", later(30), online=False)
+    version = incidents.version
+    incidents.look(floor, later(30))
+    assert incidents.version > version
+    assert not any(incidents.closable(shown.incident) for shown in incidents.open(later(30)))
 
 
 # ---- what the console itself sees

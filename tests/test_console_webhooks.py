@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from daemon.config import Webhook
@@ -201,6 +202,42 @@ async def test_a_warning_that_somebody_saw_is_told_anew_when_it_becomes_an_error
     assert (receiver.data(2)["state"], receiver.data(2)["by"], receiver.data(3)["by"]) == ("open", "maria", "joão")
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_a_warning_that_nobody_saw_is_told_anew_when_it_becomes_worse(
+    store: Store, receiver: Receiver, restarted: bool
+) -> None:
+    """An error, or another trouble. What becomes better, or what it was again, is no news."""
+    webhooks, incidents = make(store, receiver.url)
+    incidents.on_alert(KEY, LID, T0)
+    for alert in (JAM, LID, JAM, replace(JAM, code="card.lost"), replace(JAM, code="card.lost", text="two")):
+        if restarted:
+            webhooks, incidents = make(store, receiver.url)
+        incidents.on_alert(KEY, alert, T0)
+        incidents.look(SITE, T0)
+    incidents.on_alert(KEY, None, T0)
+    async with sending(webhooks):
+        assert await receiver.heard(4) == ["incident.opened"] * 3 + ["incident.resolved"]
+        await until(lambda: webhooks.counts()[0].waiting == 0)
+    told = [(receiver.data(n)["code"], receiver.data(n)["severity"]) for n in range(4)]
+    assert told == [("lid.open", "warning"), ("card.jam", "error"), ("card.lost", "error"), ("card.lost", "error")]
+    assert store.db.execute("SELECT count(*) FROM webhook_told_as").fetchone() == (0,)
+
+
+async def test_what_a_version_before_told_is_not_told_again(store: Store, receiver: Receiver) -> None:
+    """It did not write down as what; from now on that is known."""
+    webhooks, incidents = make(store, receiver.url)
+    incidents.on_alert(KEY, LID, T0)
+    store.db.execute("DROP TABLE IF EXISTS webhook_told_as")
+    webhooks, incidents = make(store, receiver.url)
+    incidents.on_alert(KEY, LID, T0)
+    incidents.look(SITE, T0)
+    incidents.on_alert(KEY, JAM, T0)
+    async with sending(webhooks):
+        assert await receiver.heard(2) == ["incident.opened"] * 2
+        await until(lambda: webhooks.counts()[0].waiting == 0)
+    assert [receiver.data(n)["severity"] for n in (0, 1)] == ["warning", "error"]
+
+
 async def test_only_of_the_severities_asked_for(store: Store, receiver: Receiver) -> None:
     """What becomes worse is told then; what was told is told to end, whatever it has become."""
     webhooks, incidents = make(store, receiver.url, severities=("error",))
@@ -302,6 +339,19 @@ async def test_a_receiver_that_is_down_and_comes_back(store: Store, receiver: Re
         assert await receiver.heard(1) == ["incident.opened"]
 
 
+async def test_a_name_that_cannot_be_asked_for_is_a_receiver_that_is_down(
+    store: Store, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a resolver refuses: the others are told, and the console lives."""
+    monkeypatch.setattr("daemon.console.webhooks.target_of", lambda *_: ("http", "desk..example", 80, "/"))
+    webhooks, incidents = make(store, "http://desk.example/")
+    with capture_logs() as logs:
+        async with sending(webhooks):
+            incidents.on_alert(KEY, JAM, T0)
+            await until(lambda: webhooks.counts()[0].failed >= 2)
+    assert [line["event"] for line in logs] == ["webhook.failing"]
+
+
 async def test_an_interim_answer_is_none(store: Store, receiver: Receiver) -> None:
     receiver.answers = [b"HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\nHTTP/1.1 500 No\r\n\r\n"]
     webhooks, incidents = make(store, receiver.url)
@@ -381,6 +431,43 @@ async def test_who_is_no_longer_in_the_configuration_is_forgotten(store: Store, 
     assert webhooks.counts()[0].waiting == 1
 
 
+@pytest.mark.parametrize(("before", "after"), [(("error", "warning"), ("error",)), (("error",), ("warning", "error"))])
+async def test_other_severities_are_the_same_receiver(
+    store: Store, receiver: Receiver, before: tuple[str, ...], after: tuple[str, ...]
+) -> None:
+    """What waits is told, what is open is not told twice."""
+    webhooks, incidents = make(store, receiver.url, severities=before)
+    async with sending(webhooks):
+        incidents.on_alert(KEY, JAM, T0)
+        await receiver.heard(1)
+        await until(lambda: webhooks.counts()[0].waiting == 0)
+    incidents.on_alert(("t-2", "x"), JAM, T0)
+    incidents.on_alert(("t-2", "x"), None, T0)
+    webhooks, incidents = make(store, receiver.url, severities=after)
+    incidents.look(SITE, T0)
+    async with sending(webhooks):
+        assert await receiver.heard(3) == ["incident.opened", "incident.opened", "incident.resolved"]
+        await until(lambda: webhooks.counts()[0].waiting == 0)
+    assert [receiver.data(n)["table"] for n in range(3)] == ["bac-12", "t-2", "t-2"]
+
+
+async def test_what_waits_since_a_version_before_is_told(store: Store, receiver: Receiver) -> None:
+    """There the severities were part of what a receiver is known by."""
+    webhooks, incidents = make(store, receiver.url)
+    incidents.on_alert(KEY, JAM, T0)
+    incidents.on_alert(KEY, None, T0)
+    incidents.on_alert(("t-2", "x"), JAM, T0)
+    known = hashlib.sha256(f"{receiver.url}\nerror\nwarning".encode()).hexdigest()[:16]
+    for table in ("webhook_message", "webhook_told"):
+        store.db.execute(f"UPDATE {table} SET hook = ?", (known,))
+    webhooks, incidents = make(store, receiver.url, severities=("error",))
+    incidents.look(SITE, T0)
+    async with sending(webhooks):
+        assert await receiver.heard(3) == ["incident.opened", "incident.resolved", "incident.opened"]
+        await until(lambda: webhooks.counts()[0].waiting == 0)
+    assert list(webhooks.told()) == [2]
+
+
 # ---- bounded
 
 
@@ -447,6 +534,9 @@ def test_a_store_that_cannot_be_written_fills_no_memory(store: Store, monkeypatc
         "http://example.org:99999/s3cr3t",
         "http://example.org/s3cr3t\r\nx: y",
         "http://example.org/s3cr3té",
+        "https://desk..example.org/s3cr3t",
+        "https://.example.org/s3cr3t",
+        f"https://{'x' * 64}.example.org/s3cr3t",
         "",
     ],
 )

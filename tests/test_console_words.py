@@ -2,6 +2,7 @@
 
 import re
 import string
+import time
 from pathlib import Path
 from typing import get_args
 
@@ -78,10 +79,23 @@ def test_families_are_complete(family: str, members: tuple[str, ...]) -> None:
         ("", "zh-Hant-MO", "zh-Hant"),
         ("", "de,fr;q=0.5", "en"),
         ("xx", "", "en"),
+        ("", "zh-Hant-MO-x-pit", "zh-Hant"),
+        ("", "de-a-b-c-pt, pt", "pt"),
+        ("", ",".join(["de"] * 9 + ["pt"]), "pt"),
+        ("", ",".join(["de"] * 10 + ["pt"]), "en"),
+        ("", "x" * 200 + ",pt", "en"),
     ],
 )
 def test_the_language_is_the_readers(cookie: str, accepted: str, lang: str) -> None:
     assert words.choose(cookie, accepted) == lang
+
+
+@pytest.mark.parametrize("accepted", ["x-" * 60_000, "x," * 60_000])
+def test_no_header_keeps_the_others_waiting(accepted: str) -> None:
+    """It comes before any login."""
+    began = time.process_time()
+    assert words.choose("", accepted) == "en"
+    assert time.process_time() - began < 0.1
 
 
 def test_a_word_nobody_translated_stands_as_it_is() -> None:

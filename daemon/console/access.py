@@ -69,7 +69,7 @@ _HASHING, _WAITING = 2, 8
 class User(Struct, frozen=True):
     """Who asks. `tables` empty: all. `kind`: known here, to another provider, or a screen with a token.
 
-    `session` names what let them in, for `Access.goes_on`; it opens nothing.
+    `session` names what let them in; it opens nothing.
     """
 
     name: str
@@ -251,10 +251,20 @@ class Access:
 
         A store that cannot be written keeps nobody from reading.
         """
+        return self._who(request, used=request.headers.get("accept") != "text/event-stream")
+
+    def goes_on(self, request: Request, user: User) -> bool:
+        """Whether what let them in still would, as the same: to be asked now and then for each open stream.
+
+        By the secret itself: of a screen's token that was replaced the name is what it was.
+        """
+        return self._who(request, used=False) == user
+
+    def _who(self, request: Request, *, used: bool) -> User | None:
         secret = request.cookies.get(self.cookie, "")
         session = self.users.session(secret) if secret else None
         if session is not None:
-            if request.headers.get("accept") != "text/event-stream":
+            if used:
                 with contextlib.suppress(BadStore):
                     self.users.used(session)
             role = role_of(session.role)
@@ -264,13 +274,6 @@ class Access:
         if token is None or token.role != "viewer":
             return None
         return User(token.name, "viewer", token.tables, "token", token.name)
-
-    def goes_on(self, user: User) -> bool:
-        """Whether what let them in still would: to be asked now and then for each open stream."""
-        if user.kind == "token":
-            shown = user.name, "viewer", user.tables
-            return any((one.name, one.role, one.tables) == shown for one in self.users.tokens())
-        return self.users.goes_on(user.session)
 
     def may_scrape(self, request: Request) -> bool:
         """Whether /metrics is for them: a token as a bearer's, or somebody who may look at everything."""

@@ -125,7 +125,7 @@ class _Pages:
         match form.get("do"):
             case "end":
                 self._users.end(user.by, user=user.name, session=form.get("session", ""))
-                if self._access.goes_on(user):
+                if self._access.goes_on(request, user):
                     return _done("/account", "sessions_ended")
                 return RedirectResponse("/login", 303)
             case "password" if user.kind == "local":
@@ -139,7 +139,7 @@ class _Pages:
             self._check_password(user.name, password, form.get("again", ""))
             await self._access.check(user.name, form.get("old", ""), address_of(request))
             hashed = await self._access.hash(password)
-            self._needs_still(user)
+            self._needs_still(request, user)
             self._users.set_password(user.by, user.name, hashed)
         except BadUser as error:
             return self._account_page(request, user, 400, said=error.key)
@@ -173,9 +173,9 @@ class _Pages:
         if password != again:
             raise BadUser("access.passwords_differ", "the passwords differ")
 
-    def _needs_still(self, user: User) -> None:
+    def _needs_still(self, request: Request, user: User) -> None:
         """While a password was hashed their session may have ended. Raises 403."""
-        if not self._access.goes_on(user):
+        if not self._access.goes_on(request, user):
             raise HTTPException(403)
 
     # ---- users and tokens
@@ -186,21 +186,21 @@ class _Pages:
             return self._users_page(request)
         form = await self._house.form(request)
         try:
-            done = await self._change_user(user, form)
+            done = await self._change_user(request, user, form)
         except BadUser as error:
             return self._users_page(request, 400, said=error.key)
         except Wait as wait:
             return self._users_page(request, 429, said="access.wait", seconds=wait.seconds)
         return _done("/users", done)
 
-    async def _change_user(self, user: User, form: dict[str, str]) -> str:
+    async def _change_user(self, request: Request, user: User, form: dict[str, str]) -> str:
         name = form.get("name", "")
         match form.get("do"):
             case "add":
                 self._check_password(name, form.get("password", ""), form.get("again", ""))
                 role, tables = self._role_and_tables(form)
                 hashed = await self._access.hash(form["password"])
-                self._needs_still(user)
+                self._needs_still(request, user)
                 self._users.add(user.by, name, role, tables, hashed)
                 return "user_added"
             case "role":
@@ -211,7 +211,7 @@ class _Pages:
                 self._users.find(name)
                 self._check_password(name, form.get("password", ""), form.get("again", ""))
                 hashed = await self._access.hash(form["password"])
-                self._needs_still(user)
+                self._needs_still(request, user)
                 self._users.set_password(user.by, name, hashed)
                 return "password_set"
             case "remove":

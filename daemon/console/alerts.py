@@ -10,6 +10,7 @@ from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from markupsafe import Markup
 from msgspec import Struct
 from msgspec.structs import replace
 from starlette.exceptions import HTTPException
@@ -91,6 +92,8 @@ class Line(Struct, frozen=True):
     remedy: str
     silenced: datetime | None
     closable: bool = False
+    seen: str = ""
+    """Goes with the form: what was shown."""
 
 
 def _line(shown: Shown, lang: words.Lang) -> Line:
@@ -107,13 +110,27 @@ def said(one: Incident, lang: words.Lang) -> tuple[str, str]:
 
 
 def fragment(
-    house: "House", lang: words.Lang, role: str, tables: tuple[str, ...] = (), most: int = SHOWN
+    house: "House",
+    lang: words.Lang,
+    role: str,
+    tables: tuple[str, ...] = (),
+    most: int = SHOWN,
+    kept: tuple[int, str] = (0, ""),
 ) -> dict[str, Any]:
-    """The values of _alerts.html for who has that role and sees these tables; none: all. The worst `most` of them."""
-    shown = [one for one in house.incidents.open(house.now()) if not tables or one.incident.table in ("", *tables)]
+    """The values of _alerts.html for who has that role and sees these tables; none: all. The worst `most` of them.
+
+    `kept`: the note that stands with one of them, by its number.
+    """
+    known = house.incidents
+    shown = [one for one in known.open(house.now()) if not tables or one.incident.table in ("", *tables)]
     loud = sum(one.silence is None for one in shown)
+    lines = [
+        replace(_line(one, lang), closable=known.closable(one.incident), seen=known.seen(one.incident))
+        for one in shown[:most]
+    ]
     return {
-        "lines": [replace(_line(one, lang), closable=house.incidents.closable(one.incident)) for one in shown[:most]],
+        "lines": lines,
+        "kept": kept,
         "loud": loud,
         "more": max(len(shown) - most, 0),
         "may_acknowledge": may(role, "acknowledge"),
@@ -158,7 +175,10 @@ class _Pages:
     async def page(self, request: Request) -> Response:
         return self._page(request, self.house.needs(request, "look"))
 
-    def _page(self, request: Request, user: User, error: NotOpen | None = None) -> Response:
+    def _page(
+        self, request: Request, user: User, error: NotOpen | None = None, kept: tuple[int, str] = (0, "")
+    ) -> Response:
+        """`kept`: a note that was typed, and of which incident."""
         house, now = self.house, self.house.now()
         lang = house.lang(request)
         asked = _asked(request)
@@ -172,6 +192,7 @@ class _Pages:
             "alerts_page.html",
             200 if error is None else 409,
             error=words.say(lang, error.key, **error.values) if error is not None else "",
+            open=Markup(self._with_note(lang, user, kept)) if kept[0] else "",  # noqa: S704 - rendered by us
             rows=rows,
             silences=silences,
             asked=asked,
@@ -184,6 +205,11 @@ class _Pages:
             codes=sorted({shown.incident.code for shown in house.incidents.open(now)}),
         )
 
+    def _with_note(self, lang: words.Lang, user: User, kept: tuple[int, str]) -> str:
+        """What is open, for one who typed this; the fragment is everybody's."""
+        values = fragment(self.house, lang, user.role, user.tables, SHOWN, kept)
+        return self.house.render("_alerts.html", lang, live_name="alerts", **values)
+
     async def acknowledge(self, request: Request) -> Response:
         one = self._one(request)
         user = self.house.needs(request, "acknowledge", one.table)
@@ -192,12 +218,12 @@ class _Pages:
         one = self._one(request)  # a slow form: it may have ended meanwhile
         note = given.get("note", "").strip()[:LONGEST_NOTE]
         try:
-            self.house.incidents.may_acknowledge(one.n)
+            self.house.incidents.may_acknowledge(one.n, given.get("seen", ""))
             self._note(user, "acknowledge", one, {"note": note})
             with contextlib.suppress(BadStore):  # it is so, and written when that can be done
                 self.house.incidents.acknowledge(one.n, user.name, note, now)
         except NotOpen as error:
-            return self._page(request, user, error)
+            return self._page(request, user, error, (one.n, note))
         return self._done()
 
     async def close(self, request: Request) -> Response:

@@ -6,6 +6,7 @@ import json
 import math
 import socket
 import ssl
+from asyncio import sslproto
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -28,11 +29,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from daemon import keeping, logs
 from daemon.config import Config, Console, Table
-from daemon.console import access_pages, alerts, bundle, fair_pages, metrics, shapes, trace, web, words
+from daemon.console import access_pages, alerts, bundle, door, fair_pages, metrics, shapes, trace, web, words
 from daemon.console.access import Access, Right, User, may, of_the_same_origin
 from daemon.console.actions import CONSOLE, Actions, take_up
 from daemon.console.dealer import Dealers
-from daemon.console.door import Forwarded, Hosts, Patient, names_of
+from daemon.console.door import Forwarded, Hosts, names_of
 from daemon.console.fairness import Fairness
 from daemon.console.incidents import Incidents
 from daemon.console.live import Live, Looker
@@ -68,6 +69,7 @@ HEADERS = {
 }
 MENU: tuple[tuple[str, str, Right], ...] = (
     ("/", "menu.pit", "look"),
+    ("/dealer", "menu.dealer", "deal"),
     ("/alerts", "menu.alerts", "look"),
     ("/support", "menu.support", "bundle"),
     ("/users", "menu.users", "users"),
@@ -150,7 +152,7 @@ class House:
         )
         self.metrics = metrics.Metrics(self.site, self.incidents, self.webhooks, figures, now)
         self.dealers = Dealers(self)
-        self.menu = MENU
+        self.menu = MENU if config.console.dealer else tuple(one for one in MENU if one[2] != "deal")
         # One set of templates for each language: macros are then imported once and not for each rendering.
         shared = {"may": may, "pips": shapes.pips, "site": self.site, "house": self}
         self._templates = {
@@ -270,7 +272,7 @@ class House:
     def still(self, request: Request) -> bool:
         """Whether what let them in still would."""
         user = self.user(request)
-        return user is not None and self.access.goes_on(user)
+        return user is not None and self.access.goes_on(request, user)
 
     def looker(self, request: Request) -> Looker:
         """For whom fragments are rendered."""
@@ -278,7 +280,10 @@ class House:
         return Looker(self.lang(request), user.role, user.tables)
 
     async def form(self, request: Request) -> dict[str, str]:
-        """The fields of a form of our own pages. Raises 400, 403, 408, 413."""
+        """The fields of a form of our own pages. Raises 400, 403, 408, 413.
+
+        Who was asked before whether they may is asked again: while a form comes a session ends, or a role is taken.
+        """
         if not of_the_same_origin(request, self.config.console.url):
             raise HTTPException(403, "this form was not ours")
         body = b""
@@ -290,6 +295,9 @@ class House:
                         raise HTTPException(413)
         except TimeoutError as error:
             raise HTTPException(408) from error
+        if getattr(request.state, "user", None) is not None and not self.still(request):
+            request.state.user = None  # what they are told is a stranger's page
+            raise HTTPException(403)
         try:
             return dict(parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=200))
         except ValueError as error:
@@ -412,7 +420,7 @@ def _check_certificate(console: Console) -> None:
 def _bound(console: Console) -> socket.socket:
     """Raises BadDoor."""
     family = socket.AF_INET6 if ":" in console.listen else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening = door.Door(family)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((console.listen, console.port))
@@ -425,7 +433,30 @@ def _bound(console: Console) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """Signals are the process's own business."""
+    """Signals are the process's own business, and who greets us by TLS is not waited for as long as asyncio would."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn's of sockets that are there: it has no word for that patience."""
+        config, loop = self.config, asyncio.get_running_loop()
+
+        def protocol() -> asyncio.Protocol:
+            return door.Patient(config, self.server_state, self.lifespan.state)
+
+        patience = door.PATIENCE if config.ssl else None
+        if config.ssl:
+            sslproto.SSLProtocol.max_size = door.ROOM
+        self.servers = [
+            await loop.create_server(
+                protocol,
+                sock=sock,
+                ssl=config.ssl,
+                backlog=config.backlog,
+                ssl_handshake_timeout=patience,
+                ssl_shutdown_timeout=patience,
+            )
+            for sock in sockets or ()
+        ]
+        self.started = True
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -480,7 +511,7 @@ async def serve(
             access_log=False,
             lifespan="off",
             server_header=False,
-            http=Patient,
+            http=door.Patient,
             ws="none",
             proxy_headers=False,  # ours is more careful: `Forwarded`
             timeout_graceful_shutdown=GRACE,

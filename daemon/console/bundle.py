@@ -190,8 +190,21 @@ class _Bundle:
         self._notes.append(self._scrub.text(text))
 
     def _add(self, name: str, data: bytes) -> None:
-        self._files[name] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
-        self._out.writestr(name, data)
+        self._add_all(name, (data,))
+
+    def _add_all(self, name: str, pieces: Iterable[bytes]) -> None:
+        """Piece by piece, never the whole of it; where they break off, what came is a file as any other."""
+        info = zipfile.ZipInfo(name, self._given.made.timetuple()[:6])
+        info.compress_type = zipfile.ZIP_DEFLATED
+        digest, size = hashlib.sha256(), 0
+        with self._out.open(info, "w") as file:
+            try:
+                for piece in pieces:
+                    file.write(piece)
+                    digest.update(piece)
+                    size += len(piece)
+            finally:
+                self._files[name] = {"sha256": digest.hexdigest(), "bytes": size}
 
     def _json(self, name: str, value: Any) -> None:
         self._add(
@@ -252,17 +265,18 @@ class _Bundle:
         return {}
 
     def _journal(self, name: str, path: Path) -> None:
-        lines: list[bytes] = []
         try:
             with Files(path) as files:
-                for table in [table.name for table in self._config.table]:
-                    rows = files.newest(ROWS, "place = ?", table)
-                    lines += [msgspec.json.encode(self._row(name, row)) for row in reversed(rows)]
-            self._add(f"journal-{name}.ndjson", b"\n".join(lines) + b"\n")
+                self._add_all(f"journal-{name}.ndjson", self._lines(name, files))
             report = verify_recent(path)
             self._add(f"journal-{name}-verify.txt", self._scrub.text(report_text(name, report) + "\n").encode())
         except (sqlite3.Error, OSError) as error:
             self._note(f"{name}'s journal: {error}")
+
+    def _lines(self, journal: str, files: Files) -> Iterator[bytes]:
+        for table in self._config.table:
+            for row in reversed(files.newest(ROWS, "place = ?", table.name)):
+                yield msgspec.json.encode(self._row(journal, row)) + b"\n"
 
     def _row(self, journal: str, row: tuple[Any, ...]) -> dict[str, Any]:
         n, table, seq, device, type_, time, data, wire, cause, _hash = row

@@ -21,7 +21,9 @@ from starlette.responses import JSONResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 
 from daemon.console import shapes, words
-from daemon.console.dealer_unit import By, Full, Press, Pressed, Unit, serve
+from daemon.console.access import User
+from daemon.console.dealer_unit import By, Full, Other, Press, Pressed, Unit, serve
+from daemon.console.site import utc
 from daemon.console.store import BadStore
 from protocols import fdl
 from protocols.fdl_console import (
@@ -328,10 +330,22 @@ class Dealers:
     def routes(self) -> list[Route]:
         """The page of a table, its keys and its stream."""
         return [
+            Route("/dealer", self.first),
             Route("/dealer/{table}", self.page),
             Route("/dealer/{table}/key/{key}", self.key, methods=["POST"]),
             Route("/dealer/{table}/stream", self.stream),
         ]
+
+    def _tables(self, user: User) -> list[str]:
+        """Those with a page where they may deal."""
+        return [table for table in self.units if not user.tables or table in user.tables]
+
+    async def first(self, request: Request) -> Response:
+        """To the first of one's tables: the page of each leads to the others."""
+        tables = self._tables(self._house.needs(request, "deal"))
+        if not tables:
+            raise HTTPException(404)
+        return RedirectResponse(f"/dealer/{tables[0]}", 303)
 
     def _unit(self, request: Request) -> Unit:
         """Raises 404, 403, or the way to the login."""
@@ -378,6 +392,7 @@ class Dealers:
             request,
             "dealer_page.html",
             table=unit.table,
+            tables=self._tables(user),
             blocks=[
                 [key for key in keys if key.sure or not key.fields],
                 [key for key in keys if key.fields and not key.sure],
@@ -412,16 +427,10 @@ class Dealers:
             happenings = happenings_of(name, form, supervisor=user.role == "supervisor")
             press = Press(_id(form), name, happenings, _detail(name, form))
             pressed = unit.press(press, By(user.name, user.role), asyncio.get_running_loop().time())
-        except (BadPress, Full, BadStore, sqlite3.Error) as error:
-            bad = (
-                error.key
-                if isinstance(error, BadPress)
-                else "dealer.full"
-                if isinstance(error, Full)
-                else "dealer.disk"
-            )
+        except (BadPress, Full, Other, BadStore, sqlite3.Error) as error:
+            bad, status = _refused(error)
             if scripted:
-                return JSONResponse({"wrong": words.say(lang, bad)}, 400 if isinstance(error, BadPress) else 503)
+                return JSONResponse({"wrong": words.say(lang, bad)}, status)
             return RedirectResponse(f"/dealer/{unit.table}?wrong={bad}", 303)
         self._house.actions.collect()
         if scripted:
@@ -452,12 +461,26 @@ class Dealers:
             self._changed[unit.table].discard(changed)
 
 
+def _refused(error: Exception) -> tuple[str, int]:
+    """The words for it, and the status: 400 is for what cannot be pressed so, 503 for what can be tried again."""
+    match error:
+        case BadPress():
+            return error.key, 400
+        case Other():
+            return "dealer.bad_id", 400
+        case Full():
+            return "dealer.full", 503
+        case _:
+            return "dealer.disk", 503
+
+
 def _shown(pressed: Pressed, lang: words.Lang) -> dict[str, str]:
+    """One of two entries is not shown: the other is to be made without it."""
     return {
         "id": pressed.id,
-        "at": f"{pressed.at:%H:%M:%S}",
+        "at": utc(pressed.at),
         "key": words.say(lang, f"dealer.{pressed.key}"),
-        "detail": pressed.detail,
+        "detail": "" if pressed.state in ("again", "differs") else pressed.detail,
         "state": pressed.state,
         "text": words.say(lang, f"dealer.state_{pressed.state}"),
     }

@@ -27,7 +27,7 @@ from daemon.console.actions import leave
 from daemon.console.store import BadStore, Store
 from protocols import fdl, fdl_console
 
-__all__ = ["BadDealer", "By", "Full", "Outcome", "Press", "Pressed", "Unit", "address_of", "serve"]
+__all__ = ["BadDealer", "By", "Full", "Other", "Outcome", "Press", "Pressed", "Unit", "address_of", "serve"]
 
 RING = 256
 # Presses that wait for the edge; the next one is refused, and the dealer told.
@@ -67,6 +67,10 @@ State: TypeAlias = Literal["edge", "here", "again", "differs", "lost"]
 
 class Full(Exception):
     """Too many presses wait for the edge."""
+
+
+class Other(Exception):
+    """Another press has this id."""
 
 
 class BadDealer(Exception):
@@ -162,9 +166,14 @@ class Unit:
         return self._next - 1 - self._acked
 
     def press(self, press: Press, by: By, now: float) -> Pressed:
-        """Durable when it returns; once, however often it is asked. Raises Full, BadStore: then it was not pressed."""
+        """Durable when it returns; once, however often it is asked.
+
+        Raises Full, Other, BadStore: then it was not pressed.
+        """
         known = self.find(press.id)
         if known is not None:
+            if not self._repeats(press):
+                raise Other
             return known
         if self.waiting + len(press.happenings) + 2 > MOST_WAITING:
             raise Full
@@ -205,6 +214,19 @@ class Unit:
             self._send_at = now
         self.on_change()
         return Pressed(press.id, press.key, press.detail, at, "here" if outcome == "pressed" else outcome)
+
+    def _repeats(self, press: Press) -> bool:
+        """Whether what stands under the id of `press` is this very press.
+
+        The detail names no card, so what was told counts, as long as it stands; an entry that did not count told none.
+        """
+        query = "SELECT key, detail, outcome, last FROM dealer_press WHERE place = ? AND id = ?"
+        key, detail, outcome, last = self._store.db.execute(query, (self.table, press.id)).fetchone()
+        said = [(one.KIND, one.to_bytes()) for one in press.happenings]
+        query = "SELECT kind, data FROM dealer_event WHERE place = ? AND counter > ? AND counter <= ? ORDER BY counter"
+        told = self._store.db.execute(query, (self.table, last - len(said), last)).fetchall()
+        counted = outcome in ("pressed", "lost") and len(told) == len(said)
+        return bool(key == press.key and (told == said if counted else detail == press.detail))
 
     def _entered(self, press: Press, now: float) -> tuple[_Half | None, Outcome]:
         """The entry that then waits for its second, and what becomes of this press."""

@@ -14,12 +14,14 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from daemon.config import Console
 
-__all__ = ["Forwarded", "Hosts", "Patient", "names_of"]
+__all__ = ["Door", "Forwarded", "Hosts", "Patient", "names_of"]
 
-# Seconds for the head of a request, from the connection or the answer before.
+# Seconds for the greetings of TLS, and then for the head of a request, from there or from the answer before.
 PATIENCE = 10.0
 # All at once: pages that follow hold one each, and files need room below the 1024 that a process may have open.
 MOST_CONNECTIONS = 600
+# Bytes that asyncio holds for each line of TLS from its first moment, a record's; else 256 KiB, 150 MiB for all.
+ROOM = 16 * 1024
 _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 _ELSEWHERE = "this console has another name: [console] url says which, and should say what people type\n"
 
@@ -110,18 +112,34 @@ def _address(text: str) -> _Address | None:
     return None if found.scope_id else found.ipv4_mapped or found
 
 
+class Door(socket.socket):
+    """A socket to listen at: one too many at once is turned away before a word, of TLS too."""
+
+    def __init__(self, family: int) -> None:
+        """TCP, of that family."""
+        super().__init__(family, socket.SOCK_STREAM)
+        self._lines: list[socket.socket] = []
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """The next; who is turned away is as one who went by himself."""
+        line, address = super().accept()
+        self._lines = [one for one in self._lines if one.fileno() >= 0]
+        if len(self._lines) >= MOST_CONNECTIONS:
+            line.close()
+            raise ConnectionAbortedError
+        self._lines.append(line)
+        return line, address
+
+
 class Patient(H11Protocol):
-    """Does not wait for ever: who has not asked within PATIENCE is let go, and who is one too many at once."""
+    """Does not wait for ever: who has not asked within PATIENCE is let go."""
 
     _late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         """Somebody is at the door."""
         super().connection_made(transport)
-        if len(self.connections) > MOST_CONNECTIONS:
-            transport.abort()
-        else:
-            self._wait()
+        self._wait()
 
     def on_response_complete(self) -> None:
         """The next question may come by the same line."""

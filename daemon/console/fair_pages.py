@@ -176,7 +176,7 @@ def view(fair: Fairness, table: str, span: Span, red: frozenset[int] = RED) -> V
         )
 
     def rate(chart: Chart) -> RateView:
-        counts = fair.counts(chart, span)
+        counts = fair.counts(chart, span, rated=chart.name == "reads") or fair.counts(chart, span)
         bad = counts.get("misread", 0) + counts.get("failed", 0)
         known = chart.name == "shuffles" or counts.get("read", 0)
         n = sum(counts.values()) if known else 0

@@ -41,7 +41,7 @@ EACH: Final = 5  # so many times it writes, it looks once
 WAITING: Final = 20_000  # what is kept for a disk that does not take it
 REMEMBERED: Final = 5_000  # events, for who told the result: its evidence names them
 RANGES: Final = 200
-GAP: Final = 100  # more events unseen than the cards of a round: anything may have happened meanwhile
+GAP: Final = 100  # more events unseen than the cards and wagers of a round: anything may have happened meanwhile
 KEPT_ROUNDS: Final = timedelta(days=100)  # journals answer for 90; what is older does not come again
 KEPT_DAYS: Final = timedelta(days=31)  # one more than the longest span that is counted in days
 KEPT_TIMES: Final = timedelta(days=400)
@@ -133,6 +133,10 @@ CREATE TABLE IF NOT EXISTS fair_alarm (tbl TEXT NOT NULL, name TEXT NOT NULL) ST
 CREATE TABLE IF NOT EXISTS fair_position (
   source TEXT PRIMARY KEY, ranges TEXT NOT NULL) STRICT, WITHOUT ROWID;
 """
+_RATED: Final = (
+    "AND (life, day) IN "
+    "(SELECT life, day FROM fair_count WHERE tbl = ?1 AND chart = ?2 AND device = ?3 AND key = 'read')"
+)
 
 
 class Chart(Struct, frozen=True, order=True):
@@ -760,21 +764,25 @@ class Fairness:
         rows = self._db.execute("SELECT DISTINCT tbl, chart, device FROM fair_chart WHERE tbl = ?", (table,))
         return sorted(Chart(*row) for row in rows)
 
-    def counts(self, chart: Chart, span: Span) -> dict[str, int]:
-        """How often each key came in `span`."""
+    def counts(self, chart: Chart, span: Span, *, of_life: bool = False, rated: bool = False) -> dict[str, int]:
+        """How often each key came in `span`; `of_life`: since the last service only.
+
+        `rated`: only of days on which some card was read. Where the access list withholds those, misreads come all
+        the same, and nobody says of how many.
+        """
         days = _DAYS.get(span)
         first = (self._now().date() - timedelta(days=days - 1)).isoformat() if days else ""
-        life = self._life(chart.table, chart.device) if span == "service" else 0
+        life = self._life(chart.table, chart.device) if of_life or span == "service" else 0
         rows = self._db.execute(
-            "SELECT key, SUM(n) FROM fair_count WHERE tbl = ? AND chart = ? AND device = ? AND life >= ? AND day >= ? "
-            "GROUP BY key HAVING SUM(n) > 0",
+            "SELECT key, SUM(n) FROM fair_count WHERE tbl = ?1 AND chart = ?2 AND device = ?3 AND life >= ?4 "  # noqa: S608
+            f"AND day >= ?5 {_RATED if rated else ''} GROUP BY key HAVING SUM(n) > 0",
             (chart.table, chart.name, chart.device, life, first),
         )
         return dict(rows.fetchall())
 
-    def times(self, chart: Chart, span: Span) -> dict[int, int]:
-        """The histogram of a chart of times, by the number of its bucket."""
-        return {int(key): count for key, count in self.counts(chart, span).items()}
+    def times(self, chart: Chart, span: Span, *, of_life: bool = False) -> dict[int, int]:
+        """The histogram of a chart of times, by the number of its bucket; `of_life` as of `counts`."""
+        return {int(key): count for key, count in self.counts(chart, span, of_life=of_life).items()}
 
     def shoes(self, table: str) -> list[Shoe]:
         """The last shoes, the one in play first."""
@@ -829,9 +837,9 @@ class Fairness:
 
     def _bet_on_rate(self, chart: Chart, bad: str, accepted: float) -> tuple[int, float] | None:
         good = "read" if bad == "misread" else "finished"
-        weeks = self._weeks(chart, (bad, good))
-        if bad == "misread" and not sum(reads for _, reads in weeks):
-            return None  # card events are withheld from us: of how many, nobody says
+        weeks = self._weeks(chart, (bad, good), rated=bad == "misread")
+        if bad == "misread" and not weeks:
+            return None  # card events are withheld from us
         bets = [statistics.log_rate(hits, hits + others, accepted) for hits, others in weeks]
         return _total(weeks), statistics.log_e_bets(bets)
 
@@ -869,11 +877,12 @@ class Fairness:
         best = max(range(104), key=sums.__getitem__)
         return DECK[best % 52], "lacks" if best < 52 else "extra"
 
-    def _weeks(self, chart: Chart, keys: Sequence[str]) -> list[list[int]]:
-        """The counts of this life by weeks from its first day, in the order of `keys`."""
+    def _weeks(self, chart: Chart, keys: Sequence[str], *, rated: bool = False) -> list[list[int]]:
+        """The counts of this life by weeks from its first day, in the order of `keys`; `rated` as of `counts`."""
         life = self._life(chart.table, chart.device)
         rows = self._db.execute(
-            "SELECT day, key, n FROM fair_count WHERE tbl = ? AND chart = ? AND device = ? AND life = ?",
+            "SELECT day, key, n FROM fair_count WHERE tbl = ?1 AND chart = ?2 AND device = ?3 AND life = ?4 "  # noqa: S608
+            f"{_RATED if rated else ''}",
             (chart.table, chart.name, chart.device, life),
         )
         place = {key: number for number, key in enumerate(keys)}
@@ -900,7 +909,7 @@ class Fairness:
 
     def _alarm(self, chart: Chart) -> Alarm:
         table, name, device = chart.table, chart.name, chart.device
-        counts = self.counts(chart, "service")
+        counts = self.counts(chart, "service", rated=name == "reads")
         total = sum(counts.values())
         values: dict[str, str | int]
         match name:
@@ -949,7 +958,7 @@ class Fairness:
         found = []
         rows = self._db.execute("SELECT DISTINCT tbl, chart, device FROM fair_chart WHERE chart = 'shuffle'").fetchall()
         for chart in (Chart(*row) for row in rows):
-            week, life = self.times(chart, "week"), self.times(chart, "service")
+            week, life = self.times(chart, "week", of_life=True), self.times(chart, "service")
             if sum(week.values()) < SLOW_WEEK or sum(life.values()) < SLOW_LIFE:
                 continue
             (now,), (usual,) = statistics.percentiles(week, [0.5]), statistics.percentiles(life, [0.5])

@@ -2,14 +2,16 @@
 
 An alert on the broker begins an incident; what is said again goes on with it, what comes back soon after its end is the
 same one, counted. Somebody who acknowledged a warning has not seen the error that it becomes, nor another trouble under
-the same name: it is open again. The console adds what only it can see: the broker lost, an edge offline, a backlog that
-grows. Nothing ends because nobody speaks of it: what the broker no longer holds after a reconnection is over when the
-process that owns it is there and has said all it has to say.
+the same name: it is open again; and nobody acknowledges what the page did not show yet. The console adds what only it
+can see: the broker lost, an edge offline, a backlog that grows. Nothing ends because nobody speaks of it: what the
+broker no longer holds after a reconnection is over when the process that owns it is there and has said all it has to
+say.
 
 Memory is ahead, the store follows in the same call: where it cannot be written, what is seen is still shown, and
 written as soon as it can be.
 """
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from sqlite3 import Connection
@@ -76,6 +78,7 @@ CREATE TABLE IF NOT EXISTS incident (
     began INTEGER NOT NULL, changed INTEGER NOT NULL, ended INTEGER, times INTEGER NOT NULL,
     by TEXT NOT NULL, acknowledged INTEGER, note TEXT NOT NULL
 ) STRICT;
+CREATE TABLE IF NOT EXISTS incident_round (n INTEGER PRIMARY KEY, round TEXT NOT NULL) STRICT;
 CREATE INDEX IF NOT EXISTS incident_by_place ON incident (place, n);
 CREATE INDEX IF NOT EXISTS incident_by_end ON incident (state, ended);
 CREATE TABLE IF NOT EXISTS silence (
@@ -87,6 +90,8 @@ _COLUMNS = (
     "n, place, name, heard, code, text, remedy, severity, device, state, began, changed, ended, times, by, "
     "acknowledged, note"
 )
+# What stands in a table of its own: files in the field have the one above without it.
+_ROUND = "coalesce((SELECT round FROM incident_round AS of WHERE of.n = incident.n), '')"
 _UPSERT = f"INSERT OR REPLACE INTO incident ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"  # noqa: S608
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -109,6 +114,7 @@ class Incident(Struct, frozen=True):
 
     `heard`: "broker" where an alert stands there for it, "console" where the console itself says so. `times` counts how
     often it began. `by`, `acknowledged` and `note` tell of the last acknowledgement, also when it is open again.
+    `round`: which one waits, where the alert says so.
     """
 
     n: int
@@ -128,6 +134,7 @@ class Incident(Struct, frozen=True):
     by: str = ""
     acknowledged: datetime | None = None
     note: str = ""
+    round: str = ""
 
     @property
     def key(self) -> AlertKey:
@@ -297,6 +304,10 @@ class Incidents:
         self._said: set[AlertKey] = set()
         """The alerts that stand on the broker, as far as it said so in this connection."""
         self._met: dict[str, _Met] = {}
+        self._settled = False
+        """Whether the broker has had the time to say what stands there."""
+        self._closable: frozenset[int] = frozenset()
+        """What could be closed by hand at the last look."""
         self._unheard: frozenset[str] = frozenset()
         """Edges that only what is open speaks of: the broker forgot them, or they were cleared while we were away."""
         self._dismissed: set[str] = set()
@@ -341,16 +352,19 @@ class Incidents:
     def _begin(self, key: AlertKey, alert: Alert, now: datetime, heard: Literal["broker", "console"]) -> None:
         severity: Literal["warning", "error"] = "warning" if alert.severity == "warning" else "error"
         code, text, remedy = alert.code[:200], alert.text[:LONGEST_TEXT], alert.remedy[:LONGEST_TEXT]
-        device = alert.device[:200]
+        device, round_ = alert.device[:200], alert.round[:200]
         since = _aware(alert.since) if heard == "broker" else None
         one = self._open.get(key)
         if one is not None:
-            new = replace(one, code=code, text=text, remedy=remedy, severity=severity, device=device, heard=heard)
+            new = replace(
+                one, code=code, text=text, remedy=remedy, severity=severity, device=device, heard=heard, round=round_
+            )
             if one.state == "acknowledged" and self._is_news(one, new, since):
                 new = replace(new, state="open")
                 self.begun[severity] += 1
-            if since is not None:
+            if since is not None and since != self._since.get(key):
                 self._since[key] = since
+                self.version += 1  # pages say which trouble they show
             if new == one:
                 return
             new = replace(new, changed=now)
@@ -381,13 +395,25 @@ class Incidents:
                 changed=now,
                 ended=None,
                 times=before.times + 1,
+                round=round_,
             )
         else:
             began = min(_aware(alert.since) or now, now)
             if before is not None and before.ended is not None:
                 began = max(began, min(before.ended, now))
             new = Incident(
-                self._next, *key, heard, code, text, remedy, severity, device, "open", began=began, changed=now
+                self._next,
+                *key,
+                heard,
+                code,
+                text,
+                remedy,
+                severity,
+                device,
+                "open",
+                began=began,
+                changed=now,
+                round=round_,
             )
             self._next += 1
         self._open[key] = new
@@ -401,22 +427,35 @@ class Incidents:
     def _is_news(self, one: Incident, new: Incident, since: datetime | None) -> bool:
         """Whether somebody who acknowledged `one` knows nothing of `new`.
 
-        What another process heard of its instant is not known any more: then it is news if that is of afterwards.
+        What another process heard of its instant is not known any more: then it is news if that is of afterwards. Of
+        what has no instant only its round and its words tell; in the console's own there are figures that move.
         """
         if new.code != one.code or (one.severity, new.severity) == ("warning", "error"):
             return True
-        if since is None or one.acknowledged is None:
+        if new.heard == "console" or one.acknowledged is None:
             return False
+        if since is None:
+            return new.text != one.text or new.round not in ("", one.round)
         known = self._since.get(one.key)
         return since != known if known is not None else since > one.acknowledged
 
     # ---- what people do
 
-    def may_acknowledge(self, n: int) -> Incident:
-        """The incident. Raises NotOpen."""
+    def seen(self, one: Incident) -> str:
+        """What tells the trouble that a page shows from another under the same number. It goes with the form."""
+        since = self._since.get(one.key)
+        shown = [one.code, one.severity, str(one.times)]
+        if one.heard == "broker":  # as for `_is_news`
+            shown += [one.text, one.round] if since is None else [since.isoformat()]
+        return hashlib.sha256("\n".join(shown).encode(errors="replace")).hexdigest()[:16]
+
+    def may_acknowledge(self, n: int, seen: str | None = None) -> Incident:
+        """The incident, if it is still what was `seen`. Raises NotOpen."""
         one = self._open_by_number(n)
         if one.state == "acknowledged":
             raise NotOpen("alerts.faster", f"{one.by} was faster", by=one.by)
+        if seen is not None and seen != self.seen(one):
+            raise NotOpen("alerts.changed", "it has changed since it was shown")
         return one
 
     def _open_by_number(self, n: int) -> Incident:
@@ -447,10 +486,15 @@ class Incidents:
         return one
 
     def closable(self, one: Incident) -> bool:
-        """Whether the broker is there and holds no alert for it, nor does the console itself see it."""
-        if self._connected is None:
+        """Whether the broker is there, has had its say and holds no alert for it, nor does the console itself see it.
+
+        What the console says of an edge that nobody hears of may be closed; what it says of a table it knows.
+        """
+        if not self._settled:
             return False
-        return one.key not in self._said if one.heard == "broker" else one.device in self._unheard
+        if one.heard == "broker":
+            return one.key not in self._said
+        return not one.table and one.device in self._unheard
 
     def close(self, n: int, by: str, note: str, now: datetime) -> Incident:
         """End by hand what nobody will ever end: its table or its edge was taken away. Raises NotOpen, BadStore.
@@ -592,6 +636,7 @@ class Incidents:
         `disk_free`: bytes where the console's store is. `refused`: how many messages nobody could read, so far.
         """
         self._look_at_broker(site, now)
+        self._settled = self._connected is not None and now - self._connected >= SETTLED
         if self._connected is not None:
             for name, edge in site.edges.items():
                 self._meet(name, edge, now)
@@ -605,6 +650,10 @@ class Incidents:
         hiding = tuple(one.n for one in self.silences(now))
         if hiding != self._hiding:
             self._hiding = hiding
+            self.version += 1
+        closable = frozenset(one.n for one in self._open.values() if self.closable(one))
+        if closable != self._closable:
+            self._closable = closable
             self.version += 1
         self._follow_all(now)
         self._try_to_write()
@@ -649,14 +698,18 @@ class Incidents:
     def _forget(self, name: str, now: datetime) -> None:
         """What the broker held of an edge was cleared: it is gone for good, and so is what the console saw of it."""
         del self._met[name]
-        for one in [one for one in self._open.values() if one.heard == "console" and one.device == name]:
+        for one in [one for one in self._of_edges() if one.device == name]:
             self.end(one.key, now)
+
+    def _of_edges(self) -> Iterator[Incident]:
+        """What the console itself says of edges; what it says of a device of a table is another matter."""
+        return (one for one in self._open.values() if one.heard == "console" and not one.table)
 
     def _look_at_edges(self, site: Looked, now: datetime, connected: datetime) -> None:
         heard = {name for name, edge in site.edges.items() if edge.online is not None}
         self._dismissed -= heard
-        troubled = {one.device for one in self._open.values() if one.heard == "console"} - {"", OURSELVES}
-        if now - connected >= SETTLED:
+        troubled = {one.device for one in self._of_edges()} - {"", OURSELVES}
+        if self._settled:
             self._unheard = frozenset(troubled - self._expected - heard)
         missed = {one.device for one in self._open.values() if one.code in ("edge.offline", "rules.offline")}
         for name in (self._expected | set(site.edges) | missed) - self._dismissed:
@@ -811,6 +864,8 @@ class Incidents:
             return
         with self._store.write() as db:
             db.executemany(_UPSERT, [_values(one) for one in self._dirty.values()])
+            rounds = [(one.n, one.round) for one in self._dirty.values() if one.round]
+            db.executemany("INSERT OR REPLACE INTO incident_round VALUES (?,?)", rounds)
             if teller is not None:
                 teller.write(db)
         self._dirty.clear()
@@ -831,13 +886,14 @@ class Incidents:
                     "(SELECT n FROM incident ORDER BY n DESC LIMIT 1 OFFSET ?)",
                     (MOST_KEPT,),
                 )
+                db.execute("DELETE FROM incident_round WHERE n NOT IN (SELECT n FROM incident)")
                 db.execute("DELETE FROM silence WHERE until < ?", (old,))
         except BadStore as error:
             self._log.error("incidents.unpruned", reason=str(error))
         self._silences = {n: one for n, one in self._silences.items() if one.until > now}
 
     def _rows(self, where: str, *values: str | int) -> Iterator[Incident]:
-        query = f"SELECT {_COLUMNS} FROM incident WHERE {where}"  # noqa: S608 - `where` is one of ours, values are bound
+        query = f"SELECT {_COLUMNS}, {_ROUND} FROM incident WHERE {where}"  # noqa: S608 - `where` is one of ours, values are bound
         return map(_incident, self._store.db.execute(query, values).fetchall())
 
 
@@ -867,7 +923,7 @@ def time_of(micros: int) -> datetime:
 
 
 def _values(one: Incident) -> tuple[str | int | None, ...]:
-    """A row, in the order of _COLUMNS, which is that of the fields."""
+    """A row, in the order of _COLUMNS, which is that of the fields but for the last."""
     ended = None if one.ended is None else micros_of(one.ended)
     acknowledged = None if one.acknowledged is None else micros_of(one.acknowledged)
     return (
@@ -893,7 +949,7 @@ def _values(one: Incident) -> tuple[str | int | None, ...]:
 
 def _incident(row: tuple[Any, ...]) -> Incident:
     n, place, name, heard, code, text, remedy, severity, device, state, began, changed, ended, times = row[:14]
-    by, acknowledged, note = row[14:]
+    by, acknowledged, note, round_ = row[14:]
     return Incident(
         n,
         place,
@@ -912,6 +968,7 @@ def _incident(row: tuple[Any, ...]) -> Incident:
         by,
         None if acknowledged is None else time_of(acknowledged),
         note,
+        round_,
     )
 
 

@@ -1,13 +1,13 @@
 """Pages that follow the site: fragments of HTML, pushed as server-sent events when what they show has changed.
 
 A page names the fragments it holds; what changes within PAUSE is rendered once, for all who look at it in the same
-language. A slow browser costs nothing: what it did not take is rendered anew when it does.
+language. A slow browser costs a piece of what is said to it: what it did not take is rendered anew when it does.
 """
 
 import asyncio
+import sys
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -19,11 +19,15 @@ __all__ = ["Fragment", "Gone", "Live", "Looker"]
 PAUSE = 0.1
 HEARTBEAT = 5.0
 MOST_LOOKERS = 200
-# Of one session, or of all screens with one token: nobody takes the room of all.
+# Of one user, or of all screens with one token: nobody takes the room of all.
 MOST_OF_ONE = 40
 # Every table of a site and the age of its last event, and some more.
 MOST_FRAGMENTS = 1_200
+# Bytes of HTML in one message: of a page with much on it, this is all that waits for a browser that does not read.
+PIECE = 65_536
+# Fragments that are kept as they were rendered, and their bytes.
 RENDERED = 4000
+MOST_BYTES = 16 * 2**20
 
 
 class Looker(Struct, frozen=True):
@@ -79,6 +83,7 @@ class Live:
         self._streams: set[_Stream] = set()
         self._versions: dict[str, int] = {}
         self._rendered: OrderedDict[tuple[str, Looker], tuple[int, str]] = OrderedDict()
+        self._bytes = 0
         self._closing = False
 
     def add(self, fragment: Fragment) -> None:
@@ -91,7 +96,7 @@ class Live:
         return len(self._streams)
 
     def full(self, whom: str) -> bool:
-        """Whether no further page of the session `whom` can be followed."""
+        """Whether no further page of `whom` can be followed."""
         own = sum(stream.whom == whom for stream in self._streams)
         return len(self._streams) >= MOST_LOOKERS or own >= MOST_OF_ONE
 
@@ -116,11 +121,17 @@ class Live:
         if known is not None and known[0] == version:
             return known[1]
         text = fragment.render(argument, looker)
-        self._rendered[name, looker] = version, text
-        self._rendered.move_to_end((name, looker))
-        if len(self._rendered) > RENDERED:
-            self._rendered.popitem(last=False)
+        self._keep((name, looker), version, text)
         return text
+
+    def _keep(self, key: tuple[str, Looker], version: int, text: str) -> None:
+        """In the place of what it was; the oldest go."""
+        if (known := self._rendered.pop(key, None)) is not None:
+            self._bytes -= sys.getsizeof(known[1])
+        self._rendered[key] = version, text
+        self._bytes += sys.getsizeof(text)
+        while len(self._rendered) > RENDERED or self._bytes > MOST_BYTES:
+            self._bytes -= sys.getsizeof(self._rendered.popitem(last=False)[1][1])
 
     def wanted(self, names: Iterable[str], looker: Looker) -> dict[str, tuple[str, ...]]:
         """Of the fragments a page asks for, those it may follow, with the keys they depend on."""
@@ -140,24 +151,21 @@ class Live:
     ) -> AsyncIterator[bytes]:
         """What a page is told from now on: all its fragments first, then those that change; a sign of life between.
 
-        Ends when `still` says no longer: a session may end while a page is open. `whom` is that session.
+        Ends when `still` says no longer: a session may end while a page is open. `whom`: the user who looks.
         """
         stream = _Stream(wanted, whom)
         stream.dirty = dict.fromkeys(wanted)
+        names: deque[str] = deque()
         self._streams.add(stream)
         try:
             while not self._closing and still():
-                names, stream.dirty = stream.dirty, {}
-                stream.changed.clear()
-                said: dict[str, Any] = {}
-                for name in names:
-                    try:
-                        said[name] = self.html(name, looker)
-                    except Gone:
-                        said[name] = ""
-                    except KeyError:
-                        continue  # not known yet, after a start
-                yield b"data: " + msgspec.json.encode({"now": self._time(), "put": said}) + b"\n\n"
+                if not names:
+                    stream.changed.clear()
+                    names.extend(stream.dirty)
+                yield self._piece(stream, names, looker)
+                if names:
+                    await asyncio.sleep(0)  # others are told too
+                    continue
                 await asyncio.sleep(PAUSE)
                 try:
                     async with asyncio.timeout(HEARTBEAT):
@@ -166,6 +174,22 @@ class Live:
                     continue
         finally:
             self._streams.discard(stream)
+
+    def _piece(self, stream: _Stream, names: deque[str], looker: Looker) -> bytes:
+        """The first of `names` as they are now, as many as make a PIECE; they are up to date then."""
+        said: dict[str, str] = {}
+        size = 0
+        while names and size < PIECE:
+            name = names.popleft()
+            stream.dirty.pop(name, None)
+            try:
+                said[name] = self.html(name, looker)
+            except Gone:
+                said[name] = ""
+            except KeyError:
+                continue  # not known yet, after a start
+            size += len(said[name])
+        return b"data: " + msgspec.json.encode({"now": self._time(), "put": said}) + b"\n\n"
 
     def close(self) -> None:
         """Let every page go."""

@@ -96,12 +96,9 @@ class _CoupFacts(Struct, frozen=True):
 def baccarat(results: Iterable[Mapping[str, Any]]) -> Baccarat:
     """The boards of the shoe that the last result is of; a shuffler that deals has one shoe without an end."""
     coups: list[Coup] = []
-    before = 0
     for name, facts in _read(results, _CoupFacts):
-        number = _number(name)
-        if number <= before:  # a shoe under way at midnight counts on, a new one begins at 1
+        if coups and not _goes_on(coups[-1].round, name):
             coups.clear()
-        before = number
         points = facts.totals.get("banker" if facts.winner == "banker" else "player", 0)
         coups.append(Coup(name, facts.winner, points, facts.player_pair, facts.banker_pair))
     won = Counter(coup.winner for coup in coups)
@@ -144,10 +141,18 @@ def big_road(coups: Sequence[Coup]) -> tuple[Cell, ...]:
     return tuple(cells)
 
 
-def _number(name: str) -> int:
-    """The coup's number in its shoe, the last word of its name."""
-    word = name.rpartition(":")[2]
-    return int(word) if word.isdecimal() else 0
+def _goes_on(before: str, name: str) -> bool:
+    """Whether a coup is of the same shoe as the one before, by their names: table, day, shoe and coup.
+
+    The shoe under way at midnight is the first of the new day, and its coups count on.
+    """
+    (was_day, was_shoe, was), (day, shoe, number) = _place(before), _place(name)
+    return number > was and shoe == (was_shoe if day == was_day else "1")
+
+
+def _place(name: str) -> tuple[str, str, int]:
+    day, shoe, number = ("", "", *name.rsplit(":", 2))[-3:]
+    return day, shoe, int(number) if number.isdecimal() else 0
 
 
 # ---- roulette

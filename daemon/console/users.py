@@ -347,10 +347,6 @@ class Users:
         found = self._sessions("s.hash = ?", digest)
         return found[0] if found else None
 
-    def goes_on(self, id_: str) -> bool:
-        """Whether a session has not ended meanwhile: for a stream that was opened with it."""
-        return self._session(_digest(id_)) is not None
-
     def sessions(self, user: str | None = None) -> list[Session]:
         """Those that go on, of one user or all, the newest first."""
         return self._sessions("?") if user is None else self._sessions("s.user = ?", user)

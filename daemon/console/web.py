@@ -471,7 +471,8 @@ class _Pages:
 
     async def live(self, request: Request) -> Response:
         looker = self.house.looker(request)
-        whom = self.house.needs(request, "look").session
+        user = self.house.needs(request, "look")
+        whom = f"{user.kind} {user.name}"
         if self.house.live.full(whom):
             raise HTTPException(503, "too many pages are open")
         wanted = self.house.live.wanted(request.query_params.getlist("f"), looker)

@@ -47,7 +47,15 @@ CREATE INDEX IF NOT EXISTS webhook_message_by_hook ON webhook_message (hook, n);
 CREATE TABLE IF NOT EXISTS webhook_told (
     hook TEXT NOT NULL, incident INTEGER NOT NULL, state TEXT NOT NULL, PRIMARY KEY (hook, incident)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS webhook_told_as (
+    hook TEXT NOT NULL, incident INTEGER NOT NULL, severity TEXT NOT NULL, code TEXT NOT NULL,
+    PRIMARY KEY (hook, incident)
+) STRICT, WITHOUT ROWID;
 """
+_TOLD = (
+    "SELECT incident, state, coalesce(severity, ''), coalesce(code, '') "
+    "FROM webhook_told LEFT JOIN webhook_told_as USING (hook, incident) WHERE hook = ?"
+)
 
 _INSERT = "INSERT INTO webhook_message (hook, id, body, made, dropped) VALUES (?,?,?,?,?)"
 
@@ -60,6 +68,20 @@ class BadWebhook(Exception):
 
 class _Failed(Exception):
     """The receiver did not take a message. The message says why, without a word of its own."""
+
+
+class _Told(Struct, frozen=True):
+    """As what a receiver knows an incident. `severity` is "" where a version before told it: it did not keep that."""
+
+    state: State
+    severity: str
+    code: str
+
+    def is_better_than(self, one: Incident) -> bool:
+        """Whether it has become worse since, or as bad in another way."""
+        if self.severity == one.severity:
+            return self.code != one.code
+        return one.severity == "error"
 
 
 class Counts(Struct, frozen=True):
@@ -96,6 +118,11 @@ def target_of(number: int, text: str) -> tuple[str, str, int | None, str]:
     target = (url.path or "/") + (f"?{url.query}" if url.query else "")
     if not (target + host).isascii() or not (target + host).isprintable() or " " in target:
         raise BadWebhook(f"console.webhook {number}: its url must be written in ASCII, with %XX for the rest")
+    try:
+        host.encode("idna")  # as whoever looks it up does
+    except UnicodeError as error:
+        remedy = "each part between two dots has 1 to 63 characters"
+        raise BadWebhook(f"console.webhook {number}: the host in its url is no name; {remedy}") from error
     return url.scheme, host, port, target
 
 
@@ -106,13 +133,15 @@ class _Hook:
         """Raises BadWebhook."""
         self.name = str(number)
         self.severities = config.severities
-        self.key = hashlib.sha256("\n".join((config.url, *sorted(config.severities))).encode()).hexdigest()[:16]
+        self.key = _key(config.url)
+        self.keys_before = [_key(config.url, *some) for some in (["error"], ["warning"], ["error", "warning"])]
+        """By what a version before may have known it: its severities were part of that."""
         scheme, self.host, port, self.target = target_of(number, config.url)
         self.tls = ssl.create_default_context() if scheme == "https" else None
         self.port = port or (443 if self.tls else 80)
         self.secret = _secret(number, config.secret_file)
         self.wake = asyncio.Event()
-        self.told: dict[int, State] = {}
+        self.told: dict[int, _Told] = {}
         self.waiting = 0
         self.sent = self.failed = self.dropped = 0
         self.oldest: datetime | None = None
@@ -123,7 +152,7 @@ class _Pending(Struct, frozen=True):
 
     hook: _Hook
     incident: int
-    state: State | None
+    told: _Told | None
     id: str
     body: bytes
     made: datetime
@@ -157,12 +186,12 @@ class Webhooks:
         self._lost: dict[str, int] = {}
         self._log: structlog.typing.FilteringBoundLogger = logs.get(console="webhooks")
         if len({hook.key for hook in self._hooks}) < len(self._hooks):
-            raise BadWebhook("console.webhook: one stands there twice")
+            raise BadWebhook("console.webhook: one url stands there twice; give all severities to one of them")
         store.has(_SCHEMA)
         self._forget_others()
         for hook in self._hooks:
-            told = store.db.execute("SELECT incident, state FROM webhook_told WHERE hook = ?", (hook.key,))
-            hook.told = dict(told.fetchall())
+            found = store.db.execute(_TOLD, (hook.key,)).fetchall()
+            hook.told = {n: _Told(state, severity, code) for n, state, severity, code in found}
             self._count(hook)
 
     def _forget_others(self) -> None:
@@ -170,6 +199,10 @@ class Webhooks:
         known = {hook.key for hook in self._hooks}
         with self._store.write() as db:
             for table in ("webhook_message", "webhook_told"):
+                for hook in self._hooks:
+                    for key in hook.keys_before:
+                        db.execute(f"UPDATE OR IGNORE {table} SET hook = ? WHERE hook = ?", (hook.key, key))  # noqa: S608
+            for table in ("webhook_message", "webhook_told", "webhook_told_as"):
                 for (key,) in db.execute(f"SELECT DISTINCT hook FROM {table}").fetchall():  # noqa: S608 - ours
                     if key not in known:
                         db.execute(f"DELETE FROM {table} WHERE hook = ?", (key,))  # noqa: S608
@@ -192,9 +225,14 @@ class Webhooks:
     # ---- what is to be told
 
     def follow(self, incident: Incident, *, hidden: bool, settled: bool, now: datetime) -> None:
-        """Each state once. What is hidden is not told to begin; what was told to begin is told to end."""
+        """Each state once, and anew what has become worse.
+
+        What is hidden is not told to begin; what was told to begin is told to end.
+        """
         for hook in self._hooks:
             told = hook.told.get(incident.n)
+            if told is not None and not told.severity:
+                told = hook.told[incident.n] = _Told(told.state, incident.severity, incident.code)
             match incident.state:
                 case "resolved":
                     if told is not None and settled:
@@ -202,18 +240,20 @@ class Webhooks:
                 case _ if hidden:
                     pass
                 case state:
-                    wanted = told is not None or incident.severity in hook.severities
-                    if wanted and (told is None or (told == "acknowledged" and state == "open")):
-                        self._tell(hook, "opened", incident, "open", now)
-                        told = "open"
-                    if told == "open" and state == "acknowledged":
+                    if told is None:
+                        new = incident.severity in hook.severities
+                    else:
+                        new = (told.state == "acknowledged" and state == "open") or told.is_better_than(incident)
+                    if new:
+                        told = self._tell(hook, "opened", incident, "open", now)
+                    if told is not None and told.state == "open" and state == "acknowledged":
                         self._tell(hook, "acknowledged", incident, "acknowledged", now)
 
     def told(self) -> Iterable[int]:
         """All incidents that somebody was told of and whose end they still wait for."""
         return {n for hook in self._hooks for n in hook.told}
 
-    def _tell(self, hook: _Hook, kind: str, incident: Incident, state: State | None, now: datetime) -> None:
+    def _tell(self, hook: _Hook, kind: str, incident: Incident, state: State | None, now: datetime) -> _Told | None:
         data: dict[str, Any] = {
             "incident": f"{self._site}:{incident.began:%Y%m%dT%H%M%SZ}:{incident.n}",
             "site": self._site,
@@ -231,13 +271,15 @@ class Webhooks:
             data |= {"by": incident.by, "acknowledged": incident.acknowledged, "note": incident.note}
         if incident.ended is not None:
             data["ended"] = incident.ended
-        if state is None:
+        told = None if state is None else _Told(state, incident.severity, incident.code)
+        if told is None:
             del hook.told[incident.n]
         else:
-            hook.told[incident.n] = state
+            hook.told[incident.n] = told
         if len(self._pending) == self._pending.maxlen:  # the store cannot be written: this one will never have stood
             self._pending[0].hook.dropped += 1
-        self._pending.append(_Pending(hook, incident.n, state, _id(), _body(f"incident.{kind}", now, data), now))
+        self._pending.append(_Pending(hook, incident.n, told, _id(), _body(f"incident.{kind}", now, data), now))
+        return told
 
     def waiting(self) -> bool:
         """Whether something is to be written."""
@@ -247,10 +289,14 @@ class Webhooks:
         """Write down what is to be told, in the transaction `db`. Of too many the oldest go, which is told instead."""
         for one in self._pending:
             key = one.hook.key
-            if one.state is None:
-                db.execute("DELETE FROM webhook_told WHERE hook = ? AND incident = ?", (key, one.incident))
+            if one.told is None:
+                for table in ("webhook_told", "webhook_told_as"):
+                    db.execute(f"DELETE FROM {table} WHERE hook = ? AND incident = ?", (key, one.incident))  # noqa: S608
             else:
-                db.execute("INSERT OR REPLACE INTO webhook_told VALUES (?,?,?)", (key, one.incident, one.state))
+                state, severity, code = one.told.state, one.told.severity, one.told.code
+                db.execute("INSERT OR REPLACE INTO webhook_told VALUES (?,?,?)", (key, one.incident, state))
+                values = (key, one.incident, severity, code)
+                db.execute("INSERT OR REPLACE INTO webhook_told_as VALUES (?,?,?,?)", values)
             db.execute(_INSERT, (key, one.id, one.body, micros_of(one.made), 0))
         for hook in {id(one.hook): one.hook for one in self._pending}.values():
             (count,) = db.execute("SELECT count(*) FROM webhook_message WHERE hook = ?", (hook.key,)).fetchone()
@@ -359,6 +405,8 @@ class Webhooks:
             raise _Failed(f"TLS: {error.reason}") from error
         except OSError as error:
             raise _Failed(error.strerror or type(error).__name__) from error
+        except ValueError as error:  # what a resolver does not take for a name
+            raise _Failed("its host is no name of a computer") from error
         if not 200 <= status <= 299:
             raise _Failed(f"its answer was {status}" if status else "its answer was no HTTP")
 
@@ -411,6 +459,10 @@ def _secret(number: int, file: str) -> bytes:
     if len(key) < 24:
         raise BadWebhook(f"console.webhook {number}: the key in {file} is shorter than 24 bytes")
     return key
+
+
+def _key(url: str, *more: str) -> str:
+    return hashlib.sha256("\n".join((url, *more)).encode()).hexdigest()[:16]
 
 
 def _id() -> str:

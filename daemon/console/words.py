@@ -12,6 +12,8 @@ __all__ = ["LANGS", "Lang", "catalog", "choose", "noted", "say", "told"]
 
 Lang: TypeAlias = Literal["en", "pt", "zh-Hant"]
 LANGS: tuple[Lang, ...] = get_args(Lang)
+# Of what a browser accepts: characters, languages, and parts of one. Any stranger may send 64 KiB of them.
+MOST_ACCEPTED, MOST_LANGUAGES, MOST_TAGS = 200, 10, 3
 # What browsers call them.
 ALSO: Mapping[str, Lang] = {"zh": "zh-Hant", "zh-tw": "zh-Hant", "zh-hk": "zh-Hant", "zh-mo": "zh-Hant"}
 
@@ -139,17 +141,17 @@ def _pattern(text: str) -> Iterator[str]:
 
 
 def choose(cookie: str, accepted: str) -> Lang:
-    """The language a person chose, or else the first of those the browser accepts."""
+    """The language a person chose, or else the first of those the browser accepts, as far as somebody may list them."""
     for lang in LANGS:
         if cookie == lang:
             return lang
-    for part in accepted.split(","):
-        word = part.partition(";")[0].strip().lower()
-        while word:
+    for part in accepted[:MOST_ACCEPTED].split(",")[:MOST_LANGUAGES]:
+        tags = part.partition(";")[0].strip().lower().split("-")[:MOST_TAGS]
+        for count in range(len(tags), 0, -1):
+            word = "-".join(tags[:count])
             for lang in LANGS:
                 if word == lang.lower():
                     return lang
             if word in ALSO:
                 return ALSO[word]
-            word = word.rpartition("-")[0]
     return "en"

@@ -6,11 +6,25 @@
   if (!place) return;
   const find = (name) => place.querySelector(`[data-${name}]`);
   const pending = new Map(); // id of a press: where its state is shown
+  const unanswered = new Map(); // form: what it said when nobody answered
   let heard = performance.now(), source = null;
 
   const fresh = () => [...crypto.getRandomValues(new Uint8Array(16))].map((one) => one.toString(16).padStart(2, "0")).join("");
   const wait = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
   const show = (said, text, state) => { said.textContent = text; said.className = `said ${state}`; };
+
+  const draw = (one, instant) => {
+    const at = new Date(instant), two = (n) => String(n).padStart(2, "0");
+    one.dateTime = instant;
+    one.textContent = (at.toDateString() === new Date().toDateString() ? "" : `${two(at.getMonth() + 1)}-${two(at.getDate())} `)
+      + `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+    return one;
+  };
+  const values = (form) => {
+    const said = new URLSearchParams(new FormData(form));
+    said.delete("id");
+    return said.toString();
+  };
 
   const send = async (form) => {
     const until = performance.now() + PATIENCE;
@@ -35,11 +49,16 @@
     event.preventDefault();
     if (form.dataset.busy) return; // a second tap is the same key
     form.dataset.busy = "1";
+    const says = values(form);
+    if ((unanswered.get(form) ?? says) !== says) form.elements.id.value = fresh(); // something else: another press
+    unanswered.delete(form);
     const said = form.querySelector("[data-said]"), id = form.elements.id.value;
     show(said, place.dataset.trying, "");
     const answer = await send(form);
-    if (answer === null) show(said, place.dataset.gaveUp, "wrong"); // the id stays: pressed again it is the same press
-    else if (answer.wrong) show(said, answer.wrong, "wrong");
+    if (answer === null) { // the id stays: pressed again it is the same press
+      show(said, place.dataset.gaveUp, "wrong");
+      unanswered.set(form, says);
+    } else if (answer.wrong) show(said, answer.wrong, "wrong");
     else {
       show(said, answer.text, answer.state);
       if (answer.state === "here") pending.set(id, said);
@@ -71,11 +90,12 @@
         find("last").replaceChildren(...now.last.map((one) => {
           const row = document.createElement("tr");
           row.className = one.state;
-          for (const text of [one.at, `${one.key} ${one.detail}`, one.text]) {
+          for (const text of [draw(document.createElement("time"), one.at), `${one.key} ${one.detail}`, one.text]) {
             const cell = document.createElement("td");
-            cell.textContent = text;
+            cell.append(text);
             row.append(cell);
           }
+          row.firstChild.className = "num";
           return row;
         }));
       }
@@ -99,6 +119,7 @@
     find("cut").hidden = !late;
     if (late && source.readyState === EventSource.CLOSED) follow();
   };
+  for (const one of place.querySelectorAll("[data-clock]")) draw(one, one.dateTime);
   follow();
   setInterval(look, 1000);
 })();

@@ -69,7 +69,8 @@
         if (same) same.open = true;
       }
       for (const field of old.querySelectorAll("input[id], textarea[id]")) { // what was written and not sent
-        const same = field.value === field.defaultValue ? null : next.querySelector(`#${CSS.escape(field.id)}`);
+        const written = field.value !== field.defaultValue || field.dataset.kept !== undefined;
+        const same = written ? next.querySelector(`#${CSS.escape(field.id)}`) : null;
         if (same) same.value = field.value;
       }
       clocks(made.content);
