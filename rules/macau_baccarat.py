@@ -16,10 +16,19 @@ and jackpot bets are returned, and the cards still coming from it belong to no c
 opening of the bets, the payment or a new shoe. Until it begins, a resolved coup can still be corrected, declared void,
 or taken up again where the corrected hands lack a card; once its shoe is over, only whole hands correct it. A shoe that
 tells the last card again, or lets another slide out with it, begins a coup that never was: hands laid that are those of
-the coup before, or its cards and those told since, less what was told again, are of that one, and the other is void.
+the coup before, or its cards and those told since, less what was told again, are of that one, and the other is void:
+it was not the last coup of its shoe, nor a demonstration. A coup whose bell rang first is always one.
+
+Hands may be told late, and be meant for another coup. Those that hold no card of the coup, or more of the one before,
+suspend it: said once more they are its own, which the very hands of the one before never are. A card entered by hand
+may be told yet: where the next coup begins with it, that suspends too (by chance 2 of 100 for each card so entered). A
+payment told late was made before what was told since, and ends no doubt.
 
 Before the bell no card of a coup can be missing. Bets opened once more after a loss are those of the next coup. Under
-`first_card` a loss between two coups leaves it unknown which card is the first: the next card suspends. What is lost
+`first_card` a card may be dealt before the bell, and a loss between two coups leaves it unknown which card is the
+first: the next card suspends. So it does where cards were told or lost while a coup waited, and are none of its hands;
+cards that were told so are not settled by the payment either. A burn that was not seen whole is over when the bell
+rings, when hands are laid, when a coup that one of its cards began is declared void, or with a new shoe. What is lost
 and proved only later, such as the start of a shoe, is beyond it: a table that must never err rings its bell.
 
 A loss while a coup is open, before the bell or after it, may be that of a bet, or of one taken back: the coup is
@@ -28,7 +37,8 @@ resolved or void without settlements, and its jackpot names no seat. Hands that 
 Only the highest combination of a jackpot is paid ("uma das seguintes combinações", 13). Double pairs differ in points
 (K-K and Q-Q do not). Art. 17(12) prints no prize for five of the same value in C, though 13 offers it: with
 `c_five_same: none` such a coup wins nothing there, four of the same value included. A wager names a seat, so its player
-is seated (13(3)). A demonstration that art. 2(2) does not allow is an ordinary coup.
+is seated (13(3)). Where wagers are told and none is on the jackpot it is nobody's. A demonstration that art. 2(2) does
+not allow is an ordinary coup; one declared before the shoe is started is its first coup.
 """
 
 from collections import Counter
@@ -360,8 +370,11 @@ class BaccaratOptions(Struct, frozen=True, forbid_unknown_fields=True):
 class Coup(Struct, frozen=True):
     """One coup. `cards` in the order of the deal; `burnt`: the card of art. 8 is out; `reopened` after its result.
 
-    `told` are the cards the shoe told since the bell, `entered` those that only a correction brought: the shoe may tell
-    them yet, when what held it up is over. `unsure`: events are missing, so the bets are not known.
+    `told` are the cards the shoe told since the bell, `aside` those of them that came while it waited for a person, and
+    after its end those that are none of its hands; `entered` those that only a correction brought: the shoe may tell
+    them yet, when what held it up is over. `unsure`: events are missing, so the bets are not known; `wagered`: wagers
+    were told. `rung`: its bell was heard before a card. A coup that never was gives back what it took: `left`, how many
+    could begin when it did, and `declared`, the event that made it a demonstration.
     """
 
     round: Round
@@ -371,8 +384,13 @@ class Coup(Struct, frozen=True):
     corrected: bool = False
     reopened: bool = False
     told: tuple[str, ...] = ()
+    aside: tuple[str, ...] = ()
     entered: tuple[str, ...] = ()
     unsure: bool = False
+    wagered: bool = False
+    rung: bool = False
+    left: int = UNLIMITED
+    declared: str = ""
 
     @property
     def begun(self) -> bool:
@@ -384,11 +402,11 @@ class BaccaratState(Struct, frozen=True):
     """Where a table stands.
 
     `last` is the resolved coup until the next begins: it can still be corrected. `before` is what it was when the open
-    coup began. `burn` counts the cards of the set
-    still to be burnt; when it is `unsure`, the burn lasts until the bets are opened. `left` is the number of coups
-    that may still begin in this shoe. `demo_next`: the event that declared the next coup a demonstration. `spent`: the
-    cards now coming belong to a void coup. `doubt`: why the next card cannot be trusted to be the first of a coup, or
-    another opening of the bets to be of the same one.
+    coup began. `burn` counts the cards of the set still to be burnt; when it is `unsure`, the burn lasts until the bets
+    are opened, or under `first_card` until somebody says that it is over. `left` is the number of coups that may still
+    begin in this shoe. `demo_next`: the event that declared the next coup a demonstration. `spent`: the cards now
+    coming belong to a void coup. `doubt`: why the next card cannot be trusted to be the first of a coup, or another
+    opening of the bets to be of the same one.
     """
 
     table: str
@@ -535,28 +553,29 @@ class Baccarat:
             return self._unreadable(state, seen)
         coup = state.coup
         if coup is not None and coup.round.closed:
+            doubt = _by_hand(state, coup, card) or ("" if coup.told else state.doubt)
             coup = replace(coup, told=(*coup.told, card)[-MAX_TOLD:])
+            if coup.round.suspended or doubt:
+                coup = replace(coup, aside=(*coup.aside, card)[-MAX_TOLD:])
             if coup.round.suspended:
                 return self._seen(state, coup, seen), ()
-            if card in coup.entered:
-                reason = f"{card} was entered by hand, and now the shoe tells it: it may be the same card, or another"
-                return self._suspend(state, coup, seen, reason)
+            if doubt:
+                return self._suspend(replace(state, doubt=""), coup, seen, doubt)
             return self._deal(state, coup, seen, card, face)
-        if state.unsure and coup is not None:
-            reason = "a card left the shoe before the bell, in a burn that was not seen whole"
-            state, coup, verdicts = self._begin(replace(state, burn=0, unsure=False), seen)
-            state, held = self._suspend(state, coup, seen, reason)
-            return state, verdicts + held
-        if state.burn or state.unsure:
+        lost = state.unsure and (coup is not None or not self._bell)
+        if (state.burn or state.unsure) and not lost:
             left = PIPS[card] if state.burn == BY_FIRST_CARD else state.burn
             return replace(state, burn=max(left - 1, 0)), ()
         if coup is None and (stray := self._stray(state, seen)):
             return state, stray
         doubt = "a card left the shoe before the bell" if self._bell else state.doubt
-        state, coup, verdicts = self._begin(state, seen)
+        if lost:
+            doubt = "a card left the shoe in a burn that was not seen whole"
+        state, coup, verdicts = self._begin(replace(state, burn=0, unsure=lost and not self._bell), seen)
+        doubt = doubt or _by_hand(state, coup, card)
         coup = replace(coup, told=(card,))
         if doubt:
-            state, held = self._suspend(state, coup, seen, doubt)
+            state, held = self._suspend(state, replace(coup, aside=(card,)), seen, doubt)
             return state, verdicts + held
         state, dealt = self._deal(state, coup, seen, card, face)
         return state, verdicts + dealt
@@ -596,6 +615,8 @@ class Baccarat:
     def _unreadable(self, state: BaccaratState, seen: Envelope) -> Step:
         coup = state.coup
         if coup is not None and coup.round.closed:
+            if coup.round.suspended and not self._bell:  # it may be the next coup's
+                state = replace(state, doubt="events before this card may be missing")
             return self._suspend(state, coup, seen, "a card could not be read")
         if coup is None:
             if self._bell and (state.burn or state.unsure):
@@ -606,7 +627,8 @@ class Baccarat:
             if self._bell:
                 return state, _note("unreadable_between_coups", "a card may have left the shoe", "10", seen)
         reason = "a card of the burn could not be read" if state.burn else "a card could not be read"
-        state, coup, verdicts = self._begin(replace(state, burn=0, unsure=False), seen)
+        unsure = not self._bell and (state.unsure or bool(state.burn))
+        state, coup, verdicts = self._begin(replace(state, burn=0, unsure=unsure), seen)
         state, held = self._suspend(state, coup, seen, reason)
         return state, verdicts + held
 
@@ -617,7 +639,8 @@ class Baccarat:
         shoe, count = max(state.shoe, 1), state.count + 1
         demo = bool(state.demo_next)
         evidence = (state.demo_next,) if demo else ()
-        coup = Coup(Round(f"{state.table}:{state.day}:{shoe}:{count}", evidence, demo=demo))
+        round_ = Round(f"{state.table}:{state.day}:{shoe}:{count}", evidence, demo=demo)
+        coup = Coup(round_, left=state.left, declared=state.demo_next)
         state = replace(
             state,
             shoe=shoe,
@@ -672,23 +695,29 @@ class Baccarat:
         if round_.closed:
             if coup.begun and not round_.suspended:
                 round_ = _irregular(round_, "bell_during_deal", "the bell rang while cards were dealt", "10", seen)
-            return replace(state, coup=replace(coup, round=round_)), ()
+            rung = coup.rung or not (coup.begun or round_.suspended)
+            return replace(state, coup=replace(coup, round=round_, rung=rung)), ()
         if state.burn and not state.unsure:
             text = "the bell rang before all cards of the burn were seen"
             round_ = _irregular(round_, "burn_incomplete", text, "2(1)", seen)
-        coup, closed = self._close(replace(coup, round=round_), seen)
-        return replace(state, coup=coup, burn=0, unsure=False, doubt=""), closed
+        coup, closed = self._close(replace(coup, round=round_, rung=True), seen)
+        # Without `bell` a card may be dealt before it, and be the one that was lost.
+        return replace(state, coup=coup, burn=0, unsure=False, doubt="" if self._bell else state.doubt), closed
 
     def _paid(self, state: BaccaratState, seen: Envelope) -> Step:
         coup, last = state.coup, state.last
+        if seen.event.overtaken:  # it was made before what was told since: it ends no doubt that is younger
+            return (state if coup is None or not coup.round.closed else self._seen(state, coup, seen)), ()
         if coup is None:
-            return replace(state, spent=False, doubt=""), ()
+            # Cards of the next coup that are out already do not go back with the payment.
+            return replace(state, spent=False, doubt=state.doubt if last is not None and last.aside else ""), ()
         if not coup.round.closed:
             return state, ()  # the last coup may be paid while bets are open
         if coup.reopened and coup.round.suspended and last is not None and coup.cards == last.cards:
             # Hands that art. 9 does not give were entered, then the prizes paid: the first result stands.
             round_ = replace(witness(coup.round, seen), suspended="")
-            return self._end(state, replace(coup, round=round_, unsure=last.unsure))
+            coup = replace(coup, round=round_, unsure=last.unsure, aside=_none_of(state, coup, coup.cards))
+            return self._end(replace(state, doubt=""), coup)
         if not coup.begun:
             return self._seen(state, coup, seen), ()
         return self._suspend(state, coup, seen, "the prizes were paid, but cards of the coup are missing")
@@ -709,6 +738,7 @@ class Baccarat:
             return replace(state, coup=replace(coup, round=round_)), ()
         if coup is None:
             return replace(state, demo_next=seen.id), ()
+        coup = replace(coup, declared=seen.id)
         round_ = replace(witness(coup.round, seen), demo=True, wagers=())
         for one in coup.round.wagers:
             text = f"seat {one.seat} on {one.bet} before it was declared a demonstration: given back"
@@ -724,7 +754,7 @@ class Baccarat:
             round_ = _irregular(coup.round, "bet_on_demonstration", text, "2(2)", seen)
         else:
             round_ = wager(coup.round, one, self._offered, f"{TEXT} art. 13(1)", seen)
-        return replace(state, coup=replace(coup, round=round_)), ()
+        return replace(state, coup=replace(coup, round=round_, wagered=coup.wagered or not round_.closed)), ()
 
     # ---- the shoe
 
@@ -745,6 +775,7 @@ class Baccarat:
             state.shoe + 1,
             last=state.last,
             burn=burn[self.options.burn] if self._shoe else 0,
+            demo_next=state.demo_next,
         )
         return started, verdicts
 
@@ -774,6 +805,7 @@ class Baccarat:
             return state, ()
         if not coup.begun and not coup.round.suspended:
             return self._void(state, coup, seen, "shoe_emptied", "3(1)")
+        coup = replace(coup, left=0)
         return self._suspend(state, coup, seen, "the shoe was empty before the coup ended", RESHUFFLE)
 
     def _returned(self, state: BaccaratState, seen: Envelope) -> Step:
@@ -792,14 +824,15 @@ class Baccarat:
         if coup is not None:
             coup = replace(coup, unsure=True)
             if coup.round.closed:
+                if not self._bell:  # a card of the next one may be among them
+                    state = replace(state, doubt="events before this card may be missing")
                 return self._suspend(state, coup, seen, "events of this coup may be missing")
             state = self._seen(state, coup, seen)
         elif not state.count and not state.shoe:
             return state, ()
         doubt = "events since the bets were opened may be missing" if coup else "events before this card may be missing"
-        if self._bell:
-            return replace(state, unsure=state.unsure or bool(state.burn), doubt=doubt if coup else ""), ()
-        return replace(state, burn=0, doubt=doubt), ()
+        doubt = doubt if coup or not self._bell else ""
+        return replace(state, unsure=state.unsure or bool(state.burn), doubt=doubt), ()
 
     def _suspend(self, state: BaccaratState, coup: Coup, seen: Envelope, reason: str, remedy: str = CORRECT) -> Step:
         round_, verdicts = suspend(coup.round, seen, reason, remedy)
@@ -809,9 +842,15 @@ class Baccarat:
         """Art. 10: the hands are replaced, and the deal goes on from there."""
         coup, before = state.coup, state.before
         cards = deal(laid)
+        if coup is not None and not coup.round.closed:
+            text = "hands were corrected before a card was dealt"
+            round_ = _irregular(coup.round, "correction_before_deal", text, "10", seen)
+            return replace(state, coup=replace(coup, round=round_)), ()
         if coup is not None and before is not None and cards and (reason := _never_was(before, coup, cards)):
             state, verdicts = self._void(state, coup, seen, reason)
-            state = replace(state, last=before)
+            left = state.left if coup.left == UNLIMITED else coup.left
+            demos = state.demos - coup.round.demo
+            state = replace(state, last=before, before=None, left=left, demos=demos, demo_next=coup.declared)
             if cards == before.cards:
                 return state, verdicts
             state, more = self._corrected(state, seen, laid)
@@ -824,28 +863,28 @@ class Baccarat:
                 text = f"the hands of {state.last.round.id} were not whole, and its shoe is over"
                 return state, _note("correction_incomplete", text, "10", seen)
             coup = replace(state.last, reopened=True)
-        elif not coup.round.closed:
-            text = "hands were corrected before a card was dealt"
-            round_ = _irregular(coup.round, "correction_before_deal", text, "10", seen)
-            return replace(state, coup=replace(coup, round=round_)), ()
+        if cards and (state.coup is None or before is not None) and _of_another(before, coup, cards):
+            return self._suspend(state, coup, seen, "the hands laid may be those of another coup")
         coup = replace(coup, round=replace(witness(coup.round, seen), suspended=""))
         if cards is None:
             return self._suspend(state, coup, seen, "the corrected hands are not such as arts. 7 and 9 give")
+        if not cards and coup.reopened:
+            return self._suspend(state, coup, seen, "no hand was told")
         if not cards and self.options.burn_each_coup:
             reason = "no card lies on the table: whether that of art. 8 is burnt is not known"
             return self._suspend(state, coup, seen, reason)
-        coup = Coup(
-            coup.round,
-            cards,
-            tuple(card for card in coup.face_up if card in cards),
+        if state.coup is not None:
+            state = replace(state, unsure=False)  # who lays hands says that the burn is over
+        coup = replace(
+            coup,
+            cards=cards,
+            face_up=tuple(card for card in coup.face_up if card in cards),
             burnt=self.options.burn_each_coup,
             corrected=True,
-            reopened=coup.reopened,
-            told=coup.told,
+            aside=_none_of(state, coup, cards) if whole else (),
             entered=_beyond(cards, coup.told),
-            unsure=coup.unsure,
         )
-        return self._end(state, coup) if whole else (replace(state, coup=coup), ())
+        return self._end(state, coup) if whole else (replace(state, coup=coup, doubt=""), ())
 
     def _declared_void(self, state: BaccaratState, seen: Envelope, reason: str) -> Step:
         coup = state.coup
@@ -854,6 +893,8 @@ class Baccarat:
                 text = "a coup was declared void, none is open or can be corrected"
                 return state, _note("void_without_round", text, "10", seen)
             coup = replace(state.last, reopened=True)
+        elif coup.round.closed:
+            state = replace(state, unsure=False)
         return self._void(state, coup, seen, reason)
 
     # ---- the ends of a coup
@@ -861,13 +902,15 @@ class Baccarat:
     def _end(self, state: BaccaratState, coup: Coup) -> Step:
         result = self._resolve(coup)
         state = replace(state, coup=None, last=replace(coup, reopened=False))
+        if coup.aside and not self._bell:
+            state = replace(state, doubt="cards that the shoe told before this one may be of the same coup")
         return state, (Corrected(replace(result, supersedes=result.round)) if coup.reopened else Resolved(result),)
 
     def _void(self, state: BaccaratState, coup: Coup, seen: Envelope, reason: str, article: str = "10") -> Step:
         jackpot_bets: Literal["", "returned"] = "returned" if "jackpot" in self._offered else ""
         void = Void(reason, "returned", jackpot_bets)
         result = voided(witness(_known(coup), seen), self._terms, void, _cite(article), _laid(coup.cards))
-        state = replace(state, coup=None, last=None, spent=due(coup.cards) is not None)
+        state = replace(state, coup=None, last=None, spent=due(coup.cards) is not None or bool(coup.aside))
         return state, (Corrected(replace(result, supersedes=result.round)) if coup.reopened else Voided(result),)
 
     def _resolve(self, coup: Coup) -> Result:
@@ -907,6 +950,8 @@ class Baccarat:
         share = self.options.c_six_share if which == "C" else PARADISE_SHARE
         held = {(one.seat, one.bet) for one in _known(coup).wagers}
         among = sorted(seat for seat, bet in held if bet == "jackpot" and any((seat, main) in held for main in MAIN))
+        if not among and coup.wagered and not coup.unsure:
+            return ()  # the bets are known, and none is on it
         law = f"{TEXT} art. 13(1)(4)(4) {which}({item}), art. 17({paragraph})"
         return (
             Award(which, combination, pays, law, share if pays == "larger_of_fixed_and_share" else "", tuple(among)),
@@ -1032,11 +1077,39 @@ def _beyond(laid: tuple[str, ...], told: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(entered)
 
 
+def _by_hand(state: BaccaratState, coup: Coup, card: str) -> str:
+    """Why a card is doubted that the shoe may have told late: of this coup, or of the one before as its first."""
+    before = state.before if state.count > 1 else None  # else it is of another shoe
+    if card not in coup.entered and (before is None or coup.told or card not in before.entered):
+        return ""
+    return f"{card} was entered by hand, and now the shoe tells it: it may be the same card, or another"
+
+
+def _none_of(state: BaccaratState, coup: Coup, laid: tuple[str, ...]) -> tuple[str, ...]:
+    """The cards told while the coup waited that are none of its hands now, nor such as were entered before."""
+    late = state.before.entered if state.before is not None else ()
+    return _beyond(coup.aside, (*_beyond(laid, coup.cards), *coup.entered, *late))
+
+
 def _never_was(before: Coup, coup: Coup, laid: tuple[str, ...]) -> str:
     """Why the open coup is none, where hands of the one before are laid: those are not dealt twice in a row."""
+    if coup.rung:  # it was not a card that began it
+        return ""
     if _told_again(before.cards + coup.told, laid):
         return "told_twice"
     return "not_dealt" if laid == before.cards else ""
+
+
+def _of_another(before: Coup | None, coup: Coup, laid: tuple[str, ...]) -> bool:
+    """Whether hands may be meant for another coup: they hold no card of this one, or more of the one before.
+
+    Where it waits for a person already they are its own, unless they are the very same as those of the one before.
+    """
+    others = before.cards if before is not None else ()
+    if laid == others or coup.round.suspended:
+        return laid == others
+    new = _beyond(laid, coup.cards)
+    return len(new) == len(laid) or len(_beyond(laid, others)) < len(new)
 
 
 def _told_again(told: tuple[str, ...], laid: tuple[str, ...]) -> bool:

@@ -218,7 +218,7 @@ def test_art_2_2_no_demonstration_unless_the_house_allows_it() -> None:
 @pytest.mark.parametrize("limit", [1, 2, 3])
 def test_art_2_2_demonstrations_up_to_the_limit_at_the_start_of_a_shoe(limit: int) -> None:
     ruleset = bell(demonstration_rounds=limit, burn="fixed", jackpot="B")
-    demo: list[Event] = [RoundDemo(), *rung("9 9 9 T", WagerPlaced(1, "player", 100))]
+    demo: list[Event] = [RoundDemo(), *rung("9 9 9 T", WagerPlaced(1, "player", 100), WagerPlaced(1, "jackpot", 10))]
     shoe: list[Event] = [ShoeStarted(), *drawn("5"), *demo * (limit + 1)]
     verdicts = play(ruleset, shoe * 2)
     found = results(verdicts)
@@ -226,8 +226,8 @@ def test_art_2_2_demonstrations_up_to_the_limit_at_the_start_of_a_shoe(limit: in
     assert codes(verdicts) == ["demonstration_not_allowed"] * 2
     for one in found:
         assert laws(one).count("2(2)") == one.demo
-        assert noted(one) == ([("bet_on_demonstration", "2(2)")] if one.demo else [])
-        assert len(one.settlements) == len(one.jackpots) == (not one.demo)
+        assert noted(one) == ([("bet_on_demonstration", "2(2)")] * 2 if one.demo else [])
+        assert (len(one.settlements), len(one.jackpots)) == ((0, 0) if one.demo else (2, 1))
         assert one.outcome["winner"] == "banker"
 
 
@@ -1488,7 +1488,7 @@ def test_first_card_after_missed_events_the_next_card_is_doubted_unless_a_coup_i
     assert kinds(fresh) == [Opened, Closed, Resolved]
     bets_open: list[Event] = [BetsOpened(), EventsMissed(1)]
     assert kinds(play(ruleset, [*bets_open, *drawn("9")])) == [Opened, Closed, Suspended]
-    assert kinds(play(ruleset, [*bets_open, BetsClosed(), *drawn(TIE)])) == [Opened, Closed, Resolved]
+    assert kinds(play(ruleset, [*bets_open, BetsOpened(), *drawn(TIE)])) == [Opened, Voided, Opened, Closed, Resolved]
 
 
 @pytest.mark.article("2(1)")
@@ -1502,6 +1502,254 @@ def test_paid_while_cards_are_missing_suspends() -> None:
     assert kinds(verdicts) == [Opened, Closed, Suspended]
     late = play(bell(), [*rung(PLAYER_WINS), BetsOpened(), RoundPaid(), BetsClosed(), RoundPaid(), *drawn(TIE)])
     assert kinds(late) == [Opened, Closed, Resolved] * 2
+
+
+# ---- what is told late, and what is lost where no bell parts the coups
+
+
+def phase(ruleset: Baccarat, events: Iterable[Event]) -> str:
+    return look(ruleset, events).phase
+
+
+@pytest.mark.article("10")
+@pytest.mark.parametrize("told", ["", "7D", "7D 3D", "7D 4S"])
+@pytest.mark.parametrize("opening", ["bell", "first_card"])
+def test_art_10_a_late_correction_of_the_coup_before_is_not_the_hands_of_the_open_one(
+    opening: Literal["bell", "first_card"], told: str
+) -> None:
+    """Its bell has rung, or its first card is out, when the console tells what was meant for the last coup."""
+    ruleset = game(opening=opening)
+    coups = [*rung(PLAYER_WINS), RoundPaid(), *rung(told, WagerPlaced(1, "player", 100)), fixed("8T", "24")]
+    verdicts = play(ruleset, coups)
+    assert kinds(verdicts) == [Opened, Closed, Resolved, Opened, Closed, Suspended]
+    assert "another coup" in look(ruleset, coups).detail["reason"]
+    put_right = [*coups, DealCorrected({"player": ("7D", "TC"), "banker": ("3D", "KD")}), CardDrawn("4C")]
+    assert hands_of(results(play(ruleset, put_right))[1]) == ("7T", "3K4")
+    indeed = play(ruleset, [*coups, fixed("8T", "24")])
+    assert hands_of(results(indeed)[1]) == ("8T", "24")
+    no_bell = play(game(), [*drawn(f"{PLAYER_WINS} 7D 3D"), fixed("8T", "24")])
+    assert kinds(no_bell) == [Opened, Closed, Resolved, Opened, Closed, Suspended]
+
+
+@pytest.mark.article("10")
+@pytest.mark.parametrize("told", ["", "7D 3D"])
+def test_art_10_bell_a_coup_that_rang_is_not_none_because_the_hands_before_it_are_told_again(told: str) -> None:
+    again = fixed("9T", "24")
+    coups = [*rung(PLAYER_WINS), RoundPaid(), *rung(told), again]
+    for said in (coups, [*coups, again]):  # twice: the very same hands are not dealt twice in a row
+        assert kinds(play(bell(), said)) == [Opened, Closed, Resolved, Opened, Closed, Suspended]
+    mended = [*coups, DealCorrected({"player": ("7D", "2C"), "banker": ("3D", "5C")})]
+    assert hands_of(results(play(bell(), mended))[1]) == ("72", "35")
+
+
+@pytest.mark.article("10")
+@pytest.mark.parametrize("opening", ["bell", "first_card"])
+def test_art_10_hands_told_while_bets_are_open_are_noted_whatever_they_are(
+    opening: Literal["bell", "first_card"],
+) -> None:
+    bets = WagerPlaced(1, "player", 100)
+    events = [*rung(PLAYER_WINS), RoundPaid(), BetsOpened(), bets, fixed("9T", "24"), BetsClosed(), *drawn(TIE)]
+    verdicts = play(game(opening=opening), events)
+    assert kinds(verdicts) == [Opened, Closed, Resolved] * 2
+    assert noted(results(verdicts)[1]) == [("correction_before_deal", "10")]
+    assert [one.returned for one in results(verdicts)[1].settlements] == [100]
+
+
+@pytest.mark.article("10")
+@pytest.mark.parametrize("told", ["", "7D", "7D 3D", "7D 3D TD", "7D 3D 4D", "7D 3D 5D 4D", "3D TD 4D"])
+def test_art_10_a_coup_dealt_by_hand_is_entered_where_the_shoe_told_little_or_nothing(told: str) -> None:
+    """Card after card, or whole, with one more word where nothing of it was told."""
+    start = [*rung(PLAYER_WINS), RoundPaid(), *rung(told)]
+    whole = DealCorrected({"player": ("7D", "TD"), "banker": ("3D", "4D")})
+    verdicts = play(bell(), [*start, whole] if told else [*start, whole, whole])
+    assert [hands_of(one) for one in results(verdicts)] == [("9T", "24"), ("7T", "34")]
+    each: list[Event] = [fixed("7", ""), fixed("7", ""), fixed("7", "3"), fixed("7T", "3"), fixed("7T", "34")]
+    assert kinds(play(bell(), [*rung(PLAYER_WINS), RoundPaid(), *rung(""), *each])) == [
+        *(Opened, Closed, Resolved),
+        *(Opened, Closed, Suspended, Resolved),
+    ]
+
+
+@pytest.mark.article("10")
+def test_art_10_hands_of_no_card_of_the_last_coup_put_it_in_doubt() -> None:
+    """They may be those of the next, of which nothing was told."""
+    for laid in (fixed("7", ""), fixed("7A", "36")):
+        verdicts = play(game(), [*drawn(PLAYER_WINS), laid])
+        assert kinds(verdicts) == [Opened, Closed, Resolved, Suspended]
+        paid = play(game(), [*drawn(PLAYER_WINS), laid, RoundPaid()])
+        assert isinstance(paid[-1], Corrected)
+        assert hands_of(paid[-1].result) == ("9T", "24")
+    indeed = play(game(), [*drawn(PLAYER_WINS), laid, laid])[-1]
+    assert isinstance(indeed, Corrected)
+    assert hands_of(indeed.result) == ("7A", "36")
+
+
+@pytest.mark.article("2(1)")
+@pytest.mark.parametrize("loss", [EventsMissed(1), DeviceOnline(False), CardUnreadable()])
+@pytest.mark.parametrize("sync", [BetsOpened(), RoundPaid()])
+def test_first_card_a_burn_that_was_not_seen_whole_is_over_when_somebody_says_so(sync: Event, loss: Event) -> None:
+    burn: list[Event] = [ShoeStarted(), *drawn("5 5 5"), loss]
+    coup = drawn("6D 2D TD 4D")
+    opened: list[Event] = [BetsOpened(), BetsClosed()]
+    assert phase(game(), [*burn, sync, *coup]) == "suspended"
+    held = [*burn, sync, *drawn("5")]
+    assert phase(game(), [*held, BetsOpened(), *coup]) == "suspended"
+    laid = DealCorrected({"player": ("6D", "TD"), "banker": ("2D", "4D")})
+    for told in (
+        [*burn, *opened, *coup],
+        [*held, *opened, *coup],
+        [*held, RoundVoided(), *drawn("5 5"), RoundPaid(), *coup],
+        [*held, *coup, laid],
+        [*held, laid],
+        [*held, ShoeStarted(), *drawn("5 5 5 5 5 5 5 5"), *coup],
+    ):
+        last = results(play(game(), told))[-1]
+        assert (last.void, hands_of(last)) == (None, ("6T", "24"))
+    assert phase(game(), [*held, laid, BetsOpened(), *drawn(TIE)]) == "resolved"
+
+
+@pytest.mark.article("2(1)")
+def test_first_card_what_is_said_of_the_coup_before_does_not_end_a_burn() -> None:
+    burn: list[Event] = [*drawn(PLAYER_WINS), ShoeStarted(), *drawn("5 5 5"), EventsMissed(1)]
+    for said in (fixed("24", "9T"), RoundVoided()):
+        assert phase(game(), [*burn, said, BetsOpened(), *drawn(TIE)]) == "suspended"
+    none_dealt = [*burn, BetsOpened(), RoundVoided(), BetsOpened(), *drawn(TIE)]
+    assert phase(game(), none_dealt) == "suspended"
+
+
+@pytest.mark.article("7(1)", "10")
+@pytest.mark.parametrize("next_", [(), (RoundPaid(),)])
+def test_first_card_cards_told_while_a_coup_waited_and_none_of_its_hands_leave_a_doubt(
+    next_: tuple[Event, ...],
+) -> None:
+    """They may be the first ones of the next: 2H is not."""
+    waited = [*drawn("9 2"), CardUnreadable(), *drawn("4"), RoundPaid(), *drawn("5D 6D"), fixed("9T", "24")]
+    following = drawn("2H 3H KH 7H 8H")
+    verdicts = play(game(), [*waited, *next_, *following])
+    assert kinds(verdicts) == [Opened, Closed, Suspended, Resolved, Opened, Closed, Suspended]
+    assert phase(game(), [*waited, *next_, BetsOpened(), *drawn(TIE)]) == "resolved"
+    known = [*drawn("9 2"), CardUnreadable(), *drawn("4"), fixed("9T", "24"), *next_, *drawn(TIE)]
+    assert phase(game(), known) == "resolved"
+
+
+@pytest.mark.article("7(1)", "10")
+def test_first_card_cards_told_while_a_result_was_in_doubt_leave_a_doubt() -> None:
+    doubt = [*drawn(PLAYER_WINS), fixed("9T5", "24"), *drawn("5D 6D")]
+    following = drawn("2H 3H KH 7H 8H")
+    void = play(game(), [*doubt, RoundVoided(), *following])
+    assert kinds(void)[:5] == [Opened, Closed, Resolved, Suspended, Corrected]
+    assert codes(void) == ["card_of_void_coup"] * 5
+    for ended in (RoundPaid(), fixed("9T", "24")):
+        verdicts = play(game(), [*doubt, ended, *following])
+        assert kinds(verdicts)[3:] == [Suspended, Corrected, Opened, Closed, Suspended]
+
+
+@pytest.mark.article("7(1)", "10")
+@pytest.mark.parametrize("loss", [EventsMissed(1), CardUnreadable()])
+def test_first_card_what_was_lost_while_a_coup_waited_may_be_the_next_one_s(loss: Event) -> None:
+    waited = [*drawn("9 2 T"), CardUnreadable(), loss, fixed("9T", "24")]
+    assert phase(game(), [*waited, *drawn(TIE)]) == "suspended"
+    for sync in (RoundPaid(), BetsOpened()):
+        assert phase(game(), [*waited, sync, *drawn(TIE)]) == "resolved"
+    goes_on = [*waited[:-1], fixed("9T", "2"), *drawn("4"), *drawn(TIE)]
+    assert phase(game(), goes_on) == "resolved"
+
+
+LATE = RoundPaid(overtaken=5000)
+
+
+@pytest.mark.article("10")
+def test_a_payment_told_late_ends_no_doubt() -> None:
+    """It was made before what was told since."""
+    coup = drawn(PLAYER_WINS)
+    doubted = [*coup, EventsMissed(1), LATE, *drawn("5D 6D 2H 3H")]
+    assert kinds(play(game(), doubted)) == [Opened, Closed, Resolved, Opened, Closed, Suspended]
+    void = [*coup, *drawn("5 6"), RoundVoided(), LATE, *drawn("2 3 4 4")]
+    assert codes(play(game(), void)) == ["card_of_void_coup"] * 4
+    for ruleset in (game(), bell()):
+        reopened = [*rung(PLAYER_WINS), fixed("9T5", "24"), LATE]
+        assert kinds(play(ruleset, reopened)) == [Opened, Closed, Resolved, Suspended]
+        assert isinstance(play(ruleset, [*reopened, RoundPaid()])[-1], Corrected)
+    assert kinds(play(game(), [*coup, *drawn("7"), LATE, *drawn("3 T 4")])) == [Opened, Closed, Resolved] * 2
+
+
+@pytest.mark.article("10")
+@pytest.mark.parametrize("opening", ["bell", "first_card"])
+def test_art_10_a_card_entered_by_hand_and_told_after_the_end_is_not_dealt_to_the_next(
+    opening: Literal["bell", "first_card"],
+) -> None:
+    """The line is back: T and 4 of the first coup, told as the first ones of the second."""
+    first = [*rung("9 2"), fixed("9T", "24")]
+    start: list[Event] = [BetsOpened(), BetsClosed()] if opening == "bell" else []
+    ruleset = game(opening=opening)
+    late = [*first, RoundPaid(), *start, *drawn("T 4 5D 6D 2H 3H")]
+    assert kinds(play(ruleset, late)) == [Opened, Closed, Resolved, Opened, Closed, Suspended]
+    laid = DealCorrected({"player": ("5D", "2H"), "banker": ("6D", "3H")})
+    put_right = play(ruleset, [*late, laid, RoundPaid(), *start, *drawn(TIE)])
+    assert [hands_of(one) for one in results(put_right)] == [("9T", "24"), ("52", "63"), ("7T", "34")]
+    # Once another card was told nothing of the first coup can come, and the rest of a shoe is as good as ever.
+    assert kinds(play(ruleset, [*first, RoundPaid(), *start, *drawn("7 3 T 4")])) == [Opened, Closed, Resolved] * 2
+    shoe: list[Event] = [ShoeStarted(), *drawn("5"), *start, *drawn("T 3 7 4")]
+    fresh = play(game(opening=opening, burn="fixed"), [*first, *shoe])
+    assert kinds(fresh) == [Opened, Closed, Resolved] * 2
+
+
+@pytest.mark.article("13(3)", "17(6)")
+def test_art_17_6_nobody_is_paid_where_the_bets_are_known_and_none_is_on_the_jackpot() -> None:
+    royal = "KS JS QS TS AS 2D"
+    player, alone = WagerPlaced(1, "player", 1000), WagerPlaced(2, "jackpot", 10)
+    for bets in ([player], [alone], [player, alone], [player, WagerWithdrawn(1, "player")]):
+        assert only(play(bell(jackpot="A"), rung(royal, *bets))).jackpots == ()
+    unknown = [rung(royal), [BetsOpened(), player, EventsMissed(1), *rung(royal)[1:]]]
+    for events in unknown:
+        (award,) = only(play(bell(jackpot="A"), events)).jackpots
+        assert (award.combination, award.among) == ("royal_flush", ())
+
+
+@pytest.mark.article("10")
+@pytest.mark.parametrize("opening", ["bell", "first_card"])
+def test_art_10_no_hands_do_not_take_up_a_coup_that_has_a_result(opening: Literal["bell", "first_card"]) -> None:
+    ruleset = game(opening=opening)
+    events = [*rung(PLAYER_WINS), DealCorrected({})]
+    assert kinds(play(ruleset, events)) == [Opened, Closed, Resolved, Suspended]
+    assert kinds(play(ruleset, [*events, *drawn("5 6 2 3")])) == [Opened, Closed, Resolved, Suspended]
+    stands = play(ruleset, [*events, RoundPaid()])[-1]
+    assert isinstance(stands, Corrected)
+    assert hands_of(stands.result) == ("9T", "24")
+
+
+@pytest.mark.article("2(2)")
+def test_art_2_2_a_demonstration_declared_before_the_shoe_is_started_is_its_first_coup() -> None:
+    ruleset = bell(demonstration_rounds=1, burn="fixed", jackpot="A")
+    shoe: list[Event] = [ShoeStarted(), *drawn("5"), *rung("9S 2H 9D 4D")]
+    found = results(play(ruleset, [RoundDemo(), *shoe, *rung(TIE), *shoe]))
+    assert [one.demo for one in found] == [True, False, False]
+    assert found[0].jackpots == ()
+    assert found[0].evidence[0] == "e1"
+
+
+@pytest.mark.article("3(1)", "2(2)", "10")
+def test_art_3_1_a_coup_that_never_was_is_not_the_last_one() -> None:
+    """Nor is it the demonstration that was declared."""
+    phantom = [*drawn("4"), fixed("9T", "24"), RoundPaid()]
+    one_more = [*rung("9 2"), CutCardDrawn(), *drawn("T 4"), *phantom, *rung(TIE), RoundPaid(), *rung("9 2 T 4")]
+    verdicts = play(bell(cut_card="one_more"), one_more)
+    assert [one.void is None for one in results(verdicts)] == [True, False, True]
+    assert kinds(verdicts)[-3:] == [Opened, Closed, Suspended]
+    told_between = [*rung(PLAYER_WINS), *drawn("4"), CutCardDrawn(), fixed("9T", "24"), *rung(TIE), BetsOpened()]
+    assert kinds(play(bell(cut_card="one_more"), told_between))[-1] is Suspended
+    empty = [*one_more[:8], ShoeEmptied(), fixed("9T", "24"), BetsOpened()]
+    assert kinds(play(bell(cut_card="one_more"), empty))[-1] is Suspended
+    shown: list[Event] = [RoundDemo(), *rung(PLAYER_WINS), RoundDemo(), *phantom, *rung(TIE), *rung(TIE)]
+    found = results(play(bell(demonstration_rounds=3), shown))
+    assert [(one.demo, one.void is None) for one in found] == [(True, True), (True, False), (True, True), (False, True)]
+
+
+def test_first_card_a_loss_while_bets_are_open_may_be_that_of_the_first_card_whether_the_bell_rings_or_not() -> None:
+    """Without `bell` a card may be dealt before it."""
+    start: list[Event] = [BetsOpened(), EventsMissed(1), BetsClosed()]
+    assert kinds(play(game(), [*start, *drawn(PLAYER_WINS)])) == [Opened, Closed, Suspended]
+    assert kinds(play(bell(), [*start, *drawn(PLAYER_WINS)])) == [Opened, Closed, Resolved]
 
 
 def test_the_view_says_how_far_the_coup_is() -> None:
