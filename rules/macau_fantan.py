@@ -46,7 +46,18 @@ from protocols.events import (
 )
 from protocols.topics import Envelope
 from rules.money import Rounding
-from rules.rounds import DECLARED_BEFORE, Round, irregular, next_number, noted, resolved, terms, voided, wager, witness
+from rules.rounds import (
+    Round,
+    irregular,
+    next_number,
+    noted,
+    resolved,
+    taken_back_before,
+    terms,
+    voided,
+    wager,
+    witness,
+)
 from rules.ruleset import (
     Bet,
     Closed,
@@ -406,13 +417,9 @@ class Fantan:
         if state.last is None:
             text = "a round was declared void, none is open or unpaid"
             return _note(state, "void_without_round", text, "5(1)", seen)
-        if seen.event.overtaken:  # declared before the count was told: which heap it means a person says
-            last = witness(state.last, seen)
-            if last.suspended:
-                return replace(state, last=last), ()
-            return replace(state, last=replace(last, suspended=DECLARED_BEFORE)), (
-                Suspended(last.id, DECLARED_BEFORE, REMEDY),
-            )
+        if seen.event.overtaken:
+            last, waits = taken_back_before(state.last, seen, REMEDY)
+            return replace(state, last=last), waits
         result = self._returned(state.last, seen, reason)
         over = FantanState(state.table, state.day, state.rounds)
         return over, (Corrected(replace(result, supersedes=result.round)),)

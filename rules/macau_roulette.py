@@ -52,13 +52,13 @@ from protocols.events import (
 from protocols.topics import Envelope
 from rules.money import Rounding
 from rules.rounds import (
-    DECLARED_BEFORE,
     Round,
     irregular,
     next_number,
     noted,
     resolved,
     suspend,
+    taken_back_before,
     terms,
     voided,
     wager,
@@ -594,7 +594,7 @@ class Roulette:
         Declared before the number and told after it, it puts the result in doubt: which spin it means a person says.
         """
         if seen.event.overtaken:
-            last, waits = suspend(last, seen, DECLARED_BEFORE, REMEDY)
+            last, waits = taken_back_before(last, seen, REMEDY)
             return replace(state, last=last), waits
         result = voided(witness(last, seen), self._terms, Void(reason, "stand"), self._cite(self._null_article()))
         state = self._stands(replace(state, last=None, unpaid="", last_pocket=""), last.wagers, True, state.unseen)

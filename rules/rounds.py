@@ -22,9 +22,6 @@ MAX_WAGER_EVIDENCE = 1000
 MAX_EVIDENCE = 1500
 MAX_IRREGULARITIES = 50
 
-DECLARED_BEFORE = "declared void before its result was told"
-"""Why a result waits whose round somebody had taken back before, and was heard too late."""
-
 
 class Round(Struct, frozen=True):
     """A round under way. `suspended` says why it waits for a person, where it does."""
@@ -64,6 +61,11 @@ def suspend(round_: Round, seen: Envelope, reason: str, remedy: str) -> tuple[Ro
     if round_.suspended:
         return round_, ()
     return replace(round_, suspended=reason), (Suspended(round_.id, reason, remedy),)
+
+
+def taken_back_before(last: Round, seen: Envelope, remedy: str) -> tuple[Round, tuple[Verdict, ...]]:
+    """A result whose round somebody had declared void before, and was heard too late: which one it meant he says."""
+    return suspend(last, seen, "declared void before its result was told", remedy)
 
 
 def wager(

@@ -46,13 +46,13 @@ from protocols.events import (
 )
 from protocols.topics import Envelope
 from rules.rounds import (
-    DECLARED_BEFORE,
     Chips,
     Round,
     irregular,
     next_number,
     noted,
     resolved,
+    taken_back_before,
     terms,
     voided,
     wager,
@@ -440,14 +440,9 @@ class ShakenDice(ABC):
             return replace(state, last=witness(state.last, seen)), ()
         text = f"two readings of {state.last.id} contradict each other"
         last = irregular(state.last, "readings_contradict", text, self._at.reading, seen)
+        last = replace(last, suspended="two readings contradict each other")
         remedy = "look at the dice: pay, and the first result stands, or declare the round void at the console"
-        return self._doubt(state, last, "two readings contradict each other", remedy)
-
-    def _doubt(self, state: ShakenState, last: Round, reason: str, remedy: str) -> Step:
-        """The result waits for a person."""
-        if last.suspended:
-            return replace(state, last=last), ()
-        return replace(state, last=replace(last, suspended=reason)), (Suspended(last.id, reason, remedy),)
+        return replace(state, last=last), (Suspended(last.id, last.suspended, remedy),)
 
     def _paid(self, state: ShakenState, seen: Envelope) -> Step:
         last, paid = state.last, replace(state, last=None)
@@ -520,9 +515,10 @@ class ShakenDice(ABC):
         if state.last is None:
             text = "a round was declared void, none is open or unpaid"
             return state, noted("void_without_round", text, self._at.null, seen)
+        if seen.event.overtaken:
+            last, waits = taken_back_before(state.last, seen, REMEDY)
+            return replace(state, last=last), waits
         last = witness(state.last, seen)
-        if seen.event.overtaken:  # declared before the dice were told: which throw it means a person says
-            return self._doubt(state, last, DECLARED_BEFORE, REMEDY)
         result = replace(self._null(last, reason, ()), supersedes=last.id)
         return self._repeat(state, replace(last, suspended=MISSING) if state.unseen else last), (Corrected(result),)
 
