@@ -243,6 +243,8 @@ def parse(text: str, path: str = "configuration") -> Config:
 
 
 _HIDDEN = {"digest"}
+# What SQLite's log takes beside each journal, from its first start on: daemon/journal.py makes it that large.
+_LOG_MB = 17
 
 
 def likely(word: str, known: Collection[str], title: str = "known") -> str:
@@ -291,8 +293,9 @@ def _is_struct(hint: Any) -> bool:
 
 def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
     """What the types cannot say: names and links that are there twice."""
-    if config.journal.limit_mb < 4 * config.journal.file_mb:
-        text = f"journal.limit_mb must be at least four files of journal.file_mb ({config.journal.file_mb})"
+    least = 4 * config.journal.file_mb + _LOG_MB
+    if config.journal.limit_mb < least:
+        text = f"journal.limit_mb must be at least {least}: four files of journal.file_mb and their log ({_LOG_MB})"
         out.append(Mistake(lines.of(("journal", "limit_mb")), text))
     users: tuple[Mqtt | Edge | Rules | Console, ...] = (config.mqtt, config.edge, config.rules, config.console)
     for part in users:

@@ -304,11 +304,12 @@ class Consumer:
 
     def _end_of_what_was(self, table: _Table, opened: Row, last: Row) -> Verdict | None:
         """Of a round that was open, or of a result that waited for a person."""
-        ended, doubted = (self.journal.latest(table.name, types) for types in (ENDS, ("suspended",)))
+        ended = self.journal.latest(table.name, ENDS, since=opened.seq)
         evidence = (last.cause.rpartition("/")[0],)
-        if ended is None or ended.n < opened.n:
+        if ended is None:
             return Voided(abandoned(_round_of(opened), table.abandoned, evidence))
-        if doubted is not None and doubted.n > ended.n:
+        doubted = self.journal.latest(table.name, ("suspended",), since=ended.seq)
+        if doubted is not None:
             round_ = _round_of(doubted)
             return Corrected(abandoned(round_, table.abandoned, evidence, supersedes=round_))
         return None

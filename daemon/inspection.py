@@ -54,6 +54,8 @@ _COLUMNS = "n, place, seq, device, type, time, data, wire, cause, hash"
 _ENDS = ("resolved", "voided", "corrected")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+# What a line may be besides: no hex, a time without a zone, a number that no row has.
+_NO_LINE = (*_UNREADABLE, ValueError, TypeError, OverflowError, struct.error)
 
 RESTORE = "keep the file as it is, stop relying on it, and compare with a copy or an export of before"
 DISK = "keep the file as it is, check the disk, and go on from a copy or in a new journal"
@@ -265,6 +267,11 @@ class _Walk:
         """What follows is of another journal, and goes on from nothing that was before it."""
         self.signed_to, self._number, self._previous, self._known = {}, 0, "", False
 
+    def forget(self) -> None:
+        """What follows goes on from files that are not there any more."""
+        self.begin_anew()
+        self.file = 0
+
     def same_checkpoint(self, statement: bytes) -> bool:
         """Whether a file begins with the very checkpoint that the file before ended with."""
         return self._known and fingerprint(statement) == self._previous
@@ -315,11 +322,15 @@ def _verified(path: Path, keys: Sequence[Verifier], now: datetime | None, *, clo
                 with contextlib.closing(open_to_read(one)) as db:
                     _verify_file(walk, db, one)
             except (sqlite3.Error, OSError) as error:
-                report.find(Finding(str(one), f"cannot be read: {error}", DISK))
+                if one.exists():
+                    report.find(Finding(str(one), f"cannot be read: {error}", DISK))
+                elif not any(earlier.exists() for earlier in before[: before.index(one)]):
+                    walk.forget()  # deleted for room or moved to an archive just now, as all before it were
         if live is not None:
             _verify_file(walk, live, path, recent=0 if closed else RECENT)
             if closed and report.files and walk.file >= report.files:
-                _missing_files(report, path, before, live, walk, now or datetime.now(UTC))
+                there = [one for one in before if one.exists()]
+                _missing_files(report, path, there, live, walk, now or datetime.now(UTC))
             if noted is not None:
                 _compare_noted(report, path, live, noted)
     _conclude(report, walk)
@@ -379,7 +390,7 @@ def _missing_files(
     report: Report, path: Path, before: list[Path], live: sqlite3.Connection, walk: _Walk, now: datetime
 ) -> None:
     """Files that are kept no more are no finding; that they are gone too early is one."""
-    first = walk.file - report.files + 1
+    first = walk.file - len(before)
     if first <= 1:
         return
     if re.search(rf"\.{walk.file:06}$", path.stem):
@@ -597,48 +608,155 @@ _HEXES = ("before", "wire", "hash", "datahex", "signature")
 
 
 class Files:
-    """The files of a journal, to be read one after the other."""
+    """The files of a journal, to be looked into from the newest to the oldest: the live one is open, and one more."""
 
     def __init__(self, path: Path) -> None:
         """Raises sqlite3.Error or OSError."""
-        self._stack = contextlib.ExitStack()
-        if not path.is_file():
-            raise FileNotFoundError(2, "there is no such journal", str(path))
-        live, before = _opened(path)
-        self._stack.callback(live.close)
-        self.files = [self._stack.enter_context(contextlib.closing(open_to_read(one))) for one in before] + [live]
-        version = live.execute("PRAGMA user_version").fetchone()[0]
-        if version != VERSION:
-            raise sqlite3.DatabaseError(f"version {version} of the format; start the edge or the rules once")
-        self.name: str = live.execute("SELECT value FROM memory WHERE key = 'journal'").fetchone()[0].decode()
-
-    def rows(self, which: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        """The rows that `which` names, of one file after the other."""
-        for db in self.files:
-            yield from db.execute(f"SELECT {_COLUMNS} FROM event WHERE {which}", values)  # noqa: S608
+        self.live, before, self.name = _begun(path)
+        self._live_path = path
+        self._paths = [*before, path]
+        self._other: tuple[Path, sqlite3.Connection] | None = None
+        self._origins: dict[Path, dict[str, int]] = {}
 
     def newest(self, most: int, which: str, *values: Any) -> list[tuple[Any, ...]]:
         """At most so many of the rows that `which` names, the newest first."""
         found: list[tuple[Any, ...]] = []
-        for db in reversed(self.files):
-            if len(found) < most:
-                query = f"SELECT {_COLUMNS} FROM event WHERE {which} ORDER BY seq DESC LIMIT ?"  # noqa: S608
-                found += db.execute(query, (*values, most - len(found))).fetchall()
+        query = f"SELECT {_COLUMNS} FROM event WHERE {which} ORDER BY seq DESC LIMIT ?"  # noqa: S608
+        for path in reversed(self._paths):
+            if len(found) >= most:
+                break
+            found += self._opened(path).execute(query, (*values, most - len(found))).fetchall()
         return found
 
-    def checkpoints(self) -> Iterator[tuple[bytes, bytes]]:
-        """Statements and signatures, each once."""
-        for index, db in enumerate(self.files):
-            found = db.execute("SELECT number, statement, signature FROM checkpoint ORDER BY number").fetchall()
-            following = self.files[index + 1 : index + 2]
-            twice = {one for after in following for (one,) in after.execute("SELECT min(number) FROM checkpoint")}
-            yield from ((statement, signature) for number, statement, signature in found if number not in twice)
+    def row(self, place: str, seq: int) -> tuple[Any, ...] | None:
+        """One row of a table. Each file is asked once from which seq on it goes."""
+        query = f"SELECT {_COLUMNS} FROM event WHERE place = ? AND seq = ?"  # noqa: S608
+        for path in reversed(self._paths):
+            if path not in self._origins:
+                self._origins[path] = dict(self._opened(path).execute("SELECT place, seq FROM origin"))
+            if self._origins[path].get(place, 0) < seq:
+                found: tuple[Any, ...] | None = self._opened(path).execute(query, (place, seq)).fetchone()
+                return found
+        return None
+
+    def _opened(self, path: Path) -> sqlite3.Connection:
+        """A process may have no more than 1024 files open, and a journal may have more."""
+        if path == self._live_path:
+            return self.live
+        if self._other is None or self._other[0] != path:
+            self._let_go()
+            self._other = path, _reader(path)
+        return self._other[1]
+
+    def _let_go(self) -> None:
+        if self._other is not None:
+            self._other[1].close()
+            self._other = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stack.close()
+        self._let_go()
+        self.live.close()
+
+
+def _begun(path: Path) -> tuple[sqlite3.Connection, list[Path], str]:
+    """The live file, the closed ones before it, the journal's name. Raises sqlite3.Error or OSError."""
+    if not path.is_file():
+        raise FileNotFoundError(2, "there is no such journal", str(path))
+    with contextlib.ExitStack() as stack:
+        live, before = _opened(path)
+        stack.callback(live.close)
+        version = live.execute("PRAGMA user_version").fetchone()[0]
+        if version != VERSION:
+            raise sqlite3.DatabaseError(f"version {version} of the format; start the edge or the rules once")
+        name: str = live.execute("SELECT value FROM memory WHERE key = 'journal'").fetchone()[0].decode()
+        stack.pop_all()
+    return live, before, name
+
+
+def _reader(closed: Path) -> sqlite3.Connection:
+    try:
+        return open_to_read(closed)
+    except (sqlite3.Error, OSError) as error:
+        if closed.exists():
+            raise
+        raise FileNotFoundError(2, "was just moved away; run it again", str(closed)) from error
+
+
+def _live(path: Path, closed: list[Path]) -> sqlite3.Connection | None:
+    """The live file; None where others were closed meanwhile: they are in `closed` now, and come before it."""
+    live, before = _opened(path)
+    known = set(closed)
+    if not (new := [one for one in before if one not in known]):
+        return live
+    live.close()
+    closed += new
+    return None
+
+
+def _each(path: Path, closed: list[Path]) -> Iterator[sqlite3.Connection]:
+    """One file after the other, one open at a time; those that are closed meanwhile are added to `closed`."""
+    at = 0
+    while True:
+        for one in closed[at:]:
+            with contextlib.closing(_reader(one)) as db:
+                yield db
+        at = len(closed)
+        if (live := _live(path, closed)) is not None:
+            with contextlib.closing(live):
+                yield live
+            return
+
+
+def _rows(path: Path, closed: list[Path], place: str, first: int, last: int) -> Iterator[tuple[Any, ...]]:
+    """The rows from seq `first` to `last`, in pages. Between them the live file is let go.
+
+    Who takes them may wait for long (`| less`), and keeps no log from being emptied, and no file from being closed.
+    """
+    at, before = 0, first - 1
+    while True:
+        for one in closed[at:]:
+            with contextlib.closing(_reader(one)) as db:
+                while page := _page(db, place, before, last):
+                    yield from page
+                    before = page[-1][2]
+            if before >= last:
+                return
+        at = len(closed)
+        if (live := _live(path, closed)) is not None:
+            with contextlib.closing(live):
+                page = _page(live, place, before, last)
+            if not page:
+                return
+            yield from page
+            before = page[-1][2]
+
+
+def _page(db: sqlite3.Connection, place: str, before: int, last: int) -> list[tuple[Any, ...]]:
+    query = f"SELECT {_COLUMNS} FROM event WHERE place = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT {_PAGE}"  # noqa: S608
+    return db.execute(query, (place, before, last)).fetchall()
+
+
+def _checkpoints(path: Path, closed: list[Path]) -> Iterator[tuple[_Seal, Statement]]:
+    """Each once, though a file begins with the last one of the file before it.
+
+    What cannot be read proves nothing and is left out: `verify` of the journal names it.
+    """
+    numbers: set[int] = set()
+    for db in _each(path, closed):
+        found = db.execute("SELECT number, statement, signature FROM checkpoint ORDER BY number").fetchall()
+        for number, statement, signature in found:
+            if number in numbers:
+                continue
+            numbers.add(number)
+            try:
+                seal = _Seal(statement=statement.decode(), signature=signature.hex())
+                said = decode_statement(statement)
+            except (*_UNREADABLE, TypeError, AttributeError):
+                continue
+            yield seal, said
 
 
 def export(
@@ -648,45 +766,54 @@ def export(
 
     `writer` is the name of the edge, or of the rules (`edge` false). Raises sqlite3.Error or OSError.
     """
-    with Files(path) as files:
-        lo, hi = _micros(since), _micros(until)
-        first, last = 0, 0
-        for db in files.files:
-            ends = db.execute(
-                "SELECT min(seq), max(seq) FROM event WHERE place = ? AND time >= ? AND time < ?", (place, lo, hi)
-            ).fetchone()
-            if ends[0] is not None:
-                first, last = first or ends[0], ends[1]
-        seals: list[_Seal] = []
-        for statement, signature in files.checkpoints() if first else ():
-            seq = decode_statement(statement).heads.get(place, (0, ""))[0]
-            if seq >= first:
-                seals.append(_Seal(statement=statement.decode(), signature=signature.hex()))
-            if seq >= last:
-                last = seq  # the last row that is wanted is signed with the ones after it
-                break
-        before = chain_start(files.name, place)
-        for db in files.files if first > 1 else ():
-            found = db.execute("SELECT hash FROM event WHERE place = ? AND seq = ?", (place, first - 1)).fetchone()
-            found = (
-                found
-                or db.execute("SELECT hash FROM origin WHERE place = ? AND seq = ?", (place, first - 1)).fetchone()
-            )
-            before = found[0] if found else before
-        head = _Head(
-            journal=files.name,
-            site=site,
-            writer=writer,
-            place=place,
-            first=first or 1,  # 1 to 0: none
-            last=last,
-            before=before.hex(),
-            made=datetime.now(UTC),
-        )
-        yield msgspec.json.encode(head)
-        for values in files.rows("place = ? AND seq BETWEEN ? AND ? ORDER BY seq", place, first, last) if first else ():
-            yield msgspec.json.encode(_line(values, files.name, site, writer, edge=edge))
-        yield from map(msgspec.json.encode, seals)
+    live, closed, name = _begun(path)
+    live.close()
+    lo, hi = _micros(since), _micros(until)
+    first, last, before = 0, 0, chain_start(name, place)
+    for db in _each(path, closed):
+        ends = db.execute(
+            "SELECT min(seq), max(seq) FROM event WHERE place = ? AND time >= ? AND time < ?", (place, lo, hi)
+        ).fetchone()
+        if ends[0] is not None:
+            if not first:
+                first, before = ends[0], _hash_before(db, place, ends[0]) or before
+            last = ends[1]
+    seals: list[_Seal] = []
+    for seal, said in _checkpoints(path, closed) if first else ():
+        seq = said.heads.get(place, (0, ""))[0]
+        if seq >= first:
+            seals.append(seal)
+        if seq >= last:
+            last = seq  # the last row that is wanted is signed with the ones after it
+            break
+    head = _Head(
+        journal=name,
+        site=site,
+        writer=writer,
+        place=place,
+        first=first or 1,  # 1 to 0: none
+        last=last,
+        before=before.hex(),
+        made=datetime.now(UTC),
+    )
+    yield msgspec.json.encode(head)
+    for values in _rows(path, closed, place, first, last) if first else ():
+        try:
+            line = _line(values, name, site, writer, edge=edge)
+        except (TypeError, AttributeError, OverflowError) as error:
+            raise sqlite3.DatabaseError(f"row {values[0]} cannot be read: {error}") from error
+        yield msgspec.json.encode(line)
+    yield from map(msgspec.json.encode, seals)
+
+
+def _hash_before(db: sqlite3.Connection, place: str, seq: int) -> bytes | None:
+    """Of the row before `seq`, in whose file it may stand, or as that file says that it begins."""
+    for table in ("event", "origin"):
+        query = f"SELECT hash FROM {table} WHERE place = ? AND seq = ?"  # noqa: S608
+        if found := db.execute(query, (place, seq - 1)).fetchone():
+            hash_: bytes = found[0]
+            return hash_
+    return None
 
 
 def _line(values: tuple[Any, ...], journal: str, site: str, writer: str, *, edge: bool) -> _Line:
@@ -729,7 +856,7 @@ def verify_export(lines: Iterable[bytes], file: str, keys: Sequence[Verifier] = 
     head: _Head | None = None
     heads: dict[int, bytes] = {}
     last = 0
-    seals: list[_Seal] = []
+    seals: list[tuple[_Seal, Statement]] = []
     for number, line in enumerate(lines, 1):
         try:
             if number == 1:
@@ -740,13 +867,15 @@ def verify_export(lines: Iterable[bytes], file: str, keys: Sequence[Verifier] = 
                 heads[last] = bytes.fromhex(head.before)
                 _verify_written(report, line, head, f"{file}:{number}")
             elif line.startswith(b'{"feltd"'):
-                seals.append(msgspec.json.decode(line, type=_Seal))
-                _verify_written(report, line, seals[-1], f"{file}:{number}")
+                seal = msgspec.json.decode(line, type=_Seal)
+                said = decode_statement(seal.statement.encode())
+                _verify_written(report, line, seal, f"{file}:{number}")
+                seals.append((seal, said))
             elif head is not None:
                 one = msgspec.json.decode(line, type=_Line)
                 last = _verify_line(report, head, heads, last, one, f"{file}:{number}")
                 _verify_written(report, line, one, f"{file}:{number}")
-        except (*_UNREADABLE, ValueError) as error:
+        except _NO_LINE as error:
             report.find(Finding(f"{file}:{number}", f"no line of an export: {error}", RESTORE))
             if number == 1:
                 return report
@@ -761,14 +890,14 @@ def verify_export(lines: Iterable[bytes], file: str, keys: Sequence[Verifier] = 
     if head.first > 1:
         report.notes.append(f"begins with seq {head.first}; what was before is not in it")
     signed = head.first - 1
-    for seal in seals:
-        signed = max(signed, _verify_seal(walk, file, head, heads, seal))
+    for seal, said in seals:
+        signed = max(signed, _verify_seal(walk, file, head, heads, seal, said))
     report.signed_rows = max(signed - head.first + 1, 0)
     if keys and report.rows and not report.signed_rows:
         report.find(Finding(file, "no row in it is signed by the key that was given", GIVE_KEY, head.place))
     elif not keys:
-        said = "signatures were not checked: give the public key with --public" if seals else "nothing in it is signed"
-        report.notes.append(said)
+        text = "signatures were not checked: give the public key with --public" if seals else "nothing in it is signed"
+        report.notes.append(text)
     elif signed < last:
         report.notes.append(f"the last {last - signed} rows are chained and not signed")
     return report
@@ -821,11 +950,10 @@ def _named_well(one: _Line, head: _Head) -> bool:
     return (one.id, one.source) == (f"{head.writer}:{one.place}:{one.seq}", source)
 
 
-def _verify_seal(walk: _Walk, file: str, head: _Head, heads: dict[int, bytes], seal: _Seal) -> int:
+def _verify_seal(walk: _Walk, file: str, head: _Head, heads: dict[int, bytes], seal: _Seal, said: Statement) -> int:
     """The seq up to which it proves the rows; 0 if it proves nothing."""
     report = walk.report
     report.checkpoints += 1
-    said = decode_statement(seal.statement.encode())
     seq, expected = said.heads.get(head.place, (0, ""))
 
     def find(text: str, remedy: str) -> None:
@@ -913,10 +1041,10 @@ def _evidence(events: Files, id_: str, table: str, before: datetime) -> Evidence
     place, _, seq = rest.rpartition(":")
     if place != table or not seq.isdecimal() or len(seq) > 15:
         return Evidence(id_, note="no event of this table")
-    found = events.newest(1, "place = ? AND seq = ?", table, int(seq))
-    if not found:
+    found = events.row(table, int(seq))
+    if found is None:
         return Evidence(id_, note="the edge's journal does not have it (any more)")
-    _n, _place, _seq, device, type_, time, data, wire, _cause, hash_ = found[0]
+    _n, _place, _seq, device, type_, time, data, wire, _cause, hash_ = found
     at = _EPOCH + timedelta(microseconds=time)
     if at > before:  # another event, and what it tells may be a card of the round that is open
         return Evidence(id_, note="it is younger than the result: was the edge's journal replaced since?")

@@ -96,6 +96,8 @@ LOCKED_TIMEOUT = 5.0
 _SETTLED = 3_000_000_000
 _LIVED = "lived"
 _CLOSED_REMEDY = "put back the copy that you keep of it, or move it away"
+# What a damaged file may say, too: a text that is none, a time that no calendar has.
+_UNREADABLE = (sqlite3.Error, OSError, ValueError, TypeError, OverflowError)
 
 
 class BadJournal(Exception):
@@ -336,6 +338,7 @@ class Journal:
         self._closed: list[ClosedFile] = []
         self._foreign: list[ClosedFile] = []
         self._unread: list[BadJournal] = []
+        self._failed: dict[Path, str] = {}
         self._known: dict[Path, tuple[tuple[int, ...], ClosedFile]] = {}
         self._looked = 0
         self._reading: tuple[Path, sqlite3.Connection] | None = None
@@ -562,11 +565,12 @@ class Journal:
             return False
         try:
             self._db.execute("BEGIN IMMEDIATE")
-            self._checkpoint, self._statement = self._write_checkpoint(self._signer, self.head, self._last, self._heads)
+            signed = self._write_checkpoint(self._signer, self.head, self._last, self._heads)
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
             self._roll_back()
             raise BadJournal(f"{self.path}: {error}; nothing was lost that was written before") from error
+        self._checkpoint, self._statement = signed
         self._signed = self.head
         self.note()
         return True
@@ -612,7 +616,7 @@ class Journal:
         rows: list[Row] = []
         for one in self.closed:
             if one.to > n + len(rows) and len(rows) < limit:
-                rows += self._read("n > ? ORDER BY n LIMIT ?", n + len(rows), limit - len(rows), of=one.path)
+                self._read_closed(rows, one.path, "n > ? ORDER BY n LIMIT ?", n + len(rows), limit - len(rows))
         if (rows[0].n if rows else self._after + 1) != n + 1:
             missing = f"the closed file that holds row {n + 1} is missing"
             raise BadJournal(f"{self.path}: {missing}; put it back beside this one")
@@ -627,7 +631,7 @@ class Journal:
         return rows
 
     def range(self, place: str, first: int, last: int) -> list[Row]:
-        """The rows of a table from seq `first` to `last`, as far as their files are there."""
+        """The rows of a table from seq `first` to `last`, as far as their files are there and can be read."""
         which = "place = ? AND seq BETWEEN ? AND ? ORDER BY seq"
         rows: list[Row] = []
         if first <= self._origin.get(place, 0):
@@ -635,18 +639,25 @@ class Journal:
             ends = [*(one.origin.get(place, 0) for one in closed), self._origin.get(place, 0)][1:]
             for one, end in zip(closed, ends, strict=True):
                 if first <= end and one.origin.get(place, 0) < last:
-                    rows += self._read(which, place, first, last, of=one.path)
+                    self._read_back(rows, one.path, which, place, first, last)
         return rows + self._read(which, place, first, last)
 
-    def latest(self, place: str, types: tuple[str, ...]) -> Row | None:
-        """The last row of a table with one of `types`; none where it stood in a file that is not there any more."""
-        which = f"place = ? AND type IN ({','.join('?' * len(types))}) ORDER BY seq DESC LIMIT 1"
-        if found := self._read(which, place, *types):
-            return found[0]
+    def latest(self, place: str, types: tuple[str, ...], since: int = 0) -> Row | None:
+        """The last row of a table with one of `types`, of those after seq `since`.
+
+        None where it stood, or may have, in a file that is not there any more or cannot be read: an older one is not
+        the last. No file is opened that has no row after `since`.
+        """
+        which = f"place = ? AND seq > ? AND type IN ({','.join('?' * len(types))}) ORDER BY seq DESC LIMIT 1"
+        found = self._read(which, place, since, *types)
+        before, n = self._origin.get(place, 0), self._after
         for one in reversed(self.closed):
-            if found := self._read(which, place, *types, of=one.path):
-                return found[0]
-        return None
+            if found or before <= since or one.to != n:
+                break
+            if not self._read_back(found, one.path, which, place, since, *types):
+                break
+            before, n = one.origin.get(place, 0), one.after
+        return found[0] if found else None
 
     def oldest(self, place: str) -> int:
         """The seq of a table from which on no row is missing here, closed files and all; 0 where there never was one.
@@ -663,20 +674,36 @@ class Journal:
             before = 0
         return before + 1 if self.last(place) else 0
 
-    def _read(self, which: str, *values: str | int, of: Path | None = None) -> list[Row]:
-        """The rows that `which` names; none of a closed file that was just moved away. Raises BadJournal."""
+    def _read(self, which: str, *values: str | int) -> list[Row]:
+        """The rows of this file that `which` names. Raises BadJournal."""
         try:
-            db = self._db if of is None else self._reader(of)
-            found = db.execute(f"SELECT {_COLUMNS} FROM event WHERE {which}", values).fetchall()  # noqa: S608
-        except sqlite3.Error as error:
-            if of is None:
-                raise BadJournal(f"{self.path}: {error}; {moved_away(self.path)}") from error
+            found = self._db.execute(f"SELECT {_COLUMNS} FROM event WHERE {which}", values).fetchall()  # noqa: S608
+            return [_row(one) for one in found]
+        except _UNREADABLE as error:
+            raise BadJournal(f"{self.path}: {error}; {moved_away(self.path)}") from error
+
+    def _read_closed(self, rows: list[Row], of: Path, which: str, *values: str | int) -> None:
+        """Add to `rows` those of a closed file; none of one that was just moved away. Raises BadJournal.
+
+        What stands before a page that cannot be read is added all the same.
+        """
+        try:
+            for one in self._reader(of).execute(f"SELECT {_COLUMNS} FROM event WHERE {which}", values):  # noqa: S608
+                rows.append(_row(one))  # noqa: PERF401 - as far as it goes
+        except _UNREADABLE as error:
             self._stop_reading()
             if of.exists():
                 raise BadJournal(f"{of}: {error}; {_CLOSED_REMEDY}") from error
             self._looked = 0
-            return []
-        return [_row(one) for one in found]
+
+    def _read_back(self, rows: list[Row], of: Path, which: str, *values: str | int) -> bool:
+        """The same for who asks what was: history must not stop play. False where something could not be read."""
+        try:
+            self._read_closed(rows, of, which, *values)
+        except BadJournal as error:
+            self._failed[of] = str(error)
+            return False
+        return True
 
     def _reader(self, path: Path) -> sqlite3.Connection:
         """One closed file stays open: who reads back reads on."""
@@ -703,6 +730,16 @@ class Journal:
         """What has the name of a closed file and is none of those before this one. Raises BadJournal."""
         self._look()
         return [one.path for one in self._foreign]
+
+    @property
+    def unread(self) -> list[str]:
+        """Which closed files could not be read when somebody asked, and why; no more when they were moved or replaced.
+
+        Nothing of them is said to be gone: they are there, and who asks again may be answered by a copy. Raises
+        BadJournal.
+        """
+        self._look()
+        return list(self._failed.values())
 
     def check_closed(self) -> None:
         """Before a start: can each closed file be read, and is it one of this journal's? Raises BadJournal."""
@@ -758,6 +795,7 @@ class Journal:
             closed[at] = replace(one, ended=ended)
         if closed != self._closed:
             self._stop_reading()  # an open file would keep its room on the disk
+        self._failed = {path: said for path, said in self._failed.items() if known.get(path) is self._known.get(path)}
         self._closed, self._known = closed, known
         # What is being copied grows without a change of the folder.
         self._looked = 0 if self._unread or time.time_ns() - changed < _SETTLED else changed
@@ -802,8 +840,11 @@ class Journal:
 
     @property
     def file_size(self) -> int:
-        """Bytes in this file, of which some may still stand in its log."""
-        pages: int = self._db.execute("PRAGMA page_count").fetchone()[0]
+        """Bytes in this file, of which some may still stand in its log. Raises BadJournal."""
+        try:
+            pages: int = self._db.execute("PRAGMA page_count").fetchone()[0]
+        except sqlite3.Error as error:
+            raise BadJournal(f"{self.path}: {error}; check disk, owner and rights") from error
         return pages * _PAGE
 
     def rotate(self) -> bool:
@@ -815,7 +856,6 @@ class Journal:
         """
         if self.head == self._after or os.path.lexists(self._file.with_name(_names(self._file, self._number)[1])):
             return False
-        self.sign()
         try:
             readers = _Lock(_readers(self._file), fcntl.LOCK_EX, os.O_RDWR, 0.0)
         except BlockingIOError:
@@ -823,6 +863,7 @@ class Journal:
         except OSError as error:
             raise BadJournal(f"{_readers(self._file)}: {error.strerror}; check disk, owner and rights") from error
         try:
+            self.sign()  # only now: where it must be tried again each second, there is not one more each second
             self.live()
             return self._rotate()
         finally:
@@ -853,6 +894,9 @@ class Journal:
             os.close(folder)
         except (sqlite3.Error, OSError) as error:
             self._db.close()
+            self._looked = 0
+            with contextlib.suppress(BadJournal):  # the console goes on with it when there is room again
+                self._open()
             raise BadJournal(f"{self.path}: cannot begin the next file: {error}; nothing was lost") from error
         self._looked = 0
         self._open()
@@ -955,5 +999,5 @@ def _closed_file(path: Path, size: int) -> ClosedFile:
             ran = db.execute("SELECT value FROM memory WHERE key = ?", (_LIVED,)).fetchone()
             began, ended, lived = _time(at), max(_time(at), _time(last)), _seconds(ran and ran[0])
             return ClosedFile(path, name, number, after, to, origin, began, ended, size, lived)
-    except (sqlite3.Error, OSError, TypeError, AttributeError, ValueError, OverflowError) as error:
+    except (*_UNREADABLE, AttributeError) as error:
         raise BadJournal(f"{path}: {error}; {_CLOSED_REMEDY}") from error

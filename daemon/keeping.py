@@ -122,6 +122,7 @@ async def _keep(
         log.warning("journal.unsigned", journal=str(journal.path), remedy=remedy)
     signed, level = float("-inf"), -1  # what a killed process left unsigned is signed at once
     foreign: list[Path] = []
+    unread: list[str] = []
     told, lived, unnoted = float("-inf"), loop.time(), ""
     while True:
         if journal.unsigned and loop.time() - signed >= keeping.sign_seconds:
@@ -145,6 +146,10 @@ async def _keep(
             for path in foreign:
                 remedy = "move it away: the next start is refused, and where its name is needed no new file is begun"
                 log.warning("journal.foreign", file=str(path), remedy=remedy)
+        for text in journal.unread:
+            if text not in unread:
+                log.error("journal.unread", text=text)
+        unread = journal.unread
         for path in _forget(journal, keeping, datetime.now(UTC)):
             log.info(
                 "journal.forgotten", file=str(path), reason=f"older than {keeping.keep_days} days, and room is needed"

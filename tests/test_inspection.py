@@ -30,7 +30,7 @@ from daemon.chain import chain_start, decode_statement, row_hash
 from daemon.cli import main
 from daemon.config import BadConfig, Keeping, parse
 from daemon.inspection import export, recall, recall_text, report_text, verify, verify_export, verify_recent
-from daemon.journal import BadJournal, Entry, Journal, note_of
+from daemon.journal import BadJournal, Entry, Journal, log_of, note_of
 from daemon.keeping import room, take_up
 from daemon.logs import get
 from daemon.retained import Retained
@@ -448,6 +448,31 @@ def test_a_missing_file_is_found(rotated: Path) -> None:
     assert (report.rows, report.signed_rows) == (60, 100)
 
 
+@pytest.mark.parametrize(("going", "gone"), [(1, 1), (2, 2), (2, 1)])
+def test_files_that_are_forgotten_while_they_are_verified(
+    rotated: Path, monkeypatch: pytest.MonkeyPatch, going: int, gone: int
+) -> None:
+    """They go, the oldest first, before file `going` is opened: no disk is to be checked for that."""
+    files = journal_module.closed_files(rotated)
+    leaving = files[:gone] if going == gone else files[1:2]
+
+    def opened_(path: Path) -> sqlite3.Connection:
+        if path == files[going - 1]:
+            for one in leaving:
+                one.unlink(missing_ok=True)
+        return journal_module.open_to_read(path)
+
+    monkeypatch.setattr(inspection, "open_to_read", opened_)
+    report = verify(rotated, [keys(rotated.parent).public], now=datetime.now(UTC) + timedelta(days=91))
+    if going != gone:  # one from the middle was taken
+        assert "files between are missing" in report.findings[0].text
+        assert not [one for one in report.findings if "cannot be read" in one.text]
+        return
+    assert report.good, report
+    assert f"begins with file {gone + 1}" in report.notes[0]
+    assert (report.rows, report.signed_rows) == (60, 100)
+
+
 def test_files_of_two_journals_are_told_apart(rotated: Path) -> None:
     """journal.db was moved away alone, and a new one was begun: nothing is missing."""
     rotated.unlink()
@@ -534,13 +559,171 @@ EDITS: dict[str, Callable[[list[bytes]], list[bytes]]] = {
     "a key added to the head": lambda lines: [lines[0][:-1] + b',"remark":"x"}', *lines[1:]],
     "a key added to a signature": lambda lines: [*lines[:-1], lines[-1][:-1] + b',"remark":"x"}'],
     "a blank": lambda lines: [line.replace(b',"seq":', b', "seq":') for line in lines],
+    "a statement that is none": lambda lines: [line.replace(b'"statement":"{', b'"statement":"x{') for line in lines],
+    "a statement of another kind": lambda lines: [
+        line.replace(b'\\"number\\":1,', b'\\"number\\":[],') for line in lines
+    ],
+    "a signature that is no hex": lambda lines: [line.replace(b'"signature":"', b'"signature":"xy') for line in lines],
+    "a hash that is no hex": lambda lines: [line.replace(b'"hash":"', b'"hash":"xy') for line in lines],
+    "a time without a zone": lambda lines: [line.replace(b"12:00:04Z", b"12:00:04") for line in lines],
+    "a number that no row has": lambda lines: [line.replace(b'"n":5,', b'"n":99999999999999999999,') for line in lines],
+    "a seq that no row has": lambda lines: [line.replace(b'"seq":2,', b'"seq":9223372036854775809,') for line in lines],
+    "a head that no row has": lambda lines: [
+        lines[0].replace(b'"first":1,', b'"first":-99999999999999999999,'),
+        *lines[1:],
+    ],
 }
 
 
 @pytest.mark.parametrize("what", EDITS)
 def test_an_edited_export_is_found(path: Path, what: str) -> None:
     lines = EDITS[what](exported(path))
+    assert lines != exported(path)
     assert not verify_export(lines, "x", [keys(path.parent).public]).good
+
+
+@pytest.mark.parametrize("key", ["statement", "signature"])
+def test_a_seal_that_is_none_is_one_finding_with_its_line(path: Path, key: str) -> None:
+    """The rows are still proven by those that are left."""
+    lines = exported(path)
+    [at, *_] = [number for number, line in enumerate(lines) if b'"checkpoint"' in line]
+    seal = msgspec.json.decode(lines[at])
+    lines[at] = msgspec.json.encode({**seal, key: "nothing"})
+    report = verify_export(lines, "x", [keys(path.parent).public])
+    [finding] = report.findings
+    assert finding.file == f"x:{at + 1}"
+    assert "no line of an export: " in finding.text
+    assert report.signed_rows == report.rows
+
+
+@pytest.mark.parametrize("column", ["statement=x'7b7d'", "statement=x'ff'", "signature=1"])
+def test_a_damaged_checkpoint_is_left_out_of_an_export(path: Path, column: str) -> None:
+    """It proves nothing, and `verify` of the journal names it; the rows are proven by the next one."""
+    with opened(path) as db:
+        db.executescript(
+            "PRAGMA writable_schema=1; UPDATE sqlite_master SET sql=replace(sql, 'STRICT', '') WHERE name='checkpoint';"
+        )
+    with opened(path) as db:
+        db.execute(f"UPDATE checkpoint SET {column} WHERE number=3")
+    lines = exported(path)
+    report = verify_export(lines, "x", [keys(path.parent).public])
+    assert report.good, report
+    assert (report.rows, report.signed_rows, report.checkpoints) == (20, 20, 5)
+
+
+def test_a_damaged_row_ends_an_export_with_a_message(path: Path) -> None:
+    with opened(path) as db:
+        db.execute("UPDATE event SET time = 1 << 62 WHERE n = 20")
+    with pytest.raises(sqlite3.DatabaseError, match="row 20 cannot be read: "):
+        exported(path)
+
+
+PAGES = 4
+
+
+@pytest.fixture
+def long(tmp_path: Path) -> Iterator[Journal]:
+    """Some pages of rows of one table in a closed file, and as many in the live one."""
+    journal = Journal(tmp_path / "journal.db")
+    journal.signed_by(keys(tmp_path), 700)
+    for _ in range(2):
+        journal.append([one for one in entries(3 * PAGES * 500) if one.place == "t-1"])
+        if not journal.closed:
+            assert journal.rotate()
+    yield journal
+    journal.close()
+
+
+def test_an_export_that_nobody_reads_on_keeps_nobody_waiting(long: Journal) -> None:
+    """`| less`, ^Z: the log is emptied, the file is closed, and what is exported is still one thing."""
+    rows = 2 * PAGES * 500
+    lines: list[bytes] = []
+    closed = 0
+    for line in export(long.path, "t-1", site="s", writer="edge-7", edge=True, **ALWAYS):
+        lines.append(line)
+        if len(lines) % 800 == 1 or len(lines) in (1, 2, rows, rows + 1, rows + 2):
+            long.append([one for one in entries(12) if one.place == "t-1"])
+            assert long._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() == (0, 0, 0)
+            assert long.rotate()
+            closed += 1
+    assert closed > 7
+    report = verify_export(lines, "x", [keys(long.path.parent).public])
+    assert report.good, report
+    assert rows <= report.rows == report.signed_rows
+
+
+@pytest.mark.parametrize("what", ["export", "recall"])
+def test_of_many_closed_files_few_are_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    """A process may have 1024 files open, and a journal may have more."""
+    rules, edge = played(tmp_path)
+    for path in (rules, edge):
+        journal = Journal(path)
+        for n in range(20):
+            journal.append([Entry("t-1", "d", "x", NOON + timedelta(days=1 + n), b"{}")])
+            assert journal.rotate()
+        journal.close()
+    there: set[sqlite3.Connection] = set()
+    most = 0
+    close = journal_module.Reading.close
+
+    def opened_(path: Path) -> sqlite3.Connection:
+        nonlocal most
+        db = journal_module.open_to_read(path)
+        there.add(db)
+        most = max(most, len(there))
+        return db
+
+    def closed_(db: journal_module.Reading) -> None:
+        there.discard(db)
+        close(db)
+
+    monkeypatch.setattr(inspection, "open_to_read", opened_)
+    monkeypatch.setattr(journal_module.Reading, "close", closed_)
+    if what == "export":
+        assert verify_export(exported(edge), "x").rows > 20
+        assert most == 1
+    else:
+        [found] = recall(rules, edge, "t-1", 1)
+        assert [one.type for one in found.evidence] == ["ball.landed", "spin.ended", "", ""]
+        assert most == 4  # of each journal the live one, and one more
+    assert not there
+
+
+def test_evidence_that_is_kept_no_more_is_not_looked_for_in_every_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, edge = played(tmp_path)
+    journal = Journal(edge)
+    for n in range(20):
+        assert journal.rotate()
+        journal.append([Entry("t-1", "d", "x", NOON + timedelta(days=1 + n), b"{}")])
+    journal.close()
+    journal_module.closed_files(edge)[0].unlink()
+    looked: list[Path] = []
+
+    def opened_(path: Path) -> sqlite3.Connection:
+        looked.append(path)
+        return journal_module.open_to_read(path)
+
+    monkeypatch.setattr(inspection, "open_to_read", opened_)
+    with inspection.Files(edge) as files:
+        assert files.row("t-1", 10**9) is None
+        assert looked == [edge]
+        for _ in range(3):
+            assert files.row("t-1", 1) is None
+        assert looked == [edge, *reversed(journal_module.closed_files(edge))]
+        found = files.row("t-1", 7)
+        assert found is not None
+        assert found[2] == 7
+
+
+def test_a_closed_file_that_goes_while_it_is_exported_is_one_message(rotated: Path) -> None:
+    lines = export(rotated, "t-1", site="s", writer="e", edge=True, **ALWAYS)
+    next(lines)
+    second = journal_module.closed_files(rotated)[1]
+    second.unlink()
+    with pytest.raises(FileNotFoundError, match=r"was just moved away; run it again: .*000002\.db"):
+        list(lines)
 
 
 @pytest.mark.parametrize("number", [1, 20])
@@ -952,6 +1135,31 @@ async def test_a_note_that_cannot_be_written_ends_nothing_and_is_said(
     assert said(journal.path) == []
 
 
+async def test_a_closed_file_that_cannot_be_read_is_said_once(rotated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping, "EVERY", 0.001)
+    journal = Journal(rotated)
+    journal.check_closed()
+
+    async def process() -> None:
+        def no(path: Path) -> sqlite3.Connection:
+            raise sqlite3.DatabaseError("database disk image is malformed")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(journal_module, "open_to_read", no)
+            for last in (1, 99):  # of the first file, of all
+                for _ in range(3):
+                    journal.range("t-1", 1, last)
+                    await asyncio.sleep(0.02)
+
+    with structlog.testing.capture_logs() as logs:
+        await keeping.kept(process(), journal, parse(CONFIG), "e", Retained(), structlog.get_logger())
+    said = [line for line in logs if line["event"] == "journal.unread"]
+    assert [line["log_level"] for line in said] == ["error", "error"]
+    for number, line in enumerate(said, 1):
+        assert line["text"].startswith(f"{rotated.with_name(f'journal.00000{number}.db')}: database disk image is mal")
+    journal.close()
+
+
 async def test_the_log_knows_the_last_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who keeps logs elsewhere sees a journal fall behind; and one that was never signed before."""
     monkeypatch.setattr(keeping, "EVERY", 0.001)
@@ -1351,7 +1559,7 @@ async def test_what_a_killed_process_left_unsigned_the_next_one_signs_at_once(tm
     ("text", "said"),
     [
         ("keep_days = 89", "'journal.keep_days': Expected `int` >= 90"),
-        ("limit_mb = 1000", "journal.limit_mb must be at least four files of journal.file_mb (256)"),
+        ("limit_mb = 1040", "journal.limit_mb must be at least 1041: four files of journal.file_mb and their log"),
         ("keys = 1", "unknown key 'journal.keys'; did you mean 'key'?"),
     ],
 )
@@ -1360,6 +1568,18 @@ def test_what_cannot_be_kept_is_refused_with_its_line(text: str, said: str) -> N
         parse(f"{CONFIG}[journal]\nsign_rows = 5\n{text}\n")
     assert str(caught.value).startswith("configuration:10: ")
     assert said in str(caught.value)
+
+
+def test_the_least_limit_is_enough_to_begin(tmp_path: Path) -> None:
+    """The log alone takes more than four files of 1 MB."""
+    kept = parse(CONFIG + "[journal]\nfile_mb = 1\nlimit_mb = 21\n").journal
+    for _ in range(3):
+        journal = Journal(tmp_path / "j.db")
+        take_up(journal, kept)
+        journal.append([Entry("t-1", "d", "x", NOON, bytes(1000)) for _ in range(1000)])
+        assert journal.rotate()
+        assert log_of(journal.path).stat().st_size < 17 * 10**6
+        journal.close()
 
 
 def look(path: Path) -> None:
@@ -1514,6 +1734,20 @@ def test_verify_on_the_command_line(site: Path, tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "edge.db: table t-2, seq 1, row 8: the row or its hash was changed" in result.stdout
     assert "FINDINGS: journal" in result.stdout
+
+
+def test_an_export_that_is_none_takes_no_other_report_with_it(site: Path, tmp_path: Path) -> None:
+    lines = run("export", "-c", site, "t-1").stdout_bytes.splitlines(keepends=True)
+    lines[-1] = lines[-1].replace(b'"statement":"{', b'"statement":"')
+    (tmp_path / "x.ndjson").write_bytes(b"".join(lines))
+    result = run("verify", tmp_path / "edge.db", tmp_path / "x.ndjson", tmp_path / "rules.db")
+    assert (result.exit_code, result.exception.__class__) == (1, SystemExit)
+    assert f"x.ndjson:{len(lines)}: no line of an export: " in result.stdout
+    assert [line.split(": ")[1] for line in result.stdout.splitlines() if ": journal" in line] == [
+        "good",
+        "1 FINDINGS",
+        "good",
+    ]
 
 
 def test_export_and_recall_on_the_command_line(site: Path, tmp_path: Path) -> None:

@@ -15,7 +15,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
+import structlog
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -23,8 +25,11 @@ from test_inspection import cells, root_of, varint
 
 from daemon import journal as journal_module
 from daemon.console.actions import read_actions
-from daemon.inspection import verify
+from daemon.inspection import verify, verify_recent
 from daemon.journal import BadJournal, Entry, Journal, Row, closed_files, open_to_read
+from daemon.mqtt import Message
+from daemon.replay import Answer, answer
+from daemon.signing import make_key
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -173,22 +178,24 @@ def test_a_full_disk_leaves_nothing(journal: Journal) -> None:
     assert [row.n for row in journal.append(big)] == list(range(2, 22))
 
 
+class Failing:
+    """The journal's connection on a disk that does not take some statements, `times` times each."""
+
+    def __init__(self, real: sqlite3.Connection, *refused: str, times: int = 1_000) -> None:
+        self.real, self.left = real, dict.fromkeys(refused, times)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
+
+    def execute(self, sql: str, *values: Any) -> Any:
+        if self.left.get(sql):
+            self.left[sql] -= 1
+            raise sqlite3.OperationalError("disk I/O error")
+        return self.real.execute(sql, *values)
+
+
 def test_a_disk_that_fails_the_rollback_too_is_one_message_and_nothing_half_is_ever_written(journal: Journal) -> None:
-    class Failing:
-        """The journal's connection on a disk that takes neither COMMIT nor ROLLBACK."""
-
-        def __init__(self, real: sqlite3.Connection) -> None:
-            self.real = real
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self.real, name)
-
-        def execute(self, sql: str, *values: Any) -> Any:
-            if sql in ("COMMIT", "ROLLBACK"):
-                raise sqlite3.OperationalError("disk I/O error")
-            return self.real.execute(sql, *values)
-
-    real, journal._db = journal._db, Failing(journal._db)  # type: ignore[assignment]
+    real, journal._db = journal._db, Failing(journal._db, "COMMIT", "ROLLBACK")  # type: ignore[assignment]
     for message in ("disk I/O error; nothing was lost", "transaction"):
         with pytest.raises(BadJournal, match=message):
             journal.append([entry()])
@@ -197,6 +204,28 @@ def test_a_disk_that_fails_the_rollback_too_is_one_message_and_nothing_half_is_e
     journal.close()
     again = Journal(path)
     assert (again.head, again.last("t-1")) == (0, 0)
+    again.close()
+
+
+def test_a_signature_that_could_not_be_written_leaves_nothing(tmp_path: Path) -> None:
+    """Else the next checkpoint would follow from one that is nowhere, and look like a forgery for ever."""
+    path, key = tmp_path / "journal.db", make_key(tmp_path / "key")
+    journal = Journal(path)
+    journal.signed_by(key, 1000)
+    journal.append([entry()])
+    assert journal.sign()
+    before = journal.checkpoint
+    journal.append([entry()])
+    real, journal._db = journal._db, Failing(journal._db, "COMMIT", times=1)  # type: ignore[assignment]
+    with pytest.raises(BadJournal, match="disk I/O error; nothing was lost"):
+        journal.sign()
+    journal._db = real
+    assert journal.checkpoint == before
+    journal.append([entry()])
+    journal.close()
+    assert verify_recent(path, [key.public]).findings == []
+    again = Journal(path)
+    assert again.checkpoint.number == before.number + 1
     again.close()
 
 
@@ -379,13 +408,16 @@ def test_a_process_killed_between_two_files_loses_nothing(
     journal = Journal(tmp_path / "journal.db")
     journal.append([entry()], {"k": b"v"})
 
+    class Killed(BaseException):
+        """Nobody catches it."""
+
     def killed(*_: object) -> None:
-        raise OSError(5, "killed here")
+        raise Killed
 
     with monkeypatch.context() as patch:
         owner = {"_begin": journal_module, "link": os, "fsync": os}.get(step, Path)
         patch.setattr(owner, step, killed)
-        with pytest.raises(BadJournal, match=r"cannot begin the next file: .*killed here"):
+        with pytest.raises(Killed):
             journal.rotate()
     journal.close()
     again = Journal(tmp_path / "journal.db")
@@ -396,6 +428,67 @@ def test_a_process_killed_between_two_files_loses_nothing(
     again.close()
     assert verify(tmp_path / "journal.db").good
     assert not list(tmp_path.glob("*-new"))
+
+
+@pytest.mark.parametrize("step", ["_begin", "link", "replace", "chmod", "fsync"])
+def test_a_file_that_could_not_be_closed_is_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """The console outlives a disk that is full, and writes on when there is room."""
+    journal = Journal(tmp_path / "journal.db")
+    journal.append([entry()], {"k": b"v"})
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        owner = {"_begin": journal_module, "link": os, "fsync": os}.get(step, Path)
+        patch.setattr(owner, step, full)
+        with pytest.raises(BadJournal, match=r"cannot begin the next file: .*No space left"):
+            journal.rotate()
+    assert journal.file_size > 0
+    assert len(journal.closed) == (step in ("chmod", "fsync"))
+    journal.append([entry()])
+    assert journal.rotate()
+    assert ([row.n for row in rows(journal)], journal.memory("k")) == ([1, 2], b"v")
+    journal.close()
+    assert verify(tmp_path / "journal.db").good
+
+
+def test_a_journal_that_cannot_even_be_gone_on_with_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = Journal(tmp_path / "journal.db")
+    journal.append([entry()])
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    def refused(_: Journal) -> None:
+        raise BadJournal("unable to open database file")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "link", full)
+        patch.setattr(Journal, "_open", refused)
+        with pytest.raises(BadJournal, match="cannot begin the next file"):
+            journal.rotate()
+    for use in (lambda: journal.file_size, lambda: journal.append([entry()]), journal.live):
+        with pytest.raises(BadJournal, match=r"journal\.db: Cannot operate on a closed database"):
+            use()
+    journal.close()
+
+
+def test_while_somebody_reads_no_checkpoint_is_made_for_a_file_that_is_not_closed(tmp_path: Path) -> None:
+    """The keeper tries again each second."""
+    journal = Journal(tmp_path / "journal.db")
+    journal.signed_by(make_key(tmp_path / "key"), 1000)
+    reader = open_to_read(journal.path)
+    for _ in range(3):
+        journal.append([entry()])
+        assert not journal.rotate()
+    assert journal.checkpoint.number == 0
+    reader.close()
+    assert journal.rotate()
+    assert journal.checkpoint.number == 1
+    journal.close()
 
 
 # ---- closed files that somebody moves, puts back, or leaves behind
@@ -539,13 +632,165 @@ def test_a_damaged_closed_file_has_a_remedy_of_its_own(tmp_path: Path) -> None:
         file.write(b"\xff" * (first.stat().st_size - 4096))
     words = r"journal\.000001\.db: .*malformed; put back the copy that you keep of it, or move it away"
     with pytest.raises(BadJournal, match=words) as caught:
-        journal.range("a", 1, 9)
+        journal.after(0, 9)
     assert "a new one is made" not in str(caught.value)
     journal.close()
     again = Journal(journal.path)
     with pytest.raises(BadJournal, match=r"journal\.000001\.db: .*; put back the copy"):
         again.check_closed()
     again.close()
+
+
+BIG = 60
+
+
+def with_a_bad_page(path: Path) -> tuple[Journal, list[Row]]:
+    """Three closed files of BIG rows of table "a", and three rows; in the second one a page in the middle is bad.
+
+    Row 1 of the first two begins a round, row 40 ends it. The bad page is that of row 30.
+    """
+    journal = Journal(path)
+    written: list[Row] = []
+    for file in range(3):
+        kinds = {1: "opened", 40: "resolved"} if file < 2 else {}
+        data = [b"%d-%d-" % (file, n) + b"x" * 500 for n in range(1, BIG + 1)]
+        written += journal.append([entry("a", one, kind=kinds.get(n, "x")) for n, one in enumerate(data, 1)])
+        assert journal.rotate()
+    written += journal.append([entry("a", kind="now")] * 3)
+    second = closed_files(path)[1]
+    second.chmod(0o600)
+    with second.open("r+b") as file_:
+        file_.seek(second.read_bytes().index(b"1-30-x") // 4096 * 4096)
+        file_.write(b"\xff" * 4096)
+    return journal, written
+
+
+def test_a_bad_page_of_a_closed_file_stops_nobody(tmp_path: Path) -> None:
+    """History must not stop play: what can be read is told, nothing is said to be gone, and it is said where it is."""
+    path = tmp_path / "journal.db"
+    with_a_bad_page(path)[0].close()
+    journal = Journal(path)
+    journal.check_closed()  # the start does not read through
+    [second] = closed_files(path)[1:2]
+    written = [*journal.range("a", 1, BIG), *journal.range("a", 3 * BIG + 1, 9999)]
+    assert (len(written), journal.unread) == (BIG + 3, [])
+    for _ in range(2):
+        found = seqs(journal, "a")
+        assert found == sorted(found)
+        assert {*range(1, BIG + 20), *range(2 * BIG + 1, 3 * BIG + 4)} <= {*found}
+        assert BIG + 30 not in found
+        assert [row.seq for row in journal.range("a", BIG + 1, BIG + 5)] == [BIG + n for n in range(1, 6)]
+        assert journal.unread == [
+            f"{second}: database disk image is malformed; put back the copy that you keep of it, or move it away"
+        ]
+        assert journal.oldest("a") == 1
+    with pytest.raises(BadJournal, match="malformed; put back the copy"):  # who sends on from there must have it
+        journal.after(BIG, BIG)
+    closed_files(path)[0].unlink()
+    assert journal.oldest("a") == BIG + 1
+    second.unlink()
+    assert (journal.oldest("a"), journal.unread) == (2 * BIG + 1, [])
+    journal.close()
+
+
+def test_nothing_older_is_the_latest_where_a_file_cannot_be_read(tmp_path: Path) -> None:
+    """An old result that is shown as the last one, or an old round that is ended again, is worse than none."""
+    journal, written = with_a_bad_page(tmp_path / "journal.db")
+    assert journal.latest("a", ("now",)) == written[-1]
+    assert journal.latest("a", ("resolved",)) == written[BIG + 39]
+    assert journal.unread == []
+    assert journal.latest("a", ("opened",)) is None  # the last one stands before the bad page, if there is none on it
+    assert len(journal.unread) == 1
+    closed_files(journal.path)[1].unlink()
+    assert journal.latest("a", ("opened",)) is None  # nor where it is not there any more
+    assert journal.latest("a", ("resolved",)) is None
+    assert journal.unread == []
+    journal.close()
+
+
+def test_the_latest_since(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal, written = several(tmp_path / "journal.db")
+    of_a = [row for row in written if row.place == "a"]
+    last = [row for row in of_a if row.type == "k2"][-1]
+    assert journal.latest("a", ("k2",), since=last.seq - 1) == last
+    assert journal.latest("a", ("k2",), since=last.seq) is None
+    assert journal.latest("a", ("now",), since=len(of_a)) is None
+    opened: list[str] = []
+
+    def opened_(path: Path) -> sqlite3.Connection:
+        opened.append(path.name)
+        return open_to_read(path)
+
+    monkeypatch.setattr(journal_module, "open_to_read", opened_)
+    journal._stop_reading()
+    assert journal.latest("a", ("k0",), since=len(of_a) - 3) is None
+    assert opened == []  # all that is younger stands in the live file
+    assert journal.latest("a", ("k0",), since=len(of_a) - 4) is None
+    assert opened == ["journal.000004.db"]
+    journal.close()
+
+
+def test_no_more_files_may_be_opened_for_a_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal, written = several(tmp_path / "journal.db")
+    every = [row for row in written if row.place == "a"]
+    assert journal.oldest("a") == 1
+
+    def no(path: Path) -> sqlite3.Connection:
+        raise OSError(24, "Too many open files", str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(journal_module, "open_to_read", no)
+        assert journal.range("a", 1, 1000) == every[-3:]
+        assert journal.latest("a", ("k3",)) is None
+        assert journal.oldest("a") == 1
+        assert all("Too many open files" in one for one in journal.unread)
+        with pytest.raises(BadJournal, match=r"^.*journal\.000001\.db: .*Too many open files.*; put back"):
+            journal.after(0, 9)
+    assert (journal.range("a", 1, 1000), journal.after(0, 99)) == (every, written)
+    journal.close()
+
+
+def test_a_row_that_cannot_be_is_damage_too(tmp_path: Path) -> None:
+    """SQLite sees nothing wrong with a time that no calendar has."""
+    journal, _ = several(tmp_path / "journal.db")
+    third = closed_files(journal.path)[2]
+    third.chmod(0o600)
+    with sqlite3.connect(third) as db:
+        db.execute("UPDATE event SET time = 1 << 62 WHERE n = 16")
+    db.close()
+    assert [row.n for row in journal.range("a", 1, 1000) if row.n > 12] == [13, 14, 15, *range(19, 28)]
+    [said] = journal.unread
+    assert said.startswith(f"{third}: ")
+    with pytest.raises(BadJournal, match=r"journal\.000003\.db: .*; put back the copy"):
+        journal.after(12, 6)
+    journal._db.execute("UPDATE event SET time = 1 << 62 WHERE n = 26")
+    with pytest.raises(BadJournal, match=r"journal\.db: "):
+        journal.after(24, 6)
+    journal.close()
+
+
+class Heard:
+    """What is published, without a broker."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, bytes]] = []
+
+    async def publish(self, topic: str, payload: bytes, **_: bool) -> None:
+        self.said.append((topic, payload))
+
+
+async def test_who_asks_for_what_stands_on_a_bad_page_is_answered(tmp_path: Path) -> None:
+    journal, _ = with_a_bad_page(tmp_path / "journal.db")
+    session: Any = Heard()
+    topic = "felt/1/s/table/a/cmd/replay"
+    ask = Message(topic, b'{"from":%d,"to":%d}' % (BIG + 25, 2 * BIG + 5))
+    await answer(session, ask, "e", journal, lambda row, _: (str(row.seq), b""), structlog.get_logger())
+    *events, (last, payload) = session.said
+    assert last == topic + "/result"
+    said = msgspec.json.decode(payload, type=Answer)
+    assert (said.first, said.last, said.oldest) == (BIG + 25, 2 * BIG + 5, 1)
+    assert [seq for seq, _ in events][-5:] == [str(2 * BIG + n) for n in range(1, 6)]
+    journal.close()
 
 
 def test_closed_files_of_another_journal_are_not_taken_for_ones_own(tmp_path: Path) -> None:

@@ -259,7 +259,7 @@ class _Bundle:
         """
         with contextlib.suppress(sqlite3.Error, OSError), Files(Path(self._config.edge.journal)) as edge:
             query = "SELECT key, value FROM memory WHERE key GLOB ?"
-            found = rules.files[-1].execute(query, (f"stream/*/{edge.name}/*",)).fetchall()
+            found = rules.live.execute(query, (f"stream/*/{edge.name}/*",)).fetchall()
             positions = sorted((_position(value), key.rpartition("/")[2]) for key, value in found)
             return {table: position for position, table in positions}
         return {}
