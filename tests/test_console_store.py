@@ -238,6 +238,7 @@ def test_old_actions_may_go_when_their_days_are_over(
     for days, gone in ((89, 0), (91, 1)):
         later = datetime.now(UTC) + timedelta(days=days)
         Actions(journal, store, now=partial(identity, later)).note("rui", "supervisor", "logout", "", {})
+        journal.append((), {"lived": b"%d" % (days * 86_400)})
         journal.close()
         journal = Journal(journal.path)
         assert len(keeping._forget(journal, Keeping(limit_mb=4), later)) == gone
