@@ -387,11 +387,13 @@ async def test_a_dealer_of_several_tables_goes_from_one_to_another(inn: Inn, nam
     assert (first.status_code, first.headers["location"]) == (303, "/dealer/bac-1")
 
 
-async def test_a_dealer_of_no_table_with_a_page_is_told_so(inn: Inn) -> None:
+async def test_a_dealer_of_no_table_with_a_page_goes_where_he_begins(inn: Inn) -> None:
     hashed = cheap(PASSWORD)
     inn.house.access.users.add(By("root", "system"), "far", "dealer", ("gone-1",), hashed)
     async with inn.browser("far") as browser:
-        assert (await browser.get("/dealer")).status_code == 404
+        sent = await browser.get("/dealer")
+        assert (sent.status_code, sent.headers["location"]) == (303, "/account")
+        assert 'href="/dealer"' not in (await browser.get("/account")).text
 
 
 async def test_without_a_script_the_page_answers_too(inn: Inn) -> None:

@@ -230,6 +230,25 @@ def test_without_an_instant_other_words_are_another_trouble(
     assert (only(incidents, later(40)).state, only(incidents, later(40)).text) == ("open", texts[1])
 
 
+def test_figures_that_move_and_a_round_that_an_older_version_did_not_note_are_no_other_trouble(store: Store) -> None:
+    """The room of a journal is told anew at each start, for each table; 50 of them would open again."""
+    key = ("bac-12", "edge-7-room")
+    incidents = Incidents(store)
+    for n, text in enumerate(("takes 801 MB, 80% of its limit", "takes 812 MB, 81% of its limit")):
+        incidents.on_alert(key, Alert("journal.room", text, "", "warning"), later(n))
+        if not n:
+            incidents.acknowledge(1, "maria", "", later(0.5))
+    assert only(incidents, later(2)).state == "acknowledged"
+    incidents.on_alert(
+        key, Alert("journal.room", "takes 812 MB, 81% of its limit", "", "warning", round="r:5"), later(3)
+    )
+    assert only(incidents, later(3)).state == "acknowledged"
+    incidents.on_alert(
+        key, Alert("journal.room", "takes 812 MB, 81% of its limit", "", "warning", round="r:6"), later(4)
+    )
+    assert only(incidents, later(4)).state == "open"
+
+
 def test_what_the_console_counts_goes_on_acknowledged(store: Store) -> None:
     """Its own words have figures that move."""
     floor = Floor()

@@ -152,7 +152,7 @@ class House:
         )
         self.metrics = metrics.Metrics(self.site, self.incidents, self.webhooks, figures, now)
         self.dealers = Dealers(self)
-        self.menu = MENU if config.console.dealer else tuple(one for one in MENU if one[2] != "deal")
+        self.menu = MENU
         # One set of templates for each language: macros are then imported once and not for each rendering.
         shared = {"may": may, "pips": shapes.pips, "site": self.site, "house": self}
         self._templates = {

@@ -21,7 +21,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 
 from daemon.console import shapes, words
-from daemon.console.access import User
+from daemon.console.access import User, home
 from daemon.console.dealer_unit import By, Full, Other, Press, Pressed, Unit, serve
 from daemon.console.site import utc
 from daemon.console.store import BadStore
@@ -336,16 +336,15 @@ class Dealers:
             Route("/dealer/{table}/stream", self.stream),
         ]
 
-    def _tables(self, user: User) -> list[str]:
+    def tables_of(self, user: User) -> list[str]:
         """Those with a page where they may deal."""
         return [table for table in self.units if not user.tables or table in user.tables]
 
     async def first(self, request: Request) -> Response:
-        """To the first of one's tables: the page of each leads to the others."""
-        tables = self._tables(self._house.needs(request, "deal"))
-        if not tables:
-            raise HTTPException(404)
-        return RedirectResponse(f"/dealer/{tables[0]}", 303)
+        """To the first of one's tables: the page of each leads to the others. Who has none goes where he begins."""
+        user = self._house.needs(request, "deal")
+        tables = self.tables_of(user)
+        return RedirectResponse(f"/dealer/{tables[0]}" if tables else home(self._house, user.role, user.tables), 303)
 
     def _unit(self, request: Request) -> Unit:
         """Raises 404, 403, or the way to the login."""
@@ -392,7 +391,7 @@ class Dealers:
             request,
             "dealer_page.html",
             table=unit.table,
-            tables=self._tables(user),
+            tables=self.tables_of(user),
             blocks=[
                 [key for key in keys if key.sure or not key.fields],
                 [key for key in keys if key.fields and not key.sure],

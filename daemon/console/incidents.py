@@ -12,6 +12,7 @@ written as soon as it can be.
 """
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from sqlite3 import Connection
@@ -428,14 +429,14 @@ class Incidents:
         """Whether somebody who acknowledged `one` knows nothing of `new`.
 
         What another process heard of its instant is not known any more: then it is news if that is of afterwards. Of
-        what has no instant only its round and its words tell; in the console's own there are figures that move.
+        what has no instant only its round and its words tell, without the figures in them, which move.
         """
         if new.code != one.code or (one.severity, new.severity) == ("warning", "error"):
             return True
         if new.heard == "console" or one.acknowledged is None:
             return False
         if since is None:
-            return new.text != one.text or new.round not in ("", one.round)
+            return _words(new.text) != _words(one.text) or bool(one.round and new.round not in ("", one.round))
         known = self._since.get(one.key)
         return since != known if known is not None else since > one.acknowledged
 
@@ -446,7 +447,7 @@ class Incidents:
         since = self._since.get(one.key)
         shown = [one.code, one.severity, str(one.times)]
         if one.heard == "broker":  # as for `_is_news`
-            shown += [one.text, one.round] if since is None else [since.isoformat()]
+            shown += [_words(one.text), one.round] if since is None else [since.isoformat()]
         return hashlib.sha256("\n".join(shown).encode(errors="replace")).hexdigest()[:16]
 
     def may_acknowledge(self, n: int, seen: str | None = None) -> Incident:
@@ -975,3 +976,8 @@ def _incident(row: tuple[Any, ...]) -> Incident:
 def _silence(row: tuple[Any, ...]) -> Silence:
     n, table, device, code, began, until, by, why = row
     return Silence(n, table, device, code, time_of(began), time_of(until), by, why)
+
+
+def _words(text: str) -> str:
+    """What a text says, whatever its figures are now."""
+    return re.sub(r"\d+", "#", text)
