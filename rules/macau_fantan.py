@@ -101,6 +101,7 @@ CALLS: Final = {
 }
 VOID: Final = {"pt": "Lance nulo", "zh-Hant": "此局無效", "en": "Void"}
 
+REMEDY_COUNT: Final = "count again, or pay, and the first result stands, or declare the round void at the console"
 REMEDY: Final = "declare the round void at the console, or set another heap apart: the open round is then void"
 CONTRADICT: Final = "two counts contradict each other"
 
@@ -270,6 +271,8 @@ class Fantan:
         round_ = witness(round_, seen)
         if round_.suspended or (round_.closed and not seen.event.overtaken):
             return replace(state, round=round_), ()
+        if not state.separated:  # another one's
+            return replace(state, round=round_), ()
         if not round_.closed and not self._betting(state, round_):
             return replace(state, round=round_, separated=False), ()
         return self._suspend(state, round_, "the cover was lifted while bets could lie on the heap: it was seen")
@@ -335,9 +338,8 @@ class Fantan:
             return _note(state, "count_without_round", "buttons were counted, no round waits for it", "5(1)", seen)
         text = f"two counts of {last.id} contradict each other: {number_of(state.counts[0].count)} and {number} left"
         last = replace(_irregular(last, "counts_contradict", text, "5(1)", seen), suspended=CONTRADICT)
-        remedy = "count again, or pay, and the first result stands, or declare the round void at the console"
         doubtful = replace(state, last=last, counts=(*state.counts, counted))
-        return doubtful, (Suspended(last.id, last.suspended, remedy),)
+        return doubtful, (Suspended(last.id, last.suspended, REMEDY_COUNT),)
 
     def _counted_in_doubt(
         self, state: FantanState, last: Round, counted: ButtonsCounted, told: ButtonsCounted | None
@@ -418,7 +420,7 @@ class Fantan:
             text = "a round was declared void, none is open or unpaid"
             return _note(state, "void_without_round", text, "5(1)", seen)
         if seen.event.overtaken:
-            last, waits = taken_back_before(state.last, seen, REMEDY)
+            last, waits = taken_back_before(state.last, seen, REMEDY_COUNT)
             return replace(state, last=last), waits
         result = self._returned(state.last, seen, reason)
         over = FantanState(state.table, state.day, state.rounds)

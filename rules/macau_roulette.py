@@ -115,6 +115,7 @@ VOID_WORDS = {"pt": "Golpe nulo", "zh-Hant": "此局無效", "en": "No spin"}
 MISSING = "events of this round may be missing"
 CLOTH = "bets may have been moved unseen after a null spin"
 REMEDY = "declare the spin null at the console, or launch again: the open spin is then void"
+REMEDY_LOOK = "look at the ball: pay, and the first number stands, or declare the spin null at the console"
 REMEDY_CLOTH = "open the bets or launch once more: they are then given back"
 
 
@@ -221,8 +222,8 @@ class RouletteState(Struct, frozen=True):
 
     `last` was resolved and not paid; `unseen`: whether it was paid since is not known. `null`: the last spin was,
     `carried` are its bets, `carried_evidence` what moved them since, `carried_doubt`: nobody knows whether they still
-    lie there. `counted`: a wheel began the open spin, and its counter proves what is missed. `moved`: a bet was placed
-    or taken back while the ball ran.
+    lie there; `carried_call`: a bell since then ends the changes if the ball is launched next. `counted`: a wheel began
+    the open spin, and its counter proves what is missed. `moved`: a bet was placed or taken back while the ball ran.
     """
 
     table: str
@@ -238,6 +239,7 @@ class RouletteState(Struct, frozen=True):
     carried_closed: bool = False
     carried_doubt: bool = False
     carried_evidence: tuple[str, ...] = ()
+    carried_call: bool = False
     unseen: bool = False
     counted: bool = False
     moved: bool = False
@@ -348,7 +350,9 @@ class Roulette:
         doubt = CLOTH if state.carried_doubt else ""
         id_ = f"{state.table}:{day}:{count}"
         evidence = (*state.carried_evidence, seen.id)
-        round_ = Round(id_, evidence, state.carried, closed=state.carried_closed, suspended=doubt)
+        # A bell after a null spin may be the late one of that spin: where the bets are open again it says nothing.
+        closed = state.carried_closed or (state.carried_call and isinstance(seen.event, BallLaunched))
+        round_ = Round(id_, evidence, state.carried, closed=closed, suspended=doubt)
         verdicts += (Opened(round_.id),)
         if round_.closed:
             verdicts += (Closed(round_.id),)
@@ -366,6 +370,7 @@ class Roulette:
             carried_closed=False,
             carried_doubt=False,
             carried_evidence=(),
+            carried_call=False,
             unseen=False,
             counted=isinstance(seen.event, SpinStarted),
             moved=False,
@@ -410,8 +415,7 @@ class Roulette:
     def _bell(self, state: RouletteState, seen: Envelope) -> tuple[RouletteState, tuple[Verdict, ...]]:
         round_ = state.round
         if round_ is None and state.null:  # its bets stand: the bell alone announces the launch, and ends the changes
-            ended = not state.carried_doubt and not seen.event.overtaken
-            return replace(state, carried_closed=state.carried_closed or ended), ()
+            return replace(state, carried_call=not state.carried_doubt and not seen.event.overtaken), ()
         if round_ is None:
             text = "the bell rang, no spin is open"
             return self._note(state, "bell_without_round", text, "art. 3", seen)
@@ -501,8 +505,7 @@ class Roulette:
             return state, ()
         text = f"{pocket} was reported after {state.last_pocket}, for the same spin"
         last = irregular(last, "landings_contradict", text, f"{self._text} art. 4", seen)
-        remedy = "look at the ball: pay, and the first number stands, or declare the spin null at the console"
-        last, verdicts = suspend(last, seen, "two numbers of one spin contradict each other", remedy)
+        last, verdicts = suspend(last, seen, "two numbers of one spin contradict each other", REMEDY_LOOK)
         return replace(state, last=last), verdicts
 
     def _paid(self, state: RouletteState, seen: Envelope) -> tuple[RouletteState, tuple[Verdict, ...]]:
@@ -564,6 +567,7 @@ class Roulette:
             carried_closed=closed and not doubt,
             carried_doubt=doubt and bool(bets),
             carried_evidence=(),
+            carried_call=False,
         )
 
     def _wager(
@@ -577,7 +581,7 @@ class Roulette:
                 return replace(state, round=taken), ()
             state = replace(state, round=taken, moved=state.moved or state.launched)
             return (self._before_payment(state, taken, seen) if isinstance(one, WagerPlaced) else state), ()
-        if not state.null or state.carried_closed:
+        if not state.null or state.carried_closed or state.carried_call:
             return self._note(state, "bet_without_round", f"seat {one.seat} on {one.bet}", "art. 3", seen)
         cloth = wager(
             Round("", state.carried_evidence, state.carried), one, self._offered, f"{self._text} art. 6", seen
@@ -594,7 +598,7 @@ class Roulette:
         Declared before the number and told after it, it puts the result in doubt: which spin it means a person says.
         """
         if seen.event.overtaken:
-            last, waits = taken_back_before(last, seen, REMEDY)
+            last, waits = taken_back_before(last, seen, REMEDY_LOOK)
             return replace(state, last=last), waits
         result = voided(witness(last, seen), self._terms, Void(reason, "stand"), self._cite(self._null_article()))
         state = self._stands(replace(state, last=None, unpaid="", last_pocket=""), last.wagers, True, state.unseen)

@@ -231,6 +231,8 @@ def judge(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdi
     if waits and not isinstance(seen.event, RoundVoided | SpinVoided):
         return doubted, verdicts
     if not waits and not any(isinstance(verdict, Resolved | Corrected) for verdict in told):
+        if any(isinstance(verdict, Suspended) for verdict in told) and isinstance(seen.event, RoundVoided | SpinVoided):
+            return after, told  # that it was declared is all the doubt: a payment says that another round was meant
         after, more = ruleset.apply(after, doubt)
         return after, told + more
     text = f"{event_type(seen.event)} happened {seen.event.overtaken} ms before what was told before it: it is not used"

@@ -83,6 +83,7 @@ TOTALS: Final = range(4, 18)
 SMALL: Final = range(4, 11)
 BIG: Final = range(11, 18)
 
+REMEDY_LOOK = "look at the dice: pay, and the first result stands, or declare the round void at the console"
 REMEDY: Final = "declare the round void at the console, or cover the dice again: the open round is then void"
 MISSING: Final = "events of this round may be missing"
 CLOTH: Final = "bets may have been moved unseen after a void throw: cover the dice again, and they are given back"
@@ -441,8 +442,7 @@ class ShakenDice(ABC):
         text = f"two readings of {state.last.id} contradict each other"
         last = irregular(state.last, "readings_contradict", text, self._at.reading, seen)
         last = replace(last, suspended="two readings contradict each other")
-        remedy = "look at the dice: pay, and the first result stands, or declare the round void at the console"
-        return replace(state, last=last), (Suspended(last.id, last.suspended, remedy),)
+        return replace(state, last=last), (Suspended(last.id, last.suspended, REMEDY_LOOK),)
 
     def _paid(self, state: ShakenState, seen: Envelope) -> Step:
         last, paid = state.last, replace(state, last=None)
@@ -516,7 +516,7 @@ class ShakenDice(ABC):
             text = "a round was declared void, none is open or unpaid"
             return state, noted("void_without_round", text, self._at.null, seen)
         if seen.event.overtaken:
-            last, waits = taken_back_before(state.last, seen, REMEDY)
+            last, waits = taken_back_before(state.last, seen, REMEDY_LOOK)
             return replace(state, last=last), waits
         last = witness(state.last, seen)
         result = replace(self._null(last, reason, ()), supersedes=last.id)

@@ -853,6 +853,16 @@ def test_a_landing_without_a_spin_is_noted_and_resolves_nothing() -> None:
     assert [type(verdict) for verdict in verdicts] == [Noted, Opened, Closed, Resolved, Noted]
 
 
+@pytest.mark.article("3(2)")
+@pytest.mark.parametrize("betting", ["bell", "no_more_bets"])
+def test_a_late_bell_of_a_null_spin_does_not_close_the_bets_of_the_next(betting: str) -> None:
+    """The wheel said so first, and goes on by itself: who has not noticed rings for the spin that was."""
+    null: list[Event] = [SpinStarted(1), BetsOpened(), WagerPlaced(1, "red", 100), SpinVoided("no_ball"), BetsClosed()]
+    again: list[Event] = [SpinStarted(2), BetsOpened(), WagerPlaced(1, "black", 200), BetsClosed(), LAUNCH]
+    good = results(play(wheel(betting=betting), [*null, *again, BallLanded("2")]))[-1]
+    assert (settled(good), codes(good)) == ([(1, "red", 100, 0), (1, "black", 200, 400)], [])
+
+
 @LOSSES
 def test_after_a_loss_a_launch_alone_does_not_play_an_unseen_cloth(loss: Event) -> None:
     """That the bets were opened, and what was laid then, may be among what was lost."""
