@@ -126,9 +126,8 @@ class _Table:
                 kept = msgspec.json.decode(stored, type=_Kept)
                 if kept.ruleset == ruleset.id:
                     self.state = msgspec.json.decode(kept.state, type=self.ruleset.State)
-                    # An option that this version added has its default there, as before.
-                    known = journal.memory(f"options/{table.name}") or b""
-                    self.other_options = bool(known) and msgspec.json.decode(known, type=type(options)) != options
+                    known = journal.memory(f"options/{table.name}")
+                    self.other_options = bool(known) and _options(known or b"", type(options)) != options
                 else:
                     self.abandoned = kept.ruleset
             except msgspec.DecodeError as error:  # of another version
@@ -585,6 +584,14 @@ class Consumer:
                     await self._ask(session, name, edge, first, None)
                 elif newest.get(name, first) < first - 1:  # an old word, or an old journal: its answer says which
                     await self._ask(session, name, edge, first - 1, None)
+
+
+def _options(known: bytes, kind: type[Any]) -> Any:
+    """As they were written down: an option that this version added has its default. None: it has others."""
+    try:
+        return msgspec.json.decode(known, type=kind)
+    except msgspec.DecodeError:
+        return None
 
 
 def _round_of(row: Row) -> str:

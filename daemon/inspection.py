@@ -301,7 +301,7 @@ def _verified(path: Path, keys: Sequence[Verifier], now: datetime | None, *, clo
         try:
             before = closed_files(path)
             if path.is_file():
-                noted = _noted(report, path)  # before the journal: that only goes on
+                noted = _noted(report, path, closed)  # before the journal: that only goes on
                 opened, before = _opened(path)
                 live = stack.enter_context(contextlib.closing(opened))
                 if said := changed_log(path):
@@ -353,12 +353,20 @@ def _opened(path: Path) -> tuple[sqlite3.Connection, list[Path]]:
         raise
 
 
-def _noted(report: Report, path: Path) -> Noted | None:
-    """Which checkpoint was the last, as it stands beside the journal. Raises OSError."""
+def _noted(report: Report, path: Path, told: bool) -> Noted | None:
+    """Which checkpoint was the last, as it stands beside the journal.
+
+    A note that may not be read says as little as none, and starts who may read the journal; `told`: it is named.
+    """
     note = note_of(path)
     try:
         return decode_noted(note.read_bytes())
     except FileNotFoundError:
+        return None
+    except OSError as error:
+        if told:
+            remedy = f"give it to the user to whom {path.name} belongs; else move it away and keep it"
+            report.find(Finding(str(note), f"cannot be read: {error.strerror}", remedy))
         return None
     except _UNREADABLE as error:
         report.find(Finding(str(note), f"cannot be read: {error}", f"{TAMPERED}; then move it away"))
@@ -688,8 +696,8 @@ def _reader(closed: Path) -> sqlite3.Connection:
 def _live(path: Path, closed: list[Path]) -> sqlite3.Connection | None:
     """The live file; None where others were closed meanwhile: they are in `closed` now, and come before it."""
     live, before = _opened(path)
-    known = set(closed)
-    if not (new := [one for one in before if one not in known]):
+    # What an older file's owner puts back meanwhile is not of this export: only what was live can have been closed.
+    if not (new := [one for one in before if not closed or one.name > closed[-1].name]):
         return live
     live.close()
     closed += new
@@ -777,7 +785,7 @@ def export(
         if ends[0] is not None:
             if not first:
                 first, before = ends[0], _hash_before(db, place, ends[0]) or before
-            last = ends[1]
+            last = max(last, ends[1])
     seals: list[_Seal] = []
     for seal, said in _checkpoints(path, closed) if first else ():
         seq = said.heads.get(place, (0, ""))[0]

@@ -592,8 +592,11 @@ class Journal:
         try:
             file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o640)
             try:
+                if os.geteuid() == 0:  # it is its journal's owner's, whoever made it: SQLite does so with its own files
+                    owner = self._file.stat()
+                    os.fchown(file, owner.st_uid, owner.st_gid)
                 os.pwrite(file, encode_noted(self.checkpoint), 0)
-                os.fsync(file)
+                os.fdatasync(file)
             finally:
                 os.close(file)
         except OSError as error:

@@ -554,6 +554,22 @@ def test_a_coup_is_not_ended_by_options_under_which_it_was_not_begun(path: Path,
     assert burnt.phase == "idle"
 
 
+@pytest.mark.parametrize(("cards", "voided"), [(3, 1), (4, 0)])
+def test_an_option_that_is_no_more_ends_what_is_open_and_nothing_else(path: Path, cards: int, voided: int) -> None:
+    config = parse(ONE_TABLE.format("macau.baccarat"))
+    events = script([BetsOpened(), *map(CardDrawn, ("9S", "2H", "TS", "4H")[:cards])], "t-1")
+    consumer = Consumer(config, Journal(path))
+    consumer.take([replace(one, id=f"e:t-1:{one.seq}", journal="A") for one in events])
+    consumer._commit([])
+    state = consumer._tables["t-1"].state
+    consumer.journal.append((), {"options/t-1": b'{"gone":true}'})
+    consumer.journal.close()
+    consumer = Consumer(config, Journal(path))
+    assert [row.type for row in consumer.journal.after(0, 100)].count("voided") == voided
+    assert (consumer._tables["t-1"].state == state) == (not voided)
+    consumer.journal.close()
+
+
 def test_an_option_that_another_version_adds_is_no_other_option(path: Path) -> None:
     config = parse(ONE_TABLE.format("macau.baccarat"))
     consumer = Consumer(config, Journal(path))
@@ -562,7 +578,7 @@ def test_an_option_that_another_version_adds_is_no_other_option(path: Path) -> N
     consumer._commit([])
     kept = msgspec.json.decode(consumer.journal.memory("options/t-1"))
     kept.pop("commission")
-    for options in (msgspec.json.encode(kept), b""):
+    for options in (msgspec.json.encode(kept), b""):  # the second: written before options were noted
         consumer.journal.append((), {"options/t-1": options})
         consumer.journal.close()
         consumer = Consumer(config, Journal(path))

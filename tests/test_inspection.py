@@ -1117,6 +1117,16 @@ def test_a_note_that_cannot_be_read_or_is_of_another_journal_is_named(path: Path
             taken_up(path)
 
 
+def test_a_note_that_may_not_be_read_starts_and_is_named(path: Path) -> None:
+    """Somebody else's, or on a bad sector: it says as little as none, and that is no reason to give a journal up."""
+    note_of(path).unlink()
+    note_of(path).mkdir()
+    [finding] = verify(path).findings
+    assert (finding.file, "cannot be read" in finding.text) == (str(note_of(path)), True)
+    assert "give it to the user" in finding.remedy
+    taken_up(path).close()
+
+
 async def test_a_note_that_cannot_be_written_ends_nothing_and_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
