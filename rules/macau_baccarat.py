@@ -20,16 +20,21 @@ the coup before, or its cards and those told since, less what was told again, ar
 it was not the last coup of its shoe, nor a demonstration. A coup whose bell rang first is always one.
 
 Hands may be told late, and be meant for another coup. Those that hold no card of the coup, or more of the one before,
-suspend it: said once more they are its own, which the very hands of the one before never are. A card entered by hand
-may be told yet: where the next coup begins with it, that suspends too (by chance 2 of 100 for each card so entered). A
-payment told late was made before what was told since, and ends no doubt.
+suspend it: said once more they are its own, which the very hands of the one before never are. Where its shoe is over,
+they are noted and its result stands. A coup of which no card was told is entered with one word where the one before was
+paid, if they have no card in common; and where nothing was told of that one either, unless most of the cards are its
+own (by chance less than 1 of 100). A card entered by hand may be told yet: where the next coup begins with it, that
+suspends too (by chance 2 of 100 for each card so entered). A payment told late was made before what was told since, and
+ends no doubt.
 
 Before the bell no card of a coup can be missing. Bets opened once more after a loss are those of the next coup. Under
 `first_card` a card may be dealt before the bell, and a loss between two coups leaves it unknown which card is the
 first: the next card suspends. So it does where cards were told or lost while a coup waited, and are none of its hands;
-cards that were told so are not settled by the payment either. A burn that was not seen whole is over when the bell
-rings, when hands are laid, when a coup that one of its cards began is declared void, or with a new shoe. What is lost
-and proved only later, such as the start of a shoe, is beyond it: a table that must never err rings its bell.
+cards that were told so are not settled by the payment either; the card of art. 8 is settled by hands whose first card
+came next after it. A burn that was not seen whole is over when the bell rings, when hands are laid, when a coup that
+one of its cards began is declared void, when the bets are opened while such a coup waits and told a card, or with a new
+shoe. What is lost and proved only later, such as the start of a shoe, is beyond it: a table that must never err rings
+its bell.
 
 A loss while a coup is open, before the bell or after it, may be that of a bet, or of one taken back: the coup is
 resolved or void without settlements, and its jackpot names no seat. Hands that are put right say nothing of amounts.
@@ -112,6 +117,10 @@ BANKER_PAYS: Final = {
 
 CORRECT: Final = (
     "correct the deal at the console, or declare the coup void; opening the bets or a new shoe voids it too"
+)
+ONCE_MORE: Final = (
+    "lay the same hands once more if they are this coup's, else correct the deal, or declare the coup void; "
+    "opening the bets or a new shoe voids it too"
 )
 RESHUFFLE: Final = "shuffle and start the shoe, the coup is void then; or correct the deal, or declare the coup void"
 
@@ -373,8 +382,9 @@ class Coup(Struct, frozen=True):
     `told` are the cards the shoe told since the bell, `aside` those of them that came while it waited for a person, and
     after its end those that are none of its hands; `entered` those that only a correction brought: the shoe may tell
     them yet, when what held it up is over. `unsure`: events are missing, so the bets are not known; `wagered`: wagers
-    were told. `rung`: its bell was heard before a card. A coup that never was gives back what it took: `left`, how many
-    could begin when it did, and `declared`, the event that made it a demonstration.
+    were told. `rung`: its bell was heard before a card. `paid`: its prizes were, after its result. A coup that never
+    was gives back what it took: `left`, how many could begin when it did, and `declared`, the event that made it a
+    demonstration.
     """
 
     round: Round
@@ -389,6 +399,7 @@ class Coup(Struct, frozen=True):
     unsure: bool = False
     wagered: bool = False
     rung: bool = False
+    paid: bool = False
     left: int = UNLIMITED
     declared: str = ""
 
@@ -404,9 +415,9 @@ class BaccaratState(Struct, frozen=True):
     `last` is the resolved coup until the next begins: it can still be corrected. `before` is what it was when the open
     coup began. `burn` counts the cards of the set still to be burnt; when it is `unsure`, the burn lasts until the bets
     are opened, or under `first_card` until somebody says that it is over. `left` is the number of coups that may still
-    begin in this shoe. `demo_next`: the event that declared the next coup a demonstration. `spent`: the cards now
-    coming belong to a void coup. `doubt`: why the next card cannot be trusted to be the first of a coup, or another
-    opening of the bets to be of the same one.
+    begin in this shoe; `phantoms`, how many of those counted never were. `demo_next`: the event that declared the next
+    coup a demonstration. `spent`: the cards now coming belong to a void coup. `doubt`: why the next card cannot be
+    trusted to be the first of a coup, or another opening of the bets to be of the same one.
     """
 
     table: str
@@ -420,9 +431,15 @@ class BaccaratState(Struct, frozen=True):
     unsure: bool = False
     left: int = UNLIMITED
     demos: int = 0
+    phantoms: int = 0
     demo_next: str = ""
     spent: bool = False
     doubt: str = ""
+
+    @property
+    def fresh(self) -> bool:
+        """No coup of this shoe was dealt: the last one is of another."""
+        return self.count == self.phantoms
 
 
 class Outcome(Struct, frozen=True):
@@ -676,6 +693,8 @@ class Baccarat:
             if not coup.round.closed and not state.doubt:
                 return self._seen(state, coup, seen), ()
             reason = coup.round.suspended or state.doubt or "never_completed"
+            if coup.round.suspended and coup.told:  # else cards of the burn may come yet
+                state = replace(state, unsure=False)
             state, verdicts = self._void(state, coup, seen, reason)
         ended = state.left == 0
         state, coup = self._open(replace(state, doubt=""), seen)
@@ -710,14 +729,15 @@ class Baccarat:
             return (state if coup is None or not coup.round.closed else self._seen(state, coup, seen)), ()
         if coup is None:
             # Cards of the next coup that are out already do not go back with the payment.
-            return replace(state, spent=False, doubt=state.doubt if last is not None and last.aside else ""), ()
+            doubt = state.doubt if last is not None and last.aside else ""
+            return replace(state, spent=False, doubt=doubt, last=_paid(last)), ()
         if not coup.round.closed:
-            return state, ()  # the last coup may be paid while bets are open
+            return replace(state, before=_paid(state.before)), ()  # the last coup may be paid while bets are open
         if coup.reopened and coup.round.suspended and last is not None and coup.cards == last.cards:
             # Hands that art. 9 does not give were entered, then the prizes paid: the first result stands.
             round_ = replace(witness(coup.round, seen), suspended="")
-            coup = replace(coup, round=round_, unsure=last.unsure, aside=_none_of(state, coup, coup.cards))
-            return self._end(replace(state, doubt=""), coup)
+            coup = replace(coup, round=round_, unsure=last.unsure, aside=self._none_of(state, coup, coup.cards))
+            return self._end(replace(state, doubt=""), replace(coup, paid=True))
         if not coup.begun:
             return self._seen(state, coup, seen), ()
         return self._suspend(state, coup, seen, "the prizes were paid, but cards of the coup are missing")
@@ -727,7 +747,7 @@ class Baccarat:
         coup = state.coup
         if (coup is None and state.demo_next) or (coup is not None and coup.round.demo):
             return state, ()
-        before = state.count - (coup is not None)
+        before = state.count - state.phantoms - (coup is not None)
         early = coup is None or (not coup.begun and not coup.round.suspended)
         if not self._shoe or not early or before != state.demos or before >= self.options.demonstration_rounds:
             limit = self.options.demonstration_rounds if self._shoe else 0
@@ -849,8 +869,9 @@ class Baccarat:
         if coup is not None and before is not None and cards and (reason := _never_was(before, coup, cards)):
             state, verdicts = self._void(state, coup, seen, reason)
             left = state.left if coup.left == UNLIMITED else coup.left
-            demos = state.demos - coup.round.demo
-            state = replace(state, last=before, before=None, left=left, demos=demos, demo_next=coup.declared)
+            demos, phantoms = state.demos - coup.round.demo, state.phantoms + 1
+            state = replace(state, last=before, before=None, left=left, demos=demos, phantoms=phantoms)
+            state = replace(state, demo_next=coup.declared)
             if cards == before.cards:
                 return state, verdicts
             state, more = self._corrected(state, seen, laid)
@@ -859,12 +880,17 @@ class Baccarat:
         if coup is None:
             if state.last is None:
                 return state, _note("correction_without_round", "hands were corrected, no coup is open", "10", seen)
-            if not state.count and not whole:  # its shoe is over: no card could be dealt to it
+            if state.fresh and not whole:  # its shoe is over: no card could be dealt to it
                 text = f"the hands of {state.last.round.id} were not whole, and its shoe is over"
                 return state, _note("correction_incomplete", text, "10", seen)
             coup = replace(state.last, reopened=True)
         if cards and (state.coup is None or before is not None) and _of_another(before, coup, cards):
-            return self._suspend(state, coup, seen, "the hands laid may be those of another coup")
+            if state.coup is None and state.fresh:  # a coup that waits would take the cards of the burn
+                text = f"the hands laid may not be those of {coup.round.id}, and its shoe is over"
+                return state, _note("correction_of_another", text, "10", seen)
+            same = before is not None and cards == before.cards
+            remedy = CORRECT if same else ONCE_MORE
+            return self._suspend(state, coup, seen, "the hands laid may be those of another coup", remedy)
         coup = replace(coup, round=replace(witness(coup.round, seen), suspended=""))
         if cards is None:
             return self._suspend(state, coup, seen, "the corrected hands are not such as arts. 7 and 9 give")
@@ -881,7 +907,7 @@ class Baccarat:
             face_up=tuple(card for card in coup.face_up if card in cards),
             burnt=self.options.burn_each_coup,
             corrected=True,
-            aside=_none_of(state, coup, cards) if whole else (),
+            aside=self._none_of(state, coup, cards) if whole else (),
             entered=_beyond(cards, coup.told),
         )
         return self._end(state, coup) if whole else (replace(state, coup=coup, doubt=""), ())
@@ -896,6 +922,14 @@ class Baccarat:
         elif coup.round.closed:
             state = replace(state, unsure=False)
         return self._void(state, coup, seen, reason)
+
+    def _none_of(self, state: BaccaratState, coup: Coup, laid: tuple[str, ...]) -> tuple[str, ...]:
+        """The cards told while the coup waited that are none of its hands now, nor such as were entered before."""
+        late = state.before.entered if state.before is not None else ()
+        aside = coup.aside
+        if self.options.burn_each_coup and not coup.burnt and aside[1:2] == laid[:1]:
+            aside = aside[1:]  # the card of art. 8: the first one of the hands came next
+        return _beyond(aside, (*_beyond(laid, coup.cards), *coup.entered, *late))
 
     # ---- the ends of a coup
 
@@ -1085,10 +1119,8 @@ def _by_hand(state: BaccaratState, coup: Coup, card: str) -> str:
     return f"{card} was entered by hand, and now the shoe tells it: it may be the same card, or another"
 
 
-def _none_of(state: BaccaratState, coup: Coup, laid: tuple[str, ...]) -> tuple[str, ...]:
-    """The cards told while the coup waited that are none of its hands now, nor such as were entered before."""
-    late = state.before.entered if state.before is not None else ()
-    return _beyond(coup.aside, (*_beyond(laid, coup.cards), *coup.entered, *late))
+def _paid(last: Coup | None) -> Coup | None:
+    return None if last is None else replace(last, paid=True)
 
 
 def _never_was(before: Coup, coup: Coup, laid: tuple[str, ...]) -> str:
@@ -1104,12 +1136,19 @@ def _of_another(before: Coup | None, coup: Coup, laid: tuple[str, ...]) -> bool:
     """Whether hands may be meant for another coup: they hold no card of this one, or more of the one before.
 
     Where it waits for a person already they are its own, unless they are the very same as those of the one before.
+    Where it holds no card they cannot hold one of it: then what is known of the one before decides.
     """
     others = before.cards if before is not None else ()
     if laid == others or coup.round.suspended:
         return laid == others
     new = _beyond(laid, coup.cards)
-    return len(new) == len(laid) or len(_beyond(laid, others)) < len(new)
+    shared = len(laid) - len(_beyond(laid, others))
+    if before is not None and not coup.cards:
+        if not before.told:  # nothing is told at this table: a card in common is chance, most of them are not
+            return 2 * shared > len(laid)
+        if before.paid:
+            return shared > 0
+    return len(new) == len(laid) or len(laid) - shared < len(new)
 
 
 def _told_again(told: tuple[str, ...], laid: tuple[str, ...]) -> bool:

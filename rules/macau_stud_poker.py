@@ -35,22 +35,23 @@ Doubt. A card that could not be read, came twice, or is one too many, and events
 what the shoe told is not trusted any more, and the hands must be told. After a loss the amounts may be wrong, too: such
 a round is resolved without settlements. Before the bell no card can be missing, so a loss then only costs the amounts,
 unless a card comes before the bell does. A second opening of the bets voids what is in doubt; what is sound waits then.
-The hands let it go on; a bet, the bell or a card that is not due are the next round's, and void it. Before the first
-card a second opening costs the amounts.
+The hands let it go on; a bet, or after the last card the bell or another card, are the next round's, and void it.
+Before the first card a second opening costs the amounts.
 
 Too early. Where the cards of the last deal were told, those of the next are waited for: hands, a decision or a card
 seen before the first one are the last round's, noted and not used. Two of them say that the device is dumb: the round
 waits for the hands. At other tables such words count, until a card comes: then they are dropped, hands make the round
-wait, and a result that was given is in doubt. Before the first decision nobody knows the hands that were dealt (6(5)):
-told then, they must be told again, but for hands of the very cards that the shoe gave, of which one may be lost.
+wait, and a result that was given is in doubt; chips that lie on a raise stay. Before the first decision nobody knows
+the hands that were dealt (6(5)): told then, they must be told again after the decisions, but for hands of the very
+cards that the shoe gave, of which one may be lost.
 
 Void (11(1), 11(4), or declared): antes and raises come back, jackpot bets are those of the next round. Told again there
 by the sensor under the chip they are not laid twice; they cannot be taken back; without an ante they are none (10(1)).
 A packet of another number than five and a second exposed card are 11(1). A packet or card beyond the hands may be 11(1)
 or 11(3): the dealer says which, by a void or by naming the hand without a bet (`{"seat_5": []}`), which is dead then.
 A shuffler that jams or fails between the bell and the last packet is 11(4); later the machine shuffles another deck,
-and where it is not sure which, the round waits. Where a seat raised and folded and no chips were told, nobody knows
-what comes back: such a void has no settlements.
+and where it is not sure which, the round waits. Where a seat raised and folded, or raised too early, and its chips were
+not told, nobody knows what comes back: such a void has no settlements.
 
 Readings. 8(2) prints "royal flush" for the straight flush. Suits break the last tie as art. 8 says: of the highest
 card, or of the (higher) pair; four, full house and three go by their rank alone, so no two hands are equal. The highest
@@ -215,6 +216,9 @@ NOT_OPENED: Final = {
 }
 
 TELL: Final = "tell the dealer's and every raised hand at the showdown (deal corrected), or declare the round void"
+DECISIONS: Final = (
+    "tell every decision, then the dealer's and every raised hand (deal corrected), or declare the round void"
+)
 NAME_IT: Final = "name the hand without a bet (deal corrected, no cards), or declare the round void"
 AGAIN: Final = "tell the decision of this seat once more, or declare the round void"
 OR_OPEN: Final = "correct the deal at the console, or declare the round void; opening the bets voids it too"
@@ -275,7 +279,8 @@ class Deal(Struct, frozen=True):
     that were carried here. `reopened` after its result, `paid` after its payment.
 
     `dealt`: a card or packet was told, trusted or not. `early`: hands or a decision were told where the first card was
-    waited for. `over`: bets were opened over it.
+    waited for. `over`: bets were opened over it. `swept`: seats that raised before the first card and have not decided
+    since; their chips were not told.
     """
 
     round: Round
@@ -304,6 +309,7 @@ class Deal(Struct, frozen=True):
     dealt: bool = False
     early: bool = False
     over: bool = False
+    swept: tuple[int, ...] = ()
 
     @property
     def hands(self) -> int:
@@ -314,6 +320,11 @@ class Deal(Struct, frozen=True):
     def dealing(self) -> bool:
         """Some of the cards are out, not all."""
         return not self.blind and (0 < len(self.cards) < CARDS * self.hands or 0 < self.packets < self.hands)
+
+    @property
+    def out(self) -> bool:
+        """A card or packet was told. A deal that was written down before `dealt` was noted has them all the same."""
+        return bool(self.dealt or self.cards or self.packets)
 
     @property
     def decided(self) -> bool:
@@ -518,7 +529,8 @@ class StudPoker:
             unsure=missed,
             uncarried=state.uncarried,
         )
-        return StudPokerState(state.table, day, count, state.seats, deal, heard=state.heard), deal
+        heard = state.heard or (state.last is not None and state.last.out)
+        return StudPokerState(state.table, day, count, state.seats, deal, heard=heard), deal
 
     def _bets_opened(self, state: StudPokerState, seen: Envelope) -> Step:
         deal = state.deal
@@ -611,7 +623,7 @@ class StudPoker:
     def _first(self, state: StudPokerState, deal: Deal, seen: Envelope) -> tuple[Deal, tuple[Verdict, ...], str]:
         """The first card closes the bets too. Last, the reason why nobody knows whose it is, where that is so."""
         if deal.round.closed:
-            first = not (deal.dealt or deal.blind)
+            first = not (deal.out or deal.blind)
             doubt = EARLY if first and (deal.told or deal.shown) else ""
             return replace(_swept(deal, seen) if first else deal, dealt=True), (), doubt
         lost = deal.lost
@@ -627,18 +639,18 @@ class StudPoker:
         But one that was told late may be older than the result, and one after the payment is of no round.
         """
         last = state.deal or state.last
-        if last is None or last.dealt or last.blind or last.paid or seen.event.overtaken:
+        if last is None or last.out or last.blind or last.paid or seen.event.overtaken:
             return self._noted(state, code, text, article, seen)
         deal = _swept(replace(last, reopened=True, dealt=True), seen)
         reason = "a card came out after the round had been resolved without any"
-        return self._hold(replace(state, last=None), deal, seen, reason)
+        return self._hold(replace(state, last=None), deal, seen, reason, DECISIONS)
 
     def _card(self, state: StudPokerState, seen: Envelope, card: str, face: str | None) -> Step:
         """Art. 7(1): one card to each hand in turn."""
         if card not in PIPS:
             return self._unreadable(state, seen)
         deal = state.deal
-        if deal is None or (deal.reopened and not deal.dealt):
+        if deal is None or (deal.reopened and not deal.out):
             return self._without_round(state, seen, "card_without_round", "a card was drawn, no round is open", "7(1)")
         deal, closed, doubt = self._first(state, deal, seen)
         if deal.blind and not doubt:
@@ -651,7 +663,7 @@ class StudPoker:
         if card in deal.cards:
             doubt = doubt or "a card came twice out of a single deck"
         if doubt:
-            state, held = self._hold(state, deal, seen, doubt)
+            state, held = self._hold(state, deal, seen, doubt, DECISIONS if doubt == EARLY else TELL)
             return state, closed + held
         round_ = witness(deal.round, seen)
         if not place and self.options.dealing == "shuffler":
@@ -672,7 +684,7 @@ class StudPoker:
     def _packet(self, state: StudPokerState, seen: Envelope, cards: int) -> Step:
         """Art. 7(2): five cards to each hand."""
         deal = state.deal
-        if deal is None or (deal.reopened and not deal.dealt):
+        if deal is None or (deal.reopened and not deal.out):
             return self._without_round(
                 state, seen, "packet_without_round", "a packet came out, no round is open", "7(2)"
             )
@@ -680,7 +692,7 @@ class StudPoker:
         if deal.cards:
             doubt = doubt or "a packet was given out by a shuffler, and cards were drawn from a shoe"
         if doubt:
-            state, held = self._hold(state, deal, seen, doubt)
+            state, held = self._hold(state, deal, seen, doubt, DECISIONS if doubt == EARLY else TELL)
             return state, closed + held
         if deal.packets == deal.hands:
             # Told once more than hands with a bet: whether it lies with a hand without one, nobody can know.
@@ -702,7 +714,7 @@ class StudPoker:
 
     def _unreadable(self, state: StudPokerState, seen: Envelope) -> Step:
         deal = state.deal
-        if deal is None or (deal.reopened and not deal.dealt):
+        if deal is None or (deal.reopened and not deal.out):
             text = "a card may have left the shoe, no round is open"
             return self._without_round(state, seen, "unreadable_without_round", text, "7(1)")
         deal, closed, _ = self._first(state, deal, seen)
@@ -735,12 +747,14 @@ class StudPoker:
         deal = state.deal
         if deal is None or not deal.round.closed or deal.reopened or deal.cards or self.options.dealing == "shoe":
             return state, ()
-        if deal.blind or deal.packets == deal.hands or (deal.decided and not deal.packets):
+        if deal.packets == deal.hands or (deal.decided and not deal.packets):
             return state, ()
+        failed = replace(deal, round=_irregular(deal.round, "shuffler_failed", what, "11(4)", seen))
+        if deal.blind:
+            return replace(state, deal=failed), ()
         if deal.decided:
             return self._hold(state, deal, seen, what)
-        deal = replace(deal, round=_irregular(deal.round, "shuffler_failed", what, "11(4)", seen))
-        return self._void(state, deal, seen, "shuffler_failed", "11(4)")
+        return self._void(state, failed, seen, "shuffler_failed", "11(4)")
 
     def _exposed(self, state: StudPokerState, seen: Envelope, hand: str, card: str) -> Step:
         deal = state.deal
@@ -874,6 +888,7 @@ class StudPoker:
             folded=deal.folded if raises else tuple(sorted({*deal.folded, seat})),
             chips=told,
             doubted=tuple(other for other in deal.doubted if other != seat) if deal.doubted else (),
+            swept=tuple(other for other in deal.swept if other != seat) if deal.swept else (),
         )
         return self._go_on(state, deal)
 
@@ -941,7 +956,12 @@ class StudPoker:
         # A hand too many leaves it unknown whose the shoe's cards are; the open card, told alone, completes no deal.
         blind = deal.blind or deal.over or (deal.dealing and bool(told or dead)) or bool(dead and deal.cards)
         next_ = replace(deal, told=deal.told | told, shown=shown, held=False, blind=blind, over=False)
-        wrong = wrong or _unknowable(deal, told) or _contradiction(next_)
+        if not wrong and _unknowable(deal, told):
+            # Said also where the round waits already: who tells the hands would not know what it still waits for.
+            if deal.round.suspended != EARLY:
+                deal = replace(deal, round=replace(deal.round, suspended=""))
+            return self._hold(state, deal, seen, EARLY, DECISIONS, blind=bool(dead and deal.cards))
+        wrong = wrong or _contradiction(next_)
         if wrong:
             return self._hold(state, deal, seen, wrong, blind=bool(dead and deal.cards))
         return self._go_on(state, next_)
@@ -1031,8 +1051,8 @@ class StudPoker:
     def _void(self, state: StudPokerState, deal: Deal, seen: Envelope, reason: str, article: str = "11(1)") -> Step:
         """Art. 11(1), (4): antes and raises come back, the jackpot bets are those of the next round."""
         jackpots = tuple(one for one in deal.round.wagers if one.bet == "jackpot")
-        # Raised and folded, and no chips were told: nobody knows whether a raise comes back beside the ante.
-        unsure = deal.unsure or any(not deal.chips.get(seat) for seat in deal.doubted)
+        # Raised and folded, and no chips were told, or raised too early: nobody knows what comes back beside the ante.
+        unsure = deal.unsure or bool(deal.swept) or any(not deal.chips.get(seat) for seat in deal.doubted)
         stakes = () if unsure else tuple(one for one in _stakes(deal) if one.bet != "jackpot")
         round_ = replace(witness(deal.round, seen), wagers=stakes, suspended="")
         void = Void(reason, "returned", "carried" if self._jackpot else "")
@@ -1045,7 +1065,7 @@ class StudPoker:
             carried=jackpots,
             uncarried=deal.uncarried or deal.unsure,
             doubt=state.doubt,
-            heard=deal.dealt or (state.heard and not deal.begun),
+            heard=deal.out or (state.heard and not deal.begun),
         )
         return state, (Corrected(replace(result, supersedes=result.round)) if deal.reopened else Voided(result),)
 
@@ -1066,7 +1086,7 @@ class StudPoker:
         result = self._resolve(deal, hands)
         last = replace(deal, reopened=False) if deal.reopened else deal
         state = StudPokerState(
-            state.table, state.day, state.count, state.seats, last=last, doubt=state.doubt, heard=deal.dealt
+            state.table, state.day, state.count, state.seats, last=last, doubt=state.doubt, heard=deal.out
         )
         return state, (Corrected(replace(result, supersedes=result.round)) if deal.reopened else Resolved(result),)
 
@@ -1264,31 +1284,33 @@ def _too_early(state: StudPokerState, deal: Deal) -> bool:
 
 
 def _swept(deal: Deal, seen: Envelope) -> Deal:
-    """At the first card: what was told of hands before it is no word of this round (6(5))."""
+    """At the first card: what was told of hands before it is no word of this round (6(5)). Chips lie where they lie."""
     round_ = deal.round
     for seat in sorted({*deal.raised, *deal.folded, *deal.doubted}):
         text = f"seat {seat} decided before all cards were dealt"
         round_ = _irregular(round_, "decision_before_deal", text, "6(5)", seen)
     if not deal.held:
         round_ = replace(round_, suspended="")
-    return replace(deal, round=round_, told={}, shown="", raised=(), folded=(), doubted=(), chips={}, exposed=())
+    known = {seat for seat in deal.players if deal.chips.get(seat, 0) >= (2 * deal.amount(seat, "ante") or 1)}
+    swept = tuple(sorted({*deal.raised, *deal.doubted} - known))
+    return replace(deal, round=round_, told={}, shown="", raised=(), folded=(), doubted=(), exposed=(), swept=swept)
 
 
-def _unknowable(deal: Deal, told: Hands) -> str:
+def _unknowable(deal: Deal, told: Hands) -> bool:
     """Before the first decision nobody knows the hands that were dealt; but a shoe may tell all its cards but one."""
-    if not told or not deal.dealt or deal.decided:
-        return ""
+    if not told or not deal.out or deal.decided:
+        return False
     cards = {card for hand in told.values() for card in hand}
     whole = len(deal.cards) >= CARDS * deal.hands - 1
-    return "" if whole and cards.issuperset(deal.cards) else EARLY
+    return not (whole and cards.issuperset(deal.cards))
 
 
 def _of_the_next(deal: Deal, event: Event) -> bool:
-    """After a second opening: bets, the bell, or a card where none is due, are the next round's."""
+    """After a second opening: a bet that can be one; the bell or a card, where no card of this round is due."""
     match event:
-        case WagerPlaced(bet="ante" | "jackpot") | SeatActed(action="ante") | BetsClosed():
-            return True
-        case CardDrawn() | HandDispensed() | CardUnreadable():
+        case WagerPlaced(seat=seat, bet="ante" | "jackpot") | SeatActed(seat=seat, action="ante", hand=1):
+            return seat in SEATS
+        case BetsClosed() | CardDrawn() | HandDispensed() | CardUnreadable():
             return not deal.dealing
         case _:
             return False

@@ -1558,16 +1558,95 @@ def test_art_10_hands_told_while_bets_are_open_are_noted_whatever_they_are(
 @pytest.mark.article("10")
 @pytest.mark.parametrize("told", ["", "7D", "7D 3D", "7D 3D TD", "7D 3D 4D", "7D 3D 5D 4D", "3D TD 4D"])
 def test_art_10_a_coup_dealt_by_hand_is_entered_where_the_shoe_told_little_or_nothing(told: str) -> None:
-    """Card after card, or whole, with one more word where nothing of it was told."""
+    """Card after card, or whole."""
     start = [*rung(PLAYER_WINS), RoundPaid(), *rung(told)]
     whole = DealCorrected({"player": ("7D", "TD"), "banker": ("3D", "4D")})
-    verdicts = play(bell(), [*start, whole] if told else [*start, whole, whole])
+    verdicts = play(bell(), [*start, whole])
     assert [hands_of(one) for one in results(verdicts)] == [("9T", "24"), ("7T", "34")]
     each: list[Event] = [fixed("7", ""), fixed("7", ""), fixed("7", "3"), fixed("7T", "3"), fixed("7T", "34")]
-    assert kinds(play(bell(), [*rung(PLAYER_WINS), RoundPaid(), *rung(""), *each])) == [
-        *(Opened, Closed, Resolved),
-        *(Opened, Closed, Suspended, Resolved),
+    assert kinds(play(bell(), [*rung(PLAYER_WINS), RoundPaid(), *rung(""), *each])) == [Opened, Closed, Resolved] * 2
+
+
+@pytest.mark.article("10")
+@pytest.mark.parametrize("opening", ["bell", "first_card"])
+@pytest.mark.parametrize("first", [[*rung(""), fixed("9T", "24")], rung(PLAYER_WINS)])
+def test_art_10_coups_entered_at_the_console_are_resolved_with_one_word(
+    first: list[Event], opening: Literal["bell", "first_card"]
+) -> None:
+    """No shoe tells anything at this table, or no longer; one card in common with the coup before is chance."""
+    entered = [
+        DealCorrected({"player": ("7D", "TD"), "banker": ("3D", "4D")}),
+        DealCorrected({"player": ("7D", "2C"), "banker": ("KC", "5C")}),
+        fixed("9T", "24"),
     ]
+    coups = [*first, RoundPaid(), *(event for laid in entered for event in [*rung(""), laid, RoundPaid()])]
+    verdicts = play(game(opening=opening), coups)
+    assert kinds(verdicts) == [Opened, Closed, Resolved] * 4
+    assert [hands_of(one) for one in results(verdicts)] == [("9T", "24"), ("7T", "34"), ("72", "K5"), ("9T", "24")]
+
+
+@pytest.mark.article("10")
+def test_art_10_hands_entered_where_those_of_the_coup_before_may_be_meant_wait_for_one_more_word() -> None:
+    """It was not paid when the bell rang, or most cards are its own."""
+    by_hand = [*rung(""), fixed("9T", "24")]
+    other = DealCorrected({"player": ("7D", "TD"), "banker": ("3D", "4D")})
+    for before, laid in (
+        (rung(PLAYER_WINS), other),
+        ([*rung(PLAYER_WINS), LATE], other),
+        ([*rung(PLAYER_WINS), RoundPaid()], fixed("8A", "25")),
+        ([*by_hand, RoundPaid()], fixed("8T", "24")),
+    ):
+        verdicts = play(bell(), [*before, *rung(""), laid, laid])
+        assert kinds(verdicts) == [Opened, Closed, Resolved, Opened, Closed, Suspended, Resolved]
+        assert isinstance(verdicts[-2], Suspended)
+        assert verdicts[-2].remedy.startswith("lay the same hands once more if they are this coup's")
+    paid_late = [*rung(PLAYER_WINS), BetsOpened(), RoundPaid(), BetsClosed(), other]
+    assert kinds(play(bell(), paid_late)) == [Opened, Closed, Resolved] * 2
+    same = play(bell(), [*by_hand, RoundPaid(), *by_hand])[-1]  # these are never its own: one more word helps nothing
+    assert isinstance(same, Suspended)
+    assert same.remedy.startswith("correct the deal")
+
+
+@pytest.mark.article("2(1)", "10")
+@pytest.mark.parametrize("paid", [(), (RoundPaid(),)])
+def test_art_10_hands_of_no_card_of_the_last_coup_of_a_shoe_that_is_over_are_noted_only(
+    paid: tuple[Event, ...],
+) -> None:
+    """Its result stands, and the burn of the new shoe is counted as ever: AC is no card of it."""
+    other = DealCorrected({"player": ("6H", "KH"), "banker": ("3H", "QH", "5H")})
+    start: list[Event] = [ShoeStarted(), *drawn("5"), *drawn("9D 2D TD 4D"), *paid, ShoeStarted()]
+    bets = WagerPlaced(1, "banker", 100)
+    for laid in ([other], [other, other]):
+        events = [*start, *laid, CardDrawn("5S"), RoundPaid(), BetsOpened(), bets, *drawn("AC 9C 3C TC 5C")]
+        verdicts = play(game(burn="fixed"), events)
+        assert codes(verdicts) == ["correction_of_another"] * len(laid)
+        kept = [kind for kind in kinds(verdicts) if kind is not Noted]
+        assert kept == [*[Opened, Closed, Resolved] * 2, Opened, Closed]
+        first, second = results(verdicts)
+        assert (hands_of(first), hands_of(second)) == (("9T", "24"), ("A3", "9T"))
+        assert [(one.bet, one.returned) for one in second.settlements] == [("banker", 100 + 95)]
+    right = play(game(burn="fixed"), [*start, DealCorrected({"player": ("9D", "KD"), "banker": ("2D", "4D")})])[-1]
+    assert isinstance(right, Corrected)
+    same = DealCorrected({"player": ("9D", "TD"), "banker": ("2D", "4D")})  # the card after the burn began no coup
+    later = play(bell(burn="fixed"), [*rung("9D 2D TD 4D"), *start[-1:], *drawn("5 4"), same, other, fixed("9", "")])
+    assert codes(later) == ["correction_of_another", "correction_incomplete"]
+
+
+@pytest.mark.article("8")
+@pytest.mark.parametrize("loss", [EventsMissed(1), DeviceOnline(False)])
+def test_art_8_after_a_loss_the_card_of_a_coup_that_waited_is_not_of_the_next(loss: Event) -> None:
+    ruleset = game(burn_each_coup=True)
+    laid = DealCorrected({"player": ("9D", "TD"), "banker": ("2D", "4D")})
+    coup = drawn("6H 9D 2D TD 4D")
+    start: list[Event] = [*drawn(f"5 {PLAYER_WINS}"), RoundPaid(), loss, *coup, laid]
+    after = [*drawn(f"5 {TIE}"), RoundPaid(), *drawn(f"5 {PLAYER_WINS}")]
+    for said in ([RoundPaid()], []):
+        verdicts = play(ruleset, [*start, *said, *after])
+        assert kinds(verdicts)[3:] == [Opened, Closed, Suspended, Resolved, *[Opened, Closed, Resolved] * 2]
+    # Where it did not come before the hands, it may be that of the next coup: its own is what was lost.
+    for waited in ([*coup[1:], CardDrawn("6H")], [CardDrawn("6H")]):
+        events = [*start[:6], loss, *waited, laid, RoundPaid(), *drawn(TIE)]
+        assert phase(ruleset, events) == "suspended"
 
 
 @pytest.mark.article("10")
@@ -1593,9 +1672,9 @@ def test_first_card_a_burn_that_was_not_seen_whole_is_over_when_somebody_says_so
     opened: list[Event] = [BetsOpened(), BetsClosed()]
     assert phase(game(), [*burn, sync, *coup]) == "suspended"
     held = [*burn, sync, *drawn("5")]
-    assert phase(game(), [*held, BetsOpened(), *coup]) == "suspended"
     laid = DealCorrected({"player": ("6D", "TD"), "banker": ("2D", "4D")})
     for told in (
+        [*held, BetsOpened(), *coup],
         [*burn, *opened, *coup],
         [*held, *opened, *coup],
         [*held, RoundVoided(), *drawn("5 5"), RoundPaid(), *coup],
@@ -1606,6 +1685,18 @@ def test_first_card_a_burn_that_was_not_seen_whole_is_over_when_somebody_says_so
         last = results(play(game(), told))[-1]
         assert (last.void, hands_of(last)) == (None, ("6T", "24"))
     assert phase(game(), [*held, laid, BetsOpened(), *drawn(TIE)]) == "resolved"
+
+
+@pytest.mark.article("2(1)")
+@pytest.mark.parametrize("loss", [EventsMissed(1), CardUnreadable()])
+def test_first_card_a_burn_that_was_not_seen_whole_costs_no_more_than_one_coup(loss: Event) -> None:
+    """Its cards held a coup that was none: the bets that are opened then are those of the first one."""
+    burn: list[Event] = [ShoeStarted(), *drawn("5 5 5"), loss, *drawn("5 5 5 5")]
+    night = [*burn, *[BetsOpened(), *drawn(PLAYER_WINS), RoundPaid()] * 3]
+    assert kinds(play(game(), night)) == [Opened, Closed, Suspended, Voided, *[Opened, Closed, Resolved] * 3]
+    # No card was told since: the bets may have been opened while cards were burnt.
+    early: list[Event] = [ShoeStarted(), *drawn("5 5 5"), loss, BetsOpened(), *drawn("5")]
+    assert phase(game(), early) == "suspended"
 
 
 @pytest.mark.article("2(1)")
@@ -1743,6 +1834,20 @@ def test_art_3_1_a_coup_that_never_was_is_not_the_last_one() -> None:
     shown: list[Event] = [RoundDemo(), *rung(PLAYER_WINS), RoundDemo(), *phantom, *rung(TIE), *rung(TIE)]
     found = results(play(bell(demonstration_rounds=3), shown))
     assert [(one.demo, one.void is None) for one in found] == [(True, True), (True, False), (True, True), (False, True)]
+
+
+@pytest.mark.article("2(2)", "10")
+def test_art_2_2_a_coup_that_never_was_comes_before_no_demonstration() -> None:
+    demo: list[Event] = [RoundDemo(), *rung(PLAYER_WINS), RoundPaid()]
+    phantom = [*drawn("4"), fixed("9T", "24"), RoundPaid()]
+    found = results(play(bell(demonstration_rounds=2), [*demo, *phantom, *demo, *demo]))
+    assert [(one.demo, one.void is None) for one in found] == [
+        *((True, True), (False, False)),
+        *((True, True), (False, True)),
+    ]
+    fresh = [ShoeStarted(), *drawn("5"), *rung(PLAYER_WINS), *demo]
+    again = results(play(bell(demonstration_rounds=2, burn="fixed"), [*demo, *phantom, *fresh]))
+    assert [one.demo for one in again] == [True, False, False, False]
 
 
 def test_first_card_a_loss_while_bets_are_open_may_be_that_of_the_first_card_whether_the_bell_rings_or_not() -> None:

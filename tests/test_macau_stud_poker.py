@@ -1,5 +1,6 @@
 """Macau stud poker, article by article: Despacho 61/2004."""
 
+import json
 import random
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -1597,7 +1598,8 @@ def test_hands_told_before_the_first_decision_are_told_again(late: Event, place:
     by_packets = [*alone(), *packs[:place], late, *packs[place:], *raises(2)]
     lost = [*alone(), *shoe(*DEALT)[:place], EventsMissed(1), late, *raises(2)]
     for events in (by_shoe, by_packets, lost):
-        assert [type(verdict) for verdict in play(game(), events)] == [Opened, Closed, Suspended]
+        doubts = [Suspended, Suspended] if events is lost else [Suspended]  # for the loss, and for the hands
+        assert [type(verdict) for verdict in play(game(), events)] == [Opened, Closed, *doubts]
         right = only(play(game(), [*events, told(dealer=HEARTS, seat_2=DEALT[0])]))
         assert right.outcome["seats"] == {"seat_2": "loses"}
 
@@ -1630,8 +1632,9 @@ def test_a_decision_between_the_bell_and_the_first_card_is_none(shuffler: bool, 
         result = results(verdicts)[-1]
         assert returned(result) == {(2, "ante"): 1000, (2, "raise"): 51000}
         noted = [note.law for note in result.irregularities]
-        # Chips that are no raise yet, where no cards were told before: they are taken along, and are none either.
-        assert noted == ([] if not before and stray == WagerPlaced(2, "raise", 10) else [cited("6(5)")])
+        # Chips that are no raise yet, where no cards were told before, lie there when the seat raises.
+        part = not before and stray == WagerPlaced(2, "raise", 10)
+        assert noted == [cited("6(6)") if part else cited("6(5)")]
 
 
 @pytest.mark.parametrize("amount", [1000, 10])
@@ -1786,6 +1789,163 @@ def test_a_decision_after_the_payment_is_noted_and_voids_nothing() -> None:
         # A correction may still be told, and a void declared.
         assert isinstance(play(game(), [*TWO, *paid, told(seat_2="JS JC 3C 3D 5C")])[-1], Corrected)
         assert isinstance(play(game(), [*TWO, *paid, RoundVoided()])[-1], Corrected)
+
+
+# ---- what a change of the rules, a stray press or a late card must not cost
+
+
+def upgraded(events: Sequence[Event], place: int) -> tuple[StudPokerState, list[Verdict]]:
+    """The same night, where the version before these fields were there wrote the state down at `place`."""
+    ruleset = game()
+    state, verdicts = run(ruleset, events[:place])
+    kept = json.loads(msgspec.json.encode(state))
+    for part in (kept, *(kept[name] for name in ("deal", "last") if kept[name])):
+        for name in ("heard", "paid", "dealt", "early", "over", "swept"):
+            part.pop(name, None)
+    state = msgspec.convert(kept, StudPokerState)
+    for seen in script(events)[place:]:
+        state, new = ruleset.apply(state, seen)
+        verdicts += new
+    return state, verdicts
+
+
+@pytest.mark.article("7(1)", "7(2)")
+def test_a_state_of_the_version_before_keeps_its_cards() -> None:
+    """The field that says that cards were told is younger than they are: a sound round was put in doubt by a card."""
+    by_shoe: list[Event] = [*TWO[:8], CardExposed("seat_2", "8S"), *TWO[8:]]
+    by_packets: list[Event] = [*packets([2, 5]), *raises(2, 5), told(dealer=OPENS, seat_2=PAIR, seat_5=LOW)]
+    after: list[list[Event]] = [[CardDrawn("AS")], [HandDispensed(5)], [CardUnreadable()]]
+    for night in (by_shoe, by_packets):
+        plain = run(game(), night)
+        for place in range(len(night) + 1):
+            assert upgraded(night, place)[1] == plain[1], place
+        for late in after:
+            _, verdicts = upgraded([*night, *late, RoundPaid(), BetsOpened()], len(night))
+            assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Resolved, Noted, Opened]
+            # Also while another decision has put it in doubt.
+            doubted = [*night, SeatActed(5, "fold"), *late]
+            assert upgraded(doubted, len(night))[1] == run(game(), doubted)[1]
+        # Its cards are those of a table that tells them: in the next round they are waited for.
+        for place in (len(night), len(night) + 1):
+            late_hands = [*night, RoundPaid(), *alone(), told(seat_2=ROYAL), *shoe(*DEALT), *raises(2)]
+            assert codes(results(upgraded(late_hands, place)[1])[-1]) == ["hands_before_deal"]
+
+
+DECISIONS = "tell every decision, then the dealer's and every raised hand (deal corrected), or declare the round void"
+
+
+@pytest.mark.article("6(5)")
+@pytest.mark.parametrize("card", [CardDrawn("2C"), HandDispensed(5), CardUnreadable()])
+def test_a_card_after_a_result_asks_for_the_decisions_again(card: Event) -> None:
+    """They were taken away; the hands alone were told in vain, and nothing said why."""
+    hands = told(dealer=OPENS, seat_2=PAIR)
+    events = [*alone(), *raises(2), hands, card]
+    verdicts = play(game(), events)
+    assert isinstance(verdicts[-1], Suspended)
+    assert verdicts[-1].remedy == DECISIONS
+    early = play(game(), [*events, hands, hands])
+    assert isinstance(early[-1], Suspended)
+    assert (early[-1].reason, early[-1].remedy) == ("hands were told before anybody could know them", DECISIONS)
+    assert len(early) == len(verdicts) + 1  # said once
+    for words in ([*raises(2), hands], [hands, *raises(2), hands]):
+        last = play(game(), [*events, *words])[-1]
+        assert isinstance(last, Corrected)
+        assert last.result.outcome["seats"] == {"seat_2": "wins"}
+        assert returned(last.result) == {(2, "ante"): 200, (2, "raise"): 400}
+
+
+@pytest.mark.article("6(5)")
+def test_hands_that_are_told_too_early_ask_for_the_decisions() -> None:
+    """Whether they make the doubt, or come to one that waits for hands."""
+    hands = told(dealer=HEARTS, seat_2=DEALT[0])
+    dealt: list[Event] = [HandDispensed(5)] * 2
+    firsts: list[list[Event]] = [
+        [*dealt, hands],
+        [*dealt, EventsMissed(1), hands],
+        [hands, *dealt],
+        [hands, *shoe(LOW)],
+    ]
+    for first in firsts:
+        said = [one for one in play(game(), [*alone(), *first]) if isinstance(one, Suspended)][-1]
+        assert (said.reason, said.remedy) == ("hands were told before anybody could know them", DECISIONS)
+        assert isinstance(play(game(), [*alone(), *first, *raises(2), hands])[-1], Resolved)
+
+
+@pytest.mark.article("6(6)", "11(1)")
+def test_what_lies_on_a_raise_is_not_lost_with_a_decision_that_came_too_early() -> None:
+    """A void gave 100 back of the 300 that lay there."""
+    chips: list[Event] = [WagerPlaced(2, "raise", 200)]
+    whole = {(2, "ante"): 100, (2, "raise"): 200}
+    ends: list[list[Event]] = [[RoundVoided()], [WagerPlaced(2, "raise", 200), RoundVoided()]]
+    for end in ends:
+        events = [*alone(), *chips, *shoe(*DEALT)[:9], *end]
+        assert returned(only(play(game(), events))) == whole
+    part: list[Event] = [*alone(), WagerPlaced(2, "raise", 50), *shoe(*DEALT), RoundVoided()]
+    assert returned(only(play(game(), part))) == {(2, "ante"): 100, (2, "raise"): 50}
+    # Where no chips were told, or less than a raise, nobody knows what lay there, until it is told again.
+    hands = told(dealer=OPENS, seat_2=PAIR)
+    unknown: list[list[Event]] = [
+        [*raises(2), *shoe(*DEALT)[:3]],
+        [WagerPlaced(2, "raise", 50), *raises(2), *shoe(*DEALT)],
+        [*raises(2), SeatActed(2, "fold"), *shoe(*DEALT)],
+        [*raises(2), hands, CardDrawn("2C")],
+    ]
+    for first in unknown:
+        void = play(game(), [*alone(), *first, RoundVoided()])[-1]
+        assert isinstance(void, Voided | Corrected)
+        assert (void.result.void is None, returned(void.result)) == (False, {})
+    opened = play(game(), [*alone(), *unknown[-1], BetsOpened()])[-2]
+    assert isinstance(opened, Corrected)
+    assert returned(opened.result) == {}
+    again = [*alone(), *raises(2), *shoe(*DEALT)[:9], *raises(2), RoundVoided()]
+    assert returned(only(play(game(), again))) == whole
+    folded = [*alone(), *raises(2), HandDispensed(5), HandDispensed(5), SeatActed(2, "fold")]
+    assert only(play(game(), folded)).outcome["seats"] == {"seat_2": "folded"}
+
+
+@pytest.mark.article("6(2)")
+def test_the_bell_of_a_stray_opening_in_the_deal_voids_nothing() -> None:
+    """The cards of the round are still due: the press was for the bell, which was told too."""
+    seats: list[Event] = [SeatOpened(2), SeatOpened(5), BetsOpened(), BetsClosed()]
+    by_shoe, by_packets = shoe(PAIR, LOW, OPENS), [HandDispensed(5)] * 3
+    hands = told(dealer=OPENS, seat_2=PAIR, seat_5=LOW)
+    for dealt, place in ((by_shoe, 7), (by_packets, 1)):
+        events = [*seats, *dealt[:place], BetsOpened(), BetsClosed(), *dealt[place:], *raises(2, 5)]
+        verdicts = play(game(), events)
+        assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Suspended]
+        assert only(play(game(), [*events, hands])).outcome["seats"] == {"seat_2": "wins", "seat_5": "loses"}
+        # After the last card it is the next round's.
+        late = play(game(), [*seats, *dealt, BetsOpened(), BetsClosed()])
+        assert [type(verdict) for verdict in late[-3:]] == [Voided, Opened, Closed]
+
+
+@pytest.mark.article("11(4)")
+@pytest.mark.parametrize("fault", [ShuffleFailed(), CardJammed("outfeed")])
+def test_a_fault_of_the_shuffler_in_a_held_deal_is_kept_as_evidence(fault: Event) -> None:
+    dealt = packets([2, 5])
+    events = [*dealt[:-2], EventsMissed(1), fault, RoundVoided()]
+    result = only(play(game(), events))
+    assert codes(result) == ["shuffler_failed"]
+    assert result.irregularities[0].law == cited("11(4)")
+    assert result.irregularities[0].event in result.evidence
+    # Where all packets are out it is at its next deck.
+    assert codes(only(play(game(), [*dealt, EventsMissed(1), fault, RoundVoided()]))) == []
+
+
+@pytest.mark.article("2(1)", "6(1)")
+@pytest.mark.parametrize(
+    ("event", "code"),
+    [
+        (WagerPlaced(50, "ante", 100), "no_such_seat"),
+        (SeatActed(50, "ante"), "no_such_seat"),
+        (SeatActed(2, "ante", hand=2), "one_hand_only"),
+    ],
+)
+def test_a_bet_that_cannot_be_is_not_the_next_rounds(event: Event, code: str) -> None:
+    events = [*TWO[:9], BetsOpened(), event, *TWO[9:], told(dealer=OPENS, seat_2=PAIR, seat_5=LOW)]
+    verdicts = play(game(), events)
+    assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Suspended, Resolved]
+    assert codes(only(verdicts)) == ["bets_reopened", code]
 
 
 @pytest.mark.article("7(1)")
