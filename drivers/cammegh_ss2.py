@@ -537,6 +537,9 @@ class CammeghSS2:
         self._long_away = self._spin is not None and _long_ago(self._spin, at)
         yield Sighting(DeviceOnline(self._continuous(first, at), "Cammegh SS2", "", self._firmware), first.raw, at)
         for message, chunk in early:
+            if message is first and self._spin is not None and first.spin != self._spin.spin:
+                # The next line has its counter too. What that proves is told now: there may be no third line.
+                self._doubted = (first.state, first.spin)
             yield from self._hear(message, chunk)
 
     def _continuous(self, status: Status, chunk: Chunk) -> bool:

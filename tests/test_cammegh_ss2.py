@@ -936,6 +936,16 @@ def test_a_host_that_was_away(memory: bytes, lines: list[bytes], ends: list[str]
     assert listen(every(lines), memory=memory, told_before=begun).ends == ends
 
 
+def test_what_the_first_two_lines_prove_is_told_with_them() -> None:
+    """Life 73000282: the power went after two lines, of two states; the wheel then counted from 1, as was known."""
+    memory = remembered(1, State.WINNING_NUMBER, 20, **LANDED)
+    heard = listen(every([line(4, 4), line(5, 4, "27")]), memory=memory)
+    assert sum(one.count for one in heard.events if isinstance(one, SpinMissed)) == 3
+    begins = listen(every([line(2, 4), *[line(3, 4)] * 3]), memory=memory)
+    assert [one for one in begins.events if isinstance(one, SpinStarted)] == [SpinStarted(4)]
+    assert sum(one.count for one in begins.events if isinstance(one, SpinMissed)) == 2
+
+
 @pytest.mark.parametrize(
     ("memory", "lines", "continuous"),
     [
