@@ -109,11 +109,14 @@ Translate: TypeAlias = Callable[[fdl.Happening], tuple[Event, ...] | None]
 """A device's happenings to ours; None for one that such a device does not have."""
 
 
-class Memory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Memory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What outlives the session: `last` is the counter of the last durable event of `epoch` of `unit`.
 
     `faults` are those told and not seen to end. `doubted` are those of them that may have ended unseen: the device
-    started since (`started`), or is another one, or some of its events are lost.
+    started since (`started`), or is another one, or some of its events are lost. `ended` are those that the host itself
+    took as over, and of which the device may still say for a while that one stands.
+
+    Defaults are left out: an earlier version reads what does not use a field that it does not have.
     """
 
     epoch: Annotated[int, Meta(ge=1, le=fdl.MAX_COUNTER)]
@@ -122,6 +125,7 @@ class Memory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     faults: Standing = Standing()
     doubted: tuple[str, ...] = ()
     started: bool = False
+    ended: tuple[str, ...] = ()
 
 
 def remembered(memory: bytes | None) -> Memory | None:
@@ -174,6 +178,7 @@ class Session:
         self._faults = Faults((*self._codes.values(), *HOST_FAULTS), self._memory.faults if self._memory else None)
         self._doubted = self._memory.doubted if self._memory else ()
         self._started = self._memory.started if self._memory else False
+        self._ended = self._memory.ended if self._memory else ()
         self._ticket = random.SystemRandom().randrange(fdl.MAX_COUNTER)
         self._answers: list[fdl.Answer] = []
         self._decoder = fdl.Decoder()
@@ -249,7 +254,11 @@ class Session:
             self._answer += self._encode(fdl.Ack(self._memory.epoch, self._memory.last))
         if self._memory is not None:
             self._memory = replace(
-                self._memory, faults=self._faults.standing, doubted=self._doubted, started=self._started
+                self._memory,
+                faults=self._faults.standing,
+                doubted=self._doubted,
+                started=self._started,
+                ended=self._ended,
             )
         memory = msgspec.json.encode(self._memory) if self._memory != before else None
         answers, self._answers = tuple(self._answers), []
@@ -266,7 +275,9 @@ class Session:
 
     def over(self, code: str) -> tuple[Event, ...]:
         """What the device just told ends this fault, too, where it stands."""
+        ended = code in self._ended or self._faults.is_open(code)
         self._confirm(code)
+        self._ended = (*self._ended, code) if ended else self._ended
         return tuple(self._faults.end(code))
 
     def next_ticket(self) -> int:
@@ -425,12 +436,14 @@ class Session:
         own = {fault.code for fault in HOST_FAULTS}
         self._doubted = tuple(code for code in self._faults.standing.open if started or code not in own)
         self._started = started
+        self._ended = ()
         if started:
             self._complained = False  # what the host found ends with the start: what it finds now is new
 
     def _confirm(self, code: str) -> None:
         """The device itself spoke of this fault."""
         self._doubted = tuple(one for one in self._doubted if one != code)
+        self._ended = tuple(one for one in self._ended if one != code)
 
     def _found(self, code: str, detail: str) -> list[DeviceFaulted]:
         """What the host finds by itself. Where the device just started, it is not what the start ends."""
@@ -449,7 +462,9 @@ class Session:
         if self._doubted and (self._started or not beat.faulty):
             told += self._faults.end(*self._doubted)
             self._doubted = ()
-        known = set(self._faults.standing.open) - {fault.code for fault in HOST_FAULTS}
+        if not beat.faulty:
+            self._ended = ()
+        known = {*self._faults.standing.open, *self._ended} - {fault.code for fault in HOST_FAULTS}
         told += self._faults.watch("fdl.untold_fault", beat.faulty and not known)
         for event in told:
             self._see(event, frame, chunk)

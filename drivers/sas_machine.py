@@ -29,7 +29,7 @@ was cleared: a difference is never made from a faulty meter.
 """
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
@@ -100,7 +100,9 @@ UP_AND_DOWN = "credits"
 BUSY_LIMIT = 10.0
 DAMAGED_LIMIT = 8  # answers in a row
 SILENT_BROADCAST = 12.0
+PATIENCE = 5  # polls: where they are seldom, one damaged answer is no silence
 CLEAN = 3  # the same harmless answer so often in a row is no noise
+CHIRPING = 0.5  # seconds in which a machine that hears nobody chirps at least twice
 WARY = 50  # polls after damage until the line counts as good again
 KEPT = 16
 SEEN = 64  # exceptions that sessions which were cut short may leave
@@ -117,10 +119,10 @@ class MachineOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """`address` 1 to 127 as set in the machine's menu; `pool` the jackpot that its prizes belong to.
 
     `group`: of the progressive, where amounts are shown. `interval`: seconds from poll to poll. `answer`: how long the
-    first byte of an answer may take, adapter included; `gap`: the pause that ends a message. `silence`: seconds
-    without a good answer until the link is lost. `meters`: seconds from reading to reading. `broadcast`: seconds
-    within which each amount is said again, at most 5. `close_faulty`: shut the machine down when a meter runs
-    backwards.
+    first byte of an answer may take, adapter included; `gap`: the pause that ends a message. `silence`: seconds without
+    a good answer until the link is lost, at least PATIENCE intervals. `meters`: seconds from reading to reading.
+    `broadcast`: seconds within which each amount is said again, at most 5. `close_faulty`: shut the machine down when a
+    meter runs backwards.
     """
 
     address: Annotated[int, Meta(ge=1, le=127)] = 1
@@ -152,15 +154,17 @@ class Memory(Struct, frozen=True):
 
     `meters`: the last good ones, in minor units by `factor`; `back`: those that ran backwards since; `cleared`: the
     machine said that its memory was cleared, and no meter has shown it yet. `seen`: exceptions read and not yet told,
-    oldest first, the machine may have forgotten them since. `real_time`: the machine has told exceptions in place of
-    answers. `owed`: polls that an exception demands and that are not answered yet. `prizes`: (level, minor units) to be
-    paid by hand, oldest first. `levels`: amounts to be shown. `unproved`: the poll that was answered last, where the
-    machine may not know that it was heard, and `blind`: the exception told without that proof; `again`: such a one that
-    the machine may still be saying; `doubted`: polls whose next answer may therefore be one that was told already, one
-    of the `past` wins.
+    oldest first, the machine may have forgotten them since; `sure`: places in `seen` of what was read of a machine that
+    was proved, and no chirp or echo was heard after it. `real_time`: the machine has told exceptions in place of
+    answers; `mute`: it did not answer general polls, perhaps for that. `owed`: polls that an exception demands and that
+    are not answered yet. `prizes`: (level, minor units) to be paid by hand, oldest first. `levels`: amounts to be
+    shown. `unproved`: the poll that was answered last, where the machine may not know that it was heard, and `blind`:
+    the exception told without that proof; `again`: such a one that the machine may still be saying; `doubted`: polls
+    whose next answer may therefore be one that was told already, one of the `past` wins.
     `unlisted`: progressive wins told and paid of which poll 87 said nothing: it may still list them. `unsure`: one of
-    the `prizes` may be over, and not which. `games_from`: games played at the last reading; None where what stands now
-    began after it. `owes_close`: the machine was to be shut down, and has not said yet that it is.
+    the `prizes` may be over, and not which; `undescribed`: only since a handpay was not described, which the machine
+    may do yet. `games_from`: games played at the last reading; None where what stands now began after it. `owes_close`:
+    the machine was to be shut down, and has not said yet that it is.
     """
 
     serial: str = ""
@@ -170,7 +174,9 @@ class Memory(Struct, frozen=True):
     cleared: bool = False
     standing: Standing = Standing()
     seen: tuple[int, ...] = ()
+    sure: tuple[int, ...] = ()
     real_time: bool = False
+    mute: bool = False
     owed: tuple[int, ...] = ()
     prizes: tuple[tuple[int, int], ...] = ()
     hits: tuple[Hit, ...] = ()
@@ -182,6 +188,7 @@ class Memory(Struct, frozen=True):
     past: tuple[tuple[int, int], ...] = ()
     unlisted: tuple[tuple[int, int], ...] = ()
     unsure: bool = False
+    undescribed: bool = False
     games_from: int | None = None
     owes_close: bool = False
 
@@ -424,6 +431,11 @@ class _Work(Struct, eq=False):
             self.done.set_result(answer)
 
 
+def _of_ours(work: _Work, command: int) -> bool:
+    """Nobody waits for it."""
+    return work.poll.command == command and work.done is None
+
+
 class SasMachine:
     """The driver."""
 
@@ -454,10 +466,12 @@ class SasMachine:
         self._believed: Chunk | None = None
         self._harmless: deque[int] = deque(maxlen=CLEAN)
         self._damaged = 0
+        self._garbled: Counter[int] = Counter()  # answers to a long poll that could not be read
         self._wary = 0  # polls left until a single byte is believed again to mean nothing
         self._echoes = 0
         self._answer: Answer | None = None  # the last one
         self._checked = False  # one had a checksum
+        self._strange = False  # a chirp, or our own poll, came since the session began
         self._general = False  # general polls are answered
         self._silent = 0  # general polls in a row that were not
         self._supported: set[int] = set()
@@ -472,6 +486,8 @@ class SasMachine:
         self._fresh: dict[str, int] = {}  # read in this round of meters, and not told yet
         self._fresh_wire = b""
         self._chirps = 0
+        self._unasked = False  # it chirped before our last poll
+        self._left = 0  # how many of what is seen earlier sessions left
         self._online = False
         self._busy_since: float | None = None
         self._last_silent = float("-inf")
@@ -496,7 +512,7 @@ class SasMachine:
 
     async def _start(self) -> None:
         """An exception on its way when the last session ended is asked for before anything that says it was heard."""
-        left = len(self._memory.seen)
+        left = self._left = self._left_once()
         if self._memory.unproved:
             self._memory = replace(self._memory, unproved=0, doubted=(*self._memory.doubted, self._memory.unproved))
         await self._rescue()
@@ -517,7 +533,7 @@ class SasMachine:
         if isinstance(game, GameInfo):
             model = f"{model} {game.game_id} {game.paytable}".rstrip()
             events += self._denominated(game)
-        lost = self._memory.real_time or LOST in self._memory.seen
+        lost = self._memory.real_time or self._memory.mute or LOST in self._memory.seen
         events += self._left_behind(left)
         self._believed = None
         await self._tell([DeviceOnline(same and not lost, model, serial), *events])
@@ -525,11 +541,25 @@ class SasMachine:
         self._queue.append(_Work(game_poll(self._me, 0xA0)))
         self._queue.append(_Work(LongPoll(self._me, 0x19)))
 
+    def _left_once(self) -> int:
+        """How much earlier sessions left. What may be an address or an echo is said for ever: once is enough."""
+        kept: list[int] = []
+        sure: list[int] = []
+        for n, code in enumerate(self._memory.seen):
+            if n in self._memory.sure:
+                sure.append(len(kept))
+            elif code in self._mine and kept[-1:] == [code] and len(kept) - 1 not in sure:
+                continue
+            kept.append(code)
+        self._memory = replace(self._memory, seen=tuple(kept), sure=tuple(sure))
+        return len(kept)
+
     def _exchanged(self, left: int) -> list[Event]:
         """Another machine: nothing of the old one is told of it, nor its money counted in the old one's credits."""
         old, new = self._memory.seen[:left], self._memory.seen[left:]
+        sure = tuple(n - left for n in self._memory.sure if n >= left)
         in_real_time = self._memory.real_time and bool(new)  # else it was the old one that was
-        self._memory = Memory(levels=self._memory.levels, seen=new, real_time=in_real_time)
+        self._memory = Memory(levels=self._memory.levels, seen=new, sure=sure, real_time=in_real_time)
         self._factor = None
         ended = self._faults.end(*self._faults.standing.open)
         doubt = self._faults.strike("sas.doubtful", f"{names(old)}, of the machine before") if old else []
@@ -540,11 +570,15 @@ class SasMachine:
 
         What the next session reads first may be what the last one read last, or another one of the same.
         """
-        seen, self._memory = self._memory.seen, replace(self._memory, seen=())
+        sure = self._memory.sure
+        seen = self._take_seen()
+        now = self._proven() and not self._strange
         events: list[Event] = []
         for n, code in enumerate(seen):
-            if code in self._mine and (n < left or not self._proven()):
-                events += self._doubt([code], _NOBODY)
+            known = n in sure or n >= left or (n == left - 1 and seen[left : left + 1] == (code,))
+            if code in self._mine and not (now and known):
+                if seen[n - 1 : n] != (code,) or n - 1 in sure:
+                    events += self._doubt([code], _NOBODY)
             elif 0 < n <= left and code == seen[n - 1]:
                 events += self._doubtful_again(code)
             else:
@@ -632,7 +666,7 @@ class SasMachine:
 
     async def _exchange(self, poll: Poll) -> Answer | None:
         """The answer to `poll`, or None, in the next slot. Raises LinkLost after too much silence."""
-        await self._until_slot()
+        await self._until_slot(poll)
         self._decoder.expect(poll)
         await self._say(poll)
         self._wire = b""
@@ -652,7 +686,7 @@ class SasMachine:
             answer = Garbage(self._wire)
         if isinstance(poll, LongPoll):
             self._listen_for_echo(encode(poll), answer)
-        self._judge(answer)
+        self._judge(answer, poll.command if isinstance(poll, LongPoll) else None)
         self._answer = answer
         return answer
 
@@ -660,47 +694,64 @@ class SasMachine:
         """Three long polls in a row that come back, alone or before an answer. Raises DeviceRefused."""
         back = isinstance(answer, Garbage) and (self._wire == sent or self._wire.startswith(sent + sent[:2]))
         self._echoes = self._echoes + 1 if back else 0
+        if back:
+            self._distrust()
         if self._echoes >= TRIES:
             raise DeviceRefused(
                 "the line echoes: TX and RX are joined, or the adapter is half duplex and hears itself; "
                 "check the wires to the machine, or switch the adapter's echo off"
             )
 
-    def _judge(self, answer: Answer | None) -> None:
-        """Is the machine there, is the line good?"""
+    def _judge(self, answer: Answer | None, asked: int | None) -> None:
+        """Is the machine there, is the line good? `asked` is the long poll's command."""
         now = self._link.stamp().tick
         self._wary = max(self._wary - 1, 0)
-        if isinstance(answer, Happened | RealTime):
-            self._general = isinstance(answer, Happened)
+        match answer:
+            case Happened(code) if code in (*self._readings[-1:], *list(self._harmless)[-1:]):  # one byte may be noise
+                self._general = True
+            case RealTime():
+                self._general = False
+            case _:
+                pass
         self._checked = self._checked or isinstance(answer, Reply | RealTime)
         match answer:
             case Reply() | Busy() | RealTime():
                 self._alive = now
                 self._damaged = 0
-            case Happened(code) if code in NOTHING and (code not in self._mine or self._proven()):
+            case Happened(code) if code in NOTHING and (code not in self._mine or self._proven() or not self._unasked):
                 self._harmless.append(code)
                 if len(self._harmless) == CLEAN:
                     self._alive = now
             case Garbage(raw) if raw != bytes((self._me,)):
                 self._damaged += 1
-                self._wary = WARY
+                if not self._unreadable(asked):
+                    self._wary = WARY
                 self._harmless.clear()
             case Garbage():
                 self._chirps += 1
+                self._distrust()
                 self._harmless.clear()
             case Happened(code) if self._chirp(code) or (code == self._me and not self._proven()):
                 self._chirps += 1
                 self._harmless.clear()
             case _:
                 self._harmless.clear()
-        if now - self._alive >= self._options.silence:
+        silence = max(self._options.silence, PATIENCE * self._options.interval)
+        if now - self._alive >= silence:
             what = "no answer that can be read" if self._damaged else "no answer"
             chirps = "; it chirps, so it does not hear us: check the wire to it" if self._chirps >= TRIES else ""
-            raise LinkLost(f"{what} from machine {self._me} for {self._options.silence:g} s{chirps}")
+            raise LinkLost(f"{what} from machine {self._me} for {silence:g} s{chirps}")
+
+    def _unreadable(self, asked: int | None) -> bool:
+        """Of a machine that answers others, never one good answer to this long poll: the line is not to blame."""
+        if asked is None or asked in self._supported or not self._supported:
+            return False
+        self._garbled[asked] += 1
+        return self._garbled[asked] > TRIES
 
     def _chirp(self, code: int) -> bool:
-        """Its own address, where that is no exception, is said by a machine that does not hear us."""
-        return code == self._me and code not in EXCEPTIONS
+        """Its own address, where that means nothing else, is said by a machine that does not hear us."""
+        return code == self._me and code not in EXCEPTIONS and code not in NOTHING
 
     def _proven(self) -> bool:
         """An answer with a checksum has shown a machine that hears us.
@@ -719,14 +770,23 @@ class SasMachine:
         return self._readings[-times:] == [code] * times
 
     def _reading(self, code: int) -> None:
-        """To be read again. The same poll has the same answer: one that is another shows that the line is bad."""
-        if self._readings and self._readings[-1] != code:
+        """To be read again. The same poll has the same answer: one that is another shows that the line is bad.
+
+        Not where there was nothing to say before: that may have happened since.
+        """
+        if self._readings and self._readings[-1] != code and self._readings[-1] not in NOTHING:
             self._wary = WARY
         self._readings = [*self._readings[-7:], code]
 
-    async def _until_slot(self) -> None:
-        """Wait for the next slot; what comes meanwhile answers nothing, but a lone address is a chirp."""
-        self._slot = max(self._slot + self._options.interval, self._link.stamp().tick)
+    async def _until_slot(self, poll: Poll) -> None:
+        """Wait for the next slot; what comes meanwhile answers nothing, but a lone address is a chirp.
+
+        Where that is also what an idle machine answers, only what comes unasked tells them apart: wait for it.
+        """
+        counted = isinstance(poll, GeneralPoll) and bool(self._harmless)
+        alike = counted and self._me in NOTHING and not self._proven()
+        interval = max(self._options.interval, CHIRPING) if alike else self._options.interval
+        self._slot = max(self._slot + interval, self._link.stamp().tick)
         unasked = b""
         while (left := self._slot - self._link.stamp().tick) > 0:
             try:
@@ -734,7 +794,10 @@ class SasMachine:
                     unasked += (await self._link.read()).data[:2]
             except TimeoutError:
                 break
-        self._chirps += unasked == bytes((self._me,))
+        self._unasked = set(unasked) == {self._me}
+        if self._unasked:
+            self._chirps += 1
+            self._distrust()
 
     # ---- a turn is one poll
 
@@ -775,6 +838,8 @@ class SasMachine:
             self._queue.extend(_Work(LongPoll(self._me, command)) for command in commands)
         if self._memory.owes_close and not self._faults.is_open("sas.meter_back"):
             self._memory = replace(self._memory, owes_close=False)
+            self._retrying = self._retrying and not _of_ours(self._queue[0], 0x01)
+            self._queue = deque(work for work in self._queue if not _of_ours(work, 0x01))
         if self._memory.owes_close and self._options.close_faulty and now >= self._close_due:
             self._close_due = now + DOUBT
             if not any(work.poll.command == 0x01 for work in self._queue):
@@ -801,7 +866,7 @@ class SasMachine:
                 if len(set(said)) == 1 and said[0] in EXCEPTIONS:
                     await self._tell(self._doubt(said, "then nothing"))
                 await self._tell(self._faults.end("sas.exceptions_lost"))
-                self._memory = replace(self._memory, again=0)
+                self._memory = replace(self._memory, again=0, mute=self._memory.mute and not self._general)
                 await self._heard()
             case Happened(code) if self._chirp(code):
                 pass
@@ -821,7 +886,7 @@ class SasMachine:
                 # In real-time mode it has no answer where nothing happened: only long polls show that it is there.
                 self._silent = 0
                 self._unresolved = False
-                self._memory = replace(self._memory, real_time=True)
+                self._memory = replace(self._memory, mute=True)
                 if not self._queue:
                     self._queue.append(self._proof())
             case _:
@@ -845,13 +910,24 @@ class SasMachine:
 
         What may be an address or an echo, and nothing has proved, is said for ever: once is enough.
         """
-        seen = self._memory.seen
-        if len(seen) < SEEN and (code not in self._mine or self._proven() or seen[-1:] != (code,)):
-            self._memory = replace(self._memory, seen=(*seen, code if len(seen) < SEEN - 1 else LOST))
+        seen, proven = self._memory.seen, self._proven()
+        if len(seen) < SEEN and (code not in self._mine or proven or seen[self._left :][-1:] != (code,)):
+            sure = (*self._memory.sure, len(seen)) if proven else self._memory.sure
+            self._memory = replace(self._memory, seen=(*seen, code if len(seen) < SEEN - 1 else LOST), sure=sure)
+
+    def _take_seen(self) -> tuple[int, ...]:
+        """What was seen; it waits no longer."""
+        seen, self._memory = self._memory.seen, replace(self._memory, seen=(), sure=())
+        self._left = 0
+        return seen
+
+    def _distrust(self) -> None:
+        """A chirp, or our own poll: what was read already may have been one, too."""
+        self._strange = True
+        self._memory = replace(self._memory, sure=())
 
     async def _tell_proved(self) -> None:
-        if seen := self._memory.seen:
-            self._memory = replace(self._memory, seen=())
+        if seen := self._take_seen():
             at, self._believed = self._believed or self._link.stamp(), None
             events = [event for code in seen for event in self._exception(code)]
             await self._tell(events, Chunk(bytes(seen), at.at, at.tick))
@@ -859,8 +935,10 @@ class SasMachine:
 
     async def _tell_unproved(self) -> None:
         """Without an answer that has a checksum: what may be an address or an echo is doubtful."""
-        if mine := [code for code in self._memory.seen if code in self._mine]:
-            self._memory = replace(self._memory, seen=tuple(one for one in self._memory.seen if one not in mine))
+        mine = [] if self._proven() else [code for code in self._memory.seen if code in self._mine]
+        if mine:
+            seen = self._take_seen()
+            self._memory = replace(self._memory, seen=tuple(one for one in seen if one not in mine))
             await self._tell(self._doubt(mine, _NOBODY, once=True))
         await self._tell_proved()
 
@@ -874,7 +952,9 @@ class SasMachine:
     async def _ask(self) -> None:
         """The next long poll: one that is known to be answered, where an exception waits to be proved."""
         first = self._queue[0].poll.command if self._queue else None
-        unproved = bool(self._memory.seen) and first in self._unsupported
+        # Not before what is owed: the next win would take the place of the one that it names.
+        known = first in self._supported or first in self._memory.owed or not self._supported
+        unproved = bool(self._memory.seen) and (first in self._unsupported or not known)
         unproved = unproved or (self._suspect is not None and first not in self._supported)
         if first is None or (unproved and not self._retrying):
             self._queue.appendleft(self._proof())
@@ -923,7 +1003,10 @@ class SasMachine:
 
     def _proof(self) -> _Work:
         """A poll that is known to be answered, where there is one."""
-        return _Work(LongPoll(self._me, 0x1A if 0x1A in self._supported else min(self._supported, default=0x1A)))
+        if self._supported == {0xA0}:
+            return _Work(game_poll(self._me, 0xA0))
+        known = self._supported & {0x1F, 0x54, *METERS}  # others do something, or carry more than an address
+        return _Work(LongPoll(self._me, 0x1A if 0x1A in known else min(known, default=0x1A)))
 
     def _drop(self, work: _Work) -> None:
         """Answered, given up, or nobody waits for it any more."""
@@ -932,17 +1015,17 @@ class SasMachine:
 
     async def _given_up(self, command: int, *, ours: bool) -> None:
         """Three times no good answer. Machines do not answer polls that they do not support, nor does a dead line."""
+        was_answered = command in self._supported or (not self._supported and bool(self._memory.meters))
+        if was_answered and not self._damaged:
+            self._unheard, self._suspect = True, None
         if self._memory.seen and self._damaged:
-            seen, self._memory = self._memory.seen, replace(self._memory, seen=())
-            await self._tell(self._doubt(seen, "on a bad line"))
+            await self._tell(self._doubt(self._take_seen(), "on a bad line"))
         else:
             self._memory = replace(self._memory, blind=self._memory.seen[-1] if self._memory.seen else 0)
             await self._tell_unproved()
-        if self._damaged:
+        if self._damaged or was_answered:
             return
-        if command in self._supported or (not self._supported and self._memory.meters):
-            self._unheard, self._suspect = True, None
-        elif command == 0x87:
+        if command == 0x87:
             owed = tuple(0x85 if one == 0x87 else one for one in self._memory.owed)
             self._memory = replace(self._memory, owed=owed)
             await self._keep()
@@ -960,7 +1043,9 @@ class SasMachine:
             return []
         if handpay:
             self._undescribed = True
-            self._memory = replace(self._memory, unsure=bool(self._memory.prizes))
+            unsure = bool(self._memory.prizes)
+            only = unsure and (not self._memory.unsure or self._memory.undescribed)
+            self._memory = replace(self._memory, unsure=unsure, undescribed=only)
         what = "a handpay" if handpay else "a progressive win"
         return [*self._faults.strike("sas.doubtful", f"{what}, and the machine does not say which")]
 
@@ -984,7 +1069,7 @@ class SasMachine:
         if code == 0x53:
             self._last_silent = self._link.stamp().tick
         if code == LOST and self._memory.prizes:
-            self._memory = replace(self._memory, unsure=True)
+            self._memory = replace(self._memory, unsure=True, undescribed=False)
         if _BEGINS.get(code) in _PLAYS_AGAIN:
             self._memory = replace(self._memory, games_from=None)
         if code == 0x3C and not any(work.poll.command == 0x1F for work in self._queue):
@@ -1015,7 +1100,8 @@ class SasMachine:
             self._memory = replace(self._memory, cleared=True)
         if not _PRIZE_OVER.isdisjoint(codes):
             self._undescribed = False
-            self._memory = replace(self._memory, unsure=self._memory.unsure or bool(self._memory.prizes))
+            unsure = self._memory.unsure or bool(self._memory.prizes)
+            self._memory = replace(self._memory, unsure=unsure, undescribed=False)
         tell = self._faults.begin if once else self._faults.strike
         return [*tell("sas.doubtful", f"{names(codes)}, {how}")]
 
@@ -1082,9 +1168,11 @@ class SasMachine:
 
     def _handpay(self, level: int, amount: int, *, again: bool) -> list[Event]:
         if not amount:
-            self._memory = replace(self._memory, unsure=bool(self._memory.prizes))
+            self._memory = replace(self._memory, unsure=bool(self._memory.prizes), undescribed=False)
             return [*self._faults.strike("sas.doubtful", "a handpay was pending and can no longer be read")]
         self._undescribed = False
+        if self._memory.undescribed:
+            self._memory = replace(self._memory, unsure=False, undescribed=False)
         if again and (level, amount) in self._memory.prizes[-1:]:
             return self._doubtful(level, amount)
         self._memory = replace(self._memory, prizes=(*self._memory.prizes, (level, amount))[-KEPT:])
@@ -1099,9 +1187,10 @@ class SasMachine:
             return [MachineReported("52", EXCEPTIONS[0x52])]
         (level, amount), *rest = self._memory.prizes
         if rest and self._memory.unsure:
-            self._memory = replace(self._memory, prizes=(), unsure=False)
+            self._memory = replace(self._memory, prizes=(), unsure=False, undescribed=False)
             return self._doubt([0x52], f"and it is not sure which of {len(rest) + 1}")
-        self._memory = replace(self._memory, prizes=tuple(rest), unsure=self._memory.unsure and bool(rest))
+        unsure = self._memory.unsure and bool(rest)
+        self._memory = replace(self._memory, prizes=tuple(rest), unsure=unsure, undescribed=False)
         if level == CANCELLED_CREDITS:
             return [MachineReported("52", f"{amount} of cancelled credits were paid by hand")]
         return self._paid(level if level <= 32 else 0, amount)
@@ -1110,13 +1199,14 @@ class SasMachine:
         """No exception says which request it was; one that is being read may be the one that is over."""
         self._undescribed = False
         asked = [n for n, (level, _) in enumerate(self._memory.prizes) if level == CANCELLED_CREDITS]
-        if len(asked) > 1 or 0x1B in self._memory.owed:
-            self._memory = replace(self._memory, unsure=True)
+        being_read = 0x1B in self._memory.owed
+        unsure = self._memory.unsure or len(asked) > 1 or being_read
+        self._memory = replace(self._memory, unsure=unsure, undescribed=False)
         if not asked:
             return [MachineReported("55", EXCEPTIONS[0x55])]
         prizes = list(self._memory.prizes)
         _, amount = prizes.pop(asked[-1])
-        self._memory = replace(self._memory, prizes=tuple(prizes))
+        self._memory = replace(self._memory, prizes=tuple(prizes), unsure=unsure and (being_read or bool(prizes)))
         return [MachineReported("55", f"{amount} of cancelled credits are no longer to be paid by hand")]
 
     def _progressive(self, command: int, level: int, amount: int, *, again: bool) -> list[Event]:

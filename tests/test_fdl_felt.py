@@ -1091,6 +1091,34 @@ def test_the_next_heap_ends_a_lifted_cup_also_where_the_device_does_not_say_so()
     assert over == [DeviceRecovered(LIFTED), ButtonsSeparated(), ButtonsCounted(7)]
 
 
+def test_a_lifted_cup_that_the_host_ended_is_no_untold_fault_while_the_device_still_says_that_one_stands() -> None:
+    """Older firmware ends it only with the next count."""
+    driver = counter_met()
+    hears(driver, *reports(6, fdl_buttons.Separated(), EARLY, fdl_buttons.Separated()))
+    assert hears(driver, fdl.Heartbeat(60_000, 9, fdl.FAULTY)) == []
+    hears(driver, *reports(9, fdl_buttons.Separated()))
+    assert hears(driver, fdl.Heartbeat(60_000, 10, fdl.FAULTY)) == []
+    assert driver._session._memory is not None
+    driver = BUTTONS.make(memory=msgspec.json.encode(driver._session._memory))
+    driver._session.begin(0)
+    hears(driver, fdl.Identity(fdl.BUTTON_COUNTER, 7, 1, 10, 10))
+    assert hears(driver, fdl.Heartbeat(60_000, 10, fdl.FAULTY)) == []
+    # Once it was over, what stands is another one.
+    hears(driver, fdl.Heartbeat(60_000, 10))
+    [told] = hears(driver, fdl.Heartbeat(60_000, 10, fdl.FAULTY))
+    assert isinstance(told, DeviceFaulted)
+    assert told.code == "fdl.untold_fault"
+
+
+@pytest.mark.parametrize("told", [fdl.Started(), fdl.Recovered(0x69)])
+def test_a_fault_that_the_host_ended_is_forgotten_when_the_device_speaks_of_it_or_starts(told: fdl.Happening) -> None:
+    driver = counter_met()
+    hears(driver, *reports(6, fdl_buttons.Separated(), EARLY, fdl_buttons.Separated(), told))
+    [untold] = hears(driver, fdl.Heartbeat(60_000, 10, fdl.FAULTY))
+    assert isinstance(untold, DeviceFaulted)
+    assert untold.code == "fdl.untold_fault"
+
+
 def test_a_lifted_cup_is_told_where_events_before_it_are_lost_or_another_unit_tells_it() -> None:
     driver = counter_met()
     hears(driver, *reports(6, fdl_buttons.Separated(), EARLY))

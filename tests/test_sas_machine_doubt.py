@@ -11,7 +11,7 @@ from helpers import MemoryLink, Notebook, virtual_time
 from test_sas_machine import Cable, InRealTime, Silent, onlines
 
 from drivers.driver import CommandFailed, CommandRefused, DeviceRefused
-from drivers.sas_machine import CANCELLED_CREDITS, MachineOptions, Memory, SasMachine
+from drivers.sas_machine import CANCELLED_CREDITS, WARY, MachineOptions, Memory, SasMachine
 from protocols.commands import EnableMachine, ReadMeters
 from protocols.events import DeviceFaulted, DeviceRecovered, MachineReported, type_of
 from protocols.sas import Answer, Busy, LongPoll, Nack, encode
@@ -133,6 +133,34 @@ async def test_an_address_that_means_an_idle_machine_does_not_keep_a_broken_line
 
 
 @virtual_time
+async def test_a_deaf_machine_whose_address_means_idle_is_there_where_nothing_comes_unasked() -> None:
+    cable = Cable(MachineOptions(address=0x1F))
+    cable.machine = Machine(Random(1), address=0x1F)
+    cable.machine._until["deaf"] = 1000.0
+    cable.eat = lambda data: data.replace(b"\x00", b"\x1f")
+    await asyncio.sleep(20)
+    assert len(onlines(cable.events)) == 1
+    assert cable.offline == []
+    await cable.act("open_door", 5)
+    assert "machine.slot_door" in cable.standing()
+    await cable.close()
+
+
+@pytest.mark.parametrize("after", [0.0, 0.03, 0.06, 0.09, 0.12, 0.15, 0.18])
+@virtual_time
+async def test_a_machine_that_hears_nothing_and_whose_address_means_idle_is_not_there(after: float) -> None:
+    await asyncio.sleep(after)
+    cable = Cable(MachineOptions(address=0x1F))
+    cable.machine = Machine(Random(1), address=0x1F)
+    cable.machine._until["loop_break"] = 1000.0
+    await asyncio.sleep(30)
+    assert cable.events == []
+    assert len(cable.offline) >= 4
+    assert "it chirps" in cable.offline[-1]
+    await cable.close()
+
+
+@virtual_time
 async def test_a_deaf_machine_that_says_what_a_poll_looks_like_is_in_doubt_and_goes_on() -> None:
     cable = Cable()
     cable.machine._until["deaf"] = 1000.0
@@ -179,6 +207,77 @@ async def test_an_exception_whose_second_reading_is_damaged_is_read_again() -> N
     cable.do(lambda now: cable.machine.inject("cashbox_removed", now))
     await asyncio.sleep(3)
     assert cable.standing() == {"machine.cashbox_removed"}
+    assert "sas.doubtful" not in cable.told()
+    await cable.close()
+
+
+# ---- a code that is the machine's address, or our own poll
+
+
+async def cut_before_the_proof(cable: Cable) -> None:
+    """The session ends when what was read is durable, and no answer has proved it."""
+    cable.eat = lambda data: b"" if memory(cable).seen else data
+    await cable.until(lambda: bool(memory(cable).seen))
+    cable.restart()
+    await asyncio.sleep(0)
+    cable.eat = lambda data: data
+
+
+@virtual_time
+async def test_a_payment_whose_code_is_the_address_is_told_where_the_session_was_cut_short() -> None:
+    """It was read of a machine that was proved: it was taken for a chirp only because the session ended."""
+    cable = Cable(MachineOptions(address=0x52))
+    cable.machine = Machine(Random(1), address=0x52)
+    await asyncio.sleep(4)
+    cable.do(partial(cable.machine.handpay, amount=5000))
+    await asyncio.sleep(5)
+    cable.machine.reset(cable.now)
+    await cut_before_the_proof(cable)
+    await asyncio.sleep(8)
+    assert cable.jackpots() == [("won", 0, 5000), ("paid", 0, 5000)]
+    assert "perhaps only an address" not in str(cable.events)
+    await cable.close()
+
+
+@pytest.mark.parametrize("older", [False, True])
+@pytest.mark.parametrize("forgotten", [False, True])
+@virtual_time
+async def test_a_fault_whose_code_is_our_poll_begins_where_the_session_was_cut_short(
+    older: bool, forgotten: bool
+) -> None:
+    """An earlier version did not remember whether the machine was proved: then only what is said again counts."""
+    cable = Cable()
+    await asyncio.sleep(4)
+    cable.do(partial(cable.machine.inject, "hopper_low"))
+    await cut_before_the_proof(cable)
+    if older:
+        assert cable.notes.memory is not None
+        left = msgspec.json.decode(cable.notes.memory)
+        del left["sure"]
+        cable.notes.memory = msgspec.json.encode(left)
+    cable.machine._queue.clear()
+    cable.machine._priority.clear()
+    cable.machine._saying = None
+    if not forgotten:
+        cable.machine._tell(0x81, cable.now)
+    await asyncio.sleep(4)
+    assert ("machine.hopper_low" in cable.told()) == (not (older and forgotten))
+    assert ("perhaps only an address" in str(cable.events)) == (older and forgotten)
+    await cable.close()
+
+
+@virtual_time
+async def test_a_machine_that_is_proved_is_believed_whatever_poll_it_does_not_support() -> None:
+    """Address 1 without A0: 81 was read, and A0 was not answered."""
+    cable = Cable()
+    machine = cable.machine = Silent(Random(1))
+    machine.silent = frozenset({0xA0})
+    cable.do(partial(machine.inject, "hopper_low"))
+    machine._queue.remove(0x81)
+    await cable.until(lambda: cable.driver is not None and cable.driver._online)
+    machine._tell(0x81, cable.now)
+    await asyncio.sleep(6)
+    assert cable.standing() == {"machine.hopper_low"}
     assert "sas.doubtful" not in cable.told()
     await cable.close()
 
@@ -547,6 +646,147 @@ async def test_a_command_that_was_perhaps_carried_out_before_the_machine_was_bus
     said_of_it = "was not answered: whether it was done is not known" if lost else "nothing was done"
     with pytest.raises(CommandFailed, match=said_of_it):
         await cable.driver.obey(EnableMachine(on=False))
+    await cable.close()
+
+
+# ---- what passes
+
+
+@virtual_time
+async def test_one_damaged_byte_does_not_put_a_machine_offline_that_is_polled_slowly() -> None:
+    cable = Cable(MachineOptions(interval=2, silence=5, meters=60))
+    await asyncio.sleep(40.5)
+    assert cable.offline == []
+    noise = [b"\x48"]
+    cable.eat = lambda data: noise.pop() if data and noise else data
+    await asyncio.sleep(25)
+    assert not noise
+    assert cable.offline == []
+    await cable.close()
+
+
+@virtual_time
+async def test_it_is_sure_again_who_is_paid_once_every_request_that_was_cancelled_is_over() -> None:
+    cable = Cable()
+    await asyncio.sleep(4)
+    for amount in (5000, 6000):
+        cable.do(partial(cable.machine.handpay, amount=amount, level=CREDITS))
+        await asyncio.sleep(5)
+    for _ in range(2):
+        await cable.act("cancel_handpay", 5)
+    assert not memory(cable).unsure
+    for amount in (900_000, 700_000):
+        cable.do(partial(cable.machine.handpay, amount=amount))
+        await asyncio.sleep(5)
+    for _ in range(2):
+        await cable.act("reset", 5)
+    assert [amount for what, _, amount in cable.jackpots() if what == "paid"] == [900_000, 700_000]
+    await cable.close()
+
+
+@pytest.mark.parametrize("cut", [False, True])
+@virtual_time
+async def test_it_is_sure_again_who_is_paid_once_the_machine_says_which_handpay_it_is(cut: bool) -> None:
+    cable = Cable()
+    await asyncio.sleep(4)
+    cable.do(partial(cable.machine.handpay, amount=1000))
+    await asyncio.sleep(5)
+    dumb = [True]
+    instead(cable, lambda poll: None if poll.command == 0x1B and dumb else True)
+    cable.do(partial(cable.machine.handpay, amount=2000))
+    await cable.until(lambda: memory(cable).unsure)
+    dumb.clear()
+    if cut:
+        cable.restart()
+    await asyncio.sleep(20)
+    assert not memory(cable).unsure
+    for _ in range(2):
+        await cable.act("reset", 5)
+    assert [amount for what, _, amount in cable.jackpots() if what == "paid"] == [1000, 2000]
+    await cable.close()
+
+
+@virtual_time
+async def test_a_machine_is_not_shut_down_by_what_was_queued_while_a_fault_stood() -> None:
+    cable = Cable(MachineOptions(close_faulty=True))
+    await asyncio.sleep(4)
+    driver = cable.driver
+    assert driver is not None
+    cable.do(lambda now: cable.machine.inject("meter_back", now))
+    await cable.until(lambda: any(work.poll.command == 0x01 for work in driver._queue))
+    cable.machine.meters["coin_in"] += 100
+    await asyncio.sleep(3)
+    assert cable.standing() == set()
+    assert cable.machine.enabled
+    assert not driver._memory.owes_close
+    await cable.close()
+
+
+def test_a_new_exception_after_nothing_does_not_make_a_sound_line_a_bad_one() -> None:
+    driver = SasMachine(MachineOptions())
+    driver._wary = 5
+    for code in (0x00, 0x48):
+        driver._reading(code)
+    assert driver._wary == 5
+    driver._reading(0x00)
+    assert driver._wary == WARY
+
+
+@virtual_time
+async def test_a_poll_whose_answer_nobody_can_read_does_not_make_a_sound_line_a_bad_one() -> None:
+    cable = Cable()
+    bad = 0x1C
+
+    def eat(data: bytes) -> bytes:
+        poll = cable.machine._last_poll
+        return b"\x55" * len(data) if isinstance(poll, LongPoll) and poll.command == bad else data
+
+    cable.eat = eat
+    await asyncio.sleep(60)
+    driver = cable.driver
+    assert driver is not None
+    assert driver._wary == 0
+    bad = 0x0F
+    await cable.until(lambda: driver._wary > 0)
+    await cable.close()
+
+
+@virtual_time
+async def test_a_machine_that_answers_general_polls_again_comes_back_as_continuous() -> None:
+    """It was silent at first: that is no real-time mode once it says that nothing happened."""
+    cable = Cable()
+    cable.eat = lambda data: b"" if len(data) == 1 else data
+    await cable.until(lambda: cable.notes.memory is not None and memory(cable).mute)
+    cable.restart()
+    await asyncio.sleep(3)
+    assert [event.continuous for event in onlines(cable.events)] == [False, False]
+    cable.eat = lambda data: data
+    await asyncio.sleep(5)
+    cable.restart()
+    await asyncio.sleep(5)
+    assert [event.continuous for event in onlines(cable.events)] == [False, False, True]
+    await cable.close()
+
+
+@pytest.mark.parametrize("byte", [0x48, 0x00])
+@virtual_time
+async def test_one_byte_of_noise_does_not_end_the_session_with_a_machine_in_real_time_mode(byte: int) -> None:
+    cable = Cable(MachineOptions(meters=60))
+    cable.machine = InRealTime(Random(1))
+    await asyncio.sleep(20)
+    assert cable._link is not None
+    noise = [bytes((byte,))]
+    truly = cable._link.on_write
+
+    def write(data: bytes) -> None:
+        truly(data)
+        if data == b"\x81" and noise and cable._link is not None:
+            cable._link.feed(noise.pop())
+
+    cable._link.on_write = write
+    await asyncio.sleep(60)
+    assert not noise
+    assert cable.offline == []
     await cable.close()
 
 
