@@ -573,10 +573,10 @@ def test_an_option_that_is_no_more_ends_what_is_open_and_nothing_else(path: Path
 def test_an_option_that_another_version_adds_is_no_other_option(path: Path) -> None:
     config = parse(ONE_TABLE.format("macau.baccarat"))
     consumer = Consumer(config, Journal(path))
-    opened = [BetsOpened(), CardDrawn("9S")]
+    opened: list[Event] = [BetsOpened(), CardDrawn("9S")]
     consumer.take([replace(one, id=f"e:t-1:{one.seq}", journal="A") for one in script(opened, "t-1")])
     consumer._commit([])
-    kept = msgspec.json.decode(consumer.journal.memory("options/t-1"))
+    kept = msgspec.json.decode(consumer.journal.memory("options/t-1") or b"")
     kept.pop("commission")
     for options in (msgspec.json.encode(kept), b""):  # the second: written before options were noted
         consumer.journal.append((), {"options/t-1": options})

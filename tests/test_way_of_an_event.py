@@ -514,7 +514,7 @@ async def test_the_last_word_is_offline_where_it_ends_by_its_own_failure(tmp_pat
         await asyncio.sleep(5)
         raise BadJournal("the disk takes no more")
 
-    process.outbox.run = fails  # type: ignore[method-assign]
+    process.outbox.run = fails  # type: ignore[method-assign, assignment]
     task = asyncio.create_task(process._serve(broker.session))
     await asyncio.sleep(3)
     assert broker.kept[topic] == b"online"
