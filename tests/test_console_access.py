@@ -497,7 +497,7 @@ async def test_who_comes_in_is_not_kept_out_by_a_session_that_ends_meanwhile(inn
         assert (await browser.post("/login", content=slowly(), headers=ORIGIN)).status_code == 303
 
 
-@pytest.mark.parametrize("page", ["access_tokens", "access_users", "trace_bundle"])
+@pytest.mark.parametrize("page", ["access_tokens", "access_users"])
 def test_a_form_that_is_sent_twice_is_sent_once(page: str) -> None:
     text = (Path(words.__file__).parent / "templates" / f"{page}.html").read_text(encoding="utf-8")
     forms = re.findall(r'<form [^>]*method="post"[^>]*>', text)

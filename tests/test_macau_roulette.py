@@ -853,7 +853,7 @@ def test_a_landing_without_a_spin_is_noted_and_resolves_nothing() -> None:
     assert [type(verdict) for verdict in verdicts] == [Noted, Opened, Closed, Resolved, Noted]
 
 
-@pytest.mark.article("3(2)")
+@pytest.mark.article("3(2)(2)")
 @pytest.mark.parametrize("betting", ["bell", "no_more_bets"])
 def test_a_late_bell_of_a_null_spin_does_not_close_the_bets_of_the_next(betting: str) -> None:
     """The wheel said so first, and goes on by itself: who has not noticed rings for the spin that was."""
