@@ -119,6 +119,7 @@ _log_head = struct.Struct(">8I").unpack_from  # magic, version, page size, round
 _frame_head = struct.Struct(">6I").unpack_from  # page, the file's size where it ends a transaction, two salts, two sums
 _MASK = 0xFFFFFFFF
 _LANES = 256
+_SECTOR = 512  # bytes that a power cut leaves as a whole: new or old
 _Sums = tuple[int, int]
 
 
@@ -128,9 +129,10 @@ def log_broken(log: bytes) -> int | None:
     SQLite takes its log to end before the first frame whose sums do not follow from those of the frame before it: of
     transactions behind a changed byte it says nothing. Each was durable before the next one began, so only the last one
     may be torn, in any of its frames; and behind the end may stand what was torn or refused before that. But nothing
-    ever followed the end of such a one: where a frame does, the transaction before it was durable, and is lost.
+    ever followed the end of such a one: where a frame does, the transaction before it was durable, and is lost. Its end
+    is a mark that was written with its sums, or fits them: a torn frame may have the mark of what stood there before.
 
-    So a change in the last transaction cannot be told from a torn write.
+    So a change in the last transaction cannot be told from a torn write, nor in a few the end of the one before it.
     """
     magic, _, page, _, *salts, one, two = _log_head(log[:32].ljust(32, b"\0"))
     big = bool(magic & 1)
@@ -149,7 +151,10 @@ def log_broken(log: bytes) -> int | None:
         if frames[at][1] and ours[at + 1]:
             # What follows it does so by the sums that it has, or should have: these may be what was changed.
             should = _summed(_summed_part(log, at, size), sums[at], big=big)
-            if follows[at + 1] or _summed(_summed_part(log, at + 1, size), should, big=big) == sums[at + 2]:
+            begin = 32 + at * size
+            marked = follows[at] or (begin + 4) // _SECTOR == (begin + 23) // _SECTOR
+            next_ = _summed(_summed_part(log, at + 1, size), should, big=big)
+            if (follows[at + 1] and marked) or next_ == sums[at + 2]:
                 return 32 + bad * size
     return None
 

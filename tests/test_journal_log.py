@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_inspection import entries, keys
 
@@ -292,6 +292,7 @@ def test_what_a_power_cut_tore_starts(torn: tuple[Path, bytes, bytes, bytes, int
 
 
 @given(seed=st.integers(0, 2**32))
+@example(seed=10425491)  # an old mark of a commit in a sector of its own, before the sums of the new frame
 @settings(max_examples=15)
 def test_power_cuts_one_after_the_other_are_no_finding(seed: int) -> None:
     """Behind the end of the log stands what several of them tore, with the salts of this round."""
