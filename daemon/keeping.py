@@ -146,10 +146,10 @@ async def _keep(
             for path in foreign:
                 remedy = "move it away: the next start is refused, and where its name is needed no new file is begun"
                 log.warning("journal.foreign", file=str(path), remedy=remedy)
-        for text in journal.unread:
-            if text not in unread:
+        before, unread = unread, journal.unread
+        for text in unread:
+            if text not in before:
                 log.error("journal.unread", text=text)
-        unread = journal.unread
         for path in _forget(journal, keeping, datetime.now(UTC)):
             log.info(
                 "journal.forgotten", file=str(path), reason=f"older than {keeping.keep_days} days, and room is needed"

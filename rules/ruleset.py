@@ -228,10 +228,11 @@ def judge(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdi
     doubt = msgspec.structs.replace(seen, event=EventsMissed(1))
     doubted, verdicts = ruleset.apply(state, doubt)
     waits = ruleset.view(doubted).phase == "suspended"
-    if waits and not isinstance(seen.event, RoundVoided | SpinVoided):
+    declared = isinstance(seen.event, RoundVoided | SpinVoided)
+    if waits and not declared:
         return doubted, verdicts
     if not waits and not any(isinstance(verdict, Resolved | Corrected) for verdict in told):
-        if any(isinstance(verdict, Suspended) for verdict in told) and isinstance(seen.event, RoundVoided | SpinVoided):
+        if declared and any(isinstance(verdict, Suspended) for verdict in told):
             return after, told  # that it was declared is all the doubt: a payment says that another round was meant
         after, more = ruleset.apply(after, doubt)
         return after, told + more

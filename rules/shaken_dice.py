@@ -83,7 +83,7 @@ TOTALS: Final = range(4, 18)
 SMALL: Final = range(4, 11)
 BIG: Final = range(11, 18)
 
-REMEDY_LOOK = "look at the dice: pay, and the first result stands, or declare the round void at the console"
+REMEDY_LOOK: Final = "look at the dice: pay, and the first result stands, or declare the round void at the console"
 REMEDY: Final = "declare the round void at the console, or cover the dice again: the open round is then void"
 MISSING: Final = "events of this round may be missing"
 CLOTH: Final = "bets may have been moved unseen after a void throw: cover the dice again, and they are given back"
