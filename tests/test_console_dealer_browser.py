@@ -172,6 +172,11 @@ def come_in(floor: Floor, browser: webdriver.Chrome, role: Any, path: str) -> Ca
     return go
 
 
+async def found(browser: webdriver.Chrome, css: str) -> WebElement:
+    """The element there, asked for beside the loop: the console is served in it, and a browser may wait for that."""
+    return await asyncio.to_thread(browser.find_element, Find.CSS_SELECTOR, css)
+
+
 def complaints(browser: webdriver.Chrome) -> list[str]:
     """What the browser refused or could not run; not that a request found nobody."""
     return [one["message"] for one in browser.get_log("browser") if "ERR_" not in one["message"]]  # type: ignore[no-untyped-call]
@@ -195,8 +200,7 @@ async def test_a_dealer_presses_keys_without_a_broker(
             for _ in range(times):
                 button.click()
 
-        there = browser.find_element(Find.CSS_SELECTOR, "[data-there]")
-        await until(there.is_displayed)
+        await until((await found(browser, "[data-there]")).is_displayed)
         await asyncio.to_thread(tap, "bell", 3)
         await until(lambda: said("bell") == "kept by the edge")
         assert floor.told() == ["bets.closed"]
@@ -208,12 +212,13 @@ async def test_a_dealer_presses_keys_without_a_broker(
         await asyncio.to_thread(enter, "2 5 5")
         await until(lambda: said("dice") == "once more, please")
         await until(lambda: form("dice").get_attribute("data-busy") is None)
-        assert form("dice").find_element(Find.NAME, "faces").get_attribute("value") == ""
+        faces = await found(browser, 'form[action$="/key/dice"] [name=faces]')
+        assert await asyncio.to_thread(faces.get_attribute, "value") == ""
         await asyncio.to_thread(enter, "255")
         await until(lambda: said("dice") == "kept by the edge")
 
         await floor.kill_edge()
-        await until(browser.find_element(Find.CSS_SELECTOR, "[data-away]").is_displayed)
+        await until((await found(browser, "[data-away]")).is_displayed)
         await asyncio.to_thread(tap, "paid")
         await until(lambda: said("paid") == "kept here, not recorded yet")
         floor.start_edge()
@@ -248,7 +253,7 @@ async def test_what_was_changed_after_no_answer_is_another_press(
             };
         """
         await asyncio.to_thread(browser.execute_script, lost)
-        place = browser.find_element(Find.CSS_SELECTOR, "#key-void")
+        place = await found(browser, "#key-void")
 
         def said() -> str:
             return place.find_element(Find.CSS_SELECTOR, "[data-said]").text
@@ -298,11 +303,12 @@ async def test_a_trace_is_shown_filtered_and_paused(
         assert "drawn: card KH" in rows[0]
         assert "2 pieces are missing here" in rows[1]
 
-        await asyncio.to_thread(browser.find_element(Find.CSS_SELECTOR, "[data-filter]").send_keys, "card 9d")
+        words = await found(browser, "[data-filter]")
+        await asyncio.to_thread(words.send_keys, "card 9d")
         await until(lambda: len(shown()) == 1)
-        await asyncio.to_thread(browser.find_element(Find.CSS_SELECTOR, "[data-filter]").send_keys, Keys.BACKSPACE * 7)
+        await asyncio.to_thread(words.send_keys, Keys.BACKSPACE * 7)
         await until(lambda: len(shown()) == 3)
-        pause = browser.find_element(Find.CSS_SELECTOR, "[data-pause]")
+        pause = await found(browser, "[data-pause]")
         await asyncio.to_thread(pause.click)
         pass_(5, "AS")
         assert await asyncio.to_thread(browser.execute_async_script, HEARD)
