@@ -18,6 +18,7 @@ from daemon.mqtt import UNREADABLE, BrokerLost, Connect, Session, stay_connected
 from daemon.picture import Picture
 from drivers.bee_tek_shoe import ShoeOptions
 from drivers.billy_iii import BillyOptions
+from drivers.cammegh_ss2 import WheelOptions
 from drivers.hid_shoe import HidShoeOptions
 from drivers.sas_machine import MachineOptions
 from drivers.tcs_saturn import SaturnOptions
@@ -306,8 +307,15 @@ def _hurried(driver: str, speed: float) -> dict[str, float]:
             return {"repeat": ShoeOptions().repeat / speed}
         case "hid_shoe":
             return {"repeat": HidShoeOptions().repeat / speed, "quiet": max(HidShoeOptions().quiet / speed, 0.05)}
+        case "cammegh_ss2":
+            return {"shortest_spin": WheelOptions().shortest_spin / speed}
         case "tcs_saturn":
-            return {"poll": max(SaturnOptions().poll / speed, 0.05), "stands": SaturnOptions().stands / speed}
+            saturn = SaturnOptions()
+            return {
+                "poll": max(saturn.poll / speed, 0.05),
+                "stands": saturn.stands / speed,
+                "shortest_spin": saturn.shortest_spin / speed,
+            }
         case "sas_machine":  # five seconds without a poll, of its own, and it is disabled
             return {"interval": max(MachineOptions().interval / speed, 0.04)}
         case "billy_iii":  # its shake is over long before the seconds that were ordered

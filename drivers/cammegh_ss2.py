@@ -41,7 +41,7 @@ from drivers.driver import (
     Sighting,
 )
 from drivers.faults import Fault, Faults, Standing
-from drivers.wheels import follows, gone_round, outdated
+from drivers.wheels import SHORTEST_SPIN, follows, gone_round, outdated
 from protocols.cammegh_ss2 import (
     ASK_FIRMWARE,
     ASK_MANUFACTURER,
@@ -241,12 +241,14 @@ class WheelOptions(Struct, frozen=True, forbid_unknown_fields=True):
     `port`: the controller's; 2 and 3 serve displays: there the driver only listens, and takes no commands.
     `alternating`: the rotor turns the other way in each game (mode bit 1); where it does not, that is a fault.
     `recover`: switch the wheel on again when it closed in the middle of a spin; never what the house switched off.
+    `shortest_spin`: seconds from one number to the next, at least: a counter that is lower sooner did not go round.
     """
 
     silence: Annotated[float, Meta(ge=1, le=60)] = 3.0
     port: Literal[1, 2, 3] = 1
     alternating: bool = False
     recover: bool = False
+    shortest_spin: Annotated[float, Meta(gt=0, le=60)] = SHORTEST_SPIN
 
 
 class Spin(Struct, frozen=True):
@@ -553,7 +555,7 @@ class CammeghSS2:
         steps = status.spin - spin.spin
         if steps == 0 and spin.landed and status.state in _RUNNING:
             steps = -1  # as far again
-        return follows(steps, SPINS, spin.at, spin.tick, chunk)
+        return follows(steps, SPINS, spin.at, spin.tick, self._options.shortest_spin, chunk)
 
     def _reply(self, packet: Packet, tick: float) -> bytes:
         """What to ask again. A reply may be damaged on its way: refused is who says the same wrong name twice."""
@@ -869,7 +871,7 @@ class CammeghSS2:
         if (
             steps < 0 < status.spin
             and status.number
-            and gone_round(steps + SPINS, spin.at, spin.tick, LONGEST_SPIN, chunk)
+            and gone_round(steps + SPINS, spin.at, spin.tick, self._options.shortest_spin, LONGEST_SPIN, chunk)
         ):
             steps += SPINS
         counts_on = steps > 0

@@ -31,7 +31,7 @@ from msgspec.structs import replace
 
 from drivers.driver import Chunk, CommandFailed, CommandRefused, DeviceRefused, Emit, Evidence, Link, LinkLost, Sighting
 from drivers.faults import Fault, Faults, Standing
-from drivers.wheels import follows, gone_round, outdated
+from drivers.wheels import SHORTEST_SPIN, follows, gone_round, outdated
 from protocols import tcs_saturn as wire
 from protocols.commands import Ask, Command, LaunchBall
 from protocols.events import (
@@ -224,6 +224,7 @@ class SaturnOptions(Struct, frozen=True, forbid_unknown_fields=True):
     texts, {"ARE.9" = "saturn.encoder_fail"}; `harmless`: errors beside which a number counts.
 
     `launch_apart`: seconds between two launches; `launch_within`: seconds in which the ball must be seen.
+    `shortest_spin`: seconds from one number to the next, at least: a counter that is lower sooner did not go round.
     """
 
     silence: Annotated[float, Meta(ge=1, le=60)] = 3.0
@@ -240,6 +241,7 @@ class SaturnOptions(Struct, frozen=True, forbid_unknown_fields=True):
     harmless: tuple[str, ...] = ("saturn.compressor_leak",)
     launch_apart: Annotated[float, Meta(ge=20, le=600)] = 20.0
     launch_within: Annotated[float, Meta(ge=1, le=60)] = 10.0
+    shortest_spin: Annotated[float, Meta(gt=0, le=60)] = SHORTEST_SPIN
 
     def __post_init__(self) -> None:
         """Raise ValueError for a fault code that does not exist."""
@@ -493,7 +495,7 @@ class TcsSaturn:
         steps = status.spin - spin.spin
         if steps == 0 and self._landed_before and _counts_again(spin, status, chunk):
             steps = -1  # as far again
-        return follows(steps, around, spin.at, spin.tick, chunk)
+        return follows(steps, around, spin.at, spin.tick, self._options.shortest_spin, chunk)
 
     def _counts(self, message: Message) -> bool:
         """An answer; not the echo of a question on a line of two wires, and no noise."""
@@ -585,7 +587,8 @@ class TcsSaturn:
         """The counter moved: the spin before is over, and what was not told of it will never be."""
         steps = status.spin - spin.spin
         once_round = steps + 10**self._options.map.spin.length
-        if steps < 0 and gone_round(once_round, spin.at, spin.tick, LONGEST_SPIN, chunk):
+        shortest = self._options.shortest_spin
+        if steps < 0 and gone_round(once_round, spin.at, spin.tick, shortest, LONGEST_SPIN, chunk):
             steps = once_round
         events: list[Event] = []
         counts_on = steps > 0

@@ -13,23 +13,25 @@ from datetime import datetime, timedelta
 
 from protocols.link import Chunk
 
-SHORTEST_SPIN = timedelta(seconds=15)
+SHORTEST_SPIN = 15.0
 FEW_SPINS = 10
 # Where nothing is told for so many seconds, the spin is remembered anew: what is remembered must not age by itself.
 KEPT_AGAIN = 60.0
 
 
-def gone_round(steps: int, at: datetime, tick: float | None, longest_spin: timedelta, now: Chunk) -> bool:
+def gone_round(
+    steps: int, at: datetime, tick: float | None, shortest_spin: float, longest_spin: timedelta, now: Chunk
+) -> bool:
     """Whether a lower counter, last seen `at` and at `tick`, has counted `steps` spins on."""
     if steps == 1 or steps > FEW_SPINS or now.began_anew(tick):
         return steps == 1
     least, most = now.after_at_least(at, tick), now.after_at_most(at, tick)
-    return steps * SHORTEST_SPIN <= least and most <= steps * longest_spin
+    return steps * timedelta(seconds=shortest_spin) <= least and most <= steps * longest_spin
 
 
-def follows(steps: int, around: int, at: datetime, tick: float | None, now: Chunk) -> bool:
+def follows(steps: int, around: int, at: datetime, tick: float | None, shortest_spin: float, now: Chunk) -> bool:
     """Whether it is certain what became of a counter that is `steps` on, of `around`, since it was last seen."""
-    return steps >= 0 or steps + around == 1 or now.after_at_most(at, tick) < SHORTEST_SPIN
+    return steps >= 0 or steps + around == 1 or now.after_at_most(at, tick) < timedelta(seconds=shortest_spin)
 
 
 def outdated(tick: float | None, kept: float | None) -> bool:

@@ -323,6 +323,7 @@ def listen(
     *,
     memory: bytes | None = None,
     silence: float = 3.0,
+    shortest_spin: float = 15.0,
     wheel: Callable[[bytes], bytes] = lambda _: b"",
     again: bool = False,
     told_before: Sequence[Event] = (),
@@ -358,7 +359,8 @@ def listen(
             group.create_task(feed())
             while not heard.errors or (again and not fed):
                 try:
-                    await CammeghSS2(WheelOptions(silence), heard.notebook.memory).run(heard.link, heard.notebook)
+                    options = WheelOptions(silence, shortest_spin=shortest_spin)
+                    await CammeghSS2(options, heard.notebook.memory).run(heard.link, heard.notebook)
                 except (LinkLost, DeviceRefused) as lost:
                     heard.errors.append(str(lost))
             await asyncio.sleep(0)
@@ -974,6 +976,17 @@ def test_when_a_wheel_is_continuous(memory: bytes, lines: list[bytes], continuou
         one for one in listen(every(lines), memory=memory, told_before=begun).events if type(one) is DeviceOnline
     ]
     assert online.continuous == continuous
+
+
+@pytest.mark.parametrize(("shortest", "missed", "continuous"), [(15.0, [], True), (0.6, [SpinMissed(1)], False)])
+def test_in_two_seconds_only_a_wheel_that_plays_so_fast_goes_round(
+    shortest: float, missed: list[Event], continuous: bool
+) -> None:
+    """255 was over; 256 came and went before the edge was there again, in a pit at 25 times its speed."""
+    memory = remembered(255, State.NO_MORE_BETS, 2, **OVER)
+    heard = listen(every([line(1, 1, "3")] * 3), memory=memory, shortest_spin=shortest)
+    assert [one for one in heard.events if isinstance(one, SpinMissed)] == missed
+    assert [one.continuous for one in heard.events if isinstance(one, DeviceOnline)] == [continuous]
 
 
 @pytest.mark.parametrize("shown", [2, 7, 10])

@@ -544,12 +544,14 @@ def test_what_never_arrives_is_not_under_way_for_ever(tmp_path: Path, monkeypatc
 # ---- a whole pit
 
 
-@pytest.mark.parametrize("usb", [False, True])
-def test_a_pits_configuration_passes_its_own_check(tmp_path: Path, usb: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("usb", "speed"), [(False, 1.0), (True, 1.0), (False, 25.0)])
+def test_a_pits_configuration_passes_its_own_check(
+    tmp_path: Path, usb: bool, speed: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(links_usb, "backend", links_usb.backend)  # a pit with USB plugs its own bus in
 
     async def body() -> None:
-        pit = Pit(tmp_path, 1, copies=2, usb=usb)
+        pit = Pit(tmp_path, 1, copies=2, usb=usb, speed=speed)
         port = free_port()  # nobody answers there
         pit.open(Pace(), port, "5")
         path = tmp_path / "feltd.toml"
@@ -558,6 +560,8 @@ def test_a_pits_configuration_passes_its_own_check(tmp_path: Path, usb: bool, mo
         assert device_mistakes(config, path) + ruleset_mistakes(config, path) == []
         assert [table.name for table in config.table] == [f"{kind}-{copy}" for copy in (1, 2) for kind in KINDS]
         assert {table.ruleset for table in config.table} <= {"", *RULESETS}
+        wheels = [device for table in config.table for device in table.device if device.name == "wheel-1"]
+        assert {device.options.get("shortest_spin", 15.0) for device in wheels} == {15.0 / speed}
         schemes = {device.url.partition(":")[0] for table in config.table for device in table.device}
         assert schemes == {"serial", "tcp", "mqtt"} | ({"usb"} if usb else set())
         for one in pit.ports.values():

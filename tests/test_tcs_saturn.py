@@ -748,6 +748,21 @@ async def test_only_time_that_passed_takes_a_wheel_round(clock: float, tick: flo
     await again.end()
 
 
+@pytest.mark.parametrize(("shortest", "missed"), [(15.0, [SpinMissed(1)]), (0.6, [SpinMissed(2)])])
+@virtual_time
+async def test_in_two_seconds_only_a_wheel_that_plays_so_fast_goes_round(shortest: float, missed: list[Event]) -> None:
+    """What ran is over, and the one after it came and went, in a pit at 25 times its speed."""
+    options = SaturnOptions(shortest_spin=shortest)
+    desk = Desk(options)
+    await desk.show(*(replace(one, spin=9999) for one in SPIN))
+    await desk.end()
+    await asyncio.sleep(2)
+    again = Desk(options, desk.notes.memory)
+    told = await again.show(status(State.STARTED, spin=1))
+    assert [event for event in told if isinstance(event, SpinMissed)] == missed
+    await again.end()
+
+
 @pytest.mark.parametrize("number", ["", "7"])
 @pytest.mark.parametrize(("left", "back"), [(1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (0, 1), (0, 2), (0, 3)])
 @virtual_time
