@@ -51,7 +51,7 @@ class BaccaratTable(ShoeTable):
         await self._press_until(floor, "bets_opened", ("betting",))
         await pace.sleep(rng.uniform(12.0, 20.0))
         await self._press_until(floor, "bell", ("closed", "dealing", "suspended"))
-        mine = floor.look().round
+        mine = floor.look().mine
         hands: dict[str, list[str]] = {"player": [], "banker": []}
         counts = await self._dealt(floor, hands) and await settle(floor, self.console, rng, mine)
         difference = _points(hands["player"]) - _points(hands["banker"])

@@ -133,7 +133,7 @@ class BlackjackTable(ShoeTable):
         """Players come and go while the bets are laid; the bell ends that."""
         if not await self._press_until(floor, "bets_opened", ("betting",)):
             raise _GivenUpError
-        self._round = _open_round(floor.look())
+        self._round = floor.look().mine
         await self._pause(floor, 8.0, 14.0)
         for seat in [seat for seat in self._players if self._minds.random() < 0.1]:
             self._players.discard(seat)
@@ -151,7 +151,7 @@ class BlackjackTable(ShoeTable):
             await self._pause(floor, 1.0, 2.0)
         if not await self._press_until(floor, "bell", ("dealing", "suspended")):
             raise _GivenUpError
-        self._round = _open_round(floor.look()) or self._round
+        self._round = floor.look().mine or self._round
         self._hands = [_Hand(seat, cards=[]) for seat in sorted(self._players)]
 
     async def _first_cards(self, floor: Floor) -> None:
@@ -432,11 +432,6 @@ class BlackjackTable(ShoeTable):
         if doubled := [hand.name for hand in self._hands if hand.doubled]:
             told["doubled"] = doubled
         return told
-
-
-def _open_round(look: Look) -> str:
-    """The round that the display shows; none where that has ended: it is an old screen then."""
-    return "" if look.round in look.ended else look.round
 
 
 # Against which cards of the bank a player splits, doubles and stands: what everybody's card says.

@@ -68,7 +68,7 @@ class ShakenTable(Ruled):
         floor.press(self.console, "bell")
         await floor.tell("lamps-1", "light", {"lamps": []})
         await pace.sleep(rng.uniform(1.0, 2.0))
-        mine = floor.look().round
+        mine = floor.look().mine
         await self._act(floor, self.shaker.uncover)
         seen = await self._act(floor, self.shaker.read)
         if seen is None:  # the reader is blind: by hand, twice, where the round still waits for it

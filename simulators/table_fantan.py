@@ -59,7 +59,7 @@ class FantanTable(Ruled):
         floor.press(self.console, "bell")
         await self._pause(floor, 1.0, 2.0)
         await floor.ready()
-        mine = floor.look().round
+        mine = floor.look().mine
         told = self.counter.count(floor.pace.now())
         floor.stir("counter-1")
         await self._pause(floor, 3.0, 5.0)

@@ -53,6 +53,11 @@ class Look(Struct, frozen=True):
         """No round is open."""
         return self.phase not in OPEN
 
+    @property
+    def mine(self) -> str:
+        """The round that is shown; none where that has ended: a broker with an old memory shows an old screen."""
+        return "" if self.round in self.ended else self.round
+
 
 class Floor(Struct, frozen=True):
     """What a dealer stands at: the devices' sockets, the pace, the display, and what may be told to the devices.

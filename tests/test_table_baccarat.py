@@ -80,6 +80,26 @@ async def test_a_card_that_was_not_told_is_entered_by_hand(monkeypatch: pytest.M
     assert {side: [*cards] for side, cards in result.outcome["hands"].items()} == truth.outcome["hands"]
 
 
+@virtual_time
+async def test_an_old_screen_does_not_say_how_this_coup_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker that came back with an old memory showed, at the bell, a coup that had been declared void."""
+    played = Played(monkeypatch, silent=0)
+    now = played._look
+
+    def look() -> Look:
+        shown = now()
+        ended = {"an older one": False, **shown.ended}
+        old = shown.phase == "closed"
+        return Look("closed", "an older one", {}, ended) if old else Look(shown.phase, shown.round, shown.detail, ended)
+
+    monkeypatch.setattr(played, "_look", look)
+    await played.coup()
+    [truth], [result] = played.table.truth, played.results
+    assert result.void is None
+    assert not truth.void
+    assert any(isinstance(event, RoundPaid) for event in played.told)
+
+
 @pytest.mark.parametrize("fault", ["display_dark", "key_switch"])
 @virtual_time
 async def test_a_coup_that_cannot_be_corrected_is_void_and_nobody_deals_on(

@@ -19,9 +19,18 @@ async def test_who_counts_over_a_dark_display_may_be_the_first_to_tell_a_count(
     monkeypatch.setattr(table.console, "enter_buttons", lambda count, *_: entered.append(count))
     monkeypatch.setattr(table._rng, "random", lambda: 0.05)
 
+    count = table.counter.count
+    counted: list[float] = []
+
+    def counts(now: float) -> int | None:
+        counted.append(now)
+        return count(now)
+
+    monkeypatch.setattr(table.counter, "count", counts)
+
     def look() -> Look:
-        """An old screen: no round is open. Or the end of this one."""
-        return Look("paying", "fan-1:1", {"separated": True}, {"fan-1:1": True} if shown else {})
+        """An old screen: no round is open. Or, after the count, the end of this one."""
+        return Look("paying", "fan-1:1", {"separated": True}, {"fan-1:1": True} if shown and counted else {})
 
     await table.deal(floor(look), 1)
     [truth] = table.truth
