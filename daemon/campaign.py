@@ -674,19 +674,20 @@ def _in_order(first: int, jobs: int) -> Generator[Report, None, None]:
             pool.shutdown(cancel_futures=True)
 
 
-def campaign(rounds: int, seed: int, *, jobs: int = 1, most_failures: int = 10) -> Iterator[Report]:
+def campaign(rounds: int, seed: int, *, after: int = 0, jobs: int = 1, most_failures: int = 10) -> Iterator[Report]:
     """Lives until `rounds` rounds were dealt; the seeds of its lives follow from its own. After each: the sum so far.
 
-    `jobs` processes share them; what they come to is the same however many there are.
+    `after`: lives that an interrupted campaign of this seed has behind it; its sum and this one's are that of one which
+    was not. `jobs` processes share the lives; what they come to is the same however many there are.
     """
     report = Report(seed)
-    with contextlib.closing(_in_order(seed * 1_000_000, jobs)) as lives:
+    with contextlib.closing(_in_order(seed * 1_000_000 + after, jobs)) as lives:
         while report.rounds < rounds and len(report.failures) < most_failures:
             report.add(next(lives))
             yield report
 
 
-def run(rounds: int, seed: int, jobs: int = 1, *, as_json: bool) -> int:
+def run(rounds: int, seed: int, jobs: int = 1, *, after: int = 0, as_json: bool) -> int:
     """`feltd campaign`; the exit code. Interrupted, it tells what it came to until then."""
     logs.set_up("critical")
     began = time.monotonic()
@@ -696,7 +697,7 @@ def run(rounds: int, seed: int, jobs: int = 1, *, as_json: bool) -> int:
     with Progress(*_WAY, console=way, transient=True, disable=not way.is_terminal) as progress:
         task = progress.add_task("", total=rounds)
         try:
-            for report in campaign(rounds, seed, jobs=jobs):
+            for report in campaign(rounds, seed, after=after, jobs=jobs):
                 bad = f", {len(report.failures)} failed" if report.failures else ""
                 progress.update(task, completed=report.rounds, description=f"{report.lives} lives{bad}")
         except KeyboardInterrupt:
@@ -726,7 +727,8 @@ def run(rounds: int, seed: int, jobs: int = 1, *, as_json: bool) -> int:
         f"{report.rounds / max(took, 1e-9):.0f} a second with {jobs} processes"
     )
     if interrupted:
-        console.print(f"interrupted after {report.rounds} of {rounds} rounds")
+        rest = f"--rounds {rounds - report.rounds} --seed {seed} --after {after + report.lives}"
+        console.print(f"interrupted after {report.rounds} of {rounds} rounds; the rest: feltd campaign {rest}")
     for failure in report.failures:
         _print(console, failure)
     return code

@@ -900,13 +900,21 @@ def demo(
 @main.command()
 @click.option("--rounds", type=click.IntRange(1), default=1000, show_default=True, help="deal at least so many")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="the same seed fails the same way")
+@click.option("--after", type=click.IntRange(1, 999_999), help="go on after so many lives of an interrupted campaign")
 @click.option("--replay", "life", type=click.IntRange(0), help="one life once more, by the seed that its failure names")
 @click.option("--jobs", type=click.IntRange(1, 256), help="processes to spread the lives over; default: all cores")
 @click.option("--real", is_flag=True, help="real processes, a real broker, and kill -9")
 @click.option("--kills", type=click.IntRange(1), help="with --real: kill so many  [default: 50]")
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object")
 def campaign(
-    rounds: int, seed: int, life: int | None, jobs: int | None, real: bool, kills: int | None, as_json: bool
+    rounds: int,
+    seed: int,
+    after: int | None,
+    life: int | None,
+    jobs: int | None,
+    real: bool,
+    kills: int | None,
+    as_json: bool,
 ) -> None:
     """Kill, cut, corrupt and confuse a whole simulated pit; no round may be lost, doubled or wrong."""
     from daemon import campaign_real
@@ -914,12 +922,16 @@ def campaign(
 
     if kills is not None and not real:
         raise BadInputError("--kills: only with --real")
+    if after is not None and (real or life is not None):
+        raise BadInputError("--after: neither with --real nor with --replay")
     if real and life is not None:
         raise BadInputError("--replay: a night of --real cannot be played again; its files are kept")
     if real:
         _need_broker()
         sys.exit(campaign_real.run(kills or 50, seed, as_json=as_json))
-    sys.exit(run(rounds, seed, jobs or len(os.sched_getaffinity(0)), as_json=as_json) if life is None else replay(life))
+    if life is not None:
+        sys.exit(replay(life))
+    sys.exit(run(rounds, seed, jobs or len(os.sched_getaffinity(0)), after=after or 0, as_json=as_json))
 
 
 main.add_command(console)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import copy
 import os
 import random
 import re
@@ -249,6 +250,7 @@ def test_an_interrupted_campaign_tells_what_it_came_to(jobs: str) -> None:
     assert campaigning.returncode == INTERRUPTED
     assert "0 lost, 0 doubled, 0 wrong" in said
     assert "interrupted after" in said
+    assert re.search(r"--rounds [0-9]+ --seed 2 --after [1-9]", said)
     assert b"Traceback" not in shown
 
 
@@ -267,6 +269,24 @@ def test_whoever_lives_them_the_lives_are_the_same() -> None:
     (*_, alone), (*_, shared) = campaign(150, 8), campaign(150, 8, jobs=2)
     alone.seconds = shared.seconds = 0.0
     assert alone == shared
+
+
+def test_an_interrupted_campaign_goes_on_as_if_it_had_not_been() -> None:
+    lives = campaign(150, 8)
+    before = copy.deepcopy(next(lives))
+    *_, whole = lives
+    *_, rest = campaign(150 - before.rounds, 8, after=before.lives)
+    assert rest.lives == whole.lives - 1
+    before.add(rest)
+    before.seconds = whole.seconds = 0.0
+    assert before == whole
+
+
+@pytest.mark.parametrize("other", [["--real"], ["--replay", "2000000"]])
+def test_only_a_virtual_campaign_goes_on(other: list[str]) -> None:
+    refused = CliRunner().invoke(main, ["campaign", "--after", "3", *other])
+    assert refused.exit_code == 2
+    assert "--after: neither with --real nor with --replay" in refused.output
 
 
 @pytest.mark.system
