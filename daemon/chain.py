@@ -12,11 +12,13 @@ import struct
 from array import array
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Protocol
 
 import msgspec
 from msgspec import Struct
 
 __all__ = [
+    "Log",
     "Noted",
     "Statement",
     "chain_start",
@@ -118,12 +120,20 @@ _LOG_MAGIC = 0x377F0682
 _log_head = struct.Struct(">8I").unpack_from  # magic, version, page size, round, two salts, two sums
 _frame_head = struct.Struct(">6I").unpack_from  # page, the file's size where it ends a transaction, two salts, two sums
 _MASK = 0xFFFFFFFF
-_LANES = 256
+_LANES = 256  # frames that are looked at together: a megabyte
 _SECTOR = 512  # bytes that a power cut leaves as a whole: new or old
 _Sums = tuple[int, int]
 
 
-def log_broken(log: bytes) -> int | None:
+class Log(Protocol):
+    """What a log is read by: part after part, for it may be larger than memory. Bytes are one, too."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, part: slice, /) -> bytes: ...
+
+
+def log_broken(log: Log) -> int | None:
     """From which byte on a log is not as it was written, where durable transactions stand behind that byte.
 
     SQLite takes its log to end before the first frame whose sums do not follow from those of the frame before it: of
@@ -138,9 +148,13 @@ def log_broken(log: bytes) -> int | None:
     big = bool(magic & 1)
     if magic & ~1 != _LOG_MAGIC or _summed(log[:24], (0, 0), big=big) != (one, two):
         # The head was durable before anything was written behind it. Zeros are a log that was only made large.
-        return None if log == bytes(len(log)) else 0
+        step = _LANES * 4096
+        return 0 if any(log[at : at + step].strip(b"\0") for at in range(0, len(log), step)) else None
     size: int = 24 + page
-    frames = [_frame_head(log, at) for at in range(32, len(log) - size + 1, size)]
+    frames = []
+    for first in range(32, len(log) - size + 1, _LANES * size):
+        some = log[first : first + _LANES * size]
+        frames += [_frame_head(some, at) for at in range(0, len(some) - size + 1, size)]
     ours = [[*frame[2:4]] == salts for frame in frames]
     while ours and not ours[-1]:  # of an earlier round, or never written
         del frames[-1], ours[-1]
@@ -159,10 +173,11 @@ def log_broken(log: bytes) -> int | None:
     return None
 
 
-def _summed_part(log: bytes, at: int, size: int) -> bytes:
+def _summed_part(log: Log, at: int, size: int) -> bytes:
     """Of a frame: not its salts, nor the sums themselves."""
     begin = 32 + at * size
-    return log[begin : begin + 8] + log[begin + 24 : begin + size]
+    frame = log[begin : begin + size]
+    return frame[:8] + frame[24:]
 
 
 def _summed(data: bytes, before: _Sums, *, big: bool) -> _Sums:
@@ -174,7 +189,7 @@ def _summed(data: bytes, before: _Sums, *, big: bool) -> _Sums:
     return one, two
 
 
-def _follow(log: bytes, size: int, sums: Sequence[_Sums], *, big: bool) -> list[bool]:
+def _follow(log: Log, size: int, sums: Sequence[_Sums], *, big: bool) -> list[bool]:
     """Of each frame, whether its sums (the first of `sums` are the head's) follow from those of the one before it.
 
     Many frames at once: one large number holds a word of each, 64 bits apart. One by one a full log takes a second.

@@ -271,6 +271,24 @@ def note_of(path: Path) -> Path:
     return file.with_name(file.name + "-signed")
 
 
+class _Log:
+    """A log as it was when it was opened, read as it is asked for. What is cut off meanwhile reads as zeros."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._length = os.fstat(fd).st_size
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, part: slice, /) -> bytes:
+        begin, end, _ = part.indices(self._length)
+        found = b""
+        while len(found) < end - begin and (more := os.pread(self._fd, end - begin - len(found), begin + len(found))):
+            found += more
+        return found.ljust(max(end - begin, 0), b"\0")
+
+
 def changed_log(path: Path) -> str:
     """What was changed in the log of the journal at `path`; empty: nothing that can be seen. Raises OSError.
 
@@ -281,15 +299,15 @@ def changed_log(path: Path) -> str:
     while True:
         try:
             with log_of(path).open("rb", buffering=0) as file:
-                log = file.readall()
-                file.seek(0)
-                head = file.read(32)
+                log = _Log(file.fileno())
+                first = log[:32]
+                at = log_broken(log)
+                head = log[:32]
         except FileNotFoundError:
             return ""
-        at = log_broken(log)
         if at is None:
             return ""
-        if before == (at, head) and log.startswith(head):
+        if before == (at, head) and first == head:
             return f"from byte {at} on it is not as it was written, and durable rows stood behind that"
         before = at, head
 

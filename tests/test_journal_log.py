@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from test_inspection import entries, keys
 
 from daemon import journal as journal_module
-from daemon.chain import log_broken
+from daemon.chain import Log, log_broken
 from daemon.config import Keeping
 from daemon.inspection import verify, verify_recent
 from daemon.journal import BadJournal, Journal, changed_log
@@ -352,7 +352,7 @@ def test_what_is_just_being_written_is_looked_at_again(killed: Path, monkeypatch
     flip(log, at + 500)
     looks: list[int | None] = []
 
-    def looked(raw: bytes) -> int | None:
+    def looked(raw: Log) -> int | None:
         looks.append(log_broken(raw))
         if len(looks) == 1:
             flip(log, at + 500)
@@ -361,3 +361,39 @@ def test_what_is_just_being_written_is_looked_at_again(killed: Path, monkeypatch
     monkeypatch.setattr(journal_module, "log_broken", looked)
     assert changed_log(killed) == ""
     assert looks == [at, None]
+
+
+class Pieces:
+    """A log that remembers the longest piece that was asked for."""
+
+    def __init__(self, raw: bytes) -> None:
+        self.raw = raw
+        self.longest = 0
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def __getitem__(self, part: slice, /) -> bytes:
+        piece = self.raw[part]
+        self.longest = max(self.longest, len(piece))
+        return piece
+
+
+@pytest.mark.parametrize("where", [None, 0, 30, 300, 700])
+def test_a_log_that_a_reader_held_for_long_is_never_whole_in_memory(tmp_path: Path, where: int | None) -> None:
+    """It grows past all bounds until he is gone: who is started then has little memory, and looks at all of it."""
+    journal = Journal(tmp_path / "journal.db")
+    with closing(sqlite3.connect(tmp_path / "journal.db")) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM event").fetchone()
+        for n in range(300):
+            journal.append(entries(1, n), {"outbox": b"%d" % n})
+        raw = log_of(journal.path).read_bytes()
+    journal.close()
+    assert len(raw) > 800 * FRAME
+    if where is not None:
+        at = 32 + where * FRAME + 700 if where else 20
+        raw = raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :]
+    pieces = Pieces(raw)
+    assert log_broken(pieces) == (None if where is None else 32 + where * FRAME if where else 0)
+    assert pieces.longest <= 256 * FRAME
