@@ -246,7 +246,7 @@ class StudPokerTable(Ruled):
         await self._until(
             floor,
             lambda: self.console.press("bets_opened", floor.pace.now()),
-            lambda look: look.phase == "betting" and look.round not in look.ended,
+            lambda look: look.phase == "betting" and look.mine != "",
         )
         round_.mine = floor.look().round
         for seat in seats:
@@ -457,4 +457,4 @@ def _over(look: Look, round_: _Round) -> bool:
     """Whether the round has ended, or another one is open. What ended long ago is an old screen, and says nothing."""
     if look.round == round_.mine:
         return look.over
-    return round_.mine in look.ended or (not look.over and look.round not in look.ended)
+    return round_.mine in look.ended or (not look.over and look.mine != "")
