@@ -504,7 +504,9 @@ class Life:
             account = spared(account, outcomes)
             gone = 0
             if isinstance(table, RouletteTable):
-                gone = min(account.lost, forgot(table.wheel.truth, self._unheard[name]))
+                wheel = table.wheel
+                began_again = wheel.restarted_at == len(wheel.truth)
+                gone = min(account.lost, forgot(wheel.truth, self._unheard[name], began_again=began_again))
             account = msgspec.structs.replace(account, lost=account.lost - gone)
             self.forgotten += gone
             self._right(name, account)
@@ -539,12 +541,13 @@ class Life:
         return None
 
 
-def forgot(spins: Sequence[SpinTruth], unheard: Container[int]) -> int:
+def forgot(spins: Sequence[SpinTruth], unheard: Container[int], *, began_again: bool) -> int:
     """How many spins with a number the wheel told nobody before its counter began again.
 
     `unheard`: the places of those that ended while no edge was there. What the counter skips from one that was heard to
     the next proves so many of them; before the first that ever was heard it proves nothing. The same number again is
-    that of a void spin again, or proves that the counter began again.
+    that of a void spin again, or proves that the counter began again. `began_again`: after the last of them it did, and
+    that was all.
     """
     count = run = 0
     heard: SpinTruth | None = None
@@ -559,7 +562,7 @@ def forgot(spins: Sequence[SpinTruth], unheard: Container[int]) -> int:
             skipped -= heard.spin
         count += max(run - skipped, 0)
         run, heard = 0, one
-    return count
+    return count + (run if began_again else 0)
 
 
 _WRITERS = {f"feltd-edge-{EDGE}": EDGE, **{f"feltd-rules-{name}": name for name in RULES}}

@@ -176,6 +176,7 @@ class Wheel:
         self._misfires: Counter[str] = Counter()
         self._parameters = dict.fromkeys(PARAMETERS.values(), "0") | {"H": "60", "N": "15", "S": "135 165", "Z": "37"}
         self.truth: list[SpinTruth] = []
+        self.restarted_at = 0  # how many had ended when its counter last began again
 
     # ---- time
 
@@ -245,6 +246,7 @@ class Wheel:
                     self._unsaid = encode(Packet("F", str(SELF_TEST_CODES[fault])))
             case "power_loss":
                 self._stop("power_loss")
+                self.restarted_at = len(self.truth)
                 self._spin = 1
                 self._number = ""
                 self._test_until = float("inf")

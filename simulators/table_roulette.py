@@ -24,6 +24,7 @@ class _Wheel(Device, Protocol):
     """Either wheel, as its dealer sees it."""
 
     truth: list[SpinTruth]
+    restarted_at: int
 
     @property
     def no_more_bets(self) -> bool:

@@ -180,6 +180,7 @@ class Saturn:
         self._then: Callable[[float], None] = self._start
         self.state = State.TABLE_CLOSED
         self.truth: list[SpinTruth] = []
+        self.restarted_at = 0  # how many had ended when its counter last began again
         self.misfires = 0
         """Launches ordered while a ball ran or the wheel was not ready: no host may do that."""
         self._start(0.0)
@@ -419,6 +420,7 @@ class Saturn:
 
     def _reboot(self, now: float, silent: float, reason: str) -> None:
         self._void(reason)
+        self.restarted_at = len(self.truth)
         self._spin = 1
         self._error = self._number = ""
         self._broken = self._invalid = False

@@ -505,15 +505,20 @@ def test_rules_that_say_another_number_are_found(monkeypatch: pytest.MonkeyPatch
         ("2v 1 2", {1}, 1),  # spun again under its number, for all that anybody knows
         ("1 2v 1 2 3", {0, 2, 3}, 3),
         ("1 2 3 4", {0, 1, 2}, 3),  # nobody had ever heard it
+        ("5 6 7 |", {1, 2}, 2),  # it was switched off, and never spun again
+        ("5 6 7v |", {1, 2}, 1),
+        ("5 6 7 |", {1}, 0),
     ],
 )
 def test_what_a_wheel_forgot_before_anybody_heard_it(spins: str, unheard: set[int], count: int) -> None:
     """Lives 2102000177 and 2102000280: it was switched off while the edge was away. No other round may be missing.
 
     20261121008253, 20261121009512, 20261121011874: then it counted on as if nothing had been, or none had been heard.
+    74013107: it was never heard to spin again.
     """
-    made = [SpinTruth(int(one[0]), reason="x") if "v" in one else SpinTruth(int(one), "17") for one in spins.split()]
-    assert forgot(made, unheard) == count
+    told, began_again = spins.removesuffix("|").split(), spins.endswith("|")
+    made = [SpinTruth(int(one[0]), reason="x") if "v" in one else SpinTruth(int(one), "17") for one in told]
+    assert forgot(made, unheard, began_again=began_again) == count
 
 
 def test_a_lost_round_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
