@@ -89,9 +89,10 @@ class Failure(Struct, frozen=True):
 
 
 class Report(Struct):
-    """What a campaign came to. `seconds` are the processor's."""
+    """What a campaign came to. `seconds` are the processor's, `after` the lives that it left to the ones before it."""
 
     seed: int
+    after: int = 0
     lives: int = 0
     rounds: int = 0
     right: int = 0
@@ -683,7 +684,7 @@ def campaign(rounds: int, seed: int, *, after: int = 0, jobs: int = 1, most_fail
     `after`: lives that an interrupted campaign of this seed has behind it; its sum and this one's are that of one which
     was not. `jobs` processes share the lives; what they come to is the same however many there are.
     """
-    report = Report(seed)
+    report = Report(seed, after)
     with contextlib.closing(_in_order(seed * 1_000_000 + after, jobs)) as lives:
         while report.rounds < rounds and len(report.failures) < most_failures:
             report.add(next(lives))
@@ -694,7 +695,7 @@ def run(rounds: int, seed: int, jobs: int = 1, *, after: int = 0, as_json: bool)
     """`feltd campaign`; the exit code. Interrupted, it tells what it came to until then."""
     logs.set_up("critical")
     began = time.monotonic()
-    report = Report(seed)
+    report = Report(seed, after)
     interrupted = False
     way = Console(stderr=True)
     with Progress(*_WAY, console=way, transient=True, disable=not way.is_terminal) as progress:
@@ -704,11 +705,15 @@ def run(rounds: int, seed: int, jobs: int = 1, *, after: int = 0, as_json: bool)
                 bad = f", {len(report.failures)} failed" if report.failures else ""
                 progress.update(task, completed=report.rounds, description=f"{report.lives} lives{bad}")
         except KeyboardInterrupt:
-            interrupted = True
+            interrupted = report.rounds < rounds
     took = time.monotonic() - began
     code = 1 if report.failures else INTERRUPTED if interrupted else 0
+    rest = f"--rounds {rounds - report.rounds} --seed {seed} --after {after + report.lives}"
+    rest = f"interrupted after {report.rounds} of {rounds} rounds; the rest: feltd campaign {rest}"
     if as_json:
         sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
+        if interrupted:
+            sys.stderr.write(rest + "\n")
         return code
     console = Console(highlight=False, soft_wrap=True)
     grid = Grid(title="feltd campaign", title_justify="left")
@@ -730,8 +735,7 @@ def run(rounds: int, seed: int, jobs: int = 1, *, after: int = 0, as_json: bool)
         f"{report.rounds / max(took, 1e-9):.0f} a second with {jobs} processes"
     )
     if interrupted:
-        rest = f"--rounds {rounds - report.rounds} --seed {seed} --after {after + report.lives}"
-        console.print(f"interrupted after {report.rounds} of {rounds} rounds; the rest: feltd campaign {rest}")
+        console.print(rest)
     for failure in report.failures:
         _print(console, failure)
     return code

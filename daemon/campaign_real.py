@@ -153,7 +153,7 @@ class _Night:
     def _judge(self, config: Config) -> None:
         for name, account in self._accounts(self._pit.dealt()).items():
             self._report.right += account.right
-            self._report.void += account.voided + account.unseen + account.extra
+            self._report.void += account.voided + account.unseen
             self._report.lost += account.lost
             self._report.wrong += account.wrong
             if account.lost or account.wrong:
