@@ -10,7 +10,6 @@ SQLite's log has a chain, too, of sums that anybody can make. `log_broken` says 
 import hashlib
 import struct
 from array import array
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -133,6 +132,12 @@ class Log(Protocol):
     def __getitem__(self, part: slice, /) -> bytes: ...
 
 
+def anything_in(log: Log) -> bool:
+    """Whether it has more than zeros, which are a log that was only made large."""
+    step = _LANES * 4096
+    return any(log[at : at + step].strip(b"\0") for at in range(0, len(log), step))
+
+
 def log_broken(log: Log) -> int | None:
     """From which byte on a log is not as it was written, where durable transactions stand behind that byte.
 
@@ -147,28 +152,30 @@ def log_broken(log: Log) -> int | None:
     magic, _, page, _, *salts, one, two = _log_head(log[:32].ljust(32, b"\0"))
     big = bool(magic & 1)
     if magic & ~1 != _LOG_MAGIC or _summed(log[:24], (0, 0), big=big) != (one, two):
-        # The head was durable before anything was written behind it. Zeros are a log that was only made large.
-        step = _LANES * 4096
-        return 0 if any(log[at : at + step].strip(b"\0") for at in range(0, len(log), step)) else None
+        # The head was durable before anything was written behind it.
+        return 0 if anything_in(log) else None
     size: int = 24 + page
-    frames = []
+    # Of each frame some bytes: there may be millions. The sums are those before each frame, and behind the last.
+    ours, ends, ones, twos = bytearray(), bytearray(), array("I", [one]), array("I", [two])
     for first in range(32, len(log) - size + 1, _LANES * size):
         some = log[first : first + _LANES * size]
-        frames += [_frame_head(some, at) for at in range(0, len(some) - size + 1, size)]
-    ours = [[*frame[2:4]] == salts for frame in frames]
-    while ours and not ours[-1]:  # of an earlier round, or never written
-        del frames[-1], ours[-1]
-    sums = [(one, two), *((frame[4], frame[5]) for frame in frames)]  # before each frame, and behind the last
-    follows = _follow(log, size, sums, big=big)
-    bad = next((at for at in range(len(frames)) if not (follows[at] and ours[at])), len(frames))
-    for at in range(bad, len(frames) - 1):
-        if frames[at][1] and ours[at + 1]:
+        for at in range(0, len(some) - size + 1, size):
+            _, end, *its_salts, one, two = _frame_head(some, at)
+            ours.append(its_salts == salts)
+            ends.append(end != 0)
+            ones.append(one)
+            twos.append(two)
+    count = ours.rfind(1) + 1  # behind them: of an earlier round, or never written
+    follows = _follow(log, size, ones[: count + 1], twos[: count + 1], big=big)
+    bad = next((at for at in range(count) if not (follows[at] and ours[at])), count)
+    for at in range(bad, count - 1):
+        if ends[at] and ours[at + 1]:
             # What follows it does so by the sums that it has, or should have: these may be what was changed.
-            should = _summed(_summed_part(log, at, size), sums[at], big=big)
+            should = _summed(_summed_part(log, at, size), (ones[at], twos[at]), big=big)
             begin = 32 + at * size
             marked = follows[at] or (begin + 4) // _SECTOR == (begin + 23) // _SECTOR
             next_ = _summed(_summed_part(log, at + 1, size), should, big=big)
-            if (follows[at + 1] and marked) or next_ == sums[at + 2]:
+            if (follows[at + 1] and marked) or next_ == (ones[at + 2], twos[at + 2]):
                 return 32 + bad * size
     return None
 
@@ -189,27 +196,28 @@ def _summed(data: bytes, before: _Sums, *, big: bool) -> _Sums:
     return one, two
 
 
-def _follow(log: Log, size: int, sums: Sequence[_Sums], *, big: bool) -> list[bool]:
-    """Of each frame, whether its sums (the first of `sums` are the head's) follow from those of the one before it.
+def _follow(log: Log, size: int, ones: "array[int]", twos: "array[int]", *, big: bool) -> bytearray:
+    """Of each frame, whether its sums (the first of them are the head's) follow from those of the one before it.
 
     Many frames at once: one large number holds a word of each, 64 bits apart. One by one a full log takes a second.
     """
-    found: list[bool] = []
-    for first in range(0, len(sums) - 1, _LANES):
-        count = min(_LANES, len(sums) - 1 - first)
+    found = bytearray()
+    for first in range(0, len(ones) - 1, _LANES):
+        count = min(_LANES, len(ones) - 1 - first)
         words = array("I", log[32 + first * size : 32 + (first + count) * size])
         if big:
             words.byteswap()
         pairs = array("Q", words.tobytes())
         low = int.from_bytes(struct.pack("<Q", _MASK) * count, "little")
         one, two = (
-            int.from_bytes(struct.pack(f"<{count}Q", *column), "little")
-            for column in zip(*sums[first : first + count], strict=True)
+            int.from_bytes(struct.pack(f"<{count}Q", *column[first : first + count]), "little")
+            for column in (ones, twos)
         )
         for at in (0, *range(3, size // 8)):  # between them salts and sums
             pair = int.from_bytes(pairs[at :: size // 8].tobytes(), "little")
             one = (one + (pair & low) + two) & low
             two = (two + (pair >> 32 & low) + one) & low
         lanes = (struct.unpack(f"<{count}Q", value.to_bytes(8 * count, "little")) for value in (one, two))
-        found += map(tuple.__eq__, zip(*lanes, strict=True), sums[first + 1 : first + 1 + count])
+        follow = slice(first + 1, first + 1 + count)
+        found += bytes(map(tuple.__eq__, zip(*lanes, strict=True), zip(ones[follow], twos[follow], strict=True)))
     return found

@@ -32,6 +32,7 @@ from daemon.chain import (
     VERSION,
     Noted,
     Statement,
+    anything_in,
     chain_start,
     encode_noted,
     encode_statement,
@@ -289,6 +290,14 @@ class _Log:
         return found.ljust(max(end - begin, 0), b"\0")
 
 
+def _anything_in_log(path: Path) -> bool:
+    try:
+        with log_of(path).open("rb", buffering=0) as file:
+            return anything_in(_Log(file.fileno()))
+    except FileNotFoundError:
+        return False
+
+
 def changed_log(path: Path) -> str:
     """What was changed in the log of the journal at `path`; empty: nothing that can be seen. Raises OSError.
 
@@ -406,7 +415,7 @@ class Journal:
                     f" keep all files as they are and tell the inspector\n{not_started(self.path)}"
                 )
             there = self._file.exists() and self._file.stat().st_size
-            if not there and log.exists() and log.read_bytes().strip(b"\0"):
+            if not there and _anything_in_log(self._file):
                 remedy = f"put it back beside {log}, or move that away and keep it: a new journal is begun"
                 raise BadJournal(f"{self.path}: there is no such file, and its log is there; {remedy}")
         except OSError as error:
