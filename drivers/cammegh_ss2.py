@@ -241,7 +241,8 @@ class WheelOptions(Struct, frozen=True, forbid_unknown_fields=True):
     `port`: the controller's; 2 and 3 serve displays: there the driver only listens, and takes no commands.
     `alternating`: the rotor turns the other way in each game (mode bit 1); where it does not, that is a fault.
     `recover`: switch the wheel on again when it closed in the middle of a spin; never what the house switched off.
-    `shortest_spin`: seconds from one number to the next, at least: a counter that is lower sooner did not go round.
+    `shortest_spin`: seconds that a spin takes at least. A lower counter that is some spins on after less than so many
+    times that did not go round, it began again; one spin on it always went round.
     """
 
     silence: Annotated[float, Meta(ge=1, le=60)] = 3.0

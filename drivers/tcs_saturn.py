@@ -224,7 +224,8 @@ class SaturnOptions(Struct, frozen=True, forbid_unknown_fields=True):
     texts, {"ARE.9" = "saturn.encoder_fail"}; `harmless`: errors beside which a number counts.
 
     `launch_apart`: seconds between two launches; `launch_within`: seconds in which the ball must be seen.
-    `shortest_spin`: seconds from one number to the next, at least: a counter that is lower sooner did not go round.
+    `shortest_spin`: seconds that a spin takes at least. A lower counter that is some spins on after less than so many
+    times that did not go round, it began again; one spin on it always went round.
     """
 
     silence: Annotated[float, Meta(ge=1, le=60)] = 3.0
