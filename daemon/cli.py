@@ -33,6 +33,7 @@ CONFIG = click.option(
     help="the configuration of the site",
 )
 
+SOON = 20.0  # seconds for which nobody wonders whether a command still runs
 BENCHES = ["spine", "decoders", "tables", "rules", "console", "recovery"]
 
 
@@ -748,12 +749,16 @@ def key_pair(path: Path) -> None:
 @click.argument("device", metavar="TABLE/DEVICE")
 @click.argument("name", metavar="COMMAND")
 @click.argument("args", nargs=-1, metavar="[KEY=VALUE]…")
-@click.option("--wait", type=click.FloatRange(1, 400), default=10.0, show_default=True, help="seconds for the answer")
-def command(config_path: Path, device: str, name: str, args: tuple[str, ...], wait: float) -> None:
+@click.option(
+    "--wait",
+    type=click.FloatRange(1, 400),
+    help="seconds for the answer  [default: what the slowest device takes]",
+)
+def command(config_path: Path, device: str, name: str, args: tuple[str, ...], wait: float | None) -> None:
     """Tell a device to do something and say what it answered: exit code 0 only if it did it."""
     from daemon.field import command as telling
     from daemon.field import find_device
-    from protocols.commands import BadCommand
+    from protocols.commands import COMMANDS, BadCommand
 
     config = _load(config_path)
     if find_device(config, device) is None:
@@ -765,12 +770,17 @@ def command(config_path: Path, device: str, name: str, args: tuple[str, ...], wa
             raise BadInputError(f"{pair}: write KEY=VALUE")
         values[key] = value
     logs.set_up("error")
+    if wait is None:
+        wait = COMMANDS[name].answered_within if name in COMMANDS else SOON
+    if wait > SOON:
+        click.echo(f"waiting for the answer, up to {wait:g} s; Ctrl-C ends the waiting alone", err=True)
     try:
         reply = _interruptible(telling(config, device, name, values, wait))
     except BadCommand as error:
         raise BadInputError(str(error)) from error
     except TimeoutError as error:
-        raise click.ClickException(f"no answer in {wait:g} s; is feltd edge running, and the broker?") from error
+        remedy = "it may still be done; is feltd edge running, and the broker?"
+        raise click.ClickException(f"no answer in {wait:g} s: {remedy}") from error
     if reply is None:  # Ctrl-C: what was asked may still be done
         raise click.exceptions.Exit(1)
     said = (f"{key}={value}" for key, value in reply.data.items())
@@ -900,7 +910,7 @@ def demo(
 @main.command()
 @click.option("--rounds", type=click.IntRange(1), default=1000, show_default=True, help="deal at least so many")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="the same seed fails the same way")
-@click.option("--after", type=click.IntRange(1, 999_999), help="go on after so many lives of an interrupted campaign")
+@click.option("--after", type=click.IntRange(0, 999_999), help="go on after so many lives of an interrupted campaign")
 @click.option("--replay", "life", type=click.IntRange(0), help="one life once more, by the seed that its failure names")
 @click.option("--jobs", type=click.IntRange(1, 256), help="processes to spread the lives over; default: all cores")
 @click.option("--real", is_flag=True, help="real processes, a real broker, and kill -9")

@@ -17,10 +17,14 @@ Status: TypeAlias = Literal["done", "refused", "failed"]
 
 
 class _Command(Struct, frozen=True, tag_field="command", forbid_unknown_fields=True):
-    """`between_rounds`: refused while a round is open on the table. `of_edge`: every device, whatever its driver."""
+    """`between_rounds`: refused while a round is open on the table. `of_edge`: every device, whatever its driver.
+
+    `answered_within`: seconds that the slowest of our devices takes to say what came of it.
+    """
 
     between_rounds: ClassVar[bool] = False
     of_edge: ClassVar[bool] = False
+    answered_within: ClassVar[float] = 20.0
 
 
 # ---- any device
@@ -30,6 +34,7 @@ class SelfTest(_Command, frozen=True, tag="self-test"):
     """Test yourself and tell what is wrong."""
 
     between_rounds: ClassVar[bool] = True
+    answered_within: ClassVar[float] = 310.0
 
 
 class Ask(_Command, frozen=True, tag="ask"):

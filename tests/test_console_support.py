@@ -1,4 +1,4 @@
-"""The pages of trace and support bundle: who may open them, what they ask of the edge, what is written down."""
+"""The pages of trace, support bundle, commands: who may open them, what they ask of the edge, what is written down."""
 
 import contextlib
 import io
@@ -15,7 +15,7 @@ import pytest
 
 from daemon import inspection
 from daemon.config import parse
-from daemon.console import bundle, words
+from daemon.console import bundle, web, words
 from daemon.console.actions import read_actions
 from daemon.console.app import House, make_app
 from daemon.console.store import Store
@@ -120,6 +120,32 @@ async def test_a_trace_is_written_down_and_then_asked_of_the_edge(inn: Inn, monk
         assert (await browser.post(TRACE, data={"minutes": "99"}, headers=ORIGIN)).status_code == 400
         assert (await browser.post(TRACE, data={"minutes": "5"})).status_code == 403
     assert asked == [("bac-1", "shoe-1", "trace", {"seconds": 300}, ["trace"])]
+
+
+async def test_an_answer_that_comes_after_the_page_stands_there_when_it_is_looked_at_again(
+    inn: Inn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wheel tests itself for up to five minutes."""
+    asked: list[tuple[str, str]] = []
+
+    async def publish(topic: str, payload: bytes) -> None:
+        asked.append((topic, json.loads(payload)["id"]))
+
+    monkeypatch.setattr(inn.house.site.picture, "publish", publish)
+    monkeypatch.setattr(web, "PATIENCE", 0.05)
+    shaker = TRACE.replace("shoe-1", "shaker-1").removesuffix("/trace")
+    async with inn.browser("tec") as browser:
+        sent = await browser.post(shaker + "/command/self-test", data={}, headers=ORIGIN)
+        [(topic, id_)] = asked
+        assert topic.endswith("/shaker-1/cmd/self-test")
+        assert (sent.status_code, sent.headers["location"]) == (303, f"{shaker}?answer={id_}")
+        assert words.say("en", "answer.waiting") in (await browser.get(sent.headers["location"])).text
+        for answered in (Reply("another", "self-test", "done", "not ours"), Reply(id_, "self-test", "failed", "motor")):
+            inn.house.answers.heard("bac-1", "shaker-1", msgspec.json.encode(answered))
+        page = (await browser.get(sent.headers["location"])).text
+    assert words.say("en", "answer.waiting") not in page
+    assert "motor" in page
+    assert "not ours" not in page
 
 
 async def test_what_the_edge_publishes_can_be_downloaded(inn: Inn) -> None:

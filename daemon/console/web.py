@@ -278,13 +278,20 @@ def form_of(command: type[Command]) -> Form:
     return Form(name_of(command), command.between_rounds, fields)
 
 
+class Unanswered(Struct, frozen=True):
+    """A command whose answer had not come while its page was waited for: a self-test may be under way for minutes."""
+
+    id: str
+    command: str
+
+
 class Answers:
     """Commands under way, and the last answers, for the page that asked."""
 
     def __init__(self) -> None:
         """None yet."""
         self._waiting: dict[str, asyncio.Future[Reply]] = {}
-        self._kept: OrderedDict[str, Reply] = OrderedDict()
+        self._kept: OrderedDict[str, Reply | Unanswered] = OrderedDict()
 
     def heard(self, _table: str, _device: str, payload: bytes) -> None:
         """An answer on the broker; most are somebody else's."""
@@ -295,21 +302,24 @@ class Answers:
         waiting = self._waiting.get(reply.id)
         if waiting is not None and not waiting.done():
             waiting.set_result(reply)
+        elif isinstance(self._kept.get(reply.id), Unanswered):
+            self._kept[reply.id] = reply
 
-    async def ask(self, house: "House", table: str, device: str, name: str, args: bytes) -> Reply:
-        """Tell a device to do something, and what came of it: done, refused, failed, or no answer in time."""
+    async def ask(self, house: "House", table: str, device: str, name: str, args: bytes) -> Reply | Unanswered:
+        """Tell a device to do something, and what came of it: done, refused, failed, or no answer yet."""
         id_ = uuid.uuid4().hex[:16]
         life = timedelta(seconds=PATIENCE)
         asking = Asking(id_, house.now() + life, msgspec.Raw(args))
         waiting: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._waiting[id_] = waiting
+        reply: Reply | Unanswered
         try:
             topic = device_topic(house.site.site, table, device, f"cmd/{name}")
             async with asyncio.timeout(PATIENCE):
                 await house.site.picture.publish(topic, msgspec.json.encode(asking))
                 reply = await waiting
         except TimeoutError:
-            reply = Reply(id_, name, "failed", f"no answer in {PATIENCE:g} s: only its events will tell")
+            reply = Unanswered(id_, name)
         except BrokerLost as error:
             reply = Reply(id_, name, "failed", f"{error}: nobody heard it")
         finally:
@@ -319,8 +329,8 @@ class Answers:
             self._kept.popitem(last=False)
         return reply
 
-    def get(self, id_: str) -> Reply | None:
-        """An answer of a while ago."""
+    def get(self, id_: str) -> Reply | Unanswered | None:
+        """An answer of a while ago, or one that came since."""
         return self._kept.get(id_)
 
 
@@ -396,11 +406,14 @@ class _Pages:
         )
 
     def _answer(self, request: Request) -> Mapping[str, Any] | None:
-        reply = self.house.answers.get(request.query_params.get("answer", ""))
-        if reply is None:
-            return None
-        data = msgspec.json.encode(reply.data).decode() if reply.data else ""
-        return {"command": reply.command, "status": reply.status, "text": reply.text, "data": data}
+        match self.house.answers.get(request.query_params.get("answer", "")):
+            case Reply() as reply:
+                data = msgspec.json.encode(reply.data).decode() if reply.data else ""
+                return {"command": reply.command, "status": reply.status, "text": reply.text, "data": data}
+            case Unanswered(command=command):
+                return {"command": command, "status": "waiting", "text": "", "data": ""}
+            case _:
+                return None
 
     async def command(self, request: Request) -> Response:
         device = self._device(request, "command")
