@@ -707,24 +707,30 @@ def export_table(config_path: Path, table: str, since: Any, until: Any, of_rules
 @journals.command("recall")
 @CONFIG
 @click.argument("table")
-@click.option("--rounds", type=click.IntRange(1, 10_000), default=1, show_default=True)
+@click.option("--rounds", type=click.IntRange(1, 10_000), help="so many of the last  [default: 1]")
+@click.option("--round", "only", help="this one, however old, as its result names it")
 @click.option("--json", "as_json", is_flag=True, help="for programs")
-def recall_rounds(config_path: Path, table: str, rounds: int, as_json: bool) -> None:
+def recall_rounds(config_path: Path, table: str, rounds: int | None, only: str | None, as_json: bool) -> None:
     """The last rounds, from the result and its law to the events and the bytes on the wire; the newest first."""
     import sqlite3
 
-    from daemon.inspection import recall, recall_text
+    from daemon.inspection import recall, recall_old, recall_text
 
+    if rounds and only:
+        raise BadInputError("--round: not with --rounds")
     config = _load(config_path)
     if table not in {one.name for one in config.table}:
         raise BadInputError(
             f"no table {table!r} in {config_path}; there are: {', '.join(t.name for t in config.table)}"
         )
+    rules, edge = Path(config.rules.journal), Path(config.edge.journal)
     try:
-        found = recall(Path(config.rules.journal), Path(config.edge.journal), table, rounds)
+        found = recall_old(rules, edge, table, only) if only else recall(rules, edge, table, rounds or 1)
     except (sqlite3.Error, OSError) as error:
         raise BadInputError(f"{error}; `feltd journal verify` says more") from error
     click.echo(msgspec.json.format(msgspec.json.encode(found)).decode() if as_json else recall_text(found).rstrip())
+    if not found and only:
+        raise BadInputError(f"{table}: no round {only!r} has ended; write it as its result does: {table}:2026-11-20:17")
     if not found:
         click.echo(f"{table}: no round has ended yet", err=True)
 

@@ -52,6 +52,7 @@ RECENT = 20_000
 _PAGE = 500
 _COLUMNS = "n, place, seq, device, type, time, data, wire, cause, hash"
 _ENDS = ("resolved", "voided", "corrected")
+CORRECTIONS = 1000  # of one round, at most
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 # What a line may be besides: no hex, a time without a zone, a number that no row has.
@@ -1029,10 +1030,22 @@ class _Result(Struct, frozen=True):
 
 def recall(rules: Path, edge: Path, table: str, rounds: int, only: str = "") -> list[Recalled]:
     """The last ends of rounds of a table, the newest first; of the round `only`. Raises sqlite3.Error or OSError."""
+    marks = ",".join("?" * len(_ENDS))
+    with Files(rules) as verdicts:
+        return _recalled(verdicts.newest(rounds, f"place = ? AND type IN ({marks})", table, *_ENDS), edge, table, only)
+
+
+def recall_old(rules: Path, edge: Path, table: str, only: str) -> list[Recalled]:
+    """The ends of one round, however old: all files are looked through. Raises sqlite3.Error or OSError."""
+    marks = ",".join("?" * len(_ENDS))
+    which = f"place = ? AND type IN ({marks}) AND instr(data, ?)"
+    with Files(rules) as verdicts:
+        return _recalled(verdicts.newest(CORRECTIONS, which, table, *_ENDS, only.encode()), edge, table, only)
+
+
+def _recalled(ends: Iterable[tuple[Any, ...]], edge: Path, table: str, only: str) -> list[Recalled]:
     found: list[Recalled] = []
-    with Files(rules) as verdicts, Files(edge) as events:
-        marks = ",".join("?" * len(_ENDS))
-        ends = verdicts.newest(rounds, f"place = ? AND type IN ({marks})", table, *_ENDS)
+    with Files(edge) as events:
         for _n, _place, seq, _device, type_, time, data, _wire, cause, hash_ in ends:
             raw = msgspec.json.decode(data, type=dict[str, msgspec.Raw])["result"]
             result = msgspec.json.decode(raw, type=_Result)

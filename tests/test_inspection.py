@@ -29,7 +29,7 @@ from daemon import journal as journal_module
 from daemon.chain import chain_start, decode_statement, row_hash
 from daemon.cli import main
 from daemon.config import BadConfig, Keeping, parse
-from daemon.inspection import export, recall, recall_text, report_text, verify, verify_export, verify_recent
+from daemon.inspection import export, recall, recall_old, recall_text, report_text, verify, verify_export, verify_recent
 from daemon.journal import BadJournal, Entry, Journal, log_of, note_of
 from daemon.keeping import room, take_up
 from daemon.logs import get
@@ -794,6 +794,9 @@ def test_a_result_leads_back_to_the_wire(tmp_path: Path) -> None:
     ]
     assert recall(rules, edge, "t-1", 1) == found[:1]
     assert recall(rules, edge, "t-2", 1) == []
+    assert recall(rules, edge, "t-1", 1, "t-1/2026-11-20/1") == []
+    assert recall_old(rules, edge, "t-1", "t-1/2026-11-20/1") == found[1:]
+    assert recall_old(rules, edge, "t-1", "t-1/2026-11-20/") == []
     text = recall_text(found)
     for words in (
         "17, black",
@@ -1771,6 +1774,8 @@ def test_export_and_recall_on_the_command_line(site: Path, tmp_path: Path) -> No
     assert result.stdout.startswith("round t-1/2026-11-20/2  resolved")
     assert len(msgspec.json.decode(run("recall", "-c", site, "t-1", "--rounds", "9", "--json").stdout)) == 2
     assert "no round has ended yet" in run("recall", "-c", site, "t-2").stderr
+    [old] = msgspec.json.decode(run("recall", "-c", site, "t-1", "--round", "t-1/2026-11-20/1", "--json").stdout)
+    assert old["result"]["round"] == "t-1/2026-11-20/1"
 
 
 @pytest.mark.parametrize(
@@ -1778,6 +1783,8 @@ def test_export_and_recall_on_the_command_line(site: Path, tmp_path: Path) -> No
     [
         (("export", "-c", "CONFIG", "t-9"), "no table 't-9'"),
         (("recall", "-c", "CONFIG", "t-9"), "no table 't-9'"),
+        (("recall", "-c", "CONFIG", "t-1", "--round", "t-1:x"), "no round 't-1:x' has ended"),
+        (("recall", "-c", "CONFIG", "t-1", "--round", "t-1:x", "--rounds", "3"), "--round: not with --rounds"),
         (("export", "-c", "CONFIG", "t-1", "--from", "yesterday"), "write 2026-11-20"),
         (("export", "-c", "CONFIG", "t-1", "--from", "0001-01-01T00:00:00+08:00"), "write 2026-11-20"),
         (("export", "-c", "CONFIG", "t-1", "--from", "2026-11-22", "--to", "2026-11-20"), "--to must be after --from"),
