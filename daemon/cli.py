@@ -237,17 +237,26 @@ def check(config_path: Path, probe: bool) -> None:
 
 
 @main.command()
-@click.argument("device", required=False)
+@click.argument("device", metavar="[DRIVER|CODE]", required=False)
 @click.option("--json", "as_json", is_flag=True, help="for programs")
 @click.option(
     "--pages", type=click.Path(path_type=Path, file_okay=False), help="write its page, or that of each, there"
 )
 def devices(device: str | None, as_json: bool, pages: Path | None) -> None:
-    """List the supported devices with their evidence, or show the page of one: options, commands, faults, remedies."""
+    """List the supported devices with their evidence, or show the page of one: options, commands, faults, remedies.
+
+    The code of a fault, as an alert or a log names it, shows what it means and what to try.
+    """
     from daemon.listings import device_list, device_table
-    from daemon.pages import device_page, index_page
+    from daemon.pages import device_page, fault_text, index_page
     from drivers import DRIVERS
 
+    if device is not None and "." in device and not as_json and pages is None:
+        said = fault_text(device)
+        if not said:
+            raise BadInputError(f"no device tells {device!r}; of what edge, rules and journals tell the alert says it")
+        click.echo(said)
+        return
     if device is not None and device not in DRIVERS:
         raise BadInputError(f"no driver {device!r}; known: {', '.join(DRIVERS)}")
     if pages is not None:

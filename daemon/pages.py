@@ -149,6 +149,23 @@ def _told(ailment: Ailment) -> str:
     return ", ".join(f"`{name}`" for name in ailment.told) or nothing
 
 
+def fault_text(code: str) -> str:
+    """What a fault is and what to do about it, for a terminal; empty where no device tells it."""
+    told: dict[Fault, list[str]] = {fault: ["every device"] for fault in EDGE_FAULTS if fault.code == code}
+    for name, driver in DRIVERS.items():
+        for fault in driver.faults:
+            if fault.code == code:
+                told.setdefault(fault, []).append(name)
+    return "\n\n".join(
+        f"{code}  {fault.severity} at first  ({', '.join(who)})\n"
+        f"  what it means  {fault.text}\n"
+        f"  what to try    {fault.remedy}\n"
+        f"  ends           {fault.clears}\n"
+        f"  the round      {fault.round}"
+        for fault, who in told.items()
+    )
+
+
 def device_page(name: str) -> str:
     """The page of one device, Markdown."""
     driver = DRIVERS[name]

@@ -40,7 +40,7 @@ ENVELOPE = {
 }
 PARAMETERS = {
     "site": "the casino",
-    "edge": "the computer at the tables; `rules` is the rules consumer",
+    "edge": "the computer at the tables; or the rules consumer, usually `rules`: its info says `rules: true`",
     "table": "the table",
     "device": "the device on its table",
     "type": "the event's type",

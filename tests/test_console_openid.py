@@ -482,7 +482,7 @@ async def test_without_the_extra_it_is_one_clear_message(tmp_path: Path, monkeyp
         for path in ("/login/openid", "/login/openid/done"):
             answer = await browser.get(path)
             assert answer.status_code in (403, 503)
-        assert "pip install 'feltd[openid]'" in text(await browser.get("/login/openid")).replace("&#39;", "'")
+        assert "make .venv/.openid" in text(await browser.get("/login/openid"))
         assert (await log_in(browser, "sup", PASSWORD)).status_code == 303
     inn.close()
 

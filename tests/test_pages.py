@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from daemon.cli import main
-from daemon.pages import device_page, index_page, known_words, options_of
+from daemon.pages import EDGE_FAULTS, device_page, index_page, known_words, options_of
 from drivers import DRIVERS
 from protocols.commands import COMMANDS, name_of
 from simulators import SIMULATORS
@@ -101,6 +101,26 @@ def test_an_unknown_device_is_refused_with_the_known_ones() -> None:
     assert result.exit_code == 2
     assert "no driver 'toaster'; known: " in result.output
     assert all(name in result.output for name in DRIVERS)
+
+
+@pytest.mark.parametrize(
+    ("code", "who"),
+    [("wheel.sensor_or_motor", "cammegh_ss2"), ("fdl.sensor_dirty", "fdl_shaker"), ("device.offline", "every")],
+)
+def test_the_code_of_a_fault_says_what_to_try(code: str, who: str) -> None:
+    shown = run("devices", code)
+    remedies = {fault.remedy for driver in DRIVERS.values() for fault in (*driver.faults, *EDGE_FAULTS)
+                if fault.code == code}  # fmt: skip
+    assert remedies
+    assert all(remedy in shown for remedy in remedies)
+    assert who in shown
+    assert "no driver" not in shown
+
+
+def test_a_code_that_no_device_tells_is_refused() -> None:
+    result = CliRunner().invoke(main, ["devices", "shaker.clasps"])
+    assert result.exit_code == 2
+    assert "no device tells 'shaker.clasps'; of what edge, rules and journals tell the alert says it" in result.output
 
 
 def test_the_list_for_programs_has_evidence_commands_and_faults_of_all() -> None:

@@ -2,7 +2,7 @@
 
 OpenID Connect Core 1.0, 3.1 (what a client checks of an ID token: 3.1.3.7); RFC 7636 for PKCE, RFC 9207 for `iss` in
 the answer. A provider that is away costs nobody with a local password anything. The libraries are an extra, loaded only
-where an issuer is configured: pip install 'feltd[openid]'.
+where an issuer is configured: `make .venv/.openid`.
 """
 
 import base64
@@ -104,7 +104,7 @@ class _OpenId:
         self._missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
         self._under_way = 0
         if self._missing:
-            remedy = "pip install 'feltd[openid]' (requirements/openid.txt), or take [console.openid] away"
+            remedy = "cd /opt/feltd && sudo make .venv/.openid, then restart the console; or take [console.openid] away"
             self._log.error("openid.missing", missing=self._missing, remedy=remedy)
 
     async def begin(self, request: Request) -> Response:
