@@ -268,7 +268,7 @@ class Desk:
             try:
                 if case.command.between_rounds and case.table in self._ruled:
                     await self._no_round_is_open(case.table, station)
-                    _must_be_of_now(case.expires, self._now())
+                _must_be_of_now(case.expires, self._now())  # the disk may have taken its time, too
                 async with asyncio.timeout(LONGEST_WORK):
                     reply = Reply(case.id, name, "done", "", await station.obey(case.command))
             except CommandRefused as error:

@@ -133,6 +133,8 @@ async def supervise(
             after_bug = min(after_bug * 2, AFTER_BUG_MOST)
             text = f"the driver failed: {reason}"
             fault = DeviceFaulted(BUG, text, "error", "send the log to the maintainers; it is tried again by itself")
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError  # it came while a lost link was being closed, and `wait_for` may swallow one
         events: list[Event] = [DeviceOffline(reason)] if post.online else []
         if fault is not None and not post.has_fault(fault.code):
             events.append(fault)

@@ -527,6 +527,23 @@ async def test_what_expired_while_the_rules_were_waited_for_is_not_done() -> Non
     assert not counter.place.done
 
 
+@pytest.mark.parametrize("name", ["agitate", "launch-ball"])
+@virtual_time
+async def test_what_expired_while_the_disk_stood_still_is_not_done(name: str) -> None:
+    """What is written before it is done may take seconds, and a ball is not launched then."""
+    counter = Counter(ruled=False)
+    keep = counter.desk._keep
+
+    def slowly(kept: Mapping[str, bytes]) -> None:
+        keep(kept)
+        counter.desk._now = lambda: NOW + timedelta(seconds=4)
+
+    counter.desk._keep = slowly
+    [reply] = await counter.hear(ask(name, life=2))
+    assert (reply.status, "it expired at" in reply.text) == ("refused", True)
+    assert not counter.place.done
+
+
 @pytest.mark.parametrize("name", RULESETS)
 def test_a_fresh_table_of_every_game_is_between_rounds(name: str) -> None:
     ruleset: Any = RULESETS[name](RULESETS[name].Options())

@@ -19,7 +19,7 @@ from daemon import mqtt
 from daemon.config import Device, parse
 from daemon.edge import Edge
 from daemon.journal import BadJournal, Journal
-from daemon.links import HostLink
+from daemon.links import HostLink, open_link
 from daemon.supervisor import AFTER_BUG_MOST, BUG, GOOD_SESSION, REFUSED, SLOWLY, SOON, SOON_MOST, Post, supervise
 from drivers import DRIVERS
 from drivers.driver import DeviceRefused, Driver, Emit, Evidence, Link, LinkLost, Sighting
@@ -514,6 +514,35 @@ async def test_a_cancelled_supervisor_ends_wherever_it_is(actor: type[Actor]) ->
     await asyncio.sleep(1)
     await cancelled(task)
     assert len(cable.tried) == 1
+
+
+@pytest.mark.parametrize("turns", range(9))
+async def test_a_cancellation_that_meets_a_lost_link_being_closed_ends_the_supervisor(
+    actor: type[Actor], turns: int
+) -> None:
+    """`wait_for` of Python 3.11 may swallow it; the device would be read for ever, and the process never end."""
+    lost = asyncio.Event()
+
+    async def until_lost(link: Link, _: Emit) -> None:
+        try:
+            await link.read()
+        finally:
+            lost.set()
+
+    actor.sessions = [until_lost]
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+    async with server:
+        device = Device(name="d-1", driver="actor", url=f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        task = asyncio.create_task(supervise(device, Place().post, open_link, now, structlog.get_logger()))
+        await lost.wait()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        done, _ = await asyncio.wait([task], timeout=5)
+        ended = task in done
+        task.cancel()
+        await asyncio.wait([task])
+    assert ended
 
 
 ENDS: dict[str, Callable[[], Exception]] = {
