@@ -21,10 +21,13 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
-from typing import Any, Literal, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 from urllib.parse import parse_qs, urlsplit
 
 from protocols.link import Chunk, DeviceRefused, Link, LinkLost
+
+if TYPE_CHECKING:
+    from serial import Serial
 
 __all__ = ["BadUrl", "HostLink", "StreamLink", "Tap", "Way", "check_url", "open_link", "plugged_in", "utc_now"]
 
@@ -279,6 +282,21 @@ async def _open_tcp(target: _Target, now: Callable[[], datetime]) -> StreamLink:
     return link
 
 
+def _write_some(port: "Serial", data: bytes) -> int:
+    """Bytes that the port takes now. Raises SerialException, or BlockingIOError where it takes none.
+
+    pyserial asks again until one is taken, also where it is told not to wait: a device that hangs would stop the loop.
+    """
+    import serial
+
+    try:
+        return os.write(port.fileno(), data)
+    except BlockingIOError:
+        raise
+    except OSError as error:
+        raise serial.SerialException(f"write failed: {error}") from error
+
+
 async def _open_serial(target: _Target, now: Callable[[], datetime]) -> StreamLink:
     import serial
     import serial_asyncio_fast
@@ -289,6 +307,7 @@ async def _open_serial(target: _Target, now: Callable[[], datetime]) -> StreamLi
         port = await loop.run_in_executor(
             None, lambda: serial.Serial(path, target.baud, parity=target.parity, exclusive=True)
         )
+        port.write = lambda data: _write_some(port, bytes(data))  # type: ignore[method-assign]
         try:  # it sets the line once more, and what a port then refuses must not leave it locked
             opened: Any = await serial_asyncio_fast.connection_for_serial(loop, lambda: StreamLink(now), port)
         except BaseException:

@@ -13,7 +13,9 @@ A port that knows no such parity (a pseudo terminal) is used with eight bits and
 import asyncio
 import contextlib
 import errno
+import fcntl
 import os
+import struct
 import termios
 import time
 from collections.abc import AsyncIterator, Callable
@@ -72,6 +74,11 @@ async def _open(url: str, now: Callable[[], datetime]) -> AsyncIterator[HostLink
             yield link
         finally:
             await link.settle()
+
+
+def _unsent(port: int) -> int:
+    """Bytes that the kernel still holds."""
+    return int(struct.unpack("i", fcntl.ioctl(port, termios.TIOCOUTQ, bytes(4)))[0])
 
 
 def _port(stream: StreamLink) -> int:
@@ -155,13 +162,23 @@ class SasLink:
 
     def _send(self, data: bytes) -> None:
         try:
+            self._leave()
             termios.tcsetattr(self._port, termios.TCSADRAIN, self._mark)
             self._write(data[:1])
+            self._leave()
             termios.tcdrain(self._port)
             termios.tcsetattr(self._port, termios.TCSADRAIN, self._space)
             self._write(data[1:])
         except (OSError, termios.error) as error:
             raise LinkLost(str(error)) from error
+
+    def _leave(self) -> None:
+        """Return when the kernel holds nothing more. To drain a port that hangs would never end, nor would our stop."""
+        until = time.monotonic() + PATIENCE
+        while _unsent(self._port):
+            if time.monotonic() > until:
+                raise LinkLost("the port sends nothing")
+            time.sleep(0.0002)
 
     def _write(self, data: bytes) -> None:
         until = time.monotonic() + PATIENCE

@@ -312,13 +312,14 @@ async def test_what_nobody_takes_waits_in_the_kernel_not_in_memory(far: Far) -> 
         assert waiting(link) == (0, False)
 
 
-async def test_a_device_that_takes_nothing_holds_the_writer(tmp_path: Path) -> None:
-    """Neither does the other way fill the memory."""
+@pytest.mark.parametrize("size", [4096, 16])
+async def test_a_device_that_takes_nothing_holds_the_writer(tmp_path: Path, size: int) -> None:
+    """Neither does the other way fill the memory. Sixteen bytes are taken whole or not at all: nobody asks for ever."""
     master, slave = os.openpty()
     tty.setraw(slave)
     try:
         async with open_link(f"serial://{os.ttyname(slave)}") as link:
-            block = b"x" * 4096
+            block = b"x" * size
             async with asyncio.timeout(PATIENCE):
                 while link._drained.is_set():
                     await link.write(block)

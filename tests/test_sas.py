@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from daemon import links_sas
 from daemon.links import BadUrl, HostLink, check_url
 from daemon.links_sas import CMSPAR, SasLink, check, open_link
 from protocols.link import LinkLost
@@ -463,6 +464,18 @@ async def test_the_first_byte_of_a_message_has_mark_parity_and_the_rest_space(mo
                 got += (await link.read()).data
             assert got == b"a\xffbc"
             assert link.chirps == 3
+
+
+async def test_a_port_that_sends_nothing_is_a_lost_link_and_can_be_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To drain it would never end."""
+    monkeypatch.setattr(links_sas, "_unsent", lambda _: 1)
+    monkeypatch.setattr(links_sas, "PATIENCE", 0.05)
+    with pty() as (_, path):
+        async with asyncio.timeout(5), open_link(f"sas://{path}") as link:
+            assert isinstance(link, SasLink)
+            link.ninth_bit = True
+            with pytest.raises(LinkLost, match="the port sends nothing"):
+                await link.write(b"\x81")
 
 
 async def test_a_port_that_is_not_there_is_a_lost_link() -> None:
