@@ -116,6 +116,8 @@ class _Table:
         self.options = msgspec.json.encode(options)
         self.ruleset: Ruleset[Any] = ruleset(options)
         self.state: Any = self.ruleset.start(table.name)
+        self.alerted = False
+        """Whether a doubt stands as an alert."""
         self.abandoned = ""
         """The game whose state was not taken up: another one, or this one where nobody can read it."""
         self.other_options = False
@@ -349,6 +351,9 @@ class Consumer:
             self._tell(self._tables[table_name], verdict)
         for table_name in changed:
             self.retained.touch(table_topic(self.site, table_name, "round/state"))
+            table = self._tables[table_name]
+            if table.alerted and not self._waits(table):  # a round that goes on has no verdict that says so
+                self._alert(table, None)
 
     def _commit(self, entries: list[Entry]) -> None:
         """Positions without verdicts wait for the next commit: after a crash those events are asked for again."""
@@ -382,7 +387,11 @@ class Consumer:
             case _:
                 pass
 
+    def _waits(self, table: _Table) -> bool:
+        return table.ruleset.view(table.state).phase == "suspended"
+
     def _alert(self, table: _Table, doubt: Suspended | None) -> None:
+        table.alerted = doubt is not None
         text = b""
         if doubt is not None:
             alert = {"round": doubt.round, "code": "round.suspended", "text": doubt.reason, "severity": "error"}
@@ -418,7 +427,7 @@ class Consumer:
         for table in self._tables.values():
             self.retained.put(table_topic(self.site, table.name, "round/state"), partial(self.standing, table.name))
             said = self.journal.latest(table.name, (*ENDS, "suspended"))
-            in_doubt = said is not None and said.type == "suspended"
+            in_doubt = said is not None and said.type == "suspended" and self._waits(table)
             self._alert(table, msgspec.json.decode(said.data, type=Suspended) if said and in_doubt else None)
             if (last := self.journal.latest(table.name, ENDS)) is not None:
                 result = msgspec.json.decode(last.data, type=dict[str, msgspec.Raw])["result"]

@@ -62,6 +62,10 @@ class Fault(Struct, frozen=True):
     since: datetime
 
 
+# What is said of a device that nobody has met: it waits for no past, and is no sign that the device has none.
+_OF_THE_LINK = (DeviceOffline, DeviceFaulted, DeviceRecovered)
+
+
 class Board(Struct, frozen=True):
     """What is known of a device, kept over restarts: a fault outlives them until it is seen cleared."""
 
@@ -93,6 +97,8 @@ class DevicePost:
         self._driver: Driver | None = None
         self._session_ended: asyncio.Future[None] | None = None
         self._met = False
+        self._came = False
+        """Whether it told anything in this life of the edge: until then what it may have kept is waited for."""
         self._bytes = (0, 0)
         self.events = 0
         self.last: Row | None = None
@@ -220,7 +226,8 @@ class DevicePost:
         """Durable when it returns. One transaction: the events, the driver's memory, the board."""
         if not sightings and memory is None:
             return
-        if sightings:
+        self._came = self._came or any(type(one.event) not in _OF_THE_LINK for one in sightings)
+        if sightings and self._came:
             await self._edge.gates[self.table].turn(self.device.name, _happened(sightings))
         entries = [self._entry(one) for one in sightings]
         kept: dict[str, bytes] = {} if memory is None else {f"driver/{self._key}": memory}
@@ -230,7 +237,7 @@ class DevicePost:
         if board is not self.board:
             kept[f"board/{self._key}"] = msgspec.json.encode(board)
         rows = self._edge.append(entries, kept)
-        if sightings and not sightings[-1].behind:
+        if sightings and self._came and not sightings[-1].behind:
             self._edge.gates[self.table].caught_up(self.device.name)
         self._met = self._met or any(isinstance(one.event, DeviceOnline) for one in sightings)
         self.events += len(rows)

@@ -259,6 +259,35 @@ def test_every_opened_round_ends_exactly_once_or_is_still_open(name: str, night:
 @every_game
 @pace
 @given(night=NIGHTS)
+def test_who_looks_at_the_phase_sees_each_doubt_until_it_is_over(name: str, night: list[Event]) -> None:
+    """A round that goes on says nothing of it: its phase alone does. A result in doubt always has a last word."""
+    ruleset = game(name)
+    state = ruleset.start("t-1")
+    doubted, open_ = "", ""
+    for seen in script(night):
+        state, verdicts = judge(ruleset, state, seen)
+        for verdict in verdicts:
+            match verdict:
+                case Opened(round=round_):
+                    open_ = round_
+                case Suspended(round=round_):
+                    doubted = round_
+                case Resolved(result=result) | Voided(result=result) | Corrected(result=result):
+                    open_ = "" if result.round == open_ else open_
+                    doubted = "" if result.round == doubted else doubted
+                case _:
+                    pass
+        view = ruleset.view(state)
+        if doubted and view.phase != "suspended":
+            assert doubted == open_ == view.round
+            doubted = ""
+        if view.phase == "suspended":
+            assert doubted == view.round
+
+
+@every_game
+@pace
+@given(night=NIGHTS)
 def test_the_same_night_gives_the_same_verdicts_byte_for_byte(name: str, night: list[Event]) -> None:
     options = RULESETS[name].Options
     first, second = (run(RULESETS[name](options()) if fresh else game(name), script(night)) for fresh in (False, True))

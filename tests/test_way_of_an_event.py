@@ -38,7 +38,11 @@ from protocols.events import (
     BallLaunched,
     BetsClosed,
     BetsOpened,
+    CardDrawn,
+    CardUnreadable,
+    DealCorrected,
     DeviceFaulted,
+    DeviceOffline,
     DeviceOnline,
     DeviceRecovered,
     DiceAgitated,
@@ -204,6 +208,33 @@ async def test_a_device_that_comes_back_with_a_past_does_not_let_the_others_pass
 
 
 @virtual_time
+async def test_who_is_not_there_at_the_first_try_is_waited_for(tmp_path: Path) -> None:
+    """After a reboot an adapter appears half a second after the edge. What we say of a device meanwhile is no past."""
+    journal = Journal(tmp_path / "edge.db")
+    there = msgspec.json.encode(Board(online=True))
+    journal.append((), {f"{kind}/rou-1/{name}": there for kind in ("board", "driver") for name in ("shoe", "shoe-2")})
+    edge = Edge(parse(CONFIG), journal, now=lambda: START)
+    console, shaker = edge.posts
+
+    async def tell(post: DevicePost, after: float, age: float, event: Event) -> None:
+        await post.emit(saw(DeviceOffline("not there")))
+        await asyncio.sleep(after)
+        chunk = Chunk(b"", START, asyncio.get_running_loop().time())
+        await post.emit([Sighting(DeviceOnline(True), b"", chunk, behind=1)])
+        await post.emit([Sighting(event, b"", chunk, age + after)])
+
+    began = asyncio.get_running_loop().time()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(tell(shaker, 0.25, 5.0, DiceAgitated("lever", 3)))
+        group.create_task(tell(console, 0.0, 4.5, BetsClosed()))
+    assert asyncio.get_running_loop().time() - began == 0.25
+    rows = [row for row in journal.after(0, 100) if not row.type.startswith("device.")]
+    assert [row.type for row in rows] == ["dice.agitated", "bets.closed"]
+    assert not any(decode_data(row.type, row.data).overtaken for row in rows)
+    journal.close()
+
+
+@virtual_time
 async def test_what_comes_later_than_it_should_says_so_for_good(tmp_path: Path) -> None:
     """A console's line was dead for six seconds, and the shaker went on meanwhile. Who only is there is never late."""
     journal = Journal(tmp_path / "edge.db")
@@ -307,9 +338,34 @@ async def test_a_suspended_round_is_shown_as_it_is_after_a_restart_of_the_rules(
     again.journal.close()
 
 
+@virtual_time
+async def test_a_round_that_goes_on_after_a_doubt_is_no_alert_any_more(tmp_path: Path) -> None:
+    """Nor after a restart: no verdict says that the doubt is over, the round does."""
+    config = parse(WITH_BACCARAT)
+    hands: dict[str, tuple[str, ...]] = {"player": ("9D",), "banker": ("2C",)}
+    events = script([CardDrawn("9D"), CardDrawn("2C"), CardUnreadable(), DealCorrected(hands)], "bac-1")
+    told = [msgspec.structs.replace(one, id=f"e:bac-1:{one.seq}") for one in events]
+    consumer, broker = Consumer(config, Journal(tmp_path / "rules.db")), Broker()
+    consumer.take(told[:3])
+    await connected(consumer._serve, broker)
+    assert (consumer.view("bac-1").phase, broker.alerts()) == ("suspended", {"round-suspended"})
+    consumer.take(told[3:])
+    await connected(consumer._serve, broker)
+    assert (consumer.view("bac-1").phase, broker.alerts()) == ("dealing", set())
+    consumer.journal.close()
+    again = Consumer(config, Journal(tmp_path / "rules.db"))
+    await connected(again._serve, broker)
+    assert broker.alerts() == set()
+    again.journal.close()
+
+
 # ---- what was taken out of the configuration
 
 WITHOUT_SHAKER = CONFIG.partition('[[table.device]]\nname = "shoe-2"')[0]
+WITH_BACCARAT = f"""{CONFIG}[[table]]
+name = "bac-1"
+ruleset = "macau.baccarat"
+"""
 WITH_CUSSEC = f"""{CONFIG}[[table]]
 name = "cus-1"
 ruleset = "macau.cussec"
