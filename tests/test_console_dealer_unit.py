@@ -8,7 +8,7 @@ import random
 import sqlite3
 import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -271,6 +271,24 @@ async def test_without_the_edge_it_waits_and_says_so_and_is_told_with_its_age(tm
         place.plugged = True
         await place.until(lambda: place.unit.waiting == 0)
         assert place.told() == [("bets.opened", {}), ("bets.closed", {})]
+
+
+@pytest.mark.parametrize("step", [-60, 60])
+@virtual_time
+async def test_a_clock_that_is_set_meanwhile_does_not_age_a_press(tmp_path: Path, step: int) -> None:
+    """A bell would be told behind what came after it, or before what it followed."""
+    place = Place(tmp_path)
+    place.start_console()
+    unit = place.unit
+    [known] = fdl.Decoder().feed(unit.hear(fdl.encode(fdl.Hello(0, 0), 1), 0.0))
+    who = fdl.read(cast("fdl.Frame", known))
+    assert isinstance(who, fdl.Identity)
+    unit.press(Press("a", "bell", (BetsOpened(),)), BY, 100.0)
+    unit._wall = lambda: place.loop.utc() + timedelta(seconds=step)
+    said = fdl.Decoder().feed(unit.hear(fdl.encode(fdl.Hello(who.epoch, who.next - 1), 2), 102.5))
+    [told] = [one for one in map(fdl.read, cast("list[fdl.Frame]", said)) if isinstance(one, fdl.EventReport)]
+    assert told.age == 2500
+    place.kill_console()
 
 
 @virtual_time

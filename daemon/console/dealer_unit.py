@@ -123,6 +123,8 @@ class Unit:
         self.table = table
         self._store = store
         self._wall = wall
+        self._said: dict[int, float] = {}
+        """When, in the loop's seconds, what waits was pressed, as far as this process knows: clocks may be set."""
         store.has(_SCHEMA)
         columns = "epoch, next, acked, began, faulty"
         query = f"SELECT {columns} FROM dealer_unit WHERE place = ?"  # noqa: S608 - a constant
@@ -185,13 +187,13 @@ class Unit:
             with self._store.write() as db:
                 if outcome == "pressed":
                     if fault is not None and half is None and _is_entry(press):
-                        self._record(db, fdl.Recovered(ENTRY))
+                        self._record(db, fdl.Recovered(ENTRY), now)
                         db.execute("UPDATE dealer_unit SET faulty = 0 WHERE place = ?", (self.table,))
                         fault = None
                     for happening in press.happenings:
-                        self._record(db, happening)
+                        self._record(db, happening, now)
                 elif half is None and fault is None:  # three times, and never twice alike
-                    self._record(db, fdl.Fault(ENTRY, WARNING))
+                    self._record(db, fdl.Fault(ENTRY, WARNING), now)
                     db.execute("UPDATE dealer_unit SET faulty = 1 WHERE place = ?", (self.table,))
                     fault = now + STANDS
                 db.execute(
@@ -264,8 +266,11 @@ class Unit:
 
     # ---- the device's side
 
-    def _record(self, db: Any, happening: fdl.Happening) -> None:
+    def _record(self, db: Any, happening: fdl.Happening, now: float | None = None) -> None:
         """Within a transaction; `_next` must be put back where that fails."""
+        self._said.pop(self._next, None)
+        if now is not None:
+            self._said[self._next] = now
         values = (self.table, self._next, _micros(self._wall()), happening.KIND, happening.to_bytes())
         db.execute("INSERT INTO dealer_event VALUES (?,?,?,?,?)", values)
         db.execute("UPDATE dealer_unit SET next = ? WHERE place = ?", (self._next + 1, self.table))
@@ -306,7 +311,7 @@ class Unit:
         before = self._next
         try:
             with self._store.write() as db:
-                self._record(db, fdl.Recovered(ENTRY))
+                self._record(db, fdl.Recovered(ENTRY), now)
                 db.execute("UPDATE dealer_unit SET faulty = 0 WHERE place = ?", (self.table,))
         except BaseException:
             self._next = before
@@ -373,6 +378,8 @@ class Unit:
             db.execute("UPDATE dealer_unit SET acked = ? WHERE place = ?", (counter, self.table))
             done = min(counter, self._next - 1 - RING)
             db.execute("DELETE FROM dealer_event WHERE place = ? AND counter <= ?", (self.table, done))
+        for told in range(self._acked + 1, counter + 1):
+            self._said.pop(told, None)
         self._acked = counter
         self._send_at = now
         self.on_change()
@@ -413,7 +420,8 @@ class Unit:
         if found is None or found[0] != self._acked + 1:
             return [self._encode(self._identity())]
         counter, at, kind, data = found
-        age = (_micros(self._wall()) - at) // 1000
+        said = self._said.get(counter)
+        age = int((now - said) * 1000) if said is not None else (_micros(self._wall()) - at) // 1000
         known = 0 <= age < fdl.AGE_UNKNOWN
         return [self._encode(fdl.EventReport(counter, age if known else fdl.AGE_UNKNOWN, kind, data))]
 
