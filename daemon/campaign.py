@@ -471,8 +471,14 @@ class Life:
             ledger.cursor(len(ledger.rows))  # at the end the broker took all of it
         self._no_spin_invented(events)
         self._rounds_right()
-        for name, account in self._jackpots():
-            self._right(name, account)
+        self.accounts.update(self._jackpots())
+        bad = [
+            f"{name}: {account.lost} lost, {account.wrong} wrong, {account.right} right"
+            for name, account in self.accounts.items()
+            if account.lost or account.wrong
+        ]
+        if bad:
+            raise WrongError("; ".join(bad))
 
     def _no_spin_invented(self, events: Sequence[Row]) -> None:
         """A spin is told once, with its number, as void or as missed: void results beside the truth claim nothing."""
@@ -510,18 +516,13 @@ class Life:
                 gone = min(account.lost, forgot(wheel.truth, self._unheard[name], began_again=began_again))
             account = msgspec.structs.replace(account, lost=account.lost - gone)
             self.forgotten += gone
-            self._right(name, account)
+            self.accounts[name] = account
 
     def _jackpots(self) -> Iterator[tuple[str, Account]]:
         for name, table in self.pit.tables.items():
             if isinstance(table, Slot):
                 rows = self.ledgers[EDGE].rows
                 yield name, table.account([(type_, data) for place, _, type_, data in rows if place == name])
-
-    def _right(self, name: str, account: Account) -> None:
-        self.accounts[name] = account
-        if account.lost or account.wrong:
-            raise WrongError(f"{name}: {account.lost} lost, {account.wrong} wrong, {account.right} right")
 
     def run(self) -> Failure | None:
         """From the first step to the judgement."""
