@@ -19,7 +19,7 @@ from daemon import logs, version
 from daemon.config import Config, Table, broker_of
 from daemon.journal import Entry, Journal, Row
 from daemon.leftovers import STATES, Leftovers, left_by_rules
-from daemon.mqtt import UNREADABLE, Connect, Message, Session, Will, last_word, stay_connected
+from daemon.mqtt import UNREADABLE, Connect, Message, Session, Will, leaving, stay_connected
 from daemon.outbox import Outbox
 from daemon.replay import ASK_AGAIN, PAGE, Answer, Stream, answer, ask
 from daemon.retained import Retained
@@ -417,11 +417,13 @@ class Consumer:
         return f"{source}/event/{row.type}", encode_wire(wire)
 
     async def _serve(self, session: Session) -> None:
-        try:
-            await self._served(session)
-        finally:
-            self.connected = False
-            await last_word(session, edge_topic(self.site, self.name, "availability"), b"offline")
+        if not self._whole:  # what ended the last session got lost on its way
+            raise RuntimeError("a batch was used and not written: nothing may be written that rests on it")
+        async with leaving(session, edge_topic(self.site, self.name, "availability"), b"offline"):
+            try:
+                await self._served(session)
+            finally:
+                self.connected = False
 
     async def _served(self, session: Session) -> None:
         for table in self._tables.values():

@@ -24,7 +24,7 @@ from daemon.gate import Gate
 from daemon.journal import BadJournal, Entry, Journal, Row
 from daemon.leftovers import METAS, Leftovers, alert_topic, left_by_edge
 from daemon.links import HostLink, open_link, utc_now
-from daemon.mqtt import Connect, Message, Session, Will, last_word, stay_connected
+from daemon.mqtt import Connect, Message, Session, Will, leaving, stay_connected
 from daemon.outbox import Outbox
 from daemon.replay import answer
 from daemon.retained import Retained
@@ -439,12 +439,12 @@ class Edge:
     # ---- on the broker
 
     async def _serve(self, session: Session) -> None:
-        try:
-            await self._served(session)
-        finally:
-            self.connected = False
-            self.desk.disconnected()
-            await last_word(session, edge_topic(self.site, self.name, "availability"), OFFLINE)
+        async with leaving(session, edge_topic(self.site, self.name, "availability"), OFFLINE):
+            try:
+                await self._served(session)
+            finally:
+                self.connected = False
+                self.desk.disconnected()
 
     async def _served(self, session: Session) -> None:
         tables = [table.name for table in self.config.table]

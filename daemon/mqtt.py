@@ -39,6 +39,7 @@ __all__ = [
     "Will",
     "connect",
     "last_word",
+    "leaving",
     "stay_connected",
 ]
 
@@ -323,6 +324,21 @@ async def last_word(session: Session, topic: str, payload: bytes) -> None:
     with contextlib.suppress(BrokerLost, TimeoutError):
         session.send(topic, payload, retain=True)  # now: a slow broker may have no room for long
         await asyncio.wait_for(session.drained(), 1.0)
+
+
+@contextlib.asynccontextmanager
+async def leaving(session: Session, topic: str, payload: bytes) -> AsyncIterator[None]:
+    """Leave the last word at the end. What failed goes on: the end of a broker just then must not take its place.
+
+    Else a disk that took no more would be taken for a lost broker, and the process would work on what it never wrote.
+    """
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(asyncio.CancelledError):
+            await last_word(session, topic, payload)
+        raise
+    await last_word(session, topic, payload)
 
 
 def _password(settings: Mqtt) -> str | None:

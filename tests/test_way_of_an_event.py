@@ -126,7 +126,7 @@ class Broker:
             asyncio.get_running_loop().call_soon(acknowledged)
 
     async def drained(self) -> None:
-        await asyncio.sleep(0)
+        await self.until_room()
 
     def tell(self, topic: str, payload: bytes) -> None:
         """To who is connected, where that is subscribed to and may be read."""
@@ -217,7 +217,7 @@ async def test_who_is_not_there_at_the_first_try_is_waited_for(tmp_path: Path) -
     console, shaker = edge.posts
 
     async def tell(post: DevicePost, after: float, age: float, event: Event) -> None:
-        await post.emit(saw(DeviceOffline("not there")))
+        await post.emit(saw(DeviceOffline("not there"), faulted("device.refused")))
         await asyncio.sleep(after)
         chunk = Chunk(b"", START, asyncio.get_running_loop().time())
         await post.emit([Sighting(DeviceOnline(True), b"", chunk, behind=1)])
@@ -578,6 +578,66 @@ async def test_the_last_word_is_offline_where_it_ends_by_its_own_failure(tmp_pat
     assert task.exception() is not None
     assert broker.kept[topic] == b"offline"
     journal.close()
+
+
+@pytest.mark.parametrize("kind", ["edge", "rules"])
+@virtual_time
+async def test_what_failed_is_no_lost_broker_though_that_goes_at_the_same_time(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Life 79001447: rules whose disk was full connected again, and wrote on without the verdict that had not fit."""
+    journal, broker = Journal(tmp_path / "j.db"), Broker()
+    process = made(kind, journal)
+    sessions = 0
+
+    @contextlib.asynccontextmanager
+    async def connect(*_: object) -> AsyncIterator[Any]:
+        nonlocal sessions
+        sessions += 1
+        yield broker.session
+
+    async def until_lost() -> None:
+        await asyncio.sleep(5.1)
+        raise BrokerLost("gone")
+
+    async def fails(_: Session) -> None:
+        await asyncio.sleep(5)
+        broker.stuck = True  # it takes no last word any more
+        raise BadJournal("the disk takes no more")
+
+    broker.session.until_lost = until_lost  # type: ignore[method-assign]
+    monkeypatch.setattr(mqtt_module, "connect", connect)
+    process.outbox.run = fails  # type: ignore[method-assign, assignment]
+    task = asyncio.create_task(stay_connected(Mqtt(), "x", None, process._serve, logs.get()))
+    await asyncio.wait([task], timeout=60)
+    ended = task.done()
+    task.cancel()
+    await asyncio.wait([task])
+    assert ended
+    error = task.exception()
+    assert error is not None
+    assert isinstance(logs.first(error), BadJournal)
+    assert sessions == 1
+    journal.close()
+
+
+@virtual_time
+async def test_rules_that_used_what_they_never_wrote_do_not_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    consumer, broker = Consumer(parse(CONFIG), Journal(tmp_path / "rules.db")), Broker()
+    events = [msgspec.structs.replace(one, id=f"e:rou-1:{one.seq}") for one in script([SpinStarted(1)], "rou-1")]
+
+    def full(*_: object) -> None:
+        raise BadJournal("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(consumer.journal, "append", full)
+        with pytest.raises(BadJournal):
+            consumer.take(events)
+    with pytest.raises(RuntimeError, match="was used and not written"):
+        await consumer._serve(broker.session)
+    consumer.journal.close()
 
 
 @virtual_time
