@@ -174,6 +174,8 @@ class Life:
         self.accounts: dict[str, Account] = {}
         self.forgotten = 0
         self._unheard: defaultdict[str, set[int]] = defaultdict(set)
+        self._told: Counter[str] = Counter()
+        """Of each wheel's table, how many spins the edge told of."""
 
     def _chance(self, what: str) -> random.Random:
         return random.Random(f"{self.seed} {what}")
@@ -482,7 +484,7 @@ class Life:
 
     def _no_spin_invented(self, events: Sequence[Row]) -> None:
         """A spin is told once, with its number, as void or as missed: void results beside the truth claim nothing."""
-        told: Counter[str] = Counter()
+        told = self._told
         for row in events:
             match decode_data(row.type, row.data) if row.type.startswith(("spin.", "ball.")) else None:
                 case SpinMissed(count=count):
@@ -513,7 +515,8 @@ class Life:
             if isinstance(table, RouletteTable):
                 wheel = table.wheel
                 began_again = wheel.restarted_at == len(wheel.truth)
-                gone = min(account.lost, forgot(wheel.truth, self._unheard[name], began_again=began_again))
+                forgotten = forgot(wheel.truth, self._unheard[name], began_again=began_again)
+                gone = min(account.lost, forgotten, len(wheel.truth) - self._told[name])
             account = msgspec.structs.replace(account, lost=account.lost - gone)
             self.forgotten += gone
             self.accounts[name] = account

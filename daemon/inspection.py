@@ -1040,7 +1040,8 @@ def recall_old(rules: Path, edge: Path, table: str, only: str) -> list[Recalled]
     marks = ",".join("?" * len(_ENDS))
     which = f"place = ? AND type IN ({marks}) AND instr(data, ?)"
     with Files(rules) as verdicts:
-        return _recalled(verdicts.newest(CORRECTIONS, which, table, *_ENDS, only.encode()), edge, table, only)
+        member = b'"round":' + msgspec.json.encode(only)  # the whole name: others may begin with it
+        return _recalled(verdicts.newest(CORRECTIONS, which, table, *_ENDS, member), edge, table, only)
 
 
 def _recalled(ends: Iterable[tuple[Any, ...]], edge: Path, table: str, only: str) -> list[Recalled]:

@@ -297,6 +297,19 @@ def _write_some(port: "Serial", data: bytes) -> int:
         raise serial.SerialException(f"write failed: {error}") from error
 
 
+def _let_go_of_writer(transport: Any) -> None:
+    """The transport goes on asking whether the port takes bytes after all have left: the loop would do nothing else."""
+    write = transport._write_ready  # noqa: SLF001
+
+    def write_ready() -> None:
+        if transport._write_buffer:  # noqa: SLF001
+            write()
+        else:
+            transport._remove_writer()  # noqa: SLF001
+
+    transport._write_ready = write_ready  # noqa: SLF001
+
+
 async def _open_serial(target: _Target, now: Callable[[], datetime]) -> StreamLink:
     import serial
     import serial_asyncio_fast
@@ -315,6 +328,7 @@ async def _open_serial(target: _Target, now: Callable[[], datetime]) -> StreamLi
             raise
         transport, link = opened
         link.connection_made(transport)  # it would be told an iteration later, too late for the driver's first word
+        _let_go_of_writer(transport)
         transport._fatal_error = lambda error, _="": transport._abort(error)  # noqa: SLF001 - a pulled cable: no traceback
     except serial.SerialException as error:
         # pyserial puts what the terminal said into the text only

@@ -84,8 +84,8 @@ async def supervise(
     logged_lost = False
     soon, after_bug = SOON, AFTER_BUG
 
-    def sighting(event: Event) -> Sighting:
-        return Sighting(event, b"", Chunk(b"", now(), loop.time()))
+    def sighting(event: Event, behind: int = 0) -> Sighting:
+        return Sighting(event, b"", Chunk(b"", now(), loop.time()), behind=behind)
 
     async def emit(sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
         nonlocal logged_lost
@@ -95,7 +95,7 @@ async def supervise(
                 log.info("device.back" if logged_lost else "device.online", model=one.event.model, url=device.url)
                 logged_lost = False
                 cleared = [code for code in (REFUSED, BUG) if post.has_fault(code)]
-                await post.emit([sighting(DeviceRecovered(code)) for code in cleared])
+                await post.emit([sighting(DeviceRecovered(code), sightings[-1].behind) for code in cleared])
 
     async def session() -> NoReturn:
         nonlocal soon, after_bug

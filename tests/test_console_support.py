@@ -148,6 +148,18 @@ async def test_an_answer_that_comes_after_the_page_stands_there_when_it_is_looke
     assert "not ours" not in page
 
 
+async def test_a_trace_that_nobody_answers_is_said_so(inn: Inn, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def publish(topic: str, payload: bytes) -> None: ...
+
+    monkeypatch.setattr(inn.house.site.picture, "publish", publish)
+    monkeypatch.setattr(web, "PATIENCE", 0.05)
+    async with inn.browser("ins") as browser:
+        sent = await browser.post(TRACE, data={"minutes": "5"}, headers=ORIGIN)
+        page = await browser.get(sent.headers["location"])
+    assert page.status_code == 200
+    assert words.say("en", "answer.waiting") in page.text
+
+
 async def test_what_the_edge_publishes_can_be_downloaded(inn: Inn) -> None:
     frame = Frame(NOON, "in", bee_tek_shoe.encode(bee_tek_shoe.Drawn("KH")).hex(), 1, 0)
     for hear in inn.house.site.on_trace:

@@ -809,6 +809,20 @@ def test_a_result_leads_back_to_the_wire(tmp_path: Path) -> None:
     assert "younger than the result" not in text
 
 
+def test_a_round_is_found_however_many_begin_with_its_name(tmp_path: Path) -> None:
+    rules, edge = Journal(tmp_path / "rules.db"), Journal(tmp_path / "edge.db")
+    results = [
+        {"round": f"t-1:2026-11-20:{number}", "ruleset": "macau.roulette", "edition": "2004"}
+        for number in (1, *range(10, 20), *range(100, 200), *range(1000, 2000))
+    ]
+    entries = [Entry("t-1", "round", "resolved", NOON, msgspec.json.encode({"result": one})) for one in results]
+    rules.append(entries)
+    for one in (rules, edge):
+        one.close()
+    [found] = recall_old(rules.path, edge.path, "t-1", "t-1:2026-11-20:1")
+    assert found.seq == 1
+
+
 def test_events_younger_than_their_result_are_doubted(tmp_path: Path) -> None:
     rules, edge = played(tmp_path)
     edge.unlink()

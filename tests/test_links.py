@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -334,6 +335,35 @@ async def test_a_device_that_takes_nothing_holds_the_writer(tmp_path: Path, size
                 with pytest.raises(LinkLost):
                     await writing
     finally:
+        for fd in (slave, master):
+            with contextlib.suppress(OSError):
+                os.close(fd)
+
+
+async def test_a_device_that_takes_bytes_again_gets_them_and_nobody_asks_on(tmp_path: Path) -> None:
+    """Twice: the kernel's queue was full for a moment."""
+    master, slave = os.openpty()
+    tty.setraw(slave)
+    os.set_blocking(master, False)
+    wrong: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: wrong.append(context))
+    try:
+        async with open_link(f"serial://{os.ttyname(slave)}") as link:
+            transport: Any = link._transport
+            for _ in range(2):
+                sent, heard = 0, b""
+                async with asyncio.timeout(PATIENCE):
+                    while not transport.get_write_buffer_size():
+                        await link.write(b"sixteen bytes...")
+                        sent += 16
+                    while len(heard) < sent or transport._has_writer:
+                        with contextlib.suppress(BlockingIOError):
+                            heard += os.read(master, 4096)
+                        await asyncio.sleep(0)
+                assert heard == b"sixteen bytes..." * (sent // 16)
+        assert not wrong
+    finally:
+        asyncio.get_running_loop().set_exception_handler(None)
         for fd in (slave, master):
             with contextlib.suppress(OSError):
                 os.close(fd)

@@ -369,6 +369,30 @@ async def test_refused_while_online_is_offline_then_the_fault(actor: type[Actor]
     assert place.types == ["device.online", "device.offline", "device.faulted"]
 
 
+@virtual_time
+async def test_the_end_of_a_refusal_does_not_say_that_nothing_is_behind(actor: type[Actor]) -> None:
+    """It is told between the device's first word and its past, for which the others wait."""
+
+    async def past(link: Link, emit: Emit) -> None:
+        await emit([Sighting(DeviceOnline(True), b"", link.stamp(), behind=2)])
+        await asyncio.sleep(float("inf"))
+
+    actor.sessions = [session(DeviceRefused("no group"), online=False), past]
+    place, cable = Place(), Cable()
+    behind: dict[str, int] = {}
+    emit = place.emit
+
+    async def watched(sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
+        behind.update({type_of(one.event): one.behind for one in sightings})
+        await emit(sightings, memory)
+
+    place.emit = watched  # type: ignore[method-assign]
+    task = supervised(place, cable)
+    await asyncio.sleep(SLOWLY + 1)
+    await cancelled(task)
+    assert behind == {"device.faulted": 0, "device.online": 2, "device.recovered": 2}
+
+
 # ---- bugs
 
 

@@ -345,7 +345,7 @@ class _Pages:
 
     async def page(self, request: Request) -> Response:
         device = self._device(request)
-        answer = self.house.answers.get(request.query_params.get("answer", ""))
+        answer = self.house.answers.shown(request.query_params.get("answer", ""))
         kind = DRIVERS.get(device.meta.driver)
         return self.house.page(
             request,

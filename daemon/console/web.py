@@ -329,9 +329,16 @@ class Answers:
             self._kept.popitem(last=False)
         return reply
 
-    def get(self, id_: str) -> Reply | Unanswered | None:
-        """An answer of a while ago, or one that came since."""
-        return self._kept.get(id_)
+    def shown(self, id_: str) -> Mapping[str, Any] | None:
+        """An answer of a while ago, or one that came since, for a page: command, status, text, data."""
+        match self._kept.get(id_):
+            case Reply() as reply:
+                data = msgspec.json.encode(reply.data).decode() if reply.data else ""
+                return {"command": reply.command, "status": reply.status, "text": reply.text, "data": data}
+            case Unanswered(command=command):
+                return {"command": command, "status": "waiting", "text": "", "data": ""}
+            case None:
+                return None
 
 
 # ---- pages
@@ -402,18 +409,8 @@ class _Pages:
             table=device.table,
             device=device,
             commands=[form_of(command) for command in kind.commands] if kind else [],
-            answer=self._answer(request),
+            answer=self.house.answers.shown(request.query_params.get("answer", "")),
         )
-
-    def _answer(self, request: Request) -> Mapping[str, Any] | None:
-        match self.house.answers.get(request.query_params.get("answer", "")):
-            case Reply() as reply:
-                data = msgspec.json.encode(reply.data).decode() if reply.data else ""
-                return {"command": reply.command, "status": reply.status, "text": reply.text, "data": data}
-            case Unanswered(command=command):
-                return {"command": command, "status": "waiting", "text": "", "data": ""}
-            case _:
-                return None
 
     async def command(self, request: Request) -> Response:
         device = self._device(request, "command")
