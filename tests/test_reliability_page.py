@@ -7,6 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs/reliability.md").read_text(encoding="utf-8")
+PROMISES = PAGE.partition("## Promises\n")[2].partition("\n## ")[0]
 
 
 @cache
@@ -16,7 +17,7 @@ def names_in(name: str) -> frozenset[str]:
 
 
 def test_every_promise_names_tests_that_exist() -> None:
-    rows = [line for line in PAGE.splitlines() if line.startswith("| ")][1:]
+    rows = [line for line in PROMISES.splitlines() if line.startswith("| ")][1:]
     assert len(rows) > 15
     for row in rows:
         named = re.findall(r"`(test_\w+\.py)::(test_\w+)`", row)
