@@ -13,6 +13,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ CONFIG = click.option(
     help="the configuration of the site",
 )
 
+THREADS = 24
 SOON = 20.0  # seconds for which nobody wonders whether a command still runs
 BENCHES = ["spine", "decoders", "tables", "rules", "console", "recovery"]
 
@@ -136,6 +138,8 @@ def _run(process: Callable[[], Coroutine[Any, Any, None]], *said: type[Exception
         loop = asyncio.get_running_loop()
         task = asyncio.current_task()
         assert task is not None
+        # More than there are cores: what is done here waits, for name servers and for ports that close.
+        loop.set_default_executor(ThreadPoolExecutor(THREADS))
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, task.cancel)
         # What is here now stays: no later collection need look at it, and none stops the loop for long.

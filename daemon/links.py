@@ -17,11 +17,14 @@ import importlib
 import os
 import socket
 import termios
+import threading
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, cast
 from urllib.parse import parse_qs, urlsplit
 
 from protocols.link import Chunk, DeviceRefused, Link, LinkLost
@@ -37,8 +40,13 @@ ELSEWHERE = {"usb": "daemon.links_usb", "sas": "daemon.links_sas", "mqtt": "daem
 PARITIES = {"N", "E", "O", "M", "S"}
 CONNECT_TIMEOUT = 5.0
 CLOSE_TIMEOUT = 5.0
+OPEN_TIMEOUT = 15.0  # of a port: an adapter that hangs holds whoever opens it
 # Some devices are only listened to: whether the other end is still there, the kernel asks. Lost after some 20 s.
 PROBES = {socket.TCP_KEEPIDLE: 5, socket.TCP_KEEPINTVL: 5, socket.TCP_KEEPCNT: 3}
+
+
+T = TypeVar("T")
+_hanging: set[str] = set()
 
 
 class BadUrl(ValueError):
@@ -310,16 +318,71 @@ def _let_go_of_writer(transport: Any) -> None:
     transport._write_ready = write_ready  # noqa: SLF001
 
 
+async def _beside(key: str, work: Callable[[], T], undo: Callable[[T], object]) -> T:
+    """The result of `work`, which may hang in the kernel: in a thread that nobody waits for at the end.
+
+    Raises LinkLost after OPEN_TIMEOUT, and while an earlier one of the same `key` hangs: no try costs another thread.
+    What comes too late is undone.
+    """
+    if key in _hanging:
+        raise LinkLost(f"{key} does not open, and the last try still hangs: unplug it, or its hub")
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def finish(result: T | None, error: BaseException | None) -> None:
+        if error is None and done.cancelled():
+            threading.Thread(target=undo, args=(result,), daemon=True).start()
+        elif error is None:
+            done.set_result(cast("T", result))
+        elif not done.cancelled():
+            done.set_exception(error)
+
+    def body() -> None:
+        result, error = None, None
+        try:
+            result = work()
+        except BaseException as failed:  # noqa: BLE001 - it is raised in the loop
+            error = failed
+        _hanging.discard(key)
+        try:
+            loop.call_soon_threadsafe(finish, result, error)
+        except RuntimeError:  # the loop is closed
+            if error is None:
+                undo(cast("T", result))
+
+    _hanging.add(key)
+    threading.Thread(target=body, name=key, daemon=True).start()
+    began = time.monotonic()
+    while True:
+        try:
+            async with asyncio.timeout(OPEN_TIMEOUT):
+                return await asyncio.shield(done)
+        except TimeoutError:
+            if done.done():
+                return done.result()
+            if time.monotonic() - began < OPEN_TIMEOUT:
+                continue  # a clock that jumps
+            done.cancel()
+            raise LinkLost(f"{key} does not open: unplug it, or its hub") from None
+        except asyncio.CancelledError:
+            if done.done() and not done.cancelled() and done.exception() is None:
+                undo(done.result())
+            done.cancel()
+            raise
+
+
 async def _open_serial(target: _Target, now: Callable[[], datetime]) -> StreamLink:
     import serial
     import serial_asyncio_fast
 
-    path = target.path or _find(target.match)
+    path = target.path or await _beside(f"serial:?{target.match}", partial(_find, target.match), lambda _: None)
     loop = asyncio.get_running_loop()
+
+    def opened_port() -> serial.Serial:
+        return serial.Serial(path, target.baud, parity=target.parity, exclusive=True)
+
     try:
-        port = await loop.run_in_executor(
-            None, lambda: serial.Serial(path, target.baud, parity=target.parity, exclusive=True)
-        )
+        port = await _beside(path, opened_port, lambda port: port.close())
         port.write = lambda data: _write_some(port, bytes(data))  # type: ignore[method-assign]
         try:  # it sets the line once more, and what a port then refuses must not leave it locked
             opened: Any = await serial_asyncio_fast.connection_for_serial(loop, lambda: StreamLink(now), port)
@@ -359,9 +422,13 @@ def plugged_in() -> list[Any]:
 
 def _find(match: dict[str, str]) -> str:
     wanted = {key: int(value, 16) if key != "serial" else value for key, value in match.items()}
+    try:
+        ports = plugged_in()
+    except (TypeError, ValueError) as error:  # pyserial reads on where one was just unplugged
+        raise LinkLost("what is plugged in has just changed") from error
     found = [
         str(port.device)
-        for port in plugged_in()
+        for port in ports
         if all(
             (port.serial_number if key == "serial" else getattr(port, key)) == value for key, value in wanted.items()
         )

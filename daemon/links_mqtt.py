@@ -30,6 +30,7 @@ PORT = 1883
 MAX_TOPIC = 1024
 MAX_LINE = 65536
 MAX_WAITING = 262_144
+ACKNOWLEDGED_WITHIN = 10.0  # seconds for room to say one thing more
 SPACES = bytes.maketrans(b"\r\n", b"  ")
 # What a broker answers to a client that it does not want, by number of MQTT 5 and of MQTT 3.1.1; all else may pass.
 REFUSALS = {1, 2, 4, 5, 132, 133, 134, 135, 138, 140}
@@ -179,10 +180,15 @@ class MqttLink:
             if self._lost is not None:
                 raise self._lost
             try:
-                await self._session.publish(self._target.say, line)
+                async with asyncio.timeout(ACKNOWLEDGED_WITHIN):
+                    await self._session.publish(self._target.say, line)
             except BrokerLost as error:
                 self._end(_in_words(error, self._target))
                 raise _in_words(error, self._target) from error
+            except TimeoutError:
+                self._end(LinkLost(f"{self._target.where}: the broker acknowledges nothing"))
+                assert self._lost is not None
+                raise self._lost from None
             self.sent_bytes += len(line) + 1
             if self.tap is not None:
                 self.tap("out", self._now(), line + b"\n")

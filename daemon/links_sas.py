@@ -19,8 +19,10 @@ import struct
 import termios
 import time
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from daemon import links
@@ -69,8 +71,8 @@ async def _open(url: str, now: Callable[[], datetime]) -> AsyncIterator[HostLink
     async with links.open_link(url, now) as stream:
         assert isinstance(stream, StreamLink)
         link = SasLink(stream, _port(stream))
-        await asyncio.get_running_loop().run_in_executor(None, link.set_up)
         try:
+            await link.in_thread(link.set_up)
             yield link
         finally:
             await link.settle()
@@ -100,6 +102,8 @@ class SasLink:
         self._space: list[Any] = []
         self._held = b""
         self._sending: asyncio.Future[None] | None = None
+        # Its own: a machine is polled five times a second, and others' ports may hang in threads that all share.
+        self._thread = ThreadPoolExecutor(1, "sas")
         self.ninth_bit = False
         self.chirps = 0
         self.sent = 0
@@ -150,15 +154,22 @@ class SasLink:
         if self._stream._lost is not None:  # noqa: SLF001 - the port may belong to somebody else by now
             raise LinkLost(self._stream._lost)  # noqa: SLF001
         # In a thread, and to its end even if nobody waits any more: half a message would be worse than none.
-        self._sending = asyncio.get_running_loop().run_in_executor(None, self._send, data)
+        self._sending = self.in_thread(partial(self._send, data))
         await asyncio.shield(self._sending)
         self.sent += len(data)
 
+    def in_thread(self, work: Callable[[], None]) -> asyncio.Future[None]:
+        """Do what may wait for the port beside the loop."""
+        return asyncio.get_running_loop().run_in_executor(self._thread, work)
+
     async def settle(self) -> None:
         """Return when nothing is being written: only then may the port be closed."""
-        if self._sending is not None:
-            await asyncio.wait([self._sending])
-            self._sending.exception()
+        try:
+            if self._sending is not None:
+                await asyncio.wait([self._sending])
+                self._sending.exception()
+        finally:
+            self._thread.shutdown(wait=False)
 
     def _send(self, data: bytes) -> None:
         try:

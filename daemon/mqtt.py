@@ -133,6 +133,21 @@ class Session:
         self._properties: Properties | None = None
         if version5:
             self._properties = _Packed(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
+        self._lost: asyncio.Future[Any] = client._disconnected  # noqa: SLF001 - what its own iterator waits for
+        self._lost.add_done_callback(self._ended)
+
+    def _ended(self, _: object) -> None:
+        """Nobody may wait for what cannot come any more."""
+        for event in (self._over, self._room, self._landed):
+            event.set()
+
+    def _still_of_use(self) -> None:
+        """Raises BrokerRefused, BrokerLost."""
+        if self._refused is not None:
+            raise BrokerRefused(self._refused)
+        if self._lost.done():
+            error = None if self._lost.cancelled() else self._lost.exception()
+            raise BrokerLost(str(error or "the broker closed the connection")) from error
 
     # ---- out
 
@@ -167,12 +182,12 @@ class Session:
         return len(self._flying) < self._window and self._refused is None
 
     async def until_room(self) -> None:
-        """Return when there is room. Raises BrokerRefused where an earlier message was refused."""
-        while len(self._flying) >= self._window and self._refused is None:
+        """Return when there is room. Raises BrokerRefused where an earlier message was refused; BrokerLost."""
+        while len(self._flying) >= self._window:
+            self._still_of_use()
             self._room.clear()
             await self._room.wait()
-        if self._refused is not None:
-            raise BrokerRefused(self._refused)
+        self._still_of_use()
 
     def send(
         self,
@@ -213,8 +228,9 @@ class Session:
         return True
 
     async def drained(self) -> None:
-        """Return when nothing is in flight. Raises BrokerRefused where a message was refused."""
-        while self._flying and self._refused is None:
+        """Return when nothing is in flight. Raises BrokerRefused where a message was refused; BrokerLost."""
+        while self._flying:
+            self._still_of_use()
             self._landed.clear()
             await self._landed.wait()
         if self._refused is not None:
@@ -294,13 +310,11 @@ class Session:
 
     async def until_lost(self) -> None:
         """Raise BrokerLost when the connection ends, BrokerRefused when it is of no use."""
-        lost = self._client._disconnected  # noqa: SLF001 - what its own iterator waits for
-        lost.add_done_callback(lambda _: self._over.set())
         await self._over.wait()
         if self._refused is not None:
             raise BrokerRefused(self._refused)
         try:
-            await asyncio.shield(lost)
+            await asyncio.shield(self._lost)
         except aiomqtt.MqttError as error:
             raise BrokerLost(str(error)) from error
         except (OSError, ValueError) as error:

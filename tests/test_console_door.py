@@ -221,6 +221,28 @@ async def test_a_form_that_never_ends_is_not_waited_for(tmp_path: Path, monkeypa
 
 
 @pytest.mark.system
+async def test_who_does_not_read_what_he_asked_for_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door, "UNREAD", 0.4)
+    question = b"GET /static/console.css HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    async with served(tmp_path) as port:
+        line = socket.socket()
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        line.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(line, ("127.0.0.1", port))
+        await loop.sock_sendall(line, question * 400)
+        await asyncio.sleep(3)
+        got = b""
+        with contextlib.suppress(ConnectionResetError):
+            while piece := await asyncio.wait_for(loop.sock_recv(line, 1 << 20), 10):
+                got += piece
+                if got.count(b"HTTP/1.1 200") == 400:
+                    break
+        line.close()
+    assert got.count(b"HTTP/1.1 200") < 400
+
+
+@pytest.mark.system
 async def test_one_too_many_at_once_is_turned_away_and_the_others_are_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

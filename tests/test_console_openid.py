@@ -24,7 +24,7 @@ from joserfc import jwt
 from joserfc.jwk import OctKey, RSAKey
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from daemon.console import openid
@@ -430,6 +430,21 @@ async def test_a_provider_that_talks_nonsense_is_away(both: Both, where: str, an
     both.provider.raw[where] = answer
     away = await both.browser.get(back)
     assert (away.status_code, both.who()) == (503, [])
+
+
+async def test_a_provider_that_drips_is_away(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte is in time, and the places for those who come in are few."""
+
+    async def drip() -> AsyncIterator[bytes]:
+        while True:
+            yield b" "
+            await asyncio.sleep(0.05)
+
+    monkeypatch.setattr(openid, "_TIMEOUT", 0.2)
+    both.provider.raw["discovery"] = StreamingResponse(drip())
+    async with asyncio.timeout(5):
+        away = await both.browser.get("/login/openid")
+    assert away.status_code == 503
 
 
 async def test_a_token_endpoint_that_refuses(both: Both, tmp_path: Path) -> None:

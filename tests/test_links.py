@@ -5,6 +5,8 @@ import contextlib
 import gc
 import os
 import socket
+import threading
+import time
 import tty
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
@@ -13,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import serial
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -461,6 +464,64 @@ async def test_line_settings_the_port_cannot_have(terminal: str) -> None:
 
 def ports(*them: tuple[str, int | None, int | None, str | None]) -> Callable[[], list[SimpleNamespace]]:
     return lambda: [SimpleNamespace(device=d, vid=v, pid=p, serial_number=s) for d, v, p, s in them]
+
+
+async def test_a_port_that_hangs_is_a_lost_link_and_no_try_costs_a_thread(
+    terminal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the loop goes on. What opens at last is closed, and may be opened again."""
+    hold, closed = threading.Event(), threading.Event()
+    whole = serial.Serial
+
+    def slow(path: str, *args: Any, **options: Any) -> Any:
+        if not hold.is_set():
+            hold.wait(PATIENCE)
+            return SimpleNamespace(close=closed.set)
+        return whole(path, *args, **options)
+
+    monkeypatch.setattr(serial, "Serial", slow)
+    monkeypatch.setattr(links, "OPEN_TIMEOUT", 0.1)
+    assert await refusal(f"serial://{terminal}", LinkLost) == f"{terminal} does not open: unplug it, or its hub"
+    threads = threading.active_count()
+    for _ in range(9):
+        assert "the last try still hangs" in await refusal(f"serial://{terminal}", LinkLost)
+    assert threading.active_count() == threads
+    hold.set()
+    assert await asyncio.to_thread(closed.wait, PATIENCE)
+    async with open_link(f"serial://{terminal}"):
+        pass
+
+
+async def test_looking_for_a_port_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel may hold who looks while it asks another device that does not answer."""
+
+    def held() -> list[Any]:
+        time.sleep(0.5)
+        return []
+
+    monkeypatch.setattr(links, "plugged_in", held)
+    longest, last = 0.0, time.monotonic()
+
+    async def tick() -> None:
+        nonlocal longest, last
+        while True:
+            await asyncio.sleep(0.01)
+            longest, last = max(longest, time.monotonic() - last), time.monotonic()
+
+    ticking = asyncio.create_task(tick())
+    await asyncio.sleep(0.05)
+    assert "is plugged in" in await refusal("serial:?vid=0403&pid=6001", LinkLost)
+    await asyncio.sleep(0.05)
+    ticking.cancel()
+    assert longest < 0.4
+
+
+async def test_what_is_unplugged_while_it_is_looked_for_is_no_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+    def vanishes() -> list[Any]:
+        raise TypeError("int() can't convert non-string with explicit base")
+
+    monkeypatch.setattr(links, "plugged_in", vanishes)
+    assert await refusal("serial:?vid=0403&pid=6001", LinkLost) == "what is plugged in has just changed"
 
 
 async def test_a_port_is_found_by_what_is_plugged_in(terminal: str, monkeypatch: pytest.MonkeyPatch) -> None:

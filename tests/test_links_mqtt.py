@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import os
+import signal
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -228,6 +230,35 @@ async def test_a_broker_that_dies_is_a_lost_link(broker: Broker) -> None:
         await broker.start()
         async with open_link(url_of(broker.port), now) as again:
             assert again.received_bytes == 0
+
+
+@pytest.mark.parametrize("how", ["it dies", "it stays away"])
+async def test_who_waits_for_a_broker_that_acknowledges_nothing_is_told(
+    broker: Broker, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its window is full: the driver stood in its write for ever, and its device was shown online."""
+    monkeypatch.setattr(links_mqtt, "ACKNOWLEDGED_WITHIN", 60.0 if how == "it dies" else 0.5)
+
+    async def ask(link: MqttLink) -> None:
+        while True:
+            await link.write(b"/state\n")
+
+    async with open_link(url_of(broker.port), now) as link:
+        os.kill(broker.pid, signal.SIGSTOP)
+        try:
+            asking = asyncio.create_task(ask(link))
+            while link._session.room:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.01)
+        finally:
+            if how == "it dies":
+                await broker.kill()
+        with pytest.raises(LinkLost, match=f"127.0.0.1:{broker.port}"):
+            async with asyncio.timeout(PATIENCE):
+                await asking
+        if how == "it stays away":
+            os.kill(broker.pid, signal.SIGCONT)
+        with pytest.raises(LinkLost):
+            await link.read()
 
 
 async def test_nobody_there() -> None:

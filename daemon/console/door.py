@@ -18,6 +18,7 @@ __all__ = ["Door", "Forwarded", "Hosts", "Patient", "names_of"]
 
 # Seconds for the greetings of TLS, and then for the head of a request, from there or from the answer before.
 PATIENCE = 10.0
+UNREAD = 60.0
 # All at once: pages that follow hold one each, and files need room below the 1024 that a process may have open.
 MOST_CONNECTIONS = 600
 # Bytes that asyncio holds for each line of TLS from its first moment, a record's; else 256 KiB, 150 MiB for all.
@@ -128,6 +129,8 @@ class Door(socket.socket):
             line.close()
             raise ConnectionAbortedError
         self._lines.append(line)
+        # Who asks and does not read holds it, too: the kernel ends what nobody has taken for so long.
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(UNREAD * 1000))
         return line, address
 
 

@@ -5,6 +5,7 @@ the answer. A provider that is away costs nobody with a local password anything.
 where an issuer is configured: `make .venv/.openid`.
 """
 
+import asyncio
 import base64
 import hmac
 import importlib.util
@@ -264,6 +265,7 @@ class _OpenId:
         try:
             body = b""
             async with (
+                asyncio.timeout(2 * _TIMEOUT),  # one that drips is in time with every byte
                 httpx.AsyncClient(timeout=_TIMEOUT, headers={"accept": "application/json"}) as client,
                 client.stream(method, url, data=form, headers=headers) as answer,
             ):
@@ -273,6 +275,8 @@ class _OpenId:
                         raise _Away(f"{url}: more than {_LONGEST} bytes")
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise _Away(f"{url}: {str(error) or type(error).__name__}") from error
+        except TimeoutError as error:
+            raise _Away(f"{url}: not told in {2 * _TIMEOUT:g} s") from error
         finally:
             self._under_way -= 1
         if method == "POST" and 400 <= answer.status_code < 500:
