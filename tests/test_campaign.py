@@ -562,6 +562,9 @@ async def test_a_subscription_without_an_answer_is_a_lost_broker() -> None:
     class Silent:
         _client: Any = type("Paho", (), {})()
 
+        def __init__(self) -> None:
+            self._disconnected: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
         async def subscribe(self, _topics: object) -> None:
             raise aiomqtt.MqttError("Operation timed out")
 
