@@ -16,6 +16,7 @@ import contextlib
 import errno
 import string
 import threading
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
@@ -26,6 +27,7 @@ import usb.core
 import usb.util
 from msgspec import Struct
 
+from daemon import links
 from daemon.links import BadUrl, Tap, utc_now
 from protocols.link import Chunk, DeviceRefused, LinkLost
 
@@ -48,6 +50,10 @@ REMEDY_ACCESS = (
 
 backend: Any = None
 """How pyusb reaches the bus; None: as it finds best. A simulation puts its own here."""
+
+
+_living: set["_Target"] = set()
+"""Those that a thread has in its hands: one that hangs there costs no other."""
 
 
 class _Target(Struct, frozen=True):
@@ -124,9 +130,19 @@ class UsbLink:
         self.sent_bytes = 0
 
     async def open(self) -> None:
-        """Find and claim the device. Raises LinkLost where it is not there, DeviceRefused where it is denied."""
+        """Find and claim the device. Raises LinkLost where it is not there or hangs, DeviceRefused where denied."""
+        words = self._target.words
+        if self._target in _living:
+            raise LinkLost(f"{words} hangs since the last try: unplug it, or its hub")
+        _living.add(self._target)
         self._thread.start()
-        await self._opened
+        began = time.monotonic()
+        while not self._opened.done():
+            await asyncio.wait([self._opened], timeout=links.OPEN_TIMEOUT)
+            if not self._opened.done() and time.monotonic() - began >= links.OPEN_TIMEOUT:  # else a clock that jumps
+                self._opened.cancel()
+                raise LinkLost(f"{words} does not open: unplug it, or its hub")
+        self._opened.result()
 
     # ---- the loop's side
 
@@ -194,6 +210,12 @@ class UsbLink:
 
     def _live(self) -> None:
         """The whole life of the device in our hands."""
+        try:
+            self._hold()
+        finally:
+            _living.discard(self._target)
+
+    def _hold(self) -> None:
         try:
             with contextlib.ExitStack() as held:
                 try:

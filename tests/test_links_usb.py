@@ -7,6 +7,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 from random import Random
+from typing import Any
 
 import pytest
 import usb.backend.libusb0
@@ -16,7 +17,7 @@ from helpers import Notebook, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon import links_usb
+from daemon import links, links_usb
 from daemon.links import BadUrl, HostLink, check_url
 from daemon.links import open_link as open_any
 from daemon.links_usb import MAX_WAITING, Plugged, UsbLink, check, open_link, plugged_in
@@ -224,6 +225,31 @@ async def test_a_bus_that_fails_is_a_lost_link(port: Usb, code: int, said: str) 
             await soon(link.read())
     assert port.kernel_driver
     assert (port.fault is None) == (code == errno.EPIPE)  # a halt is cleared for the next session
+
+
+async def test_a_device_that_hangs_is_a_lost_link_and_no_try_costs_a_thread(
+    port: Usb, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold = threading.Event()
+    claimed = links_usb._claimed
+
+    def slow(target: Any) -> Any:
+        hold.wait(PATIENCE)
+        return claimed(target)
+
+    monkeypatch.setattr(links_usb, "_claimed", slow)
+    monkeypatch.setattr(links_usb, "CLOSE_TIMEOUT", 0.05)
+    monkeypatch.setattr(links, "OPEN_TIMEOUT", 0.1)
+    for said in ("does not open", "hangs since the last try", "hangs since the last try"):
+        with pytest.raises(LinkLost, match=said):
+            async with open_link(port.url):
+                pass
+        assert len([one for one in threading.enumerate() if one.name.startswith("usb")]) == 1
+    hold.set()
+    await until(lambda: not links_usb._living)
+    monkeypatch.setattr(links_usb, "CLOSE_TIMEOUT", 5.0)
+    async with open_link(port.url):
+        pass
 
 
 async def test_nothing_can_be_sent(port: Usb) -> None:
