@@ -52,8 +52,8 @@ backend: Any = None
 """How pyusb reaches the bus; None: as it finds best. A simulation puts its own here."""
 
 
-_living: set["_Target"] = set()
-"""Those that a thread has in its hands: one that hangs there costs no other."""
+_hanging: dict["_Target", threading.Thread] = {}
+"""Threads that did not come back from opening a device: no try costs another."""
 
 
 class _Target(Struct, frozen=True):
@@ -132,17 +132,20 @@ class UsbLink:
     async def open(self) -> None:
         """Find and claim the device. Raises LinkLost where it is not there or hangs, DeviceRefused where denied."""
         words = self._target.words
-        if self._target in _living:
+        if (last := _hanging.pop(self._target, None)) is not None and last.is_alive():
+            _hanging[self._target] = last
             raise LinkLost(f"{words} hangs since the last try: unplug it, or its hub")
-        _living.add(self._target)
         self._thread.start()
         began = time.monotonic()
-        while not self._opened.done():
-            await asyncio.wait([self._opened], timeout=links.OPEN_TIMEOUT)
-            if not self._opened.done() and time.monotonic() - began >= links.OPEN_TIMEOUT:  # else a clock that jumps
-                self._opened.cancel()
-                raise LinkLost(f"{words} does not open: unplug it, or its hub")
-        self._opened.result()
+        try:
+            while not self._opened.done():
+                await asyncio.wait([self._opened], timeout=links.OPEN_TIMEOUT)
+                if not self._opened.done() and time.monotonic() - began >= links.OPEN_TIMEOUT:  # else a clock jumped
+                    _hanging[self._target] = self._thread
+                    raise LinkLost(f"{words} does not open: unplug it, or its hub")
+            self._opened.result()
+        finally:
+            self._opened.cancel()  # nobody is there any more to hear how it ended
 
     # ---- the loop's side
 
@@ -210,12 +213,6 @@ class UsbLink:
 
     def _live(self) -> None:
         """The whole life of the device in our hands."""
-        try:
-            self._hold()
-        finally:
-            _living.discard(self._target)
-
-    def _hold(self) -> None:
         try:
             with contextlib.ExitStack() as held:
                 try:

@@ -246,7 +246,7 @@ async def test_a_device_that_hangs_is_a_lost_link_and_no_try_costs_a_thread(
                 pass
         assert len([one for one in threading.enumerate() if one.name.startswith("usb")]) == 1
     hold.set()
-    await until(lambda: not links_usb._living)
+    await until(lambda: not [one for one in threading.enumerate() if one.name.startswith("usb")])
     monkeypatch.setattr(links_usb, "CLOSE_TIMEOUT", 5.0)
     async with open_link(port.url):
         pass
