@@ -51,7 +51,7 @@ RECENT = 20_000
 """Rows that are looked at before a start: a tenth of a second."""
 _PAGE = 500
 _COLUMNS = "n, place, seq, device, type, time, data, wire, cause, hash"
-_ENDS = ("resolved", "voided", "corrected")
+_ENDED = "place = ? AND type IN ('resolved', 'voided', 'corrected')"
 CORRECTIONS = 1000  # of one round, at most
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -1030,18 +1030,15 @@ class _Result(Struct, frozen=True):
 
 def recall(rules: Path, edge: Path, table: str, rounds: int, only: str = "") -> list[Recalled]:
     """The last ends of rounds of a table, the newest first; of the round `only`. Raises sqlite3.Error or OSError."""
-    marks = ",".join("?" * len(_ENDS))
     with Files(rules) as verdicts:
-        return _recalled(verdicts.newest(rounds, f"place = ? AND type IN ({marks})", table, *_ENDS), edge, table, only)
+        return _recalled(verdicts.newest(rounds, _ENDED, table), edge, table, only)
 
 
 def recall_old(rules: Path, edge: Path, table: str, only: str) -> list[Recalled]:
     """The ends of one round, however old: all files are looked through. Raises sqlite3.Error or OSError."""
-    marks = ",".join("?" * len(_ENDS))
-    which = f"place = ? AND type IN ({marks}) AND instr(data, ?)"
+    member = b'"round":' + msgspec.json.encode(only)  # the whole name: others may begin with it
     with Files(rules) as verdicts:
-        member = b'"round":' + msgspec.json.encode(only)  # the whole name: others may begin with it
-        return _recalled(verdicts.newest(CORRECTIONS, which, table, *_ENDS, member), edge, table, only)
+        return _recalled(verdicts.newest(CORRECTIONS, f"{_ENDED} AND instr(data, ?)", table, member), edge, table, only)
 
 
 def _recalled(ends: Iterable[tuple[Any, ...]], edge: Path, table: str, only: str) -> list[Recalled]:
