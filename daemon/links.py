@@ -32,7 +32,18 @@ from protocols.link import Chunk, DeviceRefused, Link, LinkLost
 if TYPE_CHECKING:
     from serial import Serial
 
-__all__ = ["BadUrl", "HostLink", "StreamLink", "Tap", "Way", "check_url", "open_link", "plugged_in", "utc_now"]
+__all__ = [
+    "BadUrl",
+    "HostLink",
+    "StreamLink",
+    "Tap",
+    "Way",
+    "check_url",
+    "open_link",
+    "opened",
+    "plugged_in",
+    "utc_now",
+]
 
 MAX_WAITING = 65536
 # Schemes with a file of their own: each has `check(url)` and `open_link(url, now)`. Loaded when a link of it is opened.
@@ -46,7 +57,8 @@ PROBES = {socket.TCP_KEEPIDLE: 5, socket.TCP_KEEPINTVL: 5, socket.TCP_KEEPCNT: 3
 
 
 T = TypeVar("T")
-_hanging: set[str] = set()
+_hanging: dict[str, threading.Thread] = {}
+"""Those that did not come back from opening a device."""
 
 
 class BadUrl(ValueError):
@@ -318,14 +330,30 @@ def _let_go_of_writer(transport: Any) -> None:
     transport._write_ready = write_ready  # noqa: SLF001
 
 
-async def _beside(key: str, work: Callable[[], T], undo: Callable[[T], object]) -> T:
-    """The result of `work`, which may hang in the kernel: in a thread that nobody waits for at the end.
+async def opened(thread: threading.Thread, done: asyncio.Future[T]) -> T:
+    """What a thread comes to that opens a device, as it says by `done`. It may hang in the kernel: nobody joins it.
 
-    Raises LinkLost after OPEN_TIMEOUT, and while an earlier one of the same `key` hangs: no try costs another thread.
-    What comes too late is undone.
+    Raises LinkLost after OPEN_TIMEOUT, and while one of this name hangs since then: no try costs another thread.
     """
-    if key in _hanging:
-        raise LinkLost(f"{key} does not open, and the last try still hangs: unplug it, or its hub")
+    last = _hanging.pop(thread.name, None)
+    if last is not None and last.is_alive():
+        _hanging[thread.name] = last
+        raise LinkLost(f"{thread.name} does not open, and the last try still hangs: unplug it, or its hub")
+    thread.start()
+    began = time.monotonic()
+    try:
+        while not done.done():
+            await asyncio.wait([done], timeout=OPEN_TIMEOUT)
+            if not done.done() and time.monotonic() - began >= OPEN_TIMEOUT:  # else a clock jumped
+                _hanging[thread.name] = thread
+                raise LinkLost(f"{thread.name} does not open: unplug it, or its hub")
+        return done.result()
+    finally:
+        done.cancel()  # nobody is there any more to hear how it ended
+
+
+async def _beside(name: str, work: Callable[[], T], undo: Callable[[T], object]) -> T:
+    """The result of `work` in a thread, as `opened`. What nobody waits for any more is undone."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
@@ -343,32 +371,18 @@ async def _beside(key: str, work: Callable[[], T], undo: Callable[[T], object]) 
             result = work()
         except BaseException as failed:  # noqa: BLE001 - it is raised in the loop
             error = failed
-        _hanging.discard(key)
         try:
             loop.call_soon_threadsafe(finish, result, error)
         except RuntimeError:  # the loop is closed
             if error is None:
                 undo(cast("T", result))
 
-    _hanging.add(key)
-    threading.Thread(target=body, name=key, daemon=True).start()
-    began = time.monotonic()
-    while True:
-        try:
-            async with asyncio.timeout(OPEN_TIMEOUT):
-                return await asyncio.shield(done)
-        except TimeoutError:
-            if done.done():
-                return done.result()
-            if time.monotonic() - began < OPEN_TIMEOUT:
-                continue  # a clock that jumps
-            done.cancel()
-            raise LinkLost(f"{key} does not open: unplug it, or its hub") from None
-        except asyncio.CancelledError:
-            if done.done() and not done.cancelled() and done.exception() is None:
-                undo(done.result())
-            done.cancel()
-            raise
+    try:
+        return await opened(threading.Thread(target=body, name=name, daemon=True), done)
+    except asyncio.CancelledError:
+        if not done.cancelled() and done.exception() is None:
+            undo(done.result())
+        raise
 
 
 async def _open_serial(target: _Target, now: Callable[[], datetime]) -> StreamLink:

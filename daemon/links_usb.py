@@ -16,7 +16,6 @@ import contextlib
 import errno
 import string
 import threading
-import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
@@ -27,8 +26,7 @@ import usb.core
 import usb.util
 from msgspec import Struct
 
-from daemon import links
-from daemon.links import BadUrl, Tap, utc_now
+from daemon.links import BadUrl, Tap, opened, utc_now
 from protocols.link import Chunk, DeviceRefused, LinkLost
 
 __all__ = ["Plugged", "UsbLink", "check", "open_link", "plugged_in"]
@@ -50,10 +48,6 @@ REMEDY_ACCESS = (
 
 backend: Any = None
 """How pyusb reaches the bus; None: as it finds best. A simulation puts its own here."""
-
-
-_hanging: dict["_Target", threading.Thread] = {}
-"""Threads that did not come back from opening a device: no try costs another."""
 
 
 class _Target(Struct, frozen=True):
@@ -131,21 +125,7 @@ class UsbLink:
 
     async def open(self) -> None:
         """Find and claim the device. Raises LinkLost where it is not there or hangs, DeviceRefused where denied."""
-        words = self._target.words
-        if (last := _hanging.pop(self._target, None)) is not None and last.is_alive():
-            _hanging[self._target] = last
-            raise LinkLost(f"{words} hangs since the last try: unplug it, or its hub")
-        self._thread.start()
-        began = time.monotonic()
-        try:
-            while not self._opened.done():
-                await asyncio.wait([self._opened], timeout=links.OPEN_TIMEOUT)
-                if not self._opened.done() and time.monotonic() - began >= links.OPEN_TIMEOUT:  # else a clock jumped
-                    _hanging[self._target] = self._thread
-                    raise LinkLost(f"{words} does not open: unplug it, or its hub")
-            self._opened.result()
-        finally:
-            self._opened.cancel()  # nobody is there any more to hear how it ended
+        await opened(self._thread, self._opened)
 
     # ---- the loop's side
 

@@ -492,6 +492,28 @@ async def test_a_port_that_hangs_is_a_lost_link_and_no_try_costs_a_thread(
         pass
 
 
+async def test_two_who_open_a_port_at_once_are_no_sign_that_it_hangs(
+    terminal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = serial.Serial
+
+    def slow(*args: Any, **options: Any) -> Any:
+        time.sleep(0.05)
+        return whole(*args, **options)
+
+    monkeypatch.setattr(serial, "Serial", slow)
+
+    async def use() -> str:
+        try:
+            async with open_link(f"serial://{terminal}"):
+                await asyncio.sleep(0.3)
+        except DeviceRefused as error:
+            return str(error)
+        return "used"
+
+    assert sorted(await asyncio.gather(use(), use())) == [f"{terminal} is in use by another program", "used"]
+
+
 async def test_looking_for_a_port_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel may hold who looks while it asks another device that does not answer."""
 
