@@ -4,7 +4,7 @@ ARGS ?=
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: install demo test lint games pictures pins clean
+.PHONY: install demo test nightly lint games pictures pins clean
 
 install: .venv/.runtime
 demo: .venv/.runtime .venv/.demo
@@ -13,6 +13,13 @@ demo: .venv/.runtime .venv/.demo
 test: .venv/.runtime .venv/.dev
 	@tests/need-programs
 	$(BIN)/pytest -n auto --dist worksteal $(ARGS)
+
+# What takes too long for each change: the attacks and foreign bytes at length, a long campaign, real kills.
+nightly: .venv/.runtime .venv/.dev
+	@tests/need-programs
+	FELTD_NIGHTLY=1 $(BIN)/pytest -n auto --dist worksteal --timeout 3600 tests/hostile tests/foreign $(ARGS)
+	$(BIN)/feltd campaign --rounds 100000 --seed $$(date +%j)
+	$(BIN)/feltd campaign --real --kills 100 --seed $$(date +%j)
 
 lint: .venv/.runtime .venv/.dev
 	$(BIN)/ruff check .

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import os
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, ParamSpec
@@ -13,7 +14,15 @@ from rules.ruleset import Resolved, Result, Ruleset, Verdict, Voided
 from simulators.clock import JumpingLoop, Pace
 from simulators.tables import Floor, Look
 
+NIGHTLY = os.environ.get("FELTD_NIGHTLY") == "1"
+"""Whether `make nightly` runs the tests: those that can be small or long are long."""
+
 START = datetime(2026, 11, 20, 20, 0, 0, tzinfo=UTC)
+
+
+def at_length(small: int, nightly: int) -> int:
+    """How many cases a test tries: `small` in `make test`, `nightly` in `make nightly`."""
+    return nightly if NIGHTLY else small
 
 
 def script(events: Iterable[Event], table: str = "t-1", device: str = "d-1") -> list[Envelope]:
