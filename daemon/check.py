@@ -11,11 +11,12 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from daemon import links_mqtt
+from daemon import links_mqtt, links_sas
 from daemon.config import Config, Mqtt, files_of, is_loopback, likely, line_of
 from daemon.links import BadUrl, check_url, open_link
 from drivers import DRIVERS
 from drivers.driver import DeviceRefused, LinkLost, Sighting
+from drivers.sas_machine import SasMachine
 from protocols.events import DeviceOnline
 
 __all__ = [
@@ -55,10 +56,14 @@ def device_mistakes(config: Config, path: Path) -> list[str]:
                     named = next((n for n in device.options if re.search(rf"[`.]{re.escape(n)}\b", str(error))), "")
                     text = f"options of {device.driver}: {error}"
                     mistakes.append(f"{path}:{line_of(path, (*at, 'options', named))}: {text}")
+            refused = links_sas.refusal(device.url) if driver is SasMachine else ""
             try:
-                check_url(device.url)
+                if not refused:
+                    check_url(device.url)
             except BadUrl as error:
-                mistakes.append(f"{path}:{line_of(path, (*at, 'url'))}: {error}")
+                refused = str(error)
+            if refused:
+                mistakes.append(f"{path}:{line_of(path, (*at, 'url'))}: {refused}")
     return mistakes
 
 

@@ -8,6 +8,9 @@ Each `write` is one message: its first byte goes out with the ninth bit set (mar
 is counted and left out, as is a break.
 
 A port that knows no such parity (a pseudo terminal) is used with eight bits and none: `ninth_bit` says which it is.
+
+A link over the network cannot do it: TCP carries no ninth bit, and a serial server that is told to change its parity
+between two bytes (RFC 2217) does not do so within the 5 ms that a message may pause. `refusal` says so.
 """
 
 import asyncio
@@ -29,11 +32,12 @@ from daemon import links
 from daemon.links import BadUrl, HostLink, StreamLink, Tap
 from protocols.link import Chunk, LinkLost
 
-__all__ = ["SasLink", "check", "open_link"]
+__all__ = ["SasLink", "check", "open_link", "refusal"]
 
 BAUD = "19200"
 CMSPAR = 0o10000000000  # mark and space instead of odd and even; the module termios has no name for it
 IFLAG, CFLAG = 0, 2
+NETWORK = frozenset({"tcp", "rfc2217", "socket"})
 MARKED = 0xFF  # with PARMRK: FF FF is a byte FF, FF 00 X is X with a wrong parity
 PATIENCE = 1.0  # seconds for a message to leave the port
 
@@ -59,6 +63,16 @@ def check(url: str) -> None:
         raise BadUrl(
             str(error).replace(serial, url).replace("write serial:", "write sas:").replace("serial:?", "sas:?")
         ) from error
+
+
+def refusal(url: str) -> str:
+    """Why no machine can be reached by `url`; "" where one may."""
+    if url.partition(":")[0].lower() not in NETWORK:
+        return ""
+    return (
+        f"{url}: a SAS machine listens for the wakeup bit, which no link over the network carries in time; "
+        "connect it to a serial port of this computer and write sas:///dev/serial/by-id/NAME"
+    )
 
 
 def open_link(url: str, now: Callable[[], datetime] = links.utc_now) -> AbstractAsyncContextManager[HostLink]:

@@ -6,6 +6,7 @@ import os
 import termios
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon import links_sas
+from daemon.check import device_mistakes
+from daemon.config import load
 from daemon.links import BadUrl, HostLink, check_url
 from daemon.links_sas import CMSPAR, SasLink, check, open_link
 from protocols.link import LinkLost
@@ -492,3 +495,29 @@ async def test_a_pulled_cable_is_a_lost_link() -> None:
         os.close(ours)
         with pytest.raises(LinkLost):
             await link.read()
+
+
+@pytest.mark.parametrize(
+    ("url", "mistake"),
+    [
+        ("tcp://10.0.7.3:4001", True),
+        ("rfc2217://10.0.7.3:4001", True),
+        ("socket://10.0.7.3:4001", True),
+        ("sas:///dev/ttyS0", False),
+        ("serial:///dev/ttyS0", False),  # a simulated machine on a pseudo terminal
+    ],
+)
+def test_a_machine_behind_a_network_link_is_refused_with_the_reason(tmp_path: Path, url: str, mistake: bool) -> None:
+    """No network link carries the ninth bit in time: the machine would hear no poll."""
+    path = tmp_path / "feltd.toml"
+    path.write_text(
+        '[site]\nname = "s"\n[edge]\nname = "e"\n[mqtt]\nhost = "127.0.0.1"\n[[table]]\nname = "t"\n'
+        f'[[table.device]]\nname = "slot"\ndriver = "sas_machine"\nurl = "{url}"\n',
+        encoding="utf-8",
+    )
+    mistakes = device_mistakes(load(path), path)
+    reasons = [one for one in mistakes if "wakeup bit" in one]
+    assert len(reasons) == len(mistakes) == mistake
+    if mistake:
+        assert f"{path}:12: {url}: " in reasons[0]
+        assert "write sas:///dev/serial/by-id/NAME" in reasons[0]
