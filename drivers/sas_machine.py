@@ -15,17 +15,26 @@ amount: the oldest one is told. Where a payment, a cancelled request or one that
 one that is, the next payment is doubtful, and those after it are sure again.
 
 A machine that another host left in real-time mode says an exception in place of an answer, forgets it with any other
-poll, and may not answer general polls; it is left in that mode, how to end it is not known here. An exception that was
-on its way when a session ended may be missing: such a machine never comes back as continuous.
+poll, and may not answer general polls; poll 0E 00 ends that mode. An exception that was on its way when a session ended
+before that may be missing: such a machine does not come back as continuous.
 
-Not the standard's words but ours, or of one source only: the denomination codes; level 80 hex of a handpay is a
-cancelled credit; hopper status 0 is well. SAS has an end for doors and the printer's switch, none for tilts, jams and
-memory: those are over when it is seen that the machine plays, takes a bill or prints again, or that somebody had the
-place open where it is mended (the fault's own entry says which); what is still wrong the machine says again.
+Tickets: feltd reads what a machine printed (poll 4D looks at a record before it is marked as read, so that none is lost
+and none told twice; 3D where the machine keeps no records) and validates none. A machine that asks its host for a
+ticket's number (exception 57), has no validation id (3F) or a ticket in its acceptor that the host must approve (67)
+would refuse tickets without a word: each is a fault. Of a ticket's number only the last four digits are told, and of
+the validation id only whether there is one: who knows them can forge tickets.
 
-Meters are absolute, in minor units (games, doors and power resets: counts). A meter that runs backwards although
-nobody cleared the memory is a fault, and no meters are told until they are beyond the last good ones, or the memory
-was cleared: a difference is never made from a faulty meter.
+An answer with a good checksum whose content is not understood is told as such, once a session, and is no damage.
+
+Not the standard's words but ours, or of one source only: the denomination codes; hopper status 0 is well. SAS has an
+end for doors and the printer's switch, none for tilts, jams and memory: those are over when it is seen that the machine
+plays, takes a bill or prints again, or that somebody had the place open where it is mended (the fault's own entry says
+which); what is still wrong the machine says again.
+
+Meters are absolute, in minor units (games, bills, tickets, doors and power resets: counts). Those of games and credits
+are read every few seconds, those of bills, tickets and validations one after the other within a minute. A meter that
+runs backwards although nobody cleared the memory is a fault, and no meters are told until they are beyond the last good
+ones, or the memory was cleared: a difference is never made from a faulty meter.
 """
 
 import asyncio
@@ -51,6 +60,7 @@ from drivers.driver import (
 from drivers.faults import Fault, Faults, Standing
 from protocols.commands import Ask, Command, EnableMachine, ReadMeters, ResetHandpay, ShowAmount
 from protocols.events import (
+    MOST,
     DeviceOnline,
     Event,
     JackpotPaid,
@@ -60,14 +70,19 @@ from protocols.events import (
     Pool,
 )
 from protocols.sas import (
+    CANCELLED_CREDITS,
     DENOMINATIONS,
     EXCEPTIONS,
+    METER_CODES,
     METERS,
+    VALIDATIONS,
     Ack,
     Answer,
     Bill,
     Body,
     Busy,
+    Clock,
+    ExtendedMeters,
     Features,
     GameInfo,
     Garbage,
@@ -84,19 +99,54 @@ from protocols.sas import (
     Poll,
     RealTime,
     Reply,
+    SelectedMeters,
+    Ticket,
+    Unknown,
+    Validation,
+    ValidationId,
+    ValidationMeters,
+    ValidationStatus,
     Win,
     Wins,
     broadcast,
     encode,
-    game_poll,
+    meters_poll,
     names,
 )
 
 TRIES = 3
-CANCELLED_CREDITS = 0x80
-ROLLOVER, ROLLED = 10**8, 10**6  # a meter of eight digits that begins again has not gone further than this meanwhile
+ROLLED = 10**6  # a meter that begins again has not gone further than this meanwhile
 COUNTED = {"games_played", "games_won", "games_lost", "door_opens", "power_resets"}  # no money
 UP_AND_DOWN = "credits"
+REDEMPTION, NO_TICKET = 0x20, 0xFFFF
+ROUND = 24  # polls: about as many are read one by one
+BILLS = {0x47: 0x31, 0x4D: 0x32, 0x48: 0x33, 0x49: 0x34, 0x4A: 0x35, 0x4B: 0x36, 0x4C: 0x37, 0x4E: 0x38, 0x50: 0x3A}
+"""Which poll counts the bills that an exception tells of."""
+CODES = (0x0D, 0x0E, 0x0F, 0x10, 0x11, 0x12, 0x13, 0x14, 0x0B, 0x03, 0x17, 0x18)
+"""Meters that no other poll reads: twelve of 6F, the first ten of 2F."""
+KINDS = {
+    0x00: "validated_cashable_out",
+    0x01: "validated_restricted_out",
+    0x10: "validated_cancelled_receipt",
+    0x20: "validated_jackpot_receipt",
+    0x40: "validated_cancelled",
+    0x60: "validated_jackpot",
+    0x80: "validated_cashable_in",
+    0x81: "validated_restricted_in",
+    0x82: "validated_nonrestricted_in",
+}
+"""Names of the meters of poll 50, by kind."""
+MINOR = {*KINDS.values(), *(name for name, width in METER_CODES.values() if width == 5)}  # minor units, not credits
+ENABLED = {
+    0x0001: "the printer pays",
+    0x0002: "handpay receipts",
+    0x0004: "handpays are validated",
+    0x0008: "restricted tickets",
+    0x0010: "foreign restricted tickets",
+    0x0020: "redemption",
+    0x8000: "secure numbers",
+}
+SECRET = frozenset({0x3D, 0x4C, 0x4D})  # polls whose answers allow tickets to be forged
 BUSY_LIMIT = 10.0
 DAMAGED_LIMIT = 8  # answers in a row
 SILENT_BROADCAST = 12.0
@@ -112,7 +162,18 @@ ASK_SELDOM = 600.0  # seconds, of what a machine may never answer
 DOUBT = 2.0  # seconds until a meter that ran backwards is read once more, or a machine is told again to close
 QUEUED = 32
 NOTHING = frozenset({0x00, 0x1F})
-ASKABLE = {"version": 0x54, "game": 0x1F, "last-bill": 0x48, "features": 0xA0, "meters": 0x0F}
+FIRST_RECORD = 10.0  # seconds until the first of the polls that are asked one by one
+ASKABLE = {
+    "version": 0x54,
+    "game": 0x1F,
+    "last-bill": 0x48,
+    "features": 0xA0,
+    "meters": 0x0F,
+    "validation": 0x7B,
+    "clock": 0x7E,
+}
+DATA = {0xA0: bytes(2), 0x4C: bytes(6), 0x7B: bytes(8), 0x4D: b"\xff", 0x0E: b"\0"}
+"""What polls carry that ask and change nothing: the whole machine, no id, no mask, look ahead; 0E: the mode's end."""
 
 
 class MachineOptions(Struct, frozen=True, forbid_unknown_fields=True):
@@ -120,7 +181,8 @@ class MachineOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
     `group`: of the progressive, where amounts are shown. `interval`: seconds from poll to poll. `answer`: how long the
     first byte of an answer may take, adapter included; `gap`: the pause that ends a message. `silence`: seconds without
-    a good answer until the link is lost, at least PATIENCE intervals. `meters`: seconds from reading to reading.
+    a good answer until the link is lost, at least PATIENCE intervals. `meters`: seconds from reading to reading;
+    `records`: within which bills, tickets, validations and what is enabled are all read again.
     `broadcast`: seconds within which each amount is said again, at most 5. `close_faulty`: shut the machine down when a
     meter runs backwards.
     """
@@ -133,6 +195,7 @@ class MachineOptions(Struct, frozen=True, forbid_unknown_fields=True):
     gap: Annotated[float, Meta(ge=0.005, le=0.5)] = 0.04
     silence: Annotated[float, Meta(ge=2, le=60)] = 5.0
     meters: Annotated[float, Meta(ge=1, le=3600)] = 5.0
+    records: Annotated[float, Meta(ge=10, le=3600)] = 60.0
     broadcast: Annotated[float, Meta(ge=0.5, le=5)] = 2.0
     close_faulty: bool = False
 
@@ -165,6 +228,9 @@ class Memory(Struct, frozen=True):
     the `prizes` may be over, and not which; `undescribed`: only since a handpay was not described, which the machine
     may do yet. `games_from`: games played at the last reading; None where what stands now began after it. `owes_close`:
     the machine was to be shut down, and has not said yet that it is.
+    `features`: the flags of poll A0, `status` the content of 7B, as told last; `has_id`: whether it has a validation
+    id. `tickets`: records of tickets may wait to be read; `looked`: one was looked at and is not marked as read yet;
+    `record`: the last one told.
     """
 
     serial: str = ""
@@ -191,6 +257,12 @@ class Memory(Struct, frozen=True):
     undescribed: bool = False
     games_from: int | None = None
     owes_close: bool = False
+    features: str = ""
+    status: str = ""
+    has_id: bool | None = None
+    tickets: bool = False
+    looked: bool = False
+    record: str = ""
 
 
 def _fault(code: str, text: str, remedy: str, *, person: bool = True, severe: bool = False) -> Fault:
@@ -201,6 +273,7 @@ def _fault(code: str, text: str, remedy: str, *, person: bool = True, severe: bo
 _SEEN_PLAYING = "; it is over when the next game is played"
 _SEEN_BILL = "; it is over when the next bill is taken"
 _SEEN_PRINT = "; it is over when the next ticket is printed"
+_DOOR_CLOSED = "; over when the slot door was closed again"
 
 _MACHINE_FAULTS = (
     _fault("machine.slot_door", "the slot door is open", "close and lock the slot door", severe=True),
@@ -286,7 +359,8 @@ _MACHINE_FAULTS = (
     _fault("machine.reel_disconnected", "a reel is disconnected", f"check the reel's plug{_SEEN_PLAYING}"),
     _fault("machine.printer_comms", "the printer does not answer", f"check its plug and power{_SEEN_PRINT}"),
     _fault("machine.paper_out", "the printer has no paper", f"put paper in{_SEEN_PRINT}"),
-    _fault("machine.paper_low", "the printer's paper is low", "put paper in; over when the slot door was closed again"),
+    _fault("machine.paper_low", "the printer's paper is low", f"put paper in{_DOOR_CLOSED}"),
+    _fault("machine.printer_ribbon", "the printer's ribbon is worn", f"replace the ribbon{_DOOR_CLOSED}"),
     _fault("machine.printer_off", "the printer is switched off", "switch the printer on"),
     _fault("machine.printer_jam", "the printer's carriage is jammed", f"clear the paper path{_SEEN_PRINT}"),
     _fault("machine.out_of_service", "the machine took itself out of service", f"read its display{_SEEN_PLAYING}"),
@@ -331,6 +405,20 @@ _HOST_FAULTS = (
         person=False,
     ),
     _fault(
+        "sas.host_validation",
+        "the machine waits for a host to validate its tickets: it prints none",
+        "connect its validation port to the ticket system, or set it to secure or standard validation; over when a "
+        "ticket is printed or it makes the numbers itself",
+        severe=True,
+    ),
+    _fault(
+        "sas.host_redemption",
+        "the machine waits for a host to approve a ticket: it gives each ticket back",
+        "connect its validation port to the ticket system, or switch redemption off in its menu; over when it says "
+        "that redemption is off",
+        severe=True,
+    ),
+    _fault(
         "sas.denomination",
         "the machine's denomination is not known, its meters are told in credits",
         "send the machine's denomination and the code in this text to the maintainers",
@@ -364,13 +452,17 @@ _BEGINS: dict[int, str] = {
     **dict.fromkeys((0x36, 0x37, 0x38, 0x39), "machine.program"),
     0x3B: "machine.battery",
     **dict.fromkeys((0x40, 0x41, 0x42, 0x43, 0x44, 0x45), "machine.reel_tilt"),
+    0x3F: "sas.host_validation",
     0x46: "machine.reel_disconnected",
     0x53: "sas.progressive_silent",
+    0x57: "sas.host_validation",
     0x60: "machine.printer_comms",
     0x61: "machine.paper_out",
+    0x67: "sas.host_redemption",
     0x70: "sas.exceptions_lost",
     0x74: "machine.paper_low",
     0x75: "machine.printer_off",
+    0x77: "machine.printer_ribbon",
     0x78: "machine.printer_jam",
     0x79: "machine.coin_lockout",
     0x80: "machine.hopper_full",
@@ -380,7 +472,7 @@ _BEGINS: dict[int, str] = {
 }
 _BILL_TAKEN = ("machine.bill_jam", "machine.bill_hardware", "machine.bill_reversed")
 _ENDS: dict[int, tuple[str, ...]] = {
-    0x12: ("machine.slot_door", "machine.paper_low"),
+    0x12: ("machine.slot_door", "machine.paper_low", "machine.printer_ribbon"),
     0x14: ("machine.drop_door",),
     0x16: ("machine.card_cage", "machine.battery", "machine.program"),
     0x17: ("machine.power_lost",),
@@ -388,7 +480,13 @@ _ENDS: dict[int, tuple[str, ...]] = {
     0x1C: ("machine.cashbox_removed", "machine.cashbox_full", "machine.cashbox_near_full"),
     0x1E: ("machine.belly_door",),
     0x3A: ("machine.ram", "machine.eeprom", "sas.meter_back"),
-    0x3D: ("machine.printer_comms", "machine.paper_out", "machine.printer_jam", "machine.printer_off"),
+    0x3D: (
+        "machine.printer_comms",
+        "machine.paper_out",
+        "machine.printer_jam",
+        "machine.printer_off",
+        "sas.host_validation",
+    ),
     0x76: ("machine.printer_off",),
     **dict.fromkeys((0x47, 0x48, 0x49, 0x4A, 0x4B, 0x4C, 0x4D, 0x4E, 0x4F, 0x50), _BILL_TAKEN),
 }
@@ -414,7 +512,7 @@ _OWES = {0x51: 0x1B, 0x54: 0x84, 0x56: 0x87}
 _CLEARED = frozenset({0x32, 0x3A, 0x7A})
 _PRIZE_OVER = frozenset({0x52, 0x55, LOST})
 _NOBODY = "perhaps only an address, or our own poll"
-_SAY_WHICH = (0x34, 0x35, 0x36, 0x37, 0x38, 0x39, 0x41, 0x42, 0x43, 0x44, 0x45, 0x98, 0x99, 0x9A, 0x9B)
+_SAY_WHICH = (0x3F, 0x57, 0x34, 0x35, 0x36, 0x37, 0x38, 0x39, 0x41, 0x42, 0x43, 0x44, 0x45, 0x98, 0x99, 0x9A, 0x9B)
 _TELL_ALWAYS = (0x3A, 0x3D, 0x47, 0x48, 0x49, 0x4A, 0x4B, 0x4C, 0x4D, 0x4E, 0x4F, 0x50)
 
 
@@ -479,12 +577,16 @@ class SasMachine:
         self._suspect: int | None = None  # not answered, and not known yet whether others are
         self._unheard = False  # nor was one that was answered before
         self._undescribed = False  # a handpay that the machine does not describe was told
+        self._clock_told = False
+        self._strange_told: set[int] = set()  # polls whose answers were said to be unknown
+        self._round: deque[LongPoll] = deque()  # polls that are asked one by one
         self._factor: int | None = self._memory.factor
         self._factor_due = float("-inf")
         self._factor_wait = self._options.meters
         self._doubt_back: dict[str, int] = {}  # meters that ran backwards once, and the poll that said so
         self._fresh: dict[str, int] = {}  # read in this round of meters, and not told yet
         self._fresh_wire = b""
+        self._first: dict[str, int] = {}  # meters never read before, told when all of their round are read
         self._chirps = 0
         self._unasked = False  # it chirped before our last poll
         self._left = 0  # how many of what is seen earlier sessions left
@@ -500,6 +602,8 @@ class SasMachine:
         self._chunk = link.stamp()
         self._slot = self._alive = self._meters_due = self._broadcast_due = self._close_due = self._chunk.tick
         self._forgive_due = self._chunk.tick + ASK_SELDOM
+        self._record_due = self._chunk.tick + FIRST_RECORD
+        self._mode_due = self._chunk.tick
         try:
             await self._start()
             while True:
@@ -538,8 +642,17 @@ class SasMachine:
         self._believed = None
         await self._tell([DeviceOnline(same and not lost, model, serial), *events])
         self._online = True
-        self._queue.append(_Work(game_poll(self._me, 0xA0)))
-        self._queue.append(_Work(LongPoll(self._me, 0x19)))
+        self._queue.append(_Work(self._poll(0xA0)))
+        self._queue.append(_Work(self._poll(0x19)))
+
+    def _poll(self, command: int) -> LongPoll:
+        """A poll that asks and changes nothing."""
+        return LongPoll(self._me, command, DATA.get(command, b""))
+
+    def _ask_once(self, command: int) -> None:
+        """Queue it, where it is not queued and may be answered."""
+        if command not in self._unsupported and not any(work.poll.command == command for work in self._queue):
+            self._queue.append(_Work(self._poll(command)))
 
     def _left_once(self) -> int:
         """How much earlier sessions left. What may be an address or an echo is said for ever: once is enough."""
@@ -620,6 +733,8 @@ class SasMachine:
                     return body
                 case Busy() if self._link.stamp().tick - began < BUSY_LIMIT:
                     pass
+                case Unknown(_, heard) if heard == command:
+                    return None
                 case RealTime(_, code):
                     await self._see_in_real_time(code)
                     await self._nobody()
@@ -684,15 +799,19 @@ class SasMachine:
         answer = answers[0] if answers else None
         if answer is None and self._wire:
             answer = Garbage(self._wire)
-        if isinstance(poll, LongPoll):
-            self._listen_for_echo(encode(poll), answer)
-        self._judge(answer, poll.command if isinstance(poll, LongPoll) else None)
+        if isinstance(poll, LongPoll) and self._is_echo(encode(poll), answer):
+            answer = Garbage(self._wire)
+        asked = poll.command if isinstance(poll, LongPoll) else None
+        if asked in SECRET or (isinstance(answer, Reply | Unknown) and answer.command in SECRET):
+            self._wire = self._wire[:2]  # it goes into the journal
+        self._judge(answer, asked)
         self._answer = answer
         return answer
 
-    def _listen_for_echo(self, sent: bytes, answer: Answer | None) -> None:
-        """Three long polls in a row that come back, alone or before an answer. Raises DeviceRefused."""
-        back = isinstance(answer, Garbage) and (self._wire == sent or self._wire.startswith(sent + sent[:2]))
+    def _is_echo(self, sent: bytes, answer: Answer | None) -> bool:
+        """It came back, alone or before an answer. Raises DeviceRefused after three long polls in a row."""
+        alone = self._wire == sent and sent[1] != 0x4C  # a machine without a validation id answers what was asked
+        back = alone or (isinstance(answer, Garbage) and self._wire.startswith(sent + sent[:2]))
         self._echoes = self._echoes + 1 if back else 0
         if back:
             self._distrust()
@@ -701,6 +820,7 @@ class SasMachine:
                 "the line echoes: TX and RX are joined, or the adapter is half duplex and hears itself; "
                 "check the wires to the machine, or switch the adapter's echo off"
             )
+        return back
 
     def _judge(self, answer: Answer | None, asked: int | None) -> None:
         """Is the machine there, is the line good? `asked` is the long poll's command."""
@@ -713,9 +833,9 @@ class SasMachine:
                 self._general = False
             case _:
                 pass
-        self._checked = self._checked or isinstance(answer, Reply | RealTime)
+        self._checked = self._checked or isinstance(answer, Reply | Unknown | RealTime)
         match answer:
-            case Reply() | Busy() | RealTime():
+            case Reply() | Unknown() | Busy() | RealTime():
                 self._alive = now
                 self._damaged = 0
             case Happened(code) if code in NOTHING and (code not in self._mine or self._proven() or not self._unasked):
@@ -835,7 +955,11 @@ class SasMachine:
                 commands.insert(0, 0x1F)
             if 0x4F not in self._unsupported and any(self._faults.is_open(code) for code in _HOPPER):
                 commands.append(0x4F)
-            self._queue.extend(_Work(LongPoll(self._me, command)) for command in commands)
+            self._queue.extend(_Work(self._poll(command)) for command in commands)
+        self._plan_records(now)
+        if (self._memory.real_time or self._memory.mute) and now >= self._mode_due:
+            self._mode_due = now + DOUBT
+            self._ask_once(0x0E)
         if self._memory.owes_close and not self._faults.is_open("sas.meter_back"):
             self._memory = replace(self._memory, owes_close=False)
             self._retrying = self._retrying and not _of_ours(self._queue[0], 0x01)
@@ -849,6 +973,42 @@ class SasMachine:
             for command in sorted(self._memory.owed, key=(0x84, 0x1B, 0x85, 0x87).index):
                 if command not in waiting:
                     self._queue.appendleft(_Work(LongPoll(self._me, command)))
+
+    def _plan_records(self, now: float) -> None:
+        """A printed ticket at once, and the next of what is read one by one."""
+        if self._suspect is not None:
+            return
+        if self._memory.tickets and not self._queue and (poll := self._ticket_poll()) is not None:
+            self._queue.append(_Work(poll))
+        if now >= self._record_due and not self._queue:
+            if not self._round:
+                self._round.extend(self._records())
+            self._queue.append(_Work(self._round.popleft()))
+            self._record_due = now + self._options.records / ROUND
+
+    def _ticket_poll(self) -> LongPoll | None:
+        """What reads a printed ticket: the record that waits, or the last ticket of a machine without records."""
+        standard = self._validation() == "standard" or 0x4D in self._unsupported
+        if standard and 0x3D in self._unsupported:
+            self._memory = replace(self._memory, tickets=False)
+            return None
+        if standard:
+            return self._poll(0x3D)
+        return LongPoll(self._me, 0x4D, b"\0" if self._memory.looked else b"\xff")
+
+    def _validation(self) -> str:
+        """How the machine's tickets get their numbers, as it said last."""
+        return Features(0, bytes.fromhex(self._memory.features)).validation if self._memory.features else ""
+
+    def _records(self) -> list[LongPoll]:
+        """What is read one by one: bills, tickets, validations, and what is enabled."""
+        codes = meters_poll(self._me, 0x6F, CODES)
+        if 0x6F in self._unsupported:
+            codes = meters_poll(self._me, 0x2F, CODES[:10])
+        polls = [self._poll(command) for command in (0x7B, 0x4C, *([] if self._clock_told else [0x7E]))]
+        polls += [codes, *(self._poll(command) for command in range(0x31, 0x38))]
+        polls += [LongPoll(self._me, 0x50, bytes((kind,))) for kind in KINDS]
+        return [self._poll(0xA0), *(poll for poll in polls if poll.command not in self._unsupported)]
 
     def _meter_polls(self) -> list[int]:
         """Those that the machine is not known to leave unanswered."""
@@ -973,26 +1133,27 @@ class SasMachine:
                 await self._nobody()
             case Reply(_, command, body):
                 self._drop(work)
-                if command != self._memory.unproved:  # it heard that poll, so it knows that it was heard before
-                    self._memory = replace(self._memory, unproved=0)
                 self._supported.add(command)
                 self._unsupported.discard(command)
-                if self._suspect is not None and self._suspect != command:  # it answers this one, and not that one
-                    self._unsupported.add(self._suspect)
-                self._suspect = None
-                self._unheard = False
-                self._busy_since = None
-                self._chirps = 0
-                await self._tell_proved()
-                over = ["sas.busy", "sas.deaf", "sas.damaged"]
-                if not self._general:  # in real-time mode what waits to be told would have come instead
-                    over.append("sas.exceptions_lost")
-                await self._tell([*self._faults.end(*over), *self._meant(command, body)])
+                over = await self._proved_by(command)
+                await self._tell([*over, *self._meant(work.poll, body)])
                 work.settle(answer)
-            case Ack() | Nack():
+            case Unknown(_, command, data) if command == work.poll.command:
                 self._drop(work)
-                if isinstance(answer, Ack) and work.poll.command == 0x01:
+                await self._tell([*await self._proved_by(command), *self._not_understood(command, data)])
+                await self._unavailable(command)
+                work.settle(answer)
+            case Ack():
+                self._drop(work)
+                if work.poll.command == 0x01:
                     self._memory = replace(self._memory, owes_close=False)
+                elif work.poll.command == 0x0E:
+                    self._memory = replace(self._memory, real_time=False, mute=False)
+                work.settle(answer)
+            case Nack():
+                self._drop(work)
+                if work.poll.command not in {0x01, 0x50}:  # it is asked again; another kind of validation may be known
+                    await self._unavailable(work.poll.command)
                 work.settle(answer)
             case _ if work.tries >= TRIES:
                 self._drop(work)
@@ -1001,10 +1162,35 @@ class SasMachine:
             case _:
                 self._retrying = self._long_next = True
 
+    async def _proved_by(self, command: int) -> list[Event]:
+        """An answer with a good checksum: the machine hears long polls, and what it said before was said."""
+        if command != self._memory.unproved:  # it heard that poll, so it knows that it was heard before
+            self._memory = replace(self._memory, unproved=0)
+        if self._suspect is not None and self._suspect != command:  # it answers this one, and not that one
+            self._unsupported.add(self._suspect)
+        self._suspect = None
+        self._unheard = False
+        self._busy_since = None
+        self._chirps = 0
+        await self._tell_proved()
+        over = ["sas.busy", "sas.deaf", "sas.damaged"]
+        if not self._general:  # in real-time mode what waits to be told would have come instead
+            over.append("sas.exceptions_lost")
+        return [*self._faults.end(*over)]
+
+    def _not_understood(self, command: int, data: bytes) -> list[Event]:
+        """Told once a session for each poll."""
+        if command in self._strange_told:
+            return []
+        self._strange_told.add(command)
+        what = "" if command in SECRET else f": {data[:32].hex(' ')}"
+        text = f"an answer of {len(data)} bytes to poll {command:02X} that this version does not understand{what}"
+        return [MachineReported(f"LP{command:02X}", text)]
+
     def _proof(self) -> _Work:
         """A poll that is known to be answered, where there is one."""
         if self._supported == {0xA0}:
-            return _Work(game_poll(self._me, 0xA0))
+            return _Work(self._poll(0xA0))
         known = self._supported & {0x1F, 0x54, *METERS}  # others do something, or carry more than an address
         return _Work(LongPoll(self._me, 0x1A if 0x1A in known else min(known, default=0x1A)))
 
@@ -1015,7 +1201,8 @@ class SasMachine:
 
     async def _given_up(self, command: int, *, ours: bool) -> None:
         """Three times no good answer. Machines do not answer polls that they do not support, nor does a dead line."""
-        was_answered = command in self._supported or (not self._supported and bool(self._memory.meters))
+        known = command in self._supported and command not in SECRET  # those come and go with the kind of validation
+        was_answered = known or (not self._supported and bool(self._memory.meters))
         if was_answered and not self._damaged:
             self._unheard, self._suspect = True, None
         if self._memory.seen and self._damaged:
@@ -1023,9 +1210,13 @@ class SasMachine:
         else:
             self._memory = replace(self._memory, blind=self._memory.seen[-1] if self._memory.seen else 0)
             await self._tell_unproved()
-        if self._damaged or was_answered:
-            return
-        if command == 0x87:
+        if not (self._damaged or was_answered):
+            sure = not self._supported or self._unheard or self._faults.is_open("sas.deaf") or not ours
+            await self._unavailable(command, silent=True, suspect=not sure)
+
+    async def _unavailable(self, command: int, *, silent: bool = False, suspect: bool = False) -> None:
+        """A poll that brings nothing. One that was not answered (`silent`) is only a `suspect` until another one is."""
+        if command == 0x87 and command in self._memory.owed:
             owed = tuple(0x85 if one == 0x87 else one for one in self._memory.owed)
             self._memory = replace(self._memory, owed=owed)
             await self._keep()
@@ -1033,8 +1224,10 @@ class SasMachine:
             self._no_longer_owed(command)
             self._keep_hits(self._memory.hits)
             await self._tell(self._not_described(command))
-        elif ours and self._supported and not (self._unheard or self._faults.is_open("sas.deaf")):
+        elif suspect:
             self._suspect = command
+        elif not silent:
+            self._unsupported.add(command)
 
     def _not_described(self, command: int) -> list[Event]:
         """A handpay is said again and again until its poll is answered: it is told once until one is paid."""
@@ -1072,8 +1265,13 @@ class SasMachine:
             self._memory = replace(self._memory, unsure=True, undescribed=False)
         if _BEGINS.get(code) in _PLAYS_AGAIN:
             self._memory = replace(self._memory, games_from=None)
-        if code == 0x3C and not any(work.poll.command == 0x1F for work in self._queue):
-            self._queue.append(_Work(LongPoll(self._me, 0x1F)))
+        if code == 0x3C:
+            for command in (0x1F, 0xA0, 0x7B):
+                self._ask_once(command)
+        if code in BILLS:
+            self._ask_once(BILLS[code])
+        if code in {0x3D, 0x3E}:
+            self._memory = replace(self._memory, tickets=True)
         blind, again = code == self._memory.blind, code == self._memory.again
         self._memory = replace(self._memory, blind=0, again=code if blind and code not in _OWES else 0)
         if code in _OWES and blind:
@@ -1114,11 +1312,29 @@ class SasMachine:
             self._faults.good_cycle()
         return events
 
-    def _meant(self, command: int, body: Body) -> list[Event]:
+    def _meant(self, poll: LongPoll, body: Body) -> list[Event]:
         """What an answer tells. Changes memory; the caller makes it durable."""
+        command = poll.command
         match body:
             case Meters(meters):
                 return self._metered(command, meters)
+            case SelectedMeters(_, chosen) | ExtendedMeters(_, chosen):
+                return self._metered(0x6F, {METER_CODES[code][0]: chosen[code] for code in CODES if code in chosen})
+            case ValidationMeters(kind, count, amount) if kind in KINDS:
+                return self._metered(0x5000 | kind, {KINDS[kind]: amount, f"{KINDS[kind]}_count": count})
+            case Features():
+                return self._featured(body)
+            case ValidationStatus():
+                return self._enabled(body)
+            case ValidationId(machine):
+                return self._identified(bool(machine))
+            case Validation():
+                return self._validated(body, looking=poll.data != b"\0")
+            case Ticket(number, amount):
+                return self._last_ticket(number, amount)
+            case Clock(at):
+                told, self._clock_told = self._clock_told, True
+                return [] if told else [MachineReported("LP7E", f"its clock: {at}")]
             case Hopper(0):
                 return [*self._faults.end(*_HOPPER)]
             case GameInfo():
@@ -1139,6 +1355,62 @@ class SasMachine:
                 return self._progressive(command, level, amount, again=again)
             case _:
                 return []
+
+    def _featured(self, features: Features) -> list[Event]:
+        """Told where it is not as before."""
+        flags = features.flags.hex()
+        told = flags == self._memory.features
+        self._memory = replace(self._memory, features=flags)
+        redemption = "on" if features.redemption else "off"
+        text = f"validation {features.validation}, redemption {redemption}, flags {flags}"
+        events: list[Event] = [] if told else [MachineReported("LPA0", text)]
+        if not told:  # what it left unanswered it may answer now
+            self._unsupported -= SECRET
+            self._ask_once(0x4C)
+        if not features.redemption:
+            events += self._faults.end("sas.host_redemption")
+        return [*events, *self._makes_numbers()]
+
+    def _makes_numbers(self) -> list[Event]:
+        """It needs no host for its tickets any more, where it says so."""
+        style = self._validation()
+        alone = style == "standard" or (style == "secure" and self._memory.has_id is True)
+        return [*self._faults.end("sas.host_validation")] if alone else []
+
+    def _enabled(self, status: ValidationStatus) -> list[Event]:
+        """Told where it is not as before."""
+        enabled = ", ".join(word for bit, word in ENABLED.items() if status.bits & bit) or "nothing"
+        days = f"tickets expire after {status.cashable_days} days, restricted ones after {status.restricted_days}"
+        text = f"asset {status.asset}; enabled: {enabled}; {days}"
+        told = text == self._memory.status
+        self._memory = replace(self._memory, status=text)
+        events: list[Event] = [] if told else [MachineReported("LP7B", text)]
+        return [*events, *([] if status.bits & REDEMPTION else self._faults.end("sas.host_redemption"))]
+
+    def _identified(self, has_id: bool) -> list[Event]:
+        """Only whether it has an id: who knows it can compute the numbers of its tickets."""
+        told = has_id == self._memory.has_id
+        self._memory = replace(self._memory, has_id=has_id)
+        text = "it has a validation id" if has_id else "it has no validation id"
+        return [*([] if told else [MachineReported("LP4C", text)]), *self._makes_numbers()]
+
+    def _validated(self, record: Validation, *, looking: bool) -> list[Event]:
+        """A record is looked at, told and made durable, and only then marked as read: none is lost or told twice."""
+        if not record.index:
+            self._memory = replace(self._memory, tickets=False, looked=False)
+            return []
+        which = f"{record.index} {record.at} {record.ticket} {record.amount} {record.number[-4:]}"
+        told = which == self._memory.record
+        self._memory = replace(self._memory, record=which, looked=looking)
+        kind = VALIDATIONS.get(record.kind, f"validation of kind {record.kind:02X}")
+        ticket = f" {record.ticket:04}" if record.ticket != NO_TICKET else ""
+        text = f"{kind}{ticket}: {record.amount}, number ending in {record.number[-4:]}, {record.at}"
+        return [] if told else [MachineReported("LP4D", text)]
+
+    def _last_ticket(self, number: str, amount: int) -> list[Event]:
+        """The last one of a machine that keeps no records."""
+        self._memory = replace(self._memory, tickets=False)
+        return [MachineReported("LP3D", f"ticket: {amount}, number ending in {number[-4:]}")] if amount else []
 
     def _no_longer_owed(self, command: int) -> None:
         self._memory = replace(self._memory, owed=tuple(one for one in self._memory.owed if one != command))
@@ -1276,7 +1548,7 @@ class SasMachine:
         self._factor = DENOMINATIONS.get(game.denomination)
         if self._factor != self._memory.factor:
             self._memory = replace(self._memory, factor=self._factor, meters={}, back=())
-            self._fresh, self._fresh_wire = {}, b""
+            self._fresh, self._fresh_wire, self._first = {}, b"", {}
             self._doubt_back = {}
         return [*self._faults.watch("sas.denomination", self._factor is None, f"code {game.denomination:02X}")]
 
@@ -1284,13 +1556,13 @@ class SasMachine:
         poll = 0x0F if command == 0x19 else command  # the same meters
         factor = self._factor or 1
         suffix = "" if self._factor else "_credits"
-        new = {name if name in COUNTED else name + suffix: value for name, value in raw.items()}
-        new = {name: value * (1 if name in COUNTED else factor) for name, value in new.items()}
-        old = {**self._memory.meters, **self._fresh}
+        new = {name if _unit(name, 0) else name + suffix: value * _unit(name, factor) for name, value in raw.items()}
+        new = {name: value for name, value in new.items() if value <= MOST}
+        old = {**self._memory.meters, **self._fresh, **self._first}
         back = {name for name in new if name in old and not _forward(name, old[name], new[name], factor)}
         if back and self._memory.cleared:  # a new beginning
             self._memory = replace(self._memory, meters={}, cleared=False)
-            self._fresh, self._fresh_wire = {}, b""
+            self._fresh, self._fresh_wire, self._first = {}, b"", {}
             self._doubt_back = {}
             old, back = {}, set()
         elif self._memory.cleared and (command == 0x1C or (poll == 0x0F and 0x1C in self._unsupported)):
@@ -1300,6 +1572,9 @@ class SasMachine:
             # Somebody may have cleared the memory, and the machine not have got round to saying so.
             self._doubt_back = {**dict.fromkeys(back, poll), **self._doubt_back}
             self._meters_due = self._link.stamp().tick + DOUBT
+            if poll not in {0x0F, 0x1A, 0x1C}:
+                self._round.clear()
+                self._record_due = self._meters_due
             return []
         self._doubt_back = {name: by for name, by in self._doubt_back.items() if by != poll or name not in new}
         still = (set(self._memory.back) - set(new)) | back
@@ -1319,6 +1594,11 @@ class SasMachine:
             before, self._memory = self._memory.games_from, replace(self._memory, games_from=games)
             if before is not None and games > before:
                 events += self._played()
+        if self._round and poll not in {0x0F, 0x1A, 0x1C}:
+            self._first |= {name: value for name, value in new.items() if name not in self._memory.meters}
+            new = {name: value for name, value in new.items() if name in self._memory.meters}
+        elif not self._round:
+            new, self._first = {**self._first, **new}, {}
         self._fresh, self._fresh_wire = {**self._fresh, **new}, self._fresh_wire + self._wire
         if any(work.poll.command in METERS for work in self._queue):
             return events  # told together with what is read next
@@ -1410,17 +1690,20 @@ class SasMachine:
             return await self._figures()
         if what not in ASKABLE:
             raise CommandRefused(f"no figure {what!r}; known: {', '.join(ASKABLE)}")
-        command = ASKABLE[what]
-        poll = game_poll(self._me, command) if command == 0xA0 else LongPoll(self._me, command)
-        match await self._wait(self._work(poll)):
+        match await self._wait(self._work(self._poll(ASKABLE[what]))):
             case Reply(body=Identity(version, serial)):
                 return {"sas": f"{version[:1]}.{version[1:]}", "serial": serial}
             case Reply(body=Bill(country, denomination, count)):
                 return {"country": country, "denomination": denomination, "count": count}
-            case Reply(body=Features(game, flags)):
-                return {"game": game, "flags": flags.hex()}
+            case Reply(body=Features(game, flags) as told):
+                how = {"validation": told.validation, "redemption": told.redemption}
+                return {"game": game, "flags": flags.hex(), **how}
+            case Reply(body=ValidationStatus() | Clock() as told):
+                return msgspec.structs.asdict(told)
             case Reply(body=GameInfo() as told):
                 return {**msgspec.structs.asdict(told), "credit": DENOMINATIONS.get(told.denomination)}
+            case Unknown(_, command, data):
+                raise CommandFailed(f"the answer to poll {command:02X} is not understood: {data[:32].hex(' ')}")
             case _:
                 raise CommandRefused("the machine refused")
 
@@ -1481,7 +1764,14 @@ def _unpaid(hit: Hit) -> bool:
     return not hit.paid and not {0x84, 0x1B} & set(hit.seen)
 
 
+def _unit(name: str, factor: int) -> int:
+    """What one of a meter is worth: a credit `factor` minor units, a count and what is told in minor units one."""
+    counted = name in COUNTED or name.endswith("_count") or (name.startswith("bills_") and name[6:].isdecimal())
+    return 1 if counted or name in MINOR else factor
+
+
 def _forward(name: str, old: int, new: int, factor: int) -> bool:
-    """Not backwards; a meter of eight digits may begin again."""
-    unit = 1 if name in COUNTED else factor
-    return name.startswith(UP_AND_DOWN) or new >= old or (new - old) % (ROLLOVER * unit) <= ROLLED * unit
+    """Not backwards; a meter of eight digits, or ten, may begin again."""
+    unit = _unit(name, factor)
+    rollover = 10 ** (10 if name in MINOR else 8)
+    return name.startswith(UP_AND_DOWN) or new >= old or (new - old) % (rollover * unit) <= ROLLED * unit

@@ -1,17 +1,20 @@
 """IGT SAS 6.x: what a host asks a slot machine, and what the machine answers.
 
-Source: public restatements of the SAS 6.02 text and two independent public programs; every example frame of the tests
-has had its checksum recomputed. Marked "assumed" below: what rests on one source or on habit alone.
+Source: public restatements of the SAS 6.02 text, a public guide of a regulator and four independent public programs,
+one of them a vendor's own machine; `tests/foreign/test_sas_vectors.py` names them beside their bytes. Marked "assumed"
+below: what rests on one source or on habit alone.
 
 19200 baud, eight bits and a ninth, the wakeup bit, set on the first byte of each message of the host; that bit is the
 link's business and not visible here. Three kinds of poll: general (one byte, 80 hex + address; the answer is one byte,
 an exception, *without any checksum*), R (address and command, no checksum), S, M and G (with data, with a checksum; M
 begins with a game number, G is for everybody, address 0, and unanswered). Answers to R and M: address, command, data,
-checksum; to S the bare address (taken) or address + 80 hex (not taken; assumed). Address and 00 is busy. Unknown polls
-are not answered. In real time mode address, FF, exception, data, checksum may come in place of any answer.
+checksum; to S the bare address (taken) or address + 80 hex (not taken). Address and 00 is busy. Unknown polls are not
+answered. In real time mode address, FF, exception, data, checksum may come in place of any answer.
 
-Numbers are BCD, most significant byte first; the checksum is CRC-16/KERMIT, low byte first. Messages of variable
-length carry a byte that counts what follows it, without the checksum.
+BCD and text come most significant byte first, binary numbers and the checksum (CRC-16/KERMIT) low byte first. Messages
+of variable length carry a byte that counts what follows it, without the checksum. Text is read leniently: machines fill
+it with NUL, blanks or any byte. An answer with a good checksum is never `Garbage`: where its content is not known here,
+or it answers another poll, it is `Unknown`.
 
 What an answer means depends on the question: `HostDecoder.expect` says what was asked. Both decoders take any bytes in
 any pieces, never raise, and need `quiet` after a pause (more than the 5 ms a message may pause in itself): single
@@ -27,19 +30,25 @@ from msgspec import Struct
 
 __all__ = [
     "BUSY",
+    "CANCELLED_CREDITS",
     "DENOMINATIONS",
     "EXCEPTIONS",
     "MAX_FRAME",
     "METERS",
+    "METER_CODES",
+    "NO_PROGRESSIVE",
     "PRIORITY",
     "REAL_TIME",
+    "VALIDATIONS",
     "Ack",
     "Answer",
     "Bill",
     "Body",
     "Busy",
     "Chirp",
+    "Clock",
     "Code",
+    "ExtendedMeters",
     "Features",
     "GameInfo",
     "GameList",
@@ -63,6 +72,12 @@ __all__ = [
     "Reply",
     "SelectedMeters",
     "Signature",
+    "Ticket",
+    "Unknown",
+    "Validation",
+    "ValidationId",
+    "ValidationMeters",
+    "ValidationStatus",
     "Win",
     "Wins",
     "broadcast",
@@ -70,6 +85,7 @@ __all__ = [
     "encode",
     "game_poll",
     "levels_of",
+    "meters_poll",
     "names",
 ]
 
@@ -166,6 +182,7 @@ EXCEPTIONS: dict[int, str] = {
     0x74: "printer paper low",
     0x75: "printer switched off",
     0x76: "printer switched on",
+    0x77: "printer ribbon to be replaced",
     0x78: "printer carriage jammed",
     0x79: "coin lockout malfunction",
     0x7A: "soft meters reset",
@@ -194,7 +211,7 @@ EXCEPTIONS: dict[int, str] = {
     0x9B: "drop door opened while the power was off",
 }
 PRIORITY: frozenset[int] = frozenset(
-    {0x3D, 0x3E, 0x3F, 0x51, 0x52, 0x56, 0x57, 0x67, 0x68, 0x69, 0x6A, 0x6B, 0x6C, 0x6D, 0x6E, 0x6F, 0x70, 0x8F}
+    {0x3D, 0x3E, 0x3F, 0x51, 0x52, 0x55, 0x56, 0x57, 0x67, 0x68, 0x69, 0x6A, 0x6B, 0x6C, 0x6D, 0x6F, 0x70, 0x8F}
 )
 """Told before what is queued, and not queued with it."""
 
@@ -246,11 +263,66 @@ METERS: dict[int, tuple[tuple[str, int], ...]] = {
     ),
     0x1E: tuple((f"bills_{value}", 4) for value in (1, 5, 10, 20, 50, 100)),
     0x20: (("bills_value", 4),),
+    **{
+        command: ((f"bills_{value}", 4),)
+        for command, value in zip(range(0x31, 0x3B), (1, 2, 5, 10, 20, 50, 100, 500, 1000, 200), strict=True)
+    },
     0x2A: (("true_coin_in", 4),),
     0x2B: (("true_coin_out", 4),),
     0x46: (("bills_in_credits", 4),),
 }
 """Polls that read meters: their names in order, and the bytes of BCD of each."""
+
+METER_CODES: dict[int, tuple[str, int]] = {
+    0x00: ("coin_in", 4),
+    0x01: ("coin_out", 4),
+    0x02: ("jackpot", 4),
+    0x03: ("hand_paid_cancelled_credits", 4),
+    0x04: ("cancelled_credits", 4),
+    0x05: ("games_played", 4),
+    0x06: ("games_won", 4),
+    0x07: ("games_lost", 4),
+    0x08: ("from_coin_acceptor", 4),
+    0x09: ("paid_from_hopper", 4),
+    0x0A: ("coins_to_drop", 4),
+    0x0B: ("bills_in_credits", 4),
+    0x0C: ("credits", 4),
+    0x0D: ("tickets_in_cashable", 5),
+    0x0E: ("tickets_out_cashable", 5),
+    0x0F: ("tickets_in_restricted", 5),
+    0x10: ("tickets_out_restricted", 5),
+    0x11: ("tickets_in_cashable_count", 4),
+    0x12: ("tickets_out_cashable_count", 4),
+    0x13: ("tickets_in_restricted_count", 4),
+    0x14: ("tickets_out_restricted_count", 4),
+    0x15: ("tickets_in", 4),
+    0x16: ("tickets_out", 4),
+    0x17: ("electronic_in", 4),
+    0x18: ("electronic_out", 4),
+    0x19: ("restricted_played", 4),
+    0x1A: ("nonrestricted_played", 4),
+    0x1B: ("restricted_credits", 4),
+}
+"""Meters of polls 2F and 6F by code: name, and bytes of BCD in 2F. Those of five bytes are in minor units."""
+
+CANCELLED_CREDITS, NO_PROGRESSIVE = 0x80, 0x40
+"""Levels of a handpay that is no progressive win."""
+
+VALIDATIONS: dict[int, str] = {
+    0x00: "cashable ticket",
+    0x01: "restricted ticket",
+    0x02: "cashable ticket from a transfer",
+    0x03: "restricted ticket from a transfer",
+    0x04: "debit ticket from a transfer",
+    0x10: "cancelled credits paid by hand, receipt printed",
+    0x20: "jackpot paid by hand, receipt printed",
+    0x40: "cancelled credits paid by hand, no receipt",
+    0x60: "jackpot paid by hand, no receipt",
+    0x80: "cashable ticket redeemed",
+    0x81: "restricted ticket redeemed",
+    0x82: "nonrestricted ticket redeemed",
+}
+"""Kinds of validation records and their meters (polls 4D and 50)."""
 
 
 # ---- what a host says
@@ -338,25 +410,35 @@ class GameMeters(Struct, frozen=True):
 
 
 class SelectedMeters(Struct, frozen=True):
-    """Meters by code, 00 to 0C only: those are four bytes of BCD (assumed)."""
+    """Meters by code, of `METER_CODES`."""
+
+    game: int
+    meters: dict[int, int]
+
+
+class ExtendedMeters(Struct, frozen=True):
+    """Meters by code, each with its own size; one of no bytes is not kept by the machine and left out."""
 
     game: int
     meters: dict[int, int]
 
 
 class Handpay(Struct, frozen=True):
-    """A prize to be paid by hand. `level` 1 to 32 of a progressive, 0 of none; minor units."""
+    """A prize to be paid by hand, in minor units. `level` 1 to 32 of a progressive, else one of those named above."""
 
     group: int
     level: int
     amount: int
     partial: int = 0
     reset_id: int = 0
-    unused: bytes = bytes(10)
+    more: bytes = bytes(10)
 
 
 class GameInfo(Struct, frozen=True):
-    """What is played: `denomination` is a code of `DENOMINATIONS`, `percent` the base percentage as text."""
+    """What is played: `denomination` is a code of `DENOMINATIONS`, `percent` the base percentage as text.
+
+    `options` are bits that each manufacturer defines.
+    """
 
     game_id: str
     additional_id: str
@@ -429,10 +511,75 @@ class HandpayReset(Struct, frozen=True):
 
 
 class Features(Struct, frozen=True):
-    """Three bytes of features of a game."""
+    """Six bytes of flags of a game, the last two reserved; an old machine may send fewer."""
 
     game: int
     flags: bytes
+
+    @property
+    def validation(self) -> str:
+        """How its tickets get their numbers: `standard` and `secure` from itself, `system` from a host."""
+        return ("standard", "system", "secure", "reserved")[self.flags[0] >> 5 & 3]
+
+    @property
+    def redemption(self) -> bool:
+        """Whether it takes tickets, which a host must approve."""
+        return bool(self.flags[0] & 0x80)
+
+
+class Ticket(Struct, frozen=True):
+    """The last cash-out ticket of a machine with standard validation, in minor units."""
+
+    number: str
+    amount: int
+
+
+class ValidationId(Struct, frozen=True):
+    """What the numbers of a machine with secure validation are made from. `machine` 0: none was set."""
+
+    machine: int
+    sequence: int
+
+
+class Validation(Struct, frozen=True):
+    """A record of a ticket or handpay. `index` 0: there is none.
+
+    `kind` of `VALIDATIONS`; `amount` in minor units; `ticket` FFFF hex where none was printed; `system` 0 where the
+    machine made the number; `expires` a date or a number of days, as its eight digits.
+    """
+
+    kind: int
+    index: int
+    at: str
+    number: str
+    amount: int
+    ticket: int
+    system: int
+    expires: str
+    pool: int
+
+
+class ValidationMeters(Struct, frozen=True):
+    """How many validations of a kind there were, and their sum in minor units."""
+
+    kind: int
+    count: int
+    amount: int
+
+
+class ValidationStatus(Struct, frozen=True):
+    """`bits` of what is enabled; expirations in days, 9999 never."""
+
+    asset: int
+    bits: int
+    cashable_days: int
+    restricted_days: int
+
+
+class Clock(Struct, frozen=True):
+    """Date and time of the machine, as YYYY-MM-DDTHH:MM:SS; it may be no date that exists."""
+
+    at: str
 
 
 class Code(Struct, frozen=True):
@@ -452,6 +599,7 @@ Body: TypeAlias = (
     | GameMeter
     | GameMeters
     | SelectedMeters
+    | ExtendedMeters
     | Handpay
     | GameInfo
     | Bill
@@ -465,6 +613,12 @@ Body: TypeAlias = (
     | Features
     | Code
     | Signature
+    | Ticket
+    | ValidationId
+    | Validation
+    | ValidationMeters
+    | ValidationStatus
+    | Clock
 )
 
 
@@ -476,6 +630,14 @@ class Reply(Struct, frozen=True):
     body: Body
 
 
+class Unknown(Struct, frozen=True):
+    """An answer with a good checksum whose content is not known here, or that answers another poll."""
+
+    address: int
+    command: int
+    data: bytes
+
+
 class Garbage(Struct, frozen=True):
     """Bytes out of step, cut short, or with a wrong checksum."""
 
@@ -483,7 +645,7 @@ class Garbage(Struct, frozen=True):
 
 
 Poll: TypeAlias = GeneralPoll | LongPoll
-Answer: TypeAlias = Happened | Ack | Nack | Busy | Chirp | RealTime | Reply | Garbage
+Answer: TypeAlias = Happened | Ack | Nack | Busy | Chirp | RealTime | Reply | Unknown | Garbage
 
 
 class _Shape(Struct, frozen=True):
@@ -503,14 +665,21 @@ _SHAPES: dict[int, _Shape] = {
     0x21: _Shape("S", 2, 2),
     0x2D: _Shape("M", 2, 6),
     0x2F: _Shape("M", _VARIABLE, _VARIABLE),
+    0x3D: _Shape("R", 0, 9),
     0x48: _Shape("R", 0, 6),
+    0x4C: _Shape("S", 6, 6),
+    0x4D: _Shape("S", 1, 31),
     0x4F: _Shape("R", 0, _VARIABLE),
+    0x50: _Shape("S", 1, 10),
     0x51: _Shape("R", 0, 2),
     0x52: _Shape("M", 2, 18),
     0x53: _Shape("M", 2, 22),
     0x54: _Shape("R", 0, _VARIABLE),
     0x55: _Shape("R", 0, 2),
     0x56: _Shape("R", 0, _VARIABLE),
+    0x6F: _Shape("M", _VARIABLE, _VARIABLE),
+    0x7B: _Shape("S", _VARIABLE, _VARIABLE),
+    0x7E: _Shape("R", 0, 7),
     0x7F: _Shape("S", 7, _NO_ANSWER),
     0x80: _Shape("S", 7, _NO_ANSWER),
     0x83: _Shape("M", 2, 6),
@@ -519,7 +688,7 @@ _SHAPES: dict[int, _Shape] = {
     0x86: _Shape("S", _VARIABLE, _NO_ANSWER),
     0x87: _Shape("R", 0, _VARIABLE),
     0x94: _Shape("S", 0, 1),
-    0xA0: _Shape("M", 2, 5),
+    0xA0: _Shape("M", 2, 8),
     0xB1: _Shape("R", 0, 1),
     0xB3: _Shape("R", 0, 1),
 }
@@ -537,9 +706,17 @@ def _whole(frame: bytes) -> bool:
     return crc(frame[:-2]) == frame[-2:]
 
 
+def _digits(data: bytes) -> str:
+    """Raises ValueError where a digit is none."""
+    digits = data.hex()
+    if not digits.isdecimal():
+        raise ValueError("no BCD")
+    return digits
+
+
 def _from_bcd(data: bytes) -> int:
     """Raises ValueError where a digit is none."""
-    return int(data.hex())
+    return int(_digits(data))
 
 
 def _to_bcd(value: int, width: int) -> bytes:
@@ -549,19 +726,30 @@ def _to_bcd(value: int, width: int) -> bytes:
 
 
 _PRINTABLE = re.compile(rb"[\x20-\x7e]*")
+_PADDING = b"\0 \xff"
 
 
 def _from_text(data: bytes) -> str:
-    if _PRINTABLE.fullmatch(data) is None:
-        raise ValueError("no text")
-    return data.decode()
+    """Without its padding; bytes that no printer has are told as \\xNN."""
+    return "".join(chr(byte) if 0x20 <= byte <= 0x7E else f"\\x{byte:02x}" for byte in data.strip(_PADDING))
 
 
 def _to_text(text: str, width: int) -> bytes:
     data = text.encode()
-    if len(data) != width or _PRINTABLE.fullmatch(data) is None:
+    if len(data) > width or _PRINTABLE.fullmatch(data) is None:
         raise ValueError(f"{text!r} is not {width} printable characters")
-    return data
+    return data.ljust(width, b"\0")
+
+
+def _at(data: bytes) -> str:
+    """MMDDYYYY, then HHMMSS."""
+    digits = _digits(data)
+    return f"{digits[4:8]}-{digits[:2]}-{digits[2:4]}T{digits[8:10]}:{digits[10:12]}:{digits[12:]}"
+
+
+def _from_at(at: str) -> bytes:
+    digits = re.sub("[-T:]", "", at)
+    return bytes.fromhex(digits[4:8] + digits[:4] + digits[8:])
 
 
 def _to_byte(value: int) -> bytes:
@@ -575,6 +763,8 @@ def _to_byte(value: int) -> bytes:
 
 def _read_body(command: int, data: bytes) -> Body:
     """`data` without its length byte. Raises ValueError."""
+    if not _shortest(command) <= len(data) <= _longest(command):
+        raise ValueError("no such answer")
     if command in METERS:
         found: dict[str, int] = {}
         at = 0
@@ -593,9 +783,23 @@ def _read_body(command: int, data: bytes) -> Body:
             return Signature(int.from_bytes(data, "little"))
         case 0x2D | 0x83:
             return GameMeter(_from_bcd(data[:2]), _from_bcd(data[2:]))
-        case 0x2F if len(data) >= 2 and (len(data) - 2) % 5 == 0 and all(code <= 0x0C for code in data[2::5]):
-            meters = {data[at]: _from_bcd(data[at + 1 : at + 5]) for at in range(2, len(data), 5)}
-            return SelectedMeters(_from_bcd(data[:2]), meters)
+        case 0x2F:
+            return SelectedMeters(_from_bcd(data[:2]), _read_selected(data[2:]))
+        case 0x6F:
+            return ExtendedMeters(_from_bcd(data[:2]), _read_extended(data[2:]))
+        case 0x3D:
+            return Ticket(_digits(data[:4]), _from_bcd(data[4:]))
+        case 0x4C:
+            return ValidationId(int.from_bytes(data[:3], "little"), int.from_bytes(data[3:], "little"))
+        case 0x4D:
+            return _read_validation(data)
+        case 0x50:
+            return ValidationMeters(data[0], _from_bcd(data[1:5]), _from_bcd(data[5:]))
+        case 0x7B if len(data) == 10:
+            asset, bits = int.from_bytes(data[:4], "little"), int.from_bytes(data[4:6], "little")
+            return ValidationStatus(asset, bits, _from_bcd(data[6:8]), _from_bcd(data[8:]))
+        case 0x7E:
+            return Clock(_at(data))
         case 0x48:
             return Bill(_from_bcd(data[:1]), _from_bcd(data[1:2]), _from_bcd(data[2:]))
         case 0x4F if len(data) in {2, 6}:
@@ -624,6 +828,68 @@ def _read_body(command: int, data: bytes) -> Body:
             raise ValueError("no such answer")
 
 
+def _shortest(command: int) -> int:
+    """Old machines send fewer flags, and no more of a handpay than what is known of it."""
+    return {0x1B: 10, 0xA0: 3}.get(command, max(_SHAPES[command].answer, 0))
+
+
+def _longest(command: int) -> int:
+    answer = _SHAPES[command].answer
+    return 0xFF if answer == _VARIABLE else answer
+
+
+def _read_selected(data: bytes) -> dict[int, int]:
+    meters: dict[int, int] = {}
+    at = 0
+    while at < len(data):
+        if (known := METER_CODES.get(data[at])) is None or at + known[1] >= len(data):
+            raise ValueError("no such meter")
+        meters[data[at]] = _from_bcd(data[at + 1 : at + 1 + known[1]])
+        at += 1 + known[1]
+    return meters
+
+
+def _read_extended(data: bytes) -> dict[int, int]:
+    meters: dict[int, int] = {}
+    at = 0
+    while at < len(data):
+        if at + 3 > len(data) or at + 3 + data[at + 2] > len(data):
+            raise ValueError("cut short")
+        code, size = int.from_bytes(data[at : at + 2], "little"), data[at + 2]
+        if size:
+            meters[code] = _from_bcd(data[at + 3 : at + 3 + size])
+        at += 3 + size
+    return meters
+
+
+def _read_validation(data: bytes) -> Validation:
+    return Validation(
+        data[0],
+        data[1],
+        _at(data[2:9]),
+        _digits(data[9:17]),
+        _from_bcd(data[17:22]),
+        int.from_bytes(data[22:24], "little"),
+        _from_bcd(data[24:25]),
+        _digits(data[25:29]),
+        int.from_bytes(data[29:], "little"),
+    )
+
+
+def _write_validation(record: Validation) -> bytes:
+    return (
+        _to_byte(record.kind)
+        + _to_byte(record.index)
+        + _from_at(record.at)
+        + bytes.fromhex(record.number)
+        + _to_bcd(record.amount, 5)
+        + record.ticket.to_bytes(2, "little")
+        + _to_bcd(record.system, 1)
+        + bytes.fromhex(record.expires)
+        + record.pool.to_bytes(2, "little")
+    )
+
+
 def _read_game(data: bytes, game: int) -> GameInfo:
     return GameInfo(
         _from_text(data[:2]),
@@ -631,7 +897,7 @@ def _read_game(data: bytes, game: int) -> GameInfo:
         data[5],
         data[6],
         data[7],
-        int.from_bytes(data[8:10], "big"),
+        int.from_bytes(data[8:10], "little"),
         _from_text(data[10:16]),
         _from_text(data[16:]),
         game,
@@ -647,7 +913,7 @@ def _write_game(game: GameInfo) -> bytes:
         + _to_byte(game.denomination)
         + _to_byte(game.max_bet)
         + _to_byte(game.group)
-        + game.options.to_bytes(2, "big")
+        + game.options.to_bytes(2, "little")
         + _to_text(game.paytable, 6)
         + _to_text(game.percent, 4)
     )
@@ -659,10 +925,10 @@ def _write_body(command: int, body: Body) -> bytes:
         case Meters(meters) if command in METERS and set(meters) == {name for name, _ in METERS[command]}:
             return b"".join(_to_bcd(meters[name], width) for name, width in METERS[command])
         case Handpay():
-            if len(body.unused) != 10:
-                raise ValueError("ten bytes are unused")
+            if len(body.more) != 10:
+                raise ValueError("ten bytes end it")
             amount = _to_bcd(body.amount, 5) + _to_bcd(body.partial, 2)
-            return _to_byte(body.group) + _to_byte(body.level) + amount + _to_byte(body.reset_id) + body.unused
+            return _to_byte(body.group) + _to_byte(body.level) + amount + _to_byte(body.reset_id) + body.more
         case GameInfo() if command == 0x1F:
             return _write_game(body)
         case GameInfo():
@@ -672,7 +938,28 @@ def _write_body(command: int, body: Body) -> bytes:
         case GameMeter(game, value):
             return _to_bcd(game, 2) + _to_bcd(value, 4)
         case SelectedMeters(game, chosen):
-            return _to_bcd(game, 2) + b"".join(_to_byte(code) + _to_bcd(value, 4) for code, value in chosen.items())
+            if not set(chosen) <= set(METER_CODES):
+                raise ValueError("no such meter")
+            pairs = (_to_byte(code) + _to_bcd(value, METER_CODES[code][1]) for code, value in chosen.items())
+            return _to_bcd(game, 2) + b"".join(pairs)
+        case ExtendedMeters(game, chosen):
+            sizes = {code: max(4, (len(str(value)) + 1) // 2) for code, value in chosen.items()}
+            extended = (code.to_bytes(2, "little") + _to_byte(sizes[code]) for code in chosen)
+            values = (_to_bcd(value, sizes[code]) for code, value in chosen.items())
+            return _to_bcd(game, 2) + b"".join(head + value for head, value in zip(extended, values, strict=True))
+        case Ticket(number, amount):
+            return bytes.fromhex(number) + _to_bcd(amount, 5)
+        case ValidationId(machine, sequence):
+            return machine.to_bytes(3, "little") + sequence.to_bytes(3, "little")
+        case Validation():
+            return _write_validation(body)
+        case ValidationMeters(kind, count, amount):
+            return _to_byte(kind) + _to_bcd(count, 4) + _to_bcd(amount, 5)
+        case ValidationStatus(asset, bits, cashable, restricted):
+            head = asset.to_bytes(4, "little") + bits.to_bytes(2, "little")
+            return head + _to_bcd(cashable, 2) + _to_bcd(restricted, 2)
+        case Clock(at):
+            return _from_at(at)
         case Bill(country, denomination, count):
             return _to_bcd(country, 1) + _to_bcd(denomination, 1) + _to_bcd(count, 4)
         case Hopper(status, percent, level):
@@ -731,13 +1018,19 @@ def encode(message: Poll | Answer) -> bytes:
             shape = _SHAPES.get(command)
             if shape is None or shape.answer == _NO_ANSWER:
                 raise ValueError(f"poll {command:02X} has no such answer")
-            told = _write_body(command, body)
+            try:
+                told = _write_body(command, body)
+            except OverflowError as error:
+                raise ValueError(f"{command:02X} does not carry {body}") from error
             if shape.answer != _VARIABLE and len(told) != shape.answer:
                 raise ValueError(f"{command:02X} does not carry {body}")
             if _read_body(command, told) != body:
                 raise ValueError(f"{command:02X} does not carry {body}")
             length = _to_byte(len(told)) if shape.answer == _VARIABLE else b""
             frame = bytes((_address(address), command)) + length + told
+            return frame + crc(frame)
+        case Unknown(address, command, data):
+            frame = bytes((_address(address), command)) + data
             return frame + crc(frame)
         case Garbage(raw):
             return raw
@@ -759,6 +1052,12 @@ def _encode_poll(address: int, command: int, data: bytes) -> bytes:
 def game_poll(address: int, command: int, game: int = 0, more: bytes = b"") -> LongPoll:
     """A poll that begins with a game number; 0 is the whole machine."""
     return LongPoll(address, command, _to_bcd(game, 2) + more)
+
+
+def meters_poll(address: int, command: int, codes: Iterable[int], game: int = 0) -> LongPoll:
+    """Poll 2F or 6F for the meters `codes` of a game; 0 is the whole machine. 2F takes ten of them, 6F twelve."""
+    width = 1 if command == 0x2F else 2
+    return game_poll(address, command, game, b"".join(code.to_bytes(width, "little") for code in codes))
 
 
 def broadcast(group: int, levels: Mapping[int, int], address: int = 0) -> LongPoll:
@@ -816,17 +1115,19 @@ class HostDecoder:
         if self._poll is None:
             return self._nobody_asked(data)
         self._held += data
-        needed = self._needed()
-        if needed is None or len(self._held) < needed:
-            return []
-        frame, rest = bytes(self._held[:needed]), bytes(self._held[needed:])
-        self._held.clear()
-        answer = self._judge(frame)
-        self._lost = isinstance(answer, Garbage)
-        if self._lost:
-            return [Garbage(frame + rest)]
-        self._poll = None
-        return [answer, *self.feed(rest)]
+        size = self._needed()
+        if size is not None and len(self._held) >= size:
+            frame, rest = bytes(self._held[:size]), bytes(self._held[size:])
+            if size and (answer := self._reply(frame)) is not None:
+                self._held.clear()
+                self._poll = None
+                return [answer, *self.feed(rest)]
+        if self._hopeless():
+            held = bytes(self._held)
+            self._held.clear()
+            self._lost = True
+            return [Garbage(held)]
+        return []
 
     def quiet(self) -> list[Answer]:
         """A pause: what is held is all there will be."""
@@ -850,9 +1151,32 @@ class HostDecoder:
                     return [Nack(self._address)]
                 if held[:2] == bytes((self._address, BUSY)) and len(held) == 2:
                     return [Busy(self._address)]
-        if held[:2] == bytes((self._address, REAL_TIME)) and len(held) >= 5 and _whole(held):
-            return [RealTime(self._address, held[2], held[3:-2])]
-        return [Garbage(held)]
+        return [self._checked(poll, held) or Garbage(held)]
+
+    def _checked(self, poll: Poll | None, held: bytes) -> Answer | None:
+        """What a good checksum says is whole, however long it is."""
+        if held[0] != self._address or len(held) < 5 or not _whole(held):
+            return None
+        if held[1] == REAL_TIME:
+            return RealTime(self._address, held[2], held[3:-2])
+        return self._body(held) if isinstance(poll, LongPoll) and poll.command == held[1] else self._unknown(held)
+
+    def _unknown(self, frame: bytes) -> Answer:
+        return Unknown(self._address, frame[1], frame[2:-2])
+
+    def _body(self, frame: bytes) -> Answer:
+        """The content of a whole frame that answers what was asked."""
+        command = frame[1]
+        shape = _SHAPES.get(command)
+        if shape is None or shape.answer == _NO_ANSWER:
+            return self._unknown(frame)
+        variable = shape.answer == _VARIABLE
+        if variable and frame[2] != len(frame) - 5:
+            return self._unknown(frame)
+        try:
+            return Reply(self._address, command, _read_body(command, frame[3 if variable else 2 : -2]))
+        except ValueError:
+            return self._unknown(frame)
 
     def _nobody_asked(self, data: bytes) -> list[Answer]:
         chirp, messages = Chirp(self._address), list[Answer]()
@@ -862,42 +1186,25 @@ class HostDecoder:
         return messages
 
     def _needed(self) -> int | None:
-        """How long the answer is; None while that cannot be said, or only a pause ends it."""
+        """How long the answer to a long poll should be; None where that cannot be said (yet)."""
         held = self._held
-        match self._poll:
-            case GeneralPoll():
-                if held[:2] == bytes((self._address, REAL_TIME)):
-                    return None if len(held) <= MAX_FRAME else len(held)
-                return 2 if len(held) > 1 else None  # one byte is an answer, two are none
-            case LongPoll(command=command):
-                if not held:
-                    return None
-                if len(held) == 1:
-                    return None if held[0] & 0x7F == self._address else 1
-                if held[0] != self._address:
-                    return len(held)
-                if held[1] == BUSY:
-                    return None if len(held) == 2 else len(held)
-                if held[1] == REAL_TIME:
-                    return None if len(held) <= MAX_FRAME else len(held)
-                shape = _SHAPES.get(command)
-                if shape is None or held[1] != command or shape.answer == _NO_ANSWER:
-                    return len(held)
-                if shape.answer != _VARIABLE:
-                    return shape.answer + 4
-                return 5 + held[2] if len(held) > 2 else None
-        return None
+        if not isinstance(self._poll, LongPoll) or len(held) < 3 or held[1] != self._poll.command:
+            return None
+        shape = _SHAPES.get(self._poll.command)
+        if shape is None or shape.answer == _NO_ANSWER:
+            return None
+        return 5 + held[2] if shape.answer == _VARIABLE else shape.answer + 4
 
-    def _judge(self, frame: bytes) -> Answer:
-        match self._poll:
-            case LongPoll(command=command) if len(frame) > 4 and frame[0] == self._address and frame[1] == command:
-                if _whole(frame):
-                    start = 3 if _SHAPES[command].answer == _VARIABLE else 2
-                    try:
-                        return Reply(self._address, command, _read_body(command, frame[start:-2]))
-                    except ValueError:
-                        pass
-        return Garbage(frame)
+    def _hopeless(self) -> bool:
+        """No pause will make an answer of what is held."""
+        held = self._held
+        if len(held) == 1:
+            return isinstance(self._poll, LongPoll) and held[0] & 0x7F != self._address
+        return len(held) > MAX_FRAME or (len(held) > 1 and held[0] != self._address)
+
+    def _reply(self, frame: bytes) -> Answer | None:
+        """The answer, where `frame` is whole and as long as it should be."""
+        return self._body(frame) if frame[0] == self._address and _whole(frame) else None
 
 
 _GENERAL = [GeneralPoll(address) for address in range(128)] * 2

@@ -1,45 +1,41 @@
-"""A SAS slot machine, simulated: games, money and doors on one side, the polls of a host on the other.
+"""A SAS slot machine, simulated: games, money, tickets and doors on one side, the polls of a host on the other.
 
-It answers 8 ms after the last byte of a poll, byte after byte at 19200 baud; keeps what happened in a queue of twenty
-that no loss of power empties; says the same exception again until another poll shows that it was heard; chirps when
-nobody has polled for 5 s, and then waits for a poll to somebody else before it answers again.
+Built from the public facts of SAS as a vendor would build it: it writes the bytes of its answers itself, so that a
+mistake of the codec is not one of both ends. It answers 8 ms after the last byte of a poll, byte after byte at 19200
+baud; keeps what happened in a queue of twenty that no loss of power empties, and loses the oldest where there is no
+room; says the same exception again until another poll shows that it was heard; chirps when nobody has polled for 5 s,
+and then waits for a poll to somebody else before it answers again. In real-time mode (poll 0E) what happened comes in
+place of answers. Its texts are filled with NUL. What it refuses is answered with its address and 80 hex.
+
+Tickets: with `validation` "secure" it makes their numbers itself, and keeps a record of each until the host has read
+it; with "standard" the last one can be read; with "system" it asks the host for each (exception 57), waits ten seconds
+and then has the money paid by hand. Where `redemption` is on, a ticket that is put in waits ten seconds for the host
+(exception 67) and is given back.
 
 `truth` is what really happened, as acts told it. Meters are in credits of one minor unit's code 01 (0.01).
 """
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from random import Random
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from protocols.sas import (
-    METERS,
     PRIORITY,
     Ack,
     Answer,
-    Bill,
     Busy,
     Chirp,
-    Features,
-    GameInfo,
-    GameList,
-    GameMeter,
-    GameMeters,
     GeneralPoll,
-    Handpay,
-    HandpayReset,
     Happened,
-    Hopper,
-    Identity,
     LongPoll,
     MachineDecoder,
-    Meters,
-    Number,
+    Nack,
     Poll,
+    RealTime,
     Reply,
-    SelectedMeters,
-    Win,
-    Wins,
+    Unknown,
     encode,
     levels_of,
 )
@@ -52,7 +48,10 @@ ALONE = 5.0  # seconds without an address on the line until it chirps
 CHIRPING = 0.2
 AGAIN = 15.0  # seconds until a handpay that nobody read is told again
 QUEUE = 20
-CANCELLED_CREDITS = 0x80  # level of a handpay that is no prize
+CANCELLED_CREDITS, NO_PROGRESSIVE = 0x80, 0x40  # levels of a handpay: no prize, and no progressive one
+WAITS = 10.0  # seconds for a host to validate a ticket
+RECORDS = 31
+STARTED = datetime(2026, 11, 22, 20, 0)  # noqa: DTZ001 - a machine knows no time zone
 UNLOADED = 5.0  # seconds without broadcast
 BROKEN, OFF, LONG, BUSY = 8.0, 7.0, 14.0, 20.0
 
@@ -94,15 +93,102 @@ _TROUBLE: dict[str, tuple[int, tuple[int, ...], Ailment]] = {
     "paper_out": (0x61, (0x3D,), _stays("the printer has no paper", "machine.paper_out")),
     "paper_low": (0x74, (0x11, 0x12), _stays("the printer's paper is low", "machine.paper_low")),
     "printer_off": (0x75, (0x76,), _stays("the printer is switched off", "machine.printer_off")),
+    "printer_ribbon": (0x77, (0x11, 0x12), _stays("the printer's ribbon is worn", "machine.printer_ribbon")),
     "printer_jam": (0x78, (0x3D,), _stays("the printer is jammed", "machine.printer_jam")),
     "out_of_service": (0x86, (), _stays("the machine is out of service", "machine.out_of_service")),
     "door_while_off": (0x99, (), _stays("the slot door was opened in the dark", "machine.opened_while_off")),
 }
 """Exception that begins it, those of its repair, and what must be seen. A test game follows each repair."""
 
-_OF_A_GAME = (0x2D, 0x2F, 0x52, 0x53, 0xA0)
+_METERS: dict[int, tuple[str, ...]] = {
+    0x0F: ("cancelled_credits", "coin_in", "coin_out", "drop", "jackpot", "games_played"),
+    0x10: ("cancelled_credits",),
+    0x11: ("coin_in",),
+    0x12: ("coin_out",),
+    0x13: ("drop",),
+    0x14: ("jackpot",),
+    0x15: ("games_played",),
+    0x16: ("games_won",),
+    0x17: ("games_lost",),
+    0x19: ("coin_in", "coin_out", "drop", "jackpot", "games_played"),
+    0x1A: ("credits",),
+    0x1C: (
+        "coin_in",
+        "coin_out",
+        "drop",
+        "jackpot",
+        "games_played",
+        "games_won",
+        "door_opens",
+        "power_resets",
+    ),
+    0x1E: ("bills_1", "bills_5", "bills_10", "bills_20", "bills_50", "bills_100"),
+    0x20: ("bills_value",),
+    0x2A: ("true_coin_in",),
+    0x2B: ("true_coin_out",),
+    0x31: ("bills_1",),
+    0x32: ("bills_2",),
+    0x33: ("bills_5",),
+    0x34: ("bills_10",),
+    0x35: ("bills_20",),
+    0x36: ("bills_50",),
+    0x37: ("bills_100",),
+    0x46: ("bills_in_credits",),
+}
+"""Polls that read meters of four bytes."""
+_BY_CODE = {
+    0x00: ("coin_in", 4),
+    0x01: ("coin_out", 4),
+    0x02: ("jackpot", 4),
+    0x03: ("hand_paid", 4),
+    0x04: ("cancelled_credits", 4),
+    0x05: ("games_played", 4),
+    0x06: ("games_won", 4),
+    0x07: ("games_lost", 4),
+    0x0B: ("bills_in_credits", 4),
+    0x0C: ("credits", 4),
+    0x0D: ("tickets_in", 5),
+    0x0E: ("tickets_out", 5),
+    0x0F: ("restricted_in", 5),
+    0x10: ("restricted_out", 5),
+    0x11: ("tickets_in_count", 4),
+    0x12: ("tickets_out_count", 4),
+    0x13: ("restricted_in_count", 4),
+    0x14: ("restricted_out_count", 4),
+}
+"""Meters by the codes of polls 2F and 6F, and their bytes."""
+_VALIDATIONS = {0x00: "tickets_out", 0x01: "restricted_out", 0x80: "tickets_in", 0x81: "restricted_in"}
+_NO_RECORDS = (0x02, 0x03, 0x04, 0x10, 0x20, 0x40, 0x60, 0x82)  # kinds of validation that it never did
+_STYLES = {"standard": 0, "system": 1, "secure": 2}
+_BILLS = {1: (0x47, 0x00), 2: (0x4D, 0x01), 5: (0x48, 0x02), 10: (0x49, 0x03), 20: (0x4A, 0x04), 50: (0x4B, 0x06)}
+"""Value of a bill to its exception and its denomination code."""
+_OF_A_GAME = (0x2D, 0x2F, 0x52, 0x53, 0x6F, 0x83, 0xA0)
 _HOPPER = ("hopper_empty", "hopper_low", "hopper_full")
 _NEEDS_CLEAR = ("ram_error", "ram_device", "eeprom", "meter_back")
+
+
+def _bcd(value: int, width: int) -> bytes:
+    return bytes.fromhex(f"{value % 100**width:0{2 * width}d}")
+
+
+def _text(text: str, width: int) -> bytes:
+    return text.encode().ljust(width, b"\0")
+
+
+def _prize(group: int, level: int, amount: int) -> bytes:
+    return bytes((group, level)) + _bcd(amount, 5)
+
+
+class Handpay:
+    """What somebody has to pay by hand; the same amount twice is two of them."""
+
+    def __init__(self, group: int, level: int, amount: int) -> None:
+        """Nothing of it was paid before, and only the attendant's key ends it."""
+        self.group, self.level, self.amount = group, level, amount
+
+    def data(self) -> bytes:
+        """The answer to poll 1B."""
+        return _prize(self.group, self.level, self.amount) + _bcd(0, 2) + b"\0" + bytes(10)
 
 
 class Machine:
@@ -129,6 +215,18 @@ class Machine:
         "fifo_overflow": Ailment("more happens at once than its queue holds", ("sas.exceptions_lost",), "none"),
         "loop_break": Ailment(f"the wire from the host is broken for {BROKEN:g} s", ("device.offline",), "none"),
         "no_broadcast": Ailment("broadcasts do not reach it", ("sas.progressive_silent",), "none"),
+        "host_validation": Ailment(
+            "it is set to ask the host for the number of each ticket, and prints none",
+            ("sas.host_validation",),
+            "none",
+            person=True,
+        ),
+        "host_redemption": Ailment(
+            "it is set to take tickets that the host approves, and gives them back",
+            ("sas.host_redemption",),
+            "none",
+            person=True,
+        ),
     }
     line: ClassVar[Mapping[str, Ailment]] = {
         "garbage": Ailment("noise before an answer: it is asked again", (), "none"),
@@ -162,6 +260,7 @@ class Machine:
         self._queue: deque[int] = deque()
         self._priority: deque[int] = deque()
         self._saying: int | None = None
+        self._dropped = False  # what is being said was the oldest, and is no longer in the queue
         self._last_poll: Poll | None = None
         self._last_answer: Answer | None = None
         self._handpays: deque[Handpay] = deque()
@@ -169,16 +268,27 @@ class Machine:
         self._remind_at = float("inf")
         self._hits: deque[tuple[int, int]] = deque()
         self._last_hit = (0, 0)
-        self._last_bill = Bill(0, 0, 0)
+        self._last_bill = bytes(6)
         self._broadcast_at: float | None = None
-        self._reset_ids = 0
+        self._records: dict[int, bytes] = {}
+        self._records_unread: deque[int] = deque()
+        self._tickets = 0
+        self._last_ticket = bytes(9)
+        self._validation_id = (0x001234, 0x000010)
+        self._status = 0x8001  # the printer pays, numbers are its own
         self._trouble: dict[str, None] = {}
         self._until: dict[str, float] = {}
         self._now = 0.0
         self.enabled = True
+        self.denomination = 0x01
+        self.validation: Literal["standard", "system", "secure"] = "secure"
+        self.redemption = False
+        self.real_time = False
         self.levels: dict[int, int] = {}
         self.truth: list[str] = []
-        self.meters: dict[str, int] = dict.fromkeys({name for names in METERS.values() for name, _ in names}, 0)
+        self.meters = dict.fromkeys([name for names in _METERS.values() for name in names], 0)
+        self.meters |= dict.fromkeys([name for name, _ in _BY_CODE.values()], 0)
+        self.meters |= dict.fromkeys(("games_since_power_up", "games_since_door_closed"), 0)
         coin_in = rng.randrange(10_000, 5_000_000)
         self.meters |= {
             "coin_in": coin_in,
@@ -206,6 +316,7 @@ class Machine:
             "reset": self.reset,
             "cancel_handpay": self.cancel_handpay,
             "cash_out": self.cash_out,
+            "insert_ticket": self.insert_ticket,
         }
 
     @property
@@ -238,15 +349,16 @@ class Machine:
         self.meters["games_won"] += 1
         return True
 
-    def insert_bill(self, now: float) -> None:
-        """A bill of 5."""
-        self.meters["credits"] += 500
-        self.meters["drop"] += 500
-        self.meters["bills_5"] += 1
-        self.meters["bills_value"] += 5
-        self.meters["bills_in_credits"] += 500
-        self._last_bill = Bill(37, 1, self.meters["bills_5"])
-        self._tell(0x48, now)
+    def insert_bill(self, now: float, value: int = 5) -> None:
+        """A bill of 5, or another."""
+        self.meters["credits"] += value * 100
+        self.meters["drop"] += value * 100
+        self.meters[f"bills_{value}"] += 1
+        self.meters["bills_value"] += value
+        self.meters["bills_in_credits"] += value * 100
+        code, denomination = _BILLS[value]
+        self._last_bill = bytes((0x37, denomination)) + _bcd(self.meters[f"bills_{value}"], 4)
+        self._tell(0x4F if self.real_time else code, now)
         self.truth.append("bill")
 
     def open_door(self, now: float) -> None:
@@ -263,22 +375,52 @@ class Machine:
 
     def cash_out(self, now: float) -> None:
         """The player takes everything as a ticket."""
-        if self.meters["credits"]:
-            self.meters["cancelled_credits"] += self.meters["credits"]
-            self.meters["credits"] = 0
+        if self.meters["credits"] and not self._lasts("validation", now):
             self._tell(0x66, now)
-            self._tell(0x3D, now)
+            if self.validation == "system":
+                self._until["validation"] = now + WAITS
+                self._tell(0x57, now)
+            else:
+                self._print(now, self.meters["credits"])
+
+    def _print(self, now: float, amount: int) -> None:
+        self.meters["cancelled_credits"] += amount
+        self.meters["credits"] -= amount
+        self.meters["tickets_out"] += amount
+        self.meters["tickets_out_count"] += 1
+        self._tickets = self._tickets % 9999 + 1
+        number = self._rng.randrange(10**15, 10**16)
+        self._last_ticket = _bcd(number % 10**8, 4) + _bcd(amount, 5)
+        if self.validation == "secure":
+            machine, sequence = self._validation_id
+            self._validation_id = machine, sequence + 1
+            index = (self._tickets - 1) % RECORDS + 1
+            ticket = self._tickets.to_bytes(2, "little")
+            record = self._clock(now) + _bcd(number, 8) + _bcd(amount, 5) + ticket + b"\0" + _bcd(9999, 4) + b"\0\0"
+            self._records[index] = bytes((0x00, index)) + record
+            self._records_unread.append(index)
+        self._tell(0x3D, now)
+        self.truth.append(f"ticket {amount}")
+
+    def insert_ticket(self, now: float) -> None:
+        """A ticket of another machine."""
+        if self.redemption and not self._lasts("redemption", now):
+            self._until["redemption"] = now + WAITS
+            self._tell(0x67, now)
 
     def handpay(self, now: float, amount: int = 123_456, level: int = 0) -> None:
-        """A prize for a person to pay."""
-        self._reset_ids = self._reset_ids % 255 + 1
-        prize = Handpay(self._group if level else 0, level, amount, 0, self._reset_ids)
-        self.meters["jackpot"] += amount
+        """A prize for a person to pay; `level` 0 of no progressive."""
+        self._pay_by_hand(now, amount, level or NO_PROGRESSIVE)
+        self.truth.append(f"handpay {level} {amount}")
+
+    def _pay_by_hand(self, now: float, amount: int, level: int) -> None:
+        prize = Handpay(self._group if level <= 32 else 0, level, amount)
+        if level != CANCELLED_CREDITS:
+            self.meters["jackpot"] += amount
         self._handpays.append(prize)
         self._unread.append(prize)
         self._remind_at = now + AGAIN
         self._tell(0x51, now)
-        self.truth.append(f"handpay {level} {amount}")
 
     def hit_progressive(self, now: float, level: int = 1, *, by_hand: bool = False) -> None:
         """The jackpot of `level` falls, at the amount of the last broadcast."""
@@ -301,8 +443,11 @@ class Machine:
         prize = self._handpays.popleft()
         if prize in self._unread:
             self._unread.remove(prize)
+        if prize.level == CANCELLED_CREDITS:
+            self.meters["hand_paid"] += prize.amount
+            self.meters["credits"] = max(self.meters["credits"] - prize.amount, 0)
         self._tell(0x52, now)
-        self.truth.append(f"paid {prize.level} {prize.amount}")
+        self.truth.append(f"paid {0 if prize.level == NO_PROGRESSIVE else prize.level} {prize.amount}")
         return True
 
     def cancel_handpay(self, now: float) -> bool:
@@ -353,6 +498,18 @@ class Machine:
             case "no_broadcast":
                 self._until[fault] = now + UNLOADED + 1
                 self._broadcast_at = now
+            case "host_validation":
+                self._trouble[fault] = None
+                self.validation = "system"
+                self._tell(0x3C, now)
+                if not self.meters["credits"]:
+                    self.insert_bill(now)
+                self.cash_out(now)
+            case "host_redemption":
+                self._trouble[fault] = None
+                self.redemption = True
+                self._tell(0x3C, now)
+                self.insert_ticket(now)
             case _:
                 raise ValueError(f"{self.name} has no fault {fault!r}, only {', '.join(self.faults)}")
 
@@ -364,6 +521,10 @@ class Machine:
                 self._tell(code, now)
             if fault in _NEEDS_CLEAR:
                 self._clear_memory(now)
+            if fault in {"host_validation", "host_redemption"}:
+                self.validation, self.redemption = "secure", False
+                self._until = {name: at for name, at in self._until.items() if name not in {"validation", "redemption"}}
+                self._tell(0x3C, now)
             del self._trouble[fault]
         while self.reset(now):
             pass
@@ -385,11 +546,13 @@ class Machine:
         if code in PRIORITY:
             if code not in self._priority:
                 self._priority.append(code)
-        elif len(self._queue) >= QUEUE:
+            return
+        if len(self._queue) >= QUEUE:  # the oldest is lost
+            oldest = self._queue.popleft()
+            self._dropped = self._dropped or (self._saying == oldest and oldest not in PRIORITY)
             if 0x70 not in self._priority:
                 self._priority.appendleft(0x70)
-        else:
-            self._queue.append(code)
+        self._queue.append(code)
 
     # ---- the wire
 
@@ -412,6 +575,8 @@ class Machine:
             return b""
         if self._until.pop("power_loss", None) is not None:
             self._power_up(now)
+        if self._until.get("validation", float("inf")) <= now:  # denied: it has to be paid by hand
+            self._pay_by_hand(now, self.meters["credits"], CANCELLED_CREDITS)
         self._until = {fault: until for fault, until in self._until.items() if until > now}
         if self._decoder.waiting and now - self._heard_at >= GAP:
             self._decoder.quiet()
@@ -438,6 +603,7 @@ class Machine:
         self._line.clear()
         self._synchronised = False
         self._saying = None
+        self._dropped = False
         self._last_poll = None
         self._addressed_at = now
         self._next_chirp = float("inf")
@@ -481,30 +647,47 @@ class Machine:
     def _heard_by_host(self) -> None:
         """Another poll than the same again: what was said was heard."""
         code, self._saying = self._saying, None
+        gone, self._dropped = self._dropped, False
         if code and code in PRIORITY:
             if code in self._priority:
                 self._priority.remove(code)
-        elif code and self._queue and self._queue[0] == code:
+        elif code and not gone and self._queue and self._queue[0] == code:
             self._queue.popleft()
-        if not isinstance(self._last_poll, LongPoll) or not isinstance(self._last_answer, Reply):
+        if not isinstance(self._last_poll, LongPoll) or not isinstance(self._last_answer, Reply | Unknown):
             return  # who was deaf or busy has said nothing
-        if self._last_poll.command == 0x1B and self._unread:
-            self._unread.popleft()
-            self._last_poll = None
-        elif self._last_poll.command in {0x85, 0x87} and self._hits:
-            if self._last_poll.command == 0x85:
+        match self._last_poll:
+            case LongPoll(command=0x1B) if self._unread:
+                self._unread.popleft()
+                self._last_poll = None
+            case LongPoll(command=0x85) if self._hits:
                 self._hits.popleft()
-            else:
+                self._last_poll = None
+            case LongPoll(command=0x87) if self._hits:
                 self._hits.clear()
-            self._last_poll = None
+                self._last_poll = None
+            case LongPoll(command=0x4D, data=b"\0") if self._records_unread:
+                self._records_unread.popleft()
+                self._last_poll = None
+
+    def _next(self) -> int:
+        """What it would say first, 0 for nothing."""
+        return self._priority[0] if self._priority else self._queue[0] if self._queue else 0x00
 
     def _what_happened(self) -> Answer | None:
         if self._saying is None:
-            if self._priority:
-                self._saying = self._priority[0]
-            else:
-                self._saying = self._queue[0] if self._queue else 0x00
+            self._saying = self._next()
+        if self.real_time:
+            return self._event(self._saying) if self._saying else None
         return Happened(self._saying)
+
+    def _event(self, code: int) -> RealTime:
+        """With what belongs to it: the bill, or the game's start and end."""
+        data = {
+            0x4F: self._last_bill,
+            0x7E: _bcd(5, 2) + _bcd(self.meters["coin_in"], 4) + bytes((0, self._group)),
+            0x7F: _bcd(0, 4),
+        }
+        return RealTime(self._address, code, data.get(code, b""))
 
     def _listen(self, poll: LongPoll, now: float) -> None:
         told = levels_of(poll)
@@ -518,63 +701,144 @@ class Machine:
             return None
         if self._lasts("busy", now):
             return Busy(me)
-        if poll.command in METERS:
-            return Reply(
-                me, poll.command, Meters({name: self.meters[name] % 10**8 for name, _ in METERS[poll.command]})
-            )
-        game = 0
-        if poll.command in _OF_A_GAME:
-            digits = poll.data[:2].hex()
-            if not digits.isdecimal():
-                return None
-            game = int(digits)
+        if self.real_time and (self._saying or self._next()):
+            return self._what_happened()
+        if poll.command in _OF_A_GAME and not poll.data[:2].hex().isdecimal():
+            return Nack(me)
+        if poll.command in _METERS:
+            data: bytes | Answer | None = b"".join(_bcd(self.meters[name], 4) for name in _METERS[poll.command])
+        else:
+            data = self._data(poll, now)
+        return Unknown(me, poll.command, data) if isinstance(data, bytes) else data
+
+    def _data(self, poll: LongPoll, now: float) -> bytes | Answer | None:
+        """What stands between command and checksum, or another answer; None where it does not know the poll."""
+        ack, nack = Ack(self._address), Nack(self._address)
+        meters, game = self.meters, poll.data[:2]
         match poll.command:
             case 0x01 | 0x02:
                 self.enabled = poll.command == 0x02
-                return Ack(me)
+                return ack
             case 0x03 | 0x04 | 0x05 | 0x06 | 0x07:
-                return Ack(me)
+                return ack
+            case 0x0E:
+                self.real_time = poll.data != b"\0"
+                return ack
             case 0x80 | 0x86:
                 self._listen(poll, now)
-                return Ack(me)
+                return ack
+            case 0x18:
+                return _bcd(meters["games_since_power_up"], 2) + _bcd(meters["games_since_door_closed"], 2)
             case 0x1B:
-                return Reply(me, 0x1B, self._unread[0] if self._unread else Handpay(0, 0, 0))
+                return self._unread[0].data() if self._unread else bytes(20)
             case 0x1F:
-                return Reply(me, 0x1F, GameInfo("SI", "MUL", 0x01, 5, self._group, 0, "LUCKY1", "9000"))
+                return self._configuration()
             case 0x2D:
-                return Reply(me, 0x2D, GameMeter(game, self.meters["cancelled_credits"]))
-            case 0x2F if len(poll.data) > 2 and max(poll.data[2:]) <= 0x0C:
-                codes = {0: "coin_in", 1: "coin_out", 2: "jackpot", 5: "games_played", 0x0C: "credits"}
-                chosen = {code: self.meters[codes[code]] if code in codes else 0 for code in poll.data[2:]}
-                return Reply(me, 0x2F, SelectedMeters(game, chosen))
+                return game + _bcd(meters["hand_paid"], 4)
+            case 0x2F:
+                return self._selected(game, poll.data[2:])
+            case 0x3D:
+                return self._last_ticket if self.validation == "standard" else None
             case 0x48:
-                return Reply(me, 0x48, self._last_bill)
+                return self._last_bill
+            case 0x4C:
+                return self._identify(poll.data) if self.validation == "secure" else None
+            case 0x4D:
+                return self._record(poll.data[0]) if self.validation == "secure" else None
             case 0x4F:
                 trouble = any(fault in self._trouble for fault in _HOPPER)
-                return Reply(me, 0x4F, Hopper(1 if trouble else 0, 0 if trouble else 60, 0 if trouble else 600))
+                return bytes((6, 1, 0)) + _bcd(0, 4) if trouble else bytes((6, 0, 60)) + _bcd(600, 4)
+            case 0x50:
+                kind = poll.data[0]
+                name = _VALIDATIONS.get(kind)
+                if name is None:
+                    return poll.data + bytes(9) if kind in _NO_RECORDS else nack
+                return poll.data + _bcd(meters[f"{name}_count"], 4) + _bcd(meters[name], 5)
             case 0x51 | 0x55:
-                return Reply(me, poll.command, Number(1))
+                return _bcd(1, 2)
             case 0x52:
-                values = (self.meters[name] for name in ("coin_in", "coin_out", "jackpot", "games_played"))
-                return Reply(me, 0x52, GameMeters(game, *values))
+                names = ("coin_in", "coin_out", "jackpot", "games_played")
+                return game + b"".join(_bcd(meters[name], 4) for name in names)
             case 0x53:
-                return Reply(me, 0x53, GameInfo("SI", "MUL", 0x01, 5, self._group, 0, "LUCKY1", "9000", game))
+                return game + self._configuration()
             case 0x54:
-                return Reply(me, 0x54, Identity("602", self._serial))
+                serial = _text(self._serial, 12)
+                return bytes((3 + len(serial),)) + b"602" + serial
             case 0x56:
-                return Reply(me, 0x56, GameList((1,)))
+                return bytes((3, 1)) + _bcd(1, 2)
+            case 0x6F:
+                return self._extended(game, poll.data[2:])
+            case 0x7B:
+                return self._validation_status(poll.data)
+            case 0x7E:
+                return self._clock(now)
+            case 0x83:
+                return game + _bcd(0, 4)
             case 0x84:
-                return Reply(me, 0x84, Win(self._group if self._last_hit[0] else 0, *self._last_hit))
+                return _prize(self._group if self._last_hit[0] else 0, *self._last_hit)
             case 0x85:
-                return Reply(me, 0x85, Win(self._group, *self._hits[0]) if self._hits else Win(0, 0, 0))
+                return _prize(self._group, *self._hits[0]) if self._hits else _prize(0, 0, 0)
             case 0x87:
-                return Reply(me, 0x87, Wins(self._group, tuple(self._hits)[:32]))
+                hits = list(self._hits)[:32]
+                wins = b"".join(bytes((level,)) + _bcd(amount, 5) for level, amount in hits)
+                return bytes((2 + len(wins), self._group, len(hits))) + wins
             case 0x94:
-                return Reply(me, 0x94, HandpayReset(self._reset_by_host(now)))
+                return bytes((self._reset_by_host(now),))
             case 0xA0:
-                return Reply(me, 0xA0, Features(game, b"\x24\x00\x00"))
+                first = 0x10 | _STYLES[self.validation] << 5 | self.redemption << 7
+                return game + bytes((first, 0x08, 0x03, 0x00, 0x00, 0x00))
+            case 0xB1 | 0xB3:
+                return bytes((self.denomination,))
             case _:
                 return None
+
+    def _configuration(self) -> bytes:
+        """Identity, denomination, highest bet, group, options (low byte first), paytable and percentage."""
+        head = b"SI" + _text("ML", 3) + bytes((self.denomination, 5, self._group)) + (0x0001).to_bytes(2, "little")
+        return head + _text("LUCKY", 6) + b"9000"
+
+    def _clock(self, now: float) -> bytes:
+        return bytes.fromhex((STARTED + timedelta(seconds=int(now))).strftime("%m%d%Y%H%M%S"))
+
+    def _selected(self, game: bytes, codes: bytes) -> bytes | Answer | None:
+        if not 1 <= len(codes) <= 10:
+            return Nack(self._address)
+        known = [code for code in codes if code in _BY_CODE]
+        pairs = (bytes((code,)) + _bcd(self.meters[_BY_CODE[code][0]], _BY_CODE[code][1]) for code in known)
+        data = game + b"".join(pairs)
+        return bytes((len(data),)) + data if known else None
+
+    def _extended(self, game: bytes, data: bytes) -> bytes | Answer:
+        """Each with its own size; a meter that it does not keep has none."""
+        if len(data) % 2 or not 1 <= len(data) // 2 <= 12:
+            return Nack(self._address)
+        out = game
+        for at in range(0, len(data), 2):
+            name, width = _BY_CODE.get(int.from_bytes(data[at : at + 2], "little"), ("", 0))
+            out += data[at : at + 2] + bytes((width,)) + (_bcd(self.meters[name], width) if name else b"")
+        return bytes((len(out),)) + out
+
+    def _identify(self, data: bytes) -> bytes:
+        """Machine 0 asks; another is set."""
+        if any(data[:3]):
+            self._validation_id = int.from_bytes(data[:3], "little"), int.from_bytes(data[3:], "little")
+        return b"".join(part.to_bytes(3, "little") for part in self._validation_id)
+
+    def _record(self, function: int) -> bytes | Answer:
+        """00 and FF the oldest that was not read, else by its place."""
+        if RECORDS < function < 0xFF:
+            return Nack(self._address)
+        index = function if 0 < function < 0xFF else self._records_unread[0] if self._records_unread else 0
+        return self._records.get(index, bytes(31))
+
+    def _validation_status(self, data: bytes) -> bytes | Answer:
+        """Mask and states, low byte first, and expirations: 0000 changes none, nor does a mask of zero."""
+        if len(data) != 8 or not data[4:].hex().isdecimal():
+            return Nack(self._address)
+        mask, states = int.from_bytes(data[:2], "little"), int.from_bytes(data[2:4], "little")
+        self._status = (self._status & ~mask) | (states & mask)
+        status = self._status & 0x803F & ~0x20 | self.redemption << 5
+        return bytes((10,)) + (77).to_bytes(4, "little") + status.to_bytes(2, "little") + _bcd(9999, 2) + _bcd(30, 2)
 
     def _reset_by_host(self, now: float) -> int:
         if not self._handpays:
@@ -586,6 +850,6 @@ class Machine:
 
     def _say(self, answer: Answer, now: float) -> None:
         data = encode(answer)
-        if isinstance(answer, Reply) and self._lasts("wrong_crc", now):
+        if isinstance(answer, Reply | Unknown) and self._lasts("wrong_crc", now):
             data = data[:-1] + bytes((data[-1] ^ 0x5A,))
         self._line.append((now + ANSWERING + len(data) * BYTE, data))

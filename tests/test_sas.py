@@ -30,7 +30,9 @@ from protocols.sas import (
     Body,
     Busy,
     Chirp,
+    Clock,
     Code,
+    ExtendedMeters,
     Features,
     GameInfo,
     GameList,
@@ -54,6 +56,12 @@ from protocols.sas import (
     Reply,
     SelectedMeters,
     Signature,
+    Ticket,
+    Unknown,
+    Validation,
+    ValidationId,
+    ValidationMeters,
+    ValidationStatus,
     Win,
     Wins,
     broadcast,
@@ -129,7 +137,15 @@ BODIES: list[tuple[int, Body, int]] = [
     (0x84, Win(1, 32, 9_999_999_999), 11),
     (0x87, Wins(1, tuple((level, level) for level in range(1, 33))), 5 + 0xC2),
     (0x94, HandpayReset(2), 5),
-    (0xA0, Features(0, b"\x24\x00\x01"), 9),
+    (0xA0, Features(0, b"\x24\x00\x01\x00\x00\x00"), 12),
+    (0x2F, SelectedMeters(1, {0x0C: 5, 0x0D: 9_999_999_999}), 18),
+    (0x6F, ExtendedMeters(1, {0x00: 5, 0x0D: 10**16}), 26),
+    (0x3D, Ticket("00000012", 9_999_999_999), 13),
+    (0x4C, ValidationId(0xFFFFFF, 1), 10),
+    (0x4D, Validation(0x82, 31, "2026-11-22T23:59:59", "0" * 15 + "7", 5, 0xFFFF, 99, "12312026", 0x102), 35),
+    (0x50, ValidationMeters(0x60, 99_999_999, 9_999_999_999), 14),
+    (0x7B, ValidationStatus(0x01020304, 0x803F, 9999, 30), 15),
+    (0x7E, Clock("2026-11-22T23:59:59"), 11),
     (0xB1, Code(1), 5),
 ]
 LENGTHS = {0x0F: 28, 0x18: 8, 0x19: 24, 0x1A: 8, 0x1C: 36, 0x1E: 28, **dict.fromkeys(range(0x10, 0x18), 8)}
@@ -251,10 +267,40 @@ def test_what_a_host_hears(poll: Poll, data: str, expected: list[Answer]) -> Non
     assert host(poll, H(data), [*range(30)]) == expected
 
 
-def test_a_digit_that_is_none_is_garbage_in_spite_of_its_checksum() -> None:
-    frame = H("01 11 00 01 2A 45")
-    frame += slow_crc(frame)
-    assert host(LongPoll(1, 0x11), frame) == [Garbage(frame)]
+@pytest.mark.parametrize(
+    ("command", "data"),
+    [
+        (0x11, "01 11 00 01 2A 45"),  # a digit that is none
+        (0x11, "01 11 00 01 23 45 67"),  # a meter of five bytes
+        (0x11, "01 12 00 01 23 45"),  # another poll's answer
+        (0x87, "01 87 03 01 02 00"),  # two wins are said, none follows
+        (0x54, "01 54 40 36 30 32"),  # its length says more than there is
+        (0x2F, "01 2F 07 00 00 EE 00 00 00 05"),  # a meter code that is not known here
+        (0x01, "01 01 00"),  # an answer where only an acknowledgement is expected
+    ],
+)
+def test_an_answer_with_a_good_checksum_that_is_not_understood_is_unknown_and_no_damage(
+    command: int, data: str
+) -> None:
+    frame = H(data)
+    told = host(LongPoll(1, command), frame + slow_crc(frame))
+    assert told == [Unknown(1, frame[1], frame[2:])]
+    assert encode(told[0]) == frame + slow_crc(frame)
+    assert host(LongPoll(1, command), frame + slow_crc(frame), [*range(30)]) == told
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [(b"AB12\0\0", "AB12"), (b"  AB12 ", "AB12"), (b"\xff\xffAB\xff", "AB"), (b"A\x01B", "A\\x01B"), (b"\0\0\0", "")],
+)
+def test_text_is_read_leniently(raw: bytes, text: str) -> None:
+    frame = b"\x01\x54" + bytes((3 + len(raw),)) + b"602" + raw
+    assert host(LongPoll(1, 0x54), frame + slow_crc(frame)) == [Reply(1, 0x54, Identity("602", text))]
+
+
+def test_an_old_machine_may_send_fewer_flags() -> None:
+    frame = H("01 A0 00 00 24 00 00")
+    assert host(LongPoll(1, 0xA0), frame + slow_crc(frame)) == [Reply(1, 0xA0, Features(0, b"\x24\0\0"))]
 
 
 def test_unasked_addresses_are_chirps() -> None:

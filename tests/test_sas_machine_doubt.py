@@ -11,10 +11,10 @@ from helpers import MemoryLink, Notebook, virtual_time
 from test_sas_machine import Cable, InRealTime, Silent, onlines
 
 from drivers.driver import CommandFailed, CommandRefused, DeviceRefused
-from drivers.sas_machine import CANCELLED_CREDITS, WARY, MachineOptions, Memory, SasMachine
+from drivers.sas_machine import WARY, MachineOptions, Memory, SasMachine
 from protocols.commands import EnableMachine, ReadMeters
 from protocols.events import DeviceFaulted, DeviceRecovered, MachineReported, type_of
-from protocols.sas import Answer, Busy, LongPoll, Nack, encode
+from protocols.sas import CANCELLED_CREDITS, Answer, Busy, LongPoll, Nack, encode
 from simulators.sas_machine import Machine
 
 CREDITS = CANCELLED_CREDITS
@@ -804,4 +804,4 @@ def polled(machine: Machine, poll: LongPoll) -> bytes:
 def test_the_simulator_reads_a_games_number_in_decimal(command: int) -> None:
     answer = polled(Machine(Random(1)), LongPoll(1, command, b"\x27\x10"))
     assert answer[:4] == bytes((1, command, 0x27, 0x10))
-    assert polled(Machine(Random(1)), LongPoll(1, command, b"\x2a\x10")) == b""
+    assert polled(Machine(Random(1)), LongPoll(1, command, b"\x2a\x10")) == b"\x81"
