@@ -983,7 +983,8 @@ class SasMachine:
         if now >= self._record_due and not self._queue:
             if not self._round:
                 self._round.extend(self._records())
-            self._queue.append(_Work(self._round.popleft()))
+            if self._round:
+                self._queue.append(_Work(self._round.popleft()))
             self._record_due = now + self._options.records / ROUND
 
     def _ticket_poll(self) -> LongPoll | None:
@@ -1005,10 +1006,10 @@ class SasMachine:
         codes = meters_poll(self._me, 0x6F, CODES)
         if 0x6F in self._unsupported:
             codes = meters_poll(self._me, 0x2F, CODES[:10])
-        polls = [self._poll(command) for command in (0x7B, 0x4C, *([] if self._clock_told else [0x7E]))]
+        polls = [self._poll(command) for command in (0xA0, 0x7B, 0x4C, *([] if self._clock_told else [0x7E]))]
         polls += [codes, *(self._poll(command) for command in range(0x31, 0x38))]
         polls += [LongPoll(self._me, 0x50, bytes((kind,))) for kind in KINDS]
-        return [self._poll(0xA0), *(poll for poll in polls if poll.command not in self._unsupported)]
+        return [poll for poll in polls if poll.command not in self._unsupported]
 
     def _meter_polls(self) -> list[int]:
         """Those that the machine is not known to leave unanswered."""
@@ -1183,8 +1184,8 @@ class SasMachine:
         if command in self._strange_told:
             return []
         self._strange_told.add(command)
-        what = "" if command in SECRET else f": {data[:32].hex(' ')}"
-        text = f"an answer of {len(data)} bytes to poll {command:02X} that this version does not understand{what}"
+        what = "" if command in SECRET or not data else f" ({len(data)} bytes: {data[:32].hex(' ')})"
+        text = f"an answer to poll {command:02X} that this version does not understand{what}"
         return [MachineReported(f"LP{command:02X}", text)]
 
     def _proof(self) -> _Work:
@@ -1319,6 +1320,8 @@ class SasMachine:
             case Meters(meters):
                 return self._metered(command, meters)
             case SelectedMeters(_, chosen) | ExtendedMeters(_, chosen):
+                if max(chosen.values(), default=0) > MOST // (self._factor or 1):
+                    return self._not_understood(command, b"")
                 return self._metered(0x6F, {METER_CODES[code][0]: chosen[code] for code in CODES if code in chosen})
             case ValidationMeters(kind, count, amount) if kind in KINDS:
                 return self._metered(0x5000 | kind, {KINDS[kind]: amount, f"{KINDS[kind]}_count": count})
@@ -1557,7 +1560,6 @@ class SasMachine:
         factor = self._factor or 1
         suffix = "" if self._factor else "_credits"
         new = {name if _unit(name, 0) else name + suffix: value * _unit(name, factor) for name, value in raw.items()}
-        new = {name: value for name, value in new.items() if value <= MOST}
         old = {**self._memory.meters, **self._fresh, **self._first}
         back = {name for name in new if name in old and not _forward(name, old[name], new[name], factor)}
         if back and self._memory.cleared:  # a new beginning

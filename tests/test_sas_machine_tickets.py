@@ -345,9 +345,8 @@ async def test_an_answer_with_a_good_checksum_is_never_a_damaged_line(command: i
     asked_at_start = {0x1F, 0x54}
     if command not in asked_at_start:
         [text] = cable.read(f"LP{command:02X}")
-        assert text == (
-            f"an answer of 4 bytes to poll {command:02X} that this version does not understand: fa ce fa ce"
-        )
+        about = f"an answer to poll {command:02X} that this version does not understand"
+        assert text == f"{about} (4 bytes: fa ce fa ce)"
     await cable.close()
 
 
@@ -373,6 +372,17 @@ async def test_a_late_answer_to_another_poll_is_no_damage_and_no_figure() -> Non
     await asyncio.sleep(60)
     assert "sas.damaged" not in cable.told()
     assert cable.meters()["coin_in"] == coin_in
+    await cable.close()
+
+
+@virtual_time
+async def test_a_meter_beyond_what_an_event_can_carry_is_said_and_not_told() -> None:
+    cable = Cable()
+    data = b"\x0f\0\0\x0d\0\x09" + b"\x99" * 9
+    instead(cable, lambda poll: Unknown(1, 0x6F, b"\x0e" + data[1:]) if poll.command == 0x6F else True)
+    await asyncio.sleep(60)
+    assert cable.read("LP6F") == ["an answer to poll 6F that this version does not understand"]
+    assert "tickets_in_cashable" not in cable.meters()
     await cable.close()
 
 
