@@ -21,6 +21,10 @@ After a loss nobody knows what lies on the cloth of a null spin: its bets are gi
 bets" was never called, a bet that was moved while the ball ran may have been moved by who saw the number: the spin
 waits for a person. So does the launch of a counted spin that waits already: the wheel goes on by itself, nobody decided
 it.
+
+- After a loss, 2(2): the bets that a null spin left are given back. What is laid since is the next spin's.
+- After a loss, 3(2)(1), no wheel counting: the next launch may be this spin's or another's. It ends nothing by itself:
+  the spin waits for a person, or for the bets of the next.
 """
 
 from itertools import pairwise
@@ -60,8 +64,10 @@ from rules.rounds import (
     suspend,
     taken_back_before,
     terms,
+    together,
     voided,
     wager,
+    wager_beside,
     witness,
 )
 from rules.ruleset import (
@@ -116,6 +122,7 @@ MISSING = "events of this round may be missing"
 CLOTH = "bets may have been moved unseen after a null spin"
 REMEDY = "declare the spin null at the console, or launch again: the open spin is then void"
 REMEDY_LOOK = "look at the ball: pay, and the first number stands, or declare the spin null at the console"
+REMEDY_OPEN = "declare the spin null at the console, or open the bets again: the open spin is then void"
 REMEDY_CLOTH = "open the bets or launch once more: they are then given back"
 
 
@@ -222,8 +229,9 @@ class RouletteState(Struct, frozen=True):
 
     `last` was resolved and not paid; `unseen`: whether it was paid since is not known. `null`: the last spin was,
     `carried` are its bets, `carried_evidence` what moved them since, `carried_doubt`: nobody knows whether they still
-    lie there; `carried_call`: a bell since then ends the changes if the ball is launched next. `counted`: a wheel began
-    the open spin, and its counter proves what is missed. `moved`: a bet was placed or taken back while the ball ran.
+    lie there, `laid`: what was laid since they are in doubt; `carried_call`: a bell since then ends the changes if the
+    ball is launched next. `counted`: a wheel began the open spin, and its counter proves what is missed. `moved`: a bet
+    was placed or taken back while the ball ran.
     """
 
     table: str
@@ -240,6 +248,7 @@ class RouletteState(Struct, frozen=True):
     carried_doubt: bool = False
     carried_evidence: tuple[str, ...] = ()
     carried_call: bool = False
+    laid: Round | None = None
     unseen: bool = False
     counted: bool = False
     moved: bool = False
@@ -349,10 +358,14 @@ class Roulette:
         day, count = next_number(state.day, state.count, seen)
         doubt = CLOTH if state.carried_doubt else ""
         id_ = f"{state.table}:{day}:{count}"
-        evidence = (*state.carried_evidence, seen.id)
+        cloth = Round("", state.carried_evidence, state.carried)
+        laid = state.laid
+        # A launch alone: that the bets were opened may be among what was lost, so its cloth is doubtful altogether.
+        if laid is not None and (not doubt or isinstance(seen.event, BallLaunched)):
+            cloth, laid = together(cloth, laid), None
         # A bell after a null spin may be the late one of that spin: where the bets are open again it says nothing.
         closed = state.carried_closed or (state.carried_call and isinstance(seen.event, BallLaunched))
-        round_ = Round(id_, evidence, state.carried, closed=closed, suspended=doubt)
+        round_ = witness(replace(cloth, id=id_, closed=closed, suspended=doubt), seen)
         verdicts += (Opened(round_.id),)
         if round_.closed:
             verdicts += (Closed(round_.id),)
@@ -371,6 +384,7 @@ class Roulette:
             carried_doubt=False,
             carried_evidence=(),
             carried_call=False,
+            laid=laid,
             unseen=False,
             counted=isinstance(seen.event, SpinStarted),
             moved=False,
@@ -437,7 +451,9 @@ class Roulette:
         verdicts: tuple[Verdict, ...] = ()
         waits = state.round is not None and state.round.suspended not in ("", CLOTH)
         counted = waits and state.counted
-        if state.round is None or (state.round.suspended and (state.launched or not counted)):
+        # Nobody has decided the spin that waits: its own launch, or after a loss what may be that, does not end it.
+        own = counted or (state.round is not None and state.round.suspended == MISSING)
+        if state.round is None or (state.round.suspended and (state.launched or not own)):
             unheard = state.unseen if state.round is None else counted
             state, verdicts = self._began(state, seen, "")
             if unheard and state.round is not None and not state.round.suspended:
@@ -525,16 +541,20 @@ class Roulette:
         """Nobody knows what the ball did, what was moved on the cloth, or whether the prizes were paid."""
         round_ = state.round
         if round_ is None:
-            return replace(state, unseen=True, carried_closed=False, carried_doubt=bool(state.carried)), ()
+            cloth = together(Round("", state.carried_evidence, state.carried), state.laid)
+            state = replace(state, unseen=True, carried=cloth.wagers, carried_evidence=cloth.evidence, laid=None)
+            return replace(state, carried_closed=False, carried_call=False, carried_doubt=bool(cloth.wagers)), ()
         if round_.suspended:
             reason = CLOTH if round_.suspended == CLOTH else MISSING
-            return replace(state, round=replace(witness(round_, seen), suspended=reason)), ()
+            round_ = witness(together(round_, state.laid), seen)
+            return replace(state, round=replace(round_, suspended=reason), laid=None), ()
         return self._suspend(state, round_, seen, MISSING)
 
     def _suspend(
         self, state: RouletteState, round_: Round, seen: Envelope, reason: str
     ) -> tuple[RouletteState, tuple[Verdict, ...]]:
-        round_, verdicts = suspend(round_, seen, reason, REMEDY)
+        remedy = REMEDY_OPEN if reason == MISSING and not state.launched else REMEDY
+        round_, verdicts = suspend(round_, seen, reason, remedy)
         return replace(state, round=round_), verdicts
 
     def _result(self, round_: Round, pocket: str) -> Result:
@@ -568,6 +588,7 @@ class Roulette:
             carried_doubt=doubt and bool(bets),
             carried_evidence=(),
             carried_call=False,
+            laid=state.laid if doubt else None,
         )
 
     def _wager(
@@ -576,6 +597,10 @@ class Roulette:
         round_ = state.round
         if round_ is not None:
             article = "art. 3" if round_.closed else "art. 6"
+            if round_.suspended == CLOTH and not (round_.closed or state.launched):
+                laid, law = state.laid or Round(""), f"{self._text} {article}"
+                round_, laid = wager_beside(round_, laid, one, self._offered, law, seen)
+                return replace(state, round=round_, laid=laid), ()
             taken = wager(round_, one, self._offered, f"{self._text} {article}", seen)
             if taken.wagers == round_.wagers:
                 return replace(state, round=taken), ()
@@ -583,12 +608,16 @@ class Roulette:
             return (self._before_payment(state, taken, seen) if isinstance(one, WagerPlaced) else state), ()
         if not state.null or state.carried_closed or state.carried_call:
             return self._note(state, "bet_without_round", f"seat {one.seat} on {one.bet}", "art. 3", seen)
-        cloth = wager(
-            Round("", state.carried_evidence, state.carried), one, self._offered, f"{self._text} art. 6", seen
-        )
+        cloth, laid, law = Round("", state.carried_evidence, state.carried), state.laid, f"{self._text} art. 6"
+        if state.carried_doubt:
+            cloth, laid = wager_beside(cloth, laid or Round(""), one, self._offered, law, seen)
+        else:
+            cloth = wager(cloth, one, self._offered, law, seen)
         if cloth.irregularities:
             return state, tuple(map(Noted, cloth.irregularities))
-        return replace(state, carried=cloth.wagers, carried_evidence=cloth.evidence), ()
+        doubt = state.carried_doubt and bool(cloth.wagers)
+        state = replace(state, carried=cloth.wagers, carried_evidence=cloth.evidence, carried_doubt=doubt, laid=laid)
+        return state, ()
 
     def _withdrawn(
         self, state: RouletteState, last: Round, seen: Envelope, reason: str
@@ -628,7 +657,8 @@ class Roulette:
                 state, _, opened = self._open(state, seen)
                 verdicts += opened
             assert state.round is not None
-            state, lost = self._lost(state, state.round, seen, "spin_missed")
+            round_, state = together(state.round, state.laid), replace(state, laid=None)
+            state, lost = self._lost(state, round_, seen, "spin_missed")
             verdicts += lost
         if count > MAX_MISSED:
             text = f"the wheel's counter says {count} spins ended unseen; {MAX_MISSED} were voided"

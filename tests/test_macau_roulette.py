@@ -813,6 +813,110 @@ def test_after_a_loss_the_bets_of_a_null_spin_are_given_back(
     assert (good.void, good.settlements, good.outcome["pocket"]) == (None, (), "2")
 
 
+@pytest.mark.article("2(2)", "3(1)", "2003:2(2)")
+@LOSSES
+@pytest.mark.parametrize("betting", ["bell", "no_more_bets"])
+@pytest.mark.parametrize(
+    "begins",
+    [
+        ["bets", SpinStarted(2), LAUNCH],  # laid while the cloth of the null spin lies there
+        [SpinStarted(2), "bets", LAUNCH],
+        [SpinStarted(2), "bets", BetsOpened(), LAUNCH],
+        [SpinStarted(2), BetsOpened(), "bets", LAUNCH],
+        [BetsOpened(), "bets", LAUNCH],
+        [BetsOpened(), "bets", SpinStarted(2), LAUNCH],
+        [BetsOpened(), "bets", SpinStarted(2), BetsClosed(), LAUNCH],
+        [SpinStarted(2), RoundVoided("chip"), "bets", SpinStarted(3), BetsClosed(), LAUNCH],
+    ],
+)
+def test_bets_laid_after_a_loss_are_decided_by_the_next_spin(
+    loss: Event, begins: list[Event | str], betting: str
+) -> None:
+    """Only the bets that lay there before the loss are doubtful and come back; what was laid since is known."""
+    laid: list[Event] = [
+        WagerPlaced(1, "red", 5),
+        WagerPlaced(2, "black", 7),
+        WagerPlaced(3, "straight:2", 4),
+        WagerWithdrawn(3, "straight:2", 3),
+    ]
+    before: list[Event] = [BetsOpened(), WagerPlaced(1, "red", 10), BetsClosed(), LAUNCH, SpinVoided("chip"), loss]
+    steps: list[Event] = []
+    for one in begins:
+        steps += laid if isinstance(one, str) else [one]
+    verdicts = play(wheel(betting=betting), [*before, *steps, BallSettling(), BallLanded("2")])
+    back, good = results(verdicts)[-2:]
+    assert (settled(back), codes(back)) == ([(1, "red", 10, 10)], [])
+    assert (good.void, codes(good)) == (None, [])
+    assert settled(good) == [(1, "red", 5, 0), (2, "black", 7, 14), (3, "straight:2", 1, 36)]
+    assert {f"e{7 + steps.index(one)}" for one in laid} <= set(good.evidence)
+
+
+@LOSSES
+def test_chips_taken_back_after_a_loss_are_the_known_ones_first(loss: Event) -> None:
+    """Chips of one colour look alike: the pile holds what was laid since, and on it or under it what is doubtful."""
+    before: list[Event] = [BetsOpened(), WagerPlaced(1, "red", 10), LAUNCH, SpinVoided("chip"), loss]
+    begin: list[Event] = [SpinStarted(2), LAUNCH, BallLanded("1")]
+    expected: dict[tuple[int, ...], tuple[list[Any], list[Any]]] = {
+        (3,): ([(1, "red", 10, 10)], [(1, "red", 2, 4)]),
+        (5,): ([(1, "red", 10, 10)], []),
+        (7,): ([(1, "red", 8, 8)], []),
+    }
+    for taken, (back, good) in expected.items():
+        moved: list[Event] = [WagerPlaced(1, "red", 5), *(WagerWithdrawn(1, "red", amount) for amount in taken)]
+        _, returned, decided = results(play(wheel(), [*before, *moved, *begin]))
+        assert (settled(returned), settled(decided), codes(decided)) == (back, good, [])
+    *_, good = play(wheel(), [*before, WagerPlaced(1, "red", 5), WagerWithdrawn(1, "red"), *begin])
+    assert isinstance(good, Resolved), "nothing lies there, so nothing is in doubt"
+    verdicts = play(wheel(), [*before, WagerPlaced(1, "red", 5), WagerWithdrawn(1, "red", 16), *begin])
+    assert [one.irregularity.code for one in verdicts if isinstance(one, Noted)] == ["bet_not_placed"]
+    assert settled(results(verdicts)[-1]) == [(1, "red", 5, 10)]
+
+
+@LOSSES
+def test_a_second_loss_makes_what_was_laid_since_the_first_doubtful_too(loss: Event) -> None:
+    before: list[Event] = [BetsOpened(), WagerPlaced(1, "red", 10), LAUNCH, SpinVoided("chip"), loss]
+    more: list[Event] = [WagerPlaced(1, "red", 5), WagerPlaced(2, "odd", 3)]
+    for again in ([*more, loss, SpinStarted(2)], [SpinStarted(2), *more, loss], [*more, SpinStarted(2), loss]):
+        _, back, good = results(play(wheel(), [*before, *again, LAUNCH, BallLanded("1")]))
+        assert settled(back) == [(1, "red", 15, 15), (2, "odd", 3, 3)]
+        assert (good.void, good.settlements) == (None, ())
+
+
+@LOSSES
+def test_bets_laid_after_a_loss_come_back_where_their_own_spin_ended_unseen(loss: Event) -> None:
+    before: list[Event] = [BetsOpened(), WagerPlaced(1, "red", 10), LAUNCH, SpinVoided("chip"), loss]
+    for begin in ([WagerPlaced(2, "odd", 3)], [SpinStarted(2), WagerPlaced(2, "odd", 3)]):
+        _, missed, good = results(play(wheel(), [*before, *begin, SpinMissed(1), *spin("1")]))
+        assert missed.void == Void("spin_missed", "returned")
+        assert settled(missed) == [(1, "red", 10, 10), (2, "odd", 3, 3)]
+        assert good.settlements == ()
+    # A launch alone: the spin of which the beginning may be lost is theirs, and waits.
+    _, missed, good = results(
+        play(wheel(), [*before, WagerPlaced(2, "odd", 3), LAUNCH, BallLanded("1"), LAUNCH, BallLanded("1")])
+    )
+    assert settled(missed) == [(1, "red", 10, 10), (2, "odd", 3, 3)]
+    assert (good.void, good.settlements) == (None, ())
+
+
+@pytest.mark.article("3(2)(1)", "4")
+@LOSSES
+@pytest.mark.parametrize("bell", [[], [BetsClosed()]])
+def test_a_loss_before_the_first_launch_of_a_spin_voids_nothing_by_itself(loss: Event, bell: list[Event]) -> None:
+    """No wheel says where a spin begins: whether the ball that runs now is this spin's, a person says."""
+    bets: list[Event] = [BetsOpened(), WagerPlaced(1, "red", 10)]
+    ran: list[Event] = [LAUNCH, BallSettling(), BallLanded("1")]
+    for events in ([*bets, loss, *bell, *ran], [*bets, *bell, loss, *ran]):
+        verdicts = play(wheel(), events)
+        assert not results(verdicts)
+        (waits,) = [one for one in verdicts if isinstance(one, Suspended)]
+        assert "open the bets" in waits.remedy
+        for then in ([BetsOpened()], [LAUNCH], [SpinStarted(2)]):
+            (void,) = results(play(wheel(), [*events, *then]))
+            assert (void.void and void.void.bets, settled(void)) == ("returned", [(1, "red", 10, 10)])
+        (null,) = results(play(wheel(), [*events, RoundVoided("")]))
+        assert null.void == Void("declared by the croupier", "stand")
+
+
 @LOSSES
 def test_after_a_loss_nobody_knows_that_the_bets_of_a_null_spin_are_still_closed(loss: Event) -> None:
     events: list[Event] = [BetsOpened(), BetsClosed(), LAUNCH, SpinVoided("chip"), loss]
@@ -1123,6 +1227,7 @@ def test_no_chip_is_lost_or_made(events: list[Event], options: dict[str, Any]) -
         before = on_cloth
         state, verdicts = ruleset.apply(state, seen)
         on_cloth = lying(state.round.wagers if state.round else state.carried)
+        on_cloth += lying(state.laid.wagers) if state.laid else 0
         match seen.event:
             case WagerPlaced(amount=amount):
                 assert on_cloth - before in (0, amount)
