@@ -136,8 +136,9 @@ def together(doubtful: Round, laid: Round | None) -> Round:
     for one in laid.wagers:
         amounts[one.seat, one.bet] = amounts.get((one.seat, one.bet), 0) + one.amount
     wagers = tuple(Wager(seat, bet, amount) for (seat, bet), amount in amounts.items())
-    evidence = dict.fromkeys((*doubtful.evidence, *laid.evidence))
-    return replace(doubtful, wagers=wagers, evidence=tuple(evidence)[:MAX_EVIDENCE])
+    evidence = tuple(dict.fromkeys((*doubtful.evidence, *laid.evidence)))[:MAX_EVIDENCE]
+    notes = (*doubtful.irregularities, *laid.irregularities)[:MAX_IRREGULARITIES]
+    return replace(doubtful, wagers=wagers, evidence=evidence, irregularities=notes)
 
 
 def next_number(day: str, count: int, seen: Envelope) -> tuple[str, int]:

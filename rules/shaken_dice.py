@@ -15,6 +15,10 @@ second reading that contradicts the first puts the result in doubt until it is p
 lets it stand) or declared void. Between a void throw and the next covering the cloth is open to what the text allows.
 A chip laid before the bets were opened counts, and is noted.
 
+- After a loss, 2(1): whether the dice were shaken is not known of a throw whose covering was not seen since: it waits.
+- After a loss, 3(4): the bets of a void throw are given back when the bets are opened, or the dice covered once more.
+  The shaking before that counts, and so do the bets that were laid since the loss.
+
 A game says what its places pay on a throw, the facts of its own, the croupier's words, and its articles. It cannot
 change the flow.
 """
@@ -49,13 +53,16 @@ from rules.rounds import (
     Chips,
     Round,
     irregular,
+    lying,
     next_number,
     noted,
     resolved,
     taken_back_before,
     terms,
+    together,
     voided,
     wager,
+    wager_beside,
     witness,
 )
 from rules.ruleset import (
@@ -137,8 +144,9 @@ class ShakenState(Struct, frozen=True):
 
     `covered`: the dome is known to be on. `pulls` and `agitations` count the shaking under it. `carried` is the cloth
     after a void throw, until the next round takes it over: that one is `repeated`, and `locked` is what may not be
-    taken off it. `last` and `reading` are the resolved round until it is paid: it can still be corrected; `unseen`:
-    whether it was paid is not known.
+    taken off it. `laid` is what is known beside a cloth in doubt: the bets laid since the loss, and the shaking. `last`
+    and `reading` are the resolved round until it is paid: it can still be corrected; `unseen`: whether it was paid is
+    not known. `unheard`: nor what was done under the dome, as no covering was seen since a loss.
     """
 
     table: str
@@ -155,6 +163,8 @@ class ShakenState(Struct, frozen=True):
     last: Round | None = None
     reading: DiceRead | None = None
     unseen: bool = False
+    laid: Round | None = None
+    unheard: bool = False
 
 
 class Throw(Struct, frozen=True):
@@ -265,27 +275,49 @@ class ShakenDice(ABC):
             case DiceDisturbed() | DiceReplaced() | DiceSeized() if state.round is not None:
                 return self._touched(state, state.round, seen)
             case DeviceOnline(continuous=False) | EventsMissed():
-                return self._missed(replace(state, covered=False), seen)
+                return self._missed(replace(state, covered=False, pulls=0, agitations=0, unheard=True), seen)
             case _:
                 return state, ()
 
     # ---- the flow
 
     def _begin(self, state: ShakenState, seen: Envelope) -> tuple[ShakenState, Round, tuple[Verdict, ...]]:
-        """A new round takes over the cloth; one that waits for a person ends first, its bets returned."""
+        """A new round takes over the cloth; one that waits for a person ends first, its bets returned.
+
+        What is known beside a cloth in doubt goes on: the bets laid since, and the shaking, up to the bell.
+        """
         verdicts: tuple[Verdict, ...] = ()
-        if state.round is not None:
-            result = self._returned(state.round, seen, state.round.suspended or "never_read")
-            verdicts = (Voided(result),)
-        elif state.last is not None and state.last.suspended:
-            result = self._returned(state.last, seen, state.last.suspended)
-            verdicts = (Corrected(replace(result, supersedes=result.round)),)
+        ended, laid = state.round, state.laid
+        pulls = agitations = 0
+        if ended is not None:
+            verdicts = (Voided(self._returned(ended, seen, ended.suspended or "never_read")),)
+            if _only_cloth(state, ended) and not (ended.closed and isinstance(seen.event, DiceCovered)):
+                pulls, agitations = state.pulls, state.agitations
+            cloth, laid, repeated = laid or Round(""), None, False
+        else:
+            if state.last is not None and state.last.suspended:
+                result = self._returned(state.last, seen, state.last.suspended)
+                verdicts = (Corrected(replace(result, supersedes=result.round)),)
+            cloth, repeated = state.carried or Round(""), state.carried is not None
+        if state.unheard:
+            cloth, laid = replace(together(cloth, laid), suspended=MISSING), None
+        elif cloth.suspended:
+            laid = witness(laid or Round(""), seen)
         day, count = next_number(state.day, state.count, seen)
-        cloth = state.carried or Round("")
         round_ = witness(replace(cloth, id=f"{state.table}:{day}:{count}"), seen)
-        repeated = state.carried is not None
-        locked = state.locked if repeated else ()
-        begun = ShakenState(state.table, day, count, round_, covered=state.covered, repeated=repeated, locked=locked)
+        begun = ShakenState(
+            state.table,
+            day,
+            count,
+            round_,
+            covered=state.covered,
+            pulls=pulls,
+            agitations=agitations,
+            repeated=repeated,
+            locked=_held(state.locked, cloth, laid),
+            laid=laid,
+            unheard=state.unheard,
+        )
         verdicts += (Opened(round_.id),)
         if round_.suspended:
             verdicts += (Suspended(round_.id, round_.suspended, REMEDY),)
@@ -302,7 +334,7 @@ class ShakenDice(ABC):
             text = "the dice were covered before they were read"
             state = replace(state, round=irregular(round_, "covered_before_reading", text, self._at.payment, seen))
         unpaid = state.last if self._ceremony.payment == "console" and not state.unseen else None
-        state, round_, verdicts = self._begin(replace(state, covered=True), seen)
+        state, round_, verdicts = self._begin(replace(state, covered=True, unheard=False), seen)
         if unpaid is not None:
             text = f"the dice were covered before {unpaid.id} was paid"
             state = replace(state, round=irregular(round_, "covered_before_payment", text, self._at.payment, seen))
@@ -314,7 +346,8 @@ class ShakenDice(ABC):
         if round_ is None:
             state, round_, verdicts = self._begin(state, seen)
         round_ = witness(round_, seen)
-        if round_.suspended:
+        beside = _only_cloth(state, round_) and not round_.closed
+        if round_.suspended and not beside:
             return replace(state, round=round_), verdicts
         if round_.closed:
             text = "the dice were shaken after the bell"
@@ -324,19 +357,22 @@ class ShakenDice(ABC):
                 "agitated_after_bell",
                 self._at.bell,
             )
+        shaken = witness(state.laid or Round(""), seen) if beside else round_
         if agitation.mode not in self._mechanisms:
             text = f"the dice were shaken by {agitation.mode}, authorised is {' or '.join(self._mechanisms)}"
-            round_ = irregular(round_, "wrong_mechanism", text, self._at.mechanism, seen)
+            shaken = irregular(shaken, "wrong_mechanism", text, self._at.mechanism, seen)
         if not state.covered:
             text = "the dice were shaken without the dome; this shaking does not count"
-            return replace(state, round=irregular(round_, "agitated_uncovered", text, self._at.shaking, seen)), verdicts
-        if state.opened:
+            shaken = irregular(shaken, "agitated_uncovered", text, self._at.shaking, seen)
+        elif state.opened:
             text = "the dice were shaken after the bets were opened"
-            round_ = irregular(round_, "agitated_after_opening", text, self._at.shaking, seen)
+            shaken = irregular(shaken, "agitated_after_opening", text, self._at.shaking, seen)
+        state = replace(state, round=round_, laid=shaken) if beside else replace(state, round=shaken)
+        if not state.covered:
+            return state, verdicts
         lever = agitation.mode == "lever"
         state = replace(
             state,
-            round=round_,
             pulls=state.pulls + (agitation.cycles if lever else 0),
             agitations=state.agitations + (0 if lever else 1),
         )
@@ -345,13 +381,14 @@ class ShakenDice(ABC):
     def _bets_opened(self, state: ShakenState, seen: Envelope) -> Step:
         verdicts: tuple[Verdict, ...] = ()
         round_ = state.round
-        if round_ is None or round_.suspended:
+        own = round_ is not None and state.unheard and not (state.opened or round_.closed)
+        if round_ is None or (round_.suspended and not own):
             state, round_, verdicts = self._begin(state, seen)
         round_ = witness(round_, seen)
         if round_.closed:
             text = "bets were opened again after the bell"
             return replace(state, round=irregular(round_, "bets_reopened", text, self._at.bell, seen)), ()
-        if not state.opened:
+        if not state.opened and not round_.suspended:
             round_ = self._check_agitation(state, round_, seen)
         return replace(state, round=round_, opened=True), verdicts
 
@@ -373,7 +410,8 @@ class ShakenDice(ABC):
             return replace(state, round=round_), ()
         verdicts: tuple[Verdict, ...] = (Closed(round_.id),)
         if round_.suspended:
-            return replace(state, round=replace(round_, closed=True)), verdicts
+            round_ = replace(together(round_, state.laid), closed=True)
+            return replace(state, round=round_, laid=None), verdicts
         if not state.opened:
             round_ = irregular(
                 round_, "bell_without_opening", "the bell rang, but the bets were never opened", self._at.shaking, seen
@@ -390,7 +428,9 @@ class ShakenDice(ABC):
         if state.round is None:
             return state, ()
         round_ = witness(state.round, seen)
-        if round_.closed or round_.suspended:
+        if round_.suspended and (round_.closed or not _only_cloth(state, round_)):
+            return replace(state, round=round_, pulls=0, agitations=0), ()
+        if round_.closed:
             return replace(state, round=round_), ()
         text = "the dome was lifted before the bell"
         round_ = irregular(round_, "uncovered_before_bell", text, self._at.bell, seen)
@@ -406,7 +446,7 @@ class ShakenDice(ABC):
         if state.round is None:
             return self._read_again(state, seen, reading)
         round_ = witness(state.round, seen)
-        if round_.suspended:
+        if round_.suspended and (round_.closed or not _only_cloth(state, round_)):
             return replace(state, round=round_), ()
         if not round_.closed:
             text = "the dice were read before the bell"
@@ -457,13 +497,14 @@ class ShakenDice(ABC):
     def _missed(self, state: ShakenState, seen: Envelope) -> Step:
         """Nobody knows whether the dome stayed on, what was taken off the cloth, whether the prizes were paid."""
         if state.round is None:
-            cloth = state.carried
+            cloth = together(state.carried, state.laid) if state.carried is not None else None
             if cloth is not None and cloth.wagers:
                 cloth = replace(witness(cloth, seen), suspended=CLOTH)
-            return replace(state, carried=cloth, unseen=True), ()
+            return replace(state, carried=cloth, laid=None, unseen=True), ()
         if state.round.suspended:
             reason = CLOTH if state.round.suspended == CLOTH else MISSING
-            return replace(state, round=replace(witness(state.round, seen), suspended=reason)), ()
+            round_ = replace(witness(together(state.round, state.laid), seen), suspended=reason)
+            return replace(state, round=round_, laid=None), ()
         return self._suspend(state, witness(state.round, seen), MISSING)
 
     # ---- the ends of a round
@@ -488,6 +529,8 @@ class ShakenDice(ABC):
         outcome: dict[str, Any] | None = None,
     ) -> Step:
         """The throw does not count and the operation is repeated; the bets lie on the cloth by the text's rule."""
+        if state.laid is not None:
+            round_ = replace(round_, irregularities=(*round_.irregularities, *state.laid.irregularities))
         result = self._null(round_, reason, articles, outcome)
         return self._repeat(state, round_), (Voided(result),)
 
@@ -500,13 +543,18 @@ class ShakenDice(ABC):
     def _repeat(self, state: ShakenState, round_: Round) -> ShakenState:
         """The cloth for the next throw. What nobody knows of it stays unknown until its bets are returned."""
         doubt = CLOTH if round_.wagers and round_.suspended in (MISSING, CLOTH) else ""
+        cloth = Round("", wagers=round_.wagers, suspended=doubt)
+        laid = Round("", wagers=state.laid.wagers) if state.laid is not None else None
+        whole = together(cloth, laid)
         return ShakenState(
             state.table,
             state.day,
             state.count,
             covered=state.covered,
-            carried=Round("", wagers=round_.wagers, suspended=doubt),
-            locked=round_.wagers if self._at.null_bets == "stand_may_add" else (),
+            carried=cloth if doubt else whole,
+            locked=whole.wagers if self._at.null_bets == "stand_may_add" else (),
+            laid=laid if doubt else None,
+            unheard=state.unheard,
         )
 
     def _declared_void(self, state: ShakenState, seen: Envelope, reason: str) -> Step:
@@ -539,6 +587,11 @@ class ShakenDice(ABC):
         if isinstance(one, WagerWithdrawn) and not cloth.closed and self._stands(state, cloth, one):
             text = f"seat {one.seat} on {one.bet}: bets stand after a void throw"
             cloth = irregular(cloth, "bet_stands", text, self._at.null, seen)
+        elif cloth.suspended == CLOTH and not cloth.closed:
+            cloth, laid = wager_beside(cloth, state.laid or Round(""), one, self._offered, self._at.bets, seen)
+            if state.round is None and not cloth.wagers:  # nothing is in doubt any more
+                cloth, laid = replace(together(cloth, laid), suspended=""), None
+            state = replace(state, laid=laid)
         else:
             before = cloth.wagers
             cloth = wager(cloth, one, self._offered, self._at.bell if cloth.closed else self._at.bets, seen)
@@ -551,7 +604,7 @@ class ShakenDice(ABC):
     def _stands(self, state: ShakenState, cloth: Round, one: WagerWithdrawn) -> bool:
         """31/2003 art. 3(3): what lay there when the throw was void cannot be taken back."""
         locked = sum(wager.amount for wager in state.locked if (wager.seat, wager.bet) == (one.seat, one.bet))
-        held = sum(wager.amount for wager in cloth.wagers if (wager.seat, wager.bet) == (one.seat, one.bet))
+        held = lying(together(cloth, state.laid), one.seat, one.bet)
         return bool(locked) and held - (one.amount or held) < locked
 
     # ---- words
@@ -576,6 +629,18 @@ class ShakenDice(ABC):
         at = self._at
         law = (at.reading, at.bets, at.prizes, *((at.triple,) if triple else ()))
         return Throw(winners, outcome, announcements, law)
+
+
+def _only_cloth(state: ShakenState, round_: Round) -> bool:
+    """The bets of a void throw are all that is in doubt: the covering of this one was seen since."""
+    return round_.suspended == CLOTH and not state.unheard
+
+
+def _held(locked: tuple[Wager, ...], cloth: Round, laid: Round | None) -> tuple[Wager, ...]:
+    """What still lies there of the bets that stand."""
+    whole = together(cloth, laid)
+    kept = (replace(one, amount=min(one.amount, lying(whole, one.seat, one.bet))) for one in locked)
+    return tuple(one for one in kept if one.amount)
 
 
 def _settled(reading: DiceRead) -> DiceRead:

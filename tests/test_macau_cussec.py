@@ -962,9 +962,8 @@ def test_a_device_that_proves_nothing_was_lost_suspends_nothing() -> None:
 
 def test_a_dome_that_may_have_been_lifted_unseen_does_not_cover() -> None:
     events: list[Event] = [*SHAKEN, RoundVoided(""), EventsMissed(1), LEVER, BetsOpened(), BetsClosed()]
-    *_, last = results(play(game(), events))
-    assert last.void is not None
-    assert last.void.reason == "not_agitated"
+    verdicts = play(game(), [*events, DiceUncovered(), DiceRead((1, 2, 3))])
+    assert [type(one) for one in verdicts] == [Opened, Voided, Opened, Suspended, Closed]
 
 
 @pytest.mark.parametrize("again", [(1, 2, 3), (3, 1, 2)])
@@ -1146,7 +1145,7 @@ def test_no_chip_is_lost_or_made(events: list[Event], options: dict[str, Any]) -
         before = on_cloth
         state, verdicts = ruleset.apply(state, seen)
         now = state.round or state.carried
-        on_cloth = lying(now.wagers) if now else 0
+        on_cloth = (lying(now.wagers) if now else 0) + (lying(state.laid.wagers) if state.laid else 0)
         match seen.event:
             case WagerPlaced(amount=amount):
                 assert on_cloth - before in (0, amount)
@@ -1241,6 +1240,7 @@ def test_an_event_proven_lost_never_gives_a_wrong_result(options: dict[str, Any]
     assert any(one.void is None for one in seen)
 
 
+PULLS: list[Event] = [DiceAgitated("lever", 1)] * 3
 LOST_ON_THE_CLOTH: list[Event] = [*throw((1, 2, 3), WagerPlaced(1, "small", 100))[:-1], DiceRead((1, 2, 3), stacked=1)]
 
 
@@ -1257,10 +1257,83 @@ def test_a_loss_while_bets_lie_on_the_cloth_of_a_void_throw_is_waited_for(begin:
     ]
 
 
+@pytest.mark.article("2(1)", "3(4)", "2003:2", "2003:3(3)")
+@pytest.mark.parametrize("options", [{}, {"edition": "2003"}])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ([DiceCovered(), *PULLS], [BetsOpened()]),  # opened over the bets that are in doubt
+        ([DiceCovered()], [DiceCovered(), *PULLS, BetsOpened()]),
+        ([DiceCovered(), *PULLS], [DiceCovered(), BetsOpened()]),  # covered already: the same shaking
+        ([DiceCovered(), RoundVoided("look"), DiceUncovered(), DiceCovered(), *PULLS], [BetsOpened()]),
+    ],
+)
+def test_after_a_loss_a_regular_shaking_counts_and_so_do_the_bets_laid_since(
+    options: dict[str, Any], before: list[Event], after: list[Event]
+) -> None:
+    """Only the bets that lay there before the loss come back: the throw is regular, and it is not void."""
+    lost: list[Event] = [*LOST_ON_THE_CLOTH, EventsMissed(1)]
+    since, opened = WagerPlaced(2, "small", 7), WagerPlaced(3, "big", 5)
+    rest: list[Event] = [opened, BetsClosed(), DiceUncovered(), DiceRead((1, 1, 3))]
+    verdicts = play(game(**options), [*lost, since, *before, *after, *rest])
+    *_, back, good = results(verdicts)
+    assert (back.void and back.void.bets, back.settlements) == ("returned", (Settlement(1, "small", 100, 100),))
+    assert (good.void, good.irregularities) == (None, ())
+    assert good.settlements == (Settlement(2, "small", 7, 14), Settlement(3, "big", 5, 0))
+    shaken = (n for n, one in enumerate([*lost, since, *before, *after], 1) if isinstance(one, DiceAgitated))
+    assert {f"e{n}" for n in shaken if n > len(lost)} <= set(good.evidence), "it rests on its shaking"
+
+
+@pytest.mark.article("2(1)", "3(2)")
+@pytest.mark.parametrize("loss", [EventsMissed(9), DeviceOnline(continuous=False)])
+@pytest.mark.parametrize("first", [[], LOST_ON_THE_CLOTH, [*throw((5, 5, 6)), RoundPaid()]])
+@pytest.mark.parametrize("heard", [[], [LEVER], PULLS])
+def test_a_throw_whose_covering_may_have_been_lost_waits_and_is_not_called_unshaken(
+    loss: Event, first: list[Event], heard: list[Event]
+) -> None:
+    rest: list[Event] = [BetsOpened(), WagerPlaced(2, "small", 7), BetsClosed(), DiceUncovered(), DiceRead((1, 1, 3))]
+    verdicts = play(game(), [*first, loss, *heard, *rest])
+    (waits,) = [one for one in verdicts if isinstance(one, Suspended)]
+    assert waits.reason == "events of this round may be missing"
+    assert not results(verdicts)[len(results(play(game(), first))) :]
+    back, good = results(play(game(), [*first, loss, *heard, *rest, *throw((1, 2, 3))]))[-2:]
+    assert (back.void and back.void.bets, back.irregularities) == ("returned", ())
+    assert Settlement(2, "small", 7, 7) in back.settlements
+    assert (good.void, good.irregularities) == (None, ())
+
+
+@pytest.mark.article("2(1)")
+@pytest.mark.parametrize("place", [1, 2, 3, 4])
+def test_a_loss_in_the_shaking_waits_through_the_opening_of_the_bets(place: int) -> None:
+    """The bets are opened once: it is this round that waits, not another one that was never shaken."""
+    events = throw((1, 1, 3), WagerPlaced(2, "small", 7))
+    verdicts = play(game(), [*events[:place], EventsMissed(1), *events[place:]])
+    assert [type(one) for one in verdicts] == [Opened, Suspended, Closed]
+    back, good = results(play(game(), [*events[:place], EventsMissed(1), *events[place:], *throw((1, 2, 3))]))
+    assert (back.void and back.void.reason, back.irregularities) == ("events of this round may be missing", ())
+    assert back.settlements == (Settlement(2, "small", 7, 7),)
+    assert good.void is None
+
+
+@pytest.mark.article("3(1)", "3(4)")
+@pytest.mark.parametrize(
+    ("seen", "reason"), [(DiceUncovered(), "uncovered_before_bell"), (DiceRead((1, 1, 3)), "read_before_bell")]
+)
+def test_dice_seen_before_the_bell_are_void_also_where_bets_are_in_doubt(seen: Event, reason: str) -> None:
+    """Who laid a bet then may have known them; what lay there before the loss stays in doubt."""
+    lost: list[Event] = [*LOST_ON_THE_CLOTH, EventsMissed(1), *SHAKEN[:-1], WagerPlaced(2, "small", 7), seen]
+    void, back, good = results(play(game(), [*lost, *throw((1, 2, 3))]))[1:]
+    assert (void.void and void.void.reason, void.settlements) == (reason, ())
+    assert (back.void and back.void.bets, back.settlements) == ("returned", (Settlement(1, "small", 100, 100),))
+    assert (good.void, good.irregularities, good.settlements) == (None, (), (Settlement(2, "small", 7, 14),))
+
+
 def test_declared_void_the_doubt_stays_with_the_cloth() -> None:
     doubtful = [*LOST_ON_THE_CLOTH, EventsMissed(1), DiceCovered(), RoundVoided("supervisor"), *throw((1, 1, 3))]
-    assert all(one.void for one in results(play(game(), doubtful)))
-    assert results(play(game(), [*doubtful, *throw((1, 1, 3))]))[-1].void is None
+    _, declared, back, good = results(play(game(), doubtful))
+    assert (declared.void, declared.settlements) == (Void("supervisor", "may_change"), ())
+    assert back.settlements == (Settlement(1, "small", 100, 100),)
+    assert (good.void, good.settlements) == (None, ())
 
 
 LOSSES = pytest.mark.parametrize("loss", [EventsMissed(9), DeviceOnline(continuous=False)])

@@ -660,6 +660,17 @@ NIGHT: list[Event] = [
 ]
 
 
+@pytest.mark.article("2(1)", "3(4)")
+@pytest.mark.parametrize("loss", [EventsMissed(1), DeviceOnline(continuous=False)])
+def test_after_a_loss_the_bets_of_a_void_throw_come_back_and_the_next_throw_counts(loss: Event) -> None:
+    """Its shaking was seen whole since then: only the bets that lay there before are in doubt."""
+    verdicts = play(game(), [*VOID_THROW, loss, *throw((5, 5, 1), WagerPlaced(3, "figure:crab", 4))])
+    *_, back, good = results(verdicts)
+    assert (back.void and back.void.bets, {one.seat for one in back.settlements}) == ("returned", {1, 2})
+    assert (good.void, good.irregularities) == (None, ())
+    assert [(one.seat, one.returned) for one in good.settlements] == [(3, 12)]
+
+
 @pytest.mark.parametrize("proof", [EventsMissed(1), DeviceOnline(continuous=False)])
 @pytest.mark.parametrize("lost", range(len(NIGHT)))
 def test_an_event_proven_lost_never_gives_a_wrong_result(lost: int, proof: Event) -> None:
