@@ -598,9 +598,9 @@ class Roulette:
         if round_ is not None:
             article = "art. 3" if round_.closed else "art. 6"
             if round_.suspended == CLOTH and not (round_.closed or state.launched):
-                laid, law = state.laid or Round(""), f"{self._text} {article}"
-                round_, laid = wager_beside(round_, laid, one, self._offered, law, seen)
-                return replace(state, round=round_, laid=laid), ()
+                law = f"{self._text} {article}"
+                round_, known = wager_beside(round_, state.laid or Round(""), one, self._offered, law, seen)
+                return replace(state, round=round_, laid=known), ()
             taken = wager(round_, one, self._offered, f"{self._text} {article}", seen)
             if taken.wagers == round_.wagers:
                 return replace(state, round=taken), ()

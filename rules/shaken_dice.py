@@ -589,9 +589,9 @@ class ShakenDice(ABC):
             cloth = irregular(cloth, "bet_stands", text, self._at.null, seen)
         elif cloth.suspended == CLOTH and not cloth.closed:
             cloth, laid = wager_beside(cloth, state.laid or Round(""), one, self._offered, self._at.bets, seen)
-            if state.round is None and not cloth.wagers:  # nothing is in doubt any more
-                cloth, laid = replace(together(cloth, laid), suspended=""), None
-            state = replace(state, laid=laid)
+            over = state.round is None and not cloth.wagers  # nothing is in doubt any more
+            cloth = replace(together(cloth, laid), suspended="") if over else cloth
+            state = replace(state, laid=None if over else laid)
         else:
             before = cloth.wagers
             cloth = wager(cloth, one, self._offered, self._at.bell if cloth.closed else self._at.bets, seen)
