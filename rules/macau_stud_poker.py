@@ -38,6 +38,10 @@ unless a card comes before the bell does. A second opening of the bets voids wha
 The hands let it go on; a bet, or after the last card the bell or another card, are the next round's, and void it.
 Before the first card a second opening costs the amounts.
 
+- After a loss in the betting, 6(2), 11(3): a seat without a known ante may have laid one where it has a hand, a
+  decision or a jackpot bet. The round waits until the seat is said to play (`seat.acted` ante), or to have no bet (its
+  hand named without cards). A seat that is thought to play and has not decided may be named so, too.
+
 Too early. Where the cards of the last deal were told, those of the next are waited for: hands, a decision or a card
 seen before the first one are the last round's, noted and not used. Two of them say that the device is dumb: the round
 waits for the hands. At other tables such words count, until a card comes: then they are dropped, hands make the round
@@ -220,9 +224,14 @@ DECISIONS: Final = (
     "tell every decision, then the dealer's and every raised hand (deal corrected), or declare the round void"
 )
 NAME_IT: Final = "name the hand without a bet (deal corrected, no cards), or declare the round void"
+WHO_PLAYS: Final = (
+    "name each such seat: by its ante if it plays, by its hand without cards (deal corrected) if it has no bet; "
+    "or declare the round void"
+)
 AGAIN: Final = "tell the decision of this seat once more, or declare the round void"
 OR_OPEN: Final = "correct the deal at the console, or declare the round void; opening the bets voids it too"
 MISSING: Final = "events of this round may be missing"
+BEFORE_CARD: Final = "events before the first card may be missing"
 EARLY: Final = "hands were told before anybody could know them"
 
 
@@ -281,6 +290,9 @@ class Deal(Struct, frozen=True):
     `dealt`: a card or packet was told, trusted or not. `early`: hands or a decision were told where the first card was
     waited for. `over`: bets were opened over it. `swept`: seats that raised before the first card and have not decided
     since; their chips were not told.
+
+    `unproven`: antes may be among the events that are missing. `asked`: seats that may have laid one, with what they
+    have decided; `dead`: those that were said to have no bet.
     """
 
     round: Round
@@ -310,6 +322,9 @@ class Deal(Struct, frozen=True):
     early: bool = False
     over: bool = False
     swept: tuple[int, ...] = ()
+    unproven: bool = False
+    asked: dict[int, str] = {}
+    dead: tuple[int, ...] = ()
 
     @property
     def hands(self) -> int:
@@ -329,7 +344,7 @@ class Deal(Struct, frozen=True):
     @property
     def decided(self) -> bool:
         """Somebody has decided."""
-        return bool(self.raised or self.folded or self.doubted)
+        return bool(self.raised or self.folded or self.doubted or any(self.asked.values()))
 
     @property
     def begun(self) -> bool:
@@ -395,6 +410,19 @@ class StudPokerState(Struct, frozen=True):
     uncarried: bool = False
     doubt: bool = False
     heard: bool = False
+
+
+class Laid(Struct, frozen=True):
+    """What a person told of the hands: those of five cards, the dealer's open card, the hands without a bet.
+
+    `asked` are the hands of which the ante may be missing, `left` the seats that do not play after all.
+    """
+
+    told: Hands = {}
+    shown: str = ""
+    dead: tuple[str, ...] = ()
+    asked: tuple[int, ...] = ()
+    left: tuple[int, ...] = ()
 
 
 class Showdown(Struct, frozen=True):
@@ -574,7 +602,10 @@ class StudPoker:
             if one.seat in deal.carried:
                 return self._carried_again(state, deal, seen, one), verdicts
             late = late and deal.begun
-            if round_.closed and not late and one.seat not in deal.players:
+            stranger = round_.closed and not late and one.seat not in deal.players
+            if stranger and deal.unproven and isinstance(one, WagerPlaced):
+                deal = replace(deal, asked={one.seat: "", **deal.asked})
+            elif stranger:
                 note = _irregular(round_, "jackpot_without_ante", f"{text} without an ante", "10(1)", seen)
                 return self._with(state, deal, note), verdicts
         if one.bet == "ante" and one.seat in deal.entered:
@@ -583,7 +614,11 @@ class StudPoker:
                 return self._seen(state, deal, seen), verdicts
         law = f"{TEXT} art. {'6(3)' if late else '5'}"
         laid = wager(replace(round_, closed=late), one, self._offered, law, seen)
-        return self._with(state, deal, replace(laid, closed=round_.closed)), verdicts
+        deal = replace(deal, round=replace(laid, closed=round_.closed))
+        if not deal.asked:
+            return replace(state, deal=deal), verdicts
+        state, asks = self._ask(state, deal, seen)
+        return state, verdicts + asks
 
     def _carried_again(
         self, state: StudPokerState, deal: Deal, seen: Envelope, one: WagerPlaced | WagerWithdrawn
@@ -595,15 +630,15 @@ class StudPoker:
         return self._with(state, deal, _irregular(deal.round, "bet_stands", text, "11(1)", seen))
 
     def _close(self, deal: Deal, seen: Envelope, players: tuple[int, ...]) -> tuple[Deal, tuple[Verdict, ...]]:
-        """Nothing more. A bet on the jackpot without an ante goes back (10(1))."""
-        round_ = deal.round
-        for one in round_.wagers:
-            if one.seat not in players:
-                text = f"seat {one.seat} on {one.bet} without an ante: given back"
-                round_ = _irregular(round_, "jackpot_without_ante", text, "10(1)", seen)
-        wagers = tuple(one for one in round_.wagers if one.seat in players)
-        round_ = replace(witness(round_, seen), wagers=wagers, closed=True)
-        return replace(deal, round=round_, players=players, lost=False), (Closed(round_.id),)
+        """Nothing more. A bet on the jackpot without an ante goes back (10(1)), if none can be missing."""
+        round_, asked = deal.round, deal.asked
+        if deal.lost:
+            asked = {one.seat: "" for one in round_.wagers if one.seat not in players}
+        else:
+            round_ = _without_ante(round_, players, seen)
+        round_ = replace(witness(round_, seen), closed=True)
+        deal = replace(deal, round=round_, players=players, lost=False, unproven=deal.lost, asked=asked)
+        return deal, (Closed(round_.id),)
 
     def _bell(self, state: StudPokerState, seen: Envelope) -> Step:
         deal = state.deal
@@ -612,11 +647,15 @@ class StudPoker:
         if deal.round.closed:
             return self._seen(state, deal, seen), ()
         players = deal.antes() or state.seats
-        if not players:
+        if not players and not deal.lost:
             text = "the bell rang, but nobody has laid an ante; the bets stay open"
             return self._with(state, deal, _irregular(deal.round, "no_ante", text, "6(2)", seen)), ()
         deal, closed = self._close(deal, seen, players)
-        return replace(state, deal=deal), closed
+        if not players:
+            state, held = self._hold(state, deal, seen, MISSING, WHO_PLAYS, blind=False)
+            return state, closed + held
+        state, asks = self._ask(state, deal, seen) if deal.asked else (replace(state, deal=deal), ())
+        return state, closed + asks
 
     # ---- the deal
 
@@ -625,12 +664,16 @@ class StudPoker:
         if deal.round.closed:
             first = not (deal.out or deal.blind)
             doubt = EARLY if first and (deal.told or deal.shown) else ""
+            if first and (deal.asked or not deal.players):
+                doubt = doubt or BEFORE_CARD
+            elif first and deal.unproven and not (deal.blind or deal.over):
+                deal = replace(deal, held=False)  # the seats were named, and the cards say whether those are all
             return replace(_swept(deal, seen) if first else deal, dealt=True), (), doubt
         lost = deal.lost
         deal, closed = self._close(deal, seen, deal.antes() or state.seats)
         deal = replace(deal, dealt=True)
         if lost:
-            return deal, closed, "events before the first card may be missing"
+            return deal, closed, BEFORE_CARD
         return deal, closed, "" if deal.players else "a card is out, but nobody has laid an ante"
 
     def _without_round(self, state: StudPokerState, seen: Envelope, code: str, text: str, article: str) -> Step:
@@ -697,7 +740,7 @@ class StudPoker:
         if deal.packets == deal.hands:
             # Told once more than hands with a bet: whether it lies with a hand without one, nobody can know.
             text = "a packet more than the hands with a bet was given out"
-            state, held = self._hold(state, deal, seen, text, NAME_IT)
+            state, held = self._hold(state, deal, seen, text, WHO_PLAYS if deal.unproven else NAME_IT)
             return state, closed + held
         round_ = witness(deal.round, seen)
         if not deal.packets and self.options.dealing == "shoe":
@@ -812,6 +855,8 @@ class StudPoker:
     def _ante(self, state: StudPokerState, seen: Envelope, acted: SeatActed) -> Step:
         """An ante told at the console; with its amount it is a wager, unless one lies there: then it is the same."""
         deal = state.deal
+        if deal is not None and deal.unproven and (deal.asked or deal.held) and acted.seat not in deal.players:
+            return self._plays(state, deal, seen, acted.seat)
         lay = 0 if deal is None else deal.amount(acted.seat, "ante")
         if acted.amount and not lay:
             state, verdicts = self._wager(state, seen, WagerPlaced(acted.seat, "ante", acted.amount))
@@ -831,8 +876,36 @@ class StudPoker:
         deal = replace(deal, round=witness(deal.round, seen), anted=anted, unsure=deal.unsure or differs)
         return replace(state, deal=deal), verdicts
 
+    def _ask(self, state: StudPokerState, deal: Deal, seen: Envelope) -> Step:
+        """Which of the seats that may have laid an ante plays: said again where another one is meant than before."""
+        reason = f"the ante of seat {min(deal.asked)} may be among the events that are missing"
+        if deal.round.suspended != reason:
+            deal = replace(deal, round=replace(deal.round, suspended=""))
+        return self._suspend(state, deal, seen, reason, WHO_PLAYS)
+
+    def _plays(self, state: StudPokerState, deal: Deal, seen: Envelope, seat: int) -> Step:
+        """A person says that this seat had laid its ante; what it has decided since is told already."""
+        decided = deal.asked.get(seat, "")
+        deal = replace(
+            deal,
+            round=witness(deal.round, seen),
+            players=tuple(sorted({*deal.players, seat})),
+            anted=tuple(sorted({*deal.anted, seat})),
+            raised=tuple(sorted({*deal.raised, seat})) if decided == "raise" else deal.raised,
+            folded=tuple(sorted({*deal.folded, seat})) if decided == "fold" else deal.folded,
+            asked={other: word for other, word in deal.asked.items() if other != seat},
+            dead=tuple(other for other in deal.dead if other != seat),
+            blind=deal.blind or deal.out,
+        )
+        if deal.asked:
+            return self._ask(state, deal, seen)
+        if deal.held and deal.out:
+            deal = replace(deal, round=replace(deal.round, suspended=""))
+            return self._hold(state, deal, seen, MISSING, TELL)
+        return self._go_on(state, deal)
+
     def _playing(
-        self, state: StudPokerState, seen: Envelope, seat: int, text: str
+        self, state: StudPokerState, seen: Envelope, seat: int, action: str, text: str
     ) -> tuple[StudPokerState, Deal | None, tuple[Verdict, ...]]:
         """The round in which `seat` may decide, a resolved one reopened; or None, with what follows from that."""
         deal = state.deal
@@ -844,6 +917,13 @@ class StudPoker:
         if _too_early(state, deal):
             state, held = self._early(state, deal, seen, "decision_before_deal", text, "6(5)")
             return state, None, held
+        if seat not in deal.players and deal.unproven:
+            word = action if deal.asked.get(seat, "") in ("", action) else ""
+            asked = {**deal.asked, seat: word}
+            dead = tuple(other for other in deal.dead if other != seat)
+            deal = replace(deal, asked=asked, dead=dead, blind=deal.blind or deal.out)
+            state, asks = self._ask(state, deal, seen)
+            return state, None, asks
         if seat not in deal.players:
             deal = replace(deal, round=_irregular(deal.round, "decision_without_ante", text, "6(2)", seen))
             state, held = self._hold(state, deal, seen, f"{text}, but no ante of this seat is known", NAME_IT)
@@ -853,7 +933,7 @@ class StudPoker:
     def _decided(self, state: StudPokerState, seen: Envelope, acted: SeatActed) -> Step:
         """Art. 6(5)-(7)."""
         seat, raises = acted.seat, acted.action == "raise"
-        state, deal, verdicts = self._playing(state, seen, seat, f"seat {seat}: {acted.action}")
+        state, deal, verdicts = self._playing(state, seen, seat, acted.action, f"seat {seat}: {acted.action}")
         if deal is None:
             return state, verdicts
         if seat in (deal.raised if raises else deal.folded):
@@ -907,7 +987,7 @@ class StudPoker:
         seat = one.seat
         if state.deal is None and state.last is not None and seat in state.last.raised:
             return state, ()  # the console was faster than the sensor
-        state, deal, verdicts = self._playing(state, seen, seat, f"seat {seat} on raise")
+        state, deal, verdicts = self._playing(state, seen, seat, "raise", f"seat {seat} on raise")
         if deal is None:
             return state, verdicts
         lay, double = deal.chips.get(seat, 0), 2 * deal.amount(seat, "ante")
@@ -942,20 +1022,21 @@ class StudPoker:
         elif _too_early(state, deal):
             text = "hands were told before the deal"
             return self._early(state, deal, seen, "hands_before_deal", text, "6(8)")
-        told, shown, dead, wrong = self._laid(deal, laid)
+        said, wrong = self._laid(deal, laid)
         known = deal.known()
-        again = shown in ("", deal.shown, deal.last_card) and all(known.get(name) == told[name] for name in told)
-        if state.deal is None and again and not (wrong or dead):
+        again = said.shown in ("", deal.shown, deal.last_card) and all(
+            known.get(name) == said.told[name] for name in said.told
+        )
+        if state.deal is None and again and not (wrong or said.dead or said.asked or said.left):
             return state, ()  # what is resolved was told again
-        round_ = witness(deal.round, seen)
-        for hand in dead:
-            text = f"cards were dealt to {hand}, which has no bet"
-            round_ = _irregular(round_, "hand_without_bet", text, "11(3)", seen)
-        deal = replace(deal, round=round_)
-        shown = shown or deal.shown
+        deal = _named(deal, said, seen)
+        told, dead = said.told, said.dead
+        shown = said.shown or deal.shown
+        strangers = bool(dead or said.asked or said.left)
         # A hand too many leaves it unknown whose the shoe's cards are; the open card, told alone, completes no deal.
-        blind = deal.blind or deal.over or (deal.dealing and bool(told or dead)) or bool(dead and deal.cards)
-        next_ = replace(deal, told=deal.told | told, shown=shown, held=False, blind=blind, over=False)
+        blind = deal.blind or deal.over or (deal.dealing and bool(told or dead)) or (strangers and bool(deal.cards))
+        asked = dict.fromkeys(said.asked, "") | deal.asked
+        next_ = replace(deal, told=deal.told | told, shown=shown, held=False, blind=blind, over=False, asked=asked)
         if not wrong and _unknowable(deal, told):
             # Said also where the round waits already: who tells the hands would not know what it still waits for.
             if deal.round.suspended != EARLY:
@@ -964,31 +1045,41 @@ class StudPoker:
         wrong = wrong or _contradiction(next_)
         if wrong:
             return self._hold(state, deal, seen, wrong, blind=bool(dead and deal.cards))
-        return self._go_on(state, next_)
+        return self._ask(state, next_, seen) if asked else self._go_on(state, next_)
 
-    def _laid(self, deal: Deal, laid: Hands) -> tuple[Hands, str, tuple[str, ...], str]:
-        """The hands told, the dealer's open card, the hands without a bet, and why this cannot be."""
+    def _laid(self, deal: Deal, laid: Hands) -> tuple[Laid, str]:
+        """The hands that were told, and why this cannot be. After a loss a hand without an ante may have had one."""
         told: Hands = {}
-        shown, dead = "", []
-        if not laid or not deal.players:
-            return told, shown, (), "no hand was told" if deal.players else "nobody has laid an ante"
+        shown, dead, asked, left = "", [], [], []
+        if not laid:
+            return Laid(), "no hand was told"
+        if not (deal.players or deal.unproven):
+            return Laid(), "nobody has laid an ante"
         for name, cards in laid.items():
             hand = NAMES.get(name)
             if hand is None:
-                return {}, "", (), "a hand was told that this game does not have"
-            if hand != DEALER and int(hand[-1]) not in deal.players:
+                return Laid(), "a hand was told that this game does not have"
+            seat = 0 if hand == DEALER else int(hand[-1])
+            plays = not seat or seat in deal.players
+            if not plays and not (deal.unproven and cards):
                 dead.append(hand)
+            elif not plays and seat in deal.dead:
+                continue
+            elif plays and seat and deal.unproven and not cards and seat not in (*deal.raised, *deal.folded):
+                left.append(seat)
             elif hand == DEALER and len(cards) == 1:
                 shown = cards[0]
             elif len(cards) != CARDS:
-                return {}, "", (), f"{len(cards)} cards were told for {hand}: void by 11(1), if that is so"
+                return Laid(), f"{len(cards)} cards were told for {hand}: void by 11(1), if that is so"
             elif hand in told:
-                return {}, "", (), f"{hand} was told twice"
+                return Laid(), f"{hand} was told twice"
             else:
                 told[hand] = tuple(cards)
+                if not plays:
+                    asked.append(seat)
         if any(card not in PIPS for cards in (*told.values(), (shown or "AS",)) for card in cards):
-            return {}, "", (), "a card was told that no deck has"
-        return told, shown, tuple(dead), ""
+            return Laid(), "a card was told that no deck has"
+        return Laid(told, shown, tuple(dead), tuple(asked), tuple(left)), ""
 
     # ---- doubt
 
@@ -1071,7 +1162,7 @@ class StudPoker:
 
     def _go_on(self, state: StudPokerState, deal: Deal) -> Step:
         """The end, where all have decided and the hands that are opened are known."""
-        if deal.held or deal.doubted:
+        if deal.held or deal.doubted or deal.asked or not deal.players:
             return replace(state, deal=deal), ()
         if deal.round.suspended:
             deal = replace(deal, round=replace(deal.round, suspended=""))
@@ -1246,6 +1337,37 @@ class StudPoker:
 
 def _irregular(round_: Round, code: str, text: str, article: str, seen: Envelope) -> Round:
     return irregular(round_, code, text, f"{TEXT} art. {article}", seen)
+
+
+def _without_ante(round_: Round, players: tuple[int, ...], seen: Envelope) -> Round:
+    """Art. 10(1): the bets on the jackpot of seats without an ante go back."""
+    for one in round_.wagers:
+        if one.seat not in players:
+            text = f"seat {one.seat} on {one.bet} without an ante: given back"
+            round_ = _irregular(round_, "jackpot_without_ante", text, "10(1)", seen)
+    return replace(round_, wagers=tuple(one for one in round_.wagers if one.seat in players))
+
+
+def _named(deal: Deal, said: Laid, seen: Envelope) -> Deal:
+    """The seats that a person named without a bet; art. 11(3) where cards were dealt to one."""
+    round_ = witness(deal.round, seen)
+    none = {int(hand[-1]) for hand in said.dead}
+    for hand in said.dead:
+        seat = int(hand[-1])
+        if hand not in deal.told and (seat in deal.asked or seat in deal.dead):
+            continue
+        text = f"cards were dealt to {hand}, which has no bet"
+        round_ = _irregular(round_, "hand_without_bet", text, "11(3)", seen)
+    if not deal.unproven:
+        return replace(deal, round=round_)
+    asked = {seat: word for seat, word in deal.asked.items() if seat not in none}
+    players = tuple(seat for seat in deal.players if seat not in said.left)
+    round_ = replace(round_, wagers=tuple(one for one in round_.wagers if one.seat not in said.left))
+    round_ = _without_ante(round_, (*players, *asked, *said.asked), seen)
+    told = {hand: cards for hand, cards in deal.told.items() if hand not in said.dead}
+    dead = tuple(sorted({*deal.dead, *none, *said.left}))
+    anted = tuple(seat for seat in deal.anted if seat not in said.left)
+    return replace(deal, round=round_, players=players, anted=anted, asked=asked, dead=dead, told=told)
 
 
 def _felt(deal: Deal, one: WagerPlaced | WagerWithdrawn) -> tuple[Deal, bool]:

@@ -1368,6 +1368,166 @@ def test_the_wait_for_a_hand_that_may_have_won_the_jackpot_has_an_end() -> None:
     assert [type(verdict) for verdict in play(game(), [*paid, BetsOpened()])[-2:]] == [Voided, Opened]
 
 
+# ---- after a loss in the betting: which seats play
+
+ALL_HANDS = told(dealer=OPENS, seat_2=PAIR, seat_5=LOW)
+PLAYS, NO_BET = SeatActed(5, "ante"), DealCorrected({"seat_5": ()})
+
+
+def reasons(verdicts: Iterable[Verdict]) -> list[str]:
+    return [one.reason for one in verdicts if isinstance(one, Suspended)]
+
+
+def ante_lost(*dealt: Event, loss: Event) -> list[Event]:
+    """Seats 2 and 5 play; the ante of seat 5 is among what was lost."""
+    return [BetsOpened(), *antes(2), loss, BetsClosed(), *dealt]
+
+
+FIVES: list[Event] = [HandDispensed(5)] * 3
+SHOE: list[Event] = shoe(PAIR, LOW, OPENS)
+
+
+@pytest.mark.article("6(2)", "11(3)")
+@pytest.mark.parametrize("loss", [EventsMissed(1), DeviceOnline(continuous=False)])
+@pytest.mark.parametrize(
+    "told_",
+    [
+        [*raises(2), ALL_HANDS],  # nothing deals, or nothing is heard of it
+        [*FIVES, *raises(2), ALL_HANDS],
+        [*SHOE, *raises(2), ALL_HANDS],
+        [*raises(2, 5), ALL_HANDS],
+        [*FIVES, *raises(2, 5), ALL_HANDS],
+        [*SHOE, *raises(2, 5), ALL_HANDS],
+    ],
+)
+def test_a_seat_whose_ante_may_have_been_lost_is_not_left_out(loss: Event, told_: list[Event]) -> None:
+    """A hand that has no ante may be dead by 11(3), or its ante was lost: the person says which."""
+    events = ante_lost(*told_, loss=loss)
+    verdicts = play(game(), events)
+    assert results(verdicts) == []
+    waits = next(one for one in verdicts if isinstance(one, Suspended) and "seat 5" in one.reason)
+    assert waits.reason == "the ante of seat 5 may be among the events that are missing"
+    assert "its ante" in waits.remedy
+    assert "without cards" in waits.remedy
+    decided = SeatActed(5, "raise") in told_
+    plays = [*events, PLAYS] if decided else [*events, PLAYS, *raises(5)]
+    result = only(play(game(), plays))
+    assert result.outcome["seats"] == {"seat_2": "wins", "seat_5": "loses"}
+    assert (result.settlements, codes(result)) == ((), [])
+    dead = only(play(game(), [*events, NO_BET]))
+    assert dead.outcome["seats"] == {"seat_2": "wins"}
+    assert [(note.code, note.law) for note in dead.irregularities] == [("hand_without_bet", cited("11(3)"))]
+    # Told again, the same hands ask nothing: it is known now that seat 5 does not play.
+    assert not isinstance(play(game(), [*events, NO_BET, ALL_HANDS])[-1], Suspended)
+    void = only(play(game(), [*events, RoundVoided()]))
+    assert (void.void and void.void.bets, void.settlements) == ("returned", ())
+
+
+@pytest.mark.article("6(2)", "6(7)")
+def test_a_decision_of_a_seat_that_is_asked_for_is_kept() -> None:
+    events = ante_lost(*raises(2), SeatActed(5, "fold"), told(dealer=OPENS, seat_2=PAIR), loss=EventsMissed(1))
+    assert reasons(play(game(), events)) == ["the ante of seat 5 may be among the events that are missing"]
+    assert only(play(game(), [*events, PLAYS])).outcome["seats"] == {"seat_2": "wins", "seat_5": "folded"}
+    assert only(play(game(), [*events, NO_BET])).outcome["seats"] == {"seat_2": "wins"}
+    assert only(play(game(), [*events, NO_BET])).irregularities == (), "no card was dealt to it that anybody saw"
+    both = [*events, *raises(5), PLAYS]  # what it decided is not known then
+    assert view(both).detail["undecided"] == (5,)
+    assert only(play(game(), [*both, SeatActed(5, "fold")])).outcome["seats"]["seat_5"] == "folded"
+
+
+@pytest.mark.article("6(2)", "7(2)")
+def test_a_packet_more_after_a_loss_asks_for_the_seat_that_plays() -> None:
+    """It is one of a hand without a bet, or of a seat whose ante was lost."""
+    waits = play(game(), ante_lost(*FIVES, loss=EventsMissed(1)))[-1]
+    assert isinstance(waits, Suspended)
+    assert (waits.reason, "its ante" in waits.remedy) == ("a packet more than the hands with a bet was given out", True)
+    plays = ante_lost(*FIVES, PLAYS, *raises(2, 5), ALL_HANDS, loss=EventsMissed(1))
+    assert only(play(game(), plays)).outcome["seats"] == {"seat_2": "wins", "seat_5": "loses"}
+    dead = ante_lost(*FIVES, NO_BET, *raises(2), ALL_HANDS, loss=EventsMissed(1))
+    assert only(play(game(), dead)).outcome["seats"] == {"seat_2": "wins"}
+    # Without a loss it is 11(3), and nobody can lay an ante after the bell.
+    sound = [*packets([2]), HandDispensed(5), PLAYS, *raises(2), ALL_HANDS]
+    assert set(codes(only(play(game(), sound)))) == {"late_bet", "hand_without_bet"}
+
+
+@pytest.mark.article("6(2)", "6(3)", "10(1)")
+@pytest.mark.parametrize("late", [False, True])
+def test_a_bet_on_the_jackpot_after_a_loss_asks_for_its_ante(late: bool) -> None:
+    """It is not given back as a bet without an ante: the ante may be lost, and a void round carries the bet over."""
+    chip = [] if late else jackpot(5)
+    events = [BetsOpened(), *antes(2), *chip, EventsMissed(1), BetsClosed(), *(jackpot(5) if late else [])]
+    waits = play(game(), events)[-1]
+    assert isinstance(waits, Suspended)
+    assert waits.reason == "the ante of seat 5 may be among the events that are missing"
+    rest: list[Event] = [*FIVES, *raises(2, 5), told(dealer=OPENS, seat_2=PAIR, seat_5=FULL)]
+    won = only(play(game(), [*events, PLAYS, *rest]))
+    assert [one.combination for one in won.jackpots] == ["full_house"]
+    assert (won.outcome["seats"], codes(won)) == ({"seat_2": "wins", "seat_5": "wins"}, [])
+    none = only(play(game(), [*events, NO_BET, *FIVES[1:], *raises(2), told(dealer=OPENS, seat_2=PAIR)]))
+    assert (none.outcome["seats"], codes(none)) == ({"seat_2": "wins"}, ["jackpot_without_ante"])
+    state, verdicts = run(game(), [*events, RoundVoided()])
+    assert only(verdicts).irregularities == ()
+    assert [(one.seat, one.bet) for one in state.carried] == [(5, "jackpot")]
+    # Answered after the first card: whose cards came is not known, and the hands are told.
+    after = only(play(game(), [*events, *SHOE, PLAYS, *raises(2, 5), ALL_HANDS]))
+    assert after.outcome["seats"] == {"seat_2": "wins", "seat_5": "loses"}
+
+
+@pytest.mark.article("6(2)")
+@pytest.mark.parametrize("dealt", [[], FIVES, SHOE])
+def test_a_bell_after_a_loss_of_all_antes_asks_for_the_seats(dealt: list[Event]) -> None:
+    """It is not said that nobody has laid an ante."""
+    events: list[Event] = [BetsOpened(), EventsMissed(2), BetsClosed()]
+    verdicts = play(game(), events)
+    assert [type(one) for one in verdicts] == [Opened, Closed, Suspended]
+    assert "its ante" in verdicts[-1].remedy  # type: ignore[union-attr]
+    seats: list[Event] = [SeatActed(2, "ante"), PLAYS]
+    rest: list[Event] = [*raises(2, 5), ALL_HANDS]
+    for order in ([*seats, *dealt, *rest], [*dealt, *seats, *rest]):
+        result = only(play(game(), [*events, *order]))
+        assert result.outcome["seats"] == {"seat_2": "wins", "seat_5": "loses"}
+        assert (result.settlements, codes(result)) == ((), [])
+    assert results(play(game(), [*events, *dealt, told(dealer=OPENS)])) == []
+
+
+@pytest.mark.article("6(2)")
+@pytest.mark.parametrize("opened", [[SeatOpened(2), SeatOpened(5), BetsOpened()], [BetsOpened(), *antes(2, 5)]])
+def test_after_a_loss_a_seat_that_has_left_is_named_without_cards(opened: list[Event]) -> None:
+    """It closed, or took its ante back, and that was lost: the round would wait for its decision."""
+    events = [*opened, EventsMissed(1), BetsClosed(), *raises(2), told(dealer=OPENS, seat_2=PAIR)]
+    assert results(play(game(), events)) == []
+    left = only(play(game(), [*events, NO_BET]))
+    assert (left.outcome["seats"], left.settlements, codes(left)) == ({"seat_2": "wins"}, (), [])
+    # Who has decided plays: such a word cannot be.
+    assert results(play(game(), [*events[:-1], *raises(5), NO_BET])) == []
+
+
+@pytest.mark.article("6(2)")
+def test_a_result_after_a_loss_is_in_doubt_where_a_hand_more_is_told() -> None:
+    events = ante_lost(*raises(2), told(dealer=OPENS, seat_2=PAIR), loss=EventsMissed(1))
+    first = only(play(game(), events))
+    assert first.outcome["seats"] == {"seat_2": "wins"}
+    doubted = [*events, told(seat_5=LOW)]
+    assert reasons(play(game(), doubted)) == ["the ante of seat 5 may be among the events that are missing"]
+    both = play(game(), [*doubted, PLAYS, *raises(5)])[-1]
+    assert isinstance(both, Corrected)
+    assert both.result.outcome["seats"] == {"seat_2": "wins", "seat_5": "loses"}
+    alone = play(game(), [*doubted, RoundPaid()])[-1]
+    assert isinstance(alone, Corrected)
+    assert alone.result.outcome["seats"] == {"seat_2": "wins"}
+
+
+def test_each_seat_that_is_asked_for_is_named() -> None:
+    hands = told(dealer=OPENS, seat_2=PAIR, seat_5=LOW, seat_7="JS JC 3C 3D 5C")
+    events = ante_lost(*raises(2), hands, loss=EventsMissed(1))
+    assert reasons(play(game(), [*events, PLAYS])) == [
+        "the ante of seat 5 may be among the events that are missing",
+        "the ante of seat 7 may be among the events that are missing",
+    ]
+    result = only(play(game(), [*events, PLAYS, SeatActed(7, "ante"), *raises(5, 7)]))
+    assert set(result.outcome["seats"]) == {"seat_2", "seat_5", "seat_7"}
+
+
 @pytest.mark.parametrize("seat", [2, 5])
 def test_a_lost_or_wrong_player_never_resolves_wrongly(seat: int) -> None:
     """Who truly plays is not who the table thinks: the decisions betray it."""
