@@ -4,7 +4,8 @@ Source: the client side of a public studio software (studio-sdp); no manual was 
 `{"command":"detect","arg":{"round_id":"R","input":"rtsp://…","output":"…"}}`, `output` left out where nobody wants the
 picture, and `{"command":"timeout","arg":{}}` to give up. The recogniser publishes
 `{"response":"result","arg":{"round_id":"R","res":[1,2,3],"err":0}}`: `err` 0 ok, -1 no result (`res` null), -3 the dice
-did not move since the last round. The same service reads wheels and cards: their results fit the form and are no dice.
+did not move since the last round. An answer without `err` counts as 0: that public software reads it so. The same
+service reads wheels and cards: their results fit the form and are no dice.
 
 Any bytes in, never an exception: what is no such object is Garbage, an object of another kind is Other.
 """
@@ -72,7 +73,7 @@ class _DetectArg(Struct, omit_defaults=True):
 class _ResultArg(Struct):
     round_id: str | int
     res: Any
-    err: int
+    err: int = OK
 
 
 class _Wire(Struct, omit_defaults=True):

@@ -34,6 +34,7 @@ _FAULTS = {
     "wrong_round": Ailment("the next look is told as that of the round before", ("idp.late", "idp.timeout"), "counts"),
     "not_json": Ailment("the next answer is cut off", ("idp.unreadable", "idp.timeout"), "counts"),
     "other_game": Ailment("the next answer is one of cards", ("idp.no_result",), "counts"),
+    "no_err": Ailment("the next answer leaves `err` out, as one version does where nothing is wrong", (), "counts"),
     "timeout": Ailment("the next request is not heard", ("idp.timeout",), "counts"),
     "two_answers": Ailment(
         "the next request is answered twice, each time with other faces", ("idp.contradiction",), "suspended"
@@ -173,6 +174,9 @@ class Recogniser:
                 return encode(Result(number, (7, *self._roll()[1:]), OK))
             case "no_shake":
                 return encode(Result(number, None, NO_SHAKE))
+            case "no_err":
+                arg = b'{"round_id":"%b","res":%b}' % (number.encode(), str(list(seen.res or ())).encode())
+                return b'{"response":"result","arg":' + arg + b"}\n"
             case "wrong_round":
                 return encode(Result(self._before, self._roll(), OK))
             case "other_game":

@@ -84,13 +84,21 @@ def test_the_order_of_the_keys_and_a_round_that_is_a_number() -> None:
     assert Decoder().feed(line + b"\r\n") == [Result("17", (1, 2, 3), 0, line)]
 
 
+@pytest.mark.parametrize(("res", "faces"), [("[1,2,3]", (1, 2, 3)), ("null", None), ("[1,2]", None)])
+def test_an_answer_without_err_is_an_answer_without_error(res: str, faces: tuple[int, ...] | None) -> None:
+    line = f'{{"response":"result","arg":{{"round_id":"R","res":{res}}}}}\n'
+    (result,) = Decoder().feed(line.encode())
+    assert isinstance(result, Result)
+    assert (result.err, result.faces) == (0, faces)
+
+
 @pytest.mark.parametrize(
     "line",
     [
         b"{}",
         b'{"response":"hello","arg":{}}',
         b'{"response":"result"}',
-        b'{"response":"result","arg":{"round_id":"R","res":[1,2,3]}}',  # without err it is no result
+        b'{"response":"result","arg":{"round_id":"R","res":[1,2,3],"err":null}}',
         b'{"response":"result","arg":{"round_id":"R","res":[1,2,3],"err":"0"}}',
         b'{"response":"result","arg":{"round_id":null,"res":[1,2,3],"err":0}}',
         b'{"response":"result","command":"detect","arg":{}}',
