@@ -92,8 +92,11 @@ SPINS = 256  # the counter runs 1..256
 # After this long a spin seen to begin is not taken up again, even with the same counter.
 LONGEST_SPIN = timedelta(minutes=3)
 
-# State 2 with a failed launch: the controller tries again and again.
-LAUNCH_RETRIED = 60.0
+# Failed launches before the ball runs: flag 8, or flag 2 in state 2. Real wheels show them for half a minute at a time,
+# or in single lines for minutes; what adds up within one spin is told. A line speaks for a second before it at most.
+LAUNCH_TROUBLE = 3.0
+LINE_SPEAKS_FOR = 1.0
+LAUNCHED_AFTER, TROUBLE_OVER_AFTER = 1.0, 15.0  # without such a flag: in the rim, and before it
 # The controller itself stops after 75 s of no more bets.
 NO_NUMBER = 90.0
 
@@ -132,7 +135,7 @@ UNTOUCHED = "no spin runs while the wheel tests itself; found in play, the spin 
 _FAULTS = (
     Fault(
         "wheel.launch_failed",
-        "the ball is not launched: more than 3 s in the rim, or 60 s of trying",
+        "the launch fails: for 3 s or more within one spin",
         "look for the ball and the air jet; the controller tries again by itself, else void the spin",
         "by itself",
         GOES_ON,
@@ -256,7 +259,7 @@ class Spin(Struct, frozen=True):
     """The last spin known. `begun`: its start was seen. `ended`: reported, void or missed. `state` None: none yet.
 
     `void`: the wheel will spin it again under its number, and was not yet seen to. `landed`: it has a pocket; the wheel
-    counts on, and does not spin under its number again.
+    counts on, and does not spin under its number again. `failed_s`: seconds of failed launches so far.
     """
 
     spin: Annotated[int, Meta(ge=0, le=SPINS)]
@@ -268,6 +271,7 @@ class Spin(Struct, frozen=True):
     void: bool = False
     landed: bool = False
     tick: float | None = None
+    failed_s: float = 0.0
 
 
 class Memory(Struct, frozen=True):
@@ -401,7 +405,8 @@ class CammeghSS2:
         self._turns: Counter[bool] = Counter()
         self._landed: tuple[int, str] | None = None
         self._bonus = b""
-        self._retried_since: float | None = None
+        self._heard_at: float | None = None  # the last line that counted
+        self._failed_at: float | None = None  # the last line with a failed launch
         self._number_since: float | None = None
         self._dropped_at: float | None = None
         self._switched_off: float | None = None
@@ -824,8 +829,11 @@ class CammeghSS2:
         spin = self._spin
         if not self._believed(spin, status, chunk):
             return
+        if spin is not None and spin.spin == status.spin:
+            spin = self._spin = replace(spin, failed_s=spin.failed_s + self._failing(status, chunk.tick))
         if before is not None:
             yield from self._flags(status, before, chunk.tick)
+            spin = self._spin
         if spin is None:  # never seen before: a spin that is over is nobody's loss
             over = status.state is State.WINNING_NUMBER
             spin = Spin(status.spin, None, chunk.at, ended=over, tick=chunk.tick)
@@ -1044,10 +1052,6 @@ class CammeghSS2:
         elif self._unseen_since is None:
             self._unseen_since = tick
 
-        if not (state is State.PLACE_BETS and Flag.LAUNCH_FAILED in status.flags | before.flags):
-            self._retried_since = None
-        elif self._retried_since is None:
-            self._retried_since = tick
         if not no_more_bets:
             self._number_since = None
         elif self._number_since is None:
@@ -1055,9 +1059,17 @@ class CammeghSS2:
 
         faults = self._faults
         failed = in_rim and Flag.LAUNCH_FAILED in shown and _longer(tick, self._rim_since, LAUNCH_FAILED_IGNORED)
-        failed |= _longer(tick, self._retried_since, LAUNCH_RETRIED)
-        if failed or not (in_rim or self._retried_since is not None) or Flag.LAUNCH_FAILED in gone:
+        trouble = self._spin is not None and self._spin.failed_s >= LAUNCH_TROUBLE
+        failed |= trouble and self._failed_at == tick
+        launched = not (in_rim or state is State.PLACE_BETS)
+        over = launched or _longer(tick, self._failed_at, TROUBLE_OVER_AFTER)
+        runs = in_rim and (
+            _longer(tick, self._failed_at, LAUNCHED_AFTER) or (Flag.LAUNCH_FAILED in gone and not trouble)
+        )
+        if failed or over or runs:
             yield from faults.watch("wheel.launch_failed", failed)
+        if over and self._spin is not None:
+            self._spin = replace(self._spin, failed_s=0.0)
         unseen = Flag.BALL_NOT_DETECTED in shown and _longer(tick, self._unseen_since, BALL_NOT_DETECTED_IGNORED)
         if unseen or not no_more_bets or Flag.BALL_NOT_DETECTED in gone:
             yield from faults.watch("wheel.ball_not_detected", unseen)
@@ -1074,6 +1086,21 @@ class CammeghSS2:
         if with_rotor or not in_rim or Flag.BALL_WITH_ROTOR in gone:
             yield from faults.watch("wheel.ball_with_rotor", with_rotor)
         self._call_void(with_rotor or unseen, in_rim or no_more_bets)
+
+    def _failing(self, status: Status, tick: float) -> float:
+        """The seconds of failed launches that this line tells of."""
+        since, self._heard_at = self._heard_at, tick
+        early = not _longer(tick, self._rim_since, LAUNCH_FAILED_IGNORED)
+        match status.state:
+            case State.PLACE_BETS:
+                failing = bool(status.flags & (Flag.LAUNCH_FAILED | Flag.BALL_WITH_ROTOR))
+            case State.BALL_IN_RIM:
+                failing = Flag.LAUNCH_FAILED in status.flags and not early
+            case _:
+                failing = False
+        if failing or self._failed_at is None:
+            self._failed_at = tick
+        return min(tick - since, LINE_SPEAKS_FOR) if failing and since is not None else 0.0
 
     def _call_void(self, void: bool, running: bool) -> None:
         """A void spin waits for its *R, also where an earlier session reported it. One *R is asked for each."""

@@ -59,6 +59,11 @@ STOPPING = ("sensor", "sensor_blind", "motor", "encoder")
 # Before this many seconds after the table was opened no wheel closes by itself.
 SETTLED = 32.0
 
+# The controller's own tries before the ball runs in the rim: how long, and how often their flag is shown.
+RETRIED = (25.0, 29.0)
+MISFIRES = 10.0
+NOW_AND_THEN, FAILED_LAUNCHES = 120.0, 19
+
 _STOPPED = ("wheel.sensor_or_motor", "spin.voided")
 
 
@@ -88,6 +93,19 @@ class Wheel:
         ),
         "launch_failed": Ailment("the launch fails for long, then succeeds", ("wheel.launch_failed",), "counts"),
         "launch_failed_briefly": Ailment("the launch fails for less than 3 s", (), "counts"),
+        "launch_retried": Ailment(
+            "the controller tries to launch for 25 to 29 s, as seen on real wheels", ("wheel.launch_failed",), "counts"
+        ),
+        "launch_retried_now_and_then": Ailment(
+            "nineteen failed launches within two minutes, each flagged in one line, as seen on a real wheel",
+            ("wheel.launch_failed",),
+            "counts",
+        ),
+        "misfires": Ailment(
+            "the ball runs with the rotor at each launch for 10 s; the controller tries again before the rim",
+            ("wheel.launch_failed",),
+            "counts",
+        ),
         "ball_not_detected": Ailment(
             "the ball leaves the track after no more bets", ("wheel.ball_not_detected", "spin.voided"), "void"
         ),
@@ -168,6 +186,7 @@ class Wheel:
         self._next_status = 0.0
         self._silent_until = 0.0
         self._void_since = 0.0
+        self._retrying = False
         self._pending: set[str] = set()
         self._standing: set[str] = set()
         self._alarm: tuple[float, str] = (float("inf"), "")
@@ -288,6 +307,7 @@ class Wheel:
         if self.state is State.WINNING_NUMBER:
             self._count()
         self._flags &= Flag.SENSOR_OR_MOTOR
+        self._retrying = False
         self.state = State.TABLE_CLOSED
         self._until = float("inf")
         self._alarm = (float("inf"), "")
@@ -311,7 +331,12 @@ class Wheel:
                 self._standing.add("no_ball")
                 self.state = State.NO_BALL
                 self._until = float("inf")
+            case State.PLACE_BETS if not self._retrying and self._retries(now):
+                self._retrying = True
             case State.PLACE_BETS:
+                self._retrying = False
+                self._flags &= ~(Flag.LAUNCH_FAILED | Flag.BALL_WITH_ROTOR)
+                self._alarm = (float("inf"), "")
                 self._launch(now)
             case State.BALL_IN_RIM if self._void_since:
                 self._void_since = 0.0  # nobody acknowledged: the table closes
@@ -339,6 +364,21 @@ class Wheel:
                 self._opened_at = now
                 self._enter(State.STARTED, now)
         return b""
+
+    def _retries(self, now: float) -> bool:
+        """Whether the controller fails to launch and tries again for a while; the state stays 2."""
+        if self._takes("launch_retried"):
+            self._flags |= Flag.LAUNCH_FAILED
+            self._until = now + self._rng.uniform(*RETRIED)
+        elif self._takes("misfires"):
+            self._flags |= Flag.BALL_WITH_ROTOR
+            self._until = now + MISFIRES
+        elif self._takes("launch_retried_now_and_then"):
+            self._until = now + NOW_AND_THEN
+            self._alarm = (now, "launch_fails")
+        else:
+            return False
+        return True
 
     def _launch(self, now: float) -> None:
         self._flags &= ~Flag.BALL_NOT_DETECTED
@@ -387,6 +427,12 @@ class Wheel:
                 self._flags &= ~Flag.LAUNCH_FAILED
             case "foreign_object":
                 self._misfire("foreign_object", now)
+            case "launch_fails":
+                self._flags |= Flag.LAUNCH_FAILED
+                self._alarm = (now + STATUS_EVERY, "launched_again")
+            case "launched_again":
+                self._flags &= ~Flag.LAUNCH_FAILED
+                self._alarm = (now + NOW_AND_THEN / FAILED_LAUNCHES - STATUS_EVERY, "launch_fails")
             case _:
                 self._standing.add(what)
                 self._stop(what)

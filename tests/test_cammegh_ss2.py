@@ -588,7 +588,19 @@ BEFORE_NO_MORE_BETS = [*BEFORE_RIM, *[line(3, 11)] * 2]
         ([*BEFORE_RIM, *flagged(3, 8, 4.5), *flagged(3, 0, 1)], ["+wheel.launch_failed", "-wheel.launch_failed"]),
         ([*BEFORE_RIM, *flagged(3, 8, 4.5), *flagged(4, 0, 1)], ["+wheel.launch_failed", "-wheel.launch_failed"]),
         ([*BEFORE_RIM, *flagged(3, 0, 5), *flagged(3, 8, 0.5), *flagged(3, 0, 1)], []),
-        ([*flagged(2, 8, 20), *flagged(3, 0, 2)], []),  # while it retries, the state stays 2
+        ([*flagged(2, 8, 3), *flagged(3, 0, 2)], []),  # the controller's own second try is no trouble
+        ([*flagged(2, 8, 25), *flagged(3, 0, 2)], ["+wheel.launch_failed", "-wheel.launch_failed"]),
+        ([*flagged(2, 2, 10), *flagged(3, 0, 2)], ["+wheel.launch_failed", "-wheel.launch_failed"]),
+        # Launched in vain, again and again within one spin: each time less than is ignored.
+        (
+            [*[*flagged(2, 8, 2), *flagged(3, 0, 1)] * 3, *flagged(4, 0, 1)],
+            ["+wheel.launch_failed", "-wheel.launch_failed"],
+        ),
+        ([*flagged(2, 8, 2), *flagged(3, 0, 1), *flagged(4, 0, 1), *flagged(2, 8, 2, 12), *flagged(3, 0, 1, 12)], []),
+        (
+            [*[*flagged(2, 8, 0.5), *flagged(2, 0, 5.5)] * 9, *flagged(2, 0, 20)],
+            ["+wheel.launch_failed", "-wheel.launch_failed"],
+        ),
         ([*BEFORE_NO_MORE_BETS, *flagged(4, 1, 5), *flagged(4, 0, 1)], []),
         ([*BEFORE_NO_MORE_BETS, *[*flagged(4, 1, 4), *flagged(4, 0, 0.5)] * 4], []),
         ([*BEFORE_NO_MORE_BETS, *flagged(4, 1, 6)], ["+wheel.ball_not_detected"]),
@@ -619,6 +631,42 @@ def test_flags_are_timed_by_arrival_and_not_by_lines() -> None:
     assert (burst.faults, burst.ends) == ([], [])
     slow = listen([*begin, *every([line(4, 11, flags=1)] * 3, 2.0, 2.6)])
     assert (slow.faults, slow.ends) == (["+wheel.ball_not_detected"], ["void"])
+
+
+NOW_AND_THEN = [*flagged(2, 8, 0.5), *flagged(2, 0, 6)]
+
+
+def test_nineteen_failed_launches_in_two_minutes_are_told_within_forty_five_seconds() -> None:
+    heard = listen(every([*NOW_AND_THEN * 19, *flagged(3, 0, 2)]))
+    assert heard.faults == ["+wheel.launch_failed", "-wheel.launch_failed"]
+    assert heard.told_at(DeviceFaulted) <= 45.0
+
+
+def test_half_a_minute_of_failed_launches_is_told_after_four_seconds() -> None:
+    assert listen(every(flagged(2, 8, 27))).told_at(DeviceFaulted) <= 4.0
+
+
+def test_failed_launches_add_up_over_reconnections() -> None:
+    """A line that is cut every two seconds, and between two sessions a restart of the edge."""
+    memory = None
+    faults: list[str] = []
+    for session in range(8):
+        heard = listen(every(flagged(2, 8, 2)), memory=memory, told_before=[SpinStarted(11)], later=session * 5.0)
+        memory = heard.notebook.memory
+        faults += heard.faults
+    assert faults == ["+wheel.launch_failed"]
+
+
+def test_failed_launches_of_another_spin_do_not_add_up() -> None:
+    memory = None
+    for spin in range(11, 16):
+        heard = listen(every([*flagged(2, 8, 2, spin), *flagged(3, 0, 1, spin)]), memory=memory, later=spin * 60.0)
+        memory = heard.notebook.memory
+        assert heard.faults == []
+
+
+def test_a_burst_of_late_lines_is_no_long_trouble() -> None:
+    assert listen(every(flagged(2, 8, 30), step=0.01)).faults == []
 
 
 def test_a_fault_that_ends_between_two_sessions_is_over() -> None:
@@ -1550,7 +1598,15 @@ MODES = {
     "no number line": ARCADE + NO_NUMBER_LINE,
     "asked": ARCADE - AUTOMATIC_STATUS,
 }
-HARMLESS = ("ball_with_rotor", "launch_failed", "launch_failed_briefly", "ball_not_detected", "wrong_direction")
+HARMLESS = (
+    "ball_with_rotor",
+    "launch_failed",
+    "launch_failed_briefly",
+    "launch_retried",
+    "misfires",
+    "ball_not_detected",
+    "wrong_direction",
+)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -1578,6 +1634,9 @@ def test_each_fault_of_the_wheel(fault: str | None) -> None:
 
 FAULT_CODES = {
     "launch_failed": "wheel.launch_failed",
+    "launch_retried": "wheel.launch_failed",
+    "launch_retried_now_and_then": "wheel.launch_failed",
+    "misfires": "wheel.launch_failed",
     "ball_not_detected": "wheel.ball_not_detected",
     "sensor": "wheel.sensor_or_motor",
 }

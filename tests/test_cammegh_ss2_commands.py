@@ -358,9 +358,10 @@ def test_the_clock_may_be_set_after_the_table_was_opened(bets: list[bytes], faul
     [
         ([*BETS, *RIM, *[line(4)] * 170], []),
         ([*BETS, *RIM, *[line(4)] * 190, *[line(6)] * 2], ["+wheel.no_number", "-wheel.no_number", "+wheel.dropped"]),
-        ([line(2, flags=8)] * 115, []),
-        ([*[line(2, flags=8)] * 130, *[line(2)] * 2], ["+wheel.launch_failed", "-wheel.launch_failed"]),
-        ([*[line(2, flags=8)] * 130, *RIM], ["+wheel.launch_failed", "-wheel.launch_failed"]),
+        ([line(2, flags=8)] * 6, []),
+        ([*[line(2, flags=8)] * 130, *[line(2)] * 2], ["+wheel.launch_failed"]),
+        ([*[line(2, flags=8)] * 130, *[line(2)] * 40], ["+wheel.launch_failed", "-wheel.launch_failed"]),
+        ([*[line(2, flags=8)] * 130, *RIM, *RIM], ["+wheel.launch_failed", "-wheel.launch_failed"]),
     ],
 )
 def test_what_takes_too_long(lines: list[bytes], faults: list[str]) -> None:
