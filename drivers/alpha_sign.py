@@ -1,7 +1,8 @@
 """LED sign with the Alpha protocol, as the display of a progressive jackpot.
 
-The amount stands in a string file (1 to 9, one for each level) and a held text file calls it: a new amount rewrites the
-string alone, so the sign neither blanks nor starts again. An announcement is the priority text file, which overrides
+The amount stands in a string file (one of `labels` for each level) and a held text file calls it: a new amount rewrites
+the string alone, so the sign neither blanks nor starts again. Labels 1 to 5 stay free: a sign with counters shows them
+there. An announcement is the priority text file, which overrides
 the rest until it is written empty. Writing the memory configuration wipes and blanks the sign, so it is written only
 where reading it back shows another one; to a sign that cannot be read, once a session.
 
@@ -9,6 +10,9 @@ A sign that answers is asked for all of its files every `poll` seconds: other co
 silence is LinkLost. Confirmed means that the sign's file holds the text, not that its lamps work. Of a sign that does
 not answer nothing is known: amounts are sent, never confirmed, and sent again every `poll` seconds; whether anybody
 sees them is not told. What it reports cannot be lost, for it reports nothing: it always comes online as continuous.
+
+Where a sign says NAK, its serial error register is read, told as the fault's detail, and cleared. A sign may be blank
+for less than a second while it answers (measured on a BetaBrite Classic): raise `poll`, or set `read_back` to never.
 
 Assumed, not known, and therefore options: that a sign answers reads at its own `address` only (writes go there while it
 answers, else to every sign on the line), that it takes a second to wipe its memory (`wipe`), and how fast it takes
@@ -22,6 +26,8 @@ import unicodedata
 from collections import deque
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import msgspec
@@ -37,30 +43,50 @@ MODEL = "Alpha sign"
 TEXT_FILE, TEXT_SIZE, STRING_SIZE = "A", 256, 64
 SEQUENCE = wire.RunSequence(TEXT_FILE)
 PROBES = 3
+COUNTERS = "12345"  # a sign with counters shows them in the files of these labels
 QUESTIONS = 6  # without an answer until the sign counts as gone
 TRIES = 2
 RECONFIGURE = 60.0  # seconds: a sign whose answers we misread must not go blank again and again
 AFTER_NAK = 2.0
 CYCLE = 600.0  # seconds without a fault after which the next is a first one again
 OBEYED_WITHIN = 15.0
+MAX_SAID = 16
+REFUSED = ("sign.checksum", "sign.overflow", "sign.illegal")
+_FAULT_OF = {wire.Errors.OVERFLOW: "sign.overflow", wire.Errors.ILLEGAL: "sign.illegal"}
+_IN_WORDS = {
+    wire.Errors.PARITY: "parity error",
+    wire.Errors.FRAMING: "framing error",
+    wire.Errors.TIMEOUT: "time-out within a frame",
+    wire.Errors.OVERFLOW: "buffer overflow",
+    wire.Errors.CHECKSUM: "checksum error",
+    wire.Errors.ILLEGAL: "illegal command or file label",
+}
 
 _Printable: TypeAlias = Annotated[str, Meta(pattern=r"^[ -~]*$(?!\n)")]
+_TAKEN = {
+    **dict.fromkeys(COUNTERS, "is a counter's file on a sign with counters"),
+    wire.PRIORITY: "is the priority text file",
+    TEXT_FILE: "is the text file that shows the amounts",
+    "?": "stands for any label",
+}
 _MODES = {"rotate": wire.ROTATE, "flash": wire.FLASH, "hold": wire.HOLD}
 
 
 class SignOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """`address`: the sign's own, two hex digits; 00 is every sign's and cannot be read back.
 
-    `levels`: how many amounts; `captions`: a word before each. `prefix`, `thousands`, `point`, `decimals`, `suffix`
-    make the text of an amount in minor units; `digits`: how many the sign has room for. Seconds: `min_interval`
-    between two amounts, `poll` between two looks at the sign, `reply_limit` for an answer, `wipe` after a memory
-    configuration. `sync`: NULs before a frame. `checksum`: send it.
+    `levels`: how many amounts; `captions`: a word before each. `labels`: the sign's string files for them, one
+    character for each level; not 0 to 5, A or ?, which the sign or this driver uses. `prefix`, `thousands`, `point`,
+    `decimals`, `suffix` make the text of an amount in minor units; `digits`: how many the sign has room for. Seconds:
+    `min_interval` between two amounts, `poll` between two looks at the sign, `reply_limit` for an answer, `wipe` after
+    a memory configuration. `sync`: NULs before a frame. `checksum`: send it.
     """
 
     address: Annotated[str, Meta(pattern=r"^[0-9A-F]{2}$(?!\n)")] = "01"
     read_back: Literal["auto", "never"] = "auto"
     levels: Annotated[int, Meta(ge=1, le=9)] = 1
     captions: tuple[Annotated[_Printable, Meta(max_length=20)], ...] = ()
+    labels: Annotated[_Printable, Meta(min_length=1, max_length=9)] = "abcdefghi"
     prefix: Annotated[_Printable, Meta(max_length=8)] = ""
     thousands: Annotated[_Printable, Meta(max_length=1)] = ","
     point: Annotated[_Printable, Meta(min_length=1, max_length=1)] = "."
@@ -81,6 +107,15 @@ class SignOptions(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("`digits` counts those after the point too and must be greater than `decimals`")
         if self.captions and len(self.captions) != self.levels:
             raise ValueError("`captions` are one for each of `levels`, or none")
+        if len(self.labels) < self.levels:
+            raise ValueError(
+                f"`labels` names {len(self.labels)} files for {self.levels} levels: one for each is needed"
+            )
+        if len(set(self.labels)) < len(self.labels):
+            raise ValueError("`labels` has a label twice: each level needs a file of its own")
+        for label in self.labels:
+            if label in _TAKEN:
+                raise ValueError(f"`labels`: {label} {_TAKEN[label]}; take letters from a to i")
 
 
 class _Announced(Struct, frozen=True):
@@ -195,6 +230,21 @@ class AlphaSign:
             "not touched",
         ),
         Fault(
+            "sign.overflow",
+            "the sign is too slow for what is sent to it: its buffer overflows",
+            "raise min_interval; lower `sync` if it was raised",
+            "by itself",
+            "not touched; the shown amount may be old",
+        ),
+        Fault(
+            "sign.illegal",
+            "the sign refuses a command or a file label as illegal",
+            "look whether its model has string files; choose other `labels`; if it shows the amount, set read_back to "
+            "never",
+            "by itself",
+            "not touched; the shown amount may be old",
+        ),
+        Fault(
             "sign.dark",
             "the sign held nothing, or something else than was written; it is written again",
             "look what it shows; check its power supply, its battery, and who has its remote control; if it goes on, "
@@ -222,30 +272,32 @@ class AlphaSign:
             lambda text: wire.WriteText(wire.PRIORITY, (wire.Segment(text, " ", mode),) if text else ()),
             wire.ReadText(wire.PRIORITY),
         )
-        self._levels = [_string(str(level)) for level in range(1, options.levels + 1)]
+        labels = options.labels[: options.levels]
+        self._levels = [_string(label) for label in labels]
         for level, amount in self._amounts.items():
             if level <= options.levels:
                 self._levels[level - 1].want(self._text_of(amount), 0.0)
-        numbers = range(1, options.levels + 1)
         self._memory = wire.ConfigureMemory(
             (
                 wire.File(TEXT_FILE, "A", TEXT_SIZE, times=wire.ALWAYS),
-                *(wire.File(str(level), "B", STRING_SIZE, locked=True) for level in numbers),
+                *(wire.File(label, "B", STRING_SIZE, locked=True) for label in labels),
             )
         )
         captions = [f"{caption} " for caption in options.captions] or [""] * options.levels
         self._text = wire.WriteText(
             TEXT_FILE,
             tuple(
-                wire.Segment(f"{caption}{wire.CALL_STRING}{level}")
-                for level, caption in zip(numbers, captions, strict=True)
+                wire.Segment(f"{caption}{wire.CALL_STRING}{label}")
+                for label, caption in zip(labels, captions, strict=True)
             ),
         )
         self._frame = wire.Frame((), address=options.address, sync=options.sync, checked=options.checksum)
         self._sent: deque[bytes] = deque(maxlen=8)
         self._echoes = False
         self._replies: list[wire.Command] = []
-        self._understood: list[bool] = []  # what ACKs, NAKs and answers said, in their order
+        self._said: list[wire.Ack | wire.Nak] = []
+        self._has_register = True
+        self._last_command: wire.Command = wire.ReadMemory()
         self._events: list[Event] = []
         self._told: dict[_Slot, _Shown] = {}
         self._last: tuple[bytes, Chunk] | None = None
@@ -317,7 +369,7 @@ class AlphaSign:
             until = min([self._poll_at, self._until, *(max(slot.not_before, self._next_write) for slot in stale)])
             await self._hear(until)
         self._replies.clear()
-        self._heed()
+        await self._heed()
         await self._tell()
 
     @property
@@ -331,11 +383,11 @@ class AlphaSign:
             await self._send(self._text)
             await self._send(SEQUENCE)
             return
-        right = found == self._memory
+        right = self._divided(found)
         if not right and (self._set_up_right or _now() - self._configured_at >= RECONFIGURE):
             for _ in range(TRIES):
                 await self._configure()
-                if right := await self._ask(wire.ReadMemory()) == self._memory:
+                if right := self._divided(await self._ask(wire.ReadMemory())):
                     break
         for command, read in ((self._text, wire.ReadText(TEXT_FILE)), (SEQUENCE, wire.ReadRunSequence())):
             holds = await self._ask(read) == command
@@ -348,6 +400,16 @@ class AlphaSign:
             self._clear()
         else:
             self._events += self._faults.begin("sign.memory", "its memory, text file or run sequence is another")
+
+    def _divided(self, found: wire.Command | None) -> bool:
+        """Whether the memory is divided as it must be. A sign that plays gives its first file what is left of it."""
+        match found:
+            case wire.ConfigureMemory((first, *others)):
+                own = self._memory.files[0]
+                shrunk = msgspec.structs.replace(first, size=min(first.size, own.size))
+                return wire.ConfigureMemory((shrunk, *others)) == self._memory
+            case _:
+                return False
 
     async def _configure(self) -> None:
         for slot in self._slots:
@@ -400,7 +462,7 @@ class AlphaSign:
         """What was wrong with the sign is right, when all of it was read back."""
         right = self._set_up_right or any(slot.held for slot in self._levels)
         if self._reads and right and not any(slot.stale for slot in self._slots):
-            self._events += self._faults.end("sign.memory", "sign.dark")
+            self._events += self._faults.end("sign.memory", "sign.dark", *REFUSED)
 
     async def _poll(self) -> None:
         if not self._reads:
@@ -423,6 +485,8 @@ class AlphaSign:
             await self._mend()
         elif all(slot.held is None for slot in self._levels):
             await self._set_up(await self._ask(wire.ReadMemory()))
+        else:
+            self._clear()
         if _now() - self._fault_at >= CYCLE:
             self._faults.good_cycle()
 
@@ -501,6 +565,7 @@ class AlphaSign:
             commands=(command,),
             address=self._options.address if answers else wire.EVERY_SIGN,
         )
+        self._last_command = command
         data = wire.encode(frame)
         self._sent.append(data.lstrip(b"\x00"))
         await self._link.write(data)
@@ -528,7 +593,6 @@ class AlphaSign:
                 await self._hear(until)
                 for reply in self._replies:
                     if _answers(read, reply):
-                        self._understood.append(True)
                         return reply
                 self._replies.clear()
         return None
@@ -550,8 +614,9 @@ class AlphaSign:
                     if not (self._echoes and raw in self._sent):
                         self._replies += commands
                         self._last = raw, chunk
-                case wire.Ack(raw) | wire.Nak(raw):
-                    self._understood.append(isinstance(message, wire.Ack))
+                case wire.Ack(raw=raw) | wire.Nak(raw=raw):
+                    if not isinstance(self._last_command, wire.ReadErrors | wire.ClearErrors):
+                        self._said = [*self._said, message][-MAX_SAID:]
                     self._last = raw, chunk
                 case wire.Broken() | wire.Garbage():
                     pass  # a question that stays open is asked again
@@ -560,14 +625,32 @@ class AlphaSign:
         if self._idle is not None and not self._idle.expired():
             self._idle.reschedule(_now())
 
-    def _heed(self) -> None:
-        """What the sign said of our frames: after a NAK, all is written again where nothing can be read back."""
-        for understood in self._understood:
-            self._events += self._faults.watch("sign.checksum", not understood)
-            if not understood and not self._reads:
+    async def _heed(self) -> None:
+        """What the sign said of our frames. After a NAK all is written again where nothing can be read back."""
+        said, self._said = self._said, []
+        naks = [message.errors or wire.Errors(0) for message in said if isinstance(message, wire.Nak)]
+        if naks:
+            errors = reduce(or_, naks, await self._register() if self._reads else wire.Errors(0))
+            detail = ", ".join(_IN_WORDS[error] for error in wire.Errors if error in errors)
+            for code in dict.fromkeys(_FAULT_OF.get(error, "sign.checksum") for error in errors or [wire.Errors(0)]):
+                self._events += self._faults.begin(code, detail)
+            if not self._reads:
                 for slot in self._slots:
                     slot.again, slot.not_before = True, _now() + AFTER_NAK
-        self._understood.clear()
+        elif said and not self._reads and not any(slot.stale for slot in self._slots):
+            self._events += self._faults.end(*REFUSED)
+
+    async def _register(self) -> wire.Errors:
+        """The sign's serial error register, which is cleared; nothing where the sign has none."""
+        if not self._has_register:
+            return wire.Errors(0)
+        match await self._question(wire.ReadErrors(), 1):
+            case wire.SerialErrors(errors):
+                await self._send(wire.ClearErrors())
+                return errors
+            case _:
+                self._has_register = False
+                return wire.Errors(0)
 
     async def _tell(self) -> None:
         events, self._events = self._events, []
@@ -597,7 +680,9 @@ def _plain(text: str) -> str:
 
 
 def _is_question(command: wire.Command) -> bool:
-    return isinstance(command, wire.ReadText | wire.ReadString | wire.ReadMemory | wire.ReadRunSequence)
+    return isinstance(
+        command, wire.ReadText | wire.ReadString | wire.ReadMemory | wire.ReadRunSequence | wire.ReadErrors
+    )
 
 
 def _answers(read: wire.Command, reply: wire.Command) -> bool:
@@ -605,6 +690,8 @@ def _answers(read: wire.Command, reply: wire.Command) -> bool:
         case (wire.ReadString(asked), wire.WriteString(told)) | (wire.ReadText(asked), wire.WriteText(told)):
             return asked == told
         case (wire.ReadMemory(), wire.ConfigureMemory()) | (wire.ReadRunSequence(), wire.RunSequence()):
+            return True
+        case wire.ReadErrors(), wire.SerialErrors():
             return True
         case _:
             return False

@@ -9,13 +9,16 @@ The checksum is four upper-case hex digits, the 16-bit sum from STX through ETX;
 Several SOH instead of NUL also serve for the speed. An FF after STX is the pause that nested commands need, faked by
 some programs; it is skipped. A command is its code and data; what is not understood is Other, never an error.
 
-Assumed, because no source says it: a sign answers a read command with the write command that would make it so; an ACK
-or NAK (Alpha 3.0) is that one byte, outside of any frame, and directly after a frame or another such byte.
+A sign answers a read command with the write command that would make it so, after 20 NULs, with type and address 0 00.
+A sign whose ACK and NAK are switched on sends one of them, outside of any frame, and a status byte after it: its serial
+error register, in which bit 6 is always set. The same byte is the answer to a read of that register. A memory
+configuration that is read back may give the first file more bytes than it was given: the sign adds what is left over.
 
 Any bytes in, never an exception: whatever is no frame is Broken or Garbage. NUL and SOH between frames say nothing.
 """
 
 import re
+from enum import IntFlag
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -29,10 +32,11 @@ EVERY_SIGN = "00"
 PRIORITY = "0"
 ALWAYS = "FF00"
 
-POSITIONS = ' "&012'  # middle, top, bottom, fill, left, right
+POSITIONS = ' "&012<>'  # middle, top, bottom, fill, left, right; some signs have the last two as < and >
 HOLD, FLASH, ROTATE = "b", "c", "a"
-_MODES = "abcefghijklmopqrst"
-_MODES_N = "n[0-46-9XZ]"
+_MODES = "abcefghijklmopqrstuv"
+_MODES_N = "n[0-9A-CSU-Z]"
+_STATUS, _ALWAYS_SET = range(0x40, 0x80), 0x40
 
 _SEGMENT = re.compile(rf"\x1b([{re.escape(POSITIONS)}])({_MODES_N}|[{_MODES}])([^\x1b]*)")
 _FILE = re.compile(r"([ -~])([ABD])([UL])([0-9A-F]{4})([0-9A-F]{4})")
@@ -40,7 +44,20 @@ _START = re.compile(rb"[\x00\x01]*\x01")
 _END = re.compile(rb"[\x00\x01\x04]")
 _FRAME = re.compile(rb"\x01([!-~])([0-9A-F?]{2})((?:\x02[^\x00-\x04]+(?:\x03(?:[0-9A-F]{4})?)?)+)\x04")
 _COMMAND = re.compile(rb"\x02([^\x00-\x04]+)(?:(\x03)([0-9A-F]{4})?)?")
-_DATA = re.compile(r"[\x05-\x7e]*")
+_DATA = re.compile(r"[\x05-\x7f]*")
+
+
+class Errors(IntFlag):
+    """The serial error register: what was wrong with what the sign heard since it was cleared."""
+
+    PARITY = 1
+    FRAMING = 2
+    TIMEOUT = 4
+    OVERFLOW = 8
+    CHECKSUM = 16
+    ILLEGAL = 32
+    """An illegal command or file label."""
+
 
 # ---- commands
 
@@ -115,6 +132,20 @@ class ReadRunSequence(Struct, frozen=True):
     """Tell the run sequence."""
 
 
+class ReadErrors(Struct, frozen=True):
+    """Tell the serial error register."""
+
+
+class SerialErrors(Struct, frozen=True):
+    """The answer to that."""
+
+    errors: Errors
+
+
+class ClearErrors(Struct, frozen=True):
+    """Clear the serial error register."""
+
+
 class SoftReset(Struct, frozen=True):
     """Start again, keeping the memory."""
 
@@ -143,6 +174,9 @@ Command: TypeAlias = (
     | ReadMemory
     | RunSequence
     | ReadRunSequence
+    | ReadErrors
+    | SerialErrors
+    | ClearErrors
     | SoftReset
     | Beep
     | Other
@@ -164,14 +198,16 @@ class Frame(Struct, frozen=True):
 
 
 class Ack(Struct, frozen=True):
-    """Taken."""
+    """Taken. `errors`: the status byte after it; None where there was none."""
 
+    errors: Errors | None = None
     raw: bytes = b"\x06"
 
 
 class Nak(Struct, frozen=True):
-    """Not understood."""
+    """Not taken. `errors`: as of Ack."""
 
+    errors: Errors | None = None
     raw: bytes = b"\x15"
 
 
@@ -208,13 +244,15 @@ class Decoder:
         return len(self._held)
 
     def feed(self, data: bytes) -> list[Message]:
-        """The messages completed by `data`; garbage without waiting for its end."""
+        """The messages completed by `data`; garbage without waiting for its end. An ACK waits for the byte after it."""
         held = self._held + data
         messages: list[Message] = []
         at, searched = 0, self._searched
         while at < len(held):
             if held[at] != 1:
-                at = self._gap(held, at, messages)
+                before, at = at, self._gap(held, at, messages)
+                if at == before:
+                    break
                 continue
             end = _END.search(held, max(at + 1, searched), at + MAX_FRAME)
             if end is None:
@@ -250,15 +288,35 @@ class Decoder:
         soh = held.find(1, at)
         end = soh if soh >= 0 else len(held)
         gap = held[at:end]
+        acks = self._acks(gap, messages, ended=soh >= 0) if self._clean else 0
+        if self._clean and acks < len(gap) and gap[acks] in b"\x06\x15":  # its status byte may follow
+            end = at + acks
+            gap = gap[:acks]
         nuls = len(gap) - len(gap.rstrip(b"\x00"))
         self._sync = self._sync + nuls if nuls == len(gap) else nuls
-        if self._clean and (acks := len(gap) - len(gap.lstrip(b"\x00\x06\x15"))):
-            messages += [Ack() if byte == 6 else Nak() for byte in gap[:acks] if byte]
-            gap = gap[acks:]
-        if rest := gap.replace(b"\x00", b""):
+        if rest := gap[acks:].replace(b"\x00", b""):
             self._clean = False
             messages.append(Garbage(rest))
         return end
+
+    @staticmethod
+    def _acks(gap: bytes, messages: list[Message], *, ended: bool) -> int:
+        """How many bytes of `gap` are NUL, ACK and NAK, these with their status.
+
+        One that is the last byte is left where the gap has not `ended`.
+        """
+        at = 0
+        while at < len(gap) and gap[at] in b"\x00\x06\x15":
+            if gap[at]:
+                if at + 1 == len(gap) and not ended:
+                    break
+                status = bytes(byte for byte in gap[at + 1 : at + 2] if byte in _STATUS)
+                kind = Ack if gap[at] == 6 else Nak
+                errors = Errors(status[0] & ~_ALWAYS_SET) if status else None
+                messages.append(kind(errors, gap[at : at + 1] + status))
+                at += len(status)
+            at += 1
+        return at
 
     def _judge(self, raw: bytes) -> Frame | Broken:
         found = _FRAME.fullmatch(raw)
@@ -298,6 +356,8 @@ def _parse(body: str) -> Command:
             return ReadMemory()
         case "F" if body == "F.":
             return ReadRunSequence()
+        case "F" if body == "F*":
+            return ReadErrors()
         case _:
             return Other(code, body[1:])
 
@@ -324,6 +384,10 @@ def _special(label: str, rest: str) -> Command | None:
             return RunSequence(rest[2:], rest[0], rest[1] == "L")
         case "," if not rest:
             return SoftReset()
+        case "*" if len(rest) == 1 and ord(rest) in _STATUS:
+            return SerialErrors(Errors(ord(rest) & ~_ALWAYS_SET))
+        case "4" if not rest:
+            return ClearErrors()
         case "(" if (beep := re.fullmatch("2([0-9A-F]{2})([1-9A-F])([0-9A-F])", rest)) is not None:
             return Beep(*(int(digits, 16) for digits in beep.groups()))
         case _:
@@ -352,6 +416,12 @@ def _body(command: Command) -> str:
             return f"E.{order}{'L' if locked else 'U'}{labels}"
         case ReadRunSequence():
             return "F."
+        case ReadErrors():
+            return "F*"
+        case SerialErrors(errors):
+            return f"E*{chr(_ALWAYS_SET | errors)}"
+        case ClearErrors():
+            return "E4"
         case SoftReset():
             return "E,"
         case Beep(frequency, tenths, repeat):
@@ -363,7 +433,8 @@ def _body(command: Command) -> str:
 def encode(message: Frame | Ack | Nak) -> bytes:
     """The bytes, with the NULs before a frame. Raises ValueError for what no frame can carry."""
     if not isinstance(message, Frame):
-        return message.raw
+        status = b"" if message.errors is None else bytes([_ALWAYS_SET | message.errors])
+        return (b"\x06" if isinstance(message, Ack) else b"\x15") + status
     groups = []
     for command in message.commands:
         body = _body(command)

@@ -1,9 +1,14 @@
 """LED sign with the Alpha protocol, simulated: files in its memory, and what is lit of them.
 
-It finds the speed from at least five NULs, takes a frame only whole and for its address, and keeps a file only where
-its memory has room for one. Reads are answered at its own address, with the write command that would make it so; the
+As the public notes on the protocol and on a measured BetaBrite describe it. It finds the speed from at least five NULs,
+takes a frame only whole and for its address, and keeps a file only where its memory has room for one: a string that is
+too long empties its file. Reads are answered at its own address, with the write command that would make it so; the
 answer takes 60 ms and the time of its bytes. Dividing the memory wipes it and leaves the sign blank and deaf for a
-second. `readable=False` is a sign that never answers, `acknowledges` one that says ACK and NAK.
+second; while it plays, its first file gets what is left of the memory, and reading the configuration says so.
+
+What was wrong with a frame stands in its serial error register until that is cleared. `acknowledges`: it says ACK or
+NAK after each frame, with the register. `counters`: labels 1 to 5 are its counters', and their files cannot be
+written. `readable=False` is a sign that never answers.
 """
 
 from collections import deque
@@ -22,6 +27,10 @@ STARTING = 2.0
 DIP, OUTAGE = 3.0, 40.0
 PAGE = 3.0  # seconds for each part of a text
 MISHEARD = 2
+POOL = 0x0B00  # bytes of its memory
+PLAYED = 5.0  # seconds after which the rest of them is the first file's
+ANSWER_SYNC = 20
+COUNTERS = "12345"
 REMOTE_TEXT = "TEST"
 
 
@@ -55,6 +64,15 @@ class Sign:
         "power_loss": Ailment("no power for 40 s; the files are kept", ("device.offline", "sign.no_read_back"), "none"),
         "slow": Ailment("it answers 1.5 s late, for 30 s", (), "none"),
         "misheard": Ailment("it hears the next two frames wrong and says NAK", ("sign.checksum",), "none"),
+        "full_buffer": Ailment(
+            "it is too slow for the next two frames and says NAK: its buffer overflows", ("sign.overflow",), "none"
+        ),
+        "old_firmware": Ailment(
+            "its processor is replaced by one that knows no string files: it says NAK to them",
+            ("sign.illegal", "sign.memory"),
+            "none",
+            person=True,
+        ),
     }
     line: ClassVar[Mapping[str, Ailment]] = {
         "garbage": Ailment("noise before an answer", (), "none"),
@@ -67,12 +85,22 @@ class Sign:
     }
     routine: ClassVar[tuple[tuple[str, float], ...]] = ()
 
-    def __init__(self, rng: Random, *, address: str = "01", readable: bool = True, acknowledges: bool = False) -> None:
+    def __init__(
+        self,
+        rng: Random,
+        *,
+        address: str = "01",
+        readable: bool = True,
+        acknowledges: bool = False,
+        counters: bool = False,
+    ) -> None:
         """Fresh from its box: no files, nothing lit."""
         self._rng = rng
         self._address = address
         self._readable = readable
         self._acknowledges = acknowledges
+        self._counters = counters
+        self._errors = wire.Errors(0)
         self._decoder = wire.Decoder()
         self._line: deque[tuple[float, bytes]] = deque(maxlen=64)
         self._memory = wire.ConfigureMemory()
@@ -81,8 +109,9 @@ class Sign:
         self._sequence = wire.RunSequence("")
         self._priority = wire.WriteText(wire.PRIORITY)
         self._off_until = self._blank_until = self._slow_until = float("-inf")
-        self._mute = self._stubborn = self._dark = False
-        self._misheard = 0
+        self._mute = self._stubborn = self._dark = self._old = False
+        self._misheard: deque[wire.Errors] = deque()
+        self._divided_at = float("-inf")
         self.wipes = 0
         """How often its memory was divided."""
         self.beeps = 0
@@ -112,7 +141,7 @@ class Sign:
         return "".join(character for character in text if " " <= character <= "~")
 
     def _string(self, label: str) -> str:
-        text = self._strings.get(label, "")
+        text = "0" if self._counters and label in COUNTERS else self._strings.get(label, "")
         return text[: len(text) // 2] if self._dark else text
 
     # ---- Device
@@ -137,15 +166,20 @@ class Sign:
             match message:
                 case wire.Frame(commands, address=address, sync=sync) if sync >= wire.SYNC and self._is_me(address):
                     if self._misheard:
-                        self._misheard -= 1
-                        self._say(wire.Nak(), now)
+                        self._errors |= self._misheard.popleft()
+                        self._say(wire.Nak(self._errors), now)
                         continue
-                    for command in commands:
-                        self._obey(command, now, own=address == self._address)
+                    taken = [self._obey(command, now, own=address == self._address) for command in commands]
+                    if all(taken) and self._acknowledges:
+                        self._say(wire.Ack(self._errors), now)
+                    elif not all(taken):
+                        self._errors |= wire.Errors.ILLEGAL
+                        if self._acknowledges or self._old:
+                            self._say(wire.Nak(self._errors), now)
+                case wire.Broken():
+                    self._errors |= wire.Errors.CHECKSUM
                     if self._acknowledges:
-                        self._say(wire.Ack(), now)
-                case wire.Broken() if self._acknowledges:
-                    self._say(wire.Nak(), now)
+                        self._say(wire.Nak(self._errors), now)
                 case _:
                     pass
         return b""
@@ -174,13 +208,17 @@ class Sign:
             case "slow":
                 self._slow_until = now + SLOW
             case "misheard":
-                self._misheard = MISHEARD
+                self._misheard.extend([wire.Errors.CHECKSUM] * MISHEARD)
+            case "full_buffer":
+                self._misheard.extend([wire.Errors.OVERFLOW] * MISHEARD)
+            case "old_firmware":
+                self._old = True
             case _:
                 raise ValueError(f"{self.name} has no fault {fault!r}; it has: {', '.join(self.faults)}")
 
     def repair(self, now: float) -> None:  # noqa: ARG002 - as every device
-        """Transmitter and memory are replaced, the programming mode is left."""
-        self._mute = self._stubborn = self._dark = False
+        """Transmitter, memory and processor are replaced, the programming mode is left."""
+        self._mute = self._stubborn = self._dark = self._old = False
 
     def reset(self, now: float) -> None:
         """Start again, with its memory as it is."""
@@ -209,19 +247,34 @@ class Sign:
         """Bytes of the file `label`, 0 where there is no such file."""
         return next((file.size for file in self._memory.files if (file.label, file.kind) == (label, kind)), 0)
 
-    def _obey(self, command: wire.Command, now: float, *, own: bool) -> None:
-        answer = self._answer(command)
+    def _obey(self, command: wire.Command, now: float, *, own: bool) -> bool:
+        """Whether it is a command that it knows, of a file that can be."""
+        if not self._legal(command):
+            return False
+        answer = self._answer(command, now)
         if answer is not None:
             if own and self._readable and not self._mute:
-                self._say(wire.Frame((answer,), "0", "00"), now)
+                self._say(wire.Frame((answer,), "0", "00", sync=ANSWER_SYNC), now)
         elif not self._stubborn:
             self._write(command, now)
+        return True
 
-    def _answer(self, command: wire.Command) -> wire.Command | None:
+    def _legal(self, command: wire.Command) -> bool:
+        match command:
+            case wire.WriteString(label):
+                return not self._old and not (self._counters and label in COUNTERS)
+            case wire.WriteText(label):
+                return not (self._counters and label in COUNTERS)
+            case _:
+                return True
+
+    def _answer(self, command: wire.Command, now: float) -> wire.Command | None:
         """To a question; None: it was none."""
         match command:
             case wire.ReadMemory():
-                return self._memory
+                return self._division(now)
+            case wire.ReadErrors():
+                return wire.SerialErrors(self._errors)
             case wire.ReadRunSequence():
                 return self._sequence
             case wire.ReadText(wire.PRIORITY):
@@ -233,10 +286,24 @@ class Sign:
             case _:
                 return None
 
+    def _division(self, now: float) -> wire.ConfigureMemory:
+        """Its files; while it plays, the first one has what is left."""
+        if not self._memory.files or now < self._divided_at + PLAYED:
+            return self._memory
+        first, *others = self._memory.files
+        left = POOL - sum(file.size for file in others)
+        size = max(first.size, left)
+        return wire.ConfigureMemory(
+            (wire.File(first.label, first.kind, size, locked=first.locked, times=first.times), *others)
+        )
+
     def _write(self, command: wire.Command, now: float) -> None:
         match command:
+            case wire.ClearErrors():
+                self._errors = wire.Errors(0)
             case wire.ConfigureMemory():
                 self._wipe(command)
+                self._divided_at = now
                 self.wipes += 1
                 self._blank_until = now + WIPING
             case wire.WriteText(wire.PRIORITY):
@@ -245,8 +312,8 @@ class Sign:
                 label, "A"
             ):
                 self._texts[label] = command
-            case wire.WriteString(label, text) if len(text) <= self._room(label, "B"):
-                self._strings[label] = text
+            case wire.WriteString(label, text):
+                self._strings[label] = text if len(text) <= self._room(label, "B") else ""
             case wire.RunSequence():
                 self._sequence = command
             case wire.SoftReset():

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from itertools import pairwise
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -13,6 +14,8 @@ from helpers import START, MemoryLink, Notebook, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from daemon.check import device_mistakes
+from daemon.config import load
 from drivers.alpha_sign import AlphaSign, SignOptions
 from drivers.driver import CommandFailed, CommandRefused, LinkLost, Obeys
 from protocols import alpha_sign as wire
@@ -21,21 +24,25 @@ from protocols.alpha_sign import (
     Ack,
     Beep,
     Broken,
+    ClearErrors,
     Command,
     ConfigureMemory,
     Decoder,
+    Errors,
     File,
     Frame,
     Garbage,
     Message,
     Nak,
     Other,
+    ReadErrors,
     ReadMemory,
     ReadRunSequence,
     ReadString,
     ReadText,
     RunSequence,
     Segment,
+    SerialErrors,
     SoftReset,
     WriteString,
     WriteText,
@@ -100,7 +107,10 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
     ),
     st.builds(RunSequence, PLAIN, st.sampled_from("TSD"), st.booleans()),
     st.builds(Beep, st.integers(0, 255), st.integers(1, 15), st.integers(0, 15)),
-    st.sampled_from([SoftReset(), ReadMemory(), ReadRunSequence(), Other("I", "1x"), Other("E", "/0")]),
+    st.builds(SerialErrors, st.integers(0, 63).map(Errors)),
+    st.sampled_from(
+        [SoftReset(), ReadMemory(), ReadRunSequence(), ReadErrors(), ClearErrors(), Other("I", "1x"), Other("E", "/0")]
+    ),
 )
 FRAMES = st.builds(
     Frame,
@@ -109,6 +119,10 @@ FRAMES = st.builds(
     st.sampled_from(["00", "01", "FF", "?1"]),
     st.integers(1, 9),
 )
+
+
+def nak(errors: Errors) -> Nak:
+    return Nak(errors, bytes([0x15, 0x40 | errors]))
 
 
 def decode(data: bytes, cuts: list[int] | None = None) -> tuple[list[Message], bytes]:
@@ -157,6 +171,11 @@ def test_nested_strings_as_a_public_program_sends_them() -> None:
         (HEAD + b"\x02B0\x04", (ReadText("0"),), False),
         (HEAD + b"\x02F$\x04", (ReadMemory(),), False),
         (HEAD + b"\x02F.\x04", (ReadRunSequence(),), False),
+        (HEAD + b"\x02F*\x04", (ReadErrors(),), False),
+        (HEAD + b"\x02E4\x04", (ClearErrors(),), False),
+        (HEAD + b"\x02E*@\x04", (SerialErrors(Errors(0)),), False),
+        (HEAD + b"\x02E*h\x04", (SerialErrors(Errors.ILLEGAL | Errors.OVERFLOW),), False),
+        (HEAD + b"\x02E*0\x04", (Other("E", "*0"),), False),  # bit 6 is always set
         (HEAD + b"\x02E$\x04", (ConfigureMemory(),), False),
         (HEAD + b"\x02E(24001\x04", (Other("E", "(24001"),), False),  # no digit may be 0 where it is a duration
         (HEAD + b"\x02E(24011\x04", (Beep(0x40, 1, 1),), False),
@@ -185,7 +204,12 @@ def test_what_frames_may_look_like(data: bytes, commands: tuple[Command, ...], c
         (b"\x01Z00\x04", [Broken(b"\x01Z00\x04", "no such frame")]),
         (b"\x01Z00\x02G1\x02G2\x04", [Broken(b"\x01Z00\x02G1\x02G2\x04", "nested commands without ETX")]),
         (b"\x01Z00\x02G1\x00", [Broken(b"\x01Z00\x02G1", "a frame begins within a frame")]),
-        (b"\x06\x00\x15", [Ack(), Nak()]),
+        (b"\x06\x00\x15\x00", [Ack(), Nak()]),
+        (b"\x06\x40", [Ack(Errors(0), b"\x06\x40")]),
+        (b"\x15\x50\x15\x61", [nak(Errors.CHECKSUM), nak(Errors.ILLEGAL | Errors.PARITY)]),
+        (b"\x15\x7f\x06\x15\x48\x00", [nak(Errors(63)), Ack(), nak(Errors.OVERFLOW)]),
+        (b"\x15\x3f", [Nak(), Garbage(b"\x3f")]),  # bit 6 is always set
+        (b"\x06\xc0", [Ack(), Garbage(b"\xc0")]),
         (b"x\x06", [Garbage(b"x\x06")]),  # in the midst of noise it says nothing
         (b"\x01\x04\x06", [Broken(b"\x01\x04", "no such frame"), Garbage(b"\x06")]),
         (b"\x00\x00\x01\x00", []),
@@ -197,6 +221,18 @@ def test_what_is_no_frame(data: bytes, expected: list[Message]) -> None:
     assert decode(data, [*range(len(data))]) == (expected, b"")
 
 
+def test_an_ack_waits_for_its_status_and_a_frame_ends_that() -> None:
+    decoder = Decoder()
+    assert decoder.feed(b"\x06") == []
+    assert decoder.feed(b"\x40") == [Ack(Errors(0), b"\x06\x40")]
+    assert decoder.feed(b"\x15") == []
+    told = decoder.feed(VECTORS["reset"][1])
+    assert [type(message) for message in told] == [Nak, Frame]
+    assert encode(Ack(Errors(0))) == b"\x06\x40"
+    assert encode(nak(Errors.CHECKSUM)) == b"\x15\x50"
+    assert encode(Nak()) == b"\x15"
+
+
 def test_sync_may_be_nul_or_soh_and_is_counted() -> None:
     body = b"\x01Z00\x02E,\x04"
     for sync in (b"", b"\x00" * 5, b"\x01" * 5, b"\x00\x01\x00\x00", b"\x00" * 300):
@@ -206,7 +242,7 @@ def test_sync_may_be_nul_or_soh_and_is_counted() -> None:
 
 
 def test_ack_directly_after_a_frame() -> None:
-    data = VECTORS["reset"][1] + b"\x06" + VECTORS["reset"][1] + b"\x15"
+    data = VECTORS["reset"][1] + b"\x06" + VECTORS["reset"][1] + b"\x15\x50"
     assert [type(message) for message in decode(data)[0]] == [Frame, Ack, Frame, Nak]
 
 
@@ -439,9 +475,9 @@ async def test_a_fresh_sign_is_set_up_and_shows_the_amount(carry: Callable[[byte
         assert bench.events == [ONLINE, DisplayShown("$12,345.67", True)]
         assert bench.sign.wipes == 1
         memory, *_ = bench.wrote(ConfigureMemory)
-        assert memory == ConfigureMemory((File("A", "A", 256, False, "FF00"), File("1", "B", 64, True)))
+        assert memory == ConfigureMemory((File("A", "A", 256, False, "FF00"), File("a", "B", 64, True)))
         assert bench.wrote(RunSequence) == [RunSequence("A")]
-        assert WriteText("A", (Segment("\x101", " ", "b"),)) in bench.wrote(WriteText)
+        assert WriteText("A", (Segment("\x10a", " ", "b"),)) in bench.wrote(WriteText)
         assert isinstance(bench.driver, Obeys)
 
 
@@ -616,7 +652,7 @@ async def test_amounts_are_coalesced_and_only_what_is_sent_is_answered() -> None
         answers = await asyncio.gather(*tasks)
         assert {answer["text"] for answer in answers} <= {"1.00", "1.99"}
         assert answers[-1] == {"text": "1.99", "confirmed": True}
-        assert bench.wrote(WriteString) == [WriteString("1", "1.99")]
+        assert bench.wrote(WriteString) == [WriteString("a", "1.99")]
         bench.heard.clear()
         began = bench.now
         answered: list[str] = []
@@ -848,7 +884,7 @@ async def test_a_sign_that_keeps_nothing_fails_the_command_and_shows_it_later() 
 async def test_a_sign_whose_memory_reads_otherwise_is_not_wiped_again_and_again() -> None:
     sign = Sign(Random(1))
     answer = sign._answer
-    sign._answer = lambda command: ConfigureMemory() if command == ReadMemory() else answer(command)  # type: ignore[method-assign]
+    sign._answer = lambda command, now: ConfigureMemory() if command == ReadMemory() else answer(command, now)  # type: ignore[method-assign]
     async with on_bench(sign) as bench:
         await bench.show(100)
         await asyncio.sleep(1)
@@ -924,6 +960,86 @@ async def test_a_nak_is_a_fault_until_an_ack_or_an_answer(readable: bool) -> Non
         assert bench.lit == "$2.00"
         assert bench.told().count("sign.checksum") == 1
         assert "sign.checksum" not in bench.open_faults()
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "words"),
+    [("misheard", "sign.checksum", "(checksum error)"), ("full_buffer", "sign.overflow", "(buffer overflow)")],
+)
+@virtual_time
+async def test_after_a_nak_the_error_register_is_read_told_and_cleared(fault: str, code: str, words: str) -> None:
+    async with on_bench(Sign(Random(1), acknowledges=True)) as bench:
+        await bench.show(100)
+        await asyncio.sleep(2)
+        bench.inject(fault)
+        await bench.show(200)
+        await asyncio.sleep(6)
+        told = [event for event in bench.events if isinstance(event, DeviceFaulted)]
+        assert [(event.code, event.text.endswith(words)) for event in told] == [(code, True)]
+        assert bench.open_faults() == set()
+        assert bench.sign._errors == Errors(0)
+        assert len(bench.wrote(ClearErrors)) in (1, 2)
+        await asyncio.sleep(600)
+        assert len(bench.wrote(ReadErrors)) in (1, 2)  # never without a NAK
+
+
+@virtual_time
+async def test_the_register_tells_more_than_the_byte_after_the_nak() -> None:
+    """A line that loses the status byte."""
+
+    def lost_status(data: bytes) -> list[bytes]:
+        return [data.replace(b"\x15\x50", b"\x15")] if data else []
+
+    async with on_bench(Sign(Random(1), acknowledges=True), carry=lost_status) as bench:
+        await bench.show(100)
+        await asyncio.sleep(2)
+        bench.inject("misheard")
+        await bench.show(200)
+        await asyncio.sleep(6)
+        assert [event.text[-16:] for event in bench.events if isinstance(event, DeviceFaulted)] == ["(checksum error)"]
+
+
+@virtual_time
+async def test_a_sign_without_an_error_register_is_asked_for_it_once() -> None:
+    sign = Sign(Random(1), acknowledges=True)
+    sign._legal = lambda command: not isinstance(command, ReadErrors | ClearErrors)  # type: ignore[method-assign]
+    async with on_bench(sign) as bench:
+        await bench.show(100)
+        for n in range(5):
+            bench.inject("misheard")
+            await bench.show(200 + n)
+            await asyncio.sleep(10)
+        assert bench.lit == "$2.04"
+        assert len(bench.wrote(ReadErrors)) == 1
+        assert bench.open_faults() == set()
+
+
+@virtual_time
+async def test_a_sign_with_counters_shows_every_level() -> None:
+    sign = Sign(Random(1), acknowledges=True, counters=True)
+    async with on_bench(sign, SignOptions(levels=9)) as bench:
+        for level in range(1, 10):
+            assert (await bench.show(level * 100, level))["confirmed"]
+        assert sorted(sign.pages(bench.now)) == [f"{level}.00" for level in range(1, 10)]
+        assert bench.open_faults() == set()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"labels": "1"}, "1 is a counter's file on a sign with counters; take letters from a to i"),
+        ({"labels": "ab5"}, "5 is a counter's file"),
+        ({"labels": "0"}, "0 is the priority text file"),
+        ({"labels": "A"}, "A is the text file that shows the amounts"),
+        ({"labels": "?"}, r"\? stands for any label"),
+        ({"labels": "ab", "levels": 3}, "names 2 files for 3 levels"),
+        ({"labels": "aba"}, "a label twice"),
+    ],
+)
+def test_labels_that_cannot_be_are_refused_with_the_reason(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(msgspec.ValidationError, match=message):
+        msgspec.convert(options, SignOptions)
+    assert msgspec.convert({"labels": "6789", "levels": 4}, SignOptions).labels == "6789"
 
 
 @virtual_time
@@ -1016,6 +1132,17 @@ def test_options_refuse_what_makes_no_sense(wrong: dict[str, Any]) -> None:
         msgspec.convert(wrong, AlphaSign.Options)
 
 
+def test_feltd_check_names_the_line_of_a_label_that_cannot_be(tmp_path: Path) -> None:
+    path = tmp_path / "feltd.toml"
+    path.write_text(
+        '[site]\nname = "lisboa"\n[edge]\nname = "e-1"\n[[table]]\nname = "t-1"\n[[table.device]]\nname = "sign-1"\n'
+        'driver = "alpha_sign"\nurl = "serial:///dev/ttyS0"\n[table.device.options]\nprefix = "$"\nlabels = "12"\n',
+        encoding="utf-8",
+    )
+    [mistake] = device_mistakes(load(path), path)
+    assert mistake.startswith(f"{path}:13: options of alpha_sign: `labels`: 1 is a counter's file")
+
+
 def test_every_told_code_is_in_the_fault_list() -> None:
     known = {fault.code for fault in AlphaSign.faults}
     assert len(known) == len(AlphaSign.faults)
@@ -1042,6 +1169,8 @@ def own(*commands: Command, address: str = "01", sync: int = 5) -> Frame:
 
 
 SETUP = ConfigureMemory((File("A", "A", 32, False, "FF00"), File("1", "B", 10, True)))
+# While it plays, the first file has what is left of the memory.
+GROWN = ConfigureMemory((File("A", "A", 0x0B00 - 10, False, "FF00"), File("1", "B", 10, True)))
 
 
 def test_the_sign_takes_only_what_is_whole_for_it_and_slow_enough() -> None:
@@ -1054,7 +1183,11 @@ def test_the_sign_takes_only_what_is_whole_for_it_and_slow_enough() -> None:
         sign.hear(encode(own(SETUP, address=address)), 0.0)
         sign._blank_until = 0.0
     assert sign.wipes == 4
-    assert said(sign, own(ReadMemory())) == [Frame((SETUP,), "0", "00", raw=encode(Frame((SETUP,), "0"))[5:])]
+    answer = Frame((SETUP,), "0", "00", 20, raw=encode(Frame((SETUP,), "0"))[5:])
+    assert said(sign, own(ReadMemory()), 1.0) == [answer]
+    assert said(sign, own(ReadMemory())) == [
+        msgspec.structs.replace(answer, commands=(GROWN,), raw=encode(Frame((GROWN,), "0"))[5:])
+    ]
     assert said(sign, own(ReadMemory(), address="00")) == []
     assert said(Sign(Random(1), readable=False), own(ReadMemory())) == []
 
@@ -1066,8 +1199,11 @@ def test_the_sign_goes_blank_and_deaf_while_it_wipes() -> None:
     sign.hear(encode(own(WriteText("A", (Segment("is \x101"),)), WriteString("1", "there"))), 1.0)
     assert sign.showing(0.9) == ""
     assert sign.showing(1.0) == "is there"
-    sign.hear(encode(own(WriteString("1", "longer than ten"), WriteString("2", "x"))), 2.0)
+    sign.hear(encode(own(WriteString("2", "x"))), 2.0)
     assert sign.showing(2.0) == "is there"
+    sign.hear(encode(own(WriteString("1", "longer than ten"))), 2.1)
+    assert sign.showing(2.2) == "is "  # as measured: neither cut nor kept
+    sign.hear(encode(own(WriteString("1", "there"))), 2.3)
     sign.hear(encode(own(WriteText("0", (Segment("WIN", " ", "c"),)), Beep())), 3.0)
     assert (sign.showing(3.0), sign.beeps) == ("WIN", 1)
     sign.hear(encode(own(SoftReset())), 4.0)
@@ -1076,6 +1212,14 @@ def test_the_sign_goes_blank_and_deaf_while_it_wipes() -> None:
     assert sign.showing(7.0) == "is there"
     sign.hear(encode(own(ConfigureMemory())), 8.0)
     assert sign.showing(100.0) == ""
+
+
+def test_a_sign_with_counters_refuses_their_files() -> None:
+    sign = Sign(Random(1), acknowledges=True, counters=True)
+    assert said(sign, own(SETUP), 0.0) == [Ack(Errors(0), b"\x06\x40")]
+    said(sign, own(WriteText("A", (Segment("\x101"),))), 50.0)
+    assert said(sign, own(WriteString("1", "x"))) == [nak(Errors.ILLEGAL)]
+    assert sign.showing(101.0) == "0"
 
 
 def test_a_fault_it_does_not_have() -> None:
