@@ -165,7 +165,7 @@ def _tcp(url: str) -> tuple[str, int] | None:
     """Address and port of a TCP link to this computer; None for every other."""
     try:
         parts = urlsplit(url)
-        if parts.scheme != "tcp" or parts.port is None:
+        if parts.scheme not in {"tcp", "socket"} or parts.port is None:
             return None
         host = "127.0.0.1" if parts.hostname == "localhost" else str(ipaddress.ip_address(parts.hostname or ""))
     except ValueError:

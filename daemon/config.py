@@ -373,7 +373,7 @@ def _port_of(url: str) -> tuple[str, ...]:
         query = {key: value[-1] for key, value in parse_qs(parts.query).items()}
         ids = {key: query[key].lower() for key in ("vid", "pid") if key in query}
         match parts.scheme:
-            case "tcp":
+            case "tcp" | "socket" | "rfc2217":  # raw and told: one port of the server all the same
                 host = "127.0.0.1" if parts.hostname == "localhost" else parts.hostname or ""
                 with contextlib.suppress(ValueError):
                     host = str(ipaddress.ip_address(host))

@@ -2,7 +2,9 @@
 
     serial:///dev/serial/by-id/usb-…?baud=9600      a port by its stable name
     serial:?vid=0403&pid=6001&serial=A50285BI       a port by what is plugged in, looked up at every opening
-    tcp://192.168.7.20:4001                         a serial server, or a simulator
+    tcp://192.168.7.20:4001                         a serial server's raw port, or a simulator
+    socket://192.168.7.20:4001                      the same, as pyserial writes it
+    rfc2217://192.168.7.20:4001?baud=9600           a serial server that is told     (daemon/links_rfc2217.py)
     usb:?vid=05e0&pid=1200&serial=7                 a USB device read by libusb        (daemon/links_usb.py)
     sas:///dev/serial/by-id/usb-…                   a serial port with SAS's ninth bit (daemon/links_sas.py)
     mqtt://host:1883/?hear=…&say=…                  a device that speaks over a broker (daemon/links_mqtt.py)
@@ -25,7 +27,7 @@ from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, cast
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from protocols.link import Chunk, DeviceRefused, Link, LinkLost
 
@@ -39,15 +41,23 @@ __all__ = [
     "Tap",
     "Way",
     "check_url",
+    "line_settings",
     "open_link",
+    "open_tcp",
     "opened",
+    "place_of",
     "plugged_in",
     "utc_now",
 ]
 
 MAX_WAITING = 65536
 # Schemes with a file of their own: each has `check(url)` and `open_link(url, now)`. Loaded when a link of it is opened.
-ELSEWHERE = {"usb": "daemon.links_usb", "sas": "daemon.links_sas", "mqtt": "daemon.links_mqtt"}
+ELSEWHERE = {
+    "usb": "daemon.links_usb",
+    "sas": "daemon.links_sas",
+    "mqtt": "daemon.links_mqtt",
+    "rfc2217": "daemon.links_rfc2217",
+}
 PARITIES = {"N", "E", "O", "M", "S"}
 CONNECT_TIMEOUT = 5.0
 CLOSE_TIMEOUT = 5.0
@@ -77,18 +87,10 @@ class _Target:
         self.kind = parts.scheme
         self.match: dict[str, str] = {}
         match parts.scheme:
-            case "tcp":
-                try:
-                    self.host, self.port = parts.hostname or "", parts.port or 0
-                except ValueError as error:
-                    raise BadUrl(f"{url}: {error}") from error
-                more = parts.path or parts.query or parts.fragment or "@" in parts.netloc
-                if not self.host or not self.port or more:
-                    raise BadUrl(f"{url}: write tcp://host:port")
-                try:
-                    self.host.encode("idna")
-                except UnicodeError as error:
-                    raise BadUrl(f"{url}: {self.host} is no host name") from error
+            case "tcp" | "socket":
+                self.host, self.port = place_of(url, parts, f"{parts.scheme}://host:port")
+                if parts.query:
+                    raise BadUrl(f"{url}: write {parts.scheme}://host:port")
             case "serial":
                 self.path = parts.path
                 self.match = {key: query.pop(key) for key in ("vid", "pid", "serial") if key in query}
@@ -99,17 +101,37 @@ class _Target:
                 for key in ("vid", "pid"):
                     if key in self.match and not _is_hex(self.match[key]):
                         raise BadUrl(f"{url}: {key} is four hexadecimal digits, as lsusb prints them")
-                self.parity = query.pop("parity", "N")
-                if self.parity not in PARITIES:
-                    raise BadUrl(f"{url}: parity is one of {' '.join(sorted(PARITIES))}")
-                baud = query.pop("baud", "9600")
-                if not baud.isdecimal() or len(baud) > 7 or not 50 <= int(baud) <= 4_000_000:
-                    raise BadUrl(f"{url}: baud is a number, for example 9600")
-                self.baud = int(baud)
+                self.baud, self.parity = line_settings(url, query)
                 if query:
                     raise BadUrl(f"{url}: unknown {', '.join(query)}; known: baud, parity, vid, pid, serial")
             case _:
-                raise BadUrl(f"{url}: a link begins with serial:, tcp:, {':, '.join(ELSEWHERE)}:")
+                raise BadUrl(f"{url}: a link begins with serial:, tcp:, socket:, {':, '.join(ELSEWHERE)}:")
+
+
+def place_of(url: str, parts: SplitResult, usage: str) -> tuple[str, int]:
+    """Host and port of a URL that names nothing else before its query. Raises BadUrl, which says `usage`."""
+    try:
+        host, port = parts.hostname or "", parts.port or 0
+    except ValueError as error:
+        raise BadUrl(f"{url}: {error}") from error
+    if not host or not port or parts.path or parts.fragment or "@" in parts.netloc:
+        raise BadUrl(f"{url}: write {usage}")
+    try:
+        host.encode("idna")
+    except UnicodeError as error:
+        raise BadUrl(f"{url}: {host} is no host name") from error
+    return host, port
+
+
+def line_settings(url: str, query: dict[str, str]) -> tuple[int, str]:
+    """Speed and parity, taken out of `query`. Raises BadUrl."""
+    parity = query.pop("parity", "N")
+    if parity not in PARITIES:
+        raise BadUrl(f"{url}: parity is one of {' '.join(sorted(PARITIES))}")
+    baud = query.pop("baud", "9600")
+    if not baud.isdecimal() or len(baud) > 7 or not 50 <= int(baud) <= 4_000_000:
+        raise BadUrl(f"{url}: baud is a number, for example 9600")
+    return int(baud), parity
 
 
 def _is_hex(text: str) -> bool:
@@ -254,7 +276,11 @@ class StreamLink(asyncio.Protocol):
         self.sent_bytes += len(data)
         if self.tap is not None:
             self.tap("out", self._now(), data)
-        self._transport.write(data)
+        self._transport.write(self.on_wire(data))
+
+    def on_wire(self, data: bytes) -> bytes:
+        """What is sent for `data`."""
+        return data
 
     async def close(self) -> None:
         """Give the port back; return when it may be opened again: a serial port is closed in a thread."""
@@ -275,22 +301,29 @@ def open_link(url: str, now: Callable[[], datetime] = utc_now) -> AbstractAsyncC
 async def open_stream(url: str, now: Callable[[], datetime] = utc_now) -> AsyncIterator[StreamLink]:
     """A tty or a TCP connection. Raises as `open_link`."""
     target = _Target(url)
-    link = await (_open_tcp(target, now) if target.kind == "tcp" else _open_serial(target, now))
+    if target.kind == "serial":
+        link = await _open_serial(target, now)
+    else:
+        link = await open_tcp(target.host, target.port, lambda: StreamLink(now))
     try:
         yield link
     finally:
         await link.close()
 
 
-async def _open_tcp(target: _Target, now: Callable[[], datetime]) -> StreamLink:
+S = TypeVar("S", bound=StreamLink)
+
+
+async def open_tcp(host: str, port: int, make: Callable[[], S]) -> S:
+    """A connection whose link is the one that `make` makes. Raises LinkLost."""
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT):
-            transport, link = await loop.create_connection(lambda: StreamLink(now), target.host, target.port)
+            transport, link = await loop.create_connection(make, host, port)
     except TimeoutError as error:
-        raise LinkLost(f"no answer from {target.host}:{target.port} in {CONNECT_TIMEOUT:g} s") from error
+        raise LinkLost(f"no answer from {host}:{port} in {CONNECT_TIMEOUT:g} s") from error
     except socket.gaierror as error:
-        raise LinkLost(f"{target.host}: {error.strerror}") from error
+        raise LinkLost(f"{host}: {error.strerror}") from error
     except OSError as error:
         raise LinkLost(os.strerror(error.errno) if error.errno else str(error)) from error
     sock = transport.get_extra_info("socket")

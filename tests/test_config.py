@@ -516,7 +516,7 @@ def test_what_may_be_missing_on_this_computer_is_noted(tmp_path: Path, mqtt: str
         ("silence = 4.0", "silence = 0", "silence", "options of cammegh_ss2: Expected `float` >= 1.0"),
         ('"tcp://192.168.7.20:4001"', '"tcp://192.168.7.20"', "tcp:", "write tcp://host:port"),
         ('"tcp://192.168.7.20:4001"', '"tcp://[::1"', "tcp:", "tcp://[::1: "),
-        ('"tcp://192.168.7.20:4001"', '"udp://x:1"', "udp:", "a link begins with serial:, tcp:, usb:, sas:, mqtt:"),
+        ('"tcp://192.168.7.20:4001"', '"udp://x:1"', "udp:", "a link begins with serial:, tcp:, socket:, usb:"),
         ("baud=9600", "baud=fast", "baud", "baud is a number, for example 9600"),
         ('"macau.cussec"', '"macau.cusec"', "cusec", "no ruleset 'macau.cusec'"),
         ('"no_more_bets"', '"never"', "betting", "Invalid enum value 'never'"),
