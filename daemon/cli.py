@@ -537,12 +537,17 @@ def replay(capture: Path, driver: str, options: tuple[str, ...], pace: float) ->
     for one in seen:
         click.echo(msgspec.json.encode(one))
     if not seen:
+        from daemon.console.trace import messages_read
+
         said = re.match(rb"# feltd capture 1 driver=(\w{1,40})", raw)
+        read, messages = messages_read(driver, frames)
         heard = sum(len(frame.data) for frame in frames if frame.from_device)
         whose = f"it was recorded with {said[1].decode()}" if said else "see `feltd devices` for the driver it is of"
         if said and said[1].decode() == driver:
             few = f"{heard} bytes of the device are too few, or none that it understands"
             whose = f"its driver is right, and {few}: was it cut short?"
+        if read and (not said or said[1].decode() == driver):
+            whose = f"it reads {read} of {messages} messages in it, and none of them is an event"
         click.echo(f"{capture}: {driver} finds no event in it; {whose}", err=True)
 
 
@@ -860,9 +865,16 @@ def _interruptible(body: Coroutine[Any, Any, Any]) -> Any:
     return result
 
 
+LISTEN = (
+    "mqtt: the link as the edge has it: hear=… is what the edge hears and the device says, say=… what the device hears"
+)
+
+
 @main.command()
 @click.argument("device")
-@click.option("--listen", required=True, metavar="tty:PATH|tcp://HOST:PORT|mqtt://…", help="where it is plugged in")
+@click.option(
+    "--listen", required=True, metavar="tty:PATH|tcp://HOST:PORT|mqtt://…", help=f"where it is plugged in; {LISTEN}"
+)
 @click.option("--seed", type=int, default=1, show_default=True, help="the same seed does the same")
 @click.option(
     "--speed", type=click.FloatRange(0.1, 1000), default=1.0, show_default=True, help="simulated seconds a second"
@@ -892,7 +904,7 @@ def simulate(device: str, listen: str, seed: int, speed: float, manual: bool, co
     except BadControl as error:
         raise BadInputError(f"--control {control}: {error}") from error
     except BadUrl as error:
-        raise BadInputError(f"--listen {error}") from error
+        raise BadInputError(f"--listen {error}; {LISTEN}") from error
     except FileExistsError as error:
         text = "is there already, and no simulator left it; give a path that is free"
         raise BadInputError(f"--listen {listen}: {text}") from error

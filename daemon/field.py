@@ -193,6 +193,8 @@ async def simulate(
         port.plug()
         stack.callback(port.unplug)
         say(f"{name} at {port.url}")
+        if isinstance(port, Mqtt):
+            say(f"it hears {port.hears} and says {port.says}")
         say(hand.help())
         if server is not None:
             host, number = server.sockets[0].getsockname()[:2]

@@ -28,7 +28,7 @@ class Mqtt:
     def __init__(self, host: str, port: int, hear: str, say: str, *, version: str = "5") -> None:
         """Nothing connects before `plug`."""
         self._address = host, port
-        self._hear, self._say = hear, say
+        self.hears, self.says = hear, say
         self._version = aiomqtt.ProtocolVersion.V5 if version == "5" else aiomqtt.ProtocolVersion.V311
         self._task: asyncio.Task[None] | None = None
         self._leaving: set[asyncio.Task[None]] = set()
@@ -44,7 +44,7 @@ class Mqtt:
         """The host's link to this device."""
         host, port = self._address
         old = "" if self._version is aiomqtt.ProtocolVersion.V5 else "&version=3.1.1"
-        return f"mqtt://{host}:{port}/?hear={self._say}&say={self._hear}{old}"
+        return f"mqtt://{host}:{port}/?hear={self.says}&say={self.hears}{old}"
 
     def plug(self) -> None:
         """Connect, and again whenever the broker was away."""
@@ -93,7 +93,7 @@ class Mqtt:
             socket_options=NODELAY,
             logger=_SILENT,
         ) as client:
-            await client.subscribe(self._hear, 1)
+            await client.subscribe(self.hears, 1)
             _still_wanted()
             self.connected.set()
             sender = asyncio.create_task(self._publish(client))
@@ -120,7 +120,7 @@ class Mqtt:
                 line = bytes(self._unsent[:end])
                 del self._unsent[: end + 1]
                 self.sent_bytes += end + 1
-                await client.publish(self._say, line, 1)
+                await client.publish(self.says, line, 1)
                 _still_wanted()
 
 

@@ -103,6 +103,32 @@ def test_a_path_that_is_taken_is_refused_with_the_remedy(tmp_path: Path) -> None
     assert path.read_text(encoding="utf-8") == "x"
 
 
+async def test_a_simulated_mqtt_device_says_whose_topics_it_takes() -> None:
+    """The link is written as the edge has it: what the edge hears is what the device says."""
+    said: list[str] = []
+    listen = "mqtt://127.0.0.1:1/?hear=ikg/sicbo/Billy-III/says&say=ikg/sicbo/Billy-III/listens"
+    running = asyncio.create_task(
+        simulate("billy_iii", listen, seed=1, speed=1.0, manual=True, control="", say=said.append)
+    )
+    await asyncio.sleep(0.1)
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running
+    assert said[0] == f"billy_iii at {listen}"
+    assert said[1] == "it hears ikg/sicbo/Billy-III/listens and says ikg/sicbo/Billy-III/says"
+
+
+def test_an_mqtt_link_without_topics_is_told_whose_they_are() -> None:
+    result = run("simulate", "billy_iii", "--listen", "mqtt://127.0.0.1:1883")
+    assert result.exit_code == 2
+    whose = (
+        "the link as the edge has it: hear=… is what the edge hears and the device says, say=… what the device hears"
+    )
+    assert whose in result.stderr
+    assert "hear=… names at least one topic" in result.stderr
+    assert whose.partition(":")[0] in " ".join(run("simulate", "--help").stdout.split())
+
+
 def test_an_address_that_is_taken_is_said_once() -> None:
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
         listen = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
@@ -245,6 +271,26 @@ def test_a_capture_cut_short_is_not_called_another_device_s(tmp_path: Path) -> N
     assert (result.exit_code, result.stdout) == (0, "")
     told = "its driver is right, and 4 bytes of the device are too few, or none that it understands: was it cut short?"
     assert result.stderr == f"{path}: cammegh_ss2 finds no event in it; {told}\n"
+
+
+@pytest.mark.parametrize(
+    ("driver", "line", "count"),
+    [
+        ("cammegh_ss2", b"*K CAM\r\n", 3),
+        ("fdl_timer", fdl.encode_frame(0x7F, 0, b""), 1),  # a frame whole, of a type that nobody knows
+    ],
+)
+@pytest.mark.parametrize("headed", [False, True])
+def test_a_capture_that_the_driver_reads_names_no_other_driver(
+    tmp_path: Path, driver: str, line: bytes, count: int, headed: bool
+) -> None:
+    path = tmp_path / "x.capture"
+    lines = "".join(f"2026-01-01T00:00:0{n}+00:00 < {line.hex()}\n" for n in range(count))
+    path.write_bytes(f"{CAPTURE_HEAD} driver={driver}\n{lines}".encode() if headed else line * count)
+    result = run("replay", path, "--driver", driver)
+    assert (result.exit_code, result.stdout) == (0, "")
+    told = f"it reads {count} of {count} messages in it, and none of them is an event"
+    assert result.stderr == f"{path}: {driver} finds no event in it; {told}\n"
 
 
 @pytest.mark.parametrize(

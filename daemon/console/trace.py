@@ -7,7 +7,7 @@ into words by the codecs that drivers and simulators share, kept for a while, an
 import asyncio
 import contextlib
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from datetime import datetime
 from enum import Enum
 from itertools import islice
@@ -64,6 +64,7 @@ LONGEST_MESSAGE = 256 * 1024
 HEARTBEAT = 5.0
 PAUSE = 0.1
 MINUTES = (1, 5, 10)
+UNREAD = ("garbage", "broken")  # how the words for bytes begin that are no message of the wire
 
 
 # ---- in words
@@ -140,6 +141,13 @@ class Reader:
                 return f"event {counter}{ago}: {_happening(happened)}"
             case said:
                 return in_words(said)
+
+
+def messages_read(driver: str, frames: Iterable[Captured]) -> tuple[int, int]:
+    """Of how many messages of a device in a capture its codec makes something, and how many there are."""
+    reader = Reader(driver)
+    said = [one for frame in frames for one in reader.read("in" if frame.from_device else "out", frame.data)]
+    return sum(not one.startswith(UNREAD) for one in said), len(said)
 
 
 def _happening(happened: Any) -> str:
