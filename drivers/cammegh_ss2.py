@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
+from decimal import Decimal
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -414,6 +415,7 @@ class CammeghSS2:
         self._test: _Test | None = None
         self._requests: _Requests | None = None
         self._obeying = False
+        self._ordered: int | None = None  # the spin that was started last, until its ball runs
         self._watched: tuple[AbstractSet[State], asyncio.Future[None]] | None = None
         self._joining = True
         self._long_away = False
@@ -715,17 +717,20 @@ class CammeghSS2:
 
     async def _start(self, requests: _Requests, command: StartSpin) -> dict[str, Any]:
         """The rotor's way, where none is asked for: as in the last game, or the other one if the mode says so."""
-        self._only_in(State.STARTED)
+        self._only_in(*_STARTABLE)
         mode = Mode(int(await requests.ask("o", answer="[0-9]{1,5}")))
         if Mode.WAIT_FOR_START not in mode:
             raise CommandRefused(f"the wheel runs by itself: its mode {mode.value} has no bit 2, wait for start")
-        self._only_in(State.STARTED)
+        state = self._only_in(*_STARTABLE)
         assert self._before is not None
+        if state is State.PLACE_BETS and self._ordered == self._before.spin:
+            raise CommandRefused(f"spin {self._ordered} was started already")
         rotor = command.rotor
         if rotor is None:
             clockwise = self._before.clockwise != (Mode.REVERSE_EACH_GAME in mode)
             rotor = "clockwise" if clockwise else "anticlockwise"
         await requests.ask("u", "1" if rotor == "clockwise" else "3", "OK", tries=1)
+        self._ordered = self._before.spin
         await self._shown({State.PLACE_BETS, State.BALL_IN_RIM}, "said OK, but does not begin the game")
         return {"rotor": rotor}
 
@@ -769,7 +774,7 @@ class CammeghSS2:
         name, value = command.name, command.value
         if name != "mode" and name not in PARAMETERS:
             raise CommandRefused(f"the wheel has no parameter {name!r}; it has mode, {', '.join(PARAMETERS)}")
-        if not _VALUE.fullmatch(value) or (name == "mode" and " " in value):
+        if not _VALUE.fullmatch(value) or (name == "mode" and not value.isdecimal()):
             raise CommandRefused(f"{value!r} is no value: write numbers of up to five digits, a space between two")
         self._no_spin()
         self._only_in(State.STARTED, State.TABLE_CLOSED)
@@ -779,7 +784,7 @@ class CammeghSS2:
         else:
             await requests.ask("T", f"{PARAMETERS[name].lower()} {value}", f"{PARAMETERS[name].lower()} .+|OK", tries=1)
             read = await self._parameter(requests, name)
-        if [int(one) if one.isdecimal() else one for one in read.split()] != [int(one) for one in value.split()]:
+        if not _VALUE.fullmatch(read) or list(map(Decimal, read.split())) != list(map(Decimal, value.split())):
             raise CommandFailed(f"{name} was set to {value}, but reads {read}")
         if command.store:
             try:
@@ -826,6 +831,8 @@ class CammeghSS2:
 
     def _status(self, status: Status, chunk: Chunk) -> Iterator[Event]:
         before, self._before = self._before, status
+        if status.state not in _STARTABLE:
+            self._ordered = None
         spin = self._spin
         if not self._believed(spin, status, chunk):
             return
@@ -1116,10 +1123,11 @@ class CammeghSS2:
 _AT_ONCE = {(State.BALL_IN_RIM, State.NO_MORE_BETS), (State.NO_MORE_BETS, State.WINNING_NUMBER)}
 _RUNNING = {State.PLACE_BETS, State.BALL_IN_RIM, State.NO_MORE_BETS}
 _PLAYING = {*_RUNNING, State.WINNING_NUMBER}
-_BEFORE_LAUNCH = (State.STARTED, State.PLACE_BETS)
+_BEFORE_LAUNCH = _STARTABLE = (State.STARTED, State.PLACE_BETS)
 _CODES = re.compile("[0-9]{1,3}(?: [0-9]{1,3})*")
 _BONUS = re.compile("([1-6]);([0-9]{3})(?:;([0-9]{3}))?")
-_VALUE = re.compile("[0-9]{1,5}(?: [0-9]{1,5}){0,3}")
+_NUMBER = r"[0-9]{1,5}(?:\.[0-9]{1,5})?"
+_VALUE = re.compile(rf"{_NUMBER}(?: {_NUMBER}){{0,3}}")
 _ANSWERED = {"firmware": "S", "description": "V", "manufacturer": "K"}
 _TABLES = {"chi_squared": "w", "winning_numbers": "W", "misfires": "M"}
 

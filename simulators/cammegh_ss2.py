@@ -1,7 +1,7 @@
 """A Cammegh SS2 wheel: rotor, ball and controller, as its integrator information and captures describe them.
 
-In arcade mode the wheel runs by itself; with mode bit 2 it waits in state 1 for `*u`. The counter goes on when state 5
-ends, as captured; a spin that was void or closed is spun again under its number. What truly happened to each spin is
+In arcade mode the wheel runs by itself; with mode bit 2 it waits in state 2 for `*u`, as captured. The counter goes on
+when state 5 ends, as captured; a spin that was void or closed is spun again under its number. What truly happened to each spin is
 written in `truth`, for whoever checks what the host made of it.
 
 Made up, because nobody has printed it: what the tables of `*w`, `*W` and `*M` look like, the values of `*T`, that the
@@ -186,14 +186,19 @@ class Wheel:
         self._next_status = 0.0
         self._silent_until = 0.0
         self._void_since = 0.0
-        self._retrying = False
+        self._retrying = self._waits = False
         self._pending: set[str] = set()
         self._standing: set[str] = set()
         self._alarm: tuple[float, str] = (float("inf"), "")
         self._test_until = float("inf")
         self._unsaid = b""
         self._misfires: Counter[str] = Counter()
-        self._parameters = dict.fromkeys(PARAMETERS.values(), "0") | {"H": "60", "N": "15", "S": "135 165", "Z": "37"}
+        self._parameters = dict.fromkeys(PARAMETERS.values(), "0") | {
+            "H": "60",
+            "N": "15",
+            "S": "14.0 17.50000",
+            "Z": "37",
+        }
         self.truth: list[SpinTruth] = []
         self.restarted_at = 0  # how many had ended when its counter last began again
 
@@ -307,7 +312,7 @@ class Wheel:
         if self.state is State.WINNING_NUMBER:
             self._count()
         self._flags &= Flag.SENSOR_OR_MOTOR
-        self._retrying = False
+        self._retrying = self._waits = False
         self.state = State.TABLE_CLOSED
         self._until = float("inf")
         self._alarm = (float("inf"), "")
@@ -316,11 +321,15 @@ class Wheel:
     def _advance(self, now: float) -> bytes:
         """The present state is over."""
         match self.state:
-            case State.STARTED if self._mode & WAIT_FOR_START:
+            case State.STARTED | State.WINNING_NUMBER if self._mode & WAIT_FOR_START:
+                if self.state is State.WINNING_NUMBER:
+                    self._count()
+                self._enter(State.PLACE_BETS, now)
+                self._waits = True
                 self._until = float("inf")
             case State.WINNING_NUMBER:
                 self._count()
-                if self._mode & (STARTED_AFTER_NUMBER | WAIT_FOR_START):
+                if self._mode & STARTED_AFTER_NUMBER:
                     self._enter(State.STARTED, now)
                 else:
                     self._begin_spin(now)
@@ -496,8 +505,9 @@ class Wheel:
                 self._restart(now)
                 return encode(Packet("R", "OK"))
             case "u", "1" | "3" as way:
-                if self.state is not State.STARTED or not self._mode & WAIT_FOR_START:
+                if not (self._waits or (self.state is State.STARTED and self._mode & WAIT_FOR_START)):
                     return encode(Packet("u", "NO"))
+                self._waits = False
                 self._clockwise = way == "1"
                 self._enter(State.PLACE_BETS, now)
                 return encode(Packet("u", "OK"))

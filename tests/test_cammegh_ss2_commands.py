@@ -648,7 +648,7 @@ def test_nothing_is_changed_under_a_running_spin(state: State) -> None:
             await one.refuses(Power(on=False), "spin 1 is under way")
             await one.refuses(SetParameter("mode", "1157"), "spin 1 is under way")
             await one.refuses(SelfTest(), "only in state 6")
-            await one.refuses(StartSpin(), "only in state 1")
+            await one.refuses(StartSpin(), "runs by itself" if state is State.PLACE_BETS else "only in state 1 or 2")
             await one.refuses(Ask("winning_numbers"), "only in state 5 or 6")
             assert [one.orders(letter) for letter in "PFuW"] == [[]] * 4
             await one.until(lambda: bool(one.landed))
@@ -700,11 +700,13 @@ def test_a_host_driven_wheel_waits_for_its_command(mode: int, rotors: list[str])
             one.wheel._clockwise = mode == ONE_DIRECTION
             await asyncio.sleep(60)
             assert one.orders("u") == []  # the driver never begins by itself
-            assert one.wheel.state is State.STARTED
+            assert one.wheel.state is State.PLACE_BETS
             for n, rotor in enumerate(rotors, 1):
                 assert await one.driver.obey(StartSpin()) == {"rotor": rotor}
+                await one.refuses(StartSpin(), f"spin {n} was started already")
                 await one.until(lambda n=n: len(one.landed) == n)  # type: ignore[misc]
-                await one.until_state(State.STARTED)
+                await one.until_state(State.PLACE_BETS)
+                await asyncio.sleep(2)
             assert await one.driver.obey(StartSpin("anticlockwise")) == {"rotor": "anticlockwise"}
             assert one.orders("u")[-1] == "3"
             no_wrong_landing(one)
@@ -750,7 +752,7 @@ async def test_everything_that_can_be_asked() -> None:
         assert await obey(Ask("overview")) == {
             "overview": {"state": 6, "protocol": 1, "games_per_hour": 60, "mode": 1157}
         }
-        assert await obey(Ask("speed_range")) == {"speed_range": "135 165"}
+        assert await obey(Ask("speed_range")) == {"speed_range": "14.0 17.50000"}
         for name in ("games_per_hour", "no_more_bets_time", "jet_time", "deceleration", "speed_variation"):
             assert set(await obey(Ask(name))) == {name}
         assert await obey(Ask("pockets")) == {"pockets": "37"}
