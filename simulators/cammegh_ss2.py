@@ -1,8 +1,8 @@
 """A Cammegh SS2 wheel: rotor, ball and controller, as its integrator information and captures describe them.
 
 In arcade mode the wheel runs by itself; with mode bit 2 it waits in state 2 for `*u`, as captured. The counter goes on
-when state 5 ends, as captured; a spin that was void or closed is spun again under its number. What truly happened to each spin is
-written in `truth`, for whoever checks what the host made of it.
+when state 5 ends, as captured; a spin that was void or closed is spun again under its number. What truly happened to
+each spin is written in `truth`, for whoever checks what the host made of it.
 
 Made up, because nobody has printed it: what the tables of `*w`, `*W` and `*M` look like, the values of `*T`, that the
 controller says nothing during a self-test, and that it comes back with `*P NO` while a sensor fault stands.

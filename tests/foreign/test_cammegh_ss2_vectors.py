@@ -12,13 +12,13 @@ import pytest
 from helpers import MemoryLink, Notebook, virtual_time
 
 from drivers.cammegh_ss2 import CammeghSS2, WheelOptions
-from protocols.cammegh_ss2 import Decoder, Flag, Message, Mode, Number, Packet, State, Status, encode
+from protocols.cammegh_ss2 import Decoder, Flag, Mode, Number, Packet, State, Status, encode
 from protocols.commands import Ask, SetParameter, StartSpin
 
 NONE = Flag(0)
 
 # line as the wheel sent it, without its end: what it says
-WHEEL: list[tuple[bytes, Message]] = [
+WHEEL: list[tuple[bytes, Status | Number | Packet]] = [
     # self-test.log
     (b"*X;2;001;  ;0;174;0", Status(State.PLACE_BETS, 1, "", NONE, 174, True)),
     (b"*P OK", Packet("P", "OK")),
@@ -73,7 +73,7 @@ THEIR_NAMES = {
 
 
 @pytest.mark.parametrize(("line", "message"), WHEEL)
-def test_lines_of_real_wheels_both_ways(line: bytes, message: Any) -> None:
+def test_lines_of_real_wheels_both_ways(line: bytes, message: Status | Number | Packet) -> None:
     (told,) = Decoder().feed(line + b"\r\n")
     assert type(told) is type(message)
     fields = [name for name in message.__struct_fields__ if name != "raw"]
