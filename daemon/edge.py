@@ -270,12 +270,14 @@ class DevicePost:
     def state(self) -> dict[str, Any]:
         """The retained `state`: a full snapshot."""
         received, sent = self.traffic
+        # How many bytes a card took says which it may be: `H10` is longer than `HK`.
+        traffic = {} if self._tells_cards else {"bytes_received": received, "bytes_sent": sent}
         last = self.last
         return {
             "online": self.board.online,
             "reason": self.board.reason,
             "faults": self.board.faults,
-            "counters": {"events": self.events, "bytes_received": received, "bytes_sent": sent},
+            "counters": {"events": self.events, **traffic},
             "last_event": {"type": last.type, "time": last.time, "seq": last.seq} if last else None,
             "traced_until": self.trace.until,
         }

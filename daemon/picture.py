@@ -74,6 +74,7 @@ class Detail(Struct, frozen=True):
 
     say: dict[str, str] = {}
     reason: str = ""
+    refused: str = ""
     pocket: str = ""
     colour: str = ""
     hands: dict[str, tuple[str, ...]] = {}

@@ -11,6 +11,8 @@ Colour: TypeAlias = Literal["black", "red"]
 RANKS: Final = "A23456789TJQK"
 SUITS: Final = "SHDC"
 FIGURES: Final = "JQK"
+# A card that lies face down, in what everybody may see.
+UNKNOWN: Final = "??"
 
 # One deck, in the order of the ranks.
 DECK: Final[tuple[str, ...]] = tuple(rank + suit for rank in RANKS for suit in SUITS)

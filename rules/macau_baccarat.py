@@ -74,7 +74,7 @@ from protocols.events import (
     WagerWithdrawn,
 )
 from protocols.topics import Envelope
-from rules.cards import PIPS, POINTS, colour, points, rank, suit
+from rules.cards import PIPS, POINTS, UNKNOWN, colour, points, rank, suit
 from rules.money import Rounding
 from rules.rounds import Round, irregular, noted, resolved, suspend, terms, voided, wager, witness
 from rules.ruleset import (
@@ -515,7 +515,7 @@ class Baccarat:
         if coup is None or (state.coup is None and burning):
             phase = "burning" if burning else "ended" if state.left == 0 else "idle"
             return View("", phase, {"shoe": state.shoe, "burn": state.burn} if state.burn > 0 else {"shoe": state.shoe})
-        detail: dict[str, Any] = {"demo": coup.round.demo, "last": state.left == 0, **_shown(coup.cards)}
+        detail: dict[str, Any] = {"demo": coup.round.demo, "last": state.left == 0, **self._shown(coup.cards)}
         round_ = coup.round
         if state.coup is None:
             return View(round_.id, "resolved", detail)
@@ -943,7 +943,7 @@ class Baccarat:
     def _void(self, state: BaccaratState, coup: Coup, seen: Envelope, reason: str, article: str = "10") -> Step:
         jackpot_bets: Literal["", "returned"] = "returned" if "jackpot" in self._offered else ""
         void = Void(reason, "returned", jackpot_bets)
-        result = voided(witness(_known(coup), seen), self._terms, void, _cite(article), _laid(coup.cards))
+        result = voided(witness(_known(coup), seen), self._terms, void, _cite(article), self._laid(coup.cards))
         state = replace(state, coup=None, last=None, spent=due(coup.cards) is not None or bool(coup.aside))
         return state, (Corrected(replace(result, supersedes=result.round)) if coup.reopened else Voided(result),)
 
@@ -1051,6 +1051,24 @@ class Baccarat:
         }
         return Outcome(facts, tuple(wins), pushes, announcements, _cite(*dict.fromkeys(articles)))
 
+    # ---- what may be shown
+
+    def _lie(self, cards: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Both hands as everybody sees them. Seats that handle cards show them once each side has two (7(1), 16)."""
+        handled = self.options.players_handle_cards and len(cards) < 4
+        return hands((UNKNOWN,) * len(cards) if handled else cards)
+
+    def _shown(self, cards: tuple[str, ...]) -> dict[str, Any]:
+        player, banker = self._lie(cards)
+        totals = {} if UNKNOWN in player else {"player": points(player), "banker": points(banker)}
+        return {"hands": {"player": player, "banker": banker}, "totals": totals}
+
+    def _laid(self, cards: tuple[str, ...]) -> dict[str, Any]:
+        if not cards:
+            return {}
+        player, banker = self._lie(cards)
+        return {"hands": {"player": player, "banker": banker}}
+
     # ---- words
 
     def _seen(self, state: BaccaratState, coup: Coup, seen: Envelope) -> BaccaratState:
@@ -1090,13 +1108,6 @@ def _highest(round_: Round, side: str) -> int:
 def _known(coup: Coup) -> Round:
     """The round with the bets that are surely those told: none after a loss."""
     return replace(coup.round, wagers=()) if coup.unsure else coup.round
-
-
-def _laid(cards: tuple[str, ...]) -> dict[str, Any]:
-    if not cards:
-        return {}
-    player, banker = hands(cards)
-    return {"hands": {"player": player, "banker": banker}}
 
 
 def _beyond(laid: tuple[str, ...], told: tuple[str, ...]) -> tuple[str, ...]:
@@ -1162,12 +1173,6 @@ def _told_again(told: tuple[str, ...], laid: tuple[str, ...]) -> bool:
             return False
         before = card
     return not left
-
-
-def _shown(cards: tuple[str, ...]) -> dict[str, Any]:
-    player, banker = hands(cards)
-    totals = {"player": points(player), "banker": points(banker)}
-    return {"hands": {"player": player, "banker": banker}, "totals": totals}
 
 
 def _cite(*articles: str) -> tuple[str, ...]:

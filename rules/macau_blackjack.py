@@ -13,8 +13,10 @@ all others and shown by no view before their time. `hole_card.peeked` comes when
 tells each decision: stand, hit, double, split, surrender, five_cards, even_money, and insurance with its whole amount
 (also as wagers on `insurance`, which add up). `amount` is 0 or, where the bet is known, exactly what the decision adds.
 Each hit and double brings one card; a split hand receives its second card when its turn comes (or both at once, by
-option). Hands without any choice end by themselves. `due` in the view says whom the rules wait for: a card (of `burn`,
-a hand, the `dealer`), a decision with the actions allowed (and with the further seats that may surrender), or the peek.
+option). Hands without any choice end by themselves, but not while cards of theirs lie face down: then blackjack and 21
+are told to stand, too. `due` in the view says whom the rules wait for: a card (of `burn`, a hand, the `dealer`), a
+decision with the actions allowed (and with the further seats that may surrender), or the peek. Of a hand that lies face
+down it names what some cards could decide there; what its own cards do not allow is refused, and `refused` says why.
 Hands are named as in `deal.corrected`: "dealer", "3.1", "3.2", a new hand after the seat's last; who corrects may say
 "seat_3", "seat_3_2" too, as a console does. `deal.corrected` names the hands that changed, as they lie now; the hole
 card may be left out.
@@ -53,9 +55,9 @@ on it (option: always). A pair is two cards of one rank. 16(6), 17(3): against a
 loses one bet only, and hands that had bust (7(2)) count for it; the other hands and doubles come back; a double is
 made by 17(1)(1) or (2) where the house allows those, by (3) else, and loses then unless `limit_double_11` (10(7)).
 Split hands are doubled by 17(1)(2) only. 16(3) lets aces be split again, 16(5) speaks of the other pairs: both
-options. Even money and insurance end with the peek or the bank's second card; in the metal box, where that lies
-already, a blackjack waits for its decision. In 18(2) a further card (博牌, "carta adicional") is what art. 6 calls so,
-a drawn one: once the bank has dealt the first of the round nobody surrenders, until then any seat may, out of turn
+options. Even money and insurance end with the peek or the bank's second card. In 18(2) a further card (博牌, "carta
+adicional") is what art. 6 calls so, a drawn one: once the bank has dealt the first of the round nobody surrenders,
+until then any seat may, out of turn
 too. 21(1) leaves no choice there; the option lets each hand surrender before its own third card, as floors do. The
 special prize of 15 is for exactly three cards and closes the hand (option: on top of its result). 19 is for exactly
 five. Over and under 13 count the ace as one, else over would favour the player; 13 itself loses. Three sevens are
@@ -109,7 +111,7 @@ from protocols.events import (
     WagerWithdrawn,
 )
 from protocols.topics import Envelope
-from rules.cards import DECK, PIPS, colour, rank, suit
+from rules.cards import DECK, PIPS, RANKS, UNKNOWN, colour, rank, suit
 from rules.money import Rounding, settle
 from rules.rounds import Round, irregular, next_number, noted, resolved, suspend, terms, voided, wager, witness
 from rules.ruleset import (
@@ -183,7 +185,6 @@ UNLIMITED: Final = -1
 # The burn was not seen whole: cards up to the bell belong to it, and then a person says whether it is done. And how
 # many cards came out unread, where events were lost.
 UNSURE: Final = -1
-UNKNOWN: Final = "??"
 DEALER: Final = "dealer"
 MAX_STRAYS: Final = 32
 # A hand as this game names it, "3.2", and as a console does, "seat_3_2" ("seat_3" is the first).
@@ -588,6 +589,8 @@ class Blackjack:
             detail["even_money"] = even
         if round_.suspended:
             return View(round_.id, "suspended", {**detail, "reason": round_.suspended})
+        if refused := _refused(round_):
+            detail["refused"] = refused
         due = self._due(state, play)
         detail["due"] = due
         if due["kind"] == "decision":
@@ -600,7 +603,7 @@ class Blackjack:
         """The hands as everybody may see them; once a round is over by its result, all of them."""
         hands = {DEALER: play.bank if over or play.shown or not self._hole else _masked(play.bank, (1,))}
         for hand in play.hands:
-            seen = over or hand.split or hand.ended in ("blackjack", "bust", "even_money", "five_cards", "special")
+            seen = over or hand.split or hand.ended in _LAID_OPEN
             hands[f"{hand.seat}.{hand.number}"] = hand.cards if seen else _masked(hand.cards, self._down)
         totals = {name: count(cards)[0] for name, cards in hands.items() if cards and UNKNOWN not in cards}
         return {"hands": hands, "totals": totals}
@@ -620,12 +623,17 @@ class Blackjack:
         if place >= 0:
             return {"kind": "card", "hand": _name(play.hands[place])}
         hand = play.hands[play.turn]
-        due = {"kind": "decision", "hand": _name(hand), "seat": hand.seat, "actions": self._actions(play, hand)}
+        due = {
+            "kind": "decision",
+            "hand": _name(hand),
+            "seat": hand.seat,
+            "actions": self._possible_actions(play, hand),
+        }
         if self.options.bettors > 1:
             due["decides"] = self._decider(play, hand.seat)
         if self.options.surrender == "before_any_card":
             waiting = play.hands[play.turn + 1 :]
-            if early := tuple(one.seat for one in waiting if self._early(play, one)):
+            if early := tuple(one.seat for one in waiting if self._offers_surrender(play, one)):
                 due["surrender"] = early
         return due
 
@@ -933,7 +941,7 @@ class Blackjack:
         return -1
 
     def _first_judged(self, play: Play) -> Play:
-        """Art. 6(4)(1): a blackjack asks for nothing more. Where its even money would be lost it waits (10(3))."""
+        """Art. 6(4)(1): a blackjack asks for nothing more."""
         if not any(is_blackjack(hand.cards) for hand in play.hands):
             return play
         return replace(play, hands=tuple(self._judged(play, hand) for hand in play.hands))
@@ -948,28 +956,47 @@ class Blackjack:
         total, _ = count(cards)
         if total > 21:
             return "bust"
+        # 6(3): what lies face down nobody knows to be 21 before its player has decided.
+        told = self._hides(hand) and play.peeked != "yes" and not play.shown
         if len(cards) == 2:
-            if total == 21 and not hand.split:
-                waits = self._hole and not self._peeks and not play.shown and PIPS[play.bank[0]] in (1, 10)
-                return "" if waits else "blackjack"
+            if total == 21 and not hand.split and not told:
+                return "blackjack"
             if hand.split and cards[0][0] == "A":
                 return "" if self._may_split(play, hand) else "twenty_one" if total == 21 else "stand"
         if len(cards) == 3 and self.options.special_prize == "closes" and is_special(cards):
             return "special"
         if hand.doubled and len(cards) > 2:
             return "stand"
-        if total == 21 and not self._may_take_half(play, hand):
+        if total == 21 and not told and not self._may_take_half(play, hand):
             return "twenty_one"
         # 5(2)(3)(4): what is lost is collected at once, nobody decides any more.
         return "stand" if play.peeked == "yes" and len(cards) > 1 else ""
 
     # ---- decisions
 
+    def _hides(self, hand: Hand) -> bool:
+        """Whether cards of the hand lie face down. A split lays them open."""
+        return bool(self._down) and not hand.split
+
+    def _possible_actions(self, play: Play, hand: Hand) -> tuple[str, ...]:
+        """The decisions that a viewer may know of: with cards face down, those of any cards that may lie there."""
+        if not self._hides(hand):
+            return self._actions(play, hand)
+        found: set[str] = set()
+        for ranks in product(RANKS, repeat=len(self._down)):
+            cards = list(hand.cards)
+            for place, one in zip(self._down, ranks, strict=True):
+                cards[place] = one + "S"
+            may_be = replace(hand, cards=tuple(cards))
+            if self._possible(play, may_be) and count(cards)[0] <= 21:
+                found.update(self._actions(play, may_be))
+        return tuple(action for action in _DECISIONS if action in found)
+
     def _actions(self, play: Play, hand: Hand) -> tuple[str, ...]:
         """What the hand whose turn it is may decide."""
         cards = hand.cards
         if is_blackjack(cards) and not hand.split:
-            return ("stand", "even_money")
+            return ("stand", "even_money") if self._may_take_even_money(play) else ("stand",)
         aces = hand.split and cards[0][0] == "A"
         actions = ["stand"]
         if count(cards)[0] < 21 and not aces:
@@ -1013,9 +1040,18 @@ class Blackjack:
 
     def _may_surrender(self, play: Play, hand: Hand) -> bool:
         """Art. 18: not against an ace, before any further card of the round, or by option the hand's own."""
-        if self.options.surrender == "none" or play.bank[0][0] == "A" or hand.split or len(hand.cards) != 2:
-            return False
         if is_blackjack(hand.cards):  # it decides on even money only
+            return False
+        return self._surrender_open(play, hand)
+
+    def _offers_surrender(self, play: Play, hand: Hand) -> bool:
+        """Whether a viewer may think that a hand may be given up out of turn."""
+        may = self._surrender_open if self._hides(hand) else self._may_surrender
+        return not hand.ended and may(play, hand)
+
+    def _surrender_open(self, play: Play, hand: Hand) -> bool:
+        """Art. 18, by what everybody sees."""
+        if self.options.surrender == "none" or play.bank[0][0] == "A" or hand.split or len(hand.cards) != 2:
             return False
         if self.options.surrender == "before_own_card":
             return True
@@ -1061,7 +1097,7 @@ class Blackjack:
             if action == ("double" if hand.doubled else "hit"):
                 return replace(state, play=_seen(play, seen)), ()
             undone = _unasked(play)
-            if action in self._actions(undone, undone.hands[place]):
+            if action in self._possible_actions(undone, undone.hands[place]):
                 return self._contradicted(state, undone, seen, proven=action == "stand" and not hand.doubled)
         if self._peek_due(play):
             return self._refuse(state, play, seen, "decision_before_peek", text, "5(2)(3)(3)")
@@ -1072,7 +1108,10 @@ class Blackjack:
             return self._refuse(state, play, seen, "decision_before_card", text, "6(3)")
         allowed = self._actions(play, hand) if place == play.turn else self._early(play, hand)
         if action not in allowed:
-            return self._refuse(state, play, seen, "decision_not_allowed", text, _ARTICLES.get(action, "6(3)"))
+            surrenders = ("surrender",) if self._offers_surrender(play, hand) else ()
+            offered = self._possible_actions(play, hand) if place == play.turn else surrenders
+            code = "cards_do_not_allow" if action in offered else "decision_not_allowed"
+            return self._refuse(state, play, seen, code, text, _ARTICLES.get(action, "6(3)"))
         stake = self._stake(play, seat)
         if amount and (action not in ("double", "split") or (stake and amount != stake)):
             article = _ARTICLES.get(action, "6(3)") if action != "split" else "16(2)"
@@ -1118,10 +1157,8 @@ class Blackjack:
                 hand = replace(hand, ended="surrender")
             case "five_cards":
                 hand = replace(hand, ended="five_cards")
-            case _:  # stand
-                blackjack = is_blackjack(hand.cards) and not hand.split
-                total = count(hand.cards)[0]
-                hand = replace(hand, ended="blackjack" if blackjack else "twenty_one" if total == 21 else "stand")
+            case _:
+                hand = _stood(hand)
         return self._go(state, replace(play, hands=(*hands[:place], hand, *hands[place + 1 :])), seen)
 
     def _split(self, play: Play, place: int) -> Play:
@@ -1174,7 +1211,9 @@ class Blackjack:
                 return self._refuse(state, play, seen, "insured_twice", text, "12(1)")
         hands = [hand for hand in play.hands if hand.seat == seat]
         undecided = len(hands) == 1 and len(hands[0].cards) == 2 and not hands[0].doubled
-        open_ = undecided and hands[0].ended in ("", "blackjack") and not (play.asked and self._at_turn(play, seat))
+        # A blackjack that lies open has ended by itself, one that lies face down by its decision.
+        ends = ("",) if undecided and self._hides(hands[0]) else ("", "blackjack")
+        open_ = undecided and hands[0].ended in ends and not (play.asked and self._at_turn(play, seat))
         if not open_ or not self._before_second(play) or play.bank[0][0] != "A":
             return self._refuse(state, play, seen, "decision_not_allowed", text, "12(1)")
         stake = self._stake(play, seat)
@@ -1207,6 +1246,10 @@ class Blackjack:
     def _at_turn(self, play: Play, seat: int) -> bool:
         return play.turn < len(play.hands) and play.hands[play.turn].seat == seat
 
+    def _may_take_even_money(self, play: Play) -> bool:
+        """Art. 10(3): against an ace, a figure or a ten, before the bank's second card is known."""
+        return self._before_second(play) and PIPS[play.bank[0]] in (1, 10)
+
     def _even_money(self, state: BlackjackState, play: Play, seen: Envelope, seat: int) -> Step:
         """Art. 10(3): a blackjack is paid like any win, before the bank's second card is known."""
         place = next((n for n, hand in enumerate(play.hands) if hand.seat == seat), None)
@@ -1214,7 +1257,7 @@ class Blackjack:
         if hand.ended == "even_money":
             return replace(state, play=_seen(play, seen)), ()
         asks = is_blackjack(hand.cards) and not hand.split and hand.ended in ("", "blackjack")
-        if not asks or not self._before_second(play) or PIPS[play.bank[0]] not in (1, 10):
+        if not asks or not self._may_take_even_money(play):
             return self._refuse(state, play, seen, "decision_not_allowed", f"seat {seat}: even_money", "10(3)")
         assert place is not None
         hands = (*play.hands[:place], replace(hand, ended="even_money"), *play.hands[place + 1 :])
@@ -1547,19 +1590,22 @@ class Blackjack:
             name = _name(hand)
             doubted = name in play.contradicted
             # Who was given a further card had not stood.
-            drew = hand.ended == "stand" and not hand.doubled and len(hand.cards) > lay.get(name, 0)
+            drew = hand.ended in _STOOD and not hand.doubled and len(hand.cards) > lay.get(name, 0)
             holds = self._still_ended(hand) and not drew
             # Even money is the blackjack's alone: it can have said nothing of what was not taken.
-            unsaid = (doubted and hand.ended != "even_money") or (unpeeked and hand.ended == "stand")
+            unsaid = (doubted and hand.ended != "even_money") or (unpeeked and hand.ended in _STOOD)
             undone = holds and (unsaid or _barred(hand, bank[0]))
-            one = hand if holds and not undone else self._judged(play, replace(hand, ended=""))
+            if holds and not undone:
+                one = _stood(hand) if hand.ended in _STOOD else hand
+            else:
+                one = self._judged(play, replace(hand, ended=""))
             if undone or doubted or (one.doubled and len(one.cards) == 2):
                 hands.append(one)  # its decision must be told again, or its card
                 continue
             if not one.ended and (begun or place < decided):
                 if len(one.cards) < 2:
                     return None
-                one = replace(one, ended="twenty_one" if count(one.cards)[0] == 21 else "stand")
+                one = _stood(one)
             hands.append(one)
         turn = next((n for n, hand in enumerate(hands) if not hand.ended), len(hands))
         return replace(play, hands=tuple(hands), turn=turn)
@@ -1588,6 +1634,8 @@ class Blackjack:
 
     def _still_ended(self, hand: Hand) -> bool:
         """Whether a decision that was told holds for the cards as they lie; the ends without one are judged again."""
+        if self._hides(hand) and hand.ended in _STOOD:
+            return count(hand.cards)[0] <= 21 and len(hand.cards) >= (3 if hand.doubled else 2)
         match hand.ended:
             case "stand":
                 return count(hand.cards)[0] < 21 and len(hand.cards) >= (3 if hand.doubled else 2)
@@ -1972,6 +2020,19 @@ class Blackjack:
         return noted(code, text, self._cite(article), seen)
 
 
+# All that a hand may decide at its turn, in the order in which it is offered.
+_DECISIONS: Final = ("stand", "hit", "double", "split", "surrender", "five_cards", "even_money")
+# Why a decision was not taken: the codes of these irregularities.
+_REFUSALS: Final = frozenset(
+    (
+        *("decision_before_deal", "decision_before_peek", "decision_before_card", "decision_not_allowed"),
+        *("cards_do_not_allow", "out_of_turn", "wrong_amount", "insured_twice"),
+    )
+)
+# How a hand ends that takes no more card, and what ends with all its cards open (6(2), 10(3), 15, 19(1)).
+_STOOD: Final = ("stand", "twenty_one", "blackjack")
+_LAID_OPEN: Final = ("bust", "even_money", "five_cards", "special")
+
 # The article that a decision which is not allowed offends.
 _ARTICLES: Final = {
     "hit": "6(4)",
@@ -2026,6 +2087,21 @@ def _announced(compared: list[Compared], total: int, *, blackjack: bool) -> dict
 
 
 # ---- small facts
+
+
+def _refused(round_: Round) -> str:
+    """Why the last decision was not taken, where nothing was told since."""
+    last = round_.irregularities[-1:]
+    told = round_.evidence[-1:]
+    return last[0].code if last and told == (last[0].event,) and last[0].code in _REFUSALS else ""
+
+
+def _stood(hand: Hand) -> Hand:
+    """The hand, which takes no more card."""
+    total = count(hand.cards)[0]
+    blackjack = is_blackjack(hand.cards) and not hand.split
+    ended: End = "stand" if hand.doubled or total < 21 else "blackjack" if blackjack else "twenty_one"
+    return replace(hand, ended=ended)
 
 
 def _named(name: str) -> tuple[int, int] | None:

@@ -343,6 +343,16 @@ async def test_the_dealers_page_is_told_when_the_round_goes_on(console: Console)
     assert re.search(r"<p[^>]* data-doubt hidden>", page)
 
 
+@pytest.mark.parametrize("lang", words.LANGS)
+def test_the_dealers_page_says_why_a_decision_was_not_taken(console: Console, lang: words.Lang) -> None:
+    detail = {"refused": "cards_do_not_allow"}
+    state = {"phase": "dealing", "round": ROUND, "detail": detail}
+    console.say(table_topic("lisboa", BAC, "round/state"), msgspec.json.encode(state))
+    dealers = console.house.dealers
+    why = {"en": "its cards do not allow this", "pt": "as cartas não o permitem", "zh-Hant": "牌不符合此項"}[lang]
+    assert dealers._now(dealers.units[BAC], lang)["why"] == why
+
+
 async def test_who_does_not_hear_the_rules_is_told_of_no_doubt(console: Console) -> None:
     console.edge("rules", online=False)
     dealers = console.house.dealers

@@ -51,6 +51,7 @@ from rules.ruleset import (
     View,
     Void,
     Voided,
+    Win,
     judge,
     options_from,
 )
@@ -502,9 +503,11 @@ def test_procedure_1_seats_face_down_the_bank_one_card_face_up(edition: Edition)
     events = whole({1: "TS 9C", 2: "AS KC", 3: "TH 6C"}, "7H")
     hands = after(game(**options), events)[1].detail["hands"]
     assert hands["dealer"] == ("7H",)
-    assert hands["1.1"] == hands["3.1"] == ("??", "??")
-    assert hands["2.1"] == ("AS", "KC")
-    result = only(play(game(**options), [*events, act(1, "stand"), act(3, "hit"), *draw("TC TD")]))
+    assert hands["1.1"] == hands["2.1"] == hands["3.1"] == ("??", "??")
+    decided = [act(1, "stand"), act(2, "stand"), act(3, "hit"), *draw("TC")]
+    shown = after(game(**options), [*events, *decided])[1].detail["hands"]
+    assert (shown["2.1"], shown["3.1"]) == (("??", "??"), ("TH", "6C", "TC"))
+    result = only(play(game(**options), [*events, *decided, *draw("TD")]))
     assert result.outcome["hands"]["dealer"] == ("7H", "TD")
     assert result.outcome["results"] == {"1.1": "win", "2.1": "win", "3.1": "lose"}
     assert "5(2)(1)(1)" in articles(result)
@@ -1133,7 +1136,7 @@ def test_even_money_is_over_when_the_banks_second_card_is_known() -> None:
     # In the metal box that card lies there already: the blackjack waits for its decision.
     box = whole({1: "AS KC"}, "TH AD")
     assert due(box, **BOX) == ("decision", "1.1")
-    assert may(box, **BOX) == {"stand", "even_money"}
+    assert {"stand", "even_money"} <= may(box, **BOX)
     assert paid(only(play(game(**BOX), [*box, act(1, "even_money")])))["main"] == "1"
     assert only(play(game(**BOX), [*box, act(1, "stand")])).pushes == (Push("main", 1, 1),)
     hole = whole({1: "AS KC"}, "TH AD", act(1, "even_money"), HoleCardPeeked(blackjack=True))
@@ -1990,10 +1993,93 @@ def test_the_view_names_the_seats_that_may_give_up_out_of_turn() -> None:
 def test_a_blackjack_is_not_given_up() -> None:
     """In the metal box it waits for its decision: even money or none, whenever it is told."""
     events = whole({1: "TS 6C", 2: "AS KC"}, "TH 9D", bets=[bet(1), bet(2)])
-    assert "surrender" not in after(game(**BOX), events)[1].detail["due"]
     for said in ([act(2, "surrender"), act(1, "stand")], [act(1, "stand"), act(2, "surrender")]):
         result = only(play(game(**BOX), [*events, *said, act(2, "stand")]))
-        assert (codes(result), result.outcome["ended"]["2.1"]) == (["decision_not_allowed"], "blackjack")
+        assert (codes(result), result.outcome["ended"]["2.1"]) == (["cards_do_not_allow"], "blackjack")
+
+
+DOWN: tuple[dict[str, Any], ...] = ({"procedure": "1"}, BOX, {**HOLE, "players_down": "both"})
+
+
+@pytest.mark.article("6(3)", "6(4)(1)")
+@pytest.mark.parametrize("options", DOWN)
+@pytest.mark.parametrize("cards", ["AS KC", "9S 9C", "TS 6C"])
+def test_a_hand_that_lies_face_down_is_offered_what_any_two_cards_may_decide(
+    options: dict[str, Any], cards: str
+) -> None:
+    hole = "" if options["procedure"] == "1" and options is not BOX else " 9D"
+    against_ten = whole(
+        {1: cards, 2: "5S 4C"}, "TH" + hole, *([HoleCardPeeked(False)] if "3" in options.values() else [])
+    )
+    every = {"stand", "hit", "double", "split", "surrender"}
+    # After the peek the second card of the bank is no secret any more (10(3)).
+    assert may(against_ten, **options) == (every if "3" in options.values() else {*every, "even_money"})
+    assert may(whole({1: cards, 2: "5S 4C"}, "7H" + hole), **options) == every
+    against_seven = [*whole({1: cards}, "7H" + hole), act(1, "stand")]
+    assert "1.1" not in after(game(**options), against_seven)[1].detail.get("due", {}).values()
+
+
+@pytest.mark.article("6(3)")
+@pytest.mark.parametrize(
+    ("down", "cards", "offered"),
+    [
+        ("first", "2S AC", {"stand", "hit", "double", "split", "surrender"}),
+        ("second", "5S 9C", {"stand", "hit", "double", "split", "surrender"}),
+        ("both", "5S 4C", {"stand", "hit", "double", "split", "surrender"}),
+    ],
+)
+def test_the_card_that_lies_open_limits_what_is_offered(down: str, cards: str, offered: set[str]) -> None:
+    assert may(whole({1: cards}, "7H TD"), **HOLE, players_down=down) == offered
+    eleven: dict[str, Any] = {**HOLE, "players_down": "first", "doubling": ("eleven",)}
+    assert "double" not in may(whole({1: "TS AC"}, "7H TD"), **eleven)
+    assert "double" in may(whole({1: "TS 9C"}, "7H TD"), **eleven)
+
+
+@pytest.mark.article("6(4)(1)")
+def test_twenty_one_face_down_waits_until_its_player_has_decided() -> None:
+    drawn = whole({1: "5S 6C", 2: "TH 9C"}, "7H", act(1, "hit"), draw("TD"))
+    assert due(drawn) == ("decision", "2.1")
+    assert due(drawn, procedure="1") == ("decision", "1.1")
+    assert after(game(procedure="1"), drawn)[1].detail["hands"]["1.1"] == ("??", "??", "TD")
+    # All that 21 or less may decide; more cards are refused (6(4)).
+    assert may(drawn, procedure="1") == {"stand", "hit"}
+    refused = [*drawn, act(1, "hit")]
+    assert after(game(procedure="1"), refused)[1].detail["refused"] == "cards_do_not_allow"
+    result = only(play(game(procedure="1"), [*refused, act(1, "stand"), act(2, "stand"), *draw("TC")]))
+    assert (codes(result), result.outcome["ended"]["1.1"]) == (["cards_do_not_allow"], "twenty_one")
+    assert "6(4)" in result.irregularities[0].law
+
+
+@pytest.mark.article("16(1)", "10(3)")
+def test_a_decision_that_cards_face_down_do_not_allow_is_refused_with_its_reason() -> None:
+    events = whole({1: "TS 6C"}, "TH 9D")
+    for action, article in (("split", "16"), ("even_money", "10(3)")):
+        view = after(game(**BOX), [*events, act(1, action)])[1]
+        assert view.detail["refused"] in ("cards_do_not_allow", "decision_not_allowed")
+        assert view.detail["due"]["kind"] == "decision"
+        result = only(play(game(**BOX), [*events, act(1, action), act(1, "stand")]))
+        assert [note.law.endswith(f"art. {article}") for note in result.irregularities] == [True]
+    again = after(game(**BOX), [*events, act(1, "split"), act(1, "hit")])[1]
+    assert "refused" not in again.detail
+
+
+@pytest.mark.article("10(2)", "6(3)")
+def test_a_blackjack_of_the_metal_box_that_a_correction_finds_decided_is_one() -> None:
+    """The next seat has drawn, so the blackjack before it has decided."""
+    events = [*whole({1: "AS KC", 2: "5S 4C"}, "TH 7D", bets=[bet(1), bet(2)]), CardUnreadable()]
+    laid = DealCorrected({"1.1": ("AS", "KC"), "2.1": ("5S", "4C", "9D"), "dealer": ("TH", "7D")})
+    result = only(play(game(**BOX), [*events, laid, act(2, "stand")]))
+    assert result.outcome["ended"]["1.1"] == "blackjack"
+    assert Win("main", "3/2", seat=1, hand=1) in result.winners
+
+
+@pytest.mark.article("12(1)")
+@pytest.mark.parametrize("cards", ["AS KC", "TS 9C"])
+def test_who_decided_face_down_insures_no_more(cards: str) -> None:
+    events = whole({1: cards, 2: "5S 4C"}, "AH", act(1, "stand"), act(1, "insurance", amount=50), bets=[bet(1), bet(2)])
+    view = after(game(procedure="1"), events)[1]
+    assert "insured" not in view.detail
+    assert view.detail["refused"] == "decision_not_allowed"
 
 
 @pytest.mark.article("18(2)")

@@ -12,7 +12,8 @@ PROMISES = PAGE.partition("## Promises\n")[2].partition("\n## ")[0]
 
 @cache
 def names_in(name: str) -> frozenset[str]:
-    tree = ast.parse((ROOT / "tests" / name).read_text(encoding="utf-8"))
+    (path,) = (ROOT / "tests").rglob(name)
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     return frozenset(one.name for one in ast.walk(tree) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef))
 
 

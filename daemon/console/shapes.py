@@ -111,12 +111,13 @@ def round_shape(detail: Detail, lang: words.Lang) -> RoundShape:
 
 
 def doubt(view: TableView, lang: words.Lang) -> tuple[str, str]:
-    """Why the open round waits for a person, and what to do; nothing where it does not wait."""
+    """Why the open round waits for a person, and what to do; else why the last decision was not taken."""
+    detail = detail_of(view.detail)
     if view.phase != "suspended":
-        return "", ""
+        return (words.say(lang, f"irregular.{detail.refused}"), "") if detail.refused else ("", "")
     alert = view.alerts.get("round-suspended")  # the state of a round says no remedy
     remedy = alert.remedy if alert is not None else ""
-    return words.told(lang, "round", detail_of(view.detail).reason), words.told(lang, "round", remedy)
+    return words.told(lang, "round", detail.reason), words.told(lang, "round", remedy)
 
 
 def _hand(name: str, cards: tuple[str, ...], total: int | None, notes: dict[str, str]) -> Hand:
