@@ -37,13 +37,16 @@ from simulators.clock import Pace
 from simulators.fdl_console import Console
 from simulators.port import Socket, Tcp
 
-__all__ = ["Report", "bench", "markdown"]
+__all__ = ["NothingCameError", "Report", "bench", "markdown"]
 
 TABLE, DEVICE = "bench-1", "shoe-1"
 EVENTS = f"felt/1/bench/table/{TABLE}/device/{DEVICE}/event/card.drawn"
 RESULTS = f"felt/1/bench/table/{TABLE}/round/event/resolved"
+OPENINGS = f"felt/1/bench/table/{TABLE}/round/event/opened"
 YARDS = ("bare", "synced")
 TURNS = 3
+# Nothing more is on its way when nothing came for QUIET seconds. What does not come at all for PATIENCE is lost.
+QUIET, PATIENCE = 0.3, 30.0
 NODELAY = ((6, 1, 1),)  # IPPROTO_TCP, TCP_NODELAY
 
 
@@ -168,12 +171,15 @@ class Side:
         self.written: list[int] = []
         self.heard: list[int] = []
         self.resolved: list[tuple[int, int]] = []
+        self.opened = 0
         self._which: dict[str, int] = {}
 
     def hear(self, message: Message) -> None:
         """A message arrived. A round belongs to the last line it rests on."""
         now = time.monotonic_ns()
-        if message.topic == RESULTS:
+        if message.topic == OPENINGS:
+            self.opened += 1
+        elif message.topic == RESULTS:
             evidence = msgspec.json.decode(message.payload, type=Resolved).data.result.evidence
             if evidence[-1] in self._which:
                 self.resolved.append((self._which[evidence[-1]], now))
@@ -221,8 +227,50 @@ class Side:
         os.close(self.master)
 
 
+class NothingCameError(Exception):
+    """What is measured does not answer. The message says which part of it."""
+
+
+async def until(reached: Callable[[], bool], came: Callable[[], int], what: str) -> None:
+    """Wait for as long as more comes. Raises NothingCameError."""
+    loop = asyncio.get_running_loop()
+    last, since = came(), loop.time()
+    while not reached():
+        await asyncio.sleep(0.01)
+        if (now := came()) != last:
+            last, since = now, loop.time()
+        elif loop.time() - since > PATIENCE:
+            raise NothingCameError(f"{what}; nothing more came for {PATIENCE:.0f} s")
+
+
+async def until_quiet(side: Side) -> None:
+    """Until nothing more comes of what was written."""
+    last = -1
+    while last != (last := len(side.heard) + len(side.resolved)):
+        await asyncio.sleep(QUIET)
+
+
+async def until_it_answers(side: Side, name: str, *, rounds: bool) -> None:
+    """Until the program reads its tty and what comes of its lines arrives. Raises NothingCameError."""
+    loop = asyncio.get_running_loop()
+    loop.add_reader(side.master, side.drain)
+
+    async def ask() -> None:
+        for _ in range(int(PATIENCE * 5)):  # fewer than fill a tty that nobody reads
+            side.write(1, float("inf"))
+            await asyncio.sleep(0.2)
+
+    asking = loop.create_task(ask())
+    what = f"no {'result' if rounds else 'event'} of {name!r} came over the broker"
+    try:
+        await until(lambda: bool(side.resolved if rounds else side.heard), lambda: len(side.heard), what)
+    finally:
+        asking.cancel()
+    await until_quiet(side)
+
+
 async def run_side(side: Side, count: int, rate: float) -> None:
-    """Write and wait for all that comes of it."""
+    """Write and wait for all that comes of it. Raises NothingCameError."""
     side.forget()
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
@@ -235,12 +283,10 @@ async def run_side(side: Side, count: int, rate: float) -> None:
     thread.start()
     await done
     thread.join()
-    give_up = loop.time() + 10.0
-    while len(side.heard) < count and loop.time() < give_up:
-        await asyncio.sleep(0.01)
-    await asyncio.sleep(0.2)  # the last round
-    if len(side.heard) != count:
-        raise RuntimeError(f"{count} lines were written, {len(side.heard)} came out")
+    await until(lambda: len(side.heard) >= count, lambda: len(side.heard), f"not all of {count} lines came out")
+    await until_quiet(side)  # the last round
+    if not side.resolved:
+        raise NothingCameError(f"{count} lines came out, and no round ended")
 
 
 def percentiles(values: list[float]) -> tuple[float, float]:
@@ -311,7 +357,7 @@ async def compare(directory: Path, rates: list[int], seconds: float, say: Callab
     sides = {name: Side(directory / name) for name in (*YARDS, "felt")}
     loop = asyncio.get_running_loop()
     pairs: list[Pair] = []
-    console, socket = make_console()
+    console, socket, pace = make_console()
     living = loop.create_task(socket.live())
     try:
         config = configuration(directory, broker.port, console_port(socket))
@@ -323,14 +369,16 @@ async def compare(directory: Path, rates: list[int], seconds: float, say: Callab
                     log = str(directory / f"{name}-{what[-5:]}.log") if name == "synced" else ""
                     await stack.enter_async_context(program("daemon.bench", name, what, str(broker.port), log))
             session = await stack.enter_async_context(connect(Mqtt(port=broker.port), "bench"))
-            await session.subscribe(EVENTS, RESULTS, *(f"{name}/+" for name in YARDS))
+            await session.subscribe(EVENTS, RESULTS, OPENINGS, *(f"{name}/+" for name in YARDS))
             listener = loop.create_task(listen(session, sides))
-            await asyncio.sleep(3.0)
-            for side in sides.values():
-                loop.add_reader(side.master, side.drain)
+            for name, side in sides.items():
+                await until_it_answers(side, name, rounds=True)
                 await run_side(side, 200, 100)
-            console.press("bets_opened", 0.0)  # whatever was doubtful before is over
+            opened = (felt := sides["felt"]).opened
+            # Whatever was doubtful before is over. Pressed now: a key of long ago would put the round in doubt.
+            console.press("bets_opened", pace.now())
             socket.stir()
+            await until(lambda: felt.opened > opened, lambda: felt.opened, "the console's key opened no round")
             for rate in rates:
                 pairs += await compare_at(sides, rate, max(int(rate * seconds), 40))
                 say(f"{rate} lines a second: done")
@@ -350,12 +398,12 @@ async def listen(session: Session, sides: dict[str, Side]) -> None:
             sides[message.topic.partition("/")[0]].hear(message)
 
 
-def make_console() -> tuple[Console, Socket]:
-    """A console, plugged in."""
-    console = Console(random.Random(1))
-    socket = Socket(console, Tcp("127.0.0.1", 0), Pace())
+def make_console() -> tuple[Console, Socket, Pace]:
+    """A console, plugged in, and its clock."""
+    console, pace = Console(random.Random(1)), Pace()
+    socket = Socket(console, Tcp("127.0.0.1", 0), pace)
     socket.port.plug()
-    return console, socket
+    return console, socket, pace
 
 
 def console_port(socket: Socket) -> int:
@@ -406,14 +454,12 @@ async def sustained(directory: Path, bare_loop: bool, count: int) -> float:
         async with program(*words, core=core), connect(Mqtt(port=broker.port), "bench") as session:
             await session.subscribe("bare/event" if bare_loop else EVENTS)
             listener = loop.create_task(listen(session, {name: side}))
-            loop.add_reader(side.master, side.drain)
-            await asyncio.sleep(2.0)
-            for size in (200, count):
+            await until_it_answers(side, name, rounds=False)
+            for size, pace in ((200, 100.0), (count, float("inf"))):
                 side.forget()
-                await asyncio.to_thread(side.write, size, 100.0 if size != count else float("inf"))
-                give_up = loop.time() + 60
-                while len(side.heard) < size and loop.time() < give_up:
-                    await asyncio.sleep(0.01)
+                await asyncio.to_thread(side.write, size, pace)
+                heard = side.heard
+                await until(lambda: len(heard) >= size, lambda: len(heard), f"not all of {size} lines came out")  # noqa: B023 - awaited here
             listener.cancel()
             # The pipe was full from the first tenth on; the rest shows the steady rate.
             tenth = len(side.heard) // 10
@@ -449,7 +495,7 @@ async def idle(directory: Path, seconds: float) -> tuple[int, float]:
 
 
 async def bench(rates: list[int], seconds: float, say: Callable[[str], None]) -> Report:
-    """Everything."""
+    """Everything; `seconds` of each turn, and the other measurements in proportion. Raises NothingCameError."""
 
     def folder() -> tempfile.TemporaryDirectory[str]:
         return tempfile.TemporaryDirectory(prefix="feltd-bench-")
@@ -457,12 +503,12 @@ async def bench(rates: list[int], seconds: float, say: Callable[[str], None]) ->
     with folder() as directory:
         pairs = await compare(Path(directory), rates, seconds, say)
     with folder() as directory:
-        rate = await sustained(Path(directory), False, 40_000)
+        rate = await sustained(Path(directory), False, int(4_000 * seconds))
     say(f"sustained: {rate:,.0f} events a second on one core")
     with folder() as directory:
-        rate_bare = await sustained(Path(directory), True, 10_000)
+        rate_bare = await sustained(Path(directory), True, int(1_000 * seconds))
     with folder() as directory:
-        memory, share = await idle(Path(directory), 30.0)
+        memory, share = await idle(Path(directory), 3 * seconds)
     return Report(
         machine(),
         datetime.now(UTC).date().isoformat(),

@@ -443,9 +443,12 @@ def _rates(text: str) -> list[int]:
     """What was asked for, where mosquitto is there to be measured with."""
     _need_mosquitto()
     try:
-        return [int(rate) for rate in text.split(",")]
-    except ValueError as error:
-        raise BadInputError(f"--rates {text}: write numbers with commas, for example 2,100,1000") from error
+        rates = [int(rate) for rate in text.split(",")]
+    except ValueError:
+        rates = []
+    if not rates or min(rates) < 1:
+        raise BadInputError(f"--rates {text}: write numbers from 1 with commas, for example 2,100,1000")
+    return rates
 
 
 def _bench_console(rates: str, seconds: float, as_json: bool, say: Callable[[str], None]) -> None:
@@ -459,10 +462,13 @@ def _bench_console(rates: str, seconds: float, as_json: bool, say: Callable[[str
 
 def _bench_spine(rates: str, seconds: float, as_json: bool, say: Callable[[str], None]) -> None:
     wanted = _rates(rates)
+    from daemon.bench import NothingCameError, markdown
     from daemon.bench import bench as benched
-    from daemon.bench import markdown
 
-    report = asyncio.run(benched(wanted, seconds, say))
+    try:
+        report = asyncio.run(benched(wanted, seconds, say))
+    except NothingCameError as error:
+        raise click.ClickException(str(error)) from error
     click.echo(msgspec.json.encode(report) if as_json else markdown(report))
 
 

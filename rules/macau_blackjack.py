@@ -82,7 +82,7 @@ none. A table nobody has played on is past its burn.
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from itertools import groupby, product
+from itertools import combinations_with_replacement, groupby, product
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
@@ -983,7 +983,7 @@ class Blackjack:
         if not self._hides(hand):
             return self._actions(play, hand)
         found: set[str] = set()
-        for ranks in product(RANKS, repeat=len(self._down)):
+        for ranks in combinations_with_replacement(RANKS, len(self._down)):
             cards = list(hand.cards)
             for place, one in zip(self._down, ranks, strict=True):
                 cards[place] = one + "S"

@@ -3,9 +3,12 @@
 import asyncio
 import functools
 import os
+import queue
+import subprocess
+import threading
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeVar
 
 from drivers.driver import Chunk, LinkLost, Sighting
 from protocols.events import Event
@@ -122,6 +125,54 @@ def floor(look: Callable[[], Look], pace: Pace | None = None) -> Floor:
         return "done"
 
     return Floor(_Sockets(), pace or Pace(), ready, look, tell)
+
+
+T = TypeVar("T")
+IDLE_S = 120.0
+"""How long a test waits without any progress. A busy machine is slow, and still something moves."""
+
+
+async def patient(work: Coroutine[Any, Any, T], progress: Callable[[], object], idle_s: float = IDLE_S) -> T:
+    """The result of `work`, waited for as long as `progress()` changes. Raises TimeoutError after `idle_s` of none."""
+    loop = asyncio.get_running_loop()
+    task = loop.create_task(work)
+    last, since = progress(), loop.time()
+    try:
+        while not task.done():
+            await asyncio.wait([task], timeout=min(idle_s, 0.5))
+            if (now := progress()) != last:
+                last, since = now, loop.time()
+            elif loop.time() - since > idle_s and not task.done():
+                raise TimeoutError(f"no progress for {idle_s:.0f} s: {last}")
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait([task])
+    return task.result()
+
+
+def said_by(process: "subprocess.Popen[str]", until: str = "", idle_s: float = IDLE_S) -> str:
+    """What a process writes, up to the line with `until`, else to its end; waited for as long as it writes at all."""
+    assert process.stdout is not None
+    lines: queue.Queue[str] = queue.Queue()
+    stdout = process.stdout
+
+    def read() -> None:
+        while line := stdout.readline():
+            lines.put(line)
+            if until and until in line:
+                return
+        lines.put("")
+
+    threading.Thread(target=read, daemon=True).start()
+    said = []
+    while True:
+        try:
+            said.append(lines.get(timeout=idle_s))
+        except queue.Empty:
+            raise TimeoutError(f"the process wrote nothing for {idle_s:.0f} s") from None
+        if not said[-1] or (until and until in said[-1]):
+            return "".join(said)
 
 
 P = ParamSpec("P")

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 import pytest
 import structlog
 from click.testing import CliRunner, Result
+from helpers import IDLE_S, said_by
 
 from daemon import demo, listings
 from daemon.broker import Broker, find_mosquitto
@@ -418,27 +419,28 @@ async def test_a_child_that_does_not_end_by_itself_is_ended(tmp_path: Path, monk
 
 @pytest.mark.system
 @pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
+@pytest.mark.timeout(1800)  # by its progress it ends long before
 def test_ctrl_c_ends_the_live_demo_with_an_account(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "daemon.cli", "demo", "--speed", "50"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "TMPDIR": str(tmp_path), "FORCE_COLOR": "1"},
-    )
-    try:
-        assert process.stdout is not None
-        shown = ""
-        while "phase" not in shown:
-            line = process.stdout.readline()
-            assert line, shown
-            shown += line
-        process.send_signal(signal.SIGINT)
-        out, said = process.communicate(timeout=30)
-    finally:
-        process.kill()
-        process.wait()
+    folder, errors = tmp_path / "tmp", tmp_path / "stderr"
+    folder.mkdir()
+    with (
+        errors.open("w", encoding="utf-8") as stderr,
+        subprocess.Popen(
+            [sys.executable, "-m", "daemon.cli", "demo", "--speed", "50"],
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            cwd=ROOT,
+            env={**os.environ, "TMPDIR": str(folder), "FORCE_COLOR": "1"},
+        ) as process,
+    ):
+        try:
+            assert "phase" in said_by(process, "phase")
+            process.send_signal(signal.SIGINT)
+            out = said_by(process)
+            process.wait(IDLE_S)  # it has closed its output
+        finally:
+            process.kill()
     assert re.search(r"\d+ rounds, \d+ events, .* over mosquitto: every result is what the simulators did", out), out
-    assert (process.returncode, said) == (0, "")
-    assert not list(tmp_path.iterdir())
+    assert (process.returncode, errors.read_text(encoding="utf-8")) == (0, "")
+    assert not list(folder.iterdir())
