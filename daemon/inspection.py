@@ -28,6 +28,7 @@ from daemon.chain import (
     row_hash,
 )
 from daemon.journal import changed_log, closed_files, heads_at, log_of, note_of, open_to_read
+from daemon.journal_schema import TAMPERED, WrongSchema
 from protocols.topics import device_topic, table_topic
 
 __all__ = [
@@ -60,9 +61,7 @@ _NO_LINE = (*_UNREADABLE, ValueError, TypeError, OverflowError, struct.error)
 
 RESTORE = "keep the file as it is, stop relying on it, and compare with a copy or an export of before"
 DISK = "keep the file as it is, check the disk, and go on from a copy or in a new journal"
-TAMPERED = "somebody or something changed it after it was written: keep the file as it is and tell the inspector"
 BACK = "put the missing file back beside the others"
-EMPTY = "put back the copy that you keep of it; if it is only just being made, try again"
 APART = "move the files of one of them away together, and keep them"
 LOST = "somebody changed it, or the disk lost what it had said was durable: keep all files as they are"
 GIVE_KEY = "give the public key of the time with --public; if there is none, the signature proves nothing"
@@ -303,10 +302,10 @@ def _verified(path: Path, keys: Sequence[Verifier], now: datetime | None, *, clo
             before = closed_files(path)
             if path.is_file():
                 noted = _noted(report, path, closed)  # before the journal: that only goes on
-                opened, before = _opened(path)
-                live = stack.enter_context(contextlib.closing(opened))
                 if said := changed_log(path):
                     report.find(Finding(str(log_of(path)), said, LOST))
+                opened, before = _opened(path)
+                live = stack.enter_context(contextlib.closing(opened))
             elif left := left_of(path):
                 are = "is" if len(left) == 1 else "are"
                 text = f"there is no such file, and it was there: {', '.join(left[:3])} {are}"
@@ -315,13 +314,16 @@ def _verified(path: Path, keys: Sequence[Verifier], now: datetime | None, *, clo
                 report.find(Finding(str(path), "there is no such file", "give the path of a journal"))
                 return report
         except (sqlite3.Error, OSError) as error:
-            report.find(Finding(str(path), f"cannot be read: {error}", DISK))
+            _find_unread(report, path, error)
             with contextlib.suppress(OSError):
                 before = closed_files(path)
         for one in before if closed else []:
             try:
                 with contextlib.closing(open_to_read(one)) as db:
                     _verify_file(walk, db, one)
+            except WrongSchema as error:
+                _find_unread(report, one, error)
+                walk.forget()  # the next file goes on from rows that were not read
             except (sqlite3.Error, OSError) as error:
                 if one.exists():
                     report.find(Finding(str(one), f"cannot be read: {error}", DISK))
@@ -336,6 +338,16 @@ def _verified(path: Path, keys: Sequence[Verifier], now: datetime | None, *, clo
                 _compare_noted(report, path, live, noted)
     _conclude(report, walk)
     return report
+
+
+def _find_unread(report: Report, path: Path, error: Exception) -> None:
+    """A file whose rows are not looked at. What a schema that is not ours shows of them proves nothing."""
+    if not isinstance(error, WrongSchema):
+        report.find(Finding(str(path), f"cannot be read: {error}", DISK))
+        return
+    report.files += 1
+    for text in error.texts:
+        report.find(Finding(str(path), text, error.remedy))
 
 
 def left_of(path: Path) -> list[str]:
@@ -442,14 +454,6 @@ def _verify_file(walk: _Walk, db: sqlite3.Connection, path: Path, recent: int = 
     report, file = walk.report, str(path)
     report.files += 1
     try:
-        version = db.execute("PRAGMA user_version").fetchone()[0]
-        if not version and not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            report.find(Finding(file, "it is empty: no journal stands in it", EMPTY))
-            return
-        if version != VERSION:
-            text = f"version {version} of the format, this program reads version {VERSION}"
-            report.find(Finding(file, text, "start the edge or the rules once: they bring version 1 up"))
-            return
         checkpoints: list[tuple[Any, ...]] = db.execute(
             "SELECT number, n, statement, signature FROM checkpoint ORDER BY number"
         ).fetchall()
@@ -677,9 +681,6 @@ def _begun(path: Path) -> tuple[sqlite3.Connection, list[Path], str]:
     with contextlib.ExitStack() as stack:
         live, before = _opened(path)
         stack.callback(live.close)
-        version = live.execute("PRAGMA user_version").fetchone()[0]
-        if version != VERSION:
-            raise sqlite3.DatabaseError(f"version {version} of the format; start the edge or the rules once")
         name: str = live.execute("SELECT value FROM memory WHERE key = 'journal'").fetchone()[0].decode()
         stack.pop_all()
     return live, before, name

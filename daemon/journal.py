@@ -40,6 +40,7 @@ from daemon.chain import (
     log_broken,
     row_hash,
 )
+from daemon.journal_schema import SCHEMA, TAMPERED, WrongSchema, check_readable, connected, differences
 
 __all__ = [
     "BadJournal",
@@ -58,33 +59,6 @@ __all__ = [
     "open_to_read",
 ]
 
-_SCHEMA = """
-CREATE TABLE event (
-    n INTEGER PRIMARY KEY,
-    place TEXT NOT NULL,
-    seq INTEGER NOT NULL,
-    device TEXT NOT NULL,
-    type TEXT NOT NULL,
-    time INTEGER NOT NULL,
-    data BLOB NOT NULL,
-    wire BLOB NOT NULL,
-    cause TEXT NOT NULL,
-    hash BLOB NOT NULL
-) STRICT;
-CREATE UNIQUE INDEX event_by_seq ON event (place, seq);
-CREATE TABLE memory (key TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
-CREATE TABLE checkpoint (
-    number INTEGER PRIMARY KEY,
-    n INTEGER NOT NULL,
-    statement BLOB NOT NULL,
-    signature BLOB NOT NULL
-) STRICT;
-CREATE TABLE beginning (file INTEGER PRIMARY KEY, n INTEGER NOT NULL, time INTEGER NOT NULL) STRICT;
-CREATE TABLE origin (place TEXT PRIMARY KEY, seq INTEGER NOT NULL, hash BLOB NOT NULL) STRICT, WITHOUT ROWID;
-CREATE TABLE earlier (
-    place TEXT NOT NULL, type TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (place, type)
-) STRICT, WITHOUT ROWID;
-"""
 _COLUMNS = "n, place, seq, device, type, time, data, wire, cause"
 _INSERT = f"INSERT INTO event ({_COLUMNS}, hash) VALUES (?,?,?,?,?,?,?,?,?,?)"  # noqa: S608 - a constant
 # Pages of the write-ahead log between checkpoints. The file is grown to that size beforehand: a commit that changes no
@@ -97,6 +71,7 @@ LOCKED_TIMEOUT = 5.0
 _SETTLED = 3_000_000_000
 _LIVED = "lived"
 _CLOSED_REMEDY = "put back the copy that you keep of it, or move it away"
+_WRITTEN = "nothing was lost that was written before"
 # What a damaged file may say, too: a text that is none, a time that no calendar has.
 _UNREADABLE = (sqlite3.Error, OSError, ValueError, TypeError, OverflowError)
 
@@ -205,6 +180,7 @@ class Reading(sqlite3.Connection):
 def open_to_read(path: Path) -> sqlite3.Connection:
     """A connection that never writes and keeps no writer waiting. Raises sqlite3.Error or OSError.
 
+    Raises WrongSchema, a sqlite3.Error, for a file whose schema is not the one that this version writes.
     SQLite finds its log by the file's name, so that must not change under a reader. Where this user may not make
     SQLite's shared index beside the file, it is read as it lies: good for what nobody writes (a closed file, a copy on
     read-only media), refused where a log of a writer stands beside it.
@@ -233,7 +209,8 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 def _connected(file: Path, how: str, lock: "_Lock | None") -> Reading:
     db = sqlite3.connect(f"{file.as_uri()}?{how}", LOCKED_TIMEOUT, isolation_level=None, uri=True, factory=Reading)
     try:
-        db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+        connected(db)
+        check_readable(db)
     except BaseException:
         db.close()
         raise
@@ -396,6 +373,9 @@ class Journal:
             raise BadJournal(f"{self.path}: {error}; check disk, owner and rights") from error
         try:
             self._take_up()
+        except WrongSchema as error:
+            self._db.close()
+            raise BadJournal(self._tampered(error.texts)) from error
         except sqlite3.Error as error:
             self._db.close()
             remedy = "another process may be using it" if "locked" in str(error) else "check disk, owner and rights"
@@ -422,21 +402,26 @@ class Journal:
             raise BadJournal(f"{log}: {error.strerror}; check disk, owner and rights") from error
 
     def _take_up(self) -> None:
-        """What stands in the file. Raises BadJournal for one of another version."""
+        """What stands in the file. Raises BadJournal for one of another version, WrongSchema, sqlite3.Error."""
         db = self._db
-        db.execute("PRAGMA journal_mode=WAL")
-        db.execute("PRAGMA synchronous=FULL")
-        db.execute(f"PRAGMA wal_autocheckpoint={_WAL_PAGES}")
-        db.execute("PRAGMA cache_size=-2048")
+        connected(db)
         version = db.execute("PRAGMA user_version").fetchone()[0]
         if version not in (0, 1, VERSION):
             remedy = f"run that version, or {moved_away(self.path)}"
             raise BadJournal(f"{self.path} was written by version {version}; {remedy}")
+        if found := differences(db, version):  # before anything is written
+            raise WrongSchema(found)
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=FULL")
+        db.execute(f"PRAGMA wal_autocheckpoint={_WAL_PAGES}")
+        db.execute("PRAGMA cache_size=-2048")
         if version == 0:
             name = uuid.uuid4().hex[:8].encode()
             _begin(db, self._now(), {"journal": name})
         elif version == 1:
             self._migrate()
+        self._schema_checked = -1
+        self._check_schema()
         self._memory: dict[str, bytes] = dict(db.execute("SELECT key, value FROM memory"))
         self.name = self._memory["journal"].decode()
         file, n, at = db.execute("SELECT file, n, time FROM beginning").fetchone()
@@ -474,7 +459,7 @@ class Journal:
             db.execute("ALTER TABLE event RENAME TO event_1")
             db.execute("DROP INDEX event_by_seq")
             db.execute("ALTER TABLE memory RENAME TO memory_1")
-            for statement in _SCHEMA.split(";"):
+            for statement in SCHEMA.split(";"):
                 db.execute(statement)
             db.execute("INSERT INTO memory SELECT key, value FROM memory_1")
             db.execute("INSERT INTO beginning VALUES (1, 0, ?)", (_micros(self._now()),))
@@ -490,6 +475,30 @@ class Journal:
             db.execute("DROP TABLE event_1")
             db.execute("DROP TABLE memory_1")
             db.execute(f"PRAGMA user_version={VERSION}")
+
+    def _check_schema(self) -> None:
+        """Whether the schema is still the one that was checked; within a transaction it stays so. Raises WrongSchema.
+
+        Whoever changes it through SQLite while a process runs changes this counter, else SQLite goes on with the schema
+        that it has read.
+        """
+        counter = self._db.execute("PRAGMA schema_version").fetchone()[0]
+        if counter == self._schema_checked:
+            return
+        if found := differences(self._db, VERSION):
+            raise WrongSchema(found)
+        self._schema_checked = counter
+
+    def _tampered(self, texts: Iterable[str]) -> str:
+        """Each difference of the schema on a line, and what to do."""
+        lines = [f"{self.path}: its schema is not what this program writes: {one}; {TAMPERED}" for one in texts]
+        return "\n".join([*lines, not_started(self.path)])
+
+    def _unwritten(self, error: sqlite3.Error) -> BadJournal:
+        if isinstance(error, WrongSchema):
+            said = f"its schema was changed while it was in use: {error}; {TAMPERED}"
+            return BadJournal(f"{self.path}: {said}; {_WRITTEN}")
+        return BadJournal(f"{self.path}: {error}; {_WRITTEN}")
 
     def _grow_log(self) -> None:
         """Zeros after the end of the log: no frame of it has that checksum, so SQLite takes them for unused."""
@@ -530,7 +539,7 @@ class Journal:
                 entry.cause,
             )
             if type(data) is not bytes or type(wire) is not bytes:
-                raise BadJournal(f"{self.path}: data and wire must be bytes; nothing was lost that was written before")
+                raise BadJournal(f"{self.path}: data and wire must be bytes; {_WRITTEN}")
             seq = last.get(place, self.last(place)) + 1
             last[place] = seq
             before = heads.get(place) or self._heads.get(place) or chain_start(self.name, place)
@@ -541,6 +550,7 @@ class Journal:
         signed: tuple[int, str] | None = None
         try:
             self._db.execute("BEGIN IMMEDIATE")
+            self._check_schema()
             self._db.executemany(_INSERT, values)
             if memory:
                 self._db.executemany("INSERT OR REPLACE INTO memory VALUES (?,?)", memory.items())
@@ -550,7 +560,7 @@ class Journal:
         except BaseException as error:
             self._roll_back()
             if isinstance(error, sqlite3.Error):
-                raise BadJournal(f"{self.path}: {error}; nothing was lost that was written before") from error
+                raise self._unwritten(error) from error
             raise  # a value that cannot be written is a bug of its writer's
         self.head = n
         self._last.update(last)
@@ -592,11 +602,12 @@ class Journal:
             return False
         try:
             self._db.execute("BEGIN IMMEDIATE")
+            self._check_schema()
             signed = self._write_checkpoint(self._signer, self.head, self._last, self._heads)
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
             self._roll_back()
-            raise BadJournal(f"{self.path}: {error}; nothing was lost that was written before") from error
+            raise self._unwritten(error) from error
         self._checkpoint, self._statement = signed
         self._signed = self.head
         self.note()
@@ -723,7 +734,7 @@ class Journal:
         except _UNREADABLE as error:
             self._stop_reading()
             if of.exists():
-                raise BadJournal(f"{of}: {error}; {_CLOSED_REMEDY}") from error
+                raise BadJournal(_unread(of, error)) from error
             self._looked = 0
 
     def _read_back(self, rows: list[Row], of: Path, which: str, *values: str | int) -> bool:
@@ -912,6 +923,7 @@ class Journal:
             checkpoint = self._db.execute("SELECT * FROM checkpoint ORDER BY number DESC LIMIT 1").fetchone()
             self._db.close()
             new, closed = (self._file.with_name(name) for name in _names(self._file, self._number))
+            new.unlink(missing_ok=True)  # nothing that stands there becomes a part of the journal
             with contextlib.closing(sqlite3.connect(new, isolation_level=None)) as db:
                 db.execute("PRAGMA synchronous=FULL")
                 origin = [(place, seq, self._heads[place]) for place, seq in self._last.items()]
@@ -1003,7 +1015,7 @@ def _begin(
 ) -> None:
     """A new file in one transaction, with what it takes over from the one before."""
     with _transaction(db):
-        for statement in _SCHEMA.split(";"):
+        for statement in SCHEMA.split(";"):
             db.execute(statement)
         db.execute("INSERT INTO beginning VALUES (?,?,?)", (file, n, _micros(now)))
         db.executemany("INSERT INTO memory VALUES (?,?)", memory.items())
@@ -1030,4 +1042,10 @@ def _closed_file(path: Path, size: int) -> ClosedFile:
             began, ended, lived = _time(at), max(_time(at), _time(last)), _seconds(ran and ran[0])
             return ClosedFile(path, name, number, after, to, origin, began, ended, size, lived)
     except (*_UNREADABLE, AttributeError) as error:
-        raise BadJournal(f"{path}: {error}; {_CLOSED_REMEDY}") from error
+        raise BadJournal(_unread(path, error)) from error
+
+
+def _unread(closed: Path, error: Exception) -> str:
+    """Why a closed file is not read, and what to do."""
+    remedy = f"{error.remedy}; then {_CLOSED_REMEDY}" if isinstance(error, WrongSchema) else _CLOSED_REMEDY
+    return f"{closed}: {error}; {remedy}"

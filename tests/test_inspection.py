@@ -599,12 +599,12 @@ def test_a_seal_that_is_none_is_one_finding_with_its_line(path: Path, key: str) 
 @pytest.mark.parametrize("column", ["statement=x'7b7d'", "statement=x'ff'", "signature=1"])
 def test_a_damaged_checkpoint_is_left_out_of_an_export(path: Path, column: str) -> None:
     """It proves nothing, and `verify` of the journal names it; the rows are proven by the next one."""
+    change = "PRAGMA writable_schema=1; UPDATE sqlite_master SET sql={} WHERE name='checkpoint';"
     with opened(path) as db:
-        db.executescript(
-            "PRAGMA writable_schema=1; UPDATE sqlite_master SET sql=replace(sql, 'STRICT', '') WHERE name='checkpoint';"
-        )
+        db.executescript(change.format("replace(sql, ') STRICT', ')')"))
     with opened(path) as db:
         db.execute(f"UPDATE checkpoint SET {column} WHERE number=3")
+        db.executescript(change.format("sql || ' STRICT'"))
     lines = exported(path)
     report = verify_export(lines, "x", [keys(path.parent).public])
     assert report.good, report
