@@ -595,7 +595,7 @@ def record(config_path: Path, device: str) -> None:
 
 @main.group("journal")
 def journals() -> None:
-    """Look into the journals: verify, export, recall; make a key to sign them."""
+    """Look into the journals: verify, export, recall; make a key to sign them, accept a copy that was put back."""
 
 
 def _public_keys(paths: tuple[Path, ...], config: Any) -> list[Any]:
@@ -757,6 +757,26 @@ def recall_rounds(config_path: Path, table: str, rounds: int | None, only: str |
         raise BadInputError(f"{table}: no round {only!r} has ended; write it as its result does: {table}:2026-11-20:17")
     if not found:
         click.echo(f"{table}: no round has ended yet", err=True)
+
+
+@journals.command("accept")
+@click.argument("path", metavar="JOURNAL", type=click.Path(path_type=Path, dir_okay=False))
+def accept_journal(path: Path) -> None:
+    """Take a journal as it stands, after a copy of it was put back on purpose. Stop its process before.
+
+    What is beside JOURNAL says then that it ends here. The note of before is kept: it shows what was there.
+    """
+    from daemon.journal import BadJournal
+    from daemon.keeping import accept
+
+    try:
+        report, last, kept = accept(path)
+    except BadJournal as error:
+        raise BadInputError(str(error)) from error
+    at = f"checkpoint {last.number} after row {last.n}" if last.number else "no checkpoint"
+    click.echo(f"{path}: journal {last.journal} ends with {at}; {report.rows} rows stand in its files")
+    if kept is not None:
+        click.echo(f"the note of before is kept: {kept}")
 
 
 @journals.command("key")

@@ -7,6 +7,7 @@ results back to the bytes on the wire.
 
 import contextlib
 import re
+import shlex
 import sqlite3
 import struct
 from collections.abc import Iterable, Iterator, Sequence
@@ -83,7 +84,8 @@ class Verifier(Protocol):
 class Finding(Struct, frozen=True, omit_defaults=True):
     """Something that is not as it was written. `n` and `seq` are 0 where they cannot be known.
 
-    `about_key`: it only says that the key which was given did not sign.
+    `about_key`: it only says that the key which was given did not sign. `about_note`: the note beside the journal does
+    not name its last checkpoint, which a person may say is right (`feltd journal accept`).
     """
 
     file: str
@@ -93,6 +95,7 @@ class Finding(Struct, frozen=True, omit_defaults=True):
     seq: int = 0
     n: int = 0
     about_key: bool = False
+    about_note: bool = False
 
     def __str__(self) -> str:
         """One line."""
@@ -296,12 +299,12 @@ def _verified(path: Path, keys: Sequence[Verifier], now: datetime | None, *, clo
     walk = _Walk(report, keys)
     with contextlib.ExitStack() as stack:
         live: sqlite3.Connection | None = None
-        noted: Noted | None = None
+        noted: Noted | str = ""
         before: list[Path] = []
         try:
             before = closed_files(path)
             if path.is_file():
-                noted = _noted(report, path, closed)  # before the journal: that only goes on
+                noted = _noted(path)  # before the journal: that only goes on
                 if said := changed_log(path):
                     report.find(Finding(str(log_of(path)), said, LOST))
                 opened, before = _opened(path)
@@ -334,8 +337,7 @@ def _verified(path: Path, keys: Sequence[Verifier], now: datetime | None, *, clo
             if closed and report.files and walk.file >= report.files:
                 there = [one for one in before if one.exists()]
                 _missing_files(report, path, there, live, walk, now or datetime.now(UTC))
-            if noted is not None:
-                _compare_noted(report, path, live, noted)
+            _compare_noted(report, path, live, noted, told=closed, keyed=bool(keys))
     _conclude(report, walk)
     return report
 
@@ -366,45 +368,60 @@ def _opened(path: Path) -> tuple[sqlite3.Connection, list[Path]]:
         raise
 
 
-def _noted(report: Report, path: Path, told: bool) -> Noted | None:
-    """Which checkpoint was the last, as it stands beside the journal.
+def _noted(path: Path) -> Noted | str:
+    """Which checkpoint was the last, as it stands beside the journal; or why that cannot be known."""
+    try:
+        return decode_noted(note_of(path).read_bytes()) or "is empty"
+    except FileNotFoundError:
+        return "is missing"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    except _UNREADABLE as error:
+        return f"cannot be read: {error}"
 
-    A note that may not be read says as little as none, and starts who may read the journal; `told`: it is named.
+
+def _compare_noted(
+    report: Report, path: Path, live: sqlite3.Connection, noted: Noted | str, *, told: bool, keyed: bool
+) -> None:
+    """The journal ends with the checkpoint that was noted beside it, or with the next one.
+
+    A journal that was ever signed has a note, and one that has a key and rows: it is written before the first row. One
+    that has neither may do without; `told`: what cannot be read is named all the same.
     """
     note = note_of(path)
-    try:
-        return decode_noted(note.read_bytes())
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        if told:
-            remedy = f"give it to the user to whom {path.name} belongs; else move it away and keep it"
-            report.find(Finding(str(note), f"cannot be read: {error.strerror}", remedy))
-        return None
-    except _UNREADABLE as error:
-        report.find(Finding(str(note), f"cannot be read: {error}", f"{TAMPERED}; then move it away"))
-        return None
+    accept = f"where a copy was put back on purpose, `feltd journal accept {shlex.quote(str(path))}` takes it as it is"
 
+    def find(file: Path, text: str, remedy: str, n: int = 0) -> None:
+        report.find(Finding(str(file), text, f"{remedy}; {accept}", n=n, about_note=True))
 
-def _compare_noted(report: Report, path: Path, live: sqlite3.Connection, noted: Noted) -> None:
-    """The journal ends with the checkpoint that was noted beside it, or with a later one."""
-    note, at = note_of(path), f"checkpoint {noted.number} was made after row {noted.n}"
     with contextlib.suppress(sqlite3.Error, TypeError, AttributeError, UnicodeDecodeError):  # each is a finding already
         name = live.execute("SELECT value FROM memory WHERE key = 'journal'").fetchone()[0].decode()
         last = live.execute("SELECT max(number) FROM checkpoint").fetchone()[0] or 0
+        rows = live.execute("SELECT max(n) FROM event").fetchone()[0] or 0
+        before = live.execute("SELECT n FROM beginning").fetchone()[0]
+        if isinstance(noted, str):
+            needed = bool(last or (keyed and (rows or before))) and not re.search(r"\.\d{6}$", path.stem)
+            if needed or (told and noted.startswith("cannot be read")):
+                text = f"{noted}; it names the last checkpoint, and without it a cut end of {path.name} is not seen"
+                find(note, text, "put it back, and give it to the user to whom the journal belongs")
+            return
+        if noted.number < last - 1:  # beside a writer: the note was read before the journal
+            again = _noted(path)
+            noted = again if isinstance(again, Noted) else noted
+        at = f"checkpoint {noted.number} was made after row {noted.n}"
         found = live.execute("SELECT statement FROM checkpoint WHERE number = ?", (noted.number,)).fetchone()
         if noted.journal != name:
             text = f"it is of journal {noted.journal}, and {path.name} is journal {name}"
-            report.find(Finding(str(note), text, f"{APART}; or put back the {path.name} that it belongs to"))
+            find(note, text, f"{APART}; or put back the {path.name} that it belongs to")
         elif last < noted.number:
             text = f"it fell behind: {at} ({note.name} says so), the last one in it is {last or 'none'}"
-            remedy = (
-                "put back what is missing, its log too; where an older copy was put back on purpose, move away and keep"
-            )
-            report.find(Finding(str(path), text, f"{remedy} {note}", n=noted.n))
+            find(path, text, "put back what is missing, its log too", noted.n)
         elif found is not None and fingerprint(found[0]) != noted.statement:
             text = f"{at}, and it is not the one that stands in it ({note.name} says so)"
             report.find(Finding(str(path), text, TAMPERED, n=noted.n))
+        elif noted.number < last - 1:
+            text = f"it names checkpoint {noted.number}, the last one of {path.name} is {last}: it is an older one"
+            find(note, text, "somebody put it back, as one who cuts the end off would: tell the inspector")
 
 
 def _missing_files(

@@ -18,6 +18,7 @@ import os
 import re
 import shlex
 import sqlite3
+import stat
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -65,6 +66,8 @@ _INSERT = f"INSERT INTO event ({_COLUMNS}, hash) VALUES (?,?,?,?,?,?,?,?,?,?)"  
 # file size took 0.33 ms where one that does took 0.52 (median of 300, ext4, one event each).
 _WAL_PAGES = 4000
 _PAGE = 4096
+_MODE = 0o640  # of each file, or less: the umask may take more away
+_TOO_OPEN = 0o037  # what neither group nor others may do with them
 # Seconds: a process that is being replaced may still be closing the file.
 LOCKED_TIMEOUT = 5.0
 # Nanoseconds: within them a folder may change twice at what its file system takes for one instant.
@@ -249,6 +252,22 @@ def note_of(path: Path) -> Path:
     return file.with_name(file.name + "-signed")
 
 
+def _made(path: Path, journal: Path) -> int:
+    """Open a file of a journal, made where it is missing: for its owner and group. Raises OSError.
+
+    It belongs to the journal's owner, also where root makes it: SQLite does so with its own files.
+    """
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE)
+    try:
+        if os.geteuid() == 0:
+            owner = (journal if journal.exists() else journal.parent).stat()
+            os.fchown(file, owner.st_uid, owner.st_gid)
+    except BaseException:
+        os.close(file)
+        raise
+    return file
+
+
 class _Log:
     """A log as it was when it was opened, read as it is asked for. What is cut off meanwhile reads as zeros."""
 
@@ -338,7 +357,8 @@ class Journal:
         self._now = now
         self._signer: Signer | None = None
         self._sign_rows = 0
-        self._noted = 0
+        self._noting = False
+        self._noted = -1
         self._closed: list[ClosedFile] = []
         self._foreign: list[ClosedFile] = []
         self._unread: list[BadJournal] = []
@@ -347,11 +367,12 @@ class Journal:
         self._looked = 0
         self._reading: tuple[Path, sqlite3.Connection] | None = None
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(0o750, parents=True, exist_ok=True)
             self._file = path.resolve()
-            lock = self._file.with_name(self._file.name + "-lock")
-            self._lock = _Lock(lock, fcntl.LOCK_EX, os.O_RDWR | os.O_CREAT)
-            _readers(self._file).touch(0o640)
+            lock, readers = self._file.with_name(self._file.name + "-lock"), _readers(self._file)
+            for one in (lock, readers):
+                os.close(_made(one, self._file))
+            self._lock = _Lock(lock, fcntl.LOCK_EX, os.O_RDWR)
         except BlockingIOError as error:
             raise BadJournal(f"{path}: database is locked; another process may be using it") from error
         except OSError as error:
@@ -361,12 +382,18 @@ class Journal:
         except BaseException:
             self._lock.release()
             raise
+        self.tightened = self._tighten()
+        """Files of an earlier release that others could read or write: their rights were taken away now."""
         self._stood, self._since = self._newest, time.monotonic()
         self._lived = _seconds(self._memory.get(_LIVED)) or 0
 
     def _open(self) -> None:
         """Take up what stands in the file, whatever the last process was doing when it ended. Raises BadJournal."""
         self._check_log()
+        try:
+            os.close(_made(self._file, self._file))  # SQLite gives the files beside it the same rights
+        except OSError as error:
+            raise BadJournal(f"{self.path}: {error.strerror}; check disk, owner and rights") from error
         try:
             self._db = sqlite3.connect(self._file, LOCKED_TIMEOUT, isolation_level=None, cached_statements=32)
         except sqlite3.Error as error:
@@ -418,6 +445,9 @@ class Journal:
         if version == 0:
             name = uuid.uuid4().hex[:8].encode()
             _begin(db, self._now(), {"journal": name})
+            with contextlib.suppress(OSError):  # `noted` says what cannot be written there
+                note = note_of(self._file)
+                self._noting = not note.exists() or not note.read_bytes().strip(b"\0")
         elif version == 1:
             self._migrate()
         self._schema_checked = -1
@@ -446,6 +476,7 @@ class Journal:
         self._signed: int = found[1] if found else 0
         self._statement: str = fingerprint(found[2]) if found else ""
         new, twin = (self._file.with_name(name) for name in _names(self._file, self._number))
+        self.note()
         with contextlib.suppress(OSError):  # the last process ended between closing this file and using the next
             new.unlink(missing_ok=True)
             if twin.samefile(self._file):
@@ -507,6 +538,18 @@ class Journal:
             file.write(bytes(max(_WAL_PAGES * (_PAGE + 24) - file.tell(), 0)))
             os.fsync(file.fileno())
 
+    def _tighten(self) -> list[str]:
+        beside = [self._file.with_name(self._file.name + end) for end in ("-wal", "-shm", "-lock")]
+        tightened: list[str] = []
+        with contextlib.suppress(OSError):  # what cannot be looked at now is said when it is needed
+            for one in (self._file, *beside, _readers(self._file), note_of(self._file), *closed_files(self._file)):
+                with contextlib.suppress(FileNotFoundError, PermissionError):
+                    mode = stat.S_IMODE(one.stat().st_mode)
+                    if mode & _TOO_OPEN:
+                        one.chmod(mode & ~_TOO_OPEN)
+                        tightened.append(str(one))
+        return tightened
+
     def memory(self, key: str) -> bytes | None:
         """What was last written under `key`."""
         return self._memory.get(key)
@@ -548,14 +591,15 @@ class Journal:
             rows.append(Row(n, place, seq, device, type_, at, data, wire, cause))
             values.append((n, place, seq, device, type_, micros, data, wire, cause, head))
         signed: tuple[int, str] | None = None
+        signer = self._signer if n - self._signed >= self._sign_rows and self.note() == "" else None
         try:
             self._db.execute("BEGIN IMMEDIATE")
             self._check_schema()
             self._db.executemany(_INSERT, values)
             if memory:
                 self._db.executemany("INSERT OR REPLACE INTO memory VALUES (?,?)", memory.items())
-            if self._signer is not None and n - self._signed >= self._sign_rows:
-                signed = self._write_checkpoint(self._signer, n, {**self._last, **last}, {**self._heads, **heads})
+            if signer is not None:
+                signed = self._write_checkpoint(signer, n, {**self._last, **last}, {**self._heads, **heads})
             self._db.execute("COMMIT")
         except BaseException as error:
             self._roll_back()
@@ -588,7 +632,7 @@ class Journal:
 
     def signed_by(self, signer: Signer, rows: int) -> None:
         """From now on sign the heads of all chains every so many `rows`, and at the end."""
-        self._signer, self._sign_rows = signer, rows
+        self._signer, self._sign_rows, self._noting = signer, rows, True
 
     @property
     def unsigned(self) -> int:
@@ -596,9 +640,11 @@ class Journal:
         return self.head - self._signed
 
     def sign(self) -> bool:
-        """Sign the heads of all chains, where there is a key and something new. Raises BadJournal."""
-        if self._signer is None or not self.unsigned:
-            self.note()
+        """Sign the heads of all chains, where there is a key and something new. Raises BadJournal.
+
+        A checkpoint is made only where the one before it is noted: so a note is never more than one behind.
+        """
+        if self.note() or self._signer is None or not self.unsigned:
             return False
         try:
             self._db.execute("BEGIN IMMEDIATE")
@@ -618,29 +664,51 @@ class Journal:
         """The last one; number 0 before the first."""
         return Noted(self.name, self._checkpoint, self._signed, self._statement)
 
-    def note(self) -> str:
-        """Keep the last checkpoint beside the file, where one is made; why it cannot be kept, or nothing.
+    def noted(self) -> str:
+        """From now on the last checkpoint is noted beside the file, with a key or without; as `note`."""
+        self._noting = True
+        return self.note()
 
-        It is durable before: a process that dies in between leaves a note that is behind its journal. No note is ever
-        ahead of it, unless the journal lost what was signed. One sector, written in its place: none is torn either.
+    def note(self) -> str:
+        """Keep the last checkpoint beside the file; why it cannot be kept, or nothing.
+
+        It is durable before: a process that dies in between leaves a note that is one behind its journal. No note is
+        ever ahead of it, unless the journal lost what was signed. One sector, written in its place: none is torn
+        either. The note of a journal that has no checkpoint says so: from its first row on each journal has one.
         """
-        if self._signer is None or self._noted == self._checkpoint:
+        if not self._noting or self._noted == self._checkpoint:
             return ""
         path = note_of(self._file)
         try:
-            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o640)
+            new = not path.exists()
+            file = _made(path, self._file)
             try:
-                if os.geteuid() == 0:  # it is its journal's owner's, whoever made it: SQLite does so with its own files
-                    owner = self._file.stat()
-                    os.fchown(file, owner.st_uid, owner.st_gid)
                 os.pwrite(file, encode_noted(self.checkpoint), 0)
                 os.fdatasync(file)
             finally:
                 os.close(file)
+            if new:
+                _sync_folder(self._file)
         except OSError as error:
             return f"{path}: {error.strerror}; check disk, owner and rights"
         self._noted = self._checkpoint
         return ""
+
+    def accept(self) -> Path | None:
+        """A person says that the journal is right as it stands: note its last checkpoint anew. Raises BadJournal.
+
+        The earlier note is kept under another name, which is returned.
+        """
+        note = note_of(self._file)
+        kept = note.with_name(f"{note.name}-{self._now():%Y%m%dT%H%M%SZ}") if os.path.lexists(note) else None
+        try:
+            if kept is not None:
+                note.rename(kept)
+        except OSError as error:
+            raise BadJournal(f"{note}: {error.strerror}; check disk, owner and rights") from error
+        if said := self.noted():
+            raise BadJournal(said)
+        return kept
 
     def _roll_back(self) -> None:
         """Nothing of it is written. Where the disk fails that too, no later transaction can begin, and says so."""
@@ -924,6 +992,7 @@ class Journal:
             self._db.close()
             new, closed = (self._file.with_name(name) for name in _names(self._file, self._number))
             new.unlink(missing_ok=True)  # nothing that stands there becomes a part of the journal
+            os.close(_made(new, self._file))
             with contextlib.closing(sqlite3.connect(new, isolation_level=None)) as db:
                 db.execute("PRAGMA synchronous=FULL")
                 origin = [(place, seq, self._heads[place]) for place, seq in self._last.items()]
@@ -931,9 +1000,7 @@ class Journal:
             os.link(self._file, closed)
             new.replace(self._file)
             closed.chmod(0o440)
-            folder = os.open(self._file.parent, os.O_RDONLY)
-            os.fsync(folder)
-            os.close(folder)
+            _sync_folder(self._file)
         except (sqlite3.Error, OSError) as error:
             self._db.close()
             self._looked = 0
@@ -968,7 +1035,7 @@ class _Lock:
     def __init__(self, path: Path, kind: int, flags: int, patience: float | None = None) -> None:
         """Wait for it, for as long as another process may need to end. Raises OSError, BlockingIOError after all."""
         self._file = -1
-        self._file = os.open(path, flags | os.O_CLOEXEC, 0o640)
+        self._file = os.open(path, flags | os.O_CLOEXEC)
         until = time.monotonic() + (LOCKED_TIMEOUT if patience is None else patience)
         while True:
             try:
@@ -989,6 +1056,15 @@ class _Lock:
 
     def __del__(self) -> None:
         self.release()
+
+
+def _sync_folder(file: Path) -> None:
+    """Names in the folder of `file` survive a power cut. Raises OSError."""
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 @contextlib.contextmanager

@@ -18,14 +18,15 @@ import msgspec
 import structlog
 from msgspec import Struct
 
+from daemon.chain import Noted
 from daemon.config import Config, Keeping
-from daemon.inspection import verify_recent
+from daemon.inspection import Report, verify, verify_recent
 from daemon.journal import BadJournal, Journal, not_started
 from daemon.leftovers import room_topic
 from daemon.outbox import KEY as SENT
 from daemon.retained import Retained
 
-__all__ = ["Room", "kept", "room", "take_up"]
+__all__ = ["Room", "accept", "kept", "room", "take_up"]
 
 EVERY = 1.0
 TOLD_EVERY = 3600.0
@@ -75,8 +76,27 @@ def take_up(journal: Journal, keeping: Keeping) -> None:
     now = room(journal, keeping)
     if now.share >= 1:
         raise BadJournal(_full(journal, now, keeping))
+    unnoted = journal.noted()
     if signer is not None:
+        if unnoted:  # rows that are written now would stand without a note at the next start
+            raise BadJournal(unnoted)
         journal.signed_by(signer, keeping.sign_rows)
+
+
+def accept(path: Path) -> tuple[Report, Noted, Path | None]:
+    """Take the journal at `path` as it stands, on a person's word: a copy of it was put back on purpose.
+
+    What was found besides its note, its last checkpoint, and where the note of before is kept. Raises BadJournal.
+    """
+    if not path.is_file():
+        raise BadJournal(f"{path}: there is no such journal; give the path of one")
+    with contextlib.closing(Journal(path)) as journal:  # no process has it meanwhile
+        report = verify(path)
+        findings = [one for one in report.findings if not one.about_note]
+        if findings or report.more:
+            text = "\n".join(str(one) for one in findings[:5])
+            raise BadJournal(f"{text}\nThis is more than a note that is missing or that an older copy is behind of")
+        return report, journal.checkpoint, journal.accept()
 
 
 async def kept(
@@ -100,6 +120,8 @@ async def kept(
             " inspector"
         )
         log.warning("journal.never_signed", journal=str(journal.path), rows=journal.head, remedy=remedy)
+    if journal.tightened:
+        log.warning("journal.tightened", files=journal.tightened, remedy="others could read or write them until now")
     async with asyncio.TaskGroup() as group:
         keeper = group.create_task(_keep(journal, config.journal, tell, log))
         try:

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import random
 import re
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -256,7 +257,8 @@ def test_a_forged_chain_is_found_by_its_signature(path: Path) -> None:
     assert ["fell behind" in one for one in said(path, signed=False)] == [True]
     note_of(path).unlink()
     assert said(path, signed=False) == []  # nothing but the key shows it
-    assert "nothing in it is signed" in said(path)[0]
+    assert "is missing; it names the last checkpoint" in said(path)[0]
+    assert "nothing in it is signed" in said(path)[1]
 
 
 def test_statements_of_another_hand_are_no_proof(path: Path, tmp_path: Path) -> None:
@@ -1074,50 +1076,123 @@ def test_another_checkpoint_under_the_number_of_the_last_one_is_found(path: Path
     assert finding.startswith("row 60: checkpoint 6 was made after row 60, and it is not the one that stands in it")
 
 
+def accept(path: Path) -> Result:
+    """As a person types it."""
+    return CliRunner().invoke(main, ["journal", "accept", str(path)])
+
+
 def test_an_older_copy_that_was_put_back_starts_when_a_person_says_so(path: Path) -> None:
     copy = path.read_bytes()
     journal = taken_up(path)
     journal.append(entries(20, 60))
     journal.close()
     path.write_bytes(copy)
-    with pytest.raises(BadJournal, match="an older copy was put back on purpose, move away and keep") as caught:
+    with pytest.raises(BadJournal, match="a copy was put back on purpose") as caught:
         taken_up(path)
-    [note] = re.findall(r"on purpose, move away and keep (.*)", str(caught.value))
-    assert Path(note) == note_of(path)
-    Path(note).rename(path.with_name("aside"))
+    [command] = re.findall(r"on purpose, `feltd (journal accept .*?)` takes", str(caught.value))
+    was = note_of(path).read_bytes()
+    done = CliRunner().invoke(main, shlex.split(command))
+    assert done.exit_code == 0, done.output
+    assert "ends with checkpoint 6 after row 60; 60 rows stand in its files" in done.output
+    [kept] = re.findall(r"the note of before is kept: (.*)", done.output)
+    assert Path(kept).read_bytes() == was
     journal = taken_up(path)
     journal.append(entries(20, 60))
     journal.close()
     assert said(path) == []
-    assert note_of(path).exists()
+
+
+def test_no_more_is_accepted_than_a_note(path: Path) -> None:
+    """What was changed or taken out stays a finding; a journal that is in use, or is not there, stays as it is."""
+    note = note_of(path).read_bytes()
+    with opened(path) as db:
+        db.execute("UPDATE event SET wire=x'00' WHERE n=20")
+    done = accept(path)
+    assert done.exit_code == 2
+    assert "row 20: the row or its hash was changed" in done.output
+    assert accept(path.with_name("none.db")).exit_code == 2
+    assert not path.with_name("none.db").exists()
+    journal = Journal(path)
+    assert "another process may be using it" in accept(path).output
+    journal.close()
+    assert note_of(path).read_bytes() == note
 
 
 def test_a_process_that_dies_between_signing_and_noting_is_followed_by_the_next(path: Path, tmp_path: Path) -> None:
-    """The note may be behind the journal: also by a whole file."""
-    was = note_of(path).read_bytes()
+    """The note may be behind the journal by one checkpoint, and by no more."""
+    notes = [note_of(path).read_bytes()]
     journal = taken_up(path)
+    for n in range(60, 100, 10):
+        journal.append(entries(10, n))
+        assert journal.note() == ""
+        notes.append(note_of(path).read_bytes())
+    journal.close()
+    for behind, raw in enumerate(reversed(notes)):
+        note_of(path).write_bytes(raw)
+        found = verify(path, [keys(tmp_path).public]).findings
+        if behind <= 1:
+            assert found == []
+            continue
+        [finding] = found
+        assert (
+            finding.text == f"it names checkpoint {10 - behind}, the last one of journal.db is 10: it is an older one"
+        )
+        assert "tell the inspector; where a copy was put back on purpose, `feltd journal accept " in finding.remedy
+        with pytest.raises(BadJournal, match="it is an older one"):
+            taken_up(path)
+    note_of(path).write_bytes(notes[-2])
+    taken_up(path).close()
+    assert said(path) == []
+
+
+@pytest.mark.parametrize("how", ["missing", "empty", "zeros"])
+@pytest.mark.parametrize("cut", ["nothing", "rows", "checkpoints", "all that was signed"])
+def test_a_note_that_was_taken_away_is_found_and_starts_nothing(path: Path, how: str, cut: str) -> None:
+    """With it the only word of what was behind a cut is gone; so it is a finding by itself."""
+    with opened(path) as db:
+        if cut in ("rows", "checkpoints"):
+            db.execute("DELETE FROM checkpoint WHERE number > 4")
+            db.execute("DELETE FROM event WHERE n > ?", (40 if cut == "rows" else 60,))
+        elif cut == "all that was signed":
+            db.execute("DELETE FROM checkpoint")
+    match how:
+        case "missing":
+            note_of(path).unlink()
+        case "empty":
+            note_of(path).write_bytes(b"")
+        case _:
+            note_of(path).write_bytes(bytes(256))
+    [finding] = [one for one in verify(path, [keys(path.parent).public]).findings if not one.about_key]
+    assert finding.file == str(note_of(path))
+    assert finding.text.startswith("is missing; " if how == "missing" else "is empty; ")
+    assert "put it back, " in finding.remedy
     for _ in range(2):
-        for n in (0, 40):
-            note_of(path).write_bytes(was)
-            assert verify(path, [keys(tmp_path).public]).good
-            journal.append(entries(40, 60 + n))
-            journal.close()
-            note_of(path).write_bytes(was)
-            journal = taken_up(path)
-        assert journal.rotate()
-    journal.close()
-    assert said(path) == []
-
-
-@pytest.mark.parametrize("raw", [b"", bytes(256)])
-def test_a_note_that_was_only_being_made_says_nothing(path: Path, raw: bytes) -> None:
-    note_of(path).write_bytes(raw)
-    assert said(path) == []
+        with pytest.raises(BadJournal, match=r"journal\.db-signed: is (missing|empty); (.*\n)*.*nothing was started"):
+            taken_up(path)
+    assert accept(path).exit_code == 0
     journal = taken_up(path)
-    journal.append(entries(10, 60))
+    journal.append(entries(10, journal.head))
     journal.close()
-    assert msgspec.json.decode(note_of(path).read_bytes())["number"] == 7
     assert said(path) == []
+
+
+def test_a_journal_that_was_never_signed_has_a_note_from_its_beginning(tmp_path: Path) -> None:
+    """So the first key may be named at any time, and a note that is taken away then is found as well."""
+    journal = Journal(tmp_path / "journal.db")
+    take_up(journal, Keeping())
+    journal.append(entries(5))
+    journal.close()
+    assert msgspec.json.decode(note_of(tmp_path / "journal.db").read_bytes())["number"] == 0
+    keys(tmp_path)
+    shutil.copytree(tmp_path, tmp_path / "again")
+    taken_up(tmp_path / "journal.db").close()
+    note_of(tmp_path / "again" / "journal.db").unlink()
+    with pytest.raises(BadJournal, match=r"journal\.db-signed: is missing; "):
+        taken_up(tmp_path / "again" / "journal.db")
+
+
+def test_a_closed_file_by_itself_needs_no_note(rotated: Path) -> None:
+    assert verify(rotated.with_name("journal.000001.db"), [keys(rotated.parent).public]).good
 
 
 def test_a_note_that_cannot_be_read_or_is_of_another_journal_is_named(path: Path) -> None:
@@ -1134,14 +1209,26 @@ def test_a_note_that_cannot_be_read_or_is_of_another_journal_is_named(path: Path
             taken_up(path)
 
 
-def test_a_note_that_may_not_be_read_starts_and_is_named(path: Path) -> None:
-    """Somebody else's, or on a bad sector: it says as little as none, and that is no reason to give a journal up."""
+def test_a_note_that_may_not_be_read_starts_nothing_and_is_named(path: Path) -> None:
+    """Somebody else's, or on a bad sector: it says as little as none."""
     note_of(path).unlink()
     note_of(path).mkdir()
     [finding] = verify(path).findings
-    assert (finding.file, "cannot be read" in finding.text) == (str(note_of(path)), True)
+    assert (finding.file, "cannot be read: Is a directory" in finding.text) == (str(note_of(path)), True)
     assert "give it to the user" in finding.remedy
+    with pytest.raises(BadJournal, match="cannot be read: Is a directory"):
+        taken_up(path)
+    assert accept(path).exit_code == 0
     taken_up(path).close()
+    assert said(path) == []
+
+
+def test_a_note_that_cannot_be_made_starts_nothing(tmp_path: Path) -> None:
+    """Rows would be written that the next start does not believe."""
+    keys(tmp_path)
+    note_of(tmp_path / "journal.db").mkdir()
+    with pytest.raises(BadJournal, match=r"journal\.db-signed: Is a directory; check disk, owner and rights"):
+        taken_up(tmp_path / "journal.db")
 
 
 async def test_a_note_that_cannot_be_written_ends_nothing_and_is_said(
@@ -1150,12 +1237,15 @@ async def test_a_note_that_cannot_be_written_ends_nothing_and_is_said(
     monkeypatch.setattr(keeping, "EVERY", 0.001)
     journal = Journal(tmp_path / "j.db")
     journal.signed_by(keys(tmp_path), 10)
-    note_of(journal.path).mkdir()
     journal.append(entries(10))
+    journal.append(entries(3))
+    note_of(journal.path).unlink()
+    note_of(journal.path).mkdir()
     config = parse(f"{CONFIG}[journal]\nkey = '{tmp_path}/key.pem'\n")
     with structlog.testing.capture_logs() as logs:
         await keeping.kept(asyncio.sleep(0.05), journal, config, "e", Retained(), get())
         note_of(journal.path).rmdir()
+        assert journal.checkpoint.number == 1  # the next one is made when this one is noted
     assert [one["event"] for one in logs] == ["journal.note", "journal.signed"]
     assert logs[0]["text"] == f"{tmp_path}/j.db-signed: Is a directory; check disk, owner and rights"
     journal.close()

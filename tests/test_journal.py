@@ -1,6 +1,7 @@
 """The journal: gapless, all or nothing, and what was acknowledged stands, whatever kills the writer."""
 
 import asyncio
+import contextlib
 import os
 import sqlite3
 import subprocess
@@ -24,11 +25,15 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from test_inspection import cells, root_of, varint
 
 from daemon import journal as journal_module
+from daemon.config import parse
 from daemon.console.actions import read_actions
 from daemon.inspection import verify, verify_recent
-from daemon.journal import BadJournal, Entry, Journal, Row, closed_files, open_to_read
+from daemon.journal import BadJournal, Entry, Journal, Row, closed_files, note_of, open_to_read
+from daemon.keeping import kept
+from daemon.logs import get
 from daemon.mqtt import Message
 from daemon.replay import Answer, answer
+from daemon.retained import Retained
 from daemon.signing import make_key
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -126,6 +131,56 @@ def test_memory_is_the_last_that_was_written(journal: Journal) -> None:
     assert journal.memory("a/1") == b"w"
     assert journal.memory("c") is None
     assert journal.memories("a/") == {"a/1": b"w", "a/2": b"y"}
+
+
+# ---- rights
+
+
+def modes(folder: Path) -> dict[str, int]:
+    return {one.name: one.stat().st_mode & 0o777 for one in folder.iterdir()}
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o027, 0o077])
+def test_each_file_of_a_journal_is_for_its_owner_and_group_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        one = Journal(tmp_path / "made" / "journal.db")
+        one.signed_by(make_key(tmp_path / "key.pem"), 2)
+        one.append([entry() for _ in range(4)])
+        assert one.rotate()
+        one.append([entry()])
+        with contextlib.closing(open_to_read(one.path)):
+            in_use = modes(one.path.parent)
+        one.close()
+    finally:
+        os.umask(before)
+    names = ["-lock", "-readers", "-shm", "-signed", "-wal"]
+    assert sorted(in_use) == ["journal.000001.db", "journal.db", *(f"journal.db{name}" for name in names)]
+    for found in (in_use, modes(one.path.parent)):
+        assert found.pop("journal.000001.db") == 0o440
+        assert set(found.values()) == {0o640 & ~umask}
+    assert (one.path.parent.stat().st_mode & 0o777) == 0o750 & ~umask
+
+
+def test_files_that_others_may_read_are_tightened_at_the_start_and_that_is_said_once(tmp_path: Path) -> None:
+    one = Journal(tmp_path / "journal.db")
+    one.append([entry()])
+    assert one.rotate()
+    one.close()
+    for file in tmp_path.iterdir():
+        file.chmod(0o644)
+    one = Journal(tmp_path / "journal.db")
+    assert {mode & 0o037 for mode in modes(tmp_path).values()} == {0}
+    config = parse('[site]\nname = "s"\n[edge]\nname = "e"\n')
+    with structlog.testing.capture_logs() as logs:
+        asyncio.run(kept(asyncio.sleep(0), one, config, "e", Retained(), get()))
+    [said] = [line for line in logs if line["event"] == "journal.tightened"]
+    names = ("journal.000001.db", "journal.db", "journal.db-lock", "journal.db-readers", "journal.db-signed")
+    assert {Path(file).name for file in said["files"]} >= set(names)
+    one.close()
+    again = Journal(tmp_path / "journal.db")
+    assert again.tightened == []
+    again.close()
 
 
 # ---- all or nothing
@@ -805,6 +860,7 @@ def test_closed_files_of_another_journal_are_not_taken_for_ones_own(tmp_path: Pa
     path = tmp_path / "journal.db"
     several(path)[0].close()
     path.unlink()
+    note_of(path).unlink()
     journal = Journal(path)
     assert len(closed_files(path)) == FILES
     assert journal.closed == []
@@ -1107,7 +1163,7 @@ def test_a_place_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(BadJournal, match=r"file/journal\.db: .*; check disk, owner and rights"):
         Journal(tmp_path / "file" / "journal.db")
-    with pytest.raises(BadJournal, match="unable to open database file; check disk, owner and rights"):
+    with pytest.raises(BadJournal, match="Is a directory; check disk, owner and rights"):
         Journal(tmp_path)
 
 
