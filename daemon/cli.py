@@ -166,11 +166,13 @@ def _run(process: Callable[[], Coroutine[Any, Any, None]], *said: type[Exception
 def edge(config_path: Path) -> None:
     """Serve the devices of this computer."""
     from daemon.check import device_mistakes
+    from daemon.config import signing_as
     from daemon.edge import Edge
     from daemon.keeping import kept
 
     config = _load(config_path)
     _refuse(device_mistakes(config, config_path))
+    config = signing_as(config, config.edge)
     journal = _journal(config.edge.journal, config.journal)
 
     def process() -> Coroutine[Any, Any, None]:
@@ -187,11 +189,13 @@ def edge(config_path: Path) -> None:
 def rules(config_path: Path) -> None:
     """Resolve the rounds of all tables."""
     from daemon.check import ruleset_mistakes
+    from daemon.config import signing_as
     from daemon.consumer import Consumer
     from daemon.keeping import kept
 
     config = _load(config_path)
     _refuse(ruleset_mistakes(config, config_path))
+    config = signing_as(config, config.rules)
     journal = _journal(config.rules.journal, config.journal)
 
     def process() -> Coroutine[Any, Any, None]:
@@ -593,18 +597,39 @@ def record(config_path: Path, device: str) -> None:
         raise click.exceptions.Exit(1)
 
 
+@main.command("bundle")
+@CONFIG
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="[default: feltd-SITE-TIME.zip]")
+def make_bundle(config_path: Path, output: Path | None) -> None:
+    """One file for support, with the ends of the journals and without a secret: run it as root.
+
+    What only the console knows (states, incidents) is in the file that its page makes.
+    """
+    from daemon.console.bundle import Given, known_logs, make
+
+    config = _load(config_path)
+    now = datetime.now(UTC)
+    path = output or Path(f"feltd-{config.site.name}-{now:%Y%m%dT%H%M%SZ}.zip")
+    journals = (config.edge.journal, config.rules.journal, config.console.journal)
+    try:
+        make(path, config, Given(now, logs=known_logs(*journals)))
+    except OSError as error:
+        raise BadInputError(f"{error.filename or path}: {error.strerror}") from error
+    click.echo(path)
+
+
 @main.group("journal")
 def journals() -> None:
     """Look into the journals: verify, export, recall; make a key to sign them, accept a copy that was put back."""
 
 
-def _public_keys(paths: tuple[Path, ...], config: Any) -> list[Any]:
+def _public_keys(paths: tuple[Path, ...], key: str) -> list[Any]:
     """The keys that were given; else the public half of the configured one, where it stands beside it."""
-    if not paths and not (config is not None and config.journal.key):
+    if not paths and not key:
         return []
     from daemon.signing import BadKey, PublicKey, public_path
 
-    beside = () if paths else (public_path(Path(config.journal.key)),)
+    beside = () if paths else (public_path(Path(key)),)
     try:
         return [PublicKey.load(path) for path in (*paths, *(one for one in beside if one.exists()))]
     except BadKey as error:
@@ -633,11 +658,13 @@ def verify(config_path: Path | None, public: tuple[Path, ...], as_json: bool, fi
 
     config_path = config_path or (None if files else Path("/etc/feltd/feltd.toml"))
     config = _load(config_path) if config_path else None
-    keys = _public_keys(public, config)
+    key = config.journal.key if config is not None else ""
+    of_files = dict.fromkeys(files, key)
     if config is not None and config_path is not None and not files:
-        files = _journals_there(config, config_path)
+        of_files = _journals_there(config, config_path)
     reports = {}
-    for path in files:
+    for path, key in of_files.items():
+        keys = _public_keys(public, key)
         try:
             if not path.exists() and left_of(path):
                 reports[str(path)] = verified(path, keys)
@@ -657,15 +684,17 @@ def verify(config_path: Path | None, public: tuple[Path, ...], as_json: bool, fi
         raise click.exceptions.Exit(1)
 
 
-def _journals_there(config: Any, config_path: Path) -> tuple[Path, ...]:
-    """The journals of a site that are there, or were: what is missing is named, none at all is refused."""
+def _journals_there(config: Any, config_path: Path) -> dict[Path, str]:
+    """The journals of a site that are there, or were, with their keys. What is missing is named; none is refused."""
     from daemon.check import has_console
+    from daemon.config import signing_as
     from daemon.inspection import left_of
 
     parts = [config.edge, config.rules, *([config.console] if has_console(config_path) else [])]
+    keys = {Path(part.journal): signing_as(config, part).journal.key for part in parts}
     there: list[Path] = []
     missing: list[Path] = []
-    for path in (Path(part.journal) for part in parts):
+    for path in keys:
         try:
             (there if path.exists() or left_of(path) else missing).append(path)
         except OSError as error:
@@ -675,7 +704,7 @@ def _journals_there(config: Any, config_path: Path) -> tuple[Path, ...]:
         raise BadInputError(f"{config_path}: neither {', '.join(before)} nor {last} is there yet")
     for path in missing:
         click.echo(f"{path}: is not there yet; other journals are", err=True)
-    return tuple(there)
+    return {path: keys[path] for path in there}
 
 
 def _instant(_context: click.Context, _parameter: click.Parameter, text: str | None) -> Any:

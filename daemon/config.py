@@ -35,11 +35,13 @@ class Site(Struct, frozen=True, kw_only=True):
 class Edge(Struct, frozen=True, kw_only=True):
     """`[edge]`: this computer. `journal` is the SQLite file of every event.
 
-    `username` and `password_file`: as which user it comes to the broker, where that is not [mqtt]'s.
+    `username` and `password_file`: as which user it comes to the broker, where that is not [mqtt]'s. `journal_key`
+    signs its journal, where that is not [journal]'s.
     """
 
     name: Id
     journal: Path_ = "/var/lib/feltd/edge/journal.db"
+    journal_key: str = ""
     username: str = ""
     password_file: str = ""
 
@@ -64,19 +66,22 @@ class Mqtt(Struct, frozen=True, kw_only=True):
 class Rules(Struct, frozen=True, kw_only=True):
     """`[rules]`: the consumer. `journal` is the SQLite file of positions, open rounds and results.
 
-    `username` and `password_file`: as which user it comes to the broker, where that is not [mqtt]'s.
+    `username` and `password_file`: as which user it comes to the broker, where that is not [mqtt]'s. `journal_key`
+    signs its journal, where that is not [journal]'s.
     """
 
     name: Id = "rules"
     journal: Path_ = "/var/lib/feltd/rules/journal.db"
+    journal_key: str = ""
     username: str = ""
     password_file: str = ""
 
 
 class Keeping(Struct, frozen=True, kw_only=True):
-    """`[journal]`: how the journals of the edge and of the rules are signed and kept, each by itself.
+    """`[journal]`: how the journals of the edge, of the rules and of the console are signed and kept, each by itself.
 
-    `key` is a PEM file for its owner only; empty: nothing is signed. Signed is every `sign_rows` rows, after
+    `key` is a PEM file for its owner only; empty: nothing is signed. Processes with a user each have a key each, as
+    `journal_key` in their own section. Signed is every `sign_rows` rows, after
     `sign_seconds`, and at the end. A file of `file_mb` is closed and the next begun. Closed files are kept `keep_days`
     and longer while there is room: all together take no more than `limit_mb`.
     """
@@ -109,7 +114,8 @@ class Webhook(Struct, frozen=True, kw_only=True):
 class Console(Struct, frozen=True, kw_only=True):
     """`[console]`: the technicians' pages. Loopback unless configured; with `certificate` and `key` it speaks TLS.
 
-    `store` is the SQLite file of users, sessions, incidents and statistics, `journal` that of every action. `url` is
+    `store` is the SQLite file of users, sessions, incidents and statistics, `journal` that of every action, signed with
+    `journal_key` where that is not [journal]'s. `url` is
     what people type, where that is not the address it listens on (behind a proxy). `proxies` are addresses or networks
     from which such proxies come: only they are believed whom they speak for. `metrics` "open" shows /metrics to
     whoever reaches the port; else it takes the wall screen's token. `username` and `password_file`: as which user it
@@ -125,6 +131,7 @@ class Console(Struct, frozen=True, kw_only=True):
     key: str = ""
     store: Path_ = "/var/lib/feltd/console/console.db"
     journal: Path_ = "/var/lib/feltd/console/journal.db"
+    journal_key: str = ""
     metrics: Literal["token", "open"] = "token"
     idle_minutes: Annotated[int, Meta(ge=1, le=1440)] = 30
     session_hours: Annotated[int, Meta(ge=1, le=24)] = 12
@@ -173,6 +180,12 @@ def broker_of(config: Config, part: Edge | Rules | Console) -> Mqtt:
     return msgspec.structs.replace(config.mqtt, username=part.username, password_file=part.password_file)
 
 
+def signing_as(config: Config, part: Edge | Rules | Console) -> Config:
+    """The configuration as the process of `part` needs it: `journal.key` is the key of its own journal."""
+    key = part.journal_key or config.journal.key
+    return msgspec.structs.replace(config, journal=msgspec.structs.replace(config.journal, key=key))
+
+
 def is_loopback(host: str) -> bool:
     """Whether that is this computer, and nobody else reaches it there."""
     try:
@@ -187,6 +200,8 @@ def files_of(config: Config) -> list[tuple[str, str]]:
     users: tuple[Mqtt | Edge | Rules | Console, ...] = (config.mqtt, config.edge, config.rules, config.console)
     files += [(f"{type(part).__name__.lower()}.password_file", part.password_file) for part in users]
     files += [("journal.key", config.journal.key)]
+    parts: tuple[Edge | Rules | Console, ...] = (config.edge, config.rules, config.console)
+    files += [(f"{type(part).__name__.lower()}.journal_key", part.journal_key) for part in parts]
     files += [(f"console.{leaf}", getattr(config.console, leaf)) for leaf in ("certificate", "key")]
     files += [("console.openid.secret_file", config.console.openid.secret_file)]
     hooks = enumerate(config.console.webhook)

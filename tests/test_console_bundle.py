@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import io
 import json
+import os
 import sqlite3
 import stat
 import tracemalloc
@@ -15,10 +16,12 @@ from urllib.parse import quote
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 from helpers import START
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from daemon.cli import main
 from daemon.config import Config, parse
 from daemon.console import bundle
 from daemon.console.bundle import LOG_BYTES, LOG_LINES, Given, Scrubber, make
@@ -94,7 +97,14 @@ def test_all_parts_are_there_and_the_manifest_proves_them(tmp_path: Path) -> Non
     Journal(tmp_path / "rules.db").close()
     (tmp_path / "wheel.capture").write_bytes(b"abc")
     (tmp_path / "edge.log").write_text('{"event":"edge.started"}\n')
-    given_ = Given(START, ({"device": "shoe-1"},), ({"name": "edge-1"},), ({"n": 1},), bundle.known_logs(config), False)
+    given_ = Given(
+        START,
+        ({"device": "shoe-1"},),
+        ({"name": "edge-1"},),
+        ({"n": 1},),
+        bundle.known_logs(config.edge.journal),
+        False,
+    )
     files = made(tmp_path, config, given_)
     manifest = json.loads(files.pop("manifest.json"))
     assert set(manifest["files"]) == set(files) == {
@@ -108,6 +118,45 @@ def test_all_parts_are_there_and_the_manifest_proves_them(tmp_path: Path) -> Non
     versions = json.loads(files["versions.json"])
     assert versions["packages"]["msgspec"] == msgspec.__version__
     assert "good" in files["journal-edge-verify.txt"].decode()
+
+
+def test_a_bundle_is_for_its_owner_alone_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        make(tmp_path / "new.zip", config_at(tmp_path), Given(START, journald=False))
+        (tmp_path / "old.zip").touch(0o644)
+        make(tmp_path / "old.zip", config_at(tmp_path), Given(START, journald=False))
+    finally:
+        os.umask(before)
+    assert {one.stat().st_mode & 0o777 for one in tmp_path.glob("*.zip")} == {0o600}
+
+
+def test_the_page_s_bundle_opens_no_journal_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And with no word of the rules every line of a table that tells cards keeps its plain words alone."""
+    config = config_at(tmp_path)
+    with contextlib.closing(Journal(tmp_path / "edge.db")) as edge, contextlib.closing(Journal(tmp_path / "rules.db")):
+        edge.append([entry("shoe-1", "card.drawn", 1, '{"card":"KH"}')])
+    (tmp_path / "edge.log").write_text('{"event":"card","table":"bac-1","device":"shoe-1","card":"KH"}\n')
+    monkeypatch.setattr(bundle, "Files", None)
+    monkeypatch.setattr(bundle, "verify_recent", None)
+    given_ = Given(START, logs=bundle.known_logs(config.edge.journal), journald=False, journals=False)
+    files = made(tmp_path, config, given_)
+    assert not [name for name in files if name.startswith(("journal-", "captures"))]
+    assert b"KH" not in files["log-edge.log.txt"]
+    assert "`sudo feltd bundle` has them" in "".join(json.loads(files["manifest.json"])["notes"])
+
+
+def test_the_command_makes_the_bundle_with_the_journals(tmp_path: Path) -> None:
+    (tmp_path / "feltd.toml").write_text(CONFIG.format(path=tmp_path, url="hunter2hunter2"), encoding="utf-8")
+    with contextlib.closing(Journal(tmp_path / "edge.db")) as edge:
+        edge.append([entry("console-1", "bets.opened", 1)])
+    words = ["bundle", "-c", str(tmp_path / "feltd.toml"), "-o", str(tmp_path / "b.zip")]
+    done = CliRunner().invoke(main, words)
+    assert (done.exit_code, done.output) == (0, f"{tmp_path / 'b.zip'}\n")
+    with zipfile.ZipFile(tmp_path / "b.zip") as file:
+        assert b"bets.opened" in file.read("journal-edge.ndjson")
+    done = CliRunner().invoke(main, [*words[:-1], str(tmp_path / "none" / "b.zip")])
+    assert (done.exit_code, "No such file or directory" in done.output) == (2, True)
 
 
 def test_a_journal_is_written_as_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,7 +230,7 @@ def test_a_log_is_bounded(tmp_path: Path) -> None:
     line = '{"event":"x","text":"' + "y" * 2000 + '","password":"Zqhunter' + "2" * 500 + '"}\n'
     (tmp_path / "edge.log").write_text(line * (LOG_LINES + 9))
     config = config_at(tmp_path)
-    files = made(tmp_path, config, Given(START, logs=bundle.known_logs(config), journald=False))
+    files = made(tmp_path, config, Given(START, logs=bundle.known_logs(config.edge.journal), journald=False))
     assert LOG_BYTES // 2 < len(files["log-edge.log.txt"]) <= LOG_BYTES
     assert b"2222" not in files["log-edge.log.txt"]  # nor of the line that was cut
 
@@ -320,7 +369,7 @@ def test_of_a_round_that_may_be_open_neither_card_nor_wire_nor_hash_is_told(tmp_
         + '\n{"event":"x","reason":"KH"}\nValueError: KH\n'
     )
     config = config_at(tmp_path)
-    given_ = Given(START, ({"faults": "KH"},), logs=bundle.known_logs(config), journald=False)
+    given_ = Given(START, ({"faults": "KH"},), logs=bundle.known_logs(config.edge.journal), journald=False)
     files = made(tmp_path, config, given_)
     with zipfile.ZipFile(tmp_path / "bundle.zip") as file:
         assert file.testzip() is None
@@ -364,7 +413,7 @@ def test_of_a_journal_that_was_replaced_no_card_is_told(
     rules.close()
     new.close()
     config = config_at(tmp_path)
-    files = made(tmp_path, config, Given(START, logs=bundle.known_logs(config), journald=False))
+    files = made(tmp_path, config, Given(START, logs=bundle.known_logs(config.edge.journal), journald=False))
     rows = [json.loads(line) for line in files["journal-edge.ndjson"].splitlines()]
     assert [(row["seq"], "withheld" in row) for row in rows] == [(1, True), (2, True), (3, False)]
     assert "withheld" not in files["journal-rules.ndjson"].decode()
@@ -446,7 +495,9 @@ def test_no_secret_that_stands_anywhere_is_in_any_file(tmp_path_factory: pytest.
     path = tmp_path_factory.mktemp("site")
     config = plant(path, secret)
     devices = ({"meta": {"url": config.table[0].device[2].url}, "state": {"reason": f"token: {secret}"}},)
-    given_ = Given(START, devices, ({"password": secret},), ({"note": secret},), bundle.known_logs(config), False)
+    given_ = Given(
+        START, devices, ({"password": secret},), ({"note": secret},), bundle.known_logs(config.edge.journal), False
+    )
     files = made(path, config, given_)
     for name, data in files.items():
         for form in {secret, quote(secret, safe=""), quote(secret), json.dumps(secret)[1:-1]}:
@@ -467,7 +518,7 @@ def test_files_with_secrets_are_never_opened(tmp_path: Path, monkeypatch: pytest
         return real(file, *rest, **more)  # type: ignore[call-overload]
 
     monkeypatch.setattr(io, "open", watched)
-    files = made(tmp_path, config, Given(START, logs=bundle.known_logs(config), journald=False))
+    files = made(tmp_path, config, Given(START, logs=bundle.known_logs(config.edge.journal), journald=False))
     assert any(one.endswith("edge.log") for one in opened)
     assert not [one for one in opened if Path(one).name in ("password", "openid", "hook")]
     said = dict(json.loads(files["configuration.json"])["files"])

@@ -21,6 +21,7 @@ from uuid import UUID
 import msgspec
 import pytest
 from console_tour import Said, ask, pages, streams
+from helpers import START
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
@@ -32,6 +33,7 @@ from daemon.console.app import House, make_app
 from daemon.console.store import Store
 from daemon.console.users import ROLES, By
 from daemon.console.words import LANGS
+from daemon.inspection import recall, recall_text
 from daemon.journal import Entry, Journal
 from daemon.jumping import all_out, jumping, run_jumping
 from daemon.mqtt import Message
@@ -331,18 +333,22 @@ def written(folder: Path, heard: Sequence[Heard], *, true: bool) -> None:
 
 
 async def taken_away(world: World, heard: Sequence[Heard], *, true: bool) -> dict[str, bytes]:
-    """What an inspector recalls and a technician takes along, over such journals."""
+    """What a person with a shell recalls and takes along, over such journals, and what the page's bundle holds."""
     shutil.rmtree(folder := world.folder.parent / "journals", ignore_errors=True)
     folder.mkdir()
     written(folder, heard, true=true)
     found: dict[str, bytes] = {}
+    config = world.house.config
     for table, name in rounds_of(world):
-        said = await world.ask("inspector", "en", f"/table/{table}/round/{name}")
-        found[f"{table} {name} {said.status}"] = said.all
+        recalled = recall(Path(config.rules.journal), Path(config.edge.journal), table, 400, name)
+        found[f"{table} {name} {200 if recalled else 404}"] = recall_text(recalled).encode()
+    bundle.make(folder / "bundle.zip", config, bundle.Given(START))
+    with zipfile.ZipFile(folder / "bundle.zip") as packed:
+        found |= {name: packed.read(name) for name in packed.namelist()}
     said = await world.ask("technician", "en", "/bundle", method="POST")
     assert said.status == 200
     with zipfile.ZipFile(io.BytesIO(said.body)) as packed:
-        found |= {name: packed.read(name) for name in packed.namelist()}
+        found |= {f"page {name}": packed.read(name) for name in packed.namelist()}
     return found
 
 

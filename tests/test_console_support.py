@@ -229,17 +229,7 @@ def replaced(folder: Path) -> str:
     return "bac-1:2026-11-20:7"
 
 
-@pytest.mark.parametrize(
-    ("lang", "younger", "gone"),
-    [
-        ("en", "it is younger than the result: was the edge&#39;s journal replaced since?", "does not have it"),
-        ("pt", "mais recente do que o resultado", "já não o tem"),
-        ("zh-Hant", "晚於結果", "沒有（或已不再有）"),
-    ],
-)
-async def test_what_is_younger_than_its_result_is_no_evidence_and_the_page_says_so(
-    inn: Inn, tmp_path: Path, lang: str, younger: str, gone: str
-) -> None:
+def test_what_is_younger_than_its_result_is_no_evidence_and_recall_says_so(tmp_path: Path) -> None:
     name = replaced(tmp_path)
     [recalled] = inspection.recall(tmp_path / "rules.db", tmp_path / "edge.db", "bac-1", 9, name)
     first, second, third = recalled.evidence
@@ -248,27 +238,21 @@ async def test_what_is_younger_than_its_result_is_no_evidence_and_the_page_says_
     assert "younger than the result" in second.note
     assert third.note == "the edge's journal does not have it (any more)"
     assert "KH" not in inspection.recall_text([recalled])
-    async with inn.browser("ins") as browser:
-        page = await browser.get(f"/table/bac-1/round/{name}", headers={"accept-language": lang})
-    assert page.status_code == 200
-    assert younger in page.text
-    assert gone in page.text
-    assert "KH" not in page.text
-    assert bee_tek_shoe.encode(bee_tek_shoe.Drawn("KH")).hex(" ") not in page.text
 
 
-async def test_a_round_is_shown_without_its_evidence_where_nobody_can_write_down_who_saw_that(
-    inn: Inn, tmp_path: Path
+@pytest.mark.parametrize(("name", "shown"), [("ins", True), ("tec", False)])
+async def test_a_round_names_its_events_and_the_inspector_reads_the_command_that_recalls_it(
+    inn: Inn, tmp_path: Path, name: str, shown: bool
 ) -> None:
-    name = replaced(tmp_path)
-    inn.house.actions.full = "journal.db: the disk is full"
-    async with inn.browser("ins") as browser:
-        assert (await browser.get(f"/table/bac-1/round/{name}")).status_code == 503
-        result = {"round": name, "ruleset": "macau.baccarat", "edition": "1", "announcements": {"en": "tie"}}
-        inn.house.site.remember_result("bac-1", result)
-        page = await browser.get(f"/table/bac-1/round/{name}")
+    """The journals are not the console's: what it shows is what the rules told."""
+    round_ = replaced(tmp_path)
+    async with inn.browser(name) as browser:
+        assert (await browser.get(f"/table/bac-1/round/{round_}")).status_code == 404  # no result told of it yet
+        result = {"round": round_, "ruleset": "macau.baccarat", "edition": "1", "announcements": {"en": "tie"}}
+        inn.house.site.remember_result("bac-1", result | {"evidence": ["edge-1:bac-1:1"]})
+        page = await browser.get(f"/table/bac-1/round/{round_}")
     assert page.status_code == 200
     assert "tie" in page.text
-    assert words.say("en", "site.unwritten") in page.text
-    assert "edge-1:bac-1:1" not in page.text
-    assert read_actions(inn.journal.path, 5, action="recall") == []
+    assert "edge-1:bac-1:1" in page.text
+    assert (f"sudo feltd journal recall bac-1 --round {round_}" in page.text) == shown
+    assert b"old".hex() not in page.text

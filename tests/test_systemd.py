@@ -2,11 +2,16 @@
 
 import asyncio
 import contextlib
+import functools
 import getpass
+import os
 import re
 import shutil
 import socket
 import subprocess
+import sys
+import sysconfig
+import tempfile
 import threading
 import tomllib
 from collections import Counter
@@ -25,6 +30,7 @@ from daemon.broker import free_port
 from daemon.console.site import SHOWN
 from daemon.pit import Pit
 from daemon.schema import asyncapi
+from daemon.signing import make_key
 from protocols.events import EVENT_TYPES
 from protocols.topics import device_topic
 from simulators.clock import JumpingLoop
@@ -91,8 +97,10 @@ def test_a_unit_lives_for_ever_and_may_do_little(name: str) -> None:
     assert sections["Unit"]["StartLimitIntervalSec"] == ["0"]
     assert "mosquitto.service" in sections["Unit"]["Wants"]
     assert "mosquitto.service" in sections["Unit"]["After"][0].split()
-    assert service["User"] == service["Group"] == "feltd"
+    assert service["User"] == service["Group"] == f"feltd-{verb}"
+    assert "feltd" in service["SupplementaryGroups"].split()  # reads the configuration
     assert service["StateDirectory"] == f"feltd/{verb}"
+    assert (service["StateDirectoryMode"], service["UMask"]) == ("0700", "0077")
     assert service["ProtectSystem"] == "strict"
     assert service["NoNewPrivileges"] == "yes"
     assert service["CapabilityBoundingSet"] == ""
@@ -103,17 +111,16 @@ def test_a_unit_lives_for_ever_and_may_do_little(name: str) -> None:
 
 def test_only_the_edge_reaches_devices() -> None:
     edge, *others = (unit(name)["Service"] for name in UNITS)
-    assert edge["SupplementaryGroups"] == ["dialout"]
+    assert edge["SupplementaryGroups"] == ["feltd dialout"]
     assert {"char-ttyS rw", "char-ttyUSB rw", "char-ttyACM rw"} <= set(edge["DeviceAllow"])
     assert "PrivateUsers" not in edge  # it would turn dialout into nobody
     for other in others:
         assert other["PrivateDevices"] == ["yes"]
         assert "DeviceAllow" not in other
     rules, console = others
-    assert "SupplementaryGroups" not in rules
-    assert console["SupplementaryGroups"] == [
-        "systemd-journal"
-    ]  # to read what the units said; no device is that group's
+    assert rules["SupplementaryGroups"] == ["feltd"]
+    # To read what the units said; no device is that group's.
+    assert console["SupplementaryGroups"] == ["feltd systemd-journal"]
 
 
 def test_the_state_stands_where_the_configuration_looks_for_it() -> None:
@@ -126,7 +133,7 @@ def test_the_state_stands_where_the_configuration_looks_for_it() -> None:
 
 @pytest.mark.parametrize("name", UNITS)
 def test_a_unit_sees_no_password_of_another_part(name: str) -> None:
-    """They come as one user, so rights alone keep nothing from any of them. A file that is not there stops no unit."""
+    """Whatever the rights of the files are. One that is not there stops no unit."""
     page = (FOLDER / "README.md").read_text(encoding="utf-8")
     [made] = re.findall(r"for user in ([a-z ]+); do", page)
     assert made.split() == list(USERS)
@@ -166,16 +173,199 @@ def test_systemd_calls_the_sandbox_tight(name: str, threshold: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_sysusers_makes_the_user(tmp_path: Path) -> None:
+def test_sysusers_makes_a_user_for_each_unit(tmp_path: Path) -> None:
+    """And a group, which reads the configuration: no user is another's member, none is the group's own."""
     sysusers = program("systemd-sysusers")
     folder = tmp_path / "etc/sysusers.d"
     folder.mkdir(parents=True)
     shutil.copy(FOLDER / "feltd.sysusers.conf", folder / "feltd.conf")
     done = run(sysusers, f"--root={tmp_path}", "--dry-run")
     assert done.returncode == 0, done.stderr
-    assert "feltd" in done.stdout + done.stderr
-    users = [line for line in (folder / "feltd.conf").read_text(encoding="utf-8").splitlines() if line[:1] == "u"]
-    assert [line.split()[1] for line in users] == ["feltd"]
+    lines = [line.split() for line in (folder / "feltd.conf").read_text(encoding="utf-8").splitlines()]
+    users = [unit(name)["Service"]["User"][0] for name in UNITS]
+    assert len(set(users)) == 3
+    assert [line[1] for line in lines if line[0] == "u"] == users
+    assert [line[1] for line in lines if line[0] == "g"] == ["feltd"]
+    assert [line[1:] for line in lines if line[0] == "m"] == [[user, "feltd"] for user in users]
+    for user in users:
+        assert user in done.stdout + done.stderr
+
+
+def test_the_page_gives_each_process_its_own_passwords_and_keys() -> None:
+    """Run as it stands, with commands that only say what they would do: whose each file becomes."""
+    page = (FOLDER / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    secrets = [block for block in blocks if "/etc/feltd/mqtt/$user" in block or "-key.pem" in block]
+    assert len(secrets) == 2
+    made: dict[str, str] = {}
+    for block in secrets:
+        loop = block[block.index("for ") : block.index("done") + 4]
+        said = """
+sudo() { echo "$*" >&2; case $1 in cat|tee) :;; *) cat >/dev/null;; esac; }
+head() { :; }; base64() { :; }
+getent() { case $2 in feltd-edge|feltd-rules|feltd-console) return 0;; *) return 2;; esac; }
+"""
+        done = run(program("bash"), "-c", said + loop, stdin="")
+        for line in done.stderr.splitlines():
+            if found := re.match(r"install -o root -g (\S+) -m (\d+) /dev/stdin (\S+)", line):
+                made[found[3]] = f"root:{found[1]} {found[2]}"
+            elif found := re.match(r"chown (\S+) (\S+)", line):
+                made[found[2]] = f"{found[1]} 600"
+    assert made == {
+        **{f"/etc/feltd/mqtt/{part}": f"root:feltd-{part} 640" for part in ("edge", "rules", "console")},
+        **{f"/etc/feltd/mqtt/{user}": "root:root 640" for user in ("reader", "display")},
+        **{f"/etc/feltd/{part}-key.pem": f"feltd-{part}:feltd-{part} 600" for part in ("edge", "rules", "console")},
+    }
+    example = (FOLDER / "feltd.toml").read_text(encoding="utf-8")
+    keys = dict(re.findall(r'^# journal_key = "(\S+)" #.* owner (feltd-\w+)', example, re.MULTILINE))
+    assert keys == {f"/etc/feltd/{part}-key.pem": f"feltd-{part}" for part in ("edge", "rules", "console")}
+
+
+# ---- users of their own
+
+OWN = """
+[site]
+name = "lisboa"
+[mqtt]
+port = 1
+[edge]
+name = "edge-7"
+journal = "{0}/lib/edge/journal.db"
+journal_key = "{0}/etc/edge-key.pem"
+[rules]
+journal = "{0}/lib/rules/journal.db"
+journal_key = "{0}/etc/rules-key.pem"
+[console]
+port = 0
+store = "{0}/lib/console/console.db"
+journal = "{0}/lib/console/journal.db"
+journal_key = "{0}/etc/console-key.pem"
+"""
+UIDS = {"edge": 61001, "rules": 61002, "console": 61003}
+GROUP = 61000
+# As the unit starts it: the program, told that it is to run until it says that it is ready.
+READY = """
+import os, socket, subprocess, sys
+where = sys.argv[1]
+with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
+    told.bind(where)
+    told.settimeout(60)
+    process = subprocess.Popen(sys.argv[2:], env={**os.environ, "NOTIFY_SOCKET": where})
+    try:
+        assert b"READY=1" in told.recv(100)
+    finally:
+        process.terminate()
+        process.wait(30)
+"""
+TRIED = """
+import os, sys
+for path in sys.argv[1:]:
+    try:
+        os.scandir(path).close() if os.path.isdir(path) else open(path, "rb").close()
+    except PermissionError:
+        print("denied", path)
+    else:
+        print("opened", path)
+"""
+
+
+@functools.cache
+def python_of_others() -> str:
+    """An interpreter with what we need that another user may run; skips the test where there is none.
+
+    Where ours stands in somebody's home, the system's of the same version does.
+    """
+    if os.geteuid() != 0:
+        pytest.skip("only root becomes other users")
+    for python in (sys.executable, f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"):
+        with contextlib.suppress(OSError):
+            if not as_user("console", "-c", "import daemon.cli, click, msgspec", python=python).returncode:
+                return python
+    pytest.skip(f"no other user may run {sys.executable} or read {ROOT}")
+
+
+@pytest.fixture
+def installed() -> Iterator[Path]:
+    """Folders, keys and configuration with the owners and rights that the page and the units give them."""
+    python_of_others()
+    root = Path(tempfile.mkdtemp(prefix="feltd-users-"))
+    try:
+        root.chmod(0o755)
+        for folder, group in (("etc", GROUP), ("lib", 0)):
+            (root / folder).mkdir()
+            os.chown(root / folder, 0, group)
+            (root / folder).chmod(0o750 if folder == "etc" else 0o755)
+        (root / "etc/feltd.toml").write_text(OWN.format(root), encoding="utf-8")
+        os.chown(root / "etc/feltd.toml", 0, GROUP)
+        (root / "etc/feltd.toml").chmod(0o640)
+        for part, uid in UIDS.items():
+            (root / "lib" / part).mkdir()
+            os.chown(root / "lib" / part, uid, uid)
+            (root / "lib" / part).chmod(int(unit(f"feltd-{part}.service")["Service"]["StateDirectoryMode"][0], 8))
+            make_key(root / f"etc/{part}-key.pem")
+            os.chown(root / f"etc/{part}-key.pem", uid, uid)
+        yield root
+    finally:
+        shutil.rmtree(root)
+
+
+def as_user(part: str, *words: str | Path, python: str = "") -> subprocess.CompletedProcess[str]:
+    """A command of the interpreter as the user of a part, as its unit has it."""
+    uid = UIDS[part]
+    umask = int(unit(f"feltd-{part}.service")["Service"]["UMask"][0], 8)
+    return subprocess.run(
+        [python or python_of_others(), *words], cwd="/", user=uid, group=uid, extra_groups=[GROUP], umask=umask,
+        env={"PYTHONPATH": f"{ROOT}:{sysconfig.get_path('purelib')}", "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+def test_each_process_starts_as_its_own_user_and_reads_nothing_of_the_others(installed: Path) -> None:
+    """Real processes of real users: each says that it is ready, then tries to open what belongs to the others."""
+    for part in UIDS:
+        where = installed / "lib" / part / "notify"
+        command: list[str | Path] = [python_of_others(), "-m", "daemon.cli", part, "-c", installed / "etc/feltd.toml"]
+        done = as_user(part, "-c", READY, where, *command)
+        assert done.returncode == 0, (part, done.stderr)
+    files = {part: sorted((installed / "lib" / part).iterdir()) for part in UIDS}
+    for part, uid in UIDS.items():
+        assert {"journal.db", "journal.db-signed", "journal.db-lock"} <= {one.name for one in files[part]}
+        assert {one.stat().st_uid for one in files[part]} == {uid}
+        own = [installed / f"etc/{part}-key.pem", installed / "lib" / part, installed / "etc/feltd.toml"]
+        others = [
+            path
+            for other in UIDS
+            if other != part
+            for path in (installed / f"etc/{other}-key.pem", installed / "lib" / other, *files[other])
+        ]
+        done = as_user(part, "-c", TRIED, *own, *others)
+        assert done.stdout.splitlines() == [f"opened {one}" for one in own] + [f"denied {one}" for one in others]
+
+
+def test_a_journal_signed_by_its_own_process_is_verified_by_its_own_key(installed: Path) -> None:
+    config = installed / "etc/feltd.toml"
+    for part in UIDS:
+        path, key = installed / f"lib/{part}/journal.db", installed / f"etc/{part}-key.pem"
+        code = """
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from daemon.config import Keeping
+from daemon.journal import Entry, Journal
+from daemon.keeping import take_up
+journal = Journal(Path(sys.argv[1]))
+take_up(journal, Keeping(key=sys.argv[2]))
+journal.append([Entry("t-1", "d", "x", datetime.now(UTC), b"{}")])
+journal.close()
+"""
+        done = as_user(part, "-c", code, path, key)
+        assert done.returncode == 0, done.stderr
+    done = run(sys.executable, "-m", "daemon.cli", "journal", "verify", "-c", config)  # as root
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("1 checkpoints, 1 signatures checked") == 3
+    refused = as_user("console", "-m", "daemon.cli", "journal", "verify", "-c", config)
+    assert refused.returncode == 2
+    assert "Permission denied; run this as a user who may read it" in refused.stderr
 
 
 # ---- udev

@@ -1,5 +1,8 @@
 """The support bundle: what a maintainer needs to see of a site, in one file, and nothing that is none of his business.
 
+The console's page makes it with what the console knows; it cannot read the journals of edge and rules. The command
+`feltd bundle`, run by root, makes it with the ends of the journals and without what only the console knows.
+
 Secrets are left out three times over: files that hold them are never opened, what stands in the configuration is known
 and taken out wherever it appears, and what looks like a secret is taken out as well. Cards of a round that may be open
 are left out of journals and logs; so are the journals' hashes, from which a card could be guessed back.
@@ -10,6 +13,7 @@ import contextlib
 import hashlib
 import importlib.metadata
 import json
+import os
 import platform
 import re
 import shutil
@@ -155,7 +159,10 @@ def _parts(url: str) -> set[str]:
 
 
 class Given(Struct, frozen=True):
-    """What the console knows, to go into the bundle; and where logs are, where there is no journald."""
+    """What the console knows, to go into the bundle; and where logs are, where there is no journald.
+
+    `journals`: whoever makes it may read them. Where they are not read, no round is known to have ended.
+    """
 
     made: datetime
     devices: tuple[dict[str, Any], ...] = ()
@@ -163,6 +170,7 @@ class Given(Struct, frozen=True):
     incidents: tuple[dict[str, Any], ...] = ()
     logs: tuple[Path, ...] = ()
     journald: bool = True
+    journals: bool = True
 
 
 class _Open(Struct, frozen=True):
@@ -217,10 +225,13 @@ class _Bundle:
         self._json("versions.json", _versions())
         for name in ("devices", "edges", "incidents"):
             self._json(f"{name}.json", _without_cards(msgspec.to_builtins(getattr(self._given, name))))
-        for name, path in (("edge", self._config.edge.journal), ("rules", self._config.rules.journal)):
-            self._journal(name, Path(path))
+        if self._given.journals:
+            for name, path in (("edge", self._config.edge.journal), ("rules", self._config.rules.journal)):
+                self._journal(name, Path(path))
+            self._json("captures.json", self._captures())
+        else:
+            self._note("the journals and captures are not this process's to read: `sudo feltd bundle` has them")
         self._logs()
-        self._json("captures.json", self._captures())
         manifest = {
             "made": self._given.made,
             "site": self._config.site.name,
@@ -235,6 +246,8 @@ class _Bundle:
         """Where the last round of each table ended; with no word of the rules nothing has."""
         tables = {table for table, _ in self._tells}
         found = dict.fromkeys(tables, _Open())
+        if not self._given.journals:
+            return found
         try:
             with Files(Path(self._config.rules.journal)) as rules:
                 used = self._used(rules)
@@ -514,21 +527,24 @@ def _mosquitto() -> str:
 
 
 def make(path: Path, config: Config, given: Given) -> None:
-    """Write the bundle to `path`, or nothing. Made for a thread: it reads files and asks programs. Raises OSError."""
+    """Write the bundle to `path`, for its owner alone, or nothing. Raises OSError.
+
+    Made for a thread: it reads files and asks programs.
+    """
     try:
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
-            _Bundle(out, config, given).write()
+        with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b") as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.truncate()
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as out:
+                _Bundle(out, config, given).write()
     except BaseException:
         path.unlink(missing_ok=True)
         raise
 
 
-def known_logs(config: Config, folder: Path = LOGS) -> tuple[Path, ...]:
-    """Log files where ours may be: in the folder for them, and beside the journals."""
-    folders = {
-        folder,
-        *(Path(one).parent for one in (config.edge.journal, config.rules.journal, config.console.journal)),
-    }
+def known_logs(*journals: str, folder: Path = LOGS) -> tuple[Path, ...]:
+    """Log files where ours may be: in the folder for them, and beside these journals."""
+    folders = {folder, *(Path(one).parent for one in journals)}
     return tuple(path for one in sorted(folders) for path in sorted(one.glob("*.log")) if path.is_file())
 
 
@@ -575,7 +591,8 @@ class _Pages:
         if self._busy.locked():
             raise HTTPException(503, words.say(self._house.lang(request), "trace.bundle_busy"))
         async with self._busy:
-            given = replace(self._given(), logs=await asyncio.to_thread(known_logs, self._house.config))
+            logs = await asyncio.to_thread(known_logs, self._house.config.console.journal)
+            given = replace(self._given(), logs=logs, journals=False)
             self._house.actions.note(user.name, user.role, "bundle", "", {})
             with tempfile.NamedTemporaryFile(prefix="feltd-bundle-", suffix=".zip", delete=False) as file:
                 path = Path(file.name)

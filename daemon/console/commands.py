@@ -43,6 +43,7 @@ def console(context: click.Context, config_path: Path) -> None:
     if context.invoked_subcommand is None:
         from daemon.check import dealer_mistakes, webhook_mistakes
         from daemon.cli import BadInputError, _load, _refuse, _run
+        from daemon.config import signing_as
         from daemon.console.app import BadDoor, serve
         from daemon.console.dealer_unit import BadDealer
         from daemon.console.store import BadStore
@@ -51,6 +52,7 @@ def console(context: click.Context, config_path: Path) -> None:
 
         config = _load(config_path)
         _refuse(dealer_mistakes(config, config_path) + webhook_mistakes(config, config_path))
+        config = signing_as(config, config.console)
         try:
             journal, full = journal_of(config.console, config.journal)
         except BadJournal as error:

@@ -1,12 +1,11 @@
 """The pages everybody looks at: the pit, a table, a device, a round; and commands to devices."""
 
 import asyncio
-import sqlite3
+import shlex
 import uuid
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping
-from datetime import datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -16,15 +15,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from daemon import inspection
 from daemon.console import alerts, scoreboards, shapes, words
-from daemon.console.access import inside, may
+from daemon.console.access import inside
 from daemon.console.live import Fragment, Gone, Looker
 from daemon.console.site import DeviceNow, Lamp
-from daemon.console.store import BadStore
-from daemon.journal import BadJournal
 from daemon.mqtt import UNREADABLE, BrokerLost
-from daemon.picture import LONGEST_NAME, BadRound, detail_of, ended_of
+from daemon.picture import LONGEST_NAME, detail_of, ended_of
 from drivers import DRIVERS
 from protocols.commands import BadCommand, Command, Reply, decode_command, name_of, typed
 from protocols.commands import Request as Asking
@@ -37,7 +33,6 @@ __all__ = ["Answers", "fragments", "routes"]
 
 PATIENCE = 20.0
 REMEMBERED = 200
-RECALLED = 400
 WORST: tuple[Lamp, ...] = ("offline", "error", "unknown", "warning", "good")
 
 
@@ -359,18 +354,6 @@ def routes(house: "House") -> list[Route]:
     ]
 
 
-class _Evidence(Struct, frozen=True):
-    """One line of the way from a result to the wire."""
-
-    id: str
-    type: str
-    time: datetime | None
-    device: str
-    data: str
-    hex: str
-    ascii: str
-
-
 class _Pages:
     def __init__(self, house: "House") -> None:
         self.house = house
@@ -437,38 +420,17 @@ class _Pages:
     async def round(self, request: Request) -> Response:
         table = self._table(request)
         wanted: str = request.path_params["round"]
-        user = self.house.needs(request, "look", table)
         lang = self.house.lang(request)
-        versions = [one for one in self.house.site.tables[table].results if one.get("round") == wanted]
-        evidence: list[_Evidence] = []
-        trouble = ""
         if len(wanted) > LONGEST_NAME:
             raise HTTPException(404)
-        if may(user.role, "recall"):
-            try:
-                self.house.actions.note(user.name, user.role, "recall", table, {"round": wanted})
-                recalled = await asyncio.to_thread(self._recall, table, wanted)
-                written = [msgspec.json.decode(one.result, type=dict[str, Any]) for one in recalled]
-                versions = versions or [one for one in written if ended_of(one)]
-            except (BadJournal, BadStore):
-                if not versions:
-                    raise
-                trouble = words.say(lang, "site.unwritten")
-            except (sqlite3.Error, OSError, BadRound, *UNREADABLE) as error:
-                trouble = f"{error}"
-            else:
-                evidence = [_line(event, lang) for one in recalled[:1] for event in one.evidence]
+        versions = [one for one in self.house.site.tables[table].results if one.get("round") == wanted]
         if not versions:
             raise HTTPException(404)
         read = [(ended_of(one), one) for one in reversed(versions)]
         shown = [(one, whole, shapes.round_shape(one.outcome, lang)) for one, whole in read]
-        return self.house.page(
-            request, "round.html", table=table, result=read[0][0], versions=shown, evidence=evidence, trouble=trouble
-        )
-
-    def _recall(self, table: str, wanted: str) -> list[inspection.Recalled]:
-        config = self.house.config
-        return inspection.recall(Path(config.rules.journal), Path(config.edge.journal), table, RECALLED, wanted)
+        # The journals are not the console's to read: they hold the cards of rounds that are open.
+        recall = f"sudo feltd journal recall {table} --round {shlex.quote(wanted)}"
+        return self.house.page(request, "round.html", table=table, result=read[0][0], versions=shown, recall=recall)
 
     async def preferences(self, request: Request) -> Response:
         given = await self.house.form(request)
@@ -493,24 +455,3 @@ class _Pages:
             yield b"event: over\ndata: \n\n"
 
         return StreamingResponse(stream(), media_type="text/event-stream", headers={"x-accel-buffering": "no"})
-
-
-def _line(event: inspection.Evidence, lang: words.Lang) -> _Evidence:
-    wire = bytes.fromhex(event.wire)
-    letters = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in wire)
-    data = bytes(event.data).decode(errors="replace")
-    return _Evidence(
-        event.id,
-        event.type or _note(event.note, lang),
-        event.time,
-        event.device,
-        "" if data in ("{}", "null") else data,
-        wire.hex(" "),
-        letters,
-    )
-
-
-def _note(said: str, lang: words.Lang) -> str:
-    """Why there is no event for an id, as the reader says it."""
-    keys = ("round.evidence_other", "round.evidence_gone", "round.evidence_younger")
-    return next((words.say(lang, key) for key in keys if words.catalog("en")[key] == said), said)
