@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon import logs, version
 from daemon.config import Config, Table, broker_of
@@ -32,6 +33,7 @@ from protocols.topics import (
     decode_wire,
     edge_topic,
     encode_wire,
+    in_utc,
     table_topic,
 )
 from rules import RULESETS
@@ -79,7 +81,11 @@ class Position(Struct, frozen=True, omit_defaults=True):
 def read_position(value: bytes) -> Position:
     """As it was written down, by this version or an earlier one."""
     if value.startswith(b"{"):
-        return msgspec.json.decode(value, type=Position)
+        position = msgspec.json.decode(value, type=Position)
+        try:
+            return position if position.at is None else replace(position, at=in_utc(position.at))
+        except ValueError:  # an earlier version used an event at such a time
+            return replace(position, at=None, doubt=True)
     return Position(int(value.removesuffix(LEFT)), left=value.endswith(LEFT))
 
 
@@ -120,6 +126,8 @@ class _Table:
         """Whether a doubt stands as an alert."""
         self.abandoned = ""
         """The game whose state was not taken up: another one, or this one where nobody can read it."""
+        self.unreadable = False
+        """Whether something that was written of its last round cannot be read."""
         self.other_options = False
         """Whether the state was left under other options than those of now: a round then ends by neither."""
         stored = journal.memory(f"state/{table.name}")
@@ -180,6 +188,7 @@ class Consumer:
                 self._unsaved[f"options/{table.name}"] = table.options
             if table.other_options and self._open_or_in_doubt(table):
                 table.abandon()
+            self._find_unreadable(table)
             if table.abandoned:
                 self._begin_anew(table)
 
@@ -274,6 +283,34 @@ class Consumer:
         self._note(key, stream, table)
         self._finish(entries, verdicts)
 
+    def _find_unreadable(self, table: _Table) -> None:
+        """A row of the last round that an earlier version wrote and nobody can read: the round does not count. Once."""
+        opened, key = self.journal.latest(table.name, ("opened",)), f"unreadable/{table.name}"
+        if opened is None:
+            return
+        row = self.journal.unreadable(table.name, max(opened.seq, int(self.journal.memory(key) or b"0") + 1))
+        if row is None:
+            return
+        ended = self.journal.latest(table.name, ENDS, since=opened.seq)
+        behind = ended is not None and row.seq > ended.seq
+        if behind and ended is not None:
+            behind = self.journal.latest(table.name, ("suspended",), since=ended.seq) is None
+        what = "no round rests on it" if behind else f"round {_round_of(opened)} is void: give its bets back"
+        self._log.error(
+            "row.unreadable",
+            table=table.name,
+            seq=row.seq,
+            row=row.n,
+            reason=row.unreadable,
+            remedy=f"{what}; keep the journal for the inspector, and find out who published an event at such a time",
+        )
+        self._unsaved[key] = b"%d" % self.journal.last(table.name)
+        if behind:  # an irregularity between two rounds
+            self._commit([])
+            return
+        table.unreadable = True
+        table.abandon()
+
     def _begin_anew(self, table: _Table) -> None:
         """What was open or in doubt at a table whose state was not taken up is void, and what comes next in doubt."""
         for key, stream in self._streams.items():
@@ -308,7 +345,10 @@ class Consumer:
         ended = self.journal.latest(table.name, ENDS, since=opened.seq)
         evidence = (last.cause.rpartition("/")[0],)
         if ended is None:
-            return Voided(abandoned(_round_of(opened), table.abandoned, evidence))
+            return Voided(abandoned(_round_of(opened), table.abandoned, evidence, unreadable=table.unreadable))
+        if table.unreadable:
+            round_ = _round_of(opened)
+            return Corrected(abandoned(round_, table.abandoned, evidence, supersedes=round_, unreadable=True))
         doubted = self.journal.latest(table.name, ("suspended",), since=ended.seq)
         if doubted is not None:
             round_ = _round_of(doubted)

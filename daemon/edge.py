@@ -41,7 +41,9 @@ from protocols.events import (
     DeviceOffline,
     DeviceOnline,
     DeviceRecovered,
+    EventsMissed,
     encode_data,
+    shortened,
     type_of,
 )
 from protocols.topics import Wire, device_topic, edge_topic, encode_wire, table_topic
@@ -211,7 +213,9 @@ class DevicePost:
 
     def commanded(self, told: DeviceCommanded, order: bytes, kept: Mapping[str, bytes]) -> None:
         """Durable when it returns. Of now, and no part of any past: the table's gate has no say in it."""
-        entry = Entry(self.table, self.device.name, type_of(told), self._edge.now(), encode_data(told), order)
+        entry = Entry(
+            self.table, self.device.name, type_of(told), self._edge.now(), encode_data(shortened(told)), order
+        )
         [self.last] = self._edge.append([entry], kept)
         self.events += 1
         self._edge.retained.touch(self.state_topic)
@@ -226,6 +230,7 @@ class DevicePost:
         """Durable when it returns. One transaction: the events, the driver's memory, the board."""
         if not sightings and memory is None:
             return
+        sightings = [_shortened(one) for one in sightings]
         self._came = self._came or any(type(one.event) not in _OF_THE_LINK for one in sightings)
         if sightings and self._came:
             await self._edge.gates[self.table].turn(self.device.name, _happened(sightings))
@@ -281,6 +286,11 @@ class DevicePost:
             "last_event": {"type": last.type, "time": last.time, "seq": last.seq} if last else None,
             "traced_until": self.trace.until,
         }
+
+
+def _shortened(one: Sighting) -> Sighting:
+    event = shortened(one.event)
+    return one if event is one.event else msgspec.structs.replace(one, event=event)
 
 
 def _happened(sightings: Sequence[Sighting]) -> float:
@@ -424,6 +434,9 @@ class Edge:
 
     def _message_of(self, row: Row, late: bool) -> tuple[str, bytes]:
         source = device_topic(self.site, row.place, row.device, "")[:-1]
+        if row.unreadable:  # its readers may use no event whose time is not known, and must hear that there was one
+            missed = EventsMissed(1)
+            row = msgspec.structs.replace(row, type=type_of(missed), data=encode_data(missed))
         wire = Wire(
             "1.0",
             f"{self.name}:{row.place}:{row.seq}",

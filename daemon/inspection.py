@@ -28,9 +28,9 @@ from daemon.chain import (
     fingerprint,
     row_hash,
 )
-from daemon.journal import changed_log, closed_files, heads_at, log_of, note_of, open_to_read
+from daemon.journal import changed_log, closed_files, heads_at, instant, log_of, no_time, note_of, open_to_read
 from daemon.journal_schema import TAMPERED, WrongSchema
-from protocols.topics import device_topic, table_topic
+from protocols.topics import EARLIEST, device_topic, table_topic
 
 __all__ = [
     "Finding",
@@ -65,6 +65,10 @@ DISK = "keep the file as it is, check the disk, and go on from a copy or in a ne
 BACK = "put the missing file back beside the others"
 APART = "move the files of one of them away together, and keep them"
 LOST = "somebody changed it, or the disk lost what it had said was durable: keep all files as they are"
+BAD_TIME = (
+    "an earlier version wrote it: its round is void when the rules start; keep the file, and find out who published an"
+    " event at such a time"
+)
 GIVE_KEY = "give the public key of the time with --public; if there is none, the signature proves nothing"
 
 
@@ -85,7 +89,8 @@ class Finding(Struct, frozen=True, omit_defaults=True):
     """Something that is not as it was written. `n` and `seq` are 0 where they cannot be known.
 
     `about_key`: it only says that the key which was given did not sign. `about_note`: the note beside the journal does
-    not name its last checkpoint, which a person may say is right (`feltd journal accept`).
+    not name its last checkpoint, which a person may say is right (`feltd journal accept`). `unreadable`: the row is as
+    it was written, and no reader can decode it; it ends its round, and no start.
     """
 
     file: str
@@ -96,6 +101,7 @@ class Finding(Struct, frozen=True, omit_defaults=True):
     n: int = 0
     about_key: bool = False
     about_note: bool = False
+    unreadable: bool = False
 
     def __str__(self) -> str:
         """One line."""
@@ -128,8 +134,12 @@ class Report(Struct):
         """Bounded: a ruined file has one for each row."""
         if len(self.findings) < MOST_FINDINGS:
             self.findings.append(finding)
-        else:
-            self.more += 1
+            return
+        self.more += 1
+        if not finding.unreadable:  # those end no start, and must not take the place of one that does
+            at = next((n for n, one in enumerate(self.findings) if one.unreadable), None)
+            if at is not None:
+                self.findings[at] = finding
 
 
 def report_text(name: str, report: Report) -> str:
@@ -178,6 +188,9 @@ class _Walk:
                 head = b""
             if head == values[9] and values[0] == n + 1 and seq == last.get(place, 0) + 1:
                 n, last[place], heads[place] = values[0], seq, head
+                if instant(values[5]) is None:
+                    text = no_time(values[5])
+                    self.report.find(Finding(file, text, BAD_TIME, place, seq, n, unreadable=True))
             else:
                 self.n = n
                 self._broken(file, values, head)
@@ -607,7 +620,10 @@ class _Head(Struct, frozen=True, kw_only=True):
 
 
 class _Line(Struct, frozen=True, kw_only=True):
-    """A row as a CloudEvent: `data` to be read, `datahex` and `wire` to be hashed."""
+    """A row as a CloudEvent: `data` to be read, `datahex` and `wire` to be hashed.
+
+    `micros` stands where the row's time is not plausible: what is hashed, while `time` is EARLIEST.
+    """
 
     specversion: str = "1.0"
     id: str
@@ -624,6 +640,7 @@ class _Line(Struct, frozen=True, kw_only=True):
     hash: str
     datahex: str
     data: msgspec.Raw = msgspec.Raw(b"null")
+    micros: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Seal(Struct, frozen=True, kw_only=True):
@@ -850,7 +867,7 @@ def _line(values: tuple[Any, ...], journal: str, site: str, writer: str, *, edge
         id=f"{writer}:{place}:{seq}" if edge else cause,
         source=source,
         type=type_,
-        time=_EPOCH + timedelta(microseconds=time),
+        time=instant(time) or EARLIEST,
         seq=seq,
         journal=journal,
         n=n,
@@ -861,6 +878,7 @@ def _line(values: tuple[Any, ...], journal: str, site: str, writer: str, *, edge
         hash=hash_.hex(),
         datahex=data.hex(),
         data=msgspec.Raw(data if _is_json(data) else b"null"),
+        micros=time if instant(time) is None else msgspec.UNSET,
     )
 
 
@@ -942,9 +960,8 @@ def _verify_written(report: Report, line: bytes, one: _Head | _Line | _Seal, fil
 def _verify_line(report: Report, head: _Head, heads: dict[int, bytes], before: int, one: _Line, file: str) -> int:
     """The seq up to which rows were seen, after seq `before`."""
     data, wire, stored = bytes.fromhex(one.datahex), bytes.fromhex(one.wire), bytes.fromhex(one.hash)
-    computed = row_hash(
-        heads[before], one.n, one.place, one.seq, one.device, one.type, _micros(one.time), data, wire, one.cause
-    )
+    micros = _micros(one.time) if one.micros is msgspec.UNSET else one.micros
+    computed = row_hash(heads[before], one.n, one.place, one.seq, one.device, one.type, micros, data, wire, one.cause)
 
     def find(text: str) -> None:
         report.find(Finding(file, text, RESTORE, one.place, one.seq, one.n))
@@ -963,6 +980,10 @@ def _verify_line(report: Report, head: _Head, heads: dict[int, bytes], before: i
         find(f"it is of journal {one.journal}, the export of {head.journal}")
     elif not _named_well(one, head):
         find("its id or source is not what its columns say")
+    elif one.micros is not msgspec.UNSET and (instant(micros) is not None or one.time != EARLIEST):
+        find("`time` is not what `micros` says")
+    elif instant(micros) is None:
+        report.find(Finding(file, no_time(micros), BAD_TIME, one.place, one.seq, one.n, unreadable=True))
     heads[one.seq] = stored
     return one.seq
 
@@ -1067,7 +1088,7 @@ def _recalled(ends: Iterable[tuple[Any, ...]], edge: Path, table: str, only: str
             result = msgspec.json.decode(raw, type=_Result)
             if only and result.round != only:
                 continue
-            at = _EPOCH + timedelta(microseconds=time)
+            at = instant(time) or EARLIEST
             evidence = tuple(_evidence(events, one, table, at) for one in result.evidence)
             found.append(Recalled(type_, at, seq, cause, hash_.hex(), raw, evidence))
     return found
@@ -1082,7 +1103,9 @@ def _evidence(events: Files, id_: str, table: str, before: datetime) -> Evidence
     if found is None:
         return Evidence(id_, note="the edge's journal does not have it (any more)")
     _n, _place, _seq, device, type_, time, data, wire, _cause, hash_ = found
-    at = _EPOCH + timedelta(microseconds=time)
+    at = instant(time)
+    if at is None:  # nor is known whether it is older than the result
+        return Evidence(id_, note=no_time(time))
     if at > before:  # another event, and what it tells may be a card of the round that is open
         return Evidence(id_, note="it is younger than the result: was the edge's journal replaced since?")
     kept = msgspec.Raw(data if _is_json(data) else b"null")
@@ -1095,7 +1118,8 @@ def recall_text(recalled: Sequence[Recalled]) -> str:
     for one in recalled:
         result = msgspec.json.decode(one.result, type=_Result)
         said = result.announcements.get("en", "")
-        lines.append(f"round {result.round}  {one.type} {one.time:%Y-%m-%d %H:%M:%S} UTC  {said}".rstrip())
+        at = "at an unknown time" if one.time == EARLIEST else f"{one.time:%Y-%m-%d %H:%M:%S} UTC"
+        lines.append(f"round {result.round}  {one.type} {at}  {said}".rstrip())
         lines.append(f"  game      {result.ruleset} {result.edition}".rstrip())
         if result.supersedes:
             lines.append(f"  instead of {result.supersedes}")

@@ -42,6 +42,7 @@ from daemon.chain import (
     row_hash,
 )
 from daemon.journal_schema import SCHEMA, TAMPERED, WrongSchema, check_readable, connected, differences
+from protocols.topics import EARLIEST, LATEST
 
 __all__ = [
     "BadJournal",
@@ -53,8 +54,10 @@ __all__ = [
     "changed_log",
     "closed_files",
     "heads_at",
+    "instant",
     "log_of",
     "moved_away",
+    "no_time",
     "not_started",
     "note_of",
     "open_to_read",
@@ -109,7 +112,10 @@ class Entry(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True):
-    """An entry as written: `n` counts the journal, `seq` the table (`place`)."""
+    """An entry as written: `n` counts the journal, `seq` the table (`place`).
+
+    `unreadable` says why it cannot be read as it stands; its time is EARLIEST then. No process writes such a row now.
+    """
 
     n: int
     place: str
@@ -120,6 +126,7 @@ class Row(Struct, frozen=True):
     data: bytes
     wire: bytes
     cause: str
+    unreadable: str = ""
 
 
 class ClosedFile(Struct, frozen=True):
@@ -150,14 +157,31 @@ def _micros(time: datetime) -> int:
     return (delta.days * 86400 + delta.seconds) * 1_000_000 + delta.microseconds
 
 
-def _time(micros: int) -> datetime:
+_FIRST, _BEYOND = _micros(EARLIEST), _micros(LATEST)
+
+
+def instant(micros: int) -> datetime | None:
+    """The time in a column; None where it is not plausible: an earlier version wrote what it was given."""
+    if not _FIRST <= micros < _BEYOND:
+        return None
     seconds, rest = divmod(micros, 1_000_000)
     return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest)
 
 
+def _time(micros: int) -> datetime:
+    return instant(micros) or EARLIEST
+
+
 def _row(values: tuple[int, str, int, str, str, int, bytes, bytes, str]) -> Row:
     n, place, seq, device, type_, time, data, wire, cause = values
-    return Row(n, place, seq, device, type_, _time(time), data, wire, cause)
+    if (at := instant(time)) is None:
+        return Row(n, place, seq, device, type_, EARLIEST, data, wire, cause, no_time(time))
+    return Row(n, place, seq, device, type_, at, data, wire, cause)
+
+
+def no_time(micros: int) -> str:
+    """Why `instant` is None."""
+    return f"its time, {micros} microseconds since 1970, is not between {EARLIEST.year} and {LATEST.year}"
 
 
 def _seconds(raw: bytes | None) -> int | None:
@@ -471,6 +495,8 @@ class Journal:
         self.head: int
         self._newest: int  # microseconds
         self.head, self._newest = newest or (self._after, at)
+        if instant(self._newest) is None:
+            self._newest = at
         found = db.execute("SELECT number, n, statement FROM checkpoint ORDER BY number DESC LIMIT 1").fetchone()
         self._checkpoint: int = found[0] if found else 0
         self._signed: int = found[1] if found else 0
@@ -583,6 +609,9 @@ class Journal:
             )
             if type(data) is not bytes or type(wire) is not bytes:
                 raise BadJournal(f"{self.path}: data and wire must be bytes; {_WRITTEN}")
+            if not EARLIEST <= at < LATEST:
+                text = f"time {at.isoformat()} is not between {EARLIEST.year} and {LATEST.year}"
+                raise BadJournal(f"{self.path}: {text}; set the clock of this computer; nothing was written")
             seq = last.get(place, self.last(place)) + 1
             last[place] = seq
             before = heads.get(place) or self._heads.get(place) or chain_start(self.name, place)
@@ -766,6 +795,15 @@ class Journal:
             if not self._read_back(found, one.path, which, place, since, *types):
                 break
             before, n = one.origin.get(place, 0), one.after
+        return found[0] if found else None
+
+    def unreadable(self, place: str, first: int) -> Row | None:
+        """The first row of a table, from seq `first` on, that cannot be read as it stands."""
+        found = self._read(
+            "place = ? AND seq >= ? AND (time < ? OR time >= ?) ORDER BY seq LIMIT 1", place, first, _FIRST, _BEYOND
+        )
+        if first <= self._origin.get(place, 0):
+            found = [one for one in self.range(place, first, self._origin[place]) if one.unreadable] + found
         return found[0] if found else None
 
     def oldest(self, place: str) -> int:

@@ -67,7 +67,7 @@ def take_up(journal: Journal, keeping: Keeping) -> None:
             raise BadJournal(str(error)) from error
     report = verify_recent(journal.path, [signer.public] if signer else [])
     # Rows of before there was a key, or signed with an earlier one, are no reason not to play.
-    findings = [str(one) for one in report.findings if not one.about_key]
+    findings = [str(one) for one in report.findings if not one.about_key and not one.unreadable]
     if findings:
         rest = f"\nand {len(findings) + report.more - 5} more" if len(findings) > 5 else ""
         raise BadJournal("\n".join(findings[:5]) + rest + f"\n{not_started(journal.path)}")

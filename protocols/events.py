@@ -18,6 +18,9 @@ Face: TypeAlias = Annotated[int, Meta(ge=1, le=6)]
 Seat: TypeAlias = Annotated[int, Meta(ge=1, le=99)]
 MOST = 2**53 - 1
 """The largest whole number that every reader of JSON keeps exactly. A larger one is nothing that was ever counted."""
+LONGEST_TEXT = 2000
+"""Characters of a text in an event: each reader keeps some hundred of them."""
+Text: TypeAlias = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 Amount: TypeAlias = Annotated[int, Meta(ge=1, le=MOST, description="minor units")]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=MOST)]
 Number: TypeAlias = Annotated[int, Meta(ge=0, le=MOST)]
@@ -102,7 +105,7 @@ class ShuffleFailed(_Event, frozen=True, tag="shuffle.failed"):
 
     decks: Annotated[int, Meta(ge=0, le=12)] = 0
     cards: Number = 0
-    reason: str = ""
+    reason: Text = ""
 
 
 class HandDispensed(_Event, frozen=True, tag="hand.dispensed"):
@@ -126,13 +129,13 @@ class DeckMiscounted(_Event, frozen=True, tag="deck.miscounted"):
 class CardJammed(_Event, frozen=True, tag="card.jammed"):
     """Cards stick in the machine, `where`: infeed, carousel, outfeed or shoe."""
 
-    where: str
+    where: Text
 
 
 class JamCleared(_Event, frozen=True, tag="jam.cleared"):
     """The jam at `where` is over."""
 
-    where: str
+    where: Text
 
 
 class HoleCardPeeked(_Event, frozen=True, tag="hole_card.peeked"):
@@ -169,7 +172,7 @@ class BetsClosed(_Event, frozen=True, tag="bets.closed"):
 class RoundVoided(_Event, frozen=True, tag="round.voided"):
     """The dealer or supervisor declares the round void."""
 
-    reason: str = ""
+    reason: Text = ""
 
 
 class RoundPaid(_Event, frozen=True, tag="round.paid"):
@@ -210,7 +213,7 @@ class SeatActed(_Event, frozen=True, tag="seat.acted"):
 class CardExposed(_Event, frozen=True, tag="card.exposed"):
     """A card that should lie face down was seen. `hand` as in `deal.corrected`; `card` where it is known."""
 
-    hand: str
+    hand: Text
     card: Card | None = None
 
 
@@ -233,14 +236,14 @@ class HandPassed(_Event, frozen=True, tag="hand.passed"):
 class LampsLit(_Event, frozen=True, tag="lamps.lit"):
     """The layout's lamps that are lit now, by their names on the layout; none: all dark."""
 
-    lamps: tuple[str, ...] = ()
+    lamps: tuple[Text, ...] = ()
 
 
 class WagerPlaced(_Event, frozen=True, tag="wager.placed"):
     """`amount` minor units were put on `bet` from `seat`."""
 
     seat: Seat
-    bet: str
+    bet: Text
     amount: Amount
 
 
@@ -248,7 +251,7 @@ class WagerWithdrawn(_Event, frozen=True, tag="wager.withdrawn"):
     """`amount` minor units were taken back from `bet`; 0 is all of it."""
 
     seat: Seat
-    bet: str
+    bet: Text
     amount: Number = 0
 
 
@@ -283,7 +286,7 @@ class DiceThrown(_Event, frozen=True, tag="dice.thrown"):
 
     faces: tuple[Face, ...]
     valid: bool = True
-    reason: str = ""
+    reason: Text = ""
 
 
 class DiceDisturbed(_Event, frozen=True, tag="dice.disturbed"):
@@ -353,7 +356,7 @@ class BallLanded(_Event, frozen=True, tag="ball.landed"):
 class SpinVoided(_Event, frozen=True, tag="spin.voided"):
     """The wheel or its controller says that this spin does not count."""
 
-    reason: str
+    reason: Text
 
 
 class SpinMissed(_Event, frozen=True, tag="spin.missed"):
@@ -387,8 +390,8 @@ class MachineMeters(_Event, frozen=True, tag="machine.meters"):
 class MachineReported(_Event, frozen=True, tag="machine.reported"):
     """A machine reported something that is no fault: `code` as its protocol numbers it."""
 
-    code: str
-    text: str
+    code: Text
+    text: Text
 
 
 # ---- jackpot
@@ -434,7 +437,7 @@ class JackpotReset(_Event, frozen=True, tag="jackpot.reset"):
 class DisplayShown(_Event, frozen=True, tag="display.shown"):
     """What a display shows now. `confirmed`: read back from the display, not only sent to it."""
 
-    text: str
+    text: Text
     confirmed: bool = False
 
 
@@ -448,30 +451,30 @@ class DeviceOnline(_Event, frozen=True, tag="device.online"):
     """
 
     continuous: bool
-    model: str = ""
-    serial: str = ""
-    firmware: str = ""
+    model: Text = ""
+    serial: Text = ""
+    firmware: Text = ""
 
 
 class DeviceOffline(_Event, frozen=True, tag="device.offline"):
     """The way to the device is gone."""
 
-    reason: str
+    reason: Text
 
 
 class DeviceFaulted(_Event, frozen=True, tag="device.faulted"):
     """A fault began. `code` is stable, `remedy` is what a technician should try."""
 
-    code: str
-    text: str
+    code: Text
+    text: Text
     severity: Severity
-    remedy: str
+    remedy: Text
 
 
 class DeviceRecovered(_Event, frozen=True, tag="device.recovered"):
     """The fault `code` is over."""
 
-    code: str
+    code: Text
 
 
 class EventsMissed(_Event, frozen=True, tag="events.missed"):
@@ -483,10 +486,10 @@ class EventsMissed(_Event, frozen=True, tag="events.missed"):
 class DeviceCommanded(_Event, frozen=True, tag="device.commanded"):
     """Somebody told the device to do something: `id` is the request's, `status` how it ended, `text` why."""
 
-    command: str
-    id: str
+    command: Text
+    id: Text
     status: Literal["done", "refused", "failed"]
-    text: str = ""
+    text: Text = ""
 
 
 Event: TypeAlias = (
@@ -606,6 +609,15 @@ def encode_data(event: Event) -> bytes:
     tagged = _ENCODER.encode(event)
     rest = tagged[_TAGGED[type(event)] :]
     return b"{" + rest.removeprefix(b",")
+
+
+def shortened(event: Event) -> Event:
+    """The event as readers take it: a text that is too long ends with dots."""
+    if len(encode_data(event)) <= LONGEST_TEXT:
+        return event
+    texts = {name: getattr(event, name) for name in event.__struct_fields__}
+    long = {name: one for name, one in texts.items() if isinstance(one, str) and len(one) > LONGEST_TEXT}
+    return msgspec.structs.replace(event, **{name: one[: LONGEST_TEXT - 1] + "…" for name, one in long.items()})
 
 
 _UNTAGGED = {tag: msgspec.json.Decoder(kind) for tag, kind in EVENT_TYPES.items()}

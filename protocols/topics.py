@@ -4,17 +4,24 @@ Ids are `[a-z0-9-]`; the class word stands before the id, so that wildcards are 
 """
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, TypeAlias
 
 import msgspec
 from msgspec import Meta
 
-from protocols.events import Event, decode_data, encode_data, type_of
+from protocols.events import MOST, Event, decode_data, encode_data, type_of
 
 ROOT = "felt/1"
 CONTENT_TYPE = "application/cloudevents+json"
+EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
+"""Times from EARLIEST until before LATEST are plausible: a computer whose clock was never set begins at EARLIEST."""
+LONGEST_EVENT = 64 * 1024
+LONGEST_DOCUMENT = 1024 * 1024
+"""Bytes of an event, and of any document: a result with all the evidence that a round may have takes half of it."""
+_LONGEST_ID = 200
+_LONGEST_EVENT_ID = 160  # a verdict's id is its event's id and a number behind it
 
 _ID = re.compile("[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")
 Id: TypeAlias = Annotated[str, Meta(pattern=f"^{_ID.pattern}$(?!\\n)", description="a-z 0-9 -")]
@@ -39,6 +46,16 @@ def device_topic(site: str, table: str, device: str, leaf: str) -> str:
 def table_topic(site: str, table: str, leaf: str) -> str:
     """`leaf` is round/state, round/event/<type>, round/result, wager, alert/<id> or cmd/<name>."""
     return f"{ROOT}/{site}/table/{table}/{leaf}"
+
+
+def in_utc(time: datetime) -> datetime:
+    """The instant in UTC. Raises ValueError for a time without a zone, and for one that is not plausible."""
+    if time.tzinfo is None:
+        raise ValueError(f"time {time.isoformat()} has no zone; write it in UTC, ending in Z")
+    # Compared before it is converted: the first and the last times of the calendar have none in UTC.
+    if not EARLIEST <= time < LATEST:
+        raise ValueError(f"time {time.isoformat()} is not between {EARLIEST.year} and {LATEST.year}")
+    return time if time.tzinfo is UTC else time.astimezone(UTC)
 
 
 class Envelope(msgspec.Struct, frozen=True):
@@ -67,14 +84,14 @@ class Envelope(msgspec.Struct, frozen=True):
 class Wire(msgspec.Struct, frozen=True):
     """The envelope as CloudEvents 1.0 structured JSON; `data` stays as it came until its type is known."""
 
-    specversion: str
-    id: str
-    source: str
-    type: str
+    specversion: Annotated[str, Meta(max_length=8)]
+    id: Annotated[str, Meta(max_length=_LONGEST_ID)]
+    source: Annotated[str, Meta(max_length=512)]
+    type: Annotated[str, Meta(max_length=64)]
     time: datetime
-    seq: int = 0
-    bootid: str = ""
-    journal: str = ""
+    seq: Annotated[int, Meta(ge=0, le=MOST)] = 0
+    bootid: Annotated[str, Meta(max_length=64)] = ""
+    journal: Annotated[str, Meta(max_length=64)] = ""
     replay: bool = False
     data: msgspec.Raw = msgspec.Raw(b"{}")
 
@@ -111,16 +128,24 @@ def encode_envelope(envelope: Envelope) -> bytes:
 
 
 def decode_wire(payload: bytes) -> Wire:
-    """The envelope with its data still encoded. Raises BadEnvelope."""
+    """The envelope with its data still encoded, its time in UTC. Raises BadEnvelope."""
+    if len(payload) > LONGEST_DOCUMENT:
+        raise BadEnvelope(f"{len(payload)} bytes: a document has at most {LONGEST_DOCUMENT}")
     try:
-        return _DECODER.decode(payload)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        wire = _DECODER.decode(payload)
+        at = in_utc(wire.time)
+    except (ValueError, RecursionError) as error:  # msgspec's and Unicode's errors are ValueErrors
         raise BadEnvelope(str(error)) from error
+    return wire if at is wire.time else msgspec.structs.replace(wire, time=at)
 
 
 def decode_envelope(payload: bytes) -> Envelope:
     """The envelope. Raises BadEnvelope, or UnknownEvent for a type or data of another version."""
+    if len(payload) > LONGEST_EVENT:
+        raise BadEnvelope(f"{len(payload)} bytes: an event has at most {LONGEST_EVENT}")
     wire = decode_wire(payload)
+    if len(wire.id) > _LONGEST_EVENT_ID:
+        raise BadEnvelope(f"an event's id has at most {_LONGEST_EVENT_ID} characters")
     return Envelope(
         wire.id,
         wire.source,

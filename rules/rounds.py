@@ -156,8 +156,13 @@ def numbered_after(state: S, table: str, round_: str) -> S:
     return replace(state, day=day, **{"rounds" if "rounds" in fields else "count": int(number)})
 
 
-def abandoned(round_: str, ruleset: str, evidence: tuple[str, ...], supersedes: str = "") -> Result:
-    """The end of a round that these rules cannot go on with: they are another game's, or its state is unreadable."""
+def abandoned(
+    round_: str, ruleset: str, evidence: tuple[str, ...], supersedes: str = "", *, unreadable: bool = False
+) -> Result:
+    """The end of a round that these rules cannot go on with: they are another game's, or its state is unreadable.
+
+    `unreadable`: a row that was written of the round is.
+    """
     return Result(
         round=round_,
         ruleset=ruleset,
@@ -167,7 +172,7 @@ def abandoned(round_: str, ruleset: str, evidence: tuple[str, ...], supersedes: 
         outcome={},
         winners=(),
         pushes=(),
-        void=Void("rules_changed", "returned"),
+        void=Void("row_unreadable", "returned") if unreadable else Void("rules_changed", "returned"),
         jackpots=(),
         settlements=(),
         irregularities=(),

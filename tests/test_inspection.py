@@ -615,9 +615,30 @@ def test_a_damaged_checkpoint_is_left_out_of_an_export(path: Path, column: str) 
 
 def test_a_damaged_row_ends_an_export_with_a_message(path: Path) -> None:
     with opened(path) as db:
-        db.execute("UPDATE event SET time = 1 << 62 WHERE n = 20")
-    with pytest.raises(sqlite3.DatabaseError, match="row 20 cannot be read: "):
+        db.execute("UPDATE event SET cause = CAST(x'ff' AS TEXT) WHERE n = 20")
+    with pytest.raises(sqlite3.Error, match="Could not decode to UTF-8 column 'cause'"):
         exported(path)
+
+
+def test_a_time_that_no_clock_shows_is_exported_as_it_stands_and_found(path: Path) -> None:
+    with opened(path) as db:
+        db.execute("UPDATE event SET time = 1 << 62 WHERE n = 20")
+    [line] = [one for one in exported(path) if b'"n":20,' in one]
+    assert b'"time":"1970-01-01T00:00:00Z"' in line
+    assert line.endswith(b',"micros":4611686018427387904}')
+    assert [one.n for one in verify_export(exported(path), "x").findings] == [20]
+
+
+def test_an_export_whose_time_is_not_what_its_microseconds_say_is_found(path: Path) -> None:
+    """A reader takes `time` for true, and what is hashed is `micros`."""
+    lines = exported(path)
+    micros = int((NOON + timedelta(seconds=4)).timestamp()) * 1_000_000
+    at = next(n for n, one in enumerate(lines) if b'"n":5,' in one)
+    assert b'"time":"2026-11-20T12:00:04Z"' in lines[at]
+    lines[at] = lines[at].replace(b"12:00:04", b"13:00:04")[:-1] + b',"micros":%d}' % micros
+    assert [(one.n, one.text) for one in verify_export(lines, "x").findings] == [
+        (5, "`time` is not what `micros` says")
+    ]
 
 
 PAGES = 4

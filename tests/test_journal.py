@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -35,6 +35,7 @@ from daemon.mqtt import Message
 from daemon.replay import Answer, answer
 from daemon.retained import Retained
 from daemon.signing import make_key
+from protocols.topics import EARLIEST, LATEST
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -75,9 +76,7 @@ def test_an_entry_comes_back_as_it_was(journal: Journal) -> None:
         assert row.time.utcoffset() == timedelta(0)
 
 
-@pytest.mark.parametrize(
-    "time", [datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC), datetime(1, 1, 1, tzinfo=UTC)]
-)
+@pytest.mark.parametrize("time", [EARLIEST, EARLIEST + timedelta(microseconds=1), LATEST - timedelta(microseconds=1)])
 def test_a_clock_that_was_never_set_is_written_as_it_is(journal: Journal, time: datetime) -> None:
     assert journal.append([entry(time=time)]) == rows(journal)
     assert rows(journal)[0].time == time
@@ -382,7 +381,7 @@ def test_a_journal_of_version_1_is_brought_up_in_place(tmp_path: Path) -> None:
     ]  # fmt: skip
     journal.append([entry("a")])
     journal.close()
-    assert verify(path).good
+    assert [(one.n, one.unreadable) for one in verify(path).findings] == [(2, True)]  # of a clock before 1970
     assert verify(path).rows == 4
     journal = Journal(path)
     assert journal.latest("a", ("x", "y")) == rows(journal)[2]
@@ -814,19 +813,19 @@ def test_no_more_files_may_be_opened_for_a_moment(tmp_path: Path, monkeypatch: p
 
 
 def test_a_row_that_cannot_be_is_damage_too(tmp_path: Path) -> None:
-    """SQLite sees nothing wrong with a time that no calendar has."""
+    """SQLite sees nothing wrong with a text that is none."""
     journal, _ = several(tmp_path / "journal.db")
     third = closed_files(journal.path)[2]
     third.chmod(0o600)
     with sqlite3.connect(third) as db:
-        db.execute("UPDATE event SET time = 1 << 62 WHERE n = 16")
+        db.execute("UPDATE event SET cause = CAST(x'ff' AS TEXT) WHERE n = 16")
     db.close()
     assert [row.n for row in journal.range("a", 1, 1000) if row.n > 12] == [13, 14, 15, *range(19, 28)]
     [said] = journal.unread
     assert said.startswith(f"{third}: ")
     with pytest.raises(BadJournal, match=r"journal\.000003\.db: .*; put back the copy"):
         journal.after(12, 6)
-    journal._db.execute("UPDATE event SET time = 1 << 62 WHERE n = 26")
+    journal._db.execute("UPDATE event SET cause = CAST(x'ff' AS TEXT) WHERE n = 26")
     with pytest.raises(BadJournal, match=r"journal\.db: "):
         journal.after(24, 6)
     journal.close()
@@ -1093,12 +1092,17 @@ def test_the_age_of_a_file_is_what_all_agree_to(
 
 
 def test_times_that_no_clock_shows_are_no_reason_not_to_start(tmp_path: Path) -> None:
-    for row in (datetime(1, 1, 1, tzinfo=UTC), datetime.max.replace(tzinfo=UTC)):
-        path = tmp_path / f"{row.year}.db"
-        assert len(ended(path, (NOON, row), (NOON, row))) == 2
+    """As an earlier version wrote them: such a row makes its file neither older nor younger."""
+    for number, micros in enumerate((-(2**63), 2**63 - 1, -62_135_596_800_000_000, 253_402_300_799_999_999)):
+        path = tmp_path / f"{number}.db"
+        assert len(ended(path, (NOON, NOON), (NOON, NOON))) == 2
+        for file in (*closed_files(path), path):
+            file.chmod(0o600)
+            with closing(sqlite3.connect(file)) as db, db:
+                db.execute("UPDATE event SET time = ?", (micros,))
         journal = Journal(path)
-        for one in journal.closed:
-            assert journal.age(one, NOON) <= timedelta(0) or row.year == 1
+        assert [one.ended for one in journal.closed] == [NOON, NOON]
+        assert [journal.age(one, NOON + DAY) for one in journal.closed] == [timedelta(0)] * 2
         journal.close()
 
 

@@ -42,7 +42,9 @@ from daemon.console import words
 from daemon.console.incidents import Filter
 from daemon.console.site import utc
 from daemon.inspection import Files, report_text, verify_recent
+from daemon.journal import instant, no_time
 from drivers import DRIVERS
+from protocols.topics import EARLIEST, LATEST
 
 if TYPE_CHECKING:
     from daemon.console.app import House
@@ -258,7 +260,7 @@ class _Bundle:
                         if seq is None:
                             continue
                         known = int(seq[1]) <= used.get(table, 0)
-                        at = _EPOCH + timedelta(microseconds=time)
+                        at = instant(time) or EARLIEST
                         found[table] = _Open(int(seq[1]), row, at) if known else _Open(row=row)
         except (sqlite3.Error, OSError) as error:
             self._note(f"the rules' journal: {error}; what may be a card is left out")
@@ -293,9 +295,9 @@ class _Bundle:
 
     def _row(self, journal: str, row: tuple[Any, ...]) -> dict[str, Any]:
         n, table, seq, device, type_, time, data, wire, cause, _hash = row
-        at = _EPOCH + timedelta(microseconds=time)
+        at = instant(time)
         told: dict[str, Any] = {"n": n, "table": table, "seq": seq, "device": device, "type": type_, "time": at}
-        if self._hidden(journal, table, device, seq, at):
+        if self._hidden(journal, table, device, seq, at or LATEST):
             return self._scrub.value(msgspec.to_builtins(told)) | {"withheld": "a round may be open"}  # type: ignore[no-any-return]
         try:
             told["data"] = json.loads(data)
@@ -308,6 +310,8 @@ class _Bundle:
             text = bytes(wire).decode("latin-1")
             told["wire"] = wire.hex() if self._scrub.text(text) == text else WITHHELD
         told["cause"] = cause
+        if at is None:
+            told["unreadable"] = no_time(time)
         scrubbed: dict[str, Any] = self._scrub.value(msgspec.to_builtins(told))
         return scrubbed
 

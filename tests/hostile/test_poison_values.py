@@ -1,0 +1,302 @@
+"""Values that one process takes and another cannot read: in every field of every document.
+
+A peer of the broker with a valid password may write any bytes. Whatever passes the door is committed, read back after a
+restart, recalled, exported, put into a bundle and verified; nothing of it may end in a traceback, or end a start.
+"""
+
+import io
+import json
+import sqlite3
+import zipfile
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from helpers import START, script
+from msgspec.structs import replace
+from structlog.testing import capture_logs
+
+from daemon.chain import chain_start, row_hash
+from daemon.config import Config, Keeping, parse
+from daemon.console.bundle import Given, make
+from daemon.consumer import Consumer
+from daemon.edge import Edge
+from daemon.inspection import Recalled, export, recall, recall_text, report_text, verify, verify_export
+from daemon.journal import BadJournal, Entry, Journal
+from daemon.keeping import take_up
+from daemon.mqtt import Message
+from protocols.events import (
+    BallLanded,
+    BallLaunched,
+    BallSettling,
+    BetsClosed,
+    BetsOpened,
+    Event,
+    RoundPaid,
+    SpinStarted,
+    WagerPlaced,
+    encode_data,
+    type_of,
+)
+from protocols.topics import EARLIEST, LATEST, decode_wire, device_topic, encode_envelope
+
+CONFIG = """
+[site]
+name = "s"
+[edge]
+name = "e"
+journal = "{path}/edge.db"
+[rules]
+journal = "{path}/rules.db"
+[console]
+journal = "{path}/console.db"
+[[table]]
+name = "rou-1"
+ruleset = "macau.roulette"
+[[table.device]]
+name = "wheel-1"
+driver = "cammegh_ss2"
+url = "tcp://127.0.0.1:4001"
+"""
+SPIN: tuple[Event, ...] = (
+    SpinStarted(1),
+    BetsOpened(),
+    WagerPlaced(1, "red", 100),
+    BetsClosed(),
+    BallLaunched("clockwise", "anticlockwise"),
+    BallSettling(),
+    BallLanded("17"),
+    RoundPaid(),
+)
+TIMES = (
+    "0001-01-01T00:00:00+23:59",
+    "9999-12-31T23:59:59-23:59",
+    "0001-01-01T00:00:00Z",
+    "9999-12-31T23:59:59.999999Z",
+    "1969-12-31T23:59:59.999999Z",
+    "2100-01-01T00:00:00Z",
+    "2026-11-20T20:00:00",  # no zone
+    "2016-12-31T23:59:60Z",  # a leap second
+    "2026-11-20T24:00:00Z",
+    "2026-02-30T00:00:00Z",
+)
+# What a journal's column can hold: beyond what a calendar has, and what it has and no clock shows.
+MICROS = (-(2**63), 2**63 - 1, -62_135_683_140_000_000, 253_402_387_139_000_000, -1, 4_102_444_800_000_000)
+
+
+def config_in(folder: Path) -> Config:
+    return parse(CONFIG.format(path=folder))
+
+
+def told(events: tuple[Event, ...], first: int = 1) -> list[Message]:
+    """A spin as the edge publishes it."""
+    topic = device_topic("s", "rou-1", "wheel-1", "event/x")
+    return [
+        Message(topic, encode_envelope(replace(one, id=f"e:rou-1:{one.seq + first - 1}", seq=one.seq + first - 1)))
+        for one in script(events, "rou-1", "wheel-1")
+    ]
+
+
+def take(consumer: Consumer, messages: list[Message]) -> None:
+    consumer.take([envelope for message in messages for envelope in consumer._read(message)])
+
+
+def write_edge(folder: Path, events: tuple[Event, ...] = SPIN) -> None:
+    """The same spin in the edge's journal."""
+    journal = Journal(folder / "edge.db")
+    journal.append(
+        [
+            Entry("rou-1", "wheel-1", type_of(one.event), one.time, encode_data(one.event), b"*X;1\r")
+            for one in script(events, "rou-1", "wheel-1")
+        ]
+    )
+    journal.close()
+
+
+def plant(path: Path, n: int, micros: int) -> None:
+    """The time of row `n` as a process of an earlier version wrote it: with the chain that follows from it."""
+    db = sqlite3.connect(path, isolation_level=None)
+    columns = "n, place, seq, device, type, time, data, wire, cause"
+    db.execute("UPDATE event SET time = ? WHERE n = ?", (micros, n))
+    name = db.execute("SELECT value FROM memory WHERE key = 'journal'").fetchone()[0].decode()
+    head = chain_start(name, "rou-1")
+    for row in db.execute(f"SELECT {columns} FROM event ORDER BY n").fetchall():
+        head = row_hash(head, *row)
+        db.execute("UPDATE event SET hash = ? WHERE n = ?", (head, row[0]))
+    db.close()
+
+
+def look_into(folder: Path, config: Config) -> list[Recalled]:
+    """Everything that reads what the processes wrote; the ends of rounds. Raises what a reader cannot read."""
+    always = {"since": EARLIEST, "until": LATEST}
+    recalled = recall(folder / "rules.db", folder / "edge.db", "rou-1", 1000)
+    recall_text(recalled)
+    for name, edge in (("rules.db", False), ("edge.db", True)):
+        lines = list(export(folder / name, "rou-1", site="s", writer="e", edge=edge, **always))
+        report = verify_export(lines, "x")
+        assert all(one.unreadable for one in report.findings), report_text("x", report)
+    make(folder / "bundle.zip", config, Given(START, journald=False))
+    with zipfile.ZipFile(io.BytesIO((folder / "bundle.zip").read_bytes())) as file:
+        assert json.loads(file.read("manifest.json"))["notes"] == []
+    return recalled
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    write_edge(tmp_path)
+    return tmp_path
+
+
+# ---- times
+
+
+@pytest.mark.parametrize("time", TIMES)
+def test_an_event_at_an_impossible_time_is_refused_at_the_door(folder: Path, time: str) -> None:
+    """The real event under its number is used when it comes, and the round is resolved."""
+    config = config_in(folder)
+    consumer = Consumer(config, Journal(folder / "rules.db"))
+    good = told(SPIN)
+    for place in range(len(SPIN)):
+        poisoned = json.loads(good[place].payload) | {"time": time}
+        with capture_logs() as logs:
+            take(consumer, [Message(good[place].topic, json.dumps(poisoned).encode())])
+        assert [one["event"] for one in logs] == ["event.refused"]
+        assert "time" in logs[0]["reason"] or "datetime" in logs[0]["reason"]
+        take(consumer, [good[place]])
+    consumer.journal.close()
+    assert [one.type for one in look_into(folder, config)] == ["resolved"]
+    assert all(verify(folder / f"{name}.db").good for name in ("edge", "rules"))
+    Consumer(config, Journal(folder / "rules.db")).journal.close()
+
+
+@pytest.mark.parametrize(
+    "time",
+    ["2026-11-21T04:00:01+08:00", "2026-11-20T20:00:01.0000004Z", "2026-11-20T20:00:01z", "2026-11-20T20:00:01-00:00"],
+)
+def test_a_plausible_time_is_the_same_instant_in_utc(time: str) -> None:
+    raw = json.loads(told(SPIN)[0].payload) | {"time": time}
+    at = decode_wire(json.dumps(raw).encode()).time
+    assert at == START + timedelta(seconds=1)
+    assert at.utcoffset() == timedelta(0)
+
+
+@pytest.mark.parametrize("micros", MICROS)
+@pytest.mark.parametrize("row", [1, 2, 3])
+def test_a_journal_with_a_bad_row_starts_and_its_round_is_void(folder: Path, micros: int, row: int) -> None:
+    """As an earlier version wrote it. Verify names the row, export writes it as it stands, its round is void."""
+    config = config_in(folder)
+    consumer = Consumer(config, Journal(folder / "rules.db"))
+    take(consumer, told(SPIN))
+    types = [one.type for one in consumer.journal.after(0, 100)]
+    assert types == ["opened", "bets-closed", "resolved"]
+    consumer.journal.close()
+    plant(folder / "rules.db", row, micros)
+
+    report = verify(folder / "rules.db")
+    assert not report.good
+    assert len(report.findings) == 1
+    assert (report.findings[0].n, report.findings[0].place) == (row, "rou-1")
+    assert "time" in report.findings[0].text
+    assert "void" in report.findings[0].remedy
+
+    with capture_logs() as logs:
+        journal = Journal(folder / "rules.db")
+        take_up(journal, Keeping())
+        consumer = Consumer(config, journal)
+    [said] = [one for one in logs if one["log_level"] == "error"]
+    assert (said["event"], said["table"]) == ("row.unreadable", "rou-1")
+    assert said["remedy"]
+    last = journal.after(0, 100)[-1]
+    assert last.type == "corrected"
+    assert json.loads(last.data)["result"]["void"]["reason"] == "row_unreadable"
+    for one in journal.after(0, 100):  # each is published, and can be read by who gets it
+        assert decode_wire(consumer._message_of(one, True)[1]).seq == one.seq
+    take(consumer, told(SPIN, first=len(SPIN) + 1))
+    assert [one.type for one in journal.after(0, 100)][-3:] == ["opened", "bets-closed", "resolved"]
+    journal.close()
+
+    with capture_logs() as logs:  # once
+        journal = Journal(folder / "rules.db")
+        take_up(journal, Keeping())
+        Consumer(config, journal)
+    assert [one for one in logs if one["log_level"] == "error"] == []
+    journal.close()
+    assert [one.type for one in look_into(folder, config)] == ["resolved", "corrected", "resolved"]
+
+
+@pytest.mark.parametrize("micros", MICROS)
+def test_an_open_round_with_a_bad_row_is_void_with_the_next_start(folder: Path, micros: int) -> None:
+    config = config_in(folder)
+    consumer = Consumer(config, Journal(folder / "rules.db"))
+    take(consumer, told(SPIN[:5]))
+    consumer.journal.close()
+    plant(folder / "rules.db", 2, micros)
+    consumer = Consumer(config, Journal(folder / "rules.db"))
+    assert [one.type for one in consumer.journal.after(0, 100)] == ["opened", "bets-closed", "voided"]
+    assert consumer.view("rou-1").phase == "idle"
+    consumer.journal.close()
+
+
+def test_a_bad_row_between_two_rounds_is_named_and_takes_no_result_away(folder: Path) -> None:
+    """An irregularity of no round: the result before it stands."""
+    config = config_in(folder)
+    consumer = Consumer(config, Journal(folder / "rules.db"))
+    take(consumer, told((*SPIN, BallLanded("3"))))
+    assert [one.type for one in consumer.journal.after(0, 100)][-2:] == ["resolved", "irregular"]
+    consumer.journal.close()
+    plant(folder / "rules.db", 4, 2**63 - 1)
+    for said in (["row.unreadable"], []):
+        with capture_logs() as logs:
+            consumer = Consumer(config, Journal(folder / "rules.db"))
+        assert [one["event"] for one in logs if one["log_level"] == "error"] == said
+        assert len(consumer.journal.after(0, 100)) == 4
+        consumer.journal.close()
+
+
+@pytest.mark.parametrize("micros", MICROS)
+def test_a_bad_row_of_the_edge_is_published_as_a_loss(folder: Path, micros: int) -> None:
+    """The rules may use no event whose time is not known, and must hear that there was one: the round waits."""
+    config = config_in(folder)
+    plant(folder / "edge.db", 5, micros)
+    journal = Journal(folder / "edge.db")
+    take_up(journal, Keeping())
+    edge = Edge(config, journal)
+    messages = [Message(*edge._message_of(row, True)) for row in journal.after(0, 100)]
+    assert edge.health()["outbox"]["depth"] == len(SPIN)
+    journal.close()
+    consumer = Consumer(config, Journal(folder / "rules.db"))
+    take(consumer, messages)
+    assert "suspended" in [row.type for row in consumer.journal.after(0, 100)]
+    consumer.journal.close()
+    look_into(folder, config)
+
+
+@pytest.mark.parametrize("micros", MICROS)
+def test_a_closed_file_that_ends_with_a_bad_row_starts(folder: Path, micros: int) -> None:
+    config = config_in(folder)
+    consumer = Consumer(config, Journal(folder / "rules.db"))
+    take(consumer, told(SPIN))
+    consumer.journal.close()
+    plant(folder / "rules.db", 3, micros)
+    journal = Journal(folder / "rules.db")
+    assert journal.rotate()
+    journal.close()
+    journal = Journal(folder / "rules.db")
+    take_up(journal, Keeping())
+    [closed] = journal.closed
+    assert closed.ended < LATEST
+    Consumer(config, journal)
+    assert journal.after(0, 100)[-1].type == "corrected"
+    journal.close()
+
+
+def test_no_process_writes_a_row_that_nobody_can_read(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db")
+    for at in (EARLIEST - timedelta(microseconds=1), LATEST, datetime.max.replace(tzinfo=UTC)):
+        with pytest.raises(BadJournal, match=r"j\.db: time .*; set the clock of this computer"):
+            journal.append([Entry("t", "d", "x", at, b"{}")])
+    journal.append([Entry("t", "d", "x", at, b"{}") for at in (EARLIEST, LATEST - timedelta(microseconds=1))])
+    assert len(journal.after(0, 10)) == 2
+    journal.close()
+    assert verify(tmp_path / "j.db").good
