@@ -127,13 +127,13 @@ def plant(path: Path, n: int, micros: int) -> None:
     db.close()
 
 
-def look_into(folder: Path, config: Config) -> list[Recalled]:
+def look_into(folder: Path, config: Config, table: str = "rou-1") -> list[Recalled]:
     """Everything that reads what the processes wrote; the ends of rounds. Raises what a reader cannot read."""
     always = {"since": EARLIEST, "until": LATEST}
-    recalled = recall(folder / "rules.db", folder / "edge.db", "rou-1", 1000)
+    recalled = recall(folder / "rules.db", folder / "edge.db", table, 1000)
     recall_text(recalled)
     for name, edge in (("rules.db", False), ("edge.db", True)):
-        lines = list(export(folder / name, "rou-1", site="s", writer="e", edge=edge, **always))
+        lines = list(export(folder / name, table, site="s", writer="e", edge=edge, **always))
         report = verify_export(lines, "x")
         assert all(one.unreadable for one in report.findings), report_text("x", report)
     make(folder / "bundle.zip", config, Given(START, journald=False))
