@@ -10,10 +10,10 @@ import contextlib
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from daemon import logs, version
@@ -24,7 +24,7 @@ from daemon.mqtt import UNREADABLE, Connect, Message, Session, Will, leaving, st
 from daemon.outbox import Outbox
 from daemon.replay import ASK_AGAIN, PAGE, Answer, Stream, answer, ask
 from daemon.retained import Retained
-from protocols.events import EventsMissed, UnknownEvent
+from protocols.events import MOST, EventsMissed, UnknownEvent
 from protocols.topics import (
     BadEnvelope,
     Envelope,
@@ -52,7 +52,7 @@ VERDICTS = (*ENDS, "opened", "bets-closed", "suspended", "irregular")
 class Health(Struct, frozen=True):
     """The part of an edge's health that tells of events we may not have heard of."""
 
-    newest: dict[str, int]
+    newest: dict[str, Annotated[int, Meta(ge=0, le=MOST)]]
 
 
 class Standing(View, frozen=True):
@@ -553,9 +553,6 @@ class Consumer:
             except (BadEnvelope, *UNREADABLE):
                 return ()
             envelope = Envelope(wire.id, wire.source, wire.time, EventsMissed(1), wire.seq, wire.bootid, wire.journal)
-        if envelope.time.tzinfo is None:
-            self._log.warning("event.refused", topic=message.topic, reason="its time has no zone")
-            return ()
         return (envelope,)
 
     async def _edge_says(self, session: Session, edge: str, leaf: str, message: Message) -> None:

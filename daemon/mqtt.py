@@ -59,6 +59,7 @@ PUBACK = b"\x40\x02"
 # Messages of QoS 0 that may wait for the socket.
 MOST_TOLD = 16
 MAX_WAITING = 20_000
+MAX_WAITING_BYTES = 64 * 1024 * 1024
 # What the bytes of somebody else may raise when they are decoded (msgspec).
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _SILENT = logging.getLogger("feltd.mqtt.silent")
@@ -126,6 +127,7 @@ class Session:
         self._room.set()
         self._landed = asyncio.Event()
         self._waiting: deque[Message] = deque()
+        self._waiting_bytes = 0
         self._arrived = asyncio.Event()
         self._refused: str | None = None
         self._over = asyncio.Event()
@@ -296,8 +298,10 @@ class Session:
             self._reader.hear = hear
 
     def _keep(self, message: Message) -> None:
-        if len(self._waiting) >= MAX_WAITING:
-            self._waiting.popleft()  # a gap, which the reader finds by seq and has replayed
+        self._waiting_bytes += len(message.payload)
+        while self._waiting and (len(self._waiting) >= MAX_WAITING or self._waiting_bytes > MAX_WAITING_BYTES):
+            # A gap, which the reader finds by seq and has replayed.
+            self._waiting_bytes -= len(self._waiting.popleft().payload)
         self._waiting.append(message)
         self._arrived.set()
 
@@ -306,7 +310,9 @@ class Session:
         while not self._waiting:
             self._arrived.clear()
             await self._arrived.wait()
-        return [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
+        taken = [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
+        self._waiting_bytes -= sum(len(message.payload) for message in taken)
+        return taken
 
     async def until_lost(self) -> None:
         """Raise BrokerLost when the connection ends, BrokerRefused when it is of no use."""

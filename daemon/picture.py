@@ -5,7 +5,7 @@ import contextlib
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from datetime import datetime
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -14,9 +14,20 @@ from daemon import logs
 from daemon.config import Mqtt
 from daemon.mqtt import UNREADABLE, BrokerLost, Connect, Message, Session, stay_connected
 from daemon.replay import ASK_AGAIN, Again, Stream, ask
-from protocols.topics import BadEnvelope, Wire, decode_wire, edge_topic, is_id, table_topic
+from protocols.events import LONGEST_TEXT
+from protocols.topics import (
+    LONGEST_DOCUMENT,
+    LONGEST_EVENT,
+    BadEnvelope,
+    Wire,
+    decode_wire,
+    edge_topic,
+    in_utc,
+    is_id,
+    table_topic,
+)
 
-__all__ = ["Alert", "BadRound", "Detail", "Ended", "Picture", "TableView", "detail_of", "ended_of", "tellable"]
+__all__ = ["Alert", "BadRound", "Detail", "Ended", "Picture", "TableView", "detail_of", "ended_of"]
 
 LAST = 12
 RULES = "rules"
@@ -34,35 +45,32 @@ MOST_ALERTS = 200
 
 # Characters of a round's name: it stands in addresses and in the journal of actions.
 LONGEST_NAME = 200
-# Years: the first and the last instants there are have no name in every zone.
-FIRST_YEAR, LAST_YEAR = 1970, 9998
+# Bytes of what is said of a device or an edge.
+LONGEST_SAID = 256 * 1024
 # How deep a result may be nested; those of today reach 4.
 DEEPEST = 20
 
+# A text of an alert: two of an event, and words between them.
+Said: TypeAlias = Annotated[str, Meta(max_length=2 * LONGEST_TEXT + 200)]
+
 T = TypeVar("T", bound=Hashable)
-
-
-def tellable(at: datetime) -> None:
-    """Raises ValueError for an instant that has no name in every zone: no page could show it."""
-    if not FIRST_YEAR <= at.year <= LAST_YEAR:
-        raise ValueError(f"{at.isoformat()} is no instant")
 
 
 class Alert(Struct, frozen=True):
     """An open alert."""
 
-    code: str
-    text: str
-    remedy: str
-    severity: str = "error"
-    device: str = ""
+    code: Said
+    text: Said
+    remedy: Said
+    severity: Said = "error"
+    device: Said = ""
     since: datetime | None = None
-    round: str = ""
+    round: Said = ""
 
     def __post_init__(self) -> None:
-        """Refuse an instant that cannot be told."""
+        """Refuse a time that is not plausible."""
         if self.since is not None:
-            tellable(self.since)
+            in_utc(self.since)
 
 
 class BadRound(ValueError):
@@ -349,7 +357,8 @@ class Picture:
 
     def _look(self, message: Message) -> None:
         words = message.topic.split("/")[3:]
-        if not _named(words):
+        longest = LONGEST_DOCUMENT if words[2:3] == ["round"] else LONGEST_SAID
+        if not _named(words) or len(message.payload) > longest:
             self.refused += 1
             return
         self.on_message(message)
@@ -415,8 +424,11 @@ class Picture:
         return _first_time(self._seen, (kind, wire.id, wire.time))
 
     def _event(self, table: str, message: Message) -> None:
+        if len(message.payload) > LONGEST_EVENT:
+            self.refused += 1
+            return
         try:
-            wire = _wire(message.payload)
+            wire = decode_wire(message.payload)
         except BadEnvelope:
             self.refused += 1
             return
@@ -430,7 +442,7 @@ class Picture:
 
     def _verdict(self, table: str, message: Message) -> None:
         try:
-            wire = _wire(message.payload)
+            wire = decode_wire(message.payload)
         except BadEnvelope as error:
             self._refuse(message.topic, error)
             return
@@ -484,18 +496,6 @@ class Picture:
 def _in_words(wire: Wire) -> str:
     data = bytes(wire.data).decode(errors="replace")
     return f"{wire.time:%H:%M:%S} {wire.type} {data if data != '{}' else ''}"[:64].rstrip()
-
-
-def _wire(payload: bytes) -> Wire:
-    """An envelope whose time is an instant that can be told anywhere. Raises BadEnvelope."""
-    wire = decode_wire(payload)
-    try:
-        tellable(wire.time)
-    except ValueError as error:
-        raise BadEnvelope(str(error)) from error
-    if wire.time.tzinfo is None:
-        raise BadEnvelope(f"{wire.time.isoformat()} is no instant")
-    return wire
 
 
 def detail_of(detail: dict[str, Any]) -> Detail:

@@ -23,6 +23,7 @@ ASK_AGAIN, ASK_AT_LEAST = 2.0, 30.0
 
 # What JSON and SQLite can both hold; a larger number is a mistake.
 _Number = Annotated[int, Meta(ge=-(2**53), le=2**53)]
+_Name = Annotated[str, Meta(max_length=64)]
 
 
 class Numbered(Protocol):
@@ -114,18 +115,18 @@ class Request(Struct, frozen=True, rename={"first": "from", "last": "to"}):
 
     first: _Number
     last: _Number | None = None
-    edge: str = ""
+    edge: _Name = ""
 
 
 class Answer(Struct, frozen=True, rename={"first": "from", "last": "to"}):
     """What was published again, the newest there is, and the oldest that is still there: 0 where none is."""
 
-    edge: str
-    journal: str
-    first: int
-    last: int
-    newest: int
-    oldest: int = 0
+    edge: _Name
+    journal: _Name
+    first: _Number
+    last: _Number
+    newest: _Number
+    oldest: _Number = 0
 
 
 async def ask(session: Session, topic: str, writer: str, first: int, last: int | None = None) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args, get_o
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-from protocols.events import Turn
+from protocols.events import MOST, Turn
 
 Status: TypeAlias = Literal["done", "refused", "failed"]
 
@@ -156,7 +156,7 @@ class StopTimer(_Command, frozen=True, tag="stop-timer"):
 class ShowAmount(_Command, frozen=True, tag="show-amount"):
     """Show the amount of a level, in minor units."""
 
-    amount: Annotated[int, Meta(ge=0)]
+    amount: Annotated[int, Meta(ge=0, le=MOST)]
     level: Annotated[int, Meta(ge=1, le=32)] = 1
 
 

@@ -20,8 +20,8 @@ from daemon.console.past import Past
 from daemon.console.site import Lamp, Site
 from daemon.console.store import Store
 from daemon.mqtt import BrokerLost, Message, Session
-from daemon.picture import Alert
-from protocols.topics import Wire, encode_wire
+from daemon.picture import LONGEST_SAID, Alert
+from protocols.topics import LONGEST_DOCUMENT, Wire, encode_wire
 
 CONFIG = parse(
     """
@@ -431,6 +431,34 @@ def test_nothing_on_the_broker_can_end_it(messages: list[tuple[list[str], bytes]
     for words, payload in messages:
         heard.says("/".join(words), payload)
     assert heard.lamp() in ("good", "offline", "warning", "error", "unknown")
+
+
+@pytest.mark.parametrize("at", ["2026-11-20T20:00:00", "0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"])
+@pytest.mark.parametrize(
+    ("topic", "said"),
+    [
+        ("edge/edge-7/health", {"time": None}),
+        (f"{SHOE}/state", {"online": True, "last_event": {"type": "x", "seq": 1, "time": None}}),
+        (f"{SHOE}/state", {"faults": [{"code": "c", "text": "t", "severity": "error", "remedy": "r", "since": None}]}),
+        ("table/bac-12/alert/jam", {"code": "c", "text": "t", "remedy": "r", "since": None}),
+    ],
+)
+def test_a_document_with_a_time_that_is_none_is_refused(topic: str, said: dict[str, Any], at: str) -> None:
+    heard = Heard()
+    heard.all_well()
+    refused = heard.site.picture.refused
+    heard.says(topic.removeprefix("felt/1/lisboa/"), json.dumps(said).replace("null", f'"{at}"').encode())
+    assert heard.site.picture.refused > refused
+
+
+def test_a_document_that_is_too_long_is_refused() -> None:
+    heard = Heard()
+    heard.all_well()
+    for topic, longest in (("edge/edge-7/info", LONGEST_SAID), ("table/bac-12/round/state", LONGEST_DOCUMENT)):
+        refused = heard.site.picture.refused
+        heard.says(topic, b'{"phase":"x","round":"x","y":"%s"}' % (b"x" * longest))
+        assert heard.site.picture.refused == refused + 1
+    assert heard.site.edges["edge-7"].info == {}
 
 
 def test_who_writes_on_the_broker_cannot_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -461,6 +461,25 @@ async def test_no_more_than_the_window_is_in_flight(broker: Broker) -> None:
             await session.drained()
 
 
+async def test_what_nobody_takes_is_bounded_by_its_bytes_too(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mqtt, "MAX_WAITING_BYTES", 1000)
+    async with connect(settings(broker), "reader") as reader, connect(settings(broker), "writer") as writer:
+        await reader.subscribe("t")
+        for n in range(20):
+            await writer.publish("t", b"%300d" % n)
+        await writer.drained()
+        async with asyncio.timeout(PATIENCE):
+            while not reader._waiting or int(reader._waiting[-1].payload) != 19:
+                reader._arrived.clear()
+                await reader._arrived.wait()
+        assert [int(one.payload) for one in await reader.messages()] == [17, 18, 19]
+        await writer.publish(
+            "t", b"x" * 2000
+        )  # one that is larger alone is heard: its reader says what is wrong with it
+        assert [len(one.payload) for one in await reader.messages()] == [2000]
+        assert reader._waiting_bytes == 0
+
+
 async def test_what_nobody_takes_is_bounded_and_the_newest_is_kept(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

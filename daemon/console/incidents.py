@@ -354,7 +354,7 @@ class Incidents:
         severity: Literal["warning", "error"] = "warning" if alert.severity == "warning" else "error"
         code, text, remedy = alert.code[:200], alert.text[:LONGEST_TEXT], alert.remedy[:LONGEST_TEXT]
         device, round_ = alert.device[:200], alert.round[:200]
-        since = _aware(alert.since) if heard == "broker" else None
+        since = alert.since if heard == "broker" else None
         one = self._open.get(key)
         if one is not None:
             new = replace(
@@ -399,7 +399,7 @@ class Incidents:
                 round=round_,
             )
         else:
-            began = min(_aware(alert.since) or now, now)
+            began = min(alert.since or now, now)
             if before is not None and before.ended is not None:
                 began = max(began, min(before.ended, now))
             new = Incident(
@@ -665,7 +665,7 @@ class Incidents:
     def _look_at_broker(self, site: Looked, now: datetime) -> None:
         if site.broker and self._connected is None:
             self._connected = now
-            self._met = {name: _Met(_read(edge.health)) for name, edge in site.edges.items()}
+            self._met = {name: _Met(edge.health) for name, edge in site.edges.items()}
         elif not site.broker and self._connected is not None:
             self._connected = None
             self._unheard = frozenset()
@@ -686,7 +686,7 @@ class Incidents:
             met.online = None
         elif met.online is None:
             met.online = now
-        health = _read(edge.health)
+        health = edge.health
         if health is not None and health != met.last:
             before, met.last = met.last, health
             met.beats += 1
@@ -901,16 +901,6 @@ class Incidents:
 def _badness(shown: Shown) -> tuple[bool, bool, bool, datetime, int]:
     one = shown.incident
     return shown.silence is not None, one.severity != "error", one.state == "acknowledged", one.began, one.n
-
-
-def _read(health: _Health | None) -> _Health | None:
-    """A time without a zone says nothing."""
-    return health if health is not None and health.time.tzinfo is not None else None
-
-
-def _aware(time: datetime | None) -> datetime | None:
-    """A time without a zone says nothing."""
-    return time if time is not None and time.tzinfo is not None else None
 
 
 def micros_of(time: datetime) -> int:

@@ -5,7 +5,6 @@ Labels are names of the floor only (tables, devices, edges), and the site bounds
 """
 
 import importlib.metadata
-import math
 import platform
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
@@ -93,8 +92,8 @@ class Metrics(Collector):
         return encode(self.registry), content_type
 
     def _age(self, time: datetime) -> float:
-        """Seconds; not a number where a time was said without its zone."""
-        return max((self._now() - time).total_seconds(), 0.0) if time.tzinfo is not None else math.nan
+        """Seconds."""
+        return max((self._now() - time).total_seconds(), 0.0)
 
     # ---- as the library asks
 

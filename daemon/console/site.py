@@ -17,14 +17,15 @@ from msgspec import Struct
 from daemon import logs, picture
 from daemon.config import Config, Table
 from daemon.mqtt import UNREADABLE, Connect, Message
-from daemon.picture import Alert, BadRound, Picture, TableView, tellable
-from protocols.events import EVENT_TYPES
-from protocols.topics import Wire, is_id, table_topic
+from daemon.picture import Alert, BadRound, Picture, TableView
+from protocols.events import EVENT_TYPES, MOST
+from protocols.topics import Wire, in_utc, is_id, table_topic
 
 __all__ = ["AlertKey", "Amount", "Change", "DeviceNow", "EdgeNow", "Fault", "Lamp", "Meta", "Seen", "Site", "State"]
 
 Lamp: TypeAlias = Literal["good", "warning", "error", "offline", "unknown"]
 AlertKey: TypeAlias = tuple[str, str]
+Whole: TypeAlias = Annotated[int, Number(ge=-MOST, le=MOST)]
 
 ROUNDS = 100
 CHANGES = 200
@@ -33,6 +34,8 @@ MOST_DEVICES = 5000
 MOST_EDGES = 500
 MOST_AMOUNTS = 40
 MOST_COMPLAINED = 1000
+# Bytes of an event on a page, of which some are kept for each device.
+LONGEST_SHOWN = 4096
 JACKPOT = ("display.shown", "jackpot.won", "jackpot.paid", "jackpot.reset")
 # What of an event may be a card: shown by the round's own view when its time has come, and nowhere else.
 PRIVATE = frozenset(
@@ -55,18 +58,18 @@ class Fault(Struct, frozen=True):
     since: datetime
 
     def __post_init__(self) -> None:
-        """Refuse an instant that cannot be told."""
-        tellable(self.since)
+        """Refuse a time that is not plausible."""
+        in_utc(self.since)
 
 
 class _Last(Struct, frozen=True):
     type: str
     time: datetime
-    seq: int
+    seq: Whole
 
     def __post_init__(self) -> None:
-        """Refuse an instant that cannot be told."""
-        tellable(self.time)
+        """Refuse a time that is not plausible."""
+        in_utc(self.time)
 
 
 class State(Struct, frozen=True):
@@ -75,7 +78,7 @@ class State(Struct, frozen=True):
     online: bool = False
     reason: str = ""
     faults: tuple[Fault, ...] = ()
-    counters: dict[str, int] = {}
+    counters: dict[str, Whole] = {}
     last_event: _Last | None = None
 
 
@@ -122,7 +125,7 @@ class Amount(Struct, frozen=True):
 
 
 class _Outbox(Struct, frozen=True):
-    depth: int = 0
+    depth: Whole = 0
     age_s: float = 0.0
 
 
@@ -132,14 +135,14 @@ class Health(Struct, frozen=True):
     time: datetime
     outbox: _Outbox = _Outbox()
     loop_lag_ms: float = 0.0
-    disk_free: Annotated[int, Number(ge=0, le=2**62)] = 0
+    disk_free: Whole = 0
     cpu_s: float = 0.0
-    rss: int = 0
-    boots: int = 0
+    rss: Whole = 0
+    boots: Whole = 0
 
     def __post_init__(self) -> None:
-        """Refuse an instant that cannot be told."""
-        tellable(self.time)
+        """Refuse a time that is not plausible."""
+        in_utc(self.time)
 
 
 class DeviceNow:
@@ -179,8 +182,8 @@ class EdgeNow:
 class _AmountData(Struct, frozen=True):
     pool: str = ""
     text: str = ""
-    amount: int = 0
-    level: int = 0
+    amount: Whole = 0
+    level: Whole = 0
     confirmed: bool = False
 
 
@@ -422,7 +425,7 @@ class Site:
         if is_id(name) and self._room(table, name):
             device = self._device(table, name)
             device.count += 1
-            data = bytes(wire.data).decode(errors="replace") if wire.type in SHOWN else ""
+            data = bytes(wire.data)[:LONGEST_SHOWN].decode(errors="replace") if wire.type in SHOWN else ""
             device.events.append(
                 Seen(wire.time, wire.seq, wire.type, "" if data == "{}" else data, wire.id, wire.replay)
             )

@@ -46,6 +46,7 @@ from protocols import (
     tcs_saturn,
 )
 from protocols.link import Chunk
+from protocols.topics import in_utc
 
 if TYPE_CHECKING:
     from daemon.console.app import House
@@ -255,6 +256,7 @@ class Traces:
             try:
                 frame = msgspec.json.decode(text, type=Frame)
                 data = bytes.fromhex(frame.hex)
+                in_utc(frame.at)
             except (ValueError, *UNREADABLE):
                 continue
             again = frame.n <= traced.last  # the edge began anew

@@ -23,7 +23,7 @@ from console_tour import ask, fragments, pages
 from helpers import START, at_length, script
 from msgspec import Struct, inspect
 from msgspec.structs import replace
-from test_poison_values import TIMES, look_into
+from poison import TIMES, look_into
 from test_rulesets import ROUNDS
 
 from daemon.config import Config, Keeping, parse
@@ -350,10 +350,8 @@ def test_nothing_that_is_said_to_an_edge_ends_it(seed: int) -> None:
 def test_the_console_shows_every_page_whatever_is_said(seed: int) -> None:
     with tempfile.TemporaryDirectory() as name, opened(Path(name)) as console:
         console.begin()
-        number = 0
-        for n, place, poison in cases(seed, 300):
+        for number, (n, place, poison) in enumerate(cases(seed, 300), 1):
             one = documents()[n % len(documents())]
-            number += 1
             if "seq" in one.value:  # else it would be a repetition
                 one = replace(one, value={**one.value, "seq": number, "id": f"edge-7:t-0:{number}/0"})
             for message in (one.poisoned(place, poison), one.good()):

@@ -4,25 +4,22 @@ A peer of the broker with a valid password may write any bytes. Whatever passes 
 restart, recalled, exported, put into a bundle and verified; nothing of it may end in a traceback, or end a start.
 """
 
-import io
 import json
 import sqlite3
-import zipfile
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from helpers import START, script
 from msgspec.structs import replace
+from poison import TIMES, look_into
 from structlog.testing import capture_logs
 
 from daemon.chain import chain_start, row_hash
 from daemon.config import Config, Keeping, parse
-from daemon.console.bundle import Given, make
 from daemon.consumer import Consumer
 from daemon.edge import Edge
-from daemon.inspection import Recalled, export, recall, recall_text, report_text, verify, verify_export
+from daemon.inspection import verify
 from daemon.journal import BadJournal, Entry, Journal
 from daemon.keeping import take_up
 from daemon.mqtt import Message
@@ -68,18 +65,6 @@ SPIN: tuple[Event, ...] = (
     BallSettling(),
     BallLanded("17"),
     RoundPaid(),
-)
-TIMES = (
-    "0001-01-01T00:00:00+23:59",
-    "9999-12-31T23:59:59-23:59",
-    "0001-01-01T00:00:00Z",
-    "9999-12-31T23:59:59.999999Z",
-    "1969-12-31T23:59:59.999999Z",
-    "2100-01-01T00:00:00Z",
-    "2026-11-20T20:00:00",  # no zone
-    "2016-12-31T23:59:60Z",  # a leap second
-    "2026-11-20T24:00:00Z",
-    "2026-02-30T00:00:00Z",
 )
 # What a journal's column can hold: beyond what a calendar has, and what it has and no clock shows.
 MICROS = (-(2**63), 2**63 - 1, -62_135_683_140_000_000, 253_402_387_139_000_000, -1, 4_102_444_800_000_000)
@@ -127,23 +112,8 @@ def plant(path: Path, n: int, micros: int) -> None:
     db.close()
 
 
-def look_into(folder: Path, config: Config, table: str = "rou-1") -> list[Recalled]:
-    """Everything that reads what the processes wrote; the ends of rounds. Raises what a reader cannot read."""
-    always = {"since": EARLIEST, "until": LATEST}
-    recalled = recall(folder / "rules.db", folder / "edge.db", table, 1000)
-    recall_text(recalled)
-    for name, edge in (("rules.db", False), ("edge.db", True)):
-        lines = list(export(folder / name, table, site="s", writer="e", edge=edge, **always))
-        report = verify_export(lines, "x")
-        assert all(one.unreadable for one in report.findings), report_text("x", report)
-    make(folder / "bundle.zip", config, Given(START, journald=False))
-    with zipfile.ZipFile(io.BytesIO((folder / "bundle.zip").read_bytes())) as file:
-        assert json.loads(file.read("manifest.json"))["notes"] == []
-    return recalled
-
-
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
+def folder(tmp_path: Path) -> Path:
     write_edge(tmp_path)
     return tmp_path
 
