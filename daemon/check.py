@@ -1,6 +1,7 @@
 """What `feltd check` adds to the parsing of a configuration: drivers, links, games, dealer pages, the devices."""
 
 import asyncio
+import contextlib
 import ipaddress
 import re
 import tomllib
@@ -12,7 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from daemon import links_mqtt, links_sas
-from daemon.config import Config, Mqtt, files_of, is_loopback, likely, line_of
+from daemon.config import FILES, Config, Mqtt, files_of, is_loopback, likely, line_of
 from daemon.links import BadUrl, check_url, open_link
 from drivers import DRIVERS
 from drivers.driver import DeviceRefused, LinkLost, Sighting
@@ -22,6 +23,7 @@ from protocols.events import DeviceOnline
 __all__ = [
     "dealer_mistakes",
     "device_mistakes",
+    "file_mistakes",
     "has_console",
     "probe_devices",
     "ruleset_mistakes",
@@ -86,6 +88,18 @@ def ruleset_mistakes(config: Config, path: Path) -> list[str]:
         except BadOption as error:
             named = next((name for name in table.options if f"{name!r}" in str(error) or f"$.{name}" in str(error)), "")
             mistakes.append(f"{path}:{line_of(path, (*at, 'options', named))}: {error}")
+    return mistakes
+
+
+def file_mistakes(config: Config, path: Path) -> list[str]:
+    """Folders where a journal or a store should be, each as "file:line: text"."""
+    mistakes = []
+    for section, key in FILES:
+        file = getattr(getattr(config, section), key)
+        with contextlib.suppress(OSError):  # not to be seen by whoever checks
+            if Path(file).is_dir():
+                text = f"{section}.{key}: {file} is a folder; name a file in it"
+                mistakes.append(f"{path}:{line_of(path, (section, key))}: {text}")
     return mistakes
 
 

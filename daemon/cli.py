@@ -229,6 +229,7 @@ def check(config_path: Path, probe: bool) -> None:
     from daemon.check import (
         dealer_mistakes,
         device_mistakes,
+        file_mistakes,
         probe_devices,
         ruleset_mistakes,
         summary,
@@ -238,6 +239,7 @@ def check(config_path: Path, probe: bool) -> None:
     config = _load(config_path)
     mistakes = device_mistakes(config, config_path) + ruleset_mistakes(config, config_path)
     mistakes += dealer_mistakes(config, config_path) + webhook_mistakes(config, config_path)
+    mistakes += file_mistakes(config, config_path)
     _refuse(_by_line(mistakes, config_path))
     click.echo(summary(config, config_path))
     if probe and not _interruptible(probe_devices(config, click.echo)):

@@ -23,6 +23,13 @@ from protocols.topics import Id
 Path_ = Annotated[str, Meta(min_length=1)]
 
 
+LONGEST = 1024 * 1024
+"""Bytes of a configuration: thousands of devices."""
+_MOST_PARTS = 16
+"""Of a dotted key: the parser remembers every beginning of it."""
+_TEXT = re.compile(r"""(?:"(?:[^"\\]|\\.)*+"?|'[^']*+'?)""")
+_LONG_KEY = re.compile(rf"(?<![\w-])[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){{{_MOST_PARTS}}}")
+
 NAMES = "a name is small letters, digits and hyphens, for example bac-12"
 
 
@@ -50,7 +57,8 @@ class Mqtt(Struct, frozen=True, kw_only=True):
     """`[mqtt]`: the broker, and as which user whoever has no other comes there: `feltd watch`, `feltd command`.
 
     Loopback unless configured; the password stands in a file of its own. With `ca_file`, who signed the broker's
-    certificate, it is spoken to by TLS; with `certificate` and `key` we show one of our own.
+    certificate, it is spoken to by TLS; with `certificate` and `key` we show one of our own. A broker on another
+    computer without TLS is refused unless `insecure` says that nobody else is on that network.
     """
 
     host: str = "127.0.0.1"
@@ -61,6 +69,7 @@ class Mqtt(Struct, frozen=True, kw_only=True):
     ca_file: str = ""
     certificate: str = ""
     key: str = ""
+    insecure: bool = False
 
 
 class Rules(Struct, frozen=True, kw_only=True):
@@ -114,6 +123,8 @@ class Webhook(Struct, frozen=True, kw_only=True):
 class Console(Struct, frozen=True, kw_only=True):
     """`[console]`: the technicians' pages. Loopback unless configured; with `certificate` and `key` it speaks TLS.
 
+    Without TLS other computers are let in only where `insecure` says so.
+
     `store` is the SQLite file of users, sessions, incidents and statistics, `journal` that of every action, signed with
     `journal_key` where that is not [journal]'s. `url` is
     what people type, where that is not the address it listens on (behind a proxy). `proxies` are addresses or networks
@@ -132,6 +143,7 @@ class Console(Struct, frozen=True, kw_only=True):
     store: Path_ = "/var/lib/feltd/console/console.db"
     journal: Path_ = "/var/lib/feltd/console/journal.db"
     journal_key: str = ""
+    insecure: bool = False
     metrics: Literal["token", "open"] = "token"
     idle_minutes: Annotated[int, Meta(ge=1, le=1440)] = 30
     session_hours: Annotated[int, Meta(ge=1, le=24)] = 12
@@ -228,7 +240,8 @@ class BadConfig(Exception):
 def load(path: Path) -> Config:
     """The configuration in `path`. Raises BadConfig."""
     try:
-        text = path.read_bytes().decode("utf-8")
+        with path.open("rb") as file:
+            text = file.read(LONGEST + 1).decode("utf-8")
     except OSError as error:
         raise BadConfig(str(path), [Mistake(0, f"cannot be read: {error.strerror}")]) from error
     except UnicodeDecodeError as error:
@@ -239,15 +252,19 @@ def load(path: Path) -> Config:
 
 def parse(text: str, path: str = "configuration") -> Config:
     """The configuration in `text`. Raises BadConfig."""
+    if beyond := _beyond_bounds(text):
+        raise BadConfig(path, [beyond])
     try:
         raw = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, but also a number or a nesting beyond all bounds
         found = re.search(r"\(at line (\d+), column \d+\)$", str(error))
-        line = int(found[1]) if found else text.rstrip("\n").count("\n") + 1
+        end = text.rstrip("\n").count("\n") + 1
+        line = int(found[1]) if found else end if isinstance(error, tomllib.TOMLDecodeError) else _line_of(text, error)
         raise BadConfig(path, [Mistake(line, f"not TOML: {error}")]) from error
     lines = _Lines(text)
     mistakes: list[Mistake] = []
     _check_struct(raw, Config, (), lines, mistakes)
+    _check_texts(raw, (), lines, mistakes)
     if mistakes:
         raise BadConfig(path, mistakes)
     config = msgspec.convert(raw, Config)
@@ -257,9 +274,40 @@ def parse(text: str, path: str = "configuration") -> Config:
     return msgspec.structs.replace(config, digest=hashlib.sha256(text.encode()).hexdigest()[:16])
 
 
+def _beyond_bounds(text: str) -> Mistake | None:
+    """What is refused before it is parsed: it would take memory without end, or is no text of this kind."""
+    if len(text) > LONGEST:
+        return Mistake(0, f"has more than {LONGEST} bytes: a configuration has some hundred lines")
+    if text.startswith("\ufeff"):
+        return Mistake(1, "begins with a byte order mark; save it as UTF-8 without one (in Notepad: not UTF-8-BOM)")
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") >= _MOST_PARTS and _LONG_KEY.search(_TEXT.sub("x", line)):
+            return Mistake(number, f"a key of more than {_MOST_PARTS} parts: is a text without quotes?")
+    return None
+
+
+def _line_of(text: str, error: Exception) -> int:
+    """In which line the parser meets what it tells no line of: a number too long, a nesting too deep."""
+    lines = text.split("\n")
+    good, bad = 0, len(lines)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        try:
+            tomllib.loads("\n".join(lines[:middle]))
+        except tomllib.TOMLDecodeError:
+            good = middle  # a value that goes on behind this line
+        except (ValueError, RecursionError) as found:
+            good, bad = (good, middle) if type(found) is type(error) else (middle, bad)
+        else:
+            good = middle
+    return bad
+
+
 _HIDDEN = {"digest"}
 # What SQLite's log takes beside each journal, from its first start on: daemon/journal.py makes it that large.
 _LOG_MB = 17
+FILES = (("edge", "journal"), ("rules", "journal"), ("console", "journal"), ("console", "store"))
+"""The files that the processes make themselves: section and key."""
 
 
 def likely(word: str, known: Collection[str], title: str = "known") -> str:
@@ -302,6 +350,21 @@ def _check_struct(value: Any, kind: type[Struct], at: tuple[Any, ...], lines: "_
                 out.append(Mistake(lines.of(where), f"{_name(where)!r}: {what}"))
 
 
+def _check_texts(value: Any, at: tuple[Any, ...], lines: "_Lines", out: list[Mistake]) -> None:
+    """A zero character ends a text for the system: a path would be another one."""
+    match value:
+        case dict():
+            for key, one in value.items():
+                _check_texts(one, (*at, key), lines, out)
+        case list():
+            for index, one in enumerate(value):
+                _check_texts(one, (*at, index), lines, out)
+        case str() if "\0" in value:
+            out.append(Mistake(lines.of(at), f"{_name(at)!r}: a text cannot hold the character \\u0000"))
+        case _:
+            pass
+
+
 def _is_struct(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, Struct)
 
@@ -330,12 +393,25 @@ def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
         out.append(Mistake(lines.of(("console", "openid")), "console.openid needs client and secret_file, too"))
     if bool(config.console.certificate) != bool(config.console.key):
         out.append(Mistake(lines.of(("console",)), "console.certificate and console.key: one without the other"))
+    secure = config.mqtt.ca_file or is_loopback(config.mqtt.host)
+    if config.mqtt.host.strip() and not secure and not config.mqtt.insecure:
+        text = (
+            f"mqtt.host: {config.mqtt.host} is another computer: without TLS passwords and cards pass in clear; name"
+            " the ca_file, or write insecure = true where nobody else is on that network"
+        )
+        out.append(Mistake(lines.of(("mqtt", "host")), text))
     if not config.mqtt.host.strip():
         text = "mqtt.host is empty: write the broker's address, for example 127.0.0.1"
         out.append(Mistake(lines.of(("mqtt", "host")), text))
     if not _is_host(config.console.listen):
         text = f"{config.console.listen!r} is no address and no name of a computer; write 127.0.0.1, or one of its own"
         out.append(Mistake(lines.of(("console", "listen")), f"console.listen: {text}"))
+    elif not (config.console.certificate or config.console.insecure or is_loopback(config.console.listen)):
+        text = (
+            f"console.listen: {config.console.listen} is reached from other computers: without TLS passwords pass in"
+            " clear; name certificate and key, or listen at 127.0.0.1 behind a proxy with TLS, or write insecure = true"
+        )
+        out.append(Mistake(lines.of(("console", "listen")), text))
     for proxy in config.console.proxies:
         try:
             ipaddress.ip_network(proxy)
@@ -346,8 +422,14 @@ def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
         text = f"edge.name {config.edge.name!r} is that of the rules, too; give one of them another"
         out.append(Mistake(lines.of(("edge", "name")), text))
     files: dict[str, str] = {}
-    for section, key in (("edge", "journal"), ("rules", "journal"), ("console", "journal"), ("console", "store")):
+    for section, key in FILES:
         file = getattr(getattr(config, section), key)
+        if not file.startswith("/"):
+            text = f"{section}.{key}: {file} depends on where a process was started; write the whole path, from /"
+            out.append(Mistake(lines.of((section, key)), text))
+        elif file.endswith(("/", "/.", "/..")):
+            text = f"{section}.{key}: {file} is a folder; name a file in it"
+            out.append(Mistake(lines.of((section, key)), text))
         if (other := files.setdefault(os.path.normpath(file), f"{section}.{key}")) != f"{section}.{key}":
             text = f"{section}.{key}: {file} already belongs to {other}; give it a file of its own"
             out.append(Mistake(lines.of((section, key)), text))

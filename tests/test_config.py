@@ -2,16 +2,26 @@
 
 import os
 import tempfile
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.check import dealer_mistakes, device_mistakes, ruleset_mistakes, summary, webhook_mistakes
-from daemon.config import BadConfig, Mqtt, broker_of, line_of, load, parse
+from daemon.check import (
+    dealer_mistakes,
+    device_mistakes,
+    file_mistakes,
+    ruleset_mistakes,
+    summary,
+    webhook_mistakes,
+)
+from daemon.cli import main
+from daemon.config import LONGEST, BadConfig, Mqtt, broker_of, line_of, load, parse
 
 GOOD = """\
 # Two tables.
@@ -26,6 +36,7 @@ journal = "/tmp/edge.db"
 host = "10.0.0.5"
 port = 8883
 version = "3.1.1"
+insecure = true
 
 [[table]]
 name = "rou-1"
@@ -83,7 +94,7 @@ def mistakes(text: str) -> list[tuple[int, str]]:
 def test_a_good_file_says_all() -> None:
     config = parse(GOOD)
     assert (config.site.name, config.edge.name, config.edge.journal) == ("lisboa", "edge-1", "/tmp/edge.db")
-    assert config.mqtt == Mqtt(host="10.0.0.5", port=8883, version="3.1.1")
+    assert config.mqtt == Mqtt(host="10.0.0.5", port=8883, version="3.1.1", insecure=True)
     assert config.rules.journal == "/var/lib/feltd/rules/journal.db"
     assert [table.name for table in config.table] == ["rou-1", "cus-1"]
     assert [device.name for device in config.table[0].device] == ["wheel-1", "console-1"]
@@ -213,6 +224,86 @@ WRONG: dict[str, tuple[str, str, str, int]] = {
         "edge.name 'edge-1' is that of the rules, too; give one of them another",
         1,
     ),
+    "a remote broker without TLS": (
+        changed("insecure = true\n", ""),
+        'host = "10.0.0.5"',
+        "mqtt.host: 10.0.0.5 is another computer: without TLS passwords and cards pass in clear; name the ca_file, or",
+        1,
+    ),
+    "pages for everybody without TLS": (
+        changed("[mqtt]", '[console]\nlisten = "0.0.0.0"\n\n[mqtt]'),
+        '"0.0.0.0"',
+        "console.listen: 0.0.0.0 is reached from other computers: without TLS passwords pass in clear; name",
+        1,
+    ),
+    "pages for everybody behind a proxy": (
+        changed("[mqtt]", '[console]\nurl = "https://pit"\nlisten = "::"\n\n[mqtt]'),
+        '"::"',
+        "or listen at 127.0.0.1 behind a proxy with TLS",
+        1,
+    ),
+    "a zero in a path": (
+        changed('"/tmp/edge.db"', '"/tmp/ed\\u0000ge.db"'),
+        "u0000",
+        r"'edge.journal': a text cannot hold the character \u0000",
+        1,
+    ),
+    "a zero in a list": (
+        changed("[mqtt]", '[console]\nproxies = ["10.0.0.1", "\\u0000"]\n\n[mqtt]'),
+        "proxies",
+        r"'console.proxies': a text cannot hold the character \u0000",
+        1,
+    ),
+    "a zero in a link": (
+        changed("usb-wheel", "usb\\u0000wheel"),
+        "u0000",
+        r"'table.device.url': a text cannot hold the character \u0000",
+        1,
+    ),
+    "a relative journal": (
+        changed('"/tmp/edge.db"', '"edge.db"'),
+        '"edge.db"',
+        "edge.journal: edge.db depends on where a process was started; write the whole path, from /",
+        1,
+    ),
+    "a relative store": (
+        changed("[mqtt]", '[console]\nstore = "./console.db"\n\n[mqtt]'),
+        "console.db",
+        "console.store: ./console.db depends on where",
+        1,
+    ),
+    "a folder by its name": (
+        changed('"/tmp/edge.db"', '"/tmp/"'),
+        '"/tmp/"',
+        "edge.journal: /tmp/ is a folder; name a file in it",
+        1,
+    ),
+    "a byte order mark": ("\ufeff" + changed("a", "a"), "Two tables", "begins with a byte order mark; save it as", 1),
+    "a number too long": (
+        changed("port = 8883", "port = " + "9" * 5000),
+        "port = 999",
+        "not TOML: Exceeds the limit (4300 digits) for integer string conversion",
+        1,
+    ),
+    "a number too long in a list of many lines": (
+        changed("port = 8883", "port = [\n  1,\n  " + "9" * 5000 + ",\n  2\n]"),
+        "  999",
+        "not TOML: Exceeds the limit",
+        1,
+    ),
+    "a nesting too deep": (
+        changed("port = 8883", "port = " + "[" * 5000 + "]" * 5000),
+        "port = [[[",
+        "not TOML: maximum recursion depth exceeded",
+        1,
+    ),
+    "a key of many parts": (
+        changed("port = 8883", ".".join("a" * 17) + " = 8883"),
+        "a.a.a",
+        "a key of more than 16 parts: is a text without quotes?",
+        1,
+    ),
+    "a header of many parts": (changed("[mqtt]", "[" + " . ".join(["'a'"] * 17) + "]"), "'a' .", "a key of more", 1),
     "a default name for two": (changed('"edge-1"', '"rules"'), '"rules"', "edge.name 'rules' is that of the rules", 1),
 }
 
@@ -309,6 +400,61 @@ def test_inline_tables_and_dotted_keys() -> None:
 
 
 # ---- files
+
+
+def test_a_key_of_thousands_of_parts_takes_no_memory() -> None:
+    text = GOOD + ".".join("a" * 20_000) + " = 1\n"
+    tracemalloc.start()
+    try:
+        assert [number for number, _ in mistakes(text)] == [GOOD.count("\n") + 1]
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_text_with_many_dots_is_no_key() -> None:
+    text = changed(
+        '"serial:///dev/serial/by-id/usb-wheel?baud=9600"', '"serial:///dev/' + "a." * 40 + 'b"  # ' + "c." * 9
+    )
+    assert parse(text).table[0].device[0].url.endswith("a.b")
+
+
+def test_a_file_that_is_too_long_is_not_parsed(tmp_path: Path) -> None:
+    path = tmp_path / "feltd.toml"
+    path.write_text(GOOD + "#" * LONGEST, encoding="utf-8")
+    with pytest.raises(BadConfig) as caught:
+        load(path)
+    assert str(caught.value) == f"{path}: has more than {LONGEST} bytes: a configuration has some hundred lines"
+    with pytest.raises(BadConfig, match="has more than"):
+        load(Path("/dev/zero"))
+
+
+@pytest.mark.parametrize("part", ["edge.journal", "rules.journal", "console.journal", "console.store"])
+def test_a_folder_as_a_journal_is_a_mistake(tmp_path: Path, part: str) -> None:
+    section, _, key = part.partition(".")
+    name = "" if section == "rules" else 'name = "e"\n' if section == "edge" else ""
+    edge = "" if section == "edge" else '[edge]\nname = "e"\n'
+    path = tmp_path / "feltd.toml"
+    path.write_text(f'[site]\nname = "s"\n{edge}[{section}]\n{name}{key} = "{tmp_path}"\n', encoding="utf-8")
+    said = f"{path}:{line(path.read_text(), key)}: {part}: {tmp_path} is a folder; name a file in it"
+    assert file_mistakes(load(path), path) == [said]
+    checked = CliRunner().invoke(main, ["check", "-c", str(path)])
+    assert checked.exit_code == 2
+    assert said in checked.output
+
+
+@pytest.mark.parametrize(
+    "console",
+    [
+        'listen = "127.0.0.1"',
+        'listen = "::1"',
+        'listen = "localhost"\nurl = "https://pit"\nproxies = ["127.0.0.1"]',
+        'listen = "0.0.0.0"\ninsecure = true',
+        'listen = "0.0.0.0"\ncertificate = "/c"\nkey = "/k"',
+    ],
+)
+def test_pages_may_be_on_this_computer_or_by_tls_or_said_to_be_insecure(console: str) -> None:
+    assert parse(changed("[mqtt]", f"[console]\n{console}\n\n[mqtt]"))
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -472,8 +618,14 @@ url = "mqtt://HERE/?hear=a&say=bMORE"
 @pytest.mark.parametrize(
     ("mqtt", "notes"),
     [
-        ('host = "10.0.0.5"', ["[mqtt]: the broker is on another computer: passwords and what is said pass in clear"]),
-        ('host = "pit.lisboa.example"', ["[mqtt]: the broker is on another computer: passwords and what is said"]),
+        (
+            'host = "10.0.0.5"\ninsecure = true',
+            ["[mqtt]: the broker is on another computer: passwords and what is said pass in clear"],
+        ),
+        (
+            'host = "pit.lisboa.example"\ninsecure = true',
+            ["[mqtt]: the broker is on another computer: passwords and what is said"],
+        ),
         ('host = "10.0.0.5"\nport = 8883\nca_file = "{there}"', []),
         ('host = "10.0.0.5"\nca_file = "{there}"', ["[mqtt]: by TLS at port 1883"]),
         ('port = 8883\nca_file = "{there}.crt"', ["mqtt.ca_file: {there}.crt is not there"]),

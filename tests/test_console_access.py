@@ -694,11 +694,11 @@ async def test_a_long_log_comes_in_pages(inn: Inn, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("console", "warned"),
     [
-        ('listen = "0.0.0.0"', True),
-        ('listen = "pit.lisboa"', True),
+        ('listen = "0.0.0.0"\ninsecure = true', True),
+        ('listen = "pit.lisboa"\ninsecure = true', True),
         ('listen = "::1"', False),
         ('listen = "localhost"', False),
-        ('listen = "0.0.0.0"\nurl = "https://pit.lisboa"', False),
+        ('listen = "0.0.0.0"\nurl = "https://pit.lisboa"\ninsecure = true', False),
         ('listen = "0.0.0.0"\ncertificate = "c"\nkey = "k"', False),
     ],
 )

@@ -182,8 +182,10 @@ def test_a_console_that_cannot_start_says_what_and_where(tmp_path: Path, config:
         taken.listen()
         port = taken.getsockname()[1]
         assert said(f"port = {port}").startswith(f"Error: console.listen: 127.0.0.1:{port}: Address already in use")
-    assert said('listen = "192.0.2.1"\nport = 0').startswith("Error: console.listen: 192.0.2.1:0: ")
-    assert said('listen = "no-such-name.invalid"').startswith("Error: console.listen: no-such-name.invalid:8080: ")
+    assert said('listen = "192.0.2.1"\nport = 0\ninsecure = true').startswith("Error: console.listen: 192.0.2.1:0: ")
+    assert said('listen = "no-such-name.invalid"\ninsecure = true').startswith(
+        "Error: console.listen: no-such-name.invalid:8080: "
+    )
 
 
 def test_a_role_that_is_none_is_named(config: Path) -> None:

@@ -259,6 +259,44 @@ async def test_one_too_many_at_once_is_turned_away_and_the_others_are_served(
 
 
 @pytest.mark.system
+@pytest.mark.parametrize("by", ["plain", "tls"])
+async def test_one_address_cannot_take_all_lines_by_asking_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    """Another address is served meanwhile, and so are lines on which something was asked."""
+    monkeypatch.setattr(door, "MOST_UNASKED", 3)
+    head = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+    async with served(tmp_path, tls(tmp_path) if by == "tls" else "") as port:
+        if by == "plain":
+            asked = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+            for reader, writer in asked:
+                writer.write(f"{head}\r\n".encode())
+                assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
+        silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
+        silent[0][1].write(head.encode())  # half a question is none
+        assert await said(port, f"{head}Connection: close\r\n\r\n") == b""
+        other = await asyncio.open_connection("127.0.0.1", port, local_addr=("127.0.0.2", 0))
+        if by == "plain":
+            other[1].write(f"{head}\r\n".encode())
+            assert await other[0].readline() == b"HTTP/1.1 200 OK\r\n"
+            silent[1][1].write(f"{head}\r\n".encode())
+            assert await silent[1][0].readline() == b"HTTP/1.1 200 OK\r\n"
+            assert b"alive" in await said(port, f"{head}Connection: close\r\n\r\n")  # there is room again
+        for _, writer in (*silent, other, *(asked if by == "plain" else ())):
+            writer.close()
+
+
+@pytest.mark.system
+async def test_a_proxy_may_have_more_lines_than_one_who_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door, "MOST_UNASKED", 3)
+    async with served(tmp_path, 'proxies = ["127.0.0.0/8"]\n') as port:
+        silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(6)]
+        assert b"alive" in await said(port, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        for _, writer in silent:
+            writer.close()
+
+
+@pytest.mark.system
 async def test_who_says_nothing_of_tls_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before that no page and no protocol of ours hears of the line."""
     monkeypatch.setattr(door, "PATIENCE", 0.2)

@@ -420,7 +420,7 @@ def _check_certificate(console: Console) -> None:
 def _bound(console: Console) -> socket.socket:
     """Raises BadDoor."""
     family = socket.AF_INET6 if ":" in console.listen else socket.AF_INET
-    listening = door.Door(family)
+    listening = door.Door(family, console.proxies)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((console.listen, console.port))
@@ -440,7 +440,10 @@ class _Server(uvicorn.Server):
         config, loop = self.config, asyncio.get_running_loop()
 
         def protocol() -> asyncio.Protocol:
-            return door.Patient(config, self.server_state, self.lifespan.state)
+            patient = door.Patient(config, self.server_state, self.lifespan.state)
+            if sockets and isinstance(sockets[0], door.Door):
+                patient.on_asked = sockets[0].asked
+            return patient
 
         patience = door.PATIENCE if config.ssl else None
         if config.ssl:

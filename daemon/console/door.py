@@ -3,7 +3,7 @@
 import asyncio
 import ipaddress
 import socket
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
@@ -21,6 +21,8 @@ PATIENCE = 10.0
 UNREAD = 60.0
 # All at once: pages that follow hold one each, and files need room below the 1024 that a process may have open.
 MOST_CONNECTIONS = 600
+# Of one address, lines on which nothing was asked yet: a browser opens six.
+MOST_UNASKED = 32
 # Bytes that asyncio holds for each line of TLS from its first moment, a record's; else 256 KiB, 150 MiB for all.
 ROOM = 16 * 1024
 _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -114,30 +116,57 @@ def _address(text: str) -> _Address | None:
 
 
 class Door(socket.socket):
-    """A socket to listen at: one too many at once is turned away before a word, of TLS too."""
+    """A socket to listen at: one too many at once is turned away before a word, of TLS too.
 
-    def __init__(self, family: int) -> None:
-        """TCP, of that family."""
+    One address may not take all places by opening lines and asking nothing, unless it is a proxy's.
+    """
+
+    def __init__(self, family: int, proxies: Iterable[str] = ()) -> None:
+        """TCP, of that family. `proxies` are addresses or networks."""
         super().__init__(family, socket.SOCK_STREAM)
         self._lines: list[socket.socket] = []
+        self._unasked: dict[tuple[Any, ...], socket.socket] = {}
+        self._proxies = [ipaddress.ip_network(one) for one in proxies]
+
+    def asked(self, peer: tuple[Any, ...]) -> None:
+        """A whole question came from there."""
+        self._unasked.pop(peer[:2], None)
 
     def accept(self) -> tuple[socket.socket, Any]:
         """The next; who is turned away is as one who went by himself."""
         line, address = super().accept()
         self._lines = [one for one in self._lines if one.fileno() >= 0]
-        if len(self._lines) >= MOST_CONNECTIONS:
+        self._unasked = {peer: one for peer, one in self._unasked.items() if one.fileno() >= 0}
+        if len(self._lines) >= MOST_CONNECTIONS or not self._room(address[0]):
             line.close()
             raise ConnectionAbortedError
         self._lines.append(line)
+        self._unasked[address[:2]] = line
         # Who asks and does not read holds it, too: the kernel ends what nobody has taken for so long.
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(UNREAD * 1000))
         return line, address
+
+    def _room(self, host: str) -> bool:
+        """Whether that address may have one more line on which nothing was asked."""
+        if sum(peer[0] == host for peer in self._unasked) < MOST_UNASKED:
+            return True
+        address = _address(host)
+        return address is not None and any(address in proxy for proxy in self._proxies)
 
 
 class Patient(H11Protocol):
     """Does not wait for ever: who has not asked within PATIENCE is let go."""
 
     _late: asyncio.TimerHandle | None = None
+    on_asked: Callable[[tuple[Any, ...]], None] | None = None
+    """Hears from where the first whole question came."""
+
+    def data_received(self, data: bytes) -> None:
+        """A piece of a question."""
+        super().data_received(data)
+        if self.on_asked is not None and self.cycle is not None and self.client is not None:
+            self.on_asked(self.client)
+            self.on_asked = None
 
     def connection_made(self, transport: Any) -> None:
         """Somebody is at the door."""
