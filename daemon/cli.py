@@ -487,11 +487,13 @@ def _ruleset(name: str) -> Any:
 
 
 def _pairs(options: tuple[str, ...]) -> dict[str, Any]:
-    pairs = {}
+    pairs: dict[str, Any] = {}
     for option in options:
         key, equals, value = option.partition("=")
         if not equals:
             raise BadInputError(f"--option {option}: write NAME=VALUE")
+        if key in pairs:
+            raise BadInputError(f"--option {key} is there twice, as {pairs[key]!r} and {value!r}; write it once")
         pairs[key] = value
     return pairs
 
@@ -849,6 +851,8 @@ def command(config_path: Path, device: str, name: str, args: tuple[str, ...], wa
         key, equals, value = pair.partition("=")
         if not equals:
             raise BadInputError(f"{pair}: write KEY=VALUE")
+        if key in values:
+            raise BadInputError(f"{key} is there twice, as {values[key]!r} and {value!r}; write it once")
         values[key] = value
     logs.set_up("error")
     if wait is None:

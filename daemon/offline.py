@@ -1,10 +1,12 @@
 """What runs without devices and broker: captures to events, events to results. One clear message for bad input."""
 
 import asyncio
+import json
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -17,13 +19,12 @@ from protocols.events import (
     EVENT_TYPES,
     DeviceOffline,
     DeviceOnline,
-    UnknownEvent,
     decode_data,
     encode_data,
     type_of,
     unknown_fields,
 )
-from protocols.topics import Envelope
+from protocols.topics import Envelope, in_utc
 from rules.ruleset import Ruleset, Verdict, judge
 from simulators.clock import JumpingLoop
 
@@ -160,30 +161,42 @@ class _Written(Struct, frozen=True):
     time: datetime | None = None
     source: str = ""
     seq: int = 0
+    journal: str = ""
 
 
 _ENVELOPE_KEYS = {"type", "data", "id", "time", "source", "seq", "wire", "specversion", "bootid", "journal", "replay"}
 _EXPORT_KEYS = {"n", "place", "device", "cause", "hash", "datahex"}
+# What `feltd journal export` writes besides rows, by the word under `feltd`.
+_OF_EXPORTS = {
+    "export": {"feltd", "version", "journal", "site", "writer", "place", "first", "last", "before", "made"},
+    "checkpoint": {"feltd", "statement", "signature"},
+}
 
 
 def events_from(lines: Iterable[str], name: str, table: str) -> Iterator[Envelope]:
-    """Events written as NDJSON, or an export of the edge's journal. Each id counts once.
+    """Events written as NDJSON, or an export of the edge's journal. What is said twice counts once.
 
     An export's own lines (`feltd`: its head, its signatures) are no events. Raises BadInput with the line.
     """
-    ids: set[str] = set()
+    ids: dict[tuple[str, str], tuple[int, bytes]] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         where = f"{name}:{number}"
         try:
             keys = msgspec.json.decode(line, type=dict[str, Any])
+            json.loads(line, object_pairs_hook=_once)
             if "feltd" in keys:
+                _check_line_of_export(keys, where)
                 continue
             written = msgspec.json.decode(line, type=_Written)
-        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:  # msgspec's and Unicode's errors are ValueErrors
             example = '{"type":"card.drawn","data":{"card":"9D"}}'
             raise BadInput(f"{where}: not an event: {error}; write one JSON object a line, like {example}") from error
+        if "datahex" in keys and "micros" in keys:
+            raise BadInput(
+                f"{where}: nobody can say when this event happened; leave its round out (see docs/journal.md)"
+            )
         if unknown := sorted(set(keys) - _ENVELOPE_KEYS - (_EXPORT_KEYS if "datahex" in keys else set())):
             raise BadInput(f"{where}: unknown {unknown[0]!r}; an event has type and data")
         if written.type not in EVENT_TYPES:
@@ -193,21 +206,41 @@ def events_from(lines: Iterable[str], name: str, table: str) -> Iterator[Envelop
             raise BadInput(f"{where}: {written.type} has no {wrong[0]!r}; its data: {known}")
         try:
             event = decode_data(written.type, msgspec.json.encode(written.data))
-        except UnknownEvent as error:
+            time = in_utc(written.time or RAW_START + timedelta(seconds=number))
+        except ValueError as error:
             raise BadInput(f"{where}: {error}") from error
-        id_ = written.id or f"line:{number}"
-        if id_ in ids:
-            continue
-        ids.add(id_)
-        time = written.time or RAW_START + timedelta(seconds=number)
-        if time.tzinfo is None:
-            raise BadInput(f"{where}: time {time.isoformat()} has no zone; write it in UTC, ending in Z")
-        try:
-            time = time.astimezone(UTC)
-        except OverflowError as error:
-            raise BadInput(f"{where}: time {time.isoformat()}: {error}") from error
+        if written.id:
+            said = msgspec.json.encode((written.type, event, written.time and time, written.source, written.seq))
+            first, before = ids.setdefault((written.journal, written.id), (number, digest := blake2b(said).digest()))
+            if before != digest:
+                text = f"another event has the id {written.id!r} at line {first}; give each event its own"
+                raise BadInput(f"{where}: {text}")
+            if first != number:
+                continue
         source = written.source or f"felt/1/offline/table/{table}/device/script"
-        yield Envelope(id_, source, time, event, written.seq)
+        yield Envelope(written.id or f"line:{number}", source, time, event, written.seq)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of which no key is there twice: readers would take one or the other. Raises ValueError."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} is there twice")
+    return found
+
+
+def _check_line_of_export(keys: dict[str, Any], where: str) -> None:
+    """Raises BadInput for what `feltd journal export` does not write."""
+    kind = keys["feltd"]
+    if not isinstance(kind, str) or kind not in _OF_EXPORTS:
+        known = " and ".join(map(repr, _OF_EXPORTS))
+        raise BadInput(
+            f"{where}: a line with the key 'feltd' is of an export: {known}, not {kind!r}; an event has none"
+        )
+    if wrong := sorted(set(keys) ^ _OF_EXPORTS[kind]):
+        what = "has no" if wrong[0] in keys else "must have"
+        raise BadInput(f"{where}: a line {kind!r} of an export {what} {wrong[0]!r}; take the file as it was written")
 
 
 def resolve(ruleset: Ruleset[Any], events: Iterable[Envelope], table: str) -> Iterator[Verdict]:

@@ -5,6 +5,7 @@ import gc
 import json
 import logging
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -317,7 +318,29 @@ SPIN = "".join(
             '{"type":"bets.opened","time":"2026-11-20T20:00:00"}',
             "time 2026-11-20T20:00:00 has no zone; write it in UTC, ending in Z",
         ),
-        ('{"type":"bets.opened","time":"0001-01-01T00:00:00+14:00"}', "time 0001-01-01T00:00:00+14:00: date value"),
+        ('{"type":"bets.opened","time":"0001-01-01T00:00:00+14:00"}', "time 0001-01-01T00:00:00+14:00 is not between"),
+        ('{"type":"bets.opened","type":"round.paid"}', "not an event: the key 'type' is there twice; write one"),
+        ('{"type":"ball.landed","data":{"pocket":"1","pocket":"2"}}', "not an event: the key 'pocket' is there twice"),
+        ('{"type":"deal.corrected","data":{"hands":{"a":[],"b":[],"a":[]}}}', "not an event: the key 'a' is there"),
+        (
+            '{"feltd":"x","type":"ball.landed"}',
+            "a line with the key 'feltd' is of an export: 'export' and 'checkpoint', n",
+        ),
+        (
+            '{"feltd":null}',
+            "a line with the key 'feltd' is of an export: 'export' and 'checkpoint', not None; an event",
+        ),
+        ('{"feltd":["export"]}', "a line with the key 'feltd' is of an export"),
+        ('{"feltd":"checkpoint","type":"ball.landed"}', "a line 'checkpoint' of an export must have 'signature'; take"),
+        (
+            '{"feltd":"checkpoint","statement":"","signature":"","type":"ball.landed"}',
+            "a line 'checkpoint' of an export has no 'type'; take the file as it was written",
+        ),
+        ('{"feltd":"export","version":2}', "a line 'export' of an export must have 'before'"),
+        (
+            '{"type":"ball.landed","data":{"pocket":"1"},"datahex":"","micros":-1}',
+            "nobody can say when this event happened; leave its round out",
+        ),
         ('{"type":"bets.opened"}{"type":"bets.opened"}', "not an event: JSON is malformed"),
         ('{"type":"bets.opened","dta":{}}', "unknown 'dta'; an event has type and data"),
         ('{"type":"ball.landd"}', "unknown event type 'ball.landd'; known: shoe.started, card.drawn"),
@@ -358,6 +381,11 @@ def test_the_message_names_the_file(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (["--option", "beting=bell"], "macau.roulette has no option 'beting'; it has: edition, betting"),
+        (
+            ["--option", "edition=2004", "--option", "edition=2003"],
+            "--option edition is there twice, as '2004' and '2003'; write it once",
+        ),
+        (["--option", "edition=2004", "--option", "edition=2004"], "--option edition is there twice"),
         (["--option", "betting"], "--option betting: write NAME=VALUE"),
         (["--option", "betting=never"], "macau.roulette: Invalid enum value 'never' - at `$.betting`"),
         (["--option", "smallest_chip=0"], "macau.roulette: Expected `int` >= 1 - at `$.smallest_chip`"),
@@ -383,6 +411,31 @@ def test_an_event_said_twice_counts_once() -> None:
     once, twice = resolving("\n".join(lines), "--all"), resolving("\n".join(doubled), "--all")
     assert once.stdout == twice.stdout != ""
     assert [seen.id for seen in events_from(doubled, "x", "t")] == ["e0", "e1", "e2"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"data": {"pocket": "18"}},
+        {"type": "round.paid", "data": {}},
+        {"time": "2026-11-20T20:00:01Z"},
+        {"seq": 4},
+        {"source": "felt/1/s/table/t/device/other"},
+    ],
+)
+def test_one_id_with_two_events_is_refused_at_its_place(other: dict[str, Any]) -> None:
+    """The second would be dropped, and a result would rest on the first alone."""
+    one = {"id": "e", "type": "ball.landed", "data": {"pocket": "17"}}
+    lines = [json.dumps({"type": "bets.opened"}), json.dumps(one), json.dumps(one), json.dumps(one | other)]
+    said = "x:4: another event has the id 'e' at line 2; give each event its own"
+    with pytest.raises(BadInput, match=re.escape(said)):
+        list(events_from(lines, "x", "t"))
+
+
+def test_a_journal_that_was_begun_anew_counts_its_own_ids() -> None:
+    one = {"id": "e:t:1", "type": "ball.landed", "data": {"pocket": "17"}, "journal": "a"}
+    lines = [json.dumps(one), json.dumps(one | {"journal": "b", "data": {"pocket": "18"}})]
+    assert len(list(events_from(lines, "x", "t"))) == 2
 
 
 # ---- pipelines

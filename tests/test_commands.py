@@ -1067,6 +1067,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     [
         (("t-1/d-1", "agitate", "cycles=11"), "Error: agitate: Expected `int` <= 10 - at `$.cycles`\n"),
         (("t-1/d-1", "agitate", "cycles"), "Error: cycles: write KEY=VALUE\n"),
+        (("t-1/d-1", "agitate", "cycles=1", "cycles=2"), "cycles is there twice, as '1' and '2'; write it once\n"),
         (("t-1/d-9", "agitate"), "no device 't-1/d-9'; write TABLE/DEVICE as it stands there\n"),
     ],
 )
