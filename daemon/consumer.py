@@ -19,26 +19,41 @@ from msgspec.structs import replace
 from daemon import logs, version
 from daemon.config import Config, Table, broker_of
 from daemon.journal import Entry, Journal, Row
-from daemon.leftovers import STATES, Leftovers, left_by_rules
+from daemon.leftovers import CONFLICT, FORGED, STATES, Leftovers, alert_topic, left_by_rules
 from daemon.mqtt import UNREADABLE, Connect, Message, Session, Will, leaving, stay_connected
 from daemon.outbox import Outbox
 from daemon.replay import ASK_AGAIN, PAGE, Answer, Stream, answer, ask
 from daemon.retained import Retained
-from protocols.events import MOST, EventsMissed, UnknownEvent
+from protocols.events import MOST, EventsMissed, UnknownEvent, encode_data
+from protocols.events import type_of as event_type
 from protocols.topics import (
+    DIGEST_SIZE,
     BadEnvelope,
     Envelope,
     Wire,
-    decode_envelope,
     decode_wire,
+    digest_of,
     edge_topic,
     encode_wire,
+    envelope_of,
     in_utc,
     table_topic,
 )
 from rules import RULESETS
 from rules.rounds import abandoned, numbered_after
-from rules.ruleset import Corrected, Noted, Resolved, Ruleset, Suspended, Verdict, View, Voided, judge, options_from
+from rules.ruleset import (
+    Corrected,
+    Noted,
+    Resolved,
+    Ruleset,
+    Suspended,
+    Verdict,
+    View,
+    Voided,
+    conflict,
+    judge,
+    options_from,
+)
 from rules.ruleset import type_of as verdict_type
 
 __all__ = ["Consumer", "Standing"]
@@ -47,6 +62,21 @@ __all__ = ["Consumer", "Standing"]
 LEFT = b" left"
 ENDS = ("resolved", "voided", "corrected")
 VERDICTS = (*ENDS, "opened", "bets-closed", "suspended", "irregular")
+KEPT_DIGESTS = 2000
+"""Of how many used events of a stream the digests are in memory, to notice another event under one of their numbers."""
+IN_CONFLICT = b"\xff" * DIGEST_SIZE
+"""In the place of a digest: different events came under this number."""
+CONFLICT_NUMBER = 100
+"""From here on the verdicts are numbered that follow from a second event under the id of the first."""
+ALERT_FOR = 600.0
+"""Seconds for which an alert stands after the last event that was refused or in conflict."""
+REMEDIES = {
+    FORGED: "change the password of this edge's user on the broker; where its MAC key is new, give the rules the same "
+    "key and restart them; true events that are missing are asked for",
+    CONFLICT: "look at the table before its round is ended, and compare it with the journal of the edge (feltd journal "
+    "export); where no copy of that journal was put back, change the edge's password on the broker and give it a MAC "
+    "key (feltd mac-key)",
+}
 
 
 class Health(Struct, frozen=True):
@@ -68,14 +98,16 @@ class Standing(View, frozen=True):
 class Position(Struct, frozen=True, omit_defaults=True):
     """How far the events of one journal were used for one table.
 
-    `at`: when the last of them happened: another event under its number is another past. `left`: its edge counts in
-    another journal. `doubt`: what stood before the next event is gone.
+    `at` and `digest`, in hexadecimal, are of the last of them: another event under its number is another past. An
+    earlier version wrote no digest. `left`: its edge counts in another journal. `doubt`: what stood before the next
+    event is gone.
     """
 
     seq: int = 0
     at: datetime | None = None
     left: bool = False
     doubt: bool = False
+    digest: str = ""
 
 
 def read_position(value: bytes) -> Position:
@@ -90,19 +122,79 @@ def read_position(value: bytes) -> Position:
 
 
 class _Events(Stream[Envelope]):
-    """What one journal of an edge tells of one table."""
+    """What one journal of an edge tells of one table.
+
+    Remembers the digests of the last events used: a second event under one of their numbers, with other content, is no
+    duplicate.
+    """
 
     def __init__(self, position: Position) -> None:
         super().__init__(position.seq + 1)
         self.at = position.at
         self.doubt = position.doubt
+        self.in_conflict = False
+        """Whether a conflict was told since the last event was used: of several at once only the first is told."""
+        self._digests = bytearray(KEPT_DIGESTS * DIGEST_SIZE)
+        self._known_from = self.expected
+        if position.digest:
+            self._known_from = position.seq
+            self._remember(position.seq, bytes.fromhex(position.digest))
 
     def position(self, *, left: bool = False) -> bytes:
-        return msgspec.json.encode(Position(self.expected - 1, self.at, left, self.doubt))
+        last = self.expected - 1
+        digest = self._digest(last).hex() if last >= self._known_from else ""
+        return msgspec.json.encode(Position(last, self.at, left, self.doubt, digest))
 
-    def contradicts(self, envelope: Envelope) -> bool:
-        """Whether another event than the last one used stands under its number: the journal went back meanwhile."""
-        return envelope.seq == self.expected - 1 and self.at not in (None, envelope.time)
+    def take(self, item: Envelope) -> list[Envelope]:
+        """As of any stream. Of two different events that wait under one number neither is used: it counts as lost."""
+        early = self._early.get(item.seq)
+        if early is not None and early.digest != item.digest:
+            item = msgspec.structs.replace(early, event=EventsMissed(1), digest=IN_CONFLICT)
+        ready = super().take(item)
+        for one in ready:
+            self._remember(one.seq, one.digest)
+        return ready
+
+    def skip(self, to: int) -> list[Envelope]:
+        """As of any stream. What was used is of another count, or far behind: it is forgotten."""
+        ready = super().skip(to)
+        self._known_from = to
+        for one in ready:
+            self._remember(one.seq, one.digest)
+        return ready
+
+    def contradicts(self, item: Envelope) -> bool:
+        """Whether `item` says something else than the event that was used, or waits, under its number."""
+        if item.seq >= self.expected:
+            early = self._early.get(item.seq)
+            return early is not None and early.digest not in (IN_CONFLICT, item.digest)
+        if item.seq >= max(self._known_from, self.expected - KEPT_DIGESTS):
+            return self._digest(item.seq) not in (IN_CONFLICT, item.digest)
+        return item.seq == self.expected - 1 and self.at not in (None, item.time)
+
+    def settle(self, item: Envelope) -> bool:
+        """Note that its number, which was used, is in conflict, once and for good; whether that is to be told."""
+        self._known_from = min(self._known_from, item.seq)
+        self._remember(item.seq, IN_CONFLICT)
+        told, self.in_conflict = self.in_conflict, True
+        return not told
+
+    def _remember(self, seq: int, digest: bytes) -> None:
+        at = seq % KEPT_DIGESTS * DIGEST_SIZE
+        self._digests[at : at + DIGEST_SIZE] = digest
+
+    def _digest(self, seq: int) -> bytes:
+        at = seq % KEPT_DIGESTS * DIGEST_SIZE
+        return bytes(self._digests[at : at + DIGEST_SIZE])
+
+
+class _Alarm:
+    """An alert of events that are refused or in conflict: how often, the last text, and for how long it was quiet."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.text = ""
+        self.quiet = 0.0
 
 
 class _Kept(Struct, frozen=True):
@@ -181,6 +273,8 @@ class Consumer:
         """By edge and table: from which seq to which an answer is on its way, and until when that is believed."""
         self._whole = True
         """What is in memory is what was written, or follows from it: not after a failure in the middle of a batch."""
+        self._alarms: dict[tuple[str, str], _Alarm] = {}
+        """The alerts that stand, by table and code."""
         self.connected = False
         self.on_verdict: Callable[[str, Verdict], None] = lambda _table, _verdict: None
         for table in self._tables.values():
@@ -221,9 +315,10 @@ class Consumer:
             if key not in self._streams:
                 self._new_stream(key)
             stream = self._streams[key]
-            if stream.contradicts(envelope):
-                self._went_back(key, stream, stream.expected, envelope)
-            for ready in stream.take(envelope):
+            heard = envelope if envelope.digest else msgspec.structs.replace(envelope, digest=_digest(envelope))
+            if stream.contradicts(heard):
+                self._in_conflict(table, edge, stream, heard, entries, verdicts)
+            for ready in stream.take(heard):
                 self._apply(table, stream, ready, entries, verdicts)
             self._note(key, stream, table)
         self._finish(entries, verdicts)
@@ -241,7 +336,25 @@ class Consumer:
         known = [read_position(value) for one, value in written.items() if one.split("/")[2:] == list(key[1:])]
         self._streams[key] = _Events(max(known, key=lambda one: one.seq, default=Position()))
 
-    def _went_back(self, key: tuple[str, ...], stream: _Events, to: int, envelope: Envelope | None = None) -> None:
+    def _in_conflict(
+        self,
+        table: _Table,
+        edge: str,
+        stream: _Events,
+        second: Envelope,
+        entries: list[Entry],
+        verdicts: list[tuple[str, Verdict]],
+    ) -> None:
+        """A second event under a number, with other content: somebody else writes in the name of the edge, or a copy of
+        its journal was put back. Where the first was used, that is in doubt from now on; the second is not used.
+        """
+        text = f"two different events under number {second.seq} of edge {edge}: the second is not used"
+        self._alarm(table.name, CONFLICT, text)
+        if second.seq < stream.expected and stream.settle(second):
+            table.state, new = conflict(table.ruleset, table.state, second)
+            self._enter(table, second, new, entries, verdicts, CONFLICT_NUMBER)
+
+    def _went_back(self, key: tuple[str, ...], stream: _Events, to: int) -> None:
         """An edge's journal is older than what was used of it: a copy was put back. What it told since is in doubt."""
         self._log.error(
             "events.went_back",
@@ -253,7 +366,7 @@ class Consumer:
             "the table, and keep both journals",
         )
         stream.skip(to)
-        stream.at = None if envelope is None else envelope.time
+        stream.at = None
         stream.doubt = True
         self._unsaved[_stream_key(key)] = stream.position()
 
@@ -367,10 +480,22 @@ class Consumer:
         if stream.doubt:
             lost = msgspec.structs.replace(envelope, event=EventsMissed(1))
             table.state, doubted = judge(table.ruleset, table.state, lost)
-        stream.at, stream.doubt = envelope.time, False
-        table.state, new = judge(table.ruleset, table.state, envelope)
-        new = doubted + new
-        for number, verdict in enumerate(new):
+        stream.at, stream.doubt, stream.in_conflict = envelope.time, False, False
+        used = conflict if envelope.digest == IN_CONFLICT else judge
+        table.state, new = used(table.ruleset, table.state, envelope)
+        self._enter(table, envelope, doubted + new, entries, verdicts)
+
+    def _enter(
+        self,
+        table: _Table,
+        envelope: Envelope,
+        new: tuple[Verdict, ...],
+        entries: list[Entry],
+        verdicts: list[tuple[str, Verdict]],
+        first: int = 0,
+    ) -> None:
+        """Number what follows from an event, to be written and told."""
+        for number, verdict in enumerate(new, first):
             # The id is made of the event and its consequence, so that a standby says the same.
             cause = f"{envelope.id}/{number}"
             entries.append(
@@ -438,6 +563,37 @@ class Consumer:
             text = msgspec.json.encode({**alert, "remedy": doubt.remedy})
         self.retained.put(table_topic(self.site, table.name, "alert/round-suspended"), text)
 
+    def _alarm(self, table: str, code: str, text: str) -> None:
+        """Raise an alert at a table, or count one more: logged when it begins, ended when it was quiet for long."""
+        if table not in self._tables:
+            return
+        if (table, code) not in self._alarms:
+            self._alarms[table, code] = _Alarm()
+            self._log.error(code, table=table, text=text, remedy=REMEDIES[code])
+        alarm = self._alarms[table, code]
+        alarm.count, alarm.text, alarm.quiet = alarm.count + 1, text, 0.0
+        topic = alert_topic(self.site, table, self.name, code)
+        self.retained.put(topic, partial(self._alarm_says, code, alarm))
+
+    @staticmethod
+    def _alarm_says(code: str, alarm: _Alarm) -> dict[str, Any]:
+        return {
+            "code": code,
+            "text": alarm.text,
+            "severity": "error",
+            "remedy": REMEDIES[code],
+            "count": alarm.count,
+        }
+
+    def _end_alarms(self, seconds: float) -> None:
+        """So many seconds have passed: end what was quiet for long enough."""
+        for (table, code), alarm in list(self._alarms.items()):
+            alarm.quiet += seconds
+            if alarm.quiet >= ALERT_FOR:
+                del self._alarms[table, code]
+                self.retained.put(alert_topic(self.site, table, self.name, code), b"")
+                self._log.info(f"{code}_ended", table=table, count=alarm.count)
+
     # ---- on the broker
 
     def _message_of(self, row: Row, late: bool) -> tuple[str, bytes]:
@@ -471,6 +627,9 @@ class Consumer:
             said = self.journal.latest(table.name, (*ENDS, "suspended"))
             in_doubt = said is not None and said.type == "suspended" and self._waits(table)
             self._alert(table, msgspec.json.decode(said.data, type=Suspended) if said and in_doubt else None)
+            for code in REMEDIES:
+                if (table.name, code) not in self._alarms:  # of the last life of this process
+                    self.retained.put(alert_topic(self.site, table.name, self.name, code), b"")
             if (last := self.journal.latest(table.name, ENDS)) is not None:
                 result = msgspec.json.decode(last.data, type=dict[str, msgspec.Raw])["result"]
                 self.retained.put(table_topic(self.site, table.name, "round/result"), bytes(result))
@@ -530,8 +689,10 @@ class Consumer:
                         await self._met(session, table, message)
                     case ["table", _, "round", *_]:
                         await answer(session, message, self.name, self.journal, self._message_of, self._log)
-                    case _:
-                        envelopes += self._read(message)
+                    case ["table", table, "device", _, "event", _]:
+                        envelopes += self._read(table, message)
+                    case _:  # a broker may send what somebody else subscribed to
+                        pass
             self.take(envelopes)
             await self._ask_for_gaps(session)
 
@@ -542,24 +703,35 @@ class Consumer:
         else:
             await self._leftovers.clear(session, left_by_rules(self.site, self.name, message))
 
-    def _read(self, message: Message) -> tuple[Envelope, ...]:
-        """The event. One that this version does not know, or cannot read, is an event missed: never nothing."""
+    def _read(self, table: str, message: Message) -> tuple[Envelope, ...]:
+        """The event. One that this version does not know, or cannot read, is an event missed: never nothing.
+
+        What does not belong to the topic on which it came is refused: who may write where is said by topics.
+        """
         try:
-            envelope = decode_envelope(message.payload)
+            wire = decode_wire(message.payload)
+        except (BadEnvelope, *UNREADABLE) as error:
+            self._log.warning("event.refused", topic=message.topic, reason=str(error))
+            return ()
+        belongs = message.topic == f"{wire.source}/event/{wire.type}" and wire.id.endswith(f":{table}:{wire.seq}")
+        if not belongs:
+            self._alarm(table, FORGED, "events did not belong to the topic on which they came: they are not used")
+            return ()
+        try:
+            envelope = envelope_of(wire)
         except (BadEnvelope, UnknownEvent, *UNREADABLE) as error:
             self._log.warning("event.refused", topic=message.topic, reason=str(error))
-            try:
-                wire = decode_wire(message.payload)
-            except (BadEnvelope, *UNREADABLE):
-                return ()
             envelope = Envelope(wire.id, wire.source, wire.time, EventsMissed(1), wire.seq, wire.bootid, wire.journal)
-        return (envelope,)
+        digest = digest_of(wire.source, wire.type, wire.time, bytes(wire.data))
+        return (msgspec.structs.replace(envelope, digest=digest),)
 
     async def _edge_says(self, session: Session, edge: str, leaf: str, message: Message) -> None:
         """An edge came back: ask for all that happened while we did not listen. Its health tells of a lost tail."""
         if leaf == "availability" and not message.payload:
             self.retained.again("")  # somebody was forgotten, and with him perhaps what we say of the same tables
         if edge == self.name:
+            if leaf == "availability" and message.payload != b"online":  # nobody else may say so
+                self.retained.again(message.topic)
             return
         if leaf == "availability" and message.payload == b"online":
             for name in self._tables:
@@ -616,6 +788,7 @@ class Consumer:
         """A request or its answer may be lost too."""
         while True:
             await asyncio.sleep(ASK_AGAIN)
+            self._end_alarms(ASK_AGAIN)
             await self._ask_for_gaps(session)
             await self._ask_for_tails(session)
             self._commit([])
@@ -645,6 +818,11 @@ def _options(known: bytes, kind: type[Any]) -> Any:
 def _round_of(row: Row) -> str:
     """Which round an opening or a doubt is of."""
     return str(msgspec.json.decode(row.data)["round"])
+
+
+def _digest(envelope: Envelope) -> bytes:
+    """Of an envelope that did not come over the wire."""
+    return digest_of(envelope.source, event_type(envelope.event), envelope.time, encode_data(envelope.event))
 
 
 def _stream_key(key: tuple[str, ...]) -> str:

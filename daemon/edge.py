@@ -500,6 +500,8 @@ class Edge:
                     case ["edge", name, "availability"]:
                         if not message.payload:  # somebody was forgotten, and with him perhaps what is ours by now
                             self.retained.again("")
+                        elif name == self.name and message.payload != ONLINE and not message.retain:
+                            self.retained.again(message.topic)  # nobody else may say so
                         if name == self.config.rules.name:
                             self.desk.rules_are(message.payload == ONLINE)
                     case ["table", table, "round", "state"]:

@@ -15,13 +15,25 @@ from msgspec import Struct
 from daemon.mqtt import UNREADABLE, BrokerLost, Message, Session
 from protocols.topics import device_topic, table_topic
 
-__all__ = ["METAS", "STATES", "Leftovers", "alert_topic", "left_by_edge", "left_by_rules", "room_topic"]
+__all__ = [
+    "CONFLICT",
+    "FORGED",
+    "METAS",
+    "STATES",
+    "Leftovers",
+    "alert_topic",
+    "left_by_edge",
+    "left_by_rules",
+    "room_topic",
+]
 
 METAS = "device/+/meta"
 STATES = "round/state"
 SOON = 5.0
 """Seconds after which what stands on the broker was heard, if it lets us."""
 MOST_CLEARED = 10_000
+FORGED, CONFLICT = "events.forged", "events.conflict"
+"""The codes of the alerts of the rules at a table, besides that of a suspended round."""
 
 
 class _Meta(Struct, frozen=True):
@@ -87,7 +99,8 @@ def left_by_rules(site: str, name: str, message: Message) -> list[str]:
         return []
     table = message.topic.split("/")[4]
     leaves = ("alert/round-suspended", "round/result")
-    return [*(table_topic(site, table, leaf) for leaf in leaves), room_topic(site, table, name), message.topic]
+    alerts = (alert_topic(site, table, name, code) for code in (FORGED, CONFLICT))
+    return [*(table_topic(site, table, leaf) for leaf in leaves), *alerts, room_topic(site, table, name), message.topic]
 
 
 class Leftovers:

@@ -8,6 +8,7 @@ Each connection is fresh (clean start), so that no old message is sent behind ou
 
 import asyncio
 import contextlib
+import hmac
 import logging
 import socket
 import ssl
@@ -373,6 +374,18 @@ def _password(settings: Mqtt) -> str | None:
         raise BrokerLost(text) from error
 
 
+def bound(identifier: str, password: str | None) -> str:
+    """The client id for `identifier` that only somebody with the password can know; as it is where there is none.
+
+    A broker ends the session of a client when another comes under its id, whatever user that is: a plain id would let
+    each user end the session of every other. It is the same after a restart, which the delay of the will rests on.
+    """
+    if not identifier or not password:
+        return identifier
+    digest = hmac.digest(password.encode(), f"feltd client id {identifier}".encode(), "sha256")
+    return f"{identifier}-{digest.hex()[:16]}"
+
+
 class _TlsSocket(ssl.SSLSocket):
     """One whose handshake fails is closed: paho leaves it to the collector."""
 
@@ -557,7 +570,7 @@ class _Reader:
 
 @contextlib.asynccontextmanager
 async def connect(settings: Mqtt, identifier: str, will: Will | None = None) -> AsyncIterator[Session]:
-    """A session with the broker. Raises BrokerLost."""
+    """A session with the broker, as a client whose id is `bound`; "": one of the broker's own. Raises BrokerLost."""
     version5 = settings.version == "5"
     password, tls = _password(settings), _tls(settings)
     last_words = None
@@ -576,7 +589,7 @@ async def connect(settings: Mqtt, identifier: str, will: Will | None = None) -> 
         settings.port,
         username=settings.username or None,
         password=password,
-        identifier=identifier,
+        identifier=bound(identifier, password),
         protocol=aiomqtt.ProtocolVersion.V5 if version5 else aiomqtt.ProtocolVersion.V311,
         will=last_words,
         clean_start=True if version5 else paho.MQTT_CLEAN_START_FIRST_ONLY,

@@ -240,6 +240,17 @@ def judge(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdi
     return doubted, (*verdicts, Noted(Irregularity("told_too_late", text, "-", seen.id)))
 
 
+def conflict(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdict, ...]]:
+    """The next state and what follows where two different events came under one number; `seen` is one of them.
+
+    One of the two is not true, and nothing says which: an open round waits for a person, as after a loss. It is noted
+    even where nothing waits: the round that was resolved by the first of them stands, and may be wrong.
+    """
+    state, verdicts = judge(ruleset, state, msgspec.structs.replace(seen, event=EventsMissed(1)))
+    text = "two different events came under one number: which of them is true is not known"
+    return state, (*verdicts, Noted(Irregularity("number_used_twice", text, "-", seen.id)))
+
+
 def _facts(state: object) -> Any:
     """A state without the events that it rests on."""
 

@@ -23,8 +23,8 @@ from protocols.topics import device_topic, table_topic
 
 OTHERS: list[words.Lang] = [lang for lang in words.LANGS if lang != "en"]
 LISTED = [(name, fault) for name, driver in DRIVERS.items() for fault in driver.faults]
-# Codes of no driver's list: the edge, its journal, what only a device's manual knows.
-UNLISTED = ("device.offline", "journal.room", "fdl.fault")
+# Codes of no driver's list: the edge, its journal, what only a device's manual knows, what the rules refuse.
+UNLISTED = ("device.offline", "journal.room", "fdl.fault", "events.forged", "events.conflict")
 SITE = """
 [site]
 name = "lisboa"

@@ -120,6 +120,11 @@ def started(path: Path) -> Consumer:
     return Consumer(parse(CONFIG), Journal(path))
 
 
+def topic_of(envelope: Envelope) -> str:
+    """Where its edge publishes it."""
+    return f"{envelope.source}/event/{type_of(envelope.event)}"
+
+
 def rows(journal: Journal) -> dict[str, list[Row]]:
     """By table, without the count over all tables, which depends on who came first."""
     found: dict[str, list[Row]] = {}
@@ -912,7 +917,9 @@ async def test_an_edges_journal_that_went_back_leaves_a_doubt_and_no_wrong_round
         else:  # the rules were away all the while
             happen(network.edge, *later, day=1)
             await network.through(play(spin(250, 36), day=2))
-    assert [entry["event"] for entry in logs].count("events.went_back") == 1
+    noticed = [entry["event"] for entry in logs if entry["event"] in ("events.went_back", "events.conflict")]
+    live = [] if alive else ["events.conflict"]  # they came before the answer of the edge
+    assert noticed == [*live, *(["events.went_back"] if alive or more == 1 else [])]
     ends = told(network.consumer)
     assert ends[:9] == [*map(str, range(1, 9)), "void"]  # of the spin that was under way nobody knows the number
     assert ends[-1] == "36"
@@ -935,10 +942,8 @@ async def test_what_was_put_back_is_noticed_once_and_for_good(tmp_path: Path) ->
         consumer.journal.close()
         consumer = started(path)
         consumer.take([other])
-    assert consumer.view("rou-1").phase == "running"
-    following = script(SPIN, "rou-1")[3]
-    consumer.take([replace(following, id="e:rou-1:4", journal="A")])
     assert consumer.view("rou-1").phase == "suspended"
+    assert [row.type for row in rows(consumer.journal)["rou-1"]] == ["opened", "suspended", "irregular"]
     consumer.journal.close()
 
 
@@ -1062,7 +1067,7 @@ async def test_any_bytes_are_refused_and_the_rounds_go_on(tmp_path: Path) -> Non
         await asyncio.sleep(1)
         assert not serving.done(), payload[:100]
     for one in stream:
-        line.deliver("felt/1/s/table/rou-1/device/d-1/event/x", encode_envelope(one))
+        line.deliver(topic_of(one), encode_envelope(one))
     await asyncio.sleep(600)
     serving.cancel()
     await asyncio.wait([serving])
@@ -1091,7 +1096,8 @@ async def test_an_event_that_is_not_understood_is_an_event_missed(tmp_path: Path
         if one.seq == 5:
             assert old in payload
             payload = payload.replace(old, new)
-        line.deliver("felt/1/s/table/rou-1/device/d-1/event/x", payload)
+        type_ = "ball.levitated" if b"levitated" in payload else type_of(one.event)
+        line.deliver(f"{one.source}/event/{type_}", payload)
     with capture_logs() as logs:
         await asyncio.sleep(60)
     serving.cancel()
