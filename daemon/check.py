@@ -15,6 +15,7 @@ import msgspec
 from daemon import links_mqtt, links_sas
 from daemon.config import FILES, Config, Mqtt, files_of, is_loopback, likely, line_of
 from daemon.links import BadUrl, check_url, open_link
+from daemon.mac_keys import BadMacKey, load_mac_key, load_mac_keys
 from drivers import DRIVERS
 from drivers.driver import DeviceRefused, LinkLost, Sighting
 from drivers.sas_machine import SasMachine
@@ -25,6 +26,7 @@ __all__ = [
     "device_mistakes",
     "file_mistakes",
     "has_console",
+    "mac_key_mistakes",
     "probe_devices",
     "ruleset_mistakes",
     "summary",
@@ -146,6 +148,28 @@ def webhook_mistakes(config: Config, path: Path) -> list[str]:
             target_of(number, hook.url)
         except BadWebhook as error:
             mistakes.append(f"{path}:{line_of(path, ('console', 'webhook', number, 'url'))}: {error}")
+    return mistakes
+
+
+def mac_key_mistakes(config: Config, path: Path, of: Sequence[str] = ("edge", "rules")) -> list[str]:
+    """MAC keys that cannot be read or are none, each as "file:line: text"."""
+    mistakes = []
+    if config.edge.mac_key_file and "edge" in of:
+        try:
+            load_mac_key(Path(config.edge.mac_key_file))
+        except BadMacKey as error:
+            mistakes.append(f"{path}:{line_of(path, ('edge', 'mac_key_file'))}: edge.mac_key_file: {error}")
+    if config.rules.mac_key_folder and "rules" in of:
+        where = f"{path}:{line_of(path, ('rules', 'mac_key_folder'))}: rules.mac_key_folder"
+        try:
+            edges = load_mac_keys(Path(config.rules.mac_key_folder))
+        except BadMacKey as error:
+            mistakes.append(f"{where}: {error}")
+        else:
+            devices = any(table.device for table in config.table)
+            if devices and config.edge.name not in edges:
+                text = f"has no {config.edge.name}.key, so no event of this edge would be used; copy its key there"
+                mistakes.append(f"{where}: {config.rules.mac_key_folder} {text}")
     return mistakes
 
 

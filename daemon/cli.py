@@ -165,13 +165,13 @@ def _run(process: Callable[[], Coroutine[Any, Any, None]], *said: type[Exception
 @CONFIG
 def edge(config_path: Path) -> None:
     """Serve the devices of this computer."""
-    from daemon.check import device_mistakes
+    from daemon.check import device_mistakes, mac_key_mistakes
     from daemon.config import signing_as
     from daemon.edge import Edge
     from daemon.keeping import kept
 
     config = _load(config_path)
-    _refuse(device_mistakes(config, config_path))
+    _refuse(device_mistakes(config, config_path) + mac_key_mistakes(config, config_path, ("edge",)))
     config = signing_as(config, config.edge)
     journal = _journal(config.edge.journal, config.journal)
 
@@ -184,17 +184,30 @@ def edge(config_path: Path) -> None:
     logs.get(edge=config.edge.name).info("edge.stopped")
 
 
+@main.command("mac-key")
+@click.argument("path", type=click.Path(path_type=Path, dir_okay=False))
+def mac_key(path: Path) -> None:
+    """Make a key by which an edge proves its events: PATH, for the edge and for the rules, as EDGE.key."""
+    from daemon.mac_keys import BadMacKey, make_mac_key
+
+    try:
+        make_mac_key(path)
+    except BadMacKey as error:
+        raise BadInputError(str(error)) from error
+    click.echo(f"{path}: name it under [edge] mac_key_file; the rules need a copy in their mac_key_folder")
+
+
 @main.command()
 @CONFIG
 def rules(config_path: Path) -> None:
     """Resolve the rounds of all tables."""
-    from daemon.check import ruleset_mistakes
+    from daemon.check import mac_key_mistakes, ruleset_mistakes
     from daemon.config import signing_as
     from daemon.consumer import Consumer
     from daemon.keeping import kept
 
     config = _load(config_path)
-    _refuse(ruleset_mistakes(config, config_path))
+    _refuse(ruleset_mistakes(config, config_path) + mac_key_mistakes(config, config_path, ("rules",)))
     config = signing_as(config, config.rules)
     journal = _journal(config.rules.journal, config.journal)
 
@@ -230,6 +243,7 @@ def check(config_path: Path, probe: bool) -> None:
         dealer_mistakes,
         device_mistakes,
         file_mistakes,
+        mac_key_mistakes,
         probe_devices,
         ruleset_mistakes,
         summary,
@@ -240,6 +254,7 @@ def check(config_path: Path, probe: bool) -> None:
     mistakes = device_mistakes(config, config_path) + ruleset_mistakes(config, config_path)
     mistakes += dealer_mistakes(config, config_path) + webhook_mistakes(config, config_path)
     mistakes += file_mistakes(config, config_path)
+    mistakes += mac_key_mistakes(config, config_path)
     _refuse(_by_line(mistakes, config_path))
     click.echo(summary(config, config_path))
     if probe and not _interruptible(probe_devices(config, click.echo)):

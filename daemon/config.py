@@ -42,8 +42,9 @@ class Site(Struct, frozen=True, kw_only=True):
 class Edge(Struct, frozen=True, kw_only=True):
     """`[edge]`: this computer. `journal` is the SQLite file of every event.
 
-    `username` and `password_file`: as which user it comes to the broker, where that is not [mqtt]'s. `journal_key`
-    signs its journal, where that is not [journal]'s.
+    `username` and `password_file`: as which user it comes to the broker, where that is not [mqtt]'s. Without a
+    username the user of a password is called as the edge. `mac_key_file`: by which it proves that an event is its own.
+    `journal_key` signs its journal, where that is not [journal]'s.
     """
 
     name: Id
@@ -51,6 +52,7 @@ class Edge(Struct, frozen=True, kw_only=True):
     journal_key: str = ""
     username: str = ""
     password_file: str = ""
+    mac_key_file: str = ""
 
 
 class Mqtt(Struct, frozen=True, kw_only=True):
@@ -75,8 +77,10 @@ class Mqtt(Struct, frozen=True, kw_only=True):
 class Rules(Struct, frozen=True, kw_only=True):
     """`[rules]`: the consumer. `journal` is the SQLite file of positions, open rounds and results.
 
-    `username` and `password_file`: as which user it comes to the broker, where that is not [mqtt]'s. `journal_key`
-    signs its journal, where that is not [journal]'s.
+    `username` and `password_file`: as which user it comes to the broker, where that is not [mqtt]'s. Without a
+    username the user of a password is called as the rules. `mac_key_folder` holds a file `<edge>.key` for each edge:
+    with it an event without the MAC of its edge is not used. `journal_key` signs its journal, where that is not
+    [journal]'s.
     """
 
     name: Id = "rules"
@@ -84,6 +88,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     journal_key: str = ""
     username: str = ""
     password_file: str = ""
+    mac_key_folder: str = ""
 
 
 class Keeping(Struct, frozen=True, kw_only=True):
@@ -214,6 +219,7 @@ def files_of(config: Config) -> list[tuple[str, str]]:
     files += [("journal.key", config.journal.key)]
     parts: tuple[Edge | Rules | Console, ...] = (config.edge, config.rules, config.console)
     files += [(f"{type(part).__name__.lower()}.journal_key", part.journal_key) for part in parts]
+    files += [("edge.mac_key_file", config.edge.mac_key_file), ("rules.mac_key_folder", config.rules.mac_key_folder)]
     files += [(f"console.{leaf}", getattr(config.console, leaf)) for leaf in ("certificate", "key")]
     files += [("console.openid.secret_file", config.console.openid.secret_file)]
     hooks = enumerate(config.console.webhook)

@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -20,9 +21,10 @@ from daemon import logs, version
 from daemon.config import Config, Table, broker_of
 from daemon.journal import Entry, Journal, Row
 from daemon.leftovers import CONFLICT, FORGED, STATES, Leftovers, alert_topic, left_by_rules
+from daemon.mac_keys import load_mac_keys
 from daemon.mqtt import UNREADABLE, Connect, Message, Session, Will, leaving, stay_connected
 from daemon.outbox import Outbox
-from daemon.replay import ASK_AGAIN, PAGE, Answer, Stream, answer, ask
+from daemon.replay import ASK_AGAIN, PAGE, Answer, Stream, answer, ask, mac_of_answer
 from daemon.retained import Retained
 from protocols.events import MOST, EventsMissed, UnknownEvent, encode_data
 from protocols.events import type_of as event_type
@@ -37,6 +39,9 @@ from protocols.topics import (
     encode_wire,
     envelope_of,
     in_utc,
+    is_id,
+    is_mac,
+    mac_of,
     table_topic,
 )
 from rules import RULESETS
@@ -66,6 +71,8 @@ KEPT_DIGESTS = 2000
 """Of how many used events of a stream the digests are in memory, to notice another event under one of their numbers."""
 IN_CONFLICT = b"\xff" * DIGEST_SIZE
 """In the place of a digest: different events came under this number."""
+MOST_EDGES, MOST_JOURNALS = 32, 1000
+"""At one table: how many edges may tell of it at once, and of how many journals the position is kept."""
 CONFLICT_NUMBER = 100
 """From here on the verdicts are numbered that follow from a second event under the id of the first."""
 ALERT_FOR = 600.0
@@ -251,7 +258,9 @@ class Consumer:
     """The process."""
 
     def __init__(self, config: Config, journal: Journal, *, connect: Connect | None = None) -> None:
-        """Take up every table where the journal left it. Raises BadOption for a table's options."""
+        """Take up every table where the journal left it. Raises BadOption for a table's options; BadMacKey."""
+        folder = config.rules.mac_key_folder
+        self._mac_keys = load_mac_keys(Path(folder)) if folder else None
         self._connect = connect
         self.config = config
         self.journal = journal
@@ -309,11 +318,14 @@ class Consumer:
         for envelope in envelopes:
             edge, _, table_name = envelope.id.rpartition(":")[0].partition(":")
             table = self._tables.get(table_name)
-            if table is None or not edge or "/" in edge + envelope.journal or envelope.seq < 1:
+            if table is None or not is_id(edge) or not _is_journal(envelope.journal) or envelope.seq < 1:
                 continue
             key = (edge, envelope.journal, table_name)
-            if key not in self._streams:
-                self._new_stream(key)
+            if key not in self._streams and not self._new_stream(key):
+                self._alarm(
+                    table_name, FORGED, "events came of more edges or journals than a table has: they are not used"
+                )
+                continue
             stream = self._streams[key]
             heard = envelope if envelope.digest else msgspec.structs.replace(envelope, digest=_digest(envelope))
             if stream.contradicts(heard):
@@ -323,18 +335,22 @@ class Consumer:
             self._note(key, stream, table)
         self._finish(entries, verdicts)
 
-    def _new_stream(self, key: tuple[str, ...]) -> None:
-        """Go on where this journal was left, under whatever name its edge had.
+    def _new_stream(self, key: tuple[str, ...]) -> bool:
+        """Go on where this journal was left, under whatever name its edge had. False, and nothing is kept: too many.
 
         An edge that counts in another journal is not asked for the old one any more, unless that comes back.
         """
-        for old in [
-            known for known in self._streams if known[2] == key[2] and (known[0] == key[0] or known[1] == key[1])
-        ]:
-            self._unsaved[_stream_key(old)] = self._streams.pop(old).position(left=True)
+        here = [known for known in self._streams if known[2] == key[2]]
+        left = [known for known in here if known[0] == key[0] or known[1] == key[1]]
         written = {**self.journal.memories("stream/"), **self._unsaved}
+        kept = [one for one in written if one.startswith("stream/") and one.endswith(f"/{key[2]}")]
+        if len(here) - len(left) >= MOST_EDGES or (len(kept) >= MOST_JOURNALS and _stream_key(key) not in kept):
+            return False
+        for old in left:
+            self._unsaved[_stream_key(old)] = written[_stream_key(old)] = self._streams.pop(old).position(left=True)
         known = [read_position(value) for one, value in written.items() if one.split("/")[2:] == list(key[1:])]
         self._streams[key] = _Events(max(known, key=lambda one: one.seq, default=Position()))
+        return True
 
     def _in_conflict(
         self,
@@ -372,8 +388,8 @@ class Consumer:
 
     def _are_gone(self, key: tuple[str, ...], oldest: int) -> None:
         """Events that were never used are in no file of their edge any more: go on from the oldest that is."""
-        if key not in self._streams:
-            self._new_stream(key)
+        if key not in self._streams and not self._new_stream(key):
+            return
         stream, table = self._streams[key], self._tables[key[2]]
         if stream.expected >= oldest:
             return
@@ -713,9 +729,12 @@ class Consumer:
         except (BadEnvelope, *UNREADABLE) as error:
             self._log.warning("event.refused", topic=message.topic, reason=str(error))
             return ()
-        belongs = message.topic == f"{wire.source}/event/{wire.type}" and wire.id.endswith(f":{table}:{wire.seq}")
-        if not belongs:
+        edge, _, place = wire.id.partition(":")
+        belongs = message.topic == f"{wire.source}/event/{wire.type}" and place == f"{table}:{wire.seq}"
+        if not belongs or not is_id(edge):
             self._alarm(table, FORGED, "events did not belong to the topic on which they came: they are not used")
+            return ()
+        if not self._proven(table, edge, lambda key: is_mac(wire.mac, mac_of(wire, key))):
             return ()
         try:
             envelope = envelope_of(wire)
@@ -724,6 +743,20 @@ class Consumer:
             envelope = Envelope(wire.id, wire.source, wire.time, EventsMissed(1), wire.seq, wire.bootid, wire.journal)
         digest = digest_of(wire.source, wire.type, wire.time, bytes(wire.data))
         return (msgspec.structs.replace(envelope, digest=digest),)
+
+    def _proven(self, table: str, edge: str, is_right: Callable[[bytes], bool]) -> bool:
+        """Whether it has the MAC of its edge, where these rules have keys."""
+        if self._mac_keys is None:
+            return True
+        key = self._mac_keys.get(edge)
+        if key is None:
+            text = f"events came from edge {edge}, of which these rules have no MAC key: they are not used"
+        elif is_right(key):
+            return True
+        else:
+            text = f"events in the name of edge {edge} came without its MAC: they are not used"
+        self._alarm(table, FORGED, text)
+        return False
 
     async def _edge_says(self, session: Session, edge: str, leaf: str, message: Message) -> None:
         """An edge came back: ask for all that happened while we did not listen. Its health tells of a lost tail."""
@@ -746,17 +779,21 @@ class Consumer:
         except UNREADABLE as error:
             self._log.warning("answer.refused", topic=message.topic, reason=str(error))
             return
+        if name not in self._tables or not is_id(said.edge):
+            return
+        if not self._proven(name, said.edge, lambda key: is_mac(said.mac, mac_of_answer(said, message.topic, key))):
+            return
         awaited = self._awaited.get((said.edge, name))
         ours = awaited is not None and awaited[0] == said.first
         if ours:
             del self._awaited[said.edge, name]
-        if name not in self._tables or "/" in said.edge + said.journal:
+        if not _is_journal(said.journal):
             return
         key = (said.edge, said.journal, name)
         stream = self._streams.get(key)
         if said.oldest > (1 if stream is None else stream.expected):
             self._are_gone(key, said.oldest)
-            stream = self._streams[key]
+            stream = self._streams.get(key)
         if stream is None and said.first > 1:
             # The edge counts in a new journal: what we asked for stands from 1 there.
             await self._ask(session, name, said.edge, 1, None)
@@ -823,6 +860,11 @@ def _round_of(row: Row) -> str:
 def _digest(envelope: Envelope) -> bytes:
     """Of an envelope that did not come over the wire."""
     return digest_of(envelope.source, event_type(envelope.event), envelope.time, encode_data(envelope.event))
+
+
+def _is_journal(name: str) -> bool:
+    """Whether that can be the name of a journal, and the key of a position."""
+    return len(name) <= 64 and "/" not in name
 
 
 def _stream_key(key: tuple[str, ...]) -> str:

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -24,6 +25,7 @@ from daemon.gate import Gate
 from daemon.journal import BadJournal, Entry, Journal, Row
 from daemon.leftovers import METAS, Leftovers, alert_topic, left_by_edge
 from daemon.links import HostLink, open_link, utc_now
+from daemon.mac_keys import load_mac_key
 from daemon.mqtt import Connect, Message, Session, Will, leaving, stay_connected
 from daemon.outbox import Outbox
 from daemon.replay import answer
@@ -46,7 +48,7 @@ from protocols.events import (
     shortened,
     type_of,
 )
-from protocols.topics import Wire, device_topic, edge_topic, encode_wire, table_topic
+from protocols.topics import Wire, device_topic, edge_topic, encode_wire, mac_of, table_topic
 
 __all__ = ["Edge"]
 
@@ -331,7 +333,10 @@ class Edge:
         opener: Opener | None = None,
         connect: Connect | None = None,
     ) -> None:
-        """`now` is the wall clock, `opener` makes links, `connect` meets the broker: handed in for simulations."""
+        """`now` is the wall clock, `opener` makes links, `connect` meets the broker: handed in for simulations.
+
+        Raises BadMacKey.
+        """
         self.config = config
         self.journal = journal
         self.name = config.edge.name
@@ -339,6 +344,7 @@ class Edge:
         self.now = now
         self._opener: Opener = opener or partial(open_link, now=now)
         self._connect = connect
+        self._mac_key = load_mac_key(Path(config.edge.mac_key_file)) if config.edge.mac_key_file else b""
         self._boot = uuid.uuid4().hex[:12]
         self.log = logs.get(edge=self.name)
         self.outbox = Outbox(journal, self._message_of)
@@ -449,6 +455,8 @@ class Edge:
             late,
             msgspec.Raw(row.data),
         )
+        if self._mac_key:
+            wire = msgspec.structs.replace(wire, mac=mac_of(wire, self._mac_key))
         return f"{source}/event/{row.type}", encode_wire(wire)
 
     # ---- on the broker
@@ -509,7 +517,9 @@ class Edge:
                     case ["table", table, "device", device, "meta"]:
                         await self._met(session, table, device, message)
                     case ["table", _, "cmd", "replay"]:
-                        await answer(session, message, self.name, self.journal, self._message_of, self.log)
+                        await answer(
+                            session, message, self.name, self.journal, self._message_of, self.log, self._mac_key
+                        )
                     case ["table", _, "device", _, "cmd", _] if self._group is not None:
                         await self.desk.take(message, self._group)
                     case _:  # a broker may send what somebody else subscribed to

@@ -9,12 +9,13 @@ from typing import Annotated, Generic, Protocol, TypeVar
 
 import msgspec
 import structlog
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from daemon.journal import Journal, Row
 from daemon.mqtt import UNREADABLE, Message, Session
+from protocols.topics import mac_of_texts
 
-__all__ = ["ASK_AGAIN", "BUFFER", "PAGE", "Again", "Answer", "Request", "Stream", "answer", "ask"]
+__all__ = ["ASK_AGAIN", "BUFFER", "PAGE", "Again", "Answer", "Request", "Stream", "answer", "ask", "mac_of_answer"]
 
 BUFFER = 2000
 PAGE = 500
@@ -119,7 +120,10 @@ class Request(Struct, frozen=True, rename={"first": "from", "last": "to"}):
 
 
 class Answer(Struct, frozen=True, rename={"first": "from", "last": "to"}):
-    """What was published again, the newest there is, and the oldest that is still there: 0 where none is."""
+    """What was published again, the newest there is, and the oldest that is still there: 0 where none is.
+
+    `mac`: by the key of the edge, where it has one.
+    """
 
     edge: _Name
     journal: _Name
@@ -127,6 +131,13 @@ class Answer(Struct, frozen=True, rename={"first": "from", "last": "to"}):
     last: _Number
     newest: _Number
     oldest: _Number = 0
+    mac: Annotated[str, Meta(max_length=64)] | UnsetType = UNSET
+
+
+def mac_of_answer(said: Answer, topic: str, key: bytes) -> str:
+    """The message authentication code of an answer on `topic`, by the key of its edge."""
+    numbers = (said.first, said.last, said.newest, said.oldest)
+    return mac_of_texts(("feltd answer", topic, said.edge, said.journal, *map(str, numbers)), key)
 
 
 async def ask(session: Session, topic: str, writer: str, first: int, last: int | None = None) -> None:
@@ -141,6 +152,7 @@ async def answer(
     journal: Journal,
     message_of: Callable[[Row, bool], tuple[str, bytes]],
     log: structlog.typing.FilteringBoundLogger,
+    mac_key: bytes = b"",
 ) -> None:
     """Publish again what `message` asks for, at most PAGE, and then say what that was. Raises BrokerLost."""
     table = message.topic.split("/")[4]
@@ -158,5 +170,8 @@ async def answer(
     last = min(newest if request.last is None else request.last, start + PAGE - 1, newest)
     for row in journal.range(table, start, last):
         await session.publish(*message_of(row, True), event=True)
+    topic = message.topic + "/result"
     said = Answer(writer, journal.name, first, last, newest, oldest)
-    await session.publish(message.topic + "/result", msgspec.json.encode(said))
+    if mac_key:
+        said = msgspec.structs.replace(said, mac=mac_of_answer(said, topic, mac_key))
+    await session.publish(topic, msgspec.json.encode(said))

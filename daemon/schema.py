@@ -36,6 +36,12 @@ ENVELOPE = {
         },
         "replay": {"type": "boolean", "description": "published before, or later than it happened"},
         "data": {"type": "object"},
+        "mac": {
+            "type": "string",
+            "pattern": "^[0-9a-f]{32}$",
+            "description": "of an event whose edge has a key: BLAKE2b with that key, 16 bytes, over <length>:<text> of "
+            "id, source, type, time (as 2026-11-20T20:00:01.000250+00:00), seq and journal, and the bytes of data",
+        },
     },
 }
 PARAMETERS = {

@@ -5,6 +5,7 @@ Ids are `[a-z0-9-]`; the class word stands before the id, so that wildcards are 
 
 import hmac
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import blake2b
@@ -189,13 +190,18 @@ def mac_of(wire: Wire, key: bytes) -> str:
     That is `<length>:<text>` of id, source, type, time (ISO 8601), seq and journal, one after the other, and the bytes
     of the data. `bootid` and `replay` are not in it: an event from the journal has the MAC of the first time.
     """
-    what = _joined(wire.id, wire.source, wire.type, wire.time.isoformat(), str(wire.seq), wire.journal)
-    return blake2b(what + bytes(wire.data), key=key, digest_size=DIGEST_SIZE).hexdigest()
+    texts = (wire.id, wire.source, wire.type, wire.time.isoformat(), str(wire.seq), wire.journal)
+    return mac_of_texts(texts, key, bytes(wire.data))
 
 
-def has_mac(wire: Wire, key: bytes) -> bool:
-    """Whether the edge that has `key` said exactly this."""
-    return isinstance(wire.mac, str) and wire.mac.isascii() and hmac.compare_digest(wire.mac, mac_of(wire, key))
+def mac_of_texts(texts: Iterable[str], key: bytes, data: bytes = b"") -> str:
+    """Keyed BLAKE2b over `<length>:<text>` of each text, and `data`."""
+    return blake2b(_joined(*texts) + data, key=key, digest_size=DIGEST_SIZE).hexdigest()
+
+
+def is_mac(given: str | UnsetType, right: str) -> bool:
+    """Whether the MAC that was given is the right one."""
+    return isinstance(given, str) and given.isascii() and hmac.compare_digest(given, right)
 
 
 def _joined(*texts: str) -> bytes:

@@ -1,30 +1,53 @@
 """A forger: somebody who may write events, or all that one user of the broker may, and means harm."""
 
 import asyncio
+import re
 import tempfile
 from datetime import timedelta
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import msgspec
 import pytest
+import test_consumer
+from click.testing import CliRunner
 from helpers import at_length, script, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import UNSET
 from msgspec.structs import replace
 from structlog.testing import capture_logs
-from test_consumer import SPIN, Line, night, reference, rows, started, topic_of
-from test_way_of_an_event import Broker as Wire
-from test_way_of_an_event import made
+from test_consumer import SPIN, Line, happen, night, reference, rows, started, topic_of
+from test_way_of_an_event import Broker, made
 
-from daemon.consumer import ALERT_FOR, KEPT_DIGESTS, Consumer
+from daemon import consumer as consumer_module
+from daemon.cli import main
+from daemon.config import parse
+from daemon.consumer import ALERT_FOR, KEPT_DIGESTS, MOST_EDGES, Consumer
+from daemon.edge import Edge
 from daemon.journal import Journal
+from daemon.mac_keys import BadMacKey, load_mac_key, load_mac_keys, make_mac_key
+from daemon.replay import Answer, mac_of_answer
 from protocols.events import BallLanded, BallSettling, BetsClosed, Event, SpinStarted, WagerPlaced
-from protocols.topics import Envelope, encode_envelope
+from protocols.topics import (
+    Envelope,
+    Wire,
+    decode_envelope,
+    decode_wire,
+    encode_envelope,
+    encode_wire,
+    is_mac,
+    mac_of,
+    mac_of_texts,
+)
 
 TABLE = "rou-1"
 FORGED = "felt/1/s/table/rou-1/alert/rules-events-forged"
 CONFLICT = "felt/1/s/table/rou-1/alert/rules-events-conflict"
+
+
+FORGERIES: list[Event] = [BallLanded("36"), BallSettling(), BetsClosed(), SpinStarted(7)]
 
 
 def played(*spins: tuple[Event, ...]) -> list[Envelope]:
@@ -263,7 +286,7 @@ async def test_random_forged_events_over_a_night_give_no_wrong_result(tmp_path: 
             for n, one in enumerate(true):
                 if rng.random() < 0.1:
                     place = min(max(n + rng.choice([-20, -1, 0, 0, 1, 5]), 0), len(true) - 1)
-                    event = rng.choice([BallLanded("36"), BallSettling(), BetsClosed(), SpinStarted(7)])
+                    event = rng.choice(FORGERIES)
                     consumer.take([forged(true[place], event)])
                 consumer.take([one])
             found = rows(consumer.journal)[TABLE]
@@ -276,6 +299,260 @@ async def test_random_forged_events_over_a_night_give_no_wrong_result(tmp_path: 
             consumer.journal.close()
 
 
+def test_a_forger_of_names_fills_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each event under a new name of an edge or of a journal: the streams that are kept are bounded."""
+    monkeypatch.setattr(consumer_module, "MOST_JOURNALS", most := 100)
+    consumer = started(tmp_path / "rules.db")
+    true = played(SPIN)
+    consumer.take(true[:2])
+    for n in range(2 * most):
+        consumer.take([replace(true[0], id=f"x-{n}:{TABLE}:1", journal=f"J{n}")])
+        consumer.take([replace(true[0], id=f"y:{TABLE}:1", journal=f"K{n}")])
+    assert len(consumer._streams) <= MOST_EDGES
+    consumer.take([replace(true[0], id=f"y:{TABLE}:1", journal="K" * 100)])
+    consumer._commit([])
+    assert len(consumer.journal.memories("stream/")) <= most
+    assert (TABLE, "events.forged") in consumer._alarms
+    assert ("e", "A", TABLE) in consumer._streams
+    consumer.journal.close()
+
+
+# ---- message authentication codes
+
+
+@pytest.fixture
+def keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Edge and rules of test_consumer have the key of edge e from now on."""
+    folder = tmp_path / "mac"
+    folder.mkdir()
+    make_mac_key(folder / "e.key")
+    own = f'name = "e"\njournal = "{tmp_path}/edge.db"\nmac_key_file = "{folder}/e.key"'
+    text = test_consumer.CONFIG.replace('name = "e"', own)
+    monkeypatch.setattr(
+        test_consumer, "CONFIG", f'{text}[rules]\njournal = "{tmp_path}/rules.db"\nmac_key_folder = "{folder}"\n'
+    )
+    return folder
+
+
+def sealed(envelope: Envelope, key: bytes) -> Wire:
+    wire = decode_wire(encode_envelope(envelope))
+    return replace(wire, mac=mac_of(wire, key))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"id": f"e:{TABLE}:7"},
+        {"source": "felt/1/site/table/rou-1/device/d-2"},
+        {"type": "ball.landed"},
+        {"time": played(SPIN)[0].time + timedelta(microseconds=1)},
+        {"time": played(SPIN)[0].time.replace(tzinfo=None)},
+        {"seq": 7},
+        {"journal": "B"},
+        {"data": msgspec.Raw(b'{"number":2}')},
+        {"mac": UNSET},
+        {"mac": ""},
+        {"mac": "\u00e9"},
+        {"mac": "0" * 32},
+    ],
+)
+def test_a_mac_is_of_all_that_an_event_says(change: dict[str, Any]) -> None:
+    key = b"k" * 32
+    wire = sealed(played(SPIN)[0], key)
+    assert is_mac(wire.mac, mac_of(wire, key))
+    assert not is_mac(wire.mac, mac_of(wire, b"l" * 32))
+    other = replace(wire, **change)
+    assert not is_mac(other.mac, mac_of(other, key))
+    for again in (replace(wire, replay=True), replace(wire, bootid="another start")):
+        assert is_mac(again.mac, mac_of(again, key))
+    assert is_mac(decode_wire(encode_wire(wire)).mac, mac_of(wire, key))
+
+
+def test_two_texts_side_by_side_are_no_other_two() -> None:
+    assert mac_of_texts(("ab", "c"), b"k") != mac_of_texts(("a", "bc"), b"k")
+
+
+@virtual_time
+async def test_with_macs_no_forged_event_is_used_and_the_true_one_is(tmp_path: Path, keys: Path) -> None:
+    """Under past, next and coming numbers, over a whole night: the rows are those of the true events."""
+    rng = Random(7)
+    for n in range(at_length(2, 40)):
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        network = test_consumer.Network(folder, rng, 0.05)
+        true = test_consumer.as_sent(network, night(rng, TABLE, 12))
+        attacker = Random(n)
+
+        def forge(network: test_consumer.Network, attacker: Random, key: bytes) -> None:
+            seq = max(network.edge.journal.last(TABLE) + attacker.choice([-5, -1, 0, 1, 1, 2, 40]), 1)
+            one = replace(played(SPIN)[0], id=f"e:{TABLE}:{seq}", seq=seq, journal=network.edge.journal.name)
+            wire = decode_wire(encode_envelope(replace(one, event=attacker.choice(FORGERIES))))
+            mac = attacker.choice([UNSET, "0" * 32, mac_of(wire, key)])
+            topic = f"{wire.source}/event/{wire.type}"
+            network.to_consumer.deliver(topic, encode_wire(replace(wire, mac=mac)))
+
+        async def attack(network: test_consumer.Network = network, attacker: Random = attacker) -> None:
+            while True:
+                forge(network, attacker, attacker.randbytes(32))
+                await asyncio.sleep(attacker.choice([0.0, 0.05, 0.5]))
+
+        async def body(network: test_consumer.Network = network, true: list[Envelope] = true) -> None:
+            attacking = asyncio.create_task(attack())
+            await network.play(true)
+            await network.quiet()
+            attacking.cancel()
+            await asyncio.wait([attacking])
+
+        await network.through(body())
+        assert rows(network.consumer.journal) == reference(true)
+        alarm = network.consumer._alarms[TABLE, "events.forged"]
+        assert alarm.count > 10
+        assert alarm.text == "events in the name of edge e came without its MAC: they are not used"
+        assert (TABLE, "events.conflict") not in network.consumer._alarms
+        network.close()
+
+
+@virtual_time
+async def test_an_event_from_the_journal_has_the_mac_of_the_first_time(tmp_path: Path, keys: Path) -> None:
+    """After another start of the edge, as a replay: the rules take either."""
+    macs = []
+    for late in (False, True):
+        edge = Edge(parse(test_consumer.CONFIG), Journal(tmp_path / "edge.db"))
+        if not late:
+            happen(edge, SPIN)
+        wires = [decode_wire(edge._message_of(row, late)[1]) for row in edge.journal.range(TABLE, 1, 9)]
+        assert all(wire.replay == late for wire in wires)
+        macs.append([wire.mac for wire in wires])
+        edge.journal.close()
+    assert macs[0] == macs[1]
+    assert len({*macs[0]}) == len(SPIN)
+
+
+@virtual_time
+async def test_an_edge_whose_key_the_rules_have_not_is_not_believed(tmp_path: Path, keys: Path) -> None:
+    """An unknown name must be no way past the keys; nor may an answer set the count of events back."""
+    desk = Desk(tmp_path / "rules.db")
+    serving = await desk.serve()
+    key = load_mac_keys(keys)["e"]
+    true = played(SPIN)
+    for one in true:
+        desk.line.deliver(topic_of(one), encode_wire(sealed(one, key)))
+    await asyncio.sleep(1)
+    before = rows(desk.consumer.journal)
+    assert [row.type for row in before[TABLE]] == ["opened", "bets-closed", "resolved"]
+    desk.line.deliver("felt/1/s/edge/e/availability", b"online")
+    await asyncio.sleep(1)
+    topic = f"felt/1/s/table/{TABLE}/cmd/replay/result"
+    back = Answer("e", "A", 6, 6, 1, 1)
+    for said in (back, replace(back, mac="0" * 32), replace(back, edge="x", journal="X", oldest=9)):
+        desk.line.deliver(topic, msgspec.json.encode(said))
+    for one in played(SPIN):
+        other = replace(one, id=f"x:{TABLE}:{one.seq}", journal="X")
+        desk.line.deliver(topic_of(other), encode_wire(sealed(other, key)))
+    await asyncio.sleep(1)
+    assert rows(desk.consumer.journal) == before
+    assert set(desk.consumer._streams) == {("e", "A", TABLE)}
+    assert desk.consumer.position(TABLE) == len(true)
+    text = "events came from edge x, of which these rules have no MAC key: they are not used"
+    assert msgspec.json.decode(desk.shown[FORGED])["text"] == text
+    right = replace(back, mac=mac_of_answer(back, topic, key))  # the edge itself may say so: a copy was put back
+    desk.line.deliver(topic, msgspec.json.encode(right))
+    await asyncio.sleep(1)
+    assert desk.consumer.position(TABLE) == 1
+    await desk.end(serving)
+
+
+def test_the_key_stands_in_nothing_that_is_said(tmp_path: Path, keys: Path) -> None:
+    """Not in an event, not in a log, not in a message about a key that cannot be used."""
+    key = (keys / "e.key").read_text().strip()
+    edge = Edge(parse(test_consumer.CONFIG), Journal(tmp_path / "edge.db"))
+    with capture_logs() as logs:
+        happen(edge, SPIN)
+        said = [edge._message_of(row, False) for row in edge.journal.range(TABLE, 1, 9)]
+        consumer = started(tmp_path / "rules.db")
+        consumer.take(map(decode_envelope, [payload for _, payload in said]))
+    for where in (logs, said, edge.retained._wanted, consumer.retained._wanted, msgspec.to_builtins(edge.config)):
+        assert key not in repr(where)
+        assert repr(bytes.fromhex(key))[2:-1] not in repr(where)
+    edge.journal.close()
+    consumer.journal.close()
+    (keys / "e.key").write_text(key[:-1])
+    with pytest.raises(BadMacKey) as caught:
+        load_mac_key(keys / "e.key")
+    assert key[:8] not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "said"),
+    [
+        ("", 0o600, "a MAC key has 64 hexadecimal digits, this one has 0; make one with `feltd mac-key`"),
+        ("ab" * 31, 0o600, "this one has 62"),
+        ("ab" * 33, 0o600, "this one has 66"),
+        ("x" * 64, 0o600, "it is 64 hexadecimal digits in one line"),
+        ("ab" * 32, 0o644, "others than its owner and group may read or write it; chmod 640"),
+        ("ab" * 32, 0o660, "others than its owner and group may read or write it"),
+        (None, 0, "No such file or directory; give the path of a MAC key that this user may read"),
+    ],
+)
+def test_check_names_a_mac_key_that_cannot_be_used(
+    tmp_path: Path, keys: Path, text: str | None, mode: int, said: str
+) -> None:
+    """For the edge and for the rules, with the line; neither of them starts with it."""
+    config, file = tmp_path / "feltd.toml", keys / "e.key"
+    config.write_text(test_consumer.CONFIG)
+    assert CliRunner().invoke(main, ["check", "-c", str(config)]).exit_code == 0
+    file.unlink()
+    if text is not None:
+        file.write_text(text)
+        file.chmod(mode)
+    else:
+        make_mac_key(keys / "another.key")
+    for command, where in (
+        ("check", "edge.mac_key_file"),
+        ("edge", "edge.mac_key_file"),
+        ("rules", "rules.mac_key_folder"),
+    ):
+        if text is None and command == "rules":
+            continue  # its folder holds the keys of others
+        done = CliRunner().invoke(main, [command, "-c", str(config)])
+        assert done.exit_code == 2
+        named = rf"{config}:\d+: {re.escape(where)}: {re.escape(str(file))}: .*{re.escape(said)}"
+        assert re.search(named, done.output), done.output
+
+
+def test_check_names_a_folder_without_the_key_of_this_edge(tmp_path: Path, keys: Path) -> None:
+    config = tmp_path / "feltd.toml"
+    device = (
+        '[[table]]\nname = "t-9"\n[[table.device]]\nname = "d"\ndriver = "bee_tek_shoe"\nurl = "tcp://127.0.0.1:9"\n'
+    )
+    for text, name, said in (
+        (test_consumer.CONFIG + device, "another.key", "has no e.key, so no event of this edge would be used"),
+        (test_consumer.CONFIG, "Edge 7.key", "'Edge 7' is no name of an edge; a key of the edge edge-7 is edge-7.key"),
+        (test_consumer.CONFIG, "e.txt", "holds no key; it needs a file <edge>.key for each edge"),
+    ):
+        for old in keys.iterdir():
+            old.unlink()
+        make_mac_key(keys / name)
+        config.write_text(text)
+        done = CliRunner().invoke(main, ["check", "-c", str(config)])
+        assert done.exit_code == 2
+        assert said in done.output
+
+
+def test_a_command_makes_a_key_and_overwrites_none(tmp_path: Path) -> None:
+    path = tmp_path / "edge-7.key"
+    done = CliRunner().invoke(main, ["mac-key", str(path)])
+    assert done.exit_code == 0
+    assert path.stat().st_mode & 0o777 == 0o600
+    made = path.read_text()
+    assert len(load_mac_key(path)) == 32
+    assert made.strip() not in done.output
+    again = CliRunner().invoke(main, ["mac-key", str(path)])
+    assert (again.exit_code, path.read_text()) == (2, made)
+    assert "is there already; a key is never overwritten" in again.output
+    assert CliRunner().invoke(main, ["mac-key", str(tmp_path / "none" / "k")]).exit_code == 2
+
+
 # ---- availability
 
 
@@ -283,7 +560,7 @@ async def test_random_forged_events_over_a_night_give_no_wrong_result(tmp_path: 
 @virtual_time
 async def test_a_forged_offline_is_put_right_at_once(tmp_path: Path, kind: str) -> None:
     """Long before the next heartbeat, and not without a pause where somebody goes on with it."""
-    journal, broker = Journal(tmp_path / "j.db"), Wire()
+    journal, broker = Journal(tmp_path / "j.db"), Broker()
     process = made(kind, journal)
     own = f"felt/1/s/edge/{process.name}/availability"
     task = asyncio.create_task(process._serve(broker.session))
