@@ -330,6 +330,22 @@ def rulesets(ruleset: str | None, as_json: bool) -> None:
 
 
 @main.command()
+@click.argument("configs", type=click.Path(path_type=Path), nargs=-1, metavar="[CONFIG]…")
+def acl(configs: tuple[Path, ...]) -> None:
+    """Print mosquitto's access list for the site: name the configuration of each of its computers.
+
+    Without one it is that of this computer alone, /etc/feltd/feltd.toml.
+    """
+    from daemon.access_list import BadSite, access_list
+
+    paths = configs or (Path("/etc/feltd/feltd.toml"),)
+    try:
+        click.echo(access_list([(path, _load(path)) for path in paths]), nl=False)
+    except BadSite as error:
+        raise BadInputError(str(error)) from error
+
+
+@main.command()
 def schema() -> None:
     """Print the topic tree as an AsyncAPI 3 document with JSON Schemas."""
     import importlib.metadata

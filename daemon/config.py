@@ -91,6 +91,13 @@ class Rules(Struct, frozen=True, kw_only=True):
     mac_key_folder: str = ""
 
 
+class Maintenance(Struct, frozen=True, kw_only=True):
+    """`[maintenance]`: as which user `feltd forget` comes to the broker, where it may clear what others said."""
+
+    username: str = ""
+    password_file: str = ""
+
+
 class Keeping(Struct, frozen=True, kw_only=True):
     """`[journal]`: how the journals of the edge, of the rules and of the console are signed and kept, each by itself.
 
@@ -184,17 +191,21 @@ class Config(Struct, frozen=True, kw_only=True):
     edge: Edge
     mqtt: Mqtt = Mqtt()
     rules: Rules = Rules()
+    maintenance: Maintenance = Maintenance()
     journal: Keeping = Keeping()
     console: Console = Console()
     table: tuple[Table, ...] = ()
     digest: str = ""
 
 
-def broker_of(config: Config, part: Edge | Rules | Console) -> Mqtt:
-    """The broker as `part` comes to it: as a user of its own, or as [mqtt]'s."""
-    if not part.username:
+def broker_of(config: Config, part: Edge | Rules | Maintenance | Console) -> Mqtt:
+    """The broker as `part` comes to it: as a user of its own, or as [mqtt]'s. Edge and rules need only a password."""
+    username = part.username
+    if isinstance(part, Edge | Rules) and part.password_file:
+        username = username or part.name
+    if not username:
         return config.mqtt
-    return msgspec.structs.replace(config.mqtt, username=part.username, password_file=part.password_file)
+    return msgspec.structs.replace(config.mqtt, username=username, password_file=part.password_file)
 
 
 def signing_as(config: Config, part: Edge | Rules | Console) -> Config:
@@ -214,7 +225,7 @@ def is_loopback(host: str) -> bool:
 def files_of(config: Config) -> list[tuple[str, str]]:
     """The files that the configuration names and somebody else makes, those of secrets too: key and path."""
     files = [(f"mqtt.{leaf}", getattr(config.mqtt, leaf)) for leaf in ("ca_file", "certificate", "key")]
-    users: tuple[Mqtt | Edge | Rules | Console, ...] = (config.mqtt, config.edge, config.rules, config.console)
+    users = (config.mqtt, config.edge, config.rules, config.maintenance, config.console)
     files += [(f"{type(part).__name__.lower()}.password_file", part.password_file) for part in users]
     files += [("journal.key", config.journal.key)]
     parts: tuple[Edge | Rules | Console, ...] = (config.edge, config.rules, config.console)
@@ -381,8 +392,8 @@ def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
     if config.journal.limit_mb < least:
         text = f"journal.limit_mb must be at least {least}: four files of journal.file_mb and their log ({_LOG_MB})"
         out.append(Mistake(lines.of(("journal", "limit_mb")), text))
-    users: tuple[Mqtt | Edge | Rules | Console, ...] = (config.mqtt, config.edge, config.rules, config.console)
-    for part in users:
+    users: tuple[Mqtt | Maintenance | Console, ...] = (config.mqtt, config.maintenance, config.console)
+    for part in users:  # edge and rules have a name
         if part.password_file and not part.username:
             name = type(part).__name__.lower()
             text = f"{name}.password_file needs a username beside it"

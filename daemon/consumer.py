@@ -267,7 +267,7 @@ class Consumer:
         self.site = config.site.name
         self.name = config.rules.name
         self._log = logs.get(rules=self.name)
-        self.outbox = Outbox(journal, self._message_of)
+        self.outbox = Outbox(journal, self._message_of, lambda row: row.place not in self._tables)
         self.retained = Retained()
         self._leftovers = Leftovers(self._log)
         self._tables = {table.name: _Table(table, journal) for table in config.table if table.ruleset}

@@ -347,7 +347,8 @@ class Edge:
         self._mac_key = load_mac_key(Path(config.edge.mac_key_file)) if config.edge.mac_key_file else b""
         self._boot = uuid.uuid4().hex[:12]
         self.log = logs.get(edge=self.name)
-        self.outbox = Outbox(journal, self._message_of)
+        configured = {(table.name, device.name) for table in config.table for device in table.device}
+        self.outbox = Outbox(journal, self._message_of, lambda row: (row.place, row.device) not in configured)
         self.retained = Retained()
         self._leftovers = Leftovers(self.log)
         self.traced = asyncio.Event()

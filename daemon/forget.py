@@ -22,15 +22,17 @@ class StillThere(Exception):
 async def forget(config: Config, name: str, *, although_online: bool = False) -> list[str]:
     """Clear all that stands on the broker of an edge or of rules; the topics that were cleared.
 
-    Once as the edge and once as the rules: each may write what the other may not. What others tell of the same tables
-    they say again when they hear that its availability is gone, which is cleared last. `although_online`: a broker that
-    was killed together with an edge remembers it as online. Raises StillThere, BrokerLost, TimeoutError.
+    As the user of [maintenance], who may clear what others said; where none is named, once as the edge and once as the
+    rules: each may write what the other may not. What others tell of the same tables they say again when they hear that
+    its availability is gone, which is cleared last. `although_online`: a broker that was killed together with an edge
+    remembers it as online. Raises StillThere, BrokerLost, TimeoutError.
     """
     site = config.site.name
     own = edge_topic(site, name, "")
     cleared: list[str] = []
     for part, leaf in ((config.edge, METAS), (config.rules, STATES)):
-        async with asyncio.timeout(PATIENCE), connect(broker_of(config, part), "") as session:
+        broker = broker_of(config, config.maintenance if config.maintenance.username else part)
+        async with asyncio.timeout(PATIENCE), connect(broker, "") as session:
             standing = await _standing(session, f"{own}+", table_topic(site, "+", leaf))
             if standing.get(f"{own}availability") == b"online" and not although_online:
                 raise StillThere(

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
+from daemon import logs
 from daemon.journal import Journal, Row
 from daemon.mqtt import BrokerLost, Session
 
@@ -19,12 +20,22 @@ KEY = "outbox"
 
 
 class Outbox:
-    """One journal's way to the broker. `message_of(row, late)` is the topic and payload of a row."""
+    """One journal's way to the broker. `message_of(row, late)` is the topic and payload of a row.
 
-    def __init__(self, journal: Journal, message_of: Callable[[Row, bool], tuple[str, bytes]]) -> None:
+    `is_removed(row)`: whether its table or device is no longer configured. An access list that was made since refuses
+    such a row: it stays in the journal, and what comes after it is sent.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        message_of: Callable[[Row, bool], tuple[str, bytes]],
+        is_removed: Callable[[Row], bool] = lambda _: False,
+    ) -> None:
         """Go on where the last process stopped."""
         self._journal = journal
         self._message_of = message_of
+        self._is_removed = is_removed
         self._news = asyncio.Event()
         self._flying: deque[int] = deque()
         self._done: set[int] = set()
@@ -79,9 +90,19 @@ class Outbox:
 
     def _send(self, session: Session, row: Row) -> None:
         topic, payload = self._message_of(row, row.n <= self._backlog)
-        session.send(topic, payload, acknowledged=partial(self._acknowledged, row.n), event=True)
+        acknowledged = partial(self._acknowledged, row.n)
+        if self._is_removed(row):
+            refused = partial(self._refused, row.n, topic)
+            session.send(topic, payload, acknowledged=acknowledged, event=True, vital=False, refused=refused)
+        else:
+            session.send(topic, payload, acknowledged=acknowledged, event=True)
         self._flying.append(row.n)
         self._sent = row.n
+
+    def _refused(self, n: int, topic: str, reason: str) -> None:
+        remedy = "nothing: its table or device is no longer configured, and the event stays in the journal"
+        logs.get().warning("outbox.refused", topic=topic, reason=reason, remedy=remedy)
+        self._acknowledged(n)
 
     def _acknowledged(self, n: int) -> None:
         self._done.add(n)

@@ -123,6 +123,8 @@ def test_each_part_may_come_to_the_broker_as_a_user_of_its_own() -> None:
     assert (mine.username, mine.password_file, mine.host, mine.port) == ("edge", "/e", "10.0.0.5", 8883)
     assert common == config.mqtt
     assert (common.username, common.password_file) == ("console", "/c")
+    named = parse(text.replace('username = "edge"\n', ""))
+    assert broker_of(named, named.edge).username == "edge-1"
 
 
 # ---- each mistake, at its line
@@ -158,9 +160,9 @@ WRONG: dict[str, tuple[str, str, str, int]] = {
         1,
     ),
     "password of nobody": (
-        changed('name = "edge-1"', 'name = "edge-1"\npassword_file = "/x"'),
+        changed("[edge]", '[console]\npassword_file = "/x"\n[edge]'),
         "password_file",
-        "edge.password_file needs a username beside it",
+        "console.password_file needs a username beside it",
         1,
     ),
     "a list of no tables": ("table = [1]\n" + changed("", "").split("[[table]]")[0], "table = ", "must be a table", 1),

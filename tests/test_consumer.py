@@ -638,6 +638,7 @@ class Line:
         retain: bool = False,
         acknowledged: Callable[[], None] | None = None,
         event: bool = False,
+        **_options: Any,
     ) -> None:
         assert event == ("/event/" in topic)
         assert not (retain and event)

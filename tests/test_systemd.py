@@ -17,6 +17,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Self
 
 import msgspec
@@ -26,9 +27,11 @@ from paho.mqtt.enums import CallbackAPIVersion
 from structlog.testing import capture_logs
 
 from daemon import jumping
+from daemon.access_list import access_list
 from daemon.broker import free_port
+from daemon.config import load
 from daemon.console.site import SHOWN
-from daemon.pit import Pit
+from daemon.pit import SITE, Pit
 from daemon.schema import asyncapi
 from daemon.signing import make_key
 from protocols.events import EVENT_TYPES
@@ -426,6 +429,8 @@ def test_udev_takes_the_rules() -> None:
 
 
 USERS = ("edge", "rules", "console", "reader", "display")
+# `feltd forget`: its password is for root alone, and no unit may read it.
+FORGETTER = "maintenance"
 # Of the test alone: hears and says everything.
 JUDGE = "judge"
 
@@ -447,14 +452,18 @@ class Broker:
         (folder / "conf.d").mkdir()
         ours = ours.replace("listener 1883 ", f"listener {self.port} ").replace("/etc/mosquitto/", f"{folder}/")
         (folder / "conf.d/feltd.conf").write_text(ours, encoding="utf-8")
-        rights = (FOLDER / "mosquitto-feltd.acl").read_text(encoding="utf-8")
-        self._write(folder / "feltd.acl", f"{rights}\nuser {JUDGE}\ntopic readwrite #\n")
-        users = "".join(f"{user}:{password(user)}\n" for user in (*USERS, JUDGE))
+        self._rights = folder / "feltd.acl"
+        self.grant((FOLDER / "mosquitto-feltd.acl").read_text(encoding="utf-8"))
+        users = "".join(f"{user}:{password(user)}\n" for user in (*USERS, FORGETTER, JUDGE))
         self._write(folder / "feltd.passwd", users)
         done = run(program("mosquitto_passwd"), "-U", folder / "feltd.passwd")
         assert done.returncode == 0, done.stderr
         for user in (*USERS, JUDGE):
             (folder / user).write_text(password(user) + "\n", encoding="utf-8")
+
+    def grant(self, rights: str) -> None:
+        """Instead of the list of the example."""
+        self._write(self._rights, f"{rights}\nuser {JUDGE}\ntopic readwrite #\n")
 
     def _write(self, path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
@@ -532,18 +541,18 @@ EXAMPLE = {
     "command": "agitate",
     "alert": "shoe-1-shoe-misscan",
 }
-# Of each channel of the tree: who writes there, and who reads.
+# Of each channel of the tree, at a table and an edge of the configuration: who writes there, and who reads.
 RIGHTS = {
-    "alert": ("edge rules", "console reader display"),
+    "alert": ("edge", "console reader display"),
     "command": ("console", "edge console reader"),
     "commandReply": ("edge", "console reader"),
     "deviceAvailability": ("edge", "console reader display"),
     "deviceEvent": ("edge", "rules console reader"),
     "deviceMeta": ("edge", "edge console reader"),
     "deviceState": ("edge", "console reader"),
-    "edgeAvailability": ("edge rules", "edge rules console reader display"),
-    "edgeHealth": ("edge rules", "rules console reader"),
-    "edgeInfo": ("edge rules", "rules console reader"),
+    "edgeAvailability": ("edge", "edge rules console reader display"),
+    "edgeHealth": ("edge", "rules console reader"),
+    "edgeInfo": ("edge", "rules console reader"),
     "replay": ("rules", "edge"),
     "replayAnswer": ("edge", "rules"),
     "roundEvent": ("rules", "console reader"),
@@ -560,17 +569,57 @@ NEWER = "card.of_another_version"
 END = "felt/1/lisboa/edge/end/availability"
 
 
+# Where others are concerned that are no part of the configuration: nobody writes, but rules and edges at their own.
+ELSEWHERE = (
+    EXAMPLE | {"site": "palacio"},
+    EXAMPLE | {"edge": "edge-8", "table": "bac-13", "alert": "shoe-1-shoe-misscan"},
+)
+OF_RULES = EXAMPLE | {"edge": "rules"}
+ALERTS_OF_RULES = ("round-suspended", "rules-events-forged", "rules-events-conflict", "rules-journal-room")
+FORGETS = (
+    *("alert", "deviceAvailability", "deviceMeta", "deviceState", "edgeAvailability", "edgeHealth", "edgeInfo"),
+    *("roundResult", "roundState"),
+)
+
+
 def tree() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
     """Every topic of the tree, each event and verdict by its type: who writes there, and who reads."""
     topics = {}
     for name, channel in asyncapi("0")["channels"].items():
         writers, readers = (frozenset(words.split()) for words in RIGHTS[name])
+        if name in FORGETS:
+            writers |= {FORGETTER}
+        if name in ("edgeAvailability", "edgeHealth", "edgeInfo", "deviceMeta", "roundState"):
+            readers |= {FORGETTER}
         types = [*channel["messages"]] if "{type}" in channel["address"] else [""]
         for type_ in [*types, NEWER] if name == "deviceEvent" else types:
             rules_alone = name == "deviceEvent" and type_ not in SHOWN
             topic = channel["address"].format(**EXAMPLE, type=type_)
             topics[topic] = (writers, frozenset({"rules"}) if rules_alone else readers)
+            if "{edge}" in channel["address"]:
+                topics[channel["address"].format(**OF_RULES)] = (writers - {"edge"} | {"rules"}, readers)
+            # At another table or edge nobody writes but who may at any; at another site nobody does anything.
+            [nowhere, another] = (channel["address"].format(**place, type=type_) for place in ELSEWHERE)
+            topics[nowhere] = (frozenset(), frozenset())
+            readers_there = frozenset({"console", "reader", "display", FORGETTER}) & topics[topic][1]
+            if name in ("edgeAvailability", "deviceMeta"):
+                readers_there |= {"edge"}
+            if name in ("edgeAvailability", "edgeHealth", "edgeInfo", "roundState"):
+                readers_there |= {"rules"}
+            topics[another] = (writers - {"edge", "rules"}, readers_there)
+    for alert in ALERTS_OF_RULES:
+        topics[f"felt/1/lisboa/table/bac-12/alert/{alert}"] = (
+            frozenset({"rules", FORGETTER}),
+            frozenset(RIGHTS["alert"][1].split()),
+        )
     return topics
+
+
+def test_the_access_list_is_made_from_the_example() -> None:
+    """`feltd acl systemd/feltd.toml > systemd/mosquitto-feltd.acl` after a change of the example or of events."""
+    made = access_list([(FOLDER / "feltd.toml", load(FOLDER / "feltd.toml"))])
+    assert (FOLDER / "mosquitto-feltd.acl").read_text(encoding="utf-8") == made
+    assert "felt/1/+" not in made
 
 
 @pytest.mark.parametrize("user", ["console", "reader"])
@@ -603,7 +652,7 @@ class Visitor:
         self._ask()
 
     def _hear(self, _client: paho.Client, _data: object, message: paho.MQTTMessage) -> None:
-        if message.topic == END:
+        if message.topic.endswith("/edge/end/availability"):
             self._all.set()
         else:
             self._heard.append((message.topic, message.payload.decode()))
@@ -636,10 +685,10 @@ def test_each_user_writes_and_reads_what_is_his_and_nothing_else(tmp_path: Path)
     pub, topics = program("mosquitto_pub"), tree()
     elsewhere = ["$SYS/x", "felt/1/lisboa/x", "felt/2/lisboa/table/bac-12/round/result", "studio/bac-12"]
     with Broker(tmp_path) as broker, contextlib.ExitStack() as over:
-        visitors = {user: Visitor(broker, user) for user in (*USERS, JUDGE)}
+        visitors = {user: Visitor(broker, user) for user in (*USERS, FORGETTER, JUDGE)}
         for visitor in visitors.values():
             over.callback(visitor.leave)
-        for user in USERS:
+        for user in (*USERS, FORGETTER):
             visitors[user].say(*(topic for topic, (writers, _) in topics.items() if user in writers))
             for topic in (*elsewhere, *(topic for topic, (writers, _) in topics.items() if user not in writers)):
                 # By a connection of its own: mosquitto 2.0.11 ends that of whoever it refuses to let write.
@@ -649,7 +698,7 @@ def test_each_user_writes_and_reads_what_is_his_and_nothing_else(tmp_path: Path)
     assert set(heard[JUDGE]) - {(topic, JUDGE) for topic, _ in heard[JUDGE]} == {
         (topic, user) for topic, (writers, _) in topics.items() for user in writers
     }
-    for user in USERS:
+    for user in (*USERS, FORGETTER):
         assert {topic for topic, who in heard[user] if who == JUDGE} == {
             topic for topic, (_, readers) in topics.items() if user in readers
         }, user
@@ -689,13 +738,21 @@ def test_a_pit_plays_behind_the_access_list_and_a_reader_sees_no_card(
 
     monkeypatch.setattr(Pit, "config", config)
     pit = Pit(tmp_path, 1, kinds=("bac", "bj", "cus"), usb=True)
-    with Broker(tmp_path) as broker:
+    broker = Broker(tmp_path)
+    file = tmp_path / "feltd.toml"
+    names = [f"{table}/{device}" for table, one in pit.tables.items() for device in one.devices]
+    places = {name: SimpleNamespace(url=f"tcp://127.0.0.1:{n}") for n, name in enumerate(names, 1)}
+    with monkeypatch.context() as patch:  # its real places are not known yet
+        patch.setattr(pit, "ports", places)
+        file.write_text(pit.config(broker.port, "5").replace(JUDGE, "console"), encoding="utf-8")
+    broker.grant(access_list([(file, load(file))]))
+    with broker:
         monkeypatch.setattr(jumping, "Broker", lambda *_, **__: _Standing(broker.port))
         reader = Visitor(broker, "reader")
         with capture_logs() as logs:
             jumping.run_jumping(body)
         judge = Visitor(broker, JUDGE)
-        judge.say(END)
+        judge.say(END.replace("/lisboa/", f"/{SITE}/"))
         heard = reader.heard()
         reader.leave()
         judge.leave()

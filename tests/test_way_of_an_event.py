@@ -110,12 +110,15 @@ class Broker:
         acknowledged: Callable[[], None] | None = None,
         vital: bool = True,
         event: bool = False,
+        refused: Callable[[str], None] | None = None,
     ) -> None:
         assert event == ("/event/" in topic)
         if self.deaf:
             return  # it went into the socket, and the connection died
         self.said.append((topic, payload))
         if self.refuses_clears and not vital:
+            if refused is not None:
+                refused("Not authorized")
             return
         if retain:
             self.kept.pop(topic, None)

@@ -1,0 +1,358 @@
+"""A forger with one password of the broker: real mosquitto, the access list of two computers."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from helpers import START, at_length
+from paho.mqtt import client as paho
+from paho.mqtt.enums import CallbackAPIVersion
+from test_consumer import SPIN, rows
+from test_systemd import JUDGE, Broker, Visitor, password, program, run
+
+from daemon import mqtt as mqtt_module
+from daemon.access_list import BadSite, access_list
+from daemon.cli import main
+from daemon.config import Mqtt, load, parse
+from daemon.consumer import Consumer
+from daemon.edge import Edge
+from daemon.journal import Entry, Journal, Row
+from daemon.mqtt import BrokerLost, Session, bound, connect
+from daemon.schema import asyncapi
+from protocols.events import encode_data, type_of
+from protocols.topics import edge_topic
+
+MQTT = '[mqtt]\nport = {port}\nusername = "console"\npassword_file = "{folder}/console"\n'
+PIT = """\
+[site]
+name = "s"
+[edge]
+name = "edge-{n}"
+journal = "{folder}/edge-{n}.db"
+password_file = "{folder}/edge-{n}"
+[rules]
+journal = "{folder}/rules.db"
+{rules}
+{mqtt}
+[[table]]
+name = "rou-{n}"
+ruleset = "macau.roulette"
+[table.options]
+betting = "no_more_bets"
+[[table.device]]
+name = "d-1"
+driver = "cammegh_ss2"
+url = "tcp://127.0.0.1:{n}"
+[[table]]
+name = "both"
+[[table.device]]
+name = "d-{n}"
+driver = "bee_tek_shoe"
+url = "tcp://127.0.0.1:1{n}"
+"""
+USERS = ("edge-1", "edge-2", "rules", "console", "reader", "display", "maintenance")
+
+
+def pit(n: int, folder: Path, port: int = 1883) -> str:
+    """The configuration of computer `n`; the rules of both run on the first."""
+    mqtt = MQTT.format(port=port, folder=folder) if n == 1 else f"[mqtt]\nport = {port}\n"
+    rules = f'password_file = "{folder}/rules"' if n == 1 else ""
+    text = PIT.format(n=n, folder=folder, rules=rules, mqtt=mqtt)
+    if n == 1:
+        text += '[maintenance]\nusername = "maintenance"\n[[table]]\nname = "rou-2"\nruleset = "macau.roulette"\n'
+    return text
+
+
+def made(folder: Path, *texts: str) -> str:
+    """The access list of computers with these configurations."""
+    paths = [folder / f"feltd-{n}.toml" for n in range(1, len(texts) + 1)]
+    for path, text in zip(paths, texts, strict=True):
+        path.write_text(text)
+    return access_list([(path, load(path)) for path in paths])
+
+
+class Site(Broker):
+    """The shipped configuration of mosquitto, with the users of two computers."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.folder = folder
+        self.grant(made(folder, pit(1, folder, self.port), pit(2, folder, self.port)))
+        self._write(folder / "feltd.passwd", "".join(f"{user}:{password(user)}\n" for user in (*USERS, JUDGE)))
+        assert run(program("mosquitto_passwd"), "-U", folder / "feltd.passwd").returncode == 0
+        for user in (*USERS, JUDGE):
+            (folder / user).write_text(password(user) + "\n")
+
+    def settings(self, user: str) -> Mqtt:
+        return Mqtt(port=self.port, username=user, password_file=str(self.folder / user))
+
+    def publish(self, user: str, topic: str, payload: bytes, *more: str) -> None:
+        """As anybody can who has the password of `user`."""
+        me = ("-p", str(self.port), "-u", user, "-P", password(user), "-q", "1")
+        run(program("mosquitto_pub"), *me, "-t", topic, "-m", payload.decode(), *more)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    with Site(tmp_path) as one:
+        yield one
+
+
+# ---- who may write where
+
+
+def of_user(text: str, user: str) -> dict[str, list[str]]:
+    """By what is said of them, the topics of a user."""
+    block = text.partition(f"\nuser {user}\n")[2].partition("\n\n")[0]
+    found: dict[str, list[str]] = {"deny": [], "write": [], "read": []}
+    for line in block.splitlines():
+        _, right, topic = line.split()
+        found[right].append(topic)
+    return found
+
+
+def may_write(text: str, user: str, topic: str) -> bool:
+    rights = of_user(text, user)
+    hit = {right: any(paho.topic_matches_sub(one, topic) for one in topics) for right, topics in rights.items()}
+    return hit["write"] and not hit["deny"]
+
+
+def topics(**place: str) -> list[str]:
+    """Every topic of the tree at one place."""
+    place = {"command": "power", "type": "ball.landed", "alert": "d-1-x", **place}
+    return [channel["address"].format(**place) for channel in asyncapi("0")["channels"].values()]
+
+
+def test_each_edge_may_write_what_is_its_own(tmp_path: Path) -> None:
+    """Of another edge, another site or another table nothing at all; of a table that two share its own devices."""
+    text = made(tmp_path, pit(1, tmp_path), pit(2, tmp_path))
+    own = topics(site="s", table="rou-1", device="d-1", edge="edge-1")
+    written = {topic for topic in own if may_write(text, "edge-1", topic)}
+    leaves = {topic.removeprefix("felt/1/s/") for topic in written}
+    place = "table/rou-1/device/d-1/"
+    assert leaves == {
+        *(f"edge/edge-1/{leaf}" for leaf in ("availability", "info", "health")),
+        *(place + leaf for leaf in ("availability", "meta", "state", "event/ball.landed", "trace", "cmd/power/result")),
+        "table/rou-1/cmd/replay/result",
+        "table/rou-1/alert/d-1-x",
+    }
+    for other in (
+        {"site": "s", "table": "rou-2", "device": "d-1", "edge": "edge-2"},
+        {"site": "x", "table": "rou-1", "device": "d-1", "edge": "edge-1"},
+        {"site": "s", "table": "another", "device": "d-1", "edge": "rules"},
+    ):
+        assert [topic for topic in topics(**other) if may_write(text, "edge-1", topic)] == []
+    shared = "felt/1/s/table/both/device/{}/event/card.drawn"
+    assert may_write(text, "edge-1", shared.format("d-1"))
+    assert not may_write(text, "edge-1", shared.format("d-2"))
+    assert may_write(text, "edge-2", shared.format("d-2"))
+    for alert in ("round-suspended", "rules-events-forged", "rules-events-conflict", "rules-journal-room"):
+        assert not may_write(text, "edge-1", f"felt/1/s/table/rou-1/alert/{alert}")
+        assert may_write(text, "rules", f"felt/1/s/table/rou-1/alert/{alert}")
+
+
+def test_nobody_has_a_wildcard_for_the_site(tmp_path: Path) -> None:
+    text = made(tmp_path, pit(1, tmp_path), pit(2, tmp_path))
+    lines = [line.split() for line in text.splitlines() if line.startswith("topic ")]
+    assert {topic.split("/")[2] for _, _, topic in lines if topic != "reply/#"} == {"s"}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        (("", ""), ('name = "s"', 'name = "x"'), "feltd-2.toml:2: is site 'x', "),
+        (("", ""), ('"edge-2"', '"edge-1"'), "edge 'edge-1' is in "),
+        (("", ""), ('password_file = "{}/edge-2"', ""), "feltd-2.toml:4: edge 'edge-2' has no user of its own"),
+        (("", ""), ("[edge]", '[edge]\nusername = "edge-1"'), "user 'edge-1' of the broker is edge 'edge-1' and edge"),
+        (('password_file = "{}/rules"', ""), ("", ""), "rules 'rules' have no user of their own on the broker"),
+        (("[edge]", '[edge]\nusername = "console"'), ("", ""), "user 'console' of the broker is edge 'edge-1' and the"),
+        (("[edge]", '[edge]\nusername = "reader"'), ("", ""), "user 'reader' of the broker is edge 'edge-1' and a rea"),
+        (("[edge]", '[edge]\nusername = "a\\nuser b"'), ("", ""), "cannot be a user of an access list"),
+        (("[rules]", '[rules]\nname = "edge-2"'), ("", ""), "edge 'edge-2' is called as rules of the site"),
+        (
+            ("", ""),
+            ("[rules]", '[rules]\nusername = "others"\npassword_file = "/x"'),
+            "rules 'rules' are user 'others' here and 'rules' elsewhere; one name has one user",
+        ),
+    ],
+)
+def test_configurations_that_share_what_must_differ_give_no_list(
+    tmp_path: Path, first: tuple[str, str], second: tuple[str, str], said: str
+) -> None:
+    texts = []
+    for n, (old, new) in enumerate((first, second), 1):
+        text, what = pit(n, tmp_path), old.format(tmp_path)
+        assert what in text
+        texts.append(text.replace(what, new, 1) if what else text)
+    with pytest.raises(BadSite) as caught:
+        made(tmp_path, *texts)
+    assert said in str(caught.value)
+    done = CliRunner().invoke(main, ["acl", *(str(tmp_path / f"feltd-{n}.toml") for n in (1, 2))])
+    assert done.exit_code == 2
+    assert said in done.output
+
+
+def test_the_command_prints_the_list(tmp_path: Path) -> None:
+    text = made(tmp_path, pit(1, tmp_path), pit(2, tmp_path))
+    done = CliRunner().invoke(main, ["acl", *(str(tmp_path / f"feltd-{n}.toml") for n in (1, 2))])
+    assert (done.exit_code, done.output) == (0, text)
+    assert CliRunner().invoke(main, ["acl", str(tmp_path / "none.toml")]).exit_code == 2
+
+
+@pytest.mark.system
+def test_nobody_writes_into_a_night_of_another(site: Site) -> None:
+    """Whatever each password may do, no event, result, command or availability of edge 1 is another's."""
+    own = topics(site="s", table="rou-1", device="d-1", edge="edge-1")
+    judge = Visitor(site, JUDGE)
+    users = ("edge-2", "display", "reader", "console")
+    for user in users if at_length(0, 1) else users[:2]:
+        for topic in own if at_length(0, 1) else own[::3]:
+            site.publish(user, topic, user.encode())
+        # A will is written by the broker itself, in the name of who vanished.
+        vanish(site, user, "felt/1/s/edge/edge-1/availability")
+    judge.say("felt/1/s/edge/end/availability")
+    heard = judge.heard()
+    judge.leave()
+    assert set(heard) <= {
+        ("felt/1/s/table/rou-1/device/d-1/cmd/power", "console"),
+        ("felt/1/s/table/rou-1/round/cmd/replay", "console"),
+        ("felt/1/s/table/rou-1/round/cmd/replay", "reader"),
+    }
+
+
+def vanish(site: Site, user: str, topic: str) -> None:
+    """Connect with a will there, and be gone without a word."""
+    client = paho.Client(CallbackAPIVersion.VERSION2)
+    client.username_pw_set(user, password(user))
+    client.will_set(topic, user.encode(), 1, retain=True)
+    client.connect("127.0.0.1", site.port)
+    while not client.is_connected():
+        client.loop(0.1)
+    sock: Any = client.socket()
+    sock.close()
+
+
+# ---- client ids
+
+
+async def until(done: Any, what: str) -> None:
+    for _ in range(3000):
+        if done():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError(what)
+
+
+async def thrown_out(site: Site, identifier: str, user: str, attackers: list[tuple[str, str]]) -> bool:
+    """Whether somebody else's client ids end a session."""
+    async with connect(site.settings(user), identifier) as session:
+        lost = asyncio.create_task(session.until_lost())
+        for other, id_ in attackers:
+            me = ("-p", str(site.port), "-u", other, "-P", password(other), "-i", id_, "-t", "x", "-m", "x")
+            await asyncio.to_thread(run, program("mosquitto_pub"), *me)
+        await session.subscribe(edge_topic("s", "+", "availability")) if not lost.done() else None
+        await asyncio.sleep(0.2)
+        ended = lost.done()
+        lost.cancel()
+        await asyncio.wait([lost])
+        if ended:
+            assert isinstance(lost.exception(), BrokerLost)
+        return ended
+
+
+@pytest.mark.system
+async def test_nobody_ends_the_session_of_the_rules(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By their client id, plain or with what another password makes of it. With plain ids anybody could."""
+    plain = "feltd-rules-rules"
+    guesses = [("display", plain), ("edge-2", plain), ("display", bound(plain, password("display")))]
+    assert not await thrown_out(site, plain, "rules", guesses)
+    with monkeypatch.context() as patch:
+        patch.setattr(mqtt_module, "bound", lambda identifier, _password: identifier)
+        assert await thrown_out(site, plain, "rules", guesses)
+
+
+@pytest.mark.system
+async def test_several_tools_of_one_user_are_there_at_once(site: Site) -> None:
+    """`feltd watch` twice, say: their ids are the broker's own."""
+    async with connect(site.settings("console"), "") as one, connect(site.settings("console"), "") as two:
+        for session in (one, two):
+            await session.subscribe("felt/1/s/edge/+/availability")
+        site.publish("edge-1", "felt/1/s/edge/edge-1/availability", b"online")
+        for session in (one, two):
+            [message] = await asyncio.wait_for(session.messages(), 20)
+            assert message.payload == b"online"
+
+
+def test_a_client_id_is_the_same_after_a_restart_and_of_one_password() -> None:
+    first = bound("feltd-edge-edge-1", "secret")
+    assert first == bound("feltd-edge-edge-1", "secret")
+    assert first.startswith("feltd-edge-edge-1-")
+    others = {bound("feltd-edge-edge-1", "other"), bound("feltd-edge-edge-2", "secret")}
+    assert first not in others
+    assert "secret" not in first
+    assert bound("feltd-edge-edge-1", None) == "feltd-edge-edge-1"
+    assert bound("", "secret") == ""
+
+
+# ---- availability
+
+
+@pytest.mark.system
+async def test_a_forged_offline_stands_no_longer_than_a_moment(site: Site, tmp_path: Path) -> None:
+    """The edge hears its own availability by the access list; who forges it here has the edge's own password."""
+    edge = Edge(parse(pit(1, tmp_path, site.port)), Journal(tmp_path / "edge-1.db"), now=lambda: START)
+    consumer = Consumer(parse(pit(1, tmp_path, site.port)), Journal(tmp_path / "rules.db"))
+    running = [asyncio.create_task(process.run()) for process in (edge, consumer)]
+    await until(lambda: edge.connected and consumer.connected, "connected")
+    async with connect(site.settings(JUDGE), "") as judge:
+        for name in ("edge-1", "rules"):
+            topic = edge_topic("s", name, "availability")
+            await judge.subscribe(topic)
+            await heard(judge, topic, b"online")
+            for payload in (b"offline", b"gone"):
+                await judge.publish(topic, payload, retain=True)
+                await heard(judge, topic, payload)
+                await heard(judge, topic, b"online")
+    for task in running:
+        task.cancel()
+    await asyncio.wait(running)
+    edge.journal.close()
+    consumer.journal.close()
+
+
+async def heard(session: Session, topic: str, payload: bytes) -> None:
+    """That, under that topic, and nothing else in between that stays."""
+    async with asyncio.timeout(20):
+        while not any((one.topic, one.payload) == (topic, payload) for one in await session.messages()):
+            pass
+
+
+# ---- an edge whose list is newer than its journal
+
+
+@pytest.mark.system
+async def test_what_is_left_of_a_removed_table_stops_no_edge(site: Site, tmp_path: Path) -> None:
+    """Its last events were not sent before the table was taken out: the broker refuses them, the others are sent."""
+    text = pit(1, tmp_path, site.port)
+    edge = Edge(parse(text), Journal(tmp_path / "edge-1.db"), now=lambda: START)
+    old = [row for one in ("gone-1", "rou-1") for row in happened(edge, one)]
+    assert len(old) == 2 * len(SPIN)
+    consumer = Consumer(parse(text), Journal(tmp_path / "rules.db"))
+    running = [asyncio.create_task(process.run()) for process in (edge, consumer)]
+    await until(lambda: edge.outbox.depth == 0, "the outbox is empty")
+    await until(lambda: consumer.position("rou-1") == len(SPIN), "the rules have them")
+    assert [row.type for row in rows(consumer.journal)["rou-1"]] == ["opened", "bets-closed", "resolved"]
+    for task in running:
+        task.cancel()
+    await asyncio.wait(running)
+    edge.journal.close()
+    consumer.journal.close()
+
+
+def happened(edge: Edge, table: str) -> list[Row]:
+    """A spin at `table` stands in the journal."""
+    entries = [Entry(table, "d-1", type_of(one), START, encode_data(one)) for one in SPIN]
+    return edge.append(entries, {})
