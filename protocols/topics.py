@@ -154,7 +154,7 @@ def decode_envelope(payload: bytes) -> Envelope:
 
 
 def envelope_of(wire: Wire) -> Envelope:
-    """The envelope of what was decoded so far. Raises BadEnvelope, UnknownEvent for a type or data of another version."""
+    """The envelope of a decoded wire. Raises BadEnvelope, or UnknownEvent for a type or data of another version."""
     if len(wire.data) > LONGEST_EVENT:
         raise BadEnvelope(f"{len(wire.data)} bytes of data: an event has at most {LONGEST_EVENT}")
     if len(wire.id) > _LONGEST_EVENT_ID:

@@ -76,15 +76,24 @@ def config_in(folder: Path) -> Config:
 
 def told(events: tuple[Event, ...], first: int = 1) -> list[Message]:
     """A spin as the edge publishes it."""
-    topic = device_topic("s", "rou-1", "wheel-1", "event/x")
     return [
-        Message(topic, encode_envelope(replace(one, id=f"e:rou-1:{one.seq + first - 1}", seq=one.seq + first - 1)))
+        Message(
+            device_topic("s", "rou-1", "wheel-1", f"event/{type_of(one.event)}"),
+            encode_envelope(
+                replace(
+                    one,
+                    id=f"e:rou-1:{one.seq + first - 1}",
+                    seq=one.seq + first - 1,
+                    source=device_topic("s", "rou-1", "wheel-1", "")[:-1],
+                )
+            ),
+        )
         for one in script(events, "rou-1", "wheel-1")
     ]
 
 
 def take(consumer: Consumer, messages: list[Message]) -> None:
-    consumer.take([envelope for message in messages for envelope in consumer._read(message)])
+    consumer.take([envelope for message in messages for envelope in consumer._read("rou-1", message)])
 
 
 def write_edge(folder: Path, events: tuple[Event, ...] = SPIN) -> None:
