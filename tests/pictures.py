@@ -92,7 +92,7 @@ def main() -> None:
                 page.go("/table/bac-1")
                 page.until("[data-live='result/bac-1'] a.button")
                 page.press("[data-live='result/bac-1'] a.button")
-                page.until("td.wire", "2a ")
+                page.until("pre.wire", "feltd journal recall")
                 page.driver.save_screenshot(str(HERE / "round.png"))
                 page.come_in("tess")
                 for path in ("/", "/table/bac-1", "/table/cus-1/device/shaker-1", "/table/rou-1/fairness", "/alerts"):

@@ -121,18 +121,18 @@ def test_a_table_shows_its_rounds_as_they_end(page: Browser, table: str, shown: 
     assert page.there(f"[data-live='board/{table}'] .board")
 
 
-def test_an_inspector_goes_from_a_result_to_the_bytes(page: Browser) -> None:
+def test_an_inspector_goes_from_a_result_to_the_command_that_shows_the_bytes(page: Browser) -> None:
     page.come_in("ines")
     page.go("/table/bac-1")
     page.until("[data-live='result/bac-1'] a.button")
     page.press("[data-live='result/bac-1'] a.button")
-    page.until("td.wire", "2a ")  # a frame of the shoe begins with an asterisk
+    page.until("pre.wire", "sudo feltd journal recall bac-1 --round bac-1:")
     assert "Despacho 55/2004" in page.text(".badge")
     way = page.driver.current_url.removeprefix(page.floor.url)
     page.come_in("vera")
     page.go(way)
     page.until("h1", "bac-1")
-    assert not page.there("td.wire")
+    assert not page.there("pre.wire")
 
 
 # ---- trouble

@@ -371,6 +371,23 @@ journal.close()
     assert "Permission denied; run this as a user who may read it" in refused.stderr
 
 
+def test_what_root_does_with_a_journal_leaves_its_files_to_their_owner(installed: Path) -> None:
+    """`sudo feltd journal accept`, after everything beside the journal was lost; then its process starts."""
+    part, config = "edge", installed / "etc/feltd.toml"
+    command = [python_of_others(), "-m", "daemon.cli", part, "-c", str(config)]
+    where = installed / "lib" / part / "notify"
+    assert as_user(part, "-c", READY, where, *command).returncode == 0
+    where.unlink()
+    journal = installed / "lib" / part / "journal.db"
+    for name in ("lock", "readers", "signed"):
+        journal.with_name(f"journal.db-{name}").unlink()
+    done = run(sys.executable, "-m", "daemon.cli", "journal", "accept", journal)
+    assert done.returncode == 0, done.stderr
+    assert {one.stat().st_uid for one in journal.parent.iterdir()} == {UIDS[part]}
+    done = as_user(part, "-c", READY, where, *command)
+    assert done.returncode == 0, done.stderr
+
+
 # ---- udev
 
 _RULE_PART = re.compile(r'([A-Z]+)(?:\{([A-Za-z_/]+)\})?(==|!=|=|\+=|:=)"([^"]*)"')
