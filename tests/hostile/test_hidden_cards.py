@@ -89,6 +89,9 @@ class _Rows:
     def memories(self, _prefix: str) -> dict[str, bytes]:
         return {}
 
+    def latest(self, _place: str, _types: tuple[str, ...]) -> None:
+        return None
+
     def append(self, entries: Iterable[Entry], _memory: object) -> list[Row]:
         rows = []
         for one in entries:
