@@ -585,7 +585,7 @@ class Baccarat:
             return replace(state, burn=max(left - 1, 0)), ()
         if coup is None and (stray := self._stray(state, seen)):
             return state, stray
-        doubt = "a card left the shoe before the bell" if self._bell else state.doubt
+        doubt = state.doubt or ("a card left the shoe before the bell" if self._bell else "")
         if lost:
             doubt = "a card left the shoe in a burn that was not seen whole"
         state, coup, verdicts = self._begin(replace(state, burn=0, unsure=lost and not self._bell), seen)
@@ -848,10 +848,9 @@ class Baccarat:
                     state = replace(state, doubt="events before this card may be missing")
                 return self._suspend(state, coup, seen, "events of this coup may be missing")
             state = self._seen(state, coup, seen)
-        elif not state.count and not state.shoe:
-            return state, ()
+        elif not (state.count or state.shoe or isinstance(seen.event, EventsMissed)):
+            return state, ()  # a device that is met for the first time proves nothing of a table nobody has played on
         doubt = "events since the bets were opened may be missing" if coup else "events before this card may be missing"
-        doubt = doubt if coup or not self._bell else ""
         return replace(state, unsure=state.unsure or bool(state.burn), doubt=doubt), ()
 
     def _suspend(self, state: BaccaratState, coup: Coup, seen: Envelope, reason: str, remedy: str = CORRECT) -> Step:

@@ -853,7 +853,7 @@ class Blackjack:
         if not round_.closed:
             state, play, verdicts = self._close(state, play, seen)
             play = replace(play, strays=(card,))
-            state, held = self._suspend(state, play, seen, "a card left the shoe before the bell")
+            state, held = self._suspend(state, play, seen, _before_bell(play))
             return state, verdicts + held
         if face == "up":
             if self.options.first_card_face_up == "void" or not play.first or play.dealt:
@@ -1072,6 +1072,8 @@ class Blackjack:
             return state, self._note("decision_without_round", text, "6(3)", seen)
         round_ = play.round
         if round_.suspended and action not in ("insurance", "even_money"):
+            return replace(state, play=self._untaken(_seen(play, seen), seat, number, action)), ()
+        if play.lost and not round_.closed:  # the bell may be among what is missing
             return replace(state, play=self._untaken(_seen(play, seen), seat, number, action)), ()
         if not round_.closed or play.dealt < play.first_deal:
             play = self._untaken(play, seat, number, action)
@@ -1368,7 +1370,7 @@ class Blackjack:
         if play.round.closed:
             return self._suspend(state, _unread(play), seen, "a card could not be read", remedy)
         state, play, verdicts = self._close(state, play, seen)
-        state, held = self._suspend(state, _unread(play), seen, "a card left the shoe before the bell")
+        state, held = self._suspend(state, _unread(play), seen, _before_bell(play))
         return state, verdicts + held
 
     def _exposed(self, state: BlackjackState, seen: Envelope, name: str) -> Step:
@@ -2173,6 +2175,11 @@ def _unheard(last: Play, seat: int, number: int, action: str) -> bool:
     mine = [hand for hand in last.hands if (hand.seat, hand.number) == (seat, number)]
     # A stand that is older than a double may have been meant instead of it.
     return not told and any(not _said(hand, action) or (action == "stand" and hand.doubled) for hand in mine)
+
+
+def _before_bell(play: Play) -> str:
+    """Why a card that came while the bets were open is doubted: after a loss the bell may be among what is missing."""
+    return "events of this round may be missing" if play.lost else "a card left the shoe before the bell"
 
 
 def _unread(play: Play) -> Play:

@@ -15,6 +15,9 @@ where its cover was lifted before the bell. So
 it does where events are lost. It is never resolved then: a count that follows may be another heap's. The supervisor
 declares it void, or the next heap voids it.
 
+- After a loss, 2, 4: whether a heap was set apart is not known until one is seen to be: bets that are opened then wait.
+
+
 A round without a count waits for one: the dealer counts and enters it at the console. He takes the buttons away by
 fours and knows what is left, not how many there were: two counts are the same where their number is, and contradict
 each other where it is not. Then the result is in doubt until it is paid (the croupier, who sees the buttons, lets the
@@ -103,6 +106,7 @@ VOID: Final = {"pt": "Lance nulo", "zh-Hant": "此局無效", "en": "Void"}
 
 REMEDY_COUNT: Final = "count again, or pay, and the first result stands, or declare the round void at the console"
 REMEDY: Final = "declare the round void at the console, or set another heap apart: the open round is then void"
+MISSING: Final = "events of this round may be missing"
 CONTRADICT: Final = "two counts contradict each other"
 
 
@@ -133,7 +137,7 @@ class FantanState(Struct, frozen=True):
 
     `separated`: a heap stands under its cover. `opened`: the console opened the bets. `last` is the resolved round
     until it is paid, `counts` what was told of its heap, one for each number, the first decided; `missed`: events were
-    lost since, so that a count may be another heap's.
+    lost since, so that a count may be another heap's. `unheard`: a heap may have been set apart unseen.
     """
 
     table: str
@@ -145,6 +149,7 @@ class FantanState(Struct, frozen=True):
     last: Round | None = None
     counts: tuple[ButtonsCounted, ...] = ()
     missed: bool = False
+    unheard: bool = False
 
 
 class Ending(Struct, frozen=True):
@@ -245,9 +250,13 @@ class Fantan:
             result = self._returned(state.last, seen, state.last.suspended)
             verdicts = (Corrected(replace(result, supersedes=result.round)),)
         day, rounds = next_number(state.day, state.rounds, seen)
-        round_ = Round(f"{state.table}:{day}:{rounds}", (seen.id,))
-        begun = FantanState(state.table, day, rounds, round_, separated, opened)
-        return begun, round_, (*verdicts, Opened(round_.id))
+        unheard = state.unheard and not separated
+        round_ = Round(f"{state.table}:{day}:{rounds}", (seen.id,), suspended=MISSING if unheard else "")
+        begun = FantanState(state.table, day, rounds, round_, separated, opened, unheard=unheard)
+        verdicts += (Opened(round_.id),)
+        if unheard:
+            verdicts += (Suspended(round_.id, MISSING, REMEDY),)
+        return begun, round_, verdicts
 
     def _separated(self, state: FantanState, seen: Envelope) -> Step:
         round_ = state.round
@@ -289,7 +298,7 @@ class Fantan:
                 return replace(state, round=_irregular(round_, "bets_reopened", text, "4", seen)), ()
             if round_.suspended or state.opened:
                 return replace(state, round=round_, opened=True), ()
-        if not state.separated:
+        if not state.separated and not round_.suspended:
             text = "bets were opened before a heap was set apart and covered"
             round_ = _irregular(round_, "bets_before_separation", text, "4", seen)
         return replace(state, round=round_, opened=True), verdicts
@@ -357,7 +366,8 @@ class Fantan:
         last = state.last
         if last is None:
             return state, ()
-        paid = FantanState(state.table, state.day, state.rounds, counts=state.counts[:1], missed=state.missed)
+        counts, missed, unheard = state.counts[:1], state.missed, state.unheard
+        paid = FantanState(state.table, state.day, state.rounds, counts=counts, missed=missed, unheard=unheard)
         if not last.suspended:
             return paid, ()
         last = witness(last, seen)
@@ -369,11 +379,12 @@ class Fantan:
     def _missed(self, state: FantanState, seen: Envelope) -> Step:
         """Nobody knows whether the cover stayed on, nor which heap a later count will be of."""
         round_ = state.round
+        state = replace(state, unheard=True)
         if round_ is None:
-            return (replace(state, missed=True) if state.counts and not state.missed else state), ()
+            return replace(state, missed=state.missed or bool(state.counts)), ()
         if round_.suspended:
             return state, ()
-        return self._suspend(state, witness(round_, seen), "events of this round may be missing")
+        return self._suspend(state, witness(round_, seen), MISSING)
 
     def _lit(self, state: FantanState, seen: Envelope, lamps: tuple[str, ...]) -> Step:
         """Art. 5(2): beside a result stands its own lamp. Other lamps of the layout are nobody's number."""
@@ -407,7 +418,7 @@ class Fantan:
         self, state: FantanState, round_: Round, reason: str, article: str = "5(1)"
     ) -> tuple[FantanState, tuple[Verdict, ...]]:
         result = voided(round_, self._terms, Void(reason, "returned"), (_cite(article),))
-        return FantanState(state.table, state.day, state.rounds), (Voided(result),)
+        return FantanState(state.table, state.day, state.rounds, unheard=state.unheard), (Voided(result),)
 
     def _returned(self, round_: Round, seen: Envelope, reason: str) -> Result:
         """No number was called as 5(1) wants: no article speaks of it, nothing is guessed, the bets come back."""
@@ -423,7 +434,7 @@ class Fantan:
             last, waits = taken_back_before(state.last, seen, REMEDY_COUNT)
             return replace(state, last=last), waits
         result = self._returned(state.last, seen, reason)
-        over = FantanState(state.table, state.day, state.rounds)
+        over = FantanState(state.table, state.day, state.rounds, unheard=state.unheard)
         return over, (Corrected(replace(result, supersedes=result.round)),)
 
     def _suspend(self, state: FantanState, round_: Round, reason: str) -> Step:
@@ -437,7 +448,8 @@ class Fantan:
         if round_ is None:
             return _note(state, "bet_without_round", f"seat {one.seat} on {one.bet}", "4", seen)
         laid = wager(round_, one, self._offered, _cite("4" if round_.closed else "6"), seen)
-        if isinstance(one, WagerPlaced) and not state.separated and laid.wagers != round_.wagers:
+        early = not state.separated and not round_.suspended
+        if isinstance(one, WagerPlaced) and early and laid.wagers != round_.wagers:
             text = f"seat {one.seat} on {one.bet} before a heap was set apart and covered"
             laid = _irregular(laid, "early_bet", text, "4", seen)
         return replace(state, round=laid), ()

@@ -433,7 +433,7 @@ class Roulette:
         if round_ is None:
             text = "the bell rang, no spin is open"
             return self._note(state, "bell_without_round", text, "art. 3", seen)
-        if self.options.betting == "bell" and state.launched:
+        if self.options.betting == "bell" and state.launched and not round_.suspended:
             law = f"{self._text} art. 3{'(2)(1)' if self.options.edition == '2004' else ''}"
             late = irregular(round_, "bell_after_launch", "the bell rang after the launch", law, seen)
             return replace(state, round=late), ()

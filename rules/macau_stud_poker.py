@@ -572,7 +572,10 @@ class StudPoker:
                 "reopened and not completed" if deal.reopened else "events of the betting may be missing"
             )
             state, verdicts = self._void(state, deal, seen, reason)
+        unproven = state.doubt or (deal is not None and deal.unsure)
         state, deal = self._begin(state, seen, missed=False)
+        # Opened by hand, since its opening was lost: antes may have been laid, and lost, before.
+        state = replace(state, deal=replace(deal, unproven=unproven))
         return state, (*verdicts, Opened(deal.round.id))
 
     def _opened_over(self, state: StudPokerState, deal: Deal, seen: Envelope) -> Step:
@@ -631,13 +634,14 @@ class StudPoker:
 
     def _close(self, deal: Deal, seen: Envelope, players: tuple[int, ...]) -> tuple[Deal, tuple[Verdict, ...]]:
         """Nothing more. A bet on the jackpot without an ante goes back (10(1)), if none can be missing."""
-        round_, asked = deal.round, deal.asked
-        if deal.lost:
+        round_, asked, lost = deal.round, deal.asked, deal.lost
+        if lost:
             asked = {one.seat: "" for one in round_.wagers if one.seat not in players}
         else:
             round_ = _without_ante(round_, players, seen)
         round_ = replace(witness(round_, seen), closed=True)
-        deal = replace(deal, round=round_, players=players, lost=False, unproven=deal.lost, asked=asked)
+        deal = replace(deal, round=round_, players=players, lost=False, asked=asked)
+        deal = replace(deal, unproven=deal.unproven or lost)
         return deal, (Closed(round_.id),)
 
     def _bell(self, state: StudPokerState, seen: Envelope) -> Step:
@@ -682,7 +686,7 @@ class StudPoker:
         But one that was told late may be older than the result, and one after the payment is of no round.
         """
         last = state.deal or state.last
-        if last is None or last.out or last.blind or last.paid or seen.event.overtaken:
+        if last is None or last.out or last.blind or last.paid or state.doubt or seen.event.overtaken:
             return self._noted(state, code, text, article, seen)
         deal = _swept(replace(last, reopened=True, dealt=True), seen)
         reason = "a card came out after the round had been resolved without any"
@@ -870,6 +874,10 @@ class StudPoker:
             verdicts = (Opened(deal.round.id),)
         differs = acted.amount not in (0, lay)
         if deal.round.closed and (differs or acted.seat not in deal.players):
+            if deal.round.suspended:
+                text = f"seat {acted.seat} on ante while the round waits for a person: not taken"
+                round_ = _irregular(deal.round, "bet_while_waiting", text, "6(2)", seen)
+                return self._with(state, deal, round_), ()
             text = f"seat {acted.seat} on ante after the bets were closed"
             return self._with(state, deal, _irregular(deal.round, "late_bet", text, "6(2)", seen)), ()
         anted = deal.anted if deal.round.closed else tuple(sorted({*deal.anted, acted.seat}))
@@ -896,6 +904,7 @@ class StudPoker:
             asked={other: word for other, word in deal.asked.items() if other != seat},
             dead=tuple(other for other in deal.dead if other != seat),
             blind=deal.blind or deal.out,
+            unsure=True,
         )
         if deal.asked:
             return self._ask(state, deal, seen)
@@ -910,7 +919,7 @@ class StudPoker:
         """The round in which `seat` may decide, a resolved one reopened; or None, with what follows from that."""
         deal = state.deal
         if deal is None:
-            if state.last is not None and seat in state.last.players and not state.last.paid:
+            if state.last is not None and seat in state.last.players and not (state.last.paid or state.doubt):
                 return state, replace(state.last, reopened=True), ()
             state, noted = self._noted(state, "decision_without_round", text, "6(5)", seen)
             return state, None, noted
@@ -925,7 +934,8 @@ class StudPoker:
             state, asks = self._ask(state, deal, seen)
             return state, None, asks
         if seat not in deal.players:
-            deal = replace(deal, round=_irregular(deal.round, "decision_without_ante", text, "6(2)", seen))
+            if not deal.unsure:  # after a loss it may be the next round's
+                deal = replace(deal, round=_irregular(deal.round, "decision_without_ante", text, "6(2)", seen))
             state, held = self._hold(state, deal, seen, f"{text}, but no ante of this seat is known", NAME_IT)
             return state, None, held
         return state, deal, ()
@@ -1016,7 +1026,7 @@ class StudPoker:
         """The hands named lie so; the others as they were known."""
         deal = state.deal
         if deal is None:
-            if state.last is None:
+            if state.last is None or state.doubt:  # after a loss they may be another round's
                 return self._noted(state, "hands_without_round", "hands were told, no round is open", "6(8)", seen)
             deal = replace(state.last, reopened=True)
         elif _too_early(state, deal):

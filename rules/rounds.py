@@ -71,7 +71,13 @@ def taken_back_before(last: Round, seen: Envelope, remedy: str) -> tuple[Round, 
 def wager(
     round_: Round, event: WagerPlaced | WagerWithdrawn, offered: frozenset[str], law: str, seen: Envelope
 ) -> Round:
-    """Take a wager, or give it back. A late bet, one not offered, or one never placed is refused and noted."""
+    """Take a wager, or give it back. A late bet, one not offered, or one never placed is refused and noted.
+
+    While a closed round waits for a person, it may be the next one's: that it is late is not said of it.
+    """
+    if round_.closed and round_.suspended:
+        text = f"seat {event.seat} on {event.bet} while the round waits for a person: not taken"
+        return irregular(round_, "bet_while_waiting", text, law, seen)
     if round_.closed:
         return irregular(round_, "late_bet", f"seat {event.seat} on {event.bet} after the bets were closed", law, seen)
     if event.bet not in offered:

@@ -595,7 +595,7 @@ class ShakenDice(ABC):
         else:
             before = cloth.wagers
             cloth = wager(cloth, one, self._offered, self._at.bell if cloth.closed else self._at.bets, seen)
-            changeable = state.opened or state.repeated or state.round is None
+            changeable = state.opened or state.repeated or state.round is None or bool(cloth.suspended)
             if isinstance(one, WagerPlaced) and cloth.wagers != before and not changeable:
                 text = f"seat {one.seat} on {one.bet} before the bets were opened"
                 cloth = irregular(cloth, "early_bet", text, self._at.shaking, seen)

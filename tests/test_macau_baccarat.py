@@ -332,7 +332,7 @@ def test_art_3_1_bets_opened_after_the_last_coup_wait_for_a_new_shoe() -> None:
     verdicts = play(bell(), events)
     assert kinds(verdicts) == [Opened, Closed, Suspended, Voided]
     result = only(verdicts)
-    assert noted(result) == [("late_bet", "13(1)")]
+    assert noted(result) == [("bet_while_waiting", "13(1)")]
     assert hands_of(only(play(bell(burn="fixed"), [*events, *drawn("5"), *rung(TIE)])[4:])) == ("7T", "34")
 
 
@@ -2163,3 +2163,11 @@ def test_a_card_takes_a_few_microseconds() -> None:
             state, _ = ruleset.apply(state, one)
         best = min(best, time.perf_counter() - began)
     assert best / len(seen) < 50e-6  # measured: 5 microseconds; the bound leaves room for a busy machine
+
+
+def test_a_table_nobody_has_played_on_doubts_its_first_card_after_a_proven_loss() -> None:
+    """A device that is met for the first time proves no loss; a counter that does may have lost the start of a shoe."""
+    cards = drawn("9S 2S TS 4S")
+    assert only(play(game(), [DeviceOnline(continuous=False), *cards])).void is None
+    verdicts = play(game(), [EventsMissed(1), *cards])
+    assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Suspended]

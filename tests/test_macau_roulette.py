@@ -865,8 +865,8 @@ def test_chips_taken_back_after_a_loss_are_the_known_ones_first(loss: Event) -> 
         moved: list[Event] = [WagerPlaced(1, "red", 5), *(WagerWithdrawn(1, "red", amount) for amount in taken)]
         _, returned, decided = results(play(wheel(), [*before, *moved, *begin]))
         assert (settled(returned), settled(decided), codes(decided)) == (back, good, [])
-    *_, good = play(wheel(), [*before, WagerPlaced(1, "red", 5), WagerWithdrawn(1, "red"), *begin])
-    assert isinstance(good, Resolved), "nothing lies there, so nothing is in doubt"
+    last = play(wheel(), [*before, WagerPlaced(1, "red", 5), WagerWithdrawn(1, "red"), *begin])
+    assert isinstance(last[-1], Resolved), "nothing lies there, so nothing is in doubt"
     verdicts = play(wheel(), [*before, WagerPlaced(1, "red", 5), WagerWithdrawn(1, "red", 16), *begin])
     assert [one.irregularity.code for one in verdicts if isinstance(one, Noted)] == ["bet_not_placed"]
     assert settled(results(verdicts)[-1]) == [(1, "red", 5, 10)]

@@ -1447,7 +1447,7 @@ def test_a_packet_more_after_a_loss_asks_for_the_seat_that_plays() -> None:
     assert only(play(game(), dead)).outcome["seats"] == {"seat_2": "wins"}
     # Without a loss it is 11(3), and nobody can lay an ante after the bell.
     sound = [*packets([2]), HandDispensed(5), PLAYS, *raises(2), ALL_HANDS]
-    assert set(codes(only(play(game(), sound)))) == {"late_bet", "hand_without_bet"}
+    assert set(codes(only(play(game(), sound)))) == {"bet_while_waiting", "hand_without_bet"}
 
 
 @pytest.mark.article("6(2)", "6(3)", "10(1)")
@@ -1515,6 +1515,32 @@ def test_a_result_after_a_loss_is_in_doubt_where_a_hand_more_is_told() -> None:
     alone = play(game(), [*doubted, RoundPaid()])[-1]
     assert isinstance(alone, Corrected)
     assert alone.result.outcome["seats"] == {"seat_2": "wins"}
+
+
+@pytest.mark.article("6(2)", "11(3)")
+def test_an_ante_told_while_the_last_round_waited_may_be_of_the_next() -> None:
+    """Its opening was lost and is told again by hand: the seat is asked for, not left out."""
+    waits: list[Event] = [*packets([2]), EventsMissed(9), *antes(5), BetsOpened(), *antes(2), BetsClosed()]
+    dealt: list[Event] = [*FIVES, *raises(2), ALL_HANDS]
+    assert [one.void is None for one in results(play(game(), [*waits, *dealt]))] == [False]
+    *_, both = results(play(game(), [*waits, *dealt, PLAYS, *raises(5)]))
+    assert (both.outcome["seats"], both.settlements) == ({"seat_2": "wins", "seat_5": "loses"}, ())
+
+
+@pytest.mark.parametrize("loss", [EventsMissed(9), DeviceOnline(continuous=False)])
+def test_after_a_loss_hands_and_decisions_may_be_another_rounds(loss: Event) -> None:
+    """Whatever was lost between two rounds: the result that was right stands, until the next round begins."""
+    whole = [*packets([2, 5]), *raises(2, 5), ALL_HANDS]
+    others: list[list[Event]] = [
+        [told(dealer=CLOSED_HAND, seat_4=PAIR)],
+        [told(dealer=CLOSED_HAND, seat_2=LOW, seat_5=PAIR)],
+        [SeatActed(2, "fold"), SeatActed(5, "fold"), BetsOpened()],
+        [HandDispensed(5)] * 3,
+    ]
+    for other in others:
+        verdicts = play(game(), [*whole, loss, *other])
+        assert not [one for one in verdicts if isinstance(one, Corrected | Suspended)]
+        assert only(verdicts).outcome["seats"] == {"seat_2": "wins", "seat_5": "loses"}
 
 
 def test_each_seat_that_is_asked_for_is_named() -> None:
