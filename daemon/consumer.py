@@ -736,13 +736,16 @@ class Consumer:
             return ()
         if not self._proven(table, edge, lambda key: is_mac(wire.mac, mac_of(wire, key))):
             return ()
+        digest = digest_of(wire.source, wire.type, wire.time, bytes(wire.data))
         try:
-            envelope = envelope_of(wire)
+            envelope = envelope_of(wire, digest)
         except (BadEnvelope, UnknownEvent, *UNREADABLE) as error:
             self._log.warning("event.refused", topic=message.topic, reason=str(error))
-            envelope = Envelope(wire.id, wire.source, wire.time, EventsMissed(1), wire.seq, wire.bootid, wire.journal)
-        digest = digest_of(wire.source, wire.type, wire.time, bytes(wire.data))
-        return (msgspec.structs.replace(envelope, digest=digest),)
+            missed = EventsMissed(1)
+            envelope = Envelope(
+                wire.id, wire.source, wire.time, missed, wire.seq, wire.bootid, wire.journal, digest=digest
+            )
+        return (envelope,)
 
     def _proven(self, table: str, edge: str, is_right: Callable[[bytes], bool]) -> bool:
         """Whether it has the MAC of its edge, where these rules have keys."""

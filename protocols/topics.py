@@ -153,7 +153,7 @@ def decode_envelope(payload: bytes) -> Envelope:
     return envelope_of(decode_wire(payload))
 
 
-def envelope_of(wire: Wire) -> Envelope:
+def envelope_of(wire: Wire, digest: bytes = b"") -> Envelope:
     """The envelope of a decoded wire. Raises BadEnvelope, or UnknownEvent for a type or data of another version."""
     if len(wire.data) > LONGEST_EVENT:
         raise BadEnvelope(f"{len(wire.data)} bytes of data: an event has at most {LONGEST_EVENT}")
@@ -168,6 +168,7 @@ def envelope_of(wire: Wire) -> Envelope:
         wire.bootid,
         wire.journal,
         wire.replay,
+        digest,
     )
 
 

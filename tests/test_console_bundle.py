@@ -35,8 +35,10 @@ name = "lisboa"
 [edge]
 name = "edge-1"
 journal = "{path}/edge.db"
+mac_key_file = "{path}/mac"
 [rules]
 journal = "{path}/rules.db"
+mac_key_folder = "{path}/macs"
 [mqtt]
 username = "feltd"
 password_file = "{path}/password"
@@ -457,7 +459,8 @@ def plant(path: Path, secret: str) -> Config:
         file.unlink()
     config = config_at(path, secret)
     quoted = quote(secret, safe="")
-    for name in ("password", "openid", "hook"):
+    (path / "macs").mkdir(exist_ok=True)
+    for name in ("password", "openid", "hook", "mac", "macs/edge-1.key"):
         (path / name).write_text(secret)
     said = [
         json.dumps({"event": "a", "password": secret, "deep": [{"api_key": secret, "Set-Cookie": secret}]}),
@@ -520,10 +523,11 @@ def test_files_with_secrets_are_never_opened(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(io, "open", watched)
     files = made(tmp_path, config, Given(START, logs=bundle.known_logs(config.edge.journal), journald=False))
     assert any(one.endswith("edge.log") for one in opened)
-    assert not [one for one in opened if Path(one).name in ("password", "openid", "hook")]
+    assert not [one for one in opened if Path(one).name in ("password", "openid", "hook", "mac", "edge-1.key")]
     said = dict(json.loads(files["configuration.json"])["files"])
     assert said["mqtt.password_file"] == "there"
     assert said["journal.key"] == "not set"
+    assert (said["edge.mac_key_file"], said["rules.mac_key_folder"]) == ("there", "there")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from helpers import START, at_length
+from msgspec.structs import replace
 from paho.mqtt import client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 from test_consumer import SPIN, rows
@@ -16,9 +17,10 @@ from test_systemd import JUDGE, Broker, Visitor, password, program, run
 from daemon import mqtt as mqtt_module
 from daemon.access_list import BadSite, access_list
 from daemon.cli import main
-from daemon.config import Mqtt, load, parse
+from daemon.config import Maintenance, Mqtt, load, parse
 from daemon.consumer import Consumer
 from daemon.edge import Edge
+from daemon.forget import forget
 from daemon.journal import Entry, Journal, Row
 from daemon.mqtt import BrokerLost, Session, bound, connect
 from daemon.schema import asyncapi
@@ -62,7 +64,8 @@ def pit(n: int, folder: Path, port: int = 1883) -> str:
     rules = f'password_file = "{folder}/rules"' if n == 1 else ""
     text = PIT.format(n=n, folder=folder, rules=rules, mqtt=mqtt)
     if n == 1:
-        text += '[maintenance]\nusername = "maintenance"\n[[table]]\nname = "rou-2"\nruleset = "macau.roulette"\n'
+        text += f'[maintenance]\nusername = "maintenance"\npassword_file = "{folder}/maintenance"\n'
+        text += '[[table]]\nname = "rou-2"\nruleset = "macau.roulette"\n'
     return text
 
 
@@ -330,7 +333,32 @@ async def heard(session: Session, topic: str, payload: bytes) -> None:
             pass
 
 
-# ---- an edge whose list is newer than its journal
+# ---- an edge whose list is newer than its journal, and one that is gone
+
+
+@pytest.mark.system
+async def test_forget_clears_what_the_list_lets_no_process_clear(site: Site, tmp_path: Path) -> None:
+    """An edge that is in no configuration any more: its topics are nobody's but maintenance's."""
+    left = {
+        "felt/1/s/edge/edge-9/availability": b"offline",
+        "felt/1/s/edge/edge-9/info": b"{}",
+        "felt/1/s/table/rou-9/device/d-1/meta": b'{"driver":"cammegh_ss2","edge":"edge-9"}',
+        "felt/1/s/table/rou-9/device/d-1/state": b"{}",
+        "felt/1/s/table/rou-9/alert/d-1-device-offline": b"{}",
+    }
+    config = parse(pit(1, tmp_path, site.port))
+    async with connect(site.settings(JUDGE), "") as judge:
+        for topic, payload in left.items():
+            await judge.publish(topic, payload, retain=True)
+        await judge.drained()
+        with pytest.raises((BrokerLost, BaseExceptionGroup)):
+            await forget(replace(config, maintenance=Maintenance()), "edge-9")
+        assert set(left) <= set(await forget(config, "edge-9"))
+        await judge.subscribe("felt/1/#")
+        await judge.publish("felt/1/s/end", b"")
+        async with asyncio.timeout(20):
+            [end] = await judge.messages()
+    assert end.topic == "felt/1/s/end"
 
 
 @pytest.mark.system
