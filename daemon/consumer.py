@@ -24,7 +24,8 @@ from daemon.leftovers import CONFLICT, FORGED, STATES, Leftovers, alert_topic, l
 from daemon.mac_keys import load_mac_keys
 from daemon.mqtt import UNREADABLE, Connect, Message, Session, Will, leaving, stay_connected
 from daemon.outbox import Outbox
-from daemon.replay import ASK_AGAIN, PAGE, Answer, Stream, answer, ask, mac_of_answer
+from daemon.replay import ASK_AGAIN, PAGE, Answer, Stream, ask, mac_of_answer
+from daemon.replay_service import ReplayService
 from daemon.retained import Retained
 from protocols.events import MOST, EventsMissed, UnknownEvent, encode_data
 from protocols.events import type_of as event_type
@@ -271,6 +272,14 @@ class Consumer:
         self.retained = Retained()
         self._leftovers = Leftovers(self._log)
         self._tables = {table.name: _Table(table, journal) for table in config.table if table.ruleset}
+        self.replay = ReplayService(
+            self.name,
+            journal,
+            [table_topic(self.site, name, "round/cmd/replay") for name in self._tables],
+            self._message_of,
+            lambda: self.outbox.waiting,
+            self._log,
+        )
         self._streams: dict[tuple[str, ...], _Events] = {
             tuple(key.split("/")[1:]): _Events(position)
             for key, value in journal.memories("stream/").items()
@@ -302,7 +311,9 @@ class Consumer:
         try:
             identifier = f"feltd-rules-{self.name}"
             broker = broker_of(self.config, self.config.rules)
-            await stay_connected(broker, identifier, will, self._serve, self._log, self._connect)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self.replay.listen(broker, identifier, self._connect))
+                await stay_connected(broker, identifier, will, self._serve, self._log, self._connect)
         except asyncio.CancelledError:
             if self._whole:
                 self._commit([])
@@ -652,18 +663,19 @@ class Consumer:
         info = {"version": version(), "config": self.config.digest, "rules": True}
         self.retained.put(edge_topic(self.site, self.name, "info"), msgspec.json.encode(info))
         self.retained.put(edge_topic(self.site, self.name, "availability"), b"online")
+        await self.replay.until_heard()  # who hears that we are online asks at once
         await self.retained.publish_all(session)
         topics = [edge_topic(self.site, "+", "availability"), edge_topic(self.site, "+", "health")]
         for name in self._tables:
             topics += [
                 table_topic(self.site, name, "device/+/event/#"),
                 table_topic(self.site, name, "cmd/replay/result"),
-                table_topic(self.site, name, "round/cmd/replay"),
             ]
         await session.subscribe(*topics)
         self.connected = True
         async with asyncio.TaskGroup() as group:
             group.create_task(self.outbox.run(session))
+            group.create_task(self.replay.run(session))
             group.create_task(self.retained.run(session))
             group.create_task(self._receive(session))
             group.create_task(self._chase(session))
@@ -703,11 +715,9 @@ class Consumer:
                         await self._answered(session, table, message)
                     case ["table", table, "round", "state"]:
                         await self._met(session, table, message)
-                    case ["table", _, "round", *_]:
-                        await answer(session, message, self.name, self.journal, self._message_of, self._log)
                     case ["table", table, "device", _, "event", _]:
                         envelopes += self._read(table, message)
-                    case _:  # a broker may send what somebody else subscribed to
+                    case _:  # a broker may send what somebody else subscribed to; requests have their own connection
                         pass
             self.take(envelopes)
             await self._ask_for_gaps(session)

@@ -28,7 +28,7 @@ from daemon.links import HostLink, open_link, utc_now
 from daemon.mac_keys import load_mac_key
 from daemon.mqtt import Connect, Message, Session, Will, leaving, stay_connected
 from daemon.outbox import Outbox
-from daemon.replay import answer
+from daemon.replay_service import ReplayService
 from daemon.retained import Retained
 from daemon.supervisor import Opener, supervise
 from daemon.tracing import Trace, publish
@@ -349,6 +349,15 @@ class Edge:
         self.log = logs.get(edge=self.name)
         configured = {(table.name, device.name) for table in config.table for device in table.device}
         self.outbox = Outbox(journal, self._message_of, lambda row: (row.place, row.device) not in configured)
+        self.replay = ReplayService(
+            self.name,
+            journal,
+            [table_topic(self.site, table.name, "cmd/replay") for table in config.table],
+            self._message_of,
+            lambda: self.outbox.waiting,
+            self.log,
+            self._mac_key,
+        )
         self.retained = Retained()
         self._leftovers = Leftovers(self.log)
         self.traced = asyncio.Event()
@@ -407,6 +416,7 @@ class Edge:
             will = Will(edge_topic(self.site, self.name, "availability"), OFFLINE)
             identifier = f"feltd-edge-{self.name}"
             broker = broker_of(self.config, self.config.edge)
+            group.create_task(self.replay.listen(broker, identifier, self._connect))
             group.create_task(stay_connected(broker, identifier, will, self._serve, self.log, self._connect))
             group.create_task(self._watch_lag())
 
@@ -475,7 +485,7 @@ class Edge:
         self.desk.connected(session)
         topics = [edge_topic(self.site, "+", "availability")]
         for table in tables:
-            topics += [table_topic(self.site, table, leaf) for leaf in ("cmd/replay", "round/state", METAS)]
+            topics += [table_topic(self.site, table, leaf) for leaf in ("round/state", METAS)]
             topics.append(device_topic(self.site, table, "+", "cmd/+"))
         await session.subscribe(*topics)
         info = {
@@ -491,10 +501,12 @@ class Edge:
         for post in self.posts:
             self.show(post)
         self.retained.put(edge_topic(self.site, self.name, "availability"), ONLINE)
+        await self.replay.until_heard()  # who hears that we are online asks at once
         await self.retained.publish_all(session)
         self.connected = True
         async with asyncio.TaskGroup() as group:
             group.create_task(self.outbox.run(session))
+            group.create_task(self.replay.run(session))
             group.create_task(self.retained.run(session))
             group.create_task(self._commands(session))
             group.create_task(self._health())
@@ -517,10 +529,6 @@ class Edge:
                         self.desk.round_is(table, message.payload)
                     case ["table", table, "device", device, "meta"]:
                         await self._met(session, table, device, message)
-                    case ["table", _, "cmd", "replay"]:
-                        await answer(
-                            session, message, self.name, self.journal, self._message_of, self.log, self._mac_key
-                        )
                     case ["table", _, "device", _, "cmd", _] if self._group is not None:
                         await self.desk.take(message, self._group)
                     case _:  # a broker may send what somebody else subscribed to

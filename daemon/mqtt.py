@@ -264,10 +264,14 @@ class Session:
 
     # ---- in
 
-    def unhurried(self, pause: float) -> None:
-        """Read only every so many seconds: who shows things to people need not wake for each message."""
+    def unhurried(self, pause: float, most: int = READ) -> None:
+        """Read only every so many seconds: who shows things to people need not wake for each message.
+
+        `most`: bytes at a time, more than a record of TLS has.
+        """
         if self._reader is not None:
             self._reader.pause = pause
+            self._reader.most = most
 
     async def subscribe(self, *topics: str, qos: Literal[0, 1] = 1) -> None:
         """Hear of `topics`. Raises BrokerLost; BrokerRefused where the broker refuses one."""
@@ -493,6 +497,7 @@ class _Reader:
     def __init__(self, client: aiomqtt.Client) -> None:
         """Stand between paho and its socket."""
         self.pause = 0.0
+        self.most = READ
         self.hear: Callable[[Message], None] | None = None
         """Who hears of plain messages without paho; None: nobody."""
         self._client = client
@@ -502,6 +507,7 @@ class _Reader:
         self._paho._sock_recv = self._take  # type: ignore[method-assign]  # noqa: SLF001
         self._chunk = b""
         self._at = 0
+        self._may_receive = True
         self._sock: socket.socket | None = None
 
     def begin(self) -> None:
@@ -520,12 +526,16 @@ class _Reader:
     def _take(self, bufsize: int) -> bytes:
         """In place of paho's `_sock_recv`; raises as that."""
         if self._at == len(self._chunk):
-            self._chunk, self._at = self._recv(READ), 0
+            if self.pause and not self._may_receive:  # the rest of a packet comes after the pause, too
+                raise BlockingIOError
+            self._may_receive = False
+            self._chunk, self._at = self._recv(self.most), 0
         taken = self._chunk[self._at : self._at + bufsize]
         self._at += len(taken)
         return taken
 
     def _readable(self) -> None:
+        self._may_receive = True
         try:
             while self._paho.loop_read() == paho.MQTT_ERR_SUCCESS:
                 if self.hear is not None and not self._paho._in_packet["command"]:  # noqa: SLF001 - between two packets

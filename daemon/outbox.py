@@ -49,6 +49,11 @@ class Outbox:
         """How many rows the broker has not acknowledged."""
         return self._journal.head - self.cursor
 
+    @property
+    def waiting(self) -> bool:
+        """Whether there are rows that were not sent in this session."""
+        return self._sent != self._journal.head
+
     def memory(self) -> dict[str, bytes]:
         """The cursor, to be written with the next entries: it costs no commit of its own."""
         return {KEY: b"%d" % self.cursor}

@@ -4,18 +4,15 @@ The same for the events of an edge (`cmd/replay`) and for what the rules made of
 a broker forgot, or that was published while nobody listened, is lost to a reader.
 """
 
-from collections.abc import Callable
 from typing import Annotated, Generic, Protocol, TypeVar
 
 import msgspec
-import structlog
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from daemon.journal import Journal, Row
-from daemon.mqtt import UNREADABLE, Message, Session
+from daemon.mqtt import Session
 from protocols.topics import mac_of_texts
 
-__all__ = ["ASK_AGAIN", "BUFFER", "PAGE", "Again", "Answer", "Request", "Stream", "answer", "ask", "mac_of_answer"]
+__all__ = ["ASK_AGAIN", "BUFFER", "PAGE", "Again", "Answer", "Request", "Stream", "ask", "mac_of_answer"]
 
 BUFFER = 2000
 PAGE = 500
@@ -143,35 +140,3 @@ def mac_of_answer(said: Answer, topic: str, key: bytes) -> str:
 async def ask(session: Session, topic: str, writer: str, first: int, last: int | None = None) -> None:
     """Ask for a gap under `topic` (…/cmd/replay). Raises BrokerLost."""
     await session.publish(topic, msgspec.json.encode(Request(first, last, writer)))
-
-
-async def answer(
-    session: Session,
-    message: Message,
-    writer: str,
-    journal: Journal,
-    message_of: Callable[[Row, bool], tuple[str, bytes]],
-    log: structlog.typing.FilteringBoundLogger,
-    mac_key: bytes = b"",
-) -> None:
-    """Publish again what `message` asks for, at most PAGE, and then say what that was. Raises BrokerLost."""
-    table = message.topic.split("/")[4]
-    try:
-        request = msgspec.json.decode(message.payload, type=Request)
-    except UNREADABLE as error:
-        log.warning("command.refused", topic=message.topic, reason=str(error))
-        return
-    if request.edge not in ("", writer):
-        return
-    newest = journal.last(table)
-    oldest = journal.oldest(table)
-    first = max(request.first, 1)
-    start = max(first, oldest)
-    last = min(newest if request.last is None else request.last, start + PAGE - 1, newest)
-    for row in journal.range(table, start, last):
-        await session.publish(*message_of(row, True), event=True)
-    topic = message.topic + "/result"
-    said = Answer(writer, journal.name, first, last, newest, oldest)
-    if mac_key:
-        said = msgspec.structs.replace(said, mac=mac_of_answer(said, topic, mac_key))
-    await session.publish(topic, msgspec.json.encode(said))

@@ -20,6 +20,7 @@ from structlog.testing import capture_logs
 from test_rulesets import NIGHTS, every_game
 
 from daemon import consumer as consumer_module
+from daemon import logs
 from daemon.config import parse
 from daemon.consumer import Consumer
 from daemon.edge import HEALTH_EVERY, Edge
@@ -414,11 +415,18 @@ async def ended(consumer: Consumer, monkeypatch: pytest.MonkeyPatch, serve: Call
         serve()
         await asyncio.sleep(float("inf"))
 
+    async def listen(*_: object) -> None:
+        await asyncio.sleep(float("inf"))
+
     monkeypatch.setattr(consumer_module, "stay_connected", stay)
+    monkeypatch.setattr(consumer.replay, "listen", listen)
     task = asyncio.create_task(consumer.run())
     await asyncio.sleep(1)
     task.cancel()
-    await task
+    try:
+        await task
+    except BaseExceptionGroup as group:
+        raise logs.first(group) from group
 
 
 @virtual_time
@@ -691,12 +699,13 @@ class Network:
         if topic.endswith("/cmd/replay"):
             self.asked.append(msgspec.json.decode(payload))
             if self.rng.random() >= self.loss:
-                self.to_edge.deliver(topic, payload)
+                self.edge.replay.hear(Message(topic, payload))
 
     async def live(self) -> None:
         """Both, until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.edge.outbox.run(self.to_edge.session))
+            group.create_task(self.edge.replay.run(self.to_edge.session))
             group.create_task(self.edge._commands(self.to_edge.session))
             group.create_task(self.consumer._serve(self.to_consumer.session))
             group.create_task(self._health())

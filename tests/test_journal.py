@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 import pytest
 import structlog
+from helpers import virtual_time
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -32,7 +33,8 @@ from daemon.journal import BadJournal, Entry, Journal, Row, closed_files, note_o
 from daemon.keeping import kept
 from daemon.logs import get
 from daemon.mqtt import Message
-from daemon.replay import Answer, answer
+from daemon.replay import Answer
+from daemon.replay_service import ReplayService
 from daemon.retained import Retained
 from daemon.signing import make_key
 from protocols.topics import EARLIEST, LATEST
@@ -837,16 +839,25 @@ class Heard:
     def __init__(self) -> None:
         self.said: list[tuple[str, bytes]] = []
 
-    async def publish(self, topic: str, payload: bytes, **_: bool) -> None:
+    async def publish(self, topic: str, payload: bytes, *, acknowledged: Callable[[], None], **_: bool) -> None:
         self.said.append((topic, payload))
+        asyncio.get_running_loop().call_soon(acknowledged)
 
 
+@virtual_time
 async def test_who_asks_for_what_stands_on_a_bad_page_is_answered(tmp_path: Path) -> None:
     journal, _ = with_a_bad_page(tmp_path / "journal.db")
     session: Any = Heard()
     topic = "felt/1/s/table/a/cmd/replay"
     ask = Message(topic, b'{"from":%d,"to":%d}' % (BIG + 25, 2 * BIG + 5))
-    await answer(session, ask, "e", journal, lambda row, _: (str(row.seq), b""), structlog.get_logger())
+    service = ReplayService(
+        "e", journal, [topic], lambda row, _: (str(row.seq), b""), lambda: False, structlog.get_logger()
+    )
+    answering = asyncio.create_task(service.run(session))
+    service.hear(ask)
+    await asyncio.sleep(10)
+    answering.cancel()
+    await asyncio.wait([answering])
     *events, (last, payload) = session.said
     assert last == topic + "/result"
     said = msgspec.json.decode(payload, type=Answer)

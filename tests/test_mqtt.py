@@ -233,6 +233,23 @@ async def test_who_reads_unhurriedly_hears_when_the_broker_dies(tmp_path: Path) 
                 await session.until_lost()
 
 
+async def test_an_unhurried_reader_takes_one_piece_between_two_pauses() -> None:
+    """Also where the piece ends within a message: the rest of that brought all that had come behind it."""
+    go = asyncio.Event()
+
+    async def says(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: bytes) -> None:
+        writer.write(b"\x90\x03" + number + b"\x00")
+        await go.wait()
+        writer.write(b"\x30\x04\x00\x01ab" * 200)
+
+    async with to_our_own(says, 0) as session:
+        session.unhurried(0.5, 64)
+        go.set()
+        first = await session.messages()
+        await asyncio.sleep(0.1)
+        assert len(first) + len(session._waiting) <= 11
+
+
 Says = Callable[[asyncio.StreamReader, asyncio.StreamWriter, bytes], Coroutine[Any, Any, None]]
 
 

@@ -12,13 +12,11 @@ from helpers import START, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon import logs
 from daemon.config import parse
 from daemon.edge import Edge
 from daemon.journal import Entry, Journal, Row
 from daemon.mqtt import BrokerLost, Message, Session
 from daemon.outbox import PAGE, Outbox
-from daemon.replay import answer
 from daemon.retained import PAUSE, Retained
 
 
@@ -435,12 +433,16 @@ class Asked:
         self.journal = Journal(path)
         self.edge = Edge(parse(CONFIG), self.journal)
         self.edge.append([Entry("t", "d", "ball.landed", START, b'{"pocket":"%d"}' % n) for n in range(1, 11)], {})
+        self.edge.outbox._sent = self.journal.head  # the broker has them
 
     async def ask(self, request: bytes) -> list[tuple[str, bytes, bool]]:
         broker = Broker()
-        message = Message("felt/1/s/table/t/cmd/replay", request)
-        edge = self.edge
-        await answer(broker.session, message, edge.name, self.journal, edge._message_of, logs.get())
+        answering = asyncio.create_task(self.edge.replay.run(broker.session))
+        self.edge.replay.hear(Message("felt/1/s/table/t/cmd/replay", request))
+        for _ in range(20):
+            await asyncio.sleep(1)
+            broker.acknowledge()
+        await cancelled(answering)
         return broker.published
 
 
