@@ -33,7 +33,7 @@ RATE = 3000.0
 """Rows and answers a second that one process publishes again, over all its tables."""
 STORM_RATE = 250.0
 """The same in a storm of requests."""
-PORTION = 8
+PORTION = 16
 """Rows that are published at once. A live event waits behind no more than these."""
 COOLDOWN = 1.0
 """Seconds in which a row is published again at most once. Shorter than the 2 s after which readers ask again."""

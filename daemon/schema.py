@@ -44,6 +44,10 @@ ENVELOPE = {
         },
     },
 }
+QUOTA = (
+    "at most 500 a request, at a limited rate and behind live ones. Requests are coalesced, and a row is published "
+    "again at most once a second; what did not come after 2 s is asked for again, and then ever more seldom"
+)
 PARAMETERS = {
     "site": "the casino",
     "edge": "the computer at the tables; or the rules consumer, usually `rules`: its info says `rules: true`",
@@ -160,9 +164,9 @@ def asyncapi(version: str) -> dict[str, Any]:
         "roundState": (f"{table}/round/state", "retained, the round as it stands", ["state"]),
         "roundResult": (f"{table}/round/result", "retained, the last result", ["result"]),
         "alert": (f"{table}/alert/{{alert}}", "retained while open; empty closes it", ["alert"]),
-        "replay": (f"{table}/cmd/replay", "events again, from the edge's journal", ["replay"]),
+        "replay": (f"{table}/cmd/replay", f"events again, from the edge's journal; {QUOTA}", ["replay"]),
         "replayAnswer": (f"{table}/cmd/replay/result", "what was published again", ["answer"]),
-        "roundReplay": (f"{table}/round/cmd/replay", "verdicts again, from the rules' journal", ["replay"]),
+        "roundReplay": (f"{table}/round/cmd/replay", f"verdicts again, from the rules' journal; {QUOTA}", ["replay"]),
         "roundReplayAnswer": (f"{table}/round/cmd/replay/result", "what was published again", ["answer"]),
         "edgeAvailability": (f"{edge}/availability", "retained, last will", ["availability"]),
         "edgeInfo": (f"{edge}/info", "retained", ["info"]),

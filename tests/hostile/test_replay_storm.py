@@ -250,6 +250,7 @@ async def test_the_p99_of_live_verdicts_in_a_storm_of_30_000_is_within_twice_its
     packets = storm(leaf, (kind,))
     said = []
     async with pit(tmp_path) as reader:
+        await reader.until(lambda: reader.live > 150)  # the processes have started
         for _ in range(TRIES):
             quiet = await reader.measured()
             with attacker(reader.port) as one:
