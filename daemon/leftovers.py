@@ -126,7 +126,7 @@ class Leftovers:
             if self._own:
                 return
         if not self._blind:
-            remedy = "install the access list of this version: what is no longer there may show as offline until then"
+            remedy = "make the access list anew (feltd acl): what is no longer there may show as offline until then"
             self._log.warning("leftovers.unseen", topic=topic, reason=reason, remedy=remedy)
         self._blind = True
 

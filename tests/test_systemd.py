@@ -41,6 +41,7 @@ from simulators.compare import Account
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "systemd"
+EXAMPLE_FILE = FOLDER / "feltd.toml"
 UNITS = ("feltd-edge.service", "feltd-rules.service", "feltd-console.service")
 PROGRAM = "/opt/feltd/.venv/bin/feltd"
 SEARCH = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
@@ -145,7 +146,11 @@ def test_a_unit_sees_no_password_of_another_part(name: str) -> None:
     own = config[part] if "username" in config[part] else config["mqtt"]
     assert own["username"] == part
     hidden = [path for line in unit(name)["Service"]["InaccessiblePaths"] for path in line.split()]
-    assert sorted(hidden) == sorted(f"-/etc/feltd/mqtt/{user}" for user in USERS if user != part)
+    passwords = [path for path in hidden if path.startswith("-/etc/feltd/mqtt/")]
+    assert sorted(passwords) == sorted(f"-/etc/feltd/mqtt/{user}" for user in USERS if user != part)
+    keys = {"edge": {"-/etc/feltd/mac"}, "rules": set(), "console": {"-/etc/feltd/mac", "-/etc/feltd/edge-mac.key"}}
+    assert set(hidden) - set(passwords) == keys[part]
+    assert {"/etc/feltd/mac", "/etc/feltd/edge-mac.key"} <= set(re.findall(r'"(/etc[^"]+)"', EXAMPLE_FILE.read_text()))
     assert f"-{own['password_file']}" not in hidden
 
 

@@ -24,6 +24,7 @@ from test_way_of_an_event import Broker, made
 from daemon import consumer as consumer_module
 from daemon.cli import main
 from daemon.config import parse
+from daemon.console import words
 from daemon.consumer import ALERT_FOR, KEPT_DIGESTS, MOST_EDGES, Consumer
 from daemon.edge import Edge
 from daemon.journal import Journal
@@ -59,6 +60,14 @@ def played(*spins: tuple[Event, ...]) -> list[Envelope]:
 def forged(true: Envelope, event: Event, seconds: float = 0.25) -> Envelope:
     """Another event under the number of a true one."""
     return replace(true, event=event, time=true.time - timedelta(seconds=seconds))
+
+
+def translated(alert: bytes) -> None:
+    """Text and remedy of an alert are known in every language of the console."""
+    said = msgspec.json.decode(alert)
+    for lang in words.LANGS:
+        for text in (said["text"], said["remedy"]):
+            assert (words.told(lang, said["code"], text) == text) == (lang == "en"), (lang, text)
 
 
 def types(consumer: Consumer) -> list[str]:
@@ -236,6 +245,7 @@ async def test_an_event_counts_only_where_its_topic_says_that_it_belongs(tmp_pat
     assert not desk.consumer._streams
     alert = msgspec.json.decode(desk.shown[FORGED])
     assert (alert["code"], alert["count"], alert["severity"]) == ("events.forged", 4, "error")
+    translated(desk.shown[FORGED])
     assert alert["remedy"]
     for one in true:
         desk.say(one)
@@ -258,6 +268,7 @@ async def test_an_alert_of_a_conflict_ends_and_begins_again(tmp_path: Path) -> N
         await asyncio.sleep(1)
         alert = msgspec.json.decode(desk.shown[CONFLICT])
         assert alert["code"] == "events.conflict"
+        translated(desk.shown[CONFLICT])
         assert alert["text"] == "two different events under number 2 of edge e: the second is not used"
         await asyncio.sleep(ALERT_FOR / 2)
         desk.say(forged(true[0], SpinStarted(9)))
@@ -312,7 +323,7 @@ def test_a_forger_of_names_fills_no_memory(tmp_path: Path, monkeypatch: pytest.M
     consumer.take([replace(true[0], id=f"y:{TABLE}:1", journal="K" * 100)])
     consumer._commit([])
     assert len(consumer.journal.memories("stream/")) <= most
-    assert (TABLE, "events.forged") in consumer._alarms
+    translated(msgspec.json.encode(consumer._alarm_says("events.forged", consumer._alarms[TABLE, "events.forged"])))
     assert ("e", "A", TABLE) in consumer._streams
     consumer.journal.close()
 
@@ -408,6 +419,7 @@ async def test_with_macs_no_forged_event_is_used_and_the_true_one_is(tmp_path: P
         alarm = network.consumer._alarms[TABLE, "events.forged"]
         assert alarm.count > 10
         assert alarm.text == "events in the name of edge e came without its MAC: they are not used"
+        translated(msgspec.json.encode(Consumer._alarm_says("events.forged", alarm)))
         assert (TABLE, "events.conflict") not in network.consumer._alarms
         network.close()
 
@@ -455,6 +467,7 @@ async def test_an_edge_whose_key_the_rules_have_not_is_not_believed(tmp_path: Pa
     assert desk.consumer.position(TABLE) == len(true)
     text = "events came from edge x, of which these rules have no MAC key: they are not used"
     assert msgspec.json.decode(desk.shown[FORGED])["text"] == text
+    translated(desk.shown[FORGED])
     right = replace(back, mac=mac_of_answer(back, topic, key))  # the edge itself may say so: a copy was put back
     desk.line.deliver(topic, msgspec.json.encode(right))
     await asyncio.sleep(1)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 from helpers import START, at_length
@@ -22,10 +23,11 @@ from daemon.consumer import Consumer
 from daemon.edge import Edge
 from daemon.forget import forget
 from daemon.journal import Entry, Journal, Row
+from daemon.mac_keys import make_mac_key
 from daemon.mqtt import BrokerLost, Session, bound, connect
 from daemon.schema import asyncapi
-from protocols.events import encode_data, type_of
-from protocols.topics import edge_topic
+from protocols.events import BallLanded, encode_data, type_of
+from protocols.topics import Envelope, edge_topic, encode_envelope
 
 MQTT = '[mqtt]\nport = {port}\nusername = "console"\npassword_file = "{folder}/console"\n'
 PIT = """\
@@ -238,6 +240,52 @@ def vanish(site: Site, user: str, topic: str) -> None:
     sock.close()
 
 
+@pytest.mark.system
+@pytest.mark.parametrize("keys", [True, False])
+async def test_the_password_of_an_edge_is_not_enough_where_there_are_keys(
+    site: Site, tmp_path: Path, keys: bool
+) -> None:
+    """A number of the wheel under the next seq, before the edge tells its own: refused with keys, else in doubt."""
+    text = pit(1, tmp_path, site.port)
+    if keys:
+        (tmp_path / "mac").mkdir()
+        make_mac_key(tmp_path / "mac/edge-1.key")
+        text = text.replace("[edge]", f'[edge]\nmac_key_file = "{tmp_path}/mac/edge-1.key"')
+        text = text.replace("[rules]", f'[rules]\nmac_key_folder = "{tmp_path}/mac"')
+    edge = Edge(parse(text), Journal(tmp_path / "edge-1.db"), now=lambda: START)
+    consumer = Consumer(parse(text), Journal(tmp_path / "rules.db"))
+    running = [asyncio.create_task(process.run()) for process in (edge, consumer)]
+    await until(lambda: edge.connected and consumer.connected, "connected")
+    happened(edge, "rou-1", 4)
+    await until(lambda: consumer.position("rou-1") == 4, "the rules have the first four")
+    source = "felt/1/s/table/rou-1/device/d-1"
+    forged = Envelope("edge-1:rou-1:5", source, START, BallLanded("36"), 5, journal=edge.journal.name)
+    site.publish("edge-1", f"{source}/event/ball.landed", encode_envelope(forged))
+    code = "events.forged" if keys else "events.conflict"
+    if keys:
+        await until(lambda: ("rou-1", code) in consumer._alarms, "it was refused")
+        assert consumer.position("rou-1") == 4
+    else:
+        await until(lambda: consumer.position("rou-1") == 5, "it was believed")
+    happened(edge, "rou-1", 6, 4)
+    await until(lambda: consumer.position("rou-1") == 6, "the rules have all")
+    await until(lambda: ("rou-1", code) in consumer._alarms, "it was noticed")
+    ends = [msgspec.json.decode(row.data) for row in rows(consumer.journal)["rou-1"] if row.type == "resolved"]
+    codes = [row.data for row in rows(consumer.journal)["rou-1"] if row.type == "irregular"]
+    assert [end["result"]["outcome"]["pocket"] for end in ends] == (["17"] if keys else ["36"])
+    assert bool(codes) != keys
+    async with connect(site.settings("reader"), "") as reader:
+        topic = f"felt/1/s/table/rou-1/alert/rules-{code.replace('.', '-')}"
+        await reader.subscribe(topic)
+        [alert] = await asyncio.wait_for(reader.messages(), 20)
+        assert msgspec.json.decode(alert.payload)["code"] == code
+    for task in running:
+        task.cancel()
+    await asyncio.wait(running)
+    edge.journal.close()
+    consumer.journal.close()
+
+
 # ---- client ids
 
 
@@ -380,7 +428,7 @@ async def test_what_is_left_of_a_removed_table_stops_no_edge(site: Site, tmp_pat
     consumer.journal.close()
 
 
-def happened(edge: Edge, table: str) -> list[Row]:
-    """A spin at `table` stands in the journal."""
-    entries = [Entry(table, "d-1", type_of(one), START, encode_data(one)) for one in SPIN]
+def happened(edge: Edge, table: str, to: int = len(SPIN), after: int = 0) -> list[Row]:
+    """A spin at `table`, or the part of it after an event to another, stands in the journal."""
+    entries = [Entry(table, "d-1", type_of(one), START, encode_data(one)) for one in SPIN[after:to]]
     return edge.append(entries, {})
