@@ -17,7 +17,8 @@ test: .venv/.runtime .venv/.dev
 # What takes too long for each change: the attacks and foreign bytes at length, a long campaign, real kills.
 nightly: .venv/.runtime .venv/.dev
 	@tests/need-programs
-	FELTD_NIGHTLY=1 $(BIN)/pytest -n auto --dist worksteal --timeout 3600 tests/hostile tests/foreign $(ARGS)
+	FELTD_NIGHTLY=1 $(BIN)/pytest -n auto --dist worksteal --timeout 3600 tests/hostile tests/foreign \
+	  tests/test_documented_commands.py $(ARGS)
 	$(BIN)/feltd campaign --rounds 100000 --seed $$(date +%j)
 	$(BIN)/feltd campaign --real --kills 100 --seed $$(date +%j)
 
