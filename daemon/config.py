@@ -44,7 +44,8 @@ class Edge(Struct, frozen=True, kw_only=True):
 
     `username` and `password_file`: as which user it comes to the broker, where that is not [mqtt]'s. Without a
     username the user of a password is called as the edge. `mac_key_file`: by which it proves that an event is its own.
-    `journal_key` signs its journal, where that is not [journal]'s.
+    `journal_key` signs its journal, where that is not [journal]'s. `home_assistant`: describe all devices and tables
+    to Home Assistant by its MQTT discovery.
     """
 
     name: Id
@@ -53,6 +54,7 @@ class Edge(Struct, frozen=True, kw_only=True):
     username: str = ""
     password_file: str = ""
     mac_key_file: str = ""
+    home_assistant: bool = False
 
 
 class Mqtt(Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from daemon import logs, version
+from daemon import home_assistant, logs, version
 from daemon.commands import KEY, Desk, obeyed
 from daemon.config import Config, Device, Table, broker_of
 from daemon.gate import Gate
@@ -274,6 +274,15 @@ class DevicePost:
             "edge": self._edge.name,
         }
 
+    @property
+    def found(self) -> home_assistant.FoundDevice:
+        """What Home Assistant is told of it."""
+        board = self.board
+        device = self.device
+        return home_assistant.FoundDevice(
+            self.table, device.name, device.driver, board.model, board.serial, board.firmware
+        )
+
     def state(self) -> dict[str, Any]:
         """The retained `state`: a full snapshot."""
         received, sent = self.traffic
@@ -378,6 +387,13 @@ class Edge:
             now,
             self.log,
         )
+        self._discovery = home_assistant.Discovery(
+            self._found,
+            journal.memory(home_assistant.KEY),
+            lambda kept: self.append([], {home_assistant.KEY: kept}),
+            f"let the edge's user write {home_assistant.writes(self.site, self.name)}, or set home_assistant to false",
+            self.log,
+        )
         for post in self.posts:
             self.show(post)
         self.connected = False
@@ -446,8 +462,21 @@ class Edge:
                 "remedy": "check power and cable; it comes back by itself",
             }
             alerts["device.offline"] = msgspec.json.encode(offline)
+        self._discovery.touch()
         for code, value in alerts.items():
             self.retained.put(alert_topic(self.site, post.table, post.device.name, code), value)
+
+    def _found(self) -> dict[str, bytes]:
+        """What Home Assistant is told of, by topic."""
+        if not self.config.edge.home_assistant:
+            return {}
+        told = partial(home_assistant.device_config, self.site, self.name, version())
+        games = [table.name for table in self.config.table if table.ruleset]
+        rules = self.config.rules.name
+        return {
+            **dict(home_assistant.table_config(self.site, self.name, version(), game, rules) for game in games),
+            **dict(told(post.found) for post in self.posts),
+        }
 
     def _message_of(self, row: Row, late: bool) -> tuple[str, bytes]:
         source = device_topic(self.site, row.place, row.device, "")[:-1]
@@ -508,6 +537,7 @@ class Edge:
             group.create_task(self.outbox.run(session))
             group.create_task(self.replay.run(session))
             group.create_task(self.retained.run(session))
+            group.create_task(self._discovery.run(session))
             group.create_task(self._commands(session))
             group.create_task(self._health())
             group.create_task(publish(session, [post.trace for post in self.posts], self.traced))
