@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from daemon import home_assistant
 from daemon.config import Config, broker_of, line_of
 from daemon.console.site import SHOWN
 from daemon.leftovers import CONFLICT, FORGED, alert_topic, room_topic
@@ -182,6 +183,8 @@ def _of_edge(site: _Site, name: str, edge: _Edge) -> str:
     read.append(table_topic(site.name, "+", "device/+/meta"))
     # where a command names a response topic of MQTT 5, it is one of these
     write.append("reply/#")
+    # also where discovery is switched off: it then clears what it had described
+    write.append(home_assistant.writes(site.name, name))
     deny = dict.fromkeys(topic for rules in site.rules for topic in _alerts_of_rules(site.name, "+", rules))
     return _block(f"feltd edge: {name}", edge.user, write, read, deny)
 
