@@ -216,6 +216,7 @@ class ReplayService:
         self._writer = writer
         self._journal = journal
         self._topics = {topic.split("/")[4]: topic for topic in topics}
+        self._table_of = {topic: table for table, topic in self._topics.items()}
         self._message_of = message_of
         self._busy = busy
         self._log = log
@@ -275,8 +276,8 @@ class ReplayService:
         """A request: it is put with the others."""
         now = _now()
         self._count(now)
-        table = message.topic.split("/")[4]
-        if self._topics.get(table) != message.topic:  # a broker may send what somebody else subscribed to
+        table = self._table_of.get(message.topic)
+        if table is None:  # a broker may send what somebody else subscribed to
             return
         try:
             if len(message.payload) > MOST_BYTES:
