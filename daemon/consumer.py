@@ -31,6 +31,7 @@ from protocols.events import MOST, EventsMissed, UnknownEvent, encode_data
 from protocols.events import type_of as event_type
 from protocols.topics import (
     DIGEST_SIZE,
+    LONGEST_EVENT_ID,
     BadEnvelope,
     Envelope,
     Wire,
@@ -741,7 +742,7 @@ class Consumer:
             return ()
         edge, _, place = wire.id.partition(":")
         belongs = message.topic == f"{wire.source}/event/{wire.type}" and place == f"{table}:{wire.seq}"
-        if not belongs or not is_id(edge):
+        if not belongs or not is_id(edge) or len(wire.id) > LONGEST_EVENT_ID:
             self._alarm(table, FORGED, "events did not belong to the topic on which they came: they are not used")
             return ()
         if not self._proven(table, edge, lambda key: is_mac(wire.mac, mac_of(wire, key))):

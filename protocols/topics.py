@@ -24,7 +24,7 @@ LONGEST_EVENT = 64 * 1024
 LONGEST_DOCUMENT = 1024 * 1024
 """Bytes of an event, and of any document: a result with all the evidence that a round may have takes half of it."""
 _LONGEST_ID = 200
-_LONGEST_EVENT_ID = 160  # a verdict's id is its event's id and a number behind it
+LONGEST_EVENT_ID = 160  # a verdict's id is its event's id and a number behind it
 
 _ID = re.compile("[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")
 Id: TypeAlias = Annotated[str, Meta(pattern=f"^{_ID.pattern}$(?!\\n)", description="a-z 0-9 -")]
@@ -157,8 +157,8 @@ def envelope_of(wire: Wire, digest: bytes = b"") -> Envelope:
     """The envelope of a decoded wire. Raises BadEnvelope, or UnknownEvent for a type or data of another version."""
     if len(wire.data) > LONGEST_EVENT:
         raise BadEnvelope(f"{len(wire.data)} bytes of data: an event has at most {LONGEST_EVENT}")
-    if len(wire.id) > _LONGEST_EVENT_ID:
-        raise BadEnvelope(f"an event's id has at most {_LONGEST_EVENT_ID} characters")
+    if len(wire.id) > LONGEST_EVENT_ID:
+        raise BadEnvelope(f"an event's id has at most {LONGEST_EVENT_ID} characters")
     return Envelope(
         wire.id,
         wire.source,

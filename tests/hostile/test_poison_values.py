@@ -160,6 +160,29 @@ def test_a_plausible_time_is_the_same_instant_in_utc(time: str) -> None:
     assert at.utcoffset() == timedelta(0)
 
 
+@pytest.mark.parametrize("readable", [True, False])
+@pytest.mark.parametrize("length", [150, 160, 161, 199, 200])
+def test_a_verdict_can_be_read_however_long_its_event_s_id_is(folder: Path, length: int, readable: bool) -> None:
+    """A verdict's id is its event's and a number: what is read at all must leave room for that.
+
+    The journal goes on under another name of its edge; an event whose data cannot be read is a loss, and suspends.
+    """
+    consumer = Consumer(config_in(folder), Journal(folder / "rules.db"))
+    name = "e" * (length - len(":rou-1:1"))
+    for number, message in enumerate(told(SPIN), 1):
+        raw = json.loads(message.payload) | {"journal": "A"}
+        if number > 2:
+            raw["id"] = f"{name}:rou-1:{number}"
+        if number == 3 and not readable:
+            raw["data"] = {"overtaken": -1}
+        take(consumer, [Message(message.topic, json.dumps(raw).encode())])
+    rows = consumer.journal.after(0, 100)
+    assert (len(rows) > 1) == (length <= 160)
+    for row in rows:
+        assert decode_wire(consumer._message_of(row, False)[1]).id == row.cause
+    consumer.journal.close()
+
+
 @pytest.mark.parametrize("micros", MICROS)
 @pytest.mark.parametrize("row", [1, 2, 3])
 def test_a_journal_with_a_bad_row_starts_and_its_round_is_void(folder: Path, micros: int, row: int) -> None:
