@@ -4,7 +4,7 @@ ARGS ?=
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: install demo test nightly lint games pictures pins clean
+.PHONY: install demo test nightly lint games corpus pictures pins clean
 
 install: .venv/.runtime
 demo: .venv/.runtime .venv/.demo
@@ -18,7 +18,7 @@ test: .venv/.runtime .venv/.dev
 nightly: .venv/.runtime .venv/.dev
 	@tests/need-programs
 	FELTD_NIGHTLY=1 $(BIN)/pytest -n auto --dist worksteal --timeout 3600 tests/hostile tests/foreign \
-	  tests/test_documented_commands.py $(ARGS)
+	  tests/test_documented_commands.py tests/test_after_a_loss.py tests/test_corpus.py $(ARGS)
 	$(BIN)/feltd campaign --rounds 100000 --seed $$(date +%j)
 	$(BIN)/feltd campaign --real --kills 100 --seed $$(date +%j)
 
@@ -32,6 +32,10 @@ lint: .venv/.runtime .venv/.dev
 # docs/games, from the rulesets, the checklists in tests/law and the tests that prove them.
 games: .venv/.runtime
 	$(BIN)/python -m tests.game_pages
+
+# The frozen behaviour of the rulesets, tests/corpus.sha256.toml; ARGS=--check compares with it.
+corpus: .venv/.runtime
+	$(BIN)/python -m tests.corpus $(ARGS)
 
 # The pictures of docs/console.md, and how quick the pages were.
 pictures: .venv/.runtime .venv/.dev
