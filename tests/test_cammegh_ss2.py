@@ -1396,6 +1396,10 @@ def test_any_piece_may_be_missing(recording: Recording, data: st.DataObject) -> 
     begin = data.draw(st.integers(status_ends[1], status_ends[-3]))
     end = data.draw(st.integers(begin, status_ends[-3]))
     heard = listen(rechunk(timed, ends, range(begin, end)), again=True)
+    if any(isinstance(one, DeviceOnline) and not one.continuous for one in heard.events[1:]):
+        # The counter went from 256 to 1 unheard: the wheel may have begun again, so the rules suspend the open round.
+        assert recording.spins != sorted(recording.spins)
+        return
     last = SpinStarted(recording.spins[-1]) in heard.events
     assert len(heard.ends) == len(recording.pockets) + last
     for told, pocket in zip(heard.ends, recording.pockets, strict=False):

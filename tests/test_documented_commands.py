@@ -45,6 +45,10 @@ LONG = (
 )
 # Of a wire or a round that exists here, and in small form.
 SMALL = {
+    "acl feltd.toml": f"acl {ROOT}/systemd/feltd.toml",
+    "/etc/feltd/$part-key.pem": "{folder}/journal-key.pem",
+    "/etc/feltd/mac/$name.key": "{folder}/name.key",
+    "/var/lib/feltd/edge/journal.db": "edge.db",
     "bac-12": "rou-3",
     "rou-3:2026-11-20:17": "{round}",
     "--rounds 1000000": "--rounds 5",
@@ -230,6 +234,9 @@ class Floor:
             try:
                 yield process
                 process.send_signal(signal.SIGINT)
+                assert process.stdout is not None
+                while process.stdout.read(4096):  # a full pipe would keep it from its end
+                    pass
                 assert process.wait(IDLE_S) in (0, 130), line
             finally:
                 process.kill()
@@ -254,7 +261,7 @@ def _run_all(floor: Floor, port: int) -> None:
         shaker = one.getsockname()[1]
     config = CONFIG.format(folder=floor.folder, port=port, shaker=shaker)
     (floor.folder / "feltd.toml").write_text(config, encoding="utf-8")
-    floor.type("feltd journal key /etc/feltd/journal-key.pem")
+    floor.type("feltd journal key /etc/feltd/$part-key.pem")
     with (
         floor.typed("feltd simulate cammegh_ss2 --listen tty:" + str(floor.folder / "wheel"), *HURRIED) as wheel,
         floor.typed(f"feltd simulate fdl_shaker --listen tcp://127.0.0.1:{shaker}", *HURRIED) as dice,
@@ -308,6 +315,10 @@ def _with_its_journals(floor: Floor) -> None:
     floor.type("feltd journal verify --public key.pem.pub rou-3.ndjson")
     again = "feltd resolve --ruleset macau.roulette --option betting=no_more_bets --table rou-3 rou-3.ndjson"
     assert floor.round in floor.type(again)
+    floor.type("feltd bundle -c feltd.toml")
+    assert list(floor.folder.glob("feltd-lisboa-*.zip"))
+    (floor.folder / "edge.db-signed").unlink()  # as where a copy was put back without it
+    floor.type("feltd journal accept /var/lib/feltd/edge/journal.db")
 
 
 def _alone(floor: Floor) -> None:
@@ -323,11 +334,14 @@ def _alone(floor: Floor) -> None:
     floor.type(maria.replace("/etc/feltd/", ""), stdin="a password of some length\n")
     for line in (
         "feltd --help",
+        "feltd acl feltd.toml",
         "feltd devices fdl_shaker",
         "feltd devices shaker.clasp",
         "feltd figures macau.roulette",
     ):
         assert floor.type(line)
+    floor.type("feltd mac-key /etc/feltd/mac/$name.key")
+    floor.type("feltd mac-key edge-7.key")
     assert "wire to result" in floor.type("feltd bench", *SMALL_BENCH)
     for line in LONG if NIGHTLY else ():
         floor.type(line)

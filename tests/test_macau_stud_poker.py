@@ -2418,8 +2418,8 @@ def test_a_long_night_is_quick_enough() -> None:
     best = float("inf")
     for _ in range(5):
         state = ruleset.start("t-1")
-        begin = time.perf_counter()
+        begin = time.process_time()
         for one in seen:
             state, _ = ruleset.apply(state, one)
-        best = min(best, time.perf_counter() - begin)
+        best = min(best, time.process_time() - begin)
     assert len(seen) / best > 20_000  # ten times as much on an idle core; no hiccup of a busy one may fail it

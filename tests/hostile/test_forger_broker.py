@@ -162,7 +162,10 @@ def test_each_edge_may_write_what_is_its_own(tmp_path: Path) -> None:
 def test_nobody_has_a_wildcard_for_the_site(tmp_path: Path) -> None:
     text = made(tmp_path, pit(1, tmp_path), pit(2, tmp_path))
     lines = [line.split() for line in text.splitlines() if line.startswith("topic ")]
-    assert {topic.split("/")[2] for _, _, topic in lines if topic != "reply/#"} == {"s"}
+    told = [topic for _, _, topic in lines if topic != "reply/#"]
+    assert {topic.split("/")[2] for topic in told if topic.startswith("felt/")} == {"s"}
+    nodes = {topic.split("/")[2] for topic in told if not topic.startswith("felt/")}
+    assert nodes == {"feltd_s_edge-1", "feltd_s_edge-2"}  # of Home Assistant's discovery
 
 
 @pytest.mark.parametrize(
