@@ -18,7 +18,7 @@ test: .venv/.runtime .venv/.dev
 nightly: .venv/.runtime .venv/.dev
 	@tests/need-programs
 	FELTD_NIGHTLY=1 $(BIN)/pytest -n auto --dist worksteal --timeout 3600 tests/hostile tests/foreign \
-	  tests/test_documented_commands.py tests/test_after_a_loss.py tests/test_corpus.py $(ARGS)
+	  tests/project/test_documented_commands.py tests/rules $(ARGS)
 	$(BIN)/feltd campaign --rounds 100000 --seed $$(date +%j)
 	$(BIN)/feltd campaign --real --kills 100 --seed $$(date +%j)
 
@@ -31,16 +31,16 @@ lint: .venv/.runtime .venv/.dev
 
 # docs/games, from the rulesets, the checklists in tests/law and the tests that prove them.
 games: .venv/.runtime
-	$(BIN)/python -m tests.game_pages
+	$(BIN)/python -m tests.support.game_pages
 
 # The frozen behaviour of the rulesets, tests/corpus.sha256.toml; ARGS=--check compares with it.
 corpus: .venv/.runtime
-	$(BIN)/python -m tests.corpus $(ARGS)
+	$(BIN)/python -m tests.support.corpus $(ARGS)
 
 # The pictures of docs/console.md, and how quick the pages were.
 pictures: .venv/.runtime .venv/.dev
 	@tests/need-programs
-	PYTHONPATH=.:tests $(BIN)/python tests/pictures.py
+	PYTHONPATH=.:tests/support $(BIN)/python tests/support/pictures.py
 
 # A fresh Debian has python3 but no venv module: take the package where that is allowed, say so where it is not.
 .venv/bin/python:

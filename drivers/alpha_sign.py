@@ -36,8 +36,8 @@ from msgspec import Meta, Struct
 from drivers.driver import Chunk, CommandFailed, CommandRefused, Emit, Evidence, Link, LinkLost, Sighting
 from drivers.faults import Fault, Faults, Standing
 from protocols import alpha_sign as wire
-from protocols.commands import Announce, Command, ShowAmount
-from protocols.events import DeviceFaulted, DeviceOnline, DisplayShown, Event
+from protocols.contract.commands import Announce, Command, ShowAmount
+from protocols.contract.events import DeviceFaulted, DeviceOnline, DisplayShown, Event
 
 MODEL = "Alpha sign"
 TEXT_FILE, TEXT_SIZE, STRING_SIZE = "A", 256, 64

@@ -21,8 +21,8 @@ from msgspec import Meta, Struct
 from drivers.driver import Chunk, Emit, Evidence, Link, LinkLost, Sighting
 from drivers.faults import Fault, Faults, Standing
 from protocols.bee_tek_shoe import Broken, Decoder, Drawn, Echo, Garbage, Message, Other
-from protocols.commands import Command
-from protocols.events import CardDrawn, CardUnreadable, DeviceOnline, Event
+from protocols.contract.commands import Command
+from protocols.contract.events import CardDrawn, CardUnreadable, DeviceOnline, Event
 
 MODEL = "USPC Bee-Tek"
 GOOD_RUN = 20  # cards read well one after the other: what comes next is a first time again

@@ -30,8 +30,8 @@ from drivers.driver import CommandFailed, CommandRefused, Emit, Evidence, Link, 
 from drivers.faults import Fault, Faults, Standing
 from protocols import billy_iii as wire
 from protocols.billy_iii import Ask, Cycle, Decoder, Garbage, State, encode
-from protocols.commands import Agitate, Command
-from protocols.events import DeviceOnline, DiceAgitated, Event
+from protocols.contract.commands import Agitate, Command
+from protocols.contract.events import DeviceOnline, DiceAgitated, Event
 
 MODEL = "Billy-III"
 AT_LEAST = 0.2  # seconds between two questions, whatever the reason

@@ -64,8 +64,8 @@ from protocols.cammegh_ss2 import (
     Status,
     encode,
 )
-from protocols.commands import Ask, Command, Power, RestartSpin, SelfTest, SetParameter, StartSpin
-from protocols.events import (
+from protocols.contract.commands import Ask, Command, Power, RestartSpin, SelfTest, SetParameter, StartSpin
+from protocols.contract.events import (
     BallLanded,
     BallLaunched,
     BallSettling,

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkabl
 import msgspec
 
 from drivers.faults import Fault
-from protocols.commands import Command
-from protocols.events import Event
+from protocols.contract.commands import Command
+from protocols.contract.events import Event
 from protocols.link import Chunk, DeviceRefused, Link, LinkLost
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from protocols.events import DeviceFaulted, DeviceRecovered, Severity
+from protocols.contract.events import DeviceFaulted, DeviceRecovered, Severity
 
 __all__ = ["Clears", "Fault", "Faults", "Standing"]
 

@@ -15,9 +15,8 @@ from drivers.driver import CommandFailed, CommandRefused, Emit, Link, Sighting
 from drivers.faults import Fault
 from drivers.fdl_lamps import named
 from drivers.fdl_session import FdlDriver, SessionOptions
-from protocols import fdl, fdl_bets
-from protocols.commands import ClearBets, Command, Light, LockBets, SelfTest
-from protocols.events import (
+from protocols.contract.commands import ClearBets, Command, Light, LockBets, SelfTest
+from protocols.contract.events import (
     Amount,
     Event,
     JackpotContributed,
@@ -29,7 +28,9 @@ from protocols.events import (
     SupervisorKeyed,
     WagerPlaced,
 )
-from protocols.fdl_lamps import MAX_PLACES, places_from_bytes, places_to_bytes
+from protocols.fdl import bets as fdl_bets
+from protocols.fdl import frame as fdl
+from protocols.fdl.lamps import MAX_PLACES, places_from_bytes, places_to_bytes
 
 CLEARED = "bets_cleared"
 _BY_HAND = "goes on; no bet of this seat is told while it is not sure: look, and settle it by hand"

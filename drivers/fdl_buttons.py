@@ -9,8 +9,9 @@ from typing import ClassVar, Final
 
 from drivers.faults import Fault
 from drivers.fdl_session import FdlDriver
-from protocols import fdl, fdl_buttons
-from protocols.events import ButtonsCounted, ButtonsSeparated, ButtonsUncovered, Event
+from protocols.contract.events import ButtonsCounted, ButtonsSeparated, ButtonsUncovered, Event
+from protocols.fdl import buttons as fdl_buttons
+from protocols.fdl import frame as fdl
 
 LIFTED_EARLY: Final = 0x69
 _BY_HAND = "waits until the dealer has counted by fours and entered the count at the console"

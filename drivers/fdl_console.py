@@ -9,8 +9,7 @@ from typing import ClassVar, Literal
 
 from drivers.faults import Fault
 from drivers.fdl_session import FdlDriver, SessionOptions
-from protocols import fdl, fdl_console
-from protocols.events import (
+from protocols.contract.events import (
     BallLanded,
     BallLaunched,
     BallReplaced,
@@ -42,6 +41,8 @@ from protocols.events import (
     ShoeStarted,
     SupervisorKeyed,
 )
+from protocols.fdl import console as fdl_console
+from protocols.fdl import frame as fdl
 
 FAULTS = {
     0x20: Fault(

@@ -16,9 +16,8 @@ from drivers.driver import Emit, Link, Sighting
 from drivers.faults import Fault
 from drivers.fdl_session import FdlDriver, SessionOptions
 from drivers.fdl_shuffler import checked
-from protocols import fdl, fdl_continuous
-from protocols.commands import Command, EmptyShuffler, SelfTest
-from protocols.events import (
+from protocols.contract.commands import Command, EmptyShuffler, SelfTest
+from protocols.contract.events import (
     CardDamaged,
     CardDrawn,
     CardJammed,
@@ -34,7 +33,9 @@ from protocols.events import (
     ShoeEmptied,
     ShoeStarted,
 )
-from protocols.fdl_shuffler import CARDS, PLACES
+from protocols.fdl import continuous as fdl_continuous
+from protocols.fdl import frame as fdl
+from protocols.fdl.shuffler import CARDS, PLACES
 
 _CARD = "waits for a person where a card of it could not be read; else goes on"
 _NONE = "goes on"

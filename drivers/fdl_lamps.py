@@ -19,9 +19,10 @@ from msgspec.structs import replace
 from drivers.driver import CommandFailed, CommandRefused, Emit, Link, Sighting
 from drivers.faults import Fault
 from drivers.fdl_session import FdlDriver, Memory, SessionOptions, remembered
-from protocols import fdl, fdl_lamps
-from protocols.commands import Command, Light, SelfTest
-from protocols.events import DeviceFaulted, DeviceOnline, Event, LampsLit
+from protocols.contract.commands import Command, Light, SelfTest
+from protocols.contract.events import DeviceFaulted, DeviceOnline, Event, LampsLit
+from protocols.fdl import frame as fdl
+from protocols.fdl import lamps as fdl_lamps
 
 __all__ = ["FAULTS", "FdlLamps", "LampOptions", "named"]
 

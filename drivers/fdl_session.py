@@ -28,9 +28,9 @@ from drivers.driver import (
     Sighting,
 )
 from drivers.faults import Fault, Faults, Standing
-from protocols import fdl
-from protocols.commands import Command, SelfTest
-from protocols.events import DeviceFaulted, DeviceOnline, DeviceRecovered, Event, EventsMissed
+from protocols.contract.commands import Command, SelfTest
+from protocols.contract.events import DeviceFaulted, DeviceOnline, DeviceRecovered, Event, EventsMissed
+from protocols.fdl import frame as fdl
 
 HELLO_EVERY = 0.5
 HELLO_AT_ONCE = 0.1  # an answer never follows an answer faster: two programs in error must not fill the line

@@ -9,9 +9,10 @@ from typing import ClassVar
 from drivers.driver import CommandRefused
 from drivers.faults import Fault
 from drivers.fdl_session import FdlDriver, SessionOptions
-from protocols import fdl, fdl_shaker
-from protocols.commands import Agitate, Command, Light, SelfTest
-from protocols.events import DiceAgitated, DiceCovered, DiceRead, DiceUncovered, Event, LampsLit
+from protocols.contract.commands import Agitate, Command, Light, SelfTest
+from protocols.contract.events import DiceAgitated, DiceCovered, DiceRead, DiceUncovered, Event, LampsLit
+from protocols.fdl import frame as fdl
+from protocols.fdl import shaker as fdl_shaker
 
 _AGAIN = "goes on: the dice are agitated again, or by the lever"
 FAULTS = {

@@ -9,9 +9,8 @@ from typing import ClassVar
 from drivers.driver import CommandRefused
 from drivers.faults import Fault
 from drivers.fdl_session import FdlDriver, SessionOptions
-from protocols import fdl, fdl_shuffler
-from protocols.commands import Command, Dispense, EmptyShuffler, SelfTest, Shuffle
-from protocols.events import (
+from protocols.contract.commands import Command, Dispense, EmptyShuffler, SelfTest, Shuffle
+from protocols.contract.events import (
     CardDamaged,
     CardJammed,
     CardsLoaded,
@@ -27,6 +26,8 @@ from protocols.events import (
     ShuffleFinished,
     ShuffleStarted,
 )
+from protocols.fdl import frame as fdl
+from protocols.fdl import shuffler as fdl_shuffler
 
 __all__ = ["FAULTS", "FdlShuffler", "checked"]
 

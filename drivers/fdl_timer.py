@@ -13,9 +13,10 @@ from msgspec.structs import replace
 from drivers.driver import Emit, Link, Sighting
 from drivers.faults import Fault
 from drivers.fdl_session import FdlDriver, SessionOptions
-from protocols import fdl, fdl_timer
-from protocols.commands import Command, SelfTest, StartTimer, StopTimer
-from protocols.events import BetsClosed, BetsOpened, Event, MachineReported
+from protocols.contract.commands import Command, SelfTest, StartTimer, StopTimer
+from protocols.contract.events import BetsClosed, BetsOpened, Event, MachineReported
+from protocols.fdl import frame as fdl
+from protocols.fdl import timer as fdl_timer
 
 FAULTS = {
     0x64: Fault(

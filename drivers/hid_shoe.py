@@ -23,8 +23,8 @@ from msgspec import Meta, Struct
 
 from drivers.driver import Chunk, Emit, Evidence, Link, LinkLost, Sighting
 from drivers.faults import Fault, Faults, Standing
-from protocols.commands import Command
-from protocols.events import Card, CardDrawn, CardUnreadable, CutCardDrawn, DeviceOnline, Event
+from protocols.contract.commands import Command
+from protocols.contract.events import Card, CardDrawn, CardUnreadable, CutCardDrawn, DeviceOnline, Event
 from protocols.hid_cards import Broken, Code, Decoder, Message, Order, card_in
 
 MODEL = "HID card scanner"

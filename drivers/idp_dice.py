@@ -30,8 +30,8 @@ from msgspec import Meta, Struct
 
 from drivers.driver import Chunk, CommandFailed, CommandRefused, Emit, Evidence, Link, LinkLost, Sighting
 from drivers.faults import Fault, Faults, Standing
-from protocols.commands import Command, ReadDice
-from protocols.events import DeviceOnline, DiceRead, Event
+from protocols.contract.commands import Command, ReadDice
+from protocols.contract.events import DeviceOnline, DiceRead, Event
 from protocols.idp_dice import NO_SHAKE, Decoder, Detect, Garbage, Other, Result, Stop, encode
 
 MODEL = "IDP dice"

@@ -58,8 +58,8 @@ from drivers.driver import (
     Sighting,
 )
 from drivers.faults import Fault, Faults, Standing
-from protocols.commands import Ask, Command, EnableMachine, ReadMeters, ResetHandpay, ShowAmount
-from protocols.events import (
+from protocols.contract.commands import Ask, Command, EnableMachine, ReadMeters, ResetHandpay, ShowAmount
+from protocols.contract.events import (
     MOST,
     DeviceOnline,
     Event,

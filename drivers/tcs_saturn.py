@@ -33,8 +33,8 @@ from drivers.driver import Chunk, CommandFailed, CommandRefused, DeviceRefused, 
 from drivers.faults import Fault, Faults, Standing
 from drivers.wheels import SHORTEST_SPIN, follows, gone_round, outdated
 from protocols import tcs_saturn as wire
-from protocols.commands import Ask, Command, LaunchBall
-from protocols.events import (
+from protocols.contract.commands import Ask, Command, LaunchBall
+from protocols.contract.events import (
     BallLanded,
     BallLaunched,
     BallSettling,

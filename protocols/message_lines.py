@@ -1,6 +1,6 @@
 """Devices that speak by messages (MQTT): one message is one line, so that their codecs are line codecs like all others.
 
-The link makes a line of each payload it hears and a payload of each line it is given; see daemon/links_mqtt.py.
+The link makes a line of each payload it hears and a payload of each line it is given; see daemon/edge/links/mqtt.py.
 """
 
 __all__ = ["Lines"]

@@ -22,7 +22,7 @@ from typing import Annotated, Literal, TypeAlias, TypeVar
 
 from msgspec import Meta, Struct
 
-from protocols.events import Turn
+from protocols.contract.events import Turn
 
 SOH, STX, ETX, EOT = 0x01, 0x02, 0x03, 0x04
 MAX_FRAME = 256

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from simulators import SIMULATORS
 from simulators.clock import Pace
-from simulators.device import Device
-from simulators.fdl_device import FdlDevice
+from simulators.devices.device import Device
+from simulators.devices.fdl_device import FdlDevice
 
 __all__ = ["keep_busy", "make"]
 

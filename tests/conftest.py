@@ -58,7 +58,7 @@ def pytest_sessionfinish() -> None:
 def small_log() -> Iterator[None]:
     """Journals are opened by the thousand: without sixteen megabytes of zeros each time. Processes have theirs."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("daemon.journal._WAL_PAGES", 64)
+        patch.setattr("daemon.journal.store._WAL_PAGES", 64)
         yield
 
 

@@ -13,7 +13,7 @@ from helpers import MemoryLink, Notebook, virtual_time
 
 from drivers.cammegh_ss2 import CammeghSS2, WheelOptions
 from protocols.cammegh_ss2 import Decoder, Flag, Mode, Number, Packet, State, Status, encode
-from protocols.commands import Ask, SetParameter, StartSpin
+from protocols.contract.commands import Ask, SetParameter, StartSpin
 
 NONE = Flag(0)
 

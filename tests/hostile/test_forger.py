@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 import pytest
-import test_consumer
 from click.testing import CliRunner
 from helpers import at_length, script, virtual_time
 from hypothesis import given, settings
@@ -18,20 +17,18 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 from msgspec.structs import replace
 from structlog.testing import capture_logs
-from test_consumer import SPIN, Line, happen, night, reference, rows, started, topic_of
-from test_way_of_an_event import Broker, made
 
-from daemon import consumer as consumer_module
-from daemon.cli import main
-from daemon.config import parse
-from daemon.console import words
-from daemon.consumer import ALERT_FOR, KEPT_DIGESTS, MOST_EDGES, Consumer
-from daemon.edge import Edge
-from daemon.journal import Journal
-from daemon.mac_keys import BadMacKey, load_mac_key, load_mac_keys, make_mac_key
-from daemon.replay import Answer, mac_of_answer
-from protocols.events import BallLanded, BallSettling, BetsClosed, Event, SpinStarted, WagerPlaced
-from protocols.topics import (
+from daemon.broker.gap_recovery import Answer, mac_of_answer
+from daemon.broker.mac_keys import BadMacKey, load_mac_key, load_mac_keys, make_mac_key
+from daemon.cli.main import main
+from daemon.config.model import parse
+from daemon.console.words import words
+from daemon.consumer import consumer as consumer_module
+from daemon.consumer.consumer import ALERT_FOR, KEPT_DIGESTS, MOST_EDGES, Consumer
+from daemon.edge.edge import Edge
+from daemon.journal.store import Journal
+from protocols.contract.events import BallLanded, BallSettling, BetsClosed, Event, SpinStarted, WagerPlaced
+from protocols.contract.topics import (
     Envelope,
     Wire,
     decode_envelope,
@@ -42,6 +39,9 @@ from protocols.topics import (
     mac_of,
     mac_of_texts,
 )
+from tests.consumer import test_consumer
+from tests.consumer.test_consumer import SPIN, Line, happen, night, reference, rows, started, topic_of
+from tests.consumer.test_way_of_an_event import Broker, made
 
 TABLE = "rou-1"
 FORGED = "felt/1/s/table/rou-1/alert/rules-events-forged"

@@ -12,22 +12,22 @@ from helpers import START, at_length
 from msgspec.structs import replace
 from paho.mqtt import client as paho
 from paho.mqtt.enums import CallbackAPIVersion
-from test_consumer import SPIN, rows
-from test_systemd import JUDGE, Broker, Visitor, password, program, run
 
-from daemon import mqtt as mqtt_module
-from daemon.access_list import BadSite, access_list
-from daemon.cli import main
-from daemon.config import Maintenance, Mqtt, load, parse
-from daemon.consumer import Consumer
-from daemon.edge import Edge
-from daemon.forget import forget
-from daemon.journal import Entry, Journal, Row
-from daemon.mac_keys import make_mac_key
-from daemon.mqtt import BrokerLost, Session, bound, connect
-from daemon.schema import asyncapi
-from protocols.events import BallLanded, encode_data, type_of
-from protocols.topics import Envelope, edge_topic, encode_envelope
+from daemon.broker import session as mqtt_module
+from daemon.broker.mac_keys import make_mac_key
+from daemon.broker.session import BrokerLost, Session, bound, connect
+from daemon.cli.access_list import BadSite, access_list
+from daemon.cli.forget import forget
+from daemon.cli.main import main
+from daemon.cli.schema import asyncapi
+from daemon.config.model import Maintenance, Mqtt, load, parse
+from daemon.consumer.consumer import Consumer
+from daemon.edge.edge import Edge
+from daemon.journal.store import Entry, Journal, Row
+from protocols.contract.events import BallLanded, encode_data, type_of
+from protocols.contract.topics import Envelope, edge_topic, encode_envelope
+from tests.consumer.test_consumer import SPIN, rows
+from tests.system.test_systemd import JUDGE, Broker, Visitor, password, program, run
 
 MQTT = '[mqtt]\nport = {port}\nusername = "console"\npassword_file = "{folder}/console"\n'
 PIT = """\

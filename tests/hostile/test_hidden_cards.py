@@ -22,14 +22,14 @@ from helpers import at_length, script
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
-from daemon.config import parse
-from daemon.console.site import SHOWN
-from daemon.consumer import Consumer
-from daemon.edge import Edge
-from daemon.journal import Entry, Journal, Row
-from daemon.links import HostLink
-from daemon.retained import Retained
-from protocols.events import (
+from daemon.broker.retained import Retained
+from daemon.config.model import parse
+from daemon.console.site.site import SHOWN
+from daemon.consumer.consumer import Consumer
+from daemon.edge.edge import Edge
+from daemon.edge.links.link import HostLink
+from daemon.journal.store import Entry, Journal, Row
+from protocols.contract.events import (
     BetsClosed,
     BetsOpened,
     ButtonsCounted,
@@ -52,14 +52,14 @@ from protocols.events import (
     encode_data,
     type_of,
 )
+from protocols.contract.topics import table_topic
 from protocols.hid_cards import Code, code_of, encode
-from protocols.topics import table_topic
-from rules.cards import DECK, PIPS, RANKS
-from rules.macau_baccarat import Baccarat, hands
-from rules.macau_blackjack import Blackjack
-from rules.macau_stud_poker import StudPoker
-from rules.poker import CATEGORIES, strength
-from rules.rounds import noted
+from rules.engine.rounds import noted
+from rules.games.cards import DECK, PIPS, RANKS
+from rules.games.poker import CATEGORIES, strength
+from rules.macau.baccarat import Baccarat, hands
+from rules.macau.blackjack import Blackjack
+from rules.macau.stud_poker import StudPoker
 
 DEALS = at_length(500, 10_000)
 SITE, TABLE = "s", "t-1"
@@ -541,7 +541,7 @@ def surrender_of_the_true_cards(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_hole_card_in_the_clear(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("rules.macau_blackjack._masked", lambda cards, _down: cards)
+    patch.setattr("rules.macau.blackjack._masked", lambda cards, _down: cards)
 
 
 def a_reason_with_a_card(patch: pytest.MonkeyPatch) -> None:
@@ -566,7 +566,7 @@ def more_words_of_an_ace(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_handled_card_in_the_clear(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("rules.macau_baccarat.UNKNOWN", "2C")
+    patch.setattr("rules.macau.baccarat.UNKNOWN", "2C")
     patch.setattr(Baccarat, "_lie", lambda _self, cards: hands(cards))
 
 

@@ -24,20 +24,19 @@ from helpers import START, at_length, script
 from msgspec import Struct, inspect
 from msgspec.structs import replace
 from poison import TIMES, look_into
-from test_rulesets import ROUNDS
 
-from daemon.config import Config, Keeping, parse
-from daemon.console.live import Looker
-from daemon.consumer import Consumer
-from daemon.edge import Edge
-from daemon.inspection import verify
-from daemon.journal import Entry, Journal
-from daemon.keeping import take_up
-from daemon.mqtt import Message
-from daemon.tracing import Frame
+from daemon.broker.session import Message
+from daemon.config.model import Config, Keeping, parse
+from daemon.console.pages.live import Looker
+from daemon.consumer.consumer import Consumer
+from daemon.edge.edge import Edge
+from daemon.edge.tracing import Frame
+from daemon.journal.inspection import verify
+from daemon.journal.retention import take_up
+from daemon.journal.store import Entry, Journal
 from drivers.driver import Chunk, Sighting
-from protocols.commands import COMMANDS
-from protocols.events import (
+from protocols.contract.commands import COMMANDS
+from protocols.contract.events import (
     EVENT_TYPES,
     DeviceFaulted,
     DeviceOnline,
@@ -47,8 +46,16 @@ from protocols.events import (
     encode_data,
     type_of,
 )
-from protocols.topics import LONGEST_DOCUMENT, decode_wire, device_topic, edge_topic, encode_envelope, table_topic
+from protocols.contract.topics import (
+    LONGEST_DOCUMENT,
+    decode_wire,
+    device_topic,
+    edge_topic,
+    encode_envelope,
+    table_topic,
+)
 from rules import RULESETS
+from tests.rules.test_rulesets import ROUNDS
 
 POISONS: tuple[bytes, ...] = (
     *(str(one).encode() for one in (-1, 0, 2**53, 2**63, 2**64, -(2**63) - 1, 10**25, 10**400)),

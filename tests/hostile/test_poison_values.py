@@ -15,15 +15,15 @@ from msgspec.structs import replace
 from poison import TIMES, look_into
 from structlog.testing import capture_logs
 
-from daemon.chain import chain_start, row_hash
-from daemon.config import Config, Keeping, parse
-from daemon.consumer import Consumer
-from daemon.edge import Edge
-from daemon.inspection import verify
-from daemon.journal import BadJournal, Entry, Journal
-from daemon.keeping import take_up
-from daemon.mqtt import Message
-from protocols.events import (
+from daemon.broker.session import Message
+from daemon.config.model import Config, Keeping, parse
+from daemon.consumer.consumer import Consumer
+from daemon.edge.edge import Edge
+from daemon.journal.hash_chain import chain_start, row_hash
+from daemon.journal.inspection import verify
+from daemon.journal.retention import take_up
+from daemon.journal.store import BadJournal, Entry, Journal
+from protocols.contract.events import (
     BallLanded,
     BallLaunched,
     BallSettling,
@@ -36,7 +36,7 @@ from protocols.events import (
     encode_data,
     type_of,
 )
-from protocols.topics import EARLIEST, LATEST, decode_wire, device_topic, encode_envelope
+from protocols.contract.topics import EARLIEST, LATEST, decode_wire, device_topic, encode_envelope
 
 CONFIG = """
 [site]

@@ -22,18 +22,18 @@ import pytest
 from helpers import NIGHTLY, at_length
 from structlog.testing import capture_logs
 
-from daemon.broker import Broker, find_mosquitto
-from daemon.config import Mqtt, parse
-from daemon.consumer import Consumer
-from daemon.edge import Edge
-from daemon.journal import Journal
-from daemon.mqtt import Message, connect
-from daemon.replay_service import RATE
-from protocols.topics import decode_envelope
+from daemon.broker.replay_service import RATE
+from daemon.broker.session import Message, connect
+from daemon.config.model import Mqtt, parse
+from daemon.consumer.consumer import Consumer
+from daemon.edge.edge import Edge
+from daemon.journal.store import Journal
+from protocols.contract.topics import decode_envelope
+from simulators.lab.broker import Broker, find_mosquitto
 
 pytestmark = [pytest.mark.system, pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")]
 
-HERE = Path(__file__).parent.parent
+HERE = Path(__file__).parents[1] / "support"
 TABLES = [f"rou-{n}" for n in range(1, 5)]
 ROUNDS = at_length(100, 1500)
 """Played before at each table: five events and three verdicts each."""

@@ -6,12 +6,12 @@ from random import Random
 import msgspec
 import pytest
 from helpers import at_length, virtual_time
-from test_sas_machine import Cable
 
 from drivers.sas_machine import SEEN, Memory
-from protocols.events import EVENT_TYPES, decode_data, encode_data, type_of
+from protocols.contract.events import EVENT_TYPES, decode_data, encode_data, type_of
 from protocols.sas import Ack, Answer, LongPoll, Nack, RealTime, Unknown
-from simulators.sas_machine import Machine
+from simulators.devices.sas_machine import Machine
+from tests.drivers.test_sas_machine import Cable
 
 LONGEST = 20_000  # bytes of what outlives a session
 

@@ -16,13 +16,13 @@ from helpers import at_length
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from daemon import cli
-from daemon import journal as journal_module
-from daemon.console.actions import read_actions
-from daemon.inspection import verify
-from daemon.journal import BadJournal, Entry, Journal, open_to_read
-from daemon.journal_schema import WrongSchema
-from daemon.signing import make_key
+from daemon.cli import main as cli
+from daemon.console.site.actions import read_actions
+from daemon.journal import store as journal_module
+from daemon.journal.inspection import verify
+from daemon.journal.schema import WrongSchema
+from daemon.journal.signing import make_key
+from daemon.journal.store import BadJournal, Entry, Journal, open_to_read
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 REMEDY = "somebody or something changed it after it was written: keep the file as it is and tell the inspector"

@@ -1,0 +1,68 @@
+"""Keys by which an edge proves that an event is its own: files of 32 random bytes, written as 64 hexadecimal digits.
+
+The edge signs with its key (`[edge] mac_key_file`), the rules check with the same one (`[rules] mac_key_folder`, a file
+`<edge>.key` for each edge). `protocols.contract.topics.mac_of` says over what.
+"""
+
+import os
+import re
+import secrets
+from pathlib import Path
+
+from protocols.contract.topics import is_id
+
+__all__ = ["BadMacKey", "load_mac_key", "load_mac_keys", "make_mac_key"]
+
+SIZE = 32
+SUFFIX = ".key"
+MAKE = "make one with `feltd mac-key`"
+
+
+class BadMacKey(Exception):
+    """A key file that cannot be used. The message says which and what to do, and nothing of the key."""
+
+
+def make_mac_key(path: Path) -> None:
+    """Write a new key for its owner only. Raises BadMacKey; nothing is ever overwritten."""
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+            file.write(secrets.token_hex(SIZE) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except FileExistsError as error:
+        raise BadMacKey(f"{path}: is there already; a key is never overwritten, give another name") from error
+    except (OSError, ValueError) as error:
+        raise BadMacKey(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def load_mac_key(path: Path) -> bytes:
+    """The key in a file that only its owner and its group may read. Raises BadMacKey."""
+    try:
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            text = file.read(10 * SIZE).strip()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise BadMacKey(f"{path}: {reason}; give the path of a MAC key that this user may read") from error
+    if mode & 0o027:
+        raise BadMacKey(f"{path}: others than its owner and group may read or write it; chmod 640, or {MAKE}")
+    if not re.fullmatch(rb"[0-9a-fA-F]*", text):
+        raise BadMacKey(f"{path}: no MAC key: it is {2 * SIZE} hexadecimal digits in one line; {MAKE}")
+    if len(text) != 2 * SIZE:
+        raise BadMacKey(f"{path}: a MAC key has {2 * SIZE} hexadecimal digits, this one has {len(text)}; {MAKE}")
+    return bytes.fromhex(text.decode())
+
+
+def load_mac_keys(folder: Path) -> dict[str, bytes]:
+    """The keys of all edges by their names: each file `<edge>.key` in `folder`. Raises BadMacKey."""
+    try:
+        files = sorted(path for path in folder.iterdir() if path.suffix == SUFFIX and not path.name.startswith("."))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise BadMacKey(f"{folder}: {reason}; give a folder with a file <edge>{SUFFIX} for each edge") from error
+    for path in files:
+        if not is_id(path.stem):
+            raise BadMacKey(f"{path}: {path.stem!r} is no name of an edge; a key of the edge edge-7 is edge-7{SUFFIX}")
+    if not files:
+        raise BadMacKey(f"{folder}: holds no key; it needs a file <edge>{SUFFIX} for each edge; {MAKE}")
+    return {path.stem: load_mac_key(path) for path in files}

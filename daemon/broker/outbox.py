@@ -1,0 +1,116 @@
+"""The outbox: what stands in the journal, to the broker, in order.
+
+There is no queue: the journal is the queue, and a cursor says how far the broker acknowledged. Memory stays bounded
+whatever the broker does; what was unacknowledged at a crash is sent again with the same id.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+
+from daemon import logs
+from daemon.broker.session import BrokerLost, Session
+from daemon.journal.store import Journal, Row
+
+__all__ = ["Outbox"]
+
+PAGE = 200
+KEY = "outbox"
+
+
+class Outbox:
+    """One journal's way to the broker. `message_of(row, late)` is the topic and payload of a row.
+
+    `is_removed(row)`: whether its table or device is no longer configured. An access list that was made since refuses
+    such a row: it stays in the journal, and what comes after it is sent.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        message_of: Callable[[Row, bool], tuple[str, bytes]],
+        is_removed: Callable[[Row], bool] = lambda _: False,
+    ) -> None:
+        """Go on where the last process stopped."""
+        self._journal = journal
+        self._message_of = message_of
+        self._is_removed = is_removed
+        self._news = asyncio.Event()
+        self._flying: deque[int] = deque()
+        self._done: set[int] = set()
+        self._session: Session | None = None
+        self._sent = 0
+        self._backlog = 0
+        self.cursor = int(journal.memory(KEY) or b"0")
+
+    @property
+    def depth(self) -> int:
+        """How many rows the broker has not acknowledged."""
+        return self._journal.head - self.cursor
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there are rows that were not sent in this session."""
+        return self._sent != self._journal.head
+
+    def memory(self) -> dict[str, bytes]:
+        """The cursor, to be written with the next entries: it costs no commit of its own."""
+        return {KEY: b"%d" % self.cursor}
+
+    def offer(self, rows: list[Row]) -> None:
+        """These were just written. Where nothing waits before them they are sent at once, else in their turn.
+
+        At once saves a turn of the loop, a tenth of a millisecond on a machine that was asleep.
+        """
+        if self._session is not None and rows and self._sent == rows[0].n - 1:
+            for row in rows:
+                if not self._session.room:
+                    break
+                try:
+                    self._send(self._session, row)
+                except BrokerLost:
+                    break  # `run` meets the same and ends the session
+        if self._sent != self._journal.head:
+            self._news.set()
+
+    async def run(self, session: Session) -> None:
+        """Send for as long as the session lasts. Raises BrokerLost."""
+        self._flying.clear()
+        self._done.clear()
+        self._sent = self.cursor
+        self._backlog = self._journal.head
+        self._session = session
+        try:
+            while True:
+                while self._sent == self._journal.head:
+                    self._news.clear()
+                    await self._news.wait()
+                for row in self._journal.after(self._sent, PAGE):
+                    await session.until_room()
+                    if row.n == self._sent + 1:  # else it was sent at once meanwhile
+                        self._send(session, row)
+        finally:
+            self._session = None
+
+    def _send(self, session: Session, row: Row) -> None:
+        topic, payload = self._message_of(row, row.n <= self._backlog)
+        acknowledged = partial(self._acknowledged, row.n)
+        if self._is_removed(row):
+            refused = partial(self._refused, row.n, topic)
+            session.send(topic, payload, acknowledged=acknowledged, event=True, vital=False, refused=refused)
+        else:
+            session.send(topic, payload, acknowledged=acknowledged, event=True)
+        self._flying.append(row.n)
+        self._sent = row.n
+
+    def _refused(self, n: int, topic: str, reason: str) -> None:
+        remedy = "nothing: its table or device is no longer configured, and the event stays in the journal"
+        logs.get().warning("outbox.refused", topic=topic, reason=reason, remedy=remedy)
+        self._acknowledged(n)
+
+    def _acknowledged(self, n: int) -> None:
+        self._done.add(n)
+        while self._flying and self._flying[0] in self._done:
+            self.cursor = self._flying.popleft()
+            self._done.discard(self.cursor)

@@ -1,0 +1,424 @@
+"""Answers to requests for a replay, beside live traffic: of the edge for its events, of the rules for their verdicts.
+
+Each peer with a password may ask, so no number of requests may cost the live traffic its time:
+
+- Requests come on a connection of their own, which is read slowly. A storm waits in the broker's queue for that
+  connection, and not in front of live events.
+- Requests are coalesced: of each table the union of what is wanted is kept. A row is published at most once a COOLDOWN.
+- Rows are published in portions, at most RATE a second over all tables and STORM_RATE in a storm, and only while the
+  outbox is empty and the broker has acknowledged the portion before.
+- Memory is bounded: of each table at most MOST_REQUESTS distinct requests are answered at a time. The rows of further
+  ones are published as well, but without an answer; who misses that asks again.
+"""
+
+import asyncio
+import contextlib
+import logging
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import msgspec
+import structlog
+
+from daemon.broker.gap_recovery import PAGE, Answer, Request, mac_of_answer
+from daemon.broker.session import UNREADABLE, Connect, Message, Session, stay_connected
+from daemon.config.model import Mqtt
+from daemon.journal.store import Journal, Row
+
+__all__ = ["COOLDOWN", "MOST_REQUESTS", "PORTION", "RATE", "STORM", "STORM_RATE", "ReplayService"]
+
+RATE = 3000.0
+"""Rows and answers a second that one process publishes again, over all its tables."""
+STORM_RATE = 250.0
+"""The same in a storm of requests."""
+PORTION = 16
+"""Rows that are published at once. A live event waits behind no more than these."""
+COOLDOWN = 1.0
+"""Seconds in which a row is published again at most once. Shorter than the 2 s after which readers ask again."""
+MOST_REQUESTS = 64
+"""Distinct requests of a table that wait for their answer."""
+MOST_RANGES = 64
+"""Ranges of a table that are kept apart; beyond that the two nearest become one."""
+MOST_BYTES = 1024
+"""Of one request; a longer one is unreadable."""
+# Requests are read from the socket so many bytes at a time, with a pause between: some 3000 a second. More than a
+# record of TLS has.
+READ, READ_PAUSE = 17_000, 0.1
+AT_ONCE = 32
+READY_S = 1.0
+"""Seconds that a session waits for the connection of the requests before it says that it is online."""
+UNHEARD_S = 10.0
+"""Seconds without that connection until it is logged."""
+STORM, STORM_S = 1000, 10.0
+"""So many requests within so many seconds are a storm; it is over after so many seconds with less."""
+
+
+def _start(span: tuple[int, int]) -> int:
+    return span[0]
+
+
+def _end(span: tuple[int, int]) -> int:
+    return span[1]
+
+
+class _Ranges:
+    """A set of seqs as disjoint ranges in order, of which there are few: a set too scattered grows over its holes."""
+
+    def __init__(self) -> None:
+        self.spans: list[tuple[int, int]] = []
+
+    def add(self, first: int, last: int) -> None:
+        spans = self.spans
+        low, high = bisect_left(spans, first - 1, key=_end), bisect_right(spans, last + 1, key=_start)
+        if low < high:
+            first, last = min(first, spans[low][0]), max(last, spans[high - 1][1])
+        spans[low:high] = [(first, last)]
+        while len(spans) > MOST_RANGES:
+            at = min(range(len(spans) - 1), key=lambda one: spans[one + 1][0] - spans[one][1])
+            spans[at : at + 2] = [(spans[at][0], spans[at + 1][1])]
+
+    def remove(self, first: int, last: int) -> None:
+        low, high = self._met(first, last)
+        met = self.spans[low:high]
+        before = [(met[0][0], first - 1)] if met and met[0][0] < first else []
+        behind = [(last + 1, met[-1][1])] if met and met[-1][1] > last else []
+        self.spans[low:high] = before + behind
+
+    def inside(self, first: int, last: int) -> list[tuple[int, int]]:
+        """What of a range is in the set."""
+        low, high = self._met(first, last)
+        return [(max(start, first), min(end, last)) for start, end in self.spans[low:high]]
+
+    def meets(self, first: int, last: int) -> bool:
+        """Whether any of a range is in the set."""
+        low, high = self._met(first, last)
+        return low < high
+
+    def _met(self, first: int, last: int) -> tuple[int, int]:
+        return bisect_left(self.spans, first, key=_end), bisect_right(self.spans, last, key=_start)
+
+
+class _Wanted:
+    """What is asked for of one table. Time is handed in."""
+
+    def __init__(self) -> None:
+        self._now = _Ranges()
+        self._served = _Ranges()
+        """Published since the last COOLDOWN began."""
+        self._later = _Ranges()
+        """Wanted again since: published after the next one begins."""
+        self._asked: dict[tuple[int, int], _Ranges] = {}
+        """Requests that await their answer, the oldest first: what it will say, and what is not yet published of it."""
+        self._crowded = False
+        """Whether rows are wanted by requests that are not in `_asked`."""
+        self._turn = self._cursor = 0
+        self._until = float("-inf")
+
+    def want(self, said: tuple[int, int], first: int, last: int, now: float) -> bool:
+        """Publish a range again, then say `said`. False: so many wait that nothing will be said."""
+        self._begin_cooldown(now)
+        new = _Ranges()
+        new.add(first, last)
+        for part in self._served.inside(first, last):
+            self._later.add(*part)
+            new.remove(*part)
+        for part in new.spans:
+            self._now.add(*part)
+        if said in self._asked:
+            return True
+        if len(self._asked) >= MOST_REQUESTS:
+            self._crowded = True
+            return False
+        self._asked[said] = _Ranges()
+        self._asked[said].add(first, last)
+        return True
+
+    def wait(self, now: float) -> float | None:
+        """Seconds until there is something to publish; None where nothing is wanted."""
+        self._begin_cooldown(now)
+        if self._now.spans:
+            return 0.0
+        return self._until - now if self._later.spans else None
+
+    def portion(self) -> tuple[int, int]:
+        """The next to publish, of which `wait` says that there are. They no longer count as wanted."""
+        first, last = self._next()
+        self._now.remove(first, last)
+        self._served.add(first, last)
+        return first, last
+
+    def _next(self) -> tuple[int, int]:
+        """The oldest request goes first, from its beginning on.
+
+        Where there are more requests than are kept, two portions of three go to what is wanted besides: the newest
+        rows, because most gaps are young, and all the others in turn, so that each is published in bounded time.
+        """
+        self._turn = (self._turn + 1) % 3 if self._crowded else 0
+        spans = self._now.spans
+        if self._turn == 0:
+            for left in self._asked.values():
+                for span in left.spans:
+                    if parts := self._now.inside(*span):
+                        first, last = parts[0]
+                        return first, min(last, first + PORTION - 1)
+        if self._turn == 1:
+            first, last = spans[-1]
+            return max(first, last - PORTION + 1), last
+        first, last = next((span for span in spans if span[1] > self._cursor), spans[0])
+        if first <= self._cursor < last:
+            first = self._cursor + 1
+        self._cursor = last = min(last, first + PORTION - 1)
+        return first, last
+
+    def published(self, first: int, last: int) -> list[tuple[int, int]]:
+        """A portion is out: what is said now, because nothing is left of its request."""
+        for left in self._asked.values():
+            left.remove(first, last)
+        complete = [said for said, left in self._asked.items() if not left.spans]
+        for said in complete:
+            del self._asked[said]
+        return complete
+
+    def failed(self, first: int, last: int) -> None:
+        """A portion was not published, or perhaps not."""
+        self._now.add(first, last)
+
+    def _begin_cooldown(self, now: float) -> None:
+        if now < self._until:
+            return
+        for span in self._later.spans:
+            self._now.add(*span)
+        self._crowded = self._crowded and bool(self._now.spans)
+        self._served, self._later = _Ranges(), _Ranges()
+        self._until = now + COOLDOWN
+
+
+class ReplayService:
+    """Of one process: `listen` hears the requests, `run` publishes what they want while a session lasts."""
+
+    def __init__(
+        self,
+        writer: str,
+        journal: Journal,
+        topics: Iterable[str],
+        message_of: Callable[[Row, bool], tuple[str, bytes]],
+        busy: Callable[[], bool],
+        log: structlog.typing.FilteringBoundLogger,
+        mac_key: bytes = b"",
+    ) -> None:
+        """`topics` are …/cmd/replay of each table; `busy` says whether live events wait to be sent.
+
+        `mac_key`: answers carry a MAC by this key.
+        """
+        self._mac_key = mac_key
+        self._writer = writer
+        self._journal = journal
+        self._topics = {topic.split("/")[4]: topic for topic in topics}
+        self._table_of = {topic: table for table, topic in self._topics.items()}
+        self._message_of = message_of
+        self._busy = busy
+        self._log = log
+        self._wanted: dict[str, _Wanted] = {table: _Wanted() for table in self._topics}
+        self._tables = list(self._topics)
+        self._news = asyncio.Event()
+        self._session: Session | None = None
+        self._unacknowledged = 0
+        self._landed = asyncio.Event()
+        self._heard = asyncio.Event()
+        self._heard.set()  # nothing to wait for unless `listen` runs
+        self._why = ""
+        self._storm = asyncio.Event()
+        self._counted = self._unreadable = self._unanswered = 0
+        self._window_ends = float("-inf")
+
+    # ---- requests
+
+    async def listen(self, settings: Mqtt, identifier: str, connecting: Connect | None) -> None:
+        """Hear requests until cancelled, on a connection beside that of `identifier`.
+
+        It speaks MQTT 3.1.1, whose messages are decoded in a tenth of the time; a request has no properties.
+        """
+        if not self._topics:
+            return
+        self._heard.clear()
+        settings = msgspec.structs.replace(settings, version="3.1.1")
+        log: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
+            None, processors=[self._silenced], wrapper_class=structlog.make_filtering_bound_logger(logging.INFO)
+        )
+        await stay_connected(settings, f"{identifier}-replay", None, self._hear_all, log, connecting)
+
+    def _silenced(self, _logger: Any, _method: str, fields: Any) -> Any:
+        """The live connection says that the broker is lost; `_watch` says where this one alone is."""
+        self._why = fields.get("reason", "")
+        raise structlog.DropEvent
+
+    async def _hear_all(self, session: Session) -> None:
+        try:
+            session.unhurried(READ_PAUSE, READ)
+            await session.subscribe(*self._topics.values())
+            self._heard.set()
+            while True:
+                for message in await session.messages(AT_ONCE):
+                    self.hear(message)
+                await asyncio.sleep(0)
+        finally:
+            self._heard.clear()
+
+    async def until_heard(self) -> None:
+        """Requests that follow are heard; or it takes too long to wait for that."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(READY_S):
+                await self._heard.wait()
+
+    def hear(self, message: Message) -> None:
+        """A request: it is put with the others."""
+        now = _now()
+        self._count(now)
+        table = self._table_of.get(message.topic)
+        if table is None:  # a broker may send what somebody else subscribed to
+            return
+        try:
+            if len(message.payload) > MOST_BYTES:
+                raise msgspec.DecodeError(f"a request has at most {MOST_BYTES} bytes")
+            request = msgspec.json.decode(message.payload, type=Request)
+        except UNREADABLE as error:
+            if not self._unreadable and not self._storm.is_set():
+                self._log.warning("command.refused", topic=message.topic, reason=str(error))
+            self._unreadable += 1
+            return
+        if request.edge not in ("", self._writer):
+            return
+        newest = self._journal.last(table)
+        first = max(request.first, 1)
+        start = max(first, self._journal.oldest(table))
+        last = min(newest if request.last is None else request.last, start + PAGE - 1, newest)
+        span = (start, last)
+        if last < start:  # a row that is not there takes the place of none: so this answer has its COOLDOWN, too
+            span = (newest + 1, newest + 1)
+        if not self._wanted[table].want((first, last), *span, now):
+            self._unanswered += 1
+            self._storm.set()
+        self._news.set()
+
+    def _count(self, now: float) -> None:
+        if now >= self._window_ends:
+            self._window_ends = now + STORM_S
+            if not self._storm.is_set():
+                self._counted = self._unreadable = 0
+        self._counted += 1
+        if self._counted >= STORM:
+            self._storm.set()
+
+    # ---- rows
+
+    async def run(self, session: Session) -> None:
+        """Publish what is wanted for as long as the session lasts. Raises BrokerLost."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._publish_all(session))
+            group.create_task(self._tell_of_storms())
+            group.create_task(self._watch())
+
+    async def _publish_all(self, session: Session) -> None:
+        self._session, self._unacknowledged = session, 0
+        loop = asyncio.get_running_loop()
+        while True:
+            waits = {table: wait for table in self._tables if (wait := self._wanted[table].wait(_now())) is not None}
+            if not waits or (soonest := min(waits.values())) > 0:
+                self._news.clear()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(soonest if waits else None):
+                        await self._news.wait()
+                continue
+            while self._busy():  # noqa: ASYNC110 - the outbox sends without a word; this is seldom, and short
+                await asyncio.sleep(PORTION / RATE)
+            table = next(table for table, wait in waits.items() if not wait)
+            self._tables.remove(table)
+            self._tables.append(table)  # the next portion is another table's
+            began = loop.time()
+            sent = await self._publish(session, table)
+            due = began + max(sent, 1) / (STORM_RATE if self._storm.is_set() else RATE)
+            await asyncio.sleep(max(due - loop.time(), 0.0))
+
+    async def _publish(self, session: Session, table: str) -> int:
+        """One portion of a table, and what can be said then. Returns, with their number, when the broker has them."""
+        wanted, sent, done = self._wanted[table], 0, False
+        first, last = wanted.portion()
+        try:
+            for row in self._journal.range(table, first, last):
+                await self._send(session, *self._message_of(row, True), event=True)
+                sent += 1
+            await self._until_acknowledged()
+            done = True
+        finally:
+            if not done:
+                wanted.failed(first, last)
+        for said in wanted.published(first, last):
+            newest, oldest = self._journal.last(table), self._journal.oldest(table)
+            answer = Answer(self._writer, self._journal.name, *said, newest, oldest)
+            topic = self._topics[table] + "/result"
+            if self._mac_key:
+                answer = msgspec.structs.replace(answer, mac=mac_of_answer(answer, topic, self._mac_key))
+            await self._send(session, topic, msgspec.json.encode(answer))
+            sent += 1
+        await self._until_acknowledged()
+        return sent
+
+    async def _until_acknowledged(self) -> None:
+        while self._unacknowledged:
+            self._landed.clear()
+            await self._landed.wait()
+
+    async def _send(self, session: Session, topic: str, payload: bytes, *, event: bool = False) -> None:
+        self._unacknowledged += 1
+        await session.publish(topic, payload, acknowledged=partial(self._acknowledged, session), event=event)
+
+    def _acknowledged(self, session: Session) -> None:
+        if session is self._session:  # a late word of an ended session counts no more
+            self._unacknowledged -= 1
+            self._landed.set()
+
+    # ---- logs
+
+    async def _tell_of_storms(self) -> None:
+        """One line when a storm of requests begins, and one when it is over."""
+        while True:
+            await self._storm.wait()
+            self._log.warning(
+                "replay.storm",
+                requests=self._counted,
+                remedy="somebody asks for far more than a reader needs; live events go first. Look for the client in "
+                "the broker's log, and take its password away",
+            )
+            requests = unreadable = unanswered = 0
+            storm = True
+            while storm:
+                storm = self._counted >= STORM or self._unanswered > 0
+                requests += self._counted
+                unreadable += self._unreadable
+                unanswered += self._unanswered
+                self._counted = self._unreadable = self._unanswered = 0
+                if storm:
+                    await asyncio.sleep(STORM_S)
+            self._storm.clear()
+            self._log.info("replay.storm_over", requests=requests, unreadable=unreadable, unanswered=unanswered)
+
+    async def _watch(self) -> None:
+        """Say when requests are not heard although the broker is there, and when they are again."""
+        looks = 0
+        while True:
+            await asyncio.sleep(UNHEARD_S)
+            if self._heard.is_set():
+                if looks > 1:
+                    self._log.info("replay.heard")
+                looks = 0
+            else:
+                looks += 1
+                if looks == 2:  # not just between two connections
+                    remedy = "live events are not concerned; let this client connect a second time, as its name -replay"
+                    self._log.warning("replay.unheard", reason=self._why, remedy=remedy)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

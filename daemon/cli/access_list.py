@@ -1,0 +1,238 @@
+"""`feltd acl`: the access list of mosquitto for the computers of a site, made from their configurations.
+
+What is not granted is refused. An edge writes what it and its own tables say and nothing else, rules what they and
+theirs say; those who look see no card and no wager.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from daemon.broker.stale_topics import CONFLICT, FORGED, alert_topic, room_topic
+from daemon.config.model import Config, broker_of, line_of
+from daemon.console.site.site import SHOWN
+from daemon.edge import home_assistant
+from protocols.contract.topics import device_topic, edge_topic, table_topic
+
+__all__ = ["BadSite", "access_list"]
+
+READER, DISPLAY = "reader", "display"
+DEVICE_LEAVES = ("availability", "meta", "state", "event/+", "trace", "cmd/+/result")
+
+HEAD = """\
+# Who may read and write what on the broker of site {site}. `feltd acl` makes it from the configuration of each computer
+# of the site: make it anew when tables, edges or rules come or go. Goes to /etc/mosquitto/feltd.acl; the passwords of
+# these users are made as systemd/README.md says. What is not granted here is refused: an edge tells events of its own
+# tables only, rules tell results of theirs, and who has no name reads nothing.
+#
+# Cards are told in clear by the shoe that reads them, the bank's second one too, and a reader says of that one whether
+# it is blackjack: only the rules read such events, and the wagers. Of the others each type is granted by its name, so
+# what a newer edge may tell besides is withheld until it stands here. Everybody else reads round/state, where no card
+# stands that lies face down, and the result. At baccarat a card stands there as soon as the shoe has told it; where
+# players handle the cards, as soon as each side has two."""
+
+
+class BadSite(Exception):
+    """Configurations that give no access list. The message says which and what to do."""
+
+
+class _Edge(Struct):
+    """An edge: its devices by table, and the tables of its configuration where it has none."""
+
+    user: str
+    place: str
+    devices: dict[str, list[str]]
+    others: list[str]
+
+
+class _Rules(Struct):
+    """Rules: the tables whose rounds they resolve, and the other tables of their configuration."""
+
+    user: str
+    tables: dict[str, None]
+    others: dict[str, None]
+
+
+class _Site(Struct):
+    """All computers of a site."""
+
+    name: str
+    edges: dict[str, _Edge]
+    rules: dict[str, _Rules]
+    consoles: dict[str, None]
+    maintenance: dict[str, None]
+
+
+def access_list(configs: Sequence[tuple[Path, Config]]) -> str:
+    """The list for the computers that have these configurations. Raises BadSite."""
+    site = _site(configs)
+    blocks = [HEAD.format(site=site.name)]
+    blocks += [_of_edge(site, name, edge) for name, edge in site.edges.items()]
+    blocks += [_of_rules(site, name, rules) for name, rules in site.rules.items()]
+    looking = "feltd console, feltd command, feltd watch: all but cards and wagers; the only one that commands"
+    blocks += [_of_reader(site.name, looking, user, commands=True) for user in site.consoles]
+    blocks += [_of_reader(site.name, "whoever else looks: as the console, without commands", READER, commands=False)]
+    blocks += [_of_display(site.name)]
+    blocks += [_of_maintenance(site.name, user) for user in site.maintenance]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _site(configs: Sequence[tuple[Path, Config]]) -> _Site:
+    """Who comes to the broker, as which user. Raises BadSite."""
+    site = _Site(configs[0][1].site.name, {}, {}, {}, {})
+    mistakes: list[str] = []
+    for path, config in configs:
+        if config.site.name != site.name:
+            text = f"is site {config.site.name!r}, {configs[0][0]} is {site.name!r}; one list is of one site"
+            mistakes.append(f"{path}:{line_of(path, ('site', 'name'))}: {text}")
+            continue
+        common = config.mqtt.username
+        site.consoles |= {user: None for user in (common, broker_of(config, config.console).username) if user}
+        if config.maintenance.username:
+            site.maintenance[config.maintenance.username] = None
+        devices = {table.name: [device.name for device in table.device] for table in config.table if table.device}
+        if devices:
+            _add_edge(site, path, config, devices, mistakes)
+        if any(table.ruleset for table in config.table):
+            _add_rules(site, path, config, mistakes)
+    site.consoles = site.consoles or {"console": None}
+    for name, rules in site.rules.items():
+        if not rules.user:
+            text = (
+                f"rules {name!r} have no user of their own on the broker; give [rules] a username and a password_file"
+            )
+            mistakes.append(f"{configs[0][0]}: {text}")
+        if name in site.edges:
+            text = f"edge {name!r} is called as rules of the site; give one of them another name"
+            mistakes.append(f"{site.edges[name].place}: {text}")
+    mistakes += _users_in_common(site, configs[0][0])
+    if mistakes:
+        raise BadSite("\n".join(mistakes))
+    return site
+
+
+def _add_edge(site: _Site, path: Path, config: Config, devices: dict[str, list[str]], mistakes: list[str]) -> None:
+    name = config.edge.name
+    place = f"{path}:{line_of(path, ('edge', 'name'))}"
+    user = broker_of(config, config.edge).username
+    if name in site.edges:
+        mistakes.append(f"{place}: edge {name!r} is in {site.edges[name].place}, too; the names of edges must differ")
+    elif not (config.edge.username or config.edge.password_file):
+        text = f"edge {name!r} has no user of its own on the broker; give [edge] a username and a password_file"
+        mistakes.append(f"{place}: {text}")
+    else:
+        site.edges[name] = _Edge(user, place, devices, [one.name for one in config.table if one.name not in devices])
+
+
+def _add_rules(site: _Site, path: Path, config: Config, mistakes: list[str]) -> None:
+    """The configuration of a computer with an edge alone names the rules of its tables, too, without their user."""
+    name = config.rules.name
+    own = config.rules.username or config.rules.password_file
+    user = broker_of(config, config.rules).username if own else ""
+    rules = site.rules.setdefault(name, _Rules(user, {}, {}))
+    if user and rules.user not in ("", user):
+        text = f"rules {name!r} are user {user!r} here and {rules.user!r} elsewhere; one name has one user"
+        mistakes.append(f"{path}:{line_of(path, ('rules', 'username'))}: {text}")
+    rules.user = rules.user or user
+    for table in config.table:
+        (rules.tables if table.ruleset else rules.others)[table.name] = None
+
+
+def _users_in_common(site: _Site, path: Path) -> list[str]:
+    """Each user is one party's: else one may do what the other may."""
+    parties = [(edge.user, f"edge {name!r}") for name, edge in site.edges.items()]
+    parties += [(rules.user, f"rules {name!r}") for name, rules in site.rules.items() if rules.user]
+    parties += [(user, "the console") for user in site.consoles]
+    parties += [(user, "maintenance") for user in site.maintenance]
+    parties += [(READER, "a reader"), (DISPLAY, "a display")]
+    found: dict[str, str] = {}
+    mistakes = []
+    for user, party in parties:
+        if not user.isprintable() or user != user.strip():
+            mistakes.append(f"{path}: {user!r} of {party} cannot be a user of an access list; take letters and digits")
+        elif (other := found.setdefault(user, party)) != party:
+            text = f"user {user!r} of the broker is {other} and {party}; each needs a username of its own"
+            mistakes.append(f"{path}: {text}")
+    return mistakes
+
+
+def _block(title: str, user: str, write: Iterable[str], read: Iterable[str], deny: Iterable[str] = ()) -> str:
+    """One user. What is denied stands first: mosquitto looks there first, too."""
+    lines = [f"# ---- {title}", "", f"user {user}"]
+    lines += [f"topic deny {topic}" for topic in deny]
+    lines += [f"topic write {topic}" for topic in write]
+    lines += [f"topic read {topic}" for topic in read]
+    return "\n".join(lines)
+
+
+def _of_edge(site: _Site, name: str, edge: _Edge) -> str:
+    """Of a table that it has with another edge it writes its own devices only; the table's alerts are of both."""
+    write = [edge_topic(site.name, name, "+")]
+    read = [edge_topic(site.name, "+", "availability")]
+    for table, devices in edge.devices.items():
+        shared = any(table in other.devices for other in site.edges.values() if other is not edge)
+        for device in devices if shared else ["+"]:
+            write += [device_topic(site.name, table, device, leaf) for leaf in DEVICE_LEAVES]
+        write += [table_topic(site.name, table, leaf) for leaf in ("cmd/replay/result", "alert/+")]
+        read += [table_topic(site.name, table, leaf) for leaf in ("round/state", "cmd/replay", "device/+/cmd/+")]
+    for table in edge.others:  # another edge has its devices, or none
+        write.append(room_topic(site.name, table, name))
+        read.append(table_topic(site.name, table, "round/state"))
+    # what it left of devices that it no longer has
+    read.append(table_topic(site.name, "+", "device/+/meta"))
+    # where a command names a response topic of MQTT 5, it is one of these
+    write.append("reply/#")
+    # also where discovery is switched off: it then clears what it had described
+    write.append(home_assistant.writes(site.name, name))
+    deny = dict.fromkeys(topic for rules in site.rules for topic in _alerts_of_rules(site.name, "+", rules))
+    return _block(f"feltd edge: {name}", edge.user, write, read, deny)
+
+
+def _alerts_of_rules(site: str, table: str, rules: str) -> list[str]:
+    own = [alert_topic(site, table, rules, code) for code in (FORGED, CONFLICT)]
+    return [table_topic(site, table, "alert/round-suspended"), *own, room_topic(site, table, rules)]
+
+
+def _of_rules(site: _Site, name: str, rules: _Rules) -> str:
+    write = [edge_topic(site.name, name, "+")]
+    read = [edge_topic(site.name, "+", "+")]
+    for table in rules.tables:
+        told = ("round/state", "round/result", "round/event/+", "round/cmd/replay/result", "cmd/replay")
+        write += [table_topic(site.name, table, leaf) for leaf in told]
+        write += _alerts_of_rules(site.name, table, name)
+        heard = ("device/+/event/+", "cmd/replay/result", "round/cmd/replay")
+        read += [table_topic(site.name, table, leaf) for leaf in heard]
+    write += [room_topic(site.name, table, name) for table in rules.others if table not in rules.tables]
+    # what they left of tables that they no longer have
+    read.append(table_topic(site.name, "+", "round/state"))
+    return _block(f"feltd rules: {name}", rules.user, write, read)
+
+
+def _of_reader(site: str, title: str, user: str, *, commands: bool) -> str:
+    read = [edge_topic(site, "+", "+"), table_topic(site, "+", "round/#"), table_topic(site, "+", "alert/+")]
+    leaves = ["availability", "meta", "state", *(["trace"] if commands else []), "cmd/#"]
+    leaves += [f"event/{type_}" for type_ in sorted(SHOWN)]
+    read += [device_topic(site, "+", "+", leaf) for leaf in leaves]
+    write = [table_topic(site, "+", "round/cmd/replay")]
+    if commands:
+        read.append("reply/#")
+        write.append(device_topic(site, "+", "+", "cmd/+"))
+    return _block(title, user, write, read)
+
+
+def _of_display(site: str) -> str:
+    read = [edge_topic(site, "+", "availability")]
+    read += [
+        table_topic(site, "+", leaf) for leaf in ("round/state", "round/result", "alert/+", "device/+/availability")
+    ]
+    return _block("a table's display: what stands, nothing that was", DISPLAY, (), read)
+
+
+def _of_maintenance(site: str, user: str) -> str:
+    device = [table_topic(site, "+", f"device/+/{leaf}") for leaf in ("availability", "meta", "state")]
+    table = [table_topic(site, "+", leaf) for leaf in ("round/state", "round/result", "alert/+")]
+    every = edge_topic(site, "+", "+")
+    return _block(
+        "feltd forget: clears what is gone for good", user, [every, *device, *table], [every, device[1], table[0]]
+    )

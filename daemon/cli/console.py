@@ -1,0 +1,274 @@
+"""`feltd console`: serve the pages; keep users and tokens from the command line, also while it runs.
+
+Only click is imported here: the other processes never need more of it.
+"""
+
+import contextlib
+import os
+import pwd
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from daemon.console.auth.users import By, Hashed, Users
+
+__all__ = ["console"]
+
+ROLE = click.Choice(["viewer", "dealer", "technician", "supervisor", "inspector"])
+TABLES = click.option("--tables", default="", metavar="TABLE,…", help="only these  [default: all]")
+
+
+@click.group(invoke_without_command=True)
+@click.option(
+    "-c",
+    "--config",
+    "config_path",
+    type=click.Path(path_type=Path),
+    default="/etc/feltd/feltd.toml",
+    show_default=True,
+    help="the configuration of the site",
+)
+@click.pass_context
+def console(context: click.Context, config_path: Path) -> None:
+    """Serve the technicians' pages; or keep their users and tokens.
+
+    The first supervisor is made here: `feltd console user add NAME --role supervisor`, as the user of the service.
+    """
+    context.obj = config_path
+    if context.invoked_subcommand is None:
+        from daemon.cli.main import BadInputError, _load, _refuse, _run
+        from daemon.config.check import dealer_mistakes, webhook_mistakes
+        from daemon.config.model import signing_as
+        from daemon.console.alerts.webhooks import BadWebhook
+        from daemon.console.dealer.unit import BadDealer
+        from daemon.console.pages.app import BadDoor, serve
+        from daemon.console.site.store import BadStore
+        from daemon.journal.store import BadJournal
+
+        config = _load(config_path)
+        _refuse(dealer_mistakes(config, config_path) + webhook_mistakes(config, config_path))
+        config = signing_as(config, config.console)
+        try:
+            journal, full = journal_of(config.console, config.journal)
+        except BadJournal as error:
+            raise BadInputError(str(error)) from error
+        bad = (BadStore, BadWebhook, BadDealer, BadDoor)
+        with contextlib.closing(journal):
+            _run(lambda: serve(config, journal, full=full), *bad)
+
+
+def journal_of(config: Any, keeping: Any) -> tuple[Any, str]:
+    """The journal of actions as it was written, and why nothing may be written there. Raises BadJournal."""
+    from daemon.console.site.actions import take_up
+    from daemon.journal.store import Journal
+
+    journal = Journal(Path(config.journal))
+    try:
+        return journal, take_up(journal, keeping)
+    except BaseException:
+        journal.close()
+        raise
+
+
+@contextlib.contextmanager
+def _users(config_path: Path) -> Iterator[tuple[Any, "Users", "By"]]:
+    """Configuration, the users in its store, and who asks. What cannot be is said in one message, exit code 2."""
+    from daemon.cli.main import BadInputError, _load
+    from daemon.console.auth.users import BadUser, By, Users
+    from daemon.console.site.store import BadStore, Store
+
+    config = _load(config_path)
+    path = Path(config.console.store)
+    _not_for_another(path)
+    try:
+        with contextlib.closing(Store(path)) as store:
+            yield config, Users(store, lambda: datetime.now(UTC)), By(_me(), "system")
+    except (BadStore, BadUser) as error:
+        raise BadInputError(str(error)) from error
+
+
+def _not_for_another(path: Path) -> None:
+    """A store that root makes is one that the service cannot open: say so before."""
+    from daemon.cli.main import BadInputError
+
+    with contextlib.suppress(OSError):  # what is not there or not ours to see the store itself will say
+        owner = (path if path.exists() else path.parent).stat().st_uid
+        if owner != os.geteuid():
+            name = _name_of(owner)
+            raise BadInputError(f"{path} belongs to {name}; run this as that user, for example with sudo -u {name}")
+
+
+def _name_of(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def _me() -> str:
+    return _name_of(os.getuid())
+
+
+def _tables(config: Any, text: str) -> tuple[str, ...]:
+    from daemon.cli.main import BadInputError
+
+    tables = tuple(one.strip() for one in text.split(",") if one.strip())
+    known = [table.name for table in config.table]
+    unknown = [one for one in tables if one not in known]
+    if unknown:
+        raise BadInputError(f"--tables {', '.join(unknown)}: not in the configuration; there are: {', '.join(known)}")
+    return tables
+
+
+def _password(name: str) -> "Hashed":
+    """Asked for at a terminal, else the first line of standard input."""
+    from daemon.cli.main import BadInputError
+    from daemon.console.auth.users import hash_password, password_fault
+
+    if sys.stdin.isatty():
+        password: str = click.prompt(f"New password of {name}", hide_input=True, confirmation_prompt="The same again")
+    else:
+        try:
+            password = sys.stdin.buffer.readline(4096).decode().rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise BadInputError("the password on standard input is not UTF-8 text") from error
+    fault = password_fault(name, password)
+    if fault is not None:
+        raise BadInputError(str(fault))
+    return hash_password(password)
+
+
+@console.group()
+def user() -> None:
+    """Users with a password."""
+
+
+@user.command("add")
+@click.argument("name")
+@click.option("--role", type=ROLE, required=True)
+@TABLES
+@click.pass_obj
+def add_user(config_path: Path, name: str, role: Any, tables: str) -> None:
+    """Add a user. The password is asked for, or is the first line of standard input."""
+    with _users(config_path) as (config, users, by):
+        which = _tables(config, tables)
+        users.may_add(name)
+        users.may_have(role, which)
+        users.add(by, name, role, which, _password(name))
+    click.echo(f"{name}: {role}, tables: {', '.join(which) or 'all'}")
+    _say_if_nothing_to_do(config, name, role, which)
+
+
+@user.command("list")
+@click.pass_obj
+def list_users(config_path: Path) -> None:
+    """Every user, with role and tables."""
+    with _users(config_path) as (_config, users, _by):
+        _listed([(one.name, one.role, ", ".join(one.tables) or "all") for one in users.all()], "no user yet")
+
+
+@user.command("remove")
+@click.argument("name")
+@click.pass_obj
+def remove_user(config_path: Path, name: str) -> None:
+    """Remove a user; their sessions end."""
+    _changed(config_path, name, "removed, the sessions have ended", lambda users, by: users.remove(by, name))
+
+
+@user.command("password")
+@click.argument("name")
+@click.pass_obj
+def set_password(config_path: Path, name: str) -> None:
+    """Set a password; the user's sessions end."""
+    with _users(config_path) as (_config, users, by):
+        users.find(name)
+        users.set_password(by, name, _password(name))
+    click.echo(f"{name}: new password, the sessions have ended")
+
+
+@user.command("role")
+@click.argument("name")
+@click.argument("role", type=ROLE)
+@TABLES
+@click.pass_obj
+def set_role(config_path: Path, name: str, role: Any, tables: str) -> None:
+    """Change a role and the tables; the user's sessions end."""
+    with _users(config_path) as (config, users, by):
+        which = _tables(config, tables)
+        users.set_role(by, name, role, which)
+    click.echo(f"{name}: {role}, tables: {', '.join(which) or 'all'}, the sessions have ended")
+    _say_if_nothing_to_do(config, name, role, which)
+
+
+def _say_if_nothing_to_do(config: Any, name: str, role: str, tables: tuple[str, ...]) -> None:
+    pages = config.console.dealer
+    if role == "dealer" and not any(one in pages for one in tables or pages):
+        said = "no table of theirs has a dealer's page: name one under [console.dealer], or they have nothing to do"
+        click.echo(f"{name}: {said}", err=True)
+
+
+@console.group()
+def token() -> None:
+    """Tokens: of a screen on the wall, which only looks, or of a program that reads /metrics."""
+
+
+@token.command("add")
+@click.argument("name")
+@click.option("--role", type=click.Choice(["viewer", "metrics"]), required=True)
+@TABLES
+@click.pass_obj
+def add_token(config_path: Path, name: str, role: Any, tables: str) -> None:
+    """Make a token. Its secret is shown once, on standard output alone."""
+    with _users(config_path) as (config, users, by):
+        which = _tables(config, tables)
+        if role == "metrics" and which:
+            from daemon.cli.main import BadInputError
+
+            raise BadInputError("--tables: a metrics token reads all of /metrics")
+        secret = users.add_token(by, name, role, which)
+    if role == "viewer":
+        click.echo(f"{name}: open this once in the screen's browser; it is not shown again:", err=True)
+        click.echo(f"{_address(config.console)}/wall?token={secret}")
+    else:
+        click.echo(f"{name}: the bearer token for /metrics; it is not shown again:", err=True)
+        click.echo(secret)
+
+
+def _address(of: Any) -> str:
+    scheme = "https" if of.certificate else "http"
+    url: str = of.url.rstrip("/")
+    return url or f"{scheme}://{f'[{of.listen}]' if ':' in of.listen else of.listen}:{of.port}"
+
+
+@token.command("list")
+@click.pass_obj
+def list_tokens(config_path: Path) -> None:
+    """Every token, without its secret."""
+    with _users(config_path) as (_config, users, _by):
+        _listed([(one.name, one.role, ", ".join(one.tables) or "all") for one in users.tokens()], "no token yet")
+
+
+@token.command("remove")
+@click.argument("name")
+@click.pass_obj
+def remove_token(config_path: Path, name: str) -> None:
+    """Whoever shows it is a stranger from now on."""
+    _changed(config_path, name, "removed, it opens nothing any more", lambda users, by: users.remove_token(by, name))
+
+
+def _changed(config_path: Path, name: str, done: str, change: Callable[["Users", "By"], None]) -> None:
+    with _users(config_path) as (_config, users, by):
+        change(users, by)
+    click.echo(f"{name}: {done}")
+
+
+def _listed(rows: list[tuple[str, str, str]], nothing: str) -> None:
+    for name, role, tables in rows:
+        click.echo(f"{name:32}  {role:10}  {tables}")
+    if not rows:
+        click.echo(nothing, err=True)

@@ -1,0 +1,71 @@
+"""`feltd forget`: an edge or rules that are gone for good, and all that they left on the broker."""
+
+import asyncio
+
+from daemon.broker.session import Message, Session, connect
+from daemon.broker.stale_topics import METAS, STATES, left_by_edge, left_by_rules
+from daemon.config.model import Config, broker_of
+from drivers import FAULTS
+from protocols.contract.topics import edge_topic, table_topic
+
+__all__ = ["StillThere", "forget"]
+
+QUIET = 1.0
+"""Seconds without a further message after which all that stands there was heard."""
+PATIENCE = 30.0
+
+
+class StillThere(Exception):
+    """Who is to be forgotten is online. The message says what to do."""
+
+
+async def forget(config: Config, name: str, *, although_online: bool = False) -> list[str]:
+    """Clear all that stands on the broker of an edge or of rules; the topics that were cleared.
+
+    As the user of [maintenance], who may clear what others said; where none is named, once as the edge and once as the
+    rules: each may write what the other may not. What others tell of the same tables they say again when they hear that
+    its availability is gone, which is cleared last. `although_online`: a broker that was killed together with an edge
+    remembers it as online. Raises StillThere, BrokerLost, TimeoutError.
+    """
+    site = config.site.name
+    own = edge_topic(site, name, "")
+    cleared: list[str] = []
+    for part, leaf in ((config.edge, METAS), (config.rules, STATES)):
+        broker = broker_of(config, config.maintenance if config.maintenance.username else part)
+        async with asyncio.timeout(PATIENCE), connect(broker, "") as session:
+            standing = await _standing(session, f"{own}+", table_topic(site, "+", leaf))
+            if standing.get(f"{own}availability") == b"online" and not although_online:
+                raise StillThere(
+                    f"{name} is online: stop it, and see that nothing starts it again. "
+                    "If it is not there, and only the broker believes so: --although-online"
+                )
+            topics: list[str] = []
+            for topic, payload in standing.items():
+                message = Message(topic, payload)
+                if topic.startswith(own):
+                    continue
+                topics += (
+                    left_by_edge(site, name, message, FAULTS) if leaf == METAS else left_by_rules(site, name, message)
+                )
+            topics += sorted((topic for topic in standing if topic.startswith(own)), key=_availability_last)
+            for topic in topics:
+                await session.publish(topic, b"", retain=True)
+            await session.drained()
+            cleared += topics
+    return cleared
+
+
+def _availability_last(topic: str) -> bool:
+    return topic.endswith("/availability")
+
+
+async def _standing(session: Session, *topics: str) -> dict[str, bytes]:
+    """What stands under these topics."""
+    await session.glance(*topics)
+    heard: dict[str, bytes] = {}
+    try:
+        while True:
+            async with asyncio.timeout(QUIET):
+                heard |= {one.topic: one.payload for one in await session.messages()}
+    except TimeoutError:
+        return {topic: payload for topic, payload in heard.items() if payload}

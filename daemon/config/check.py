@@ -1,0 +1,290 @@
+"""What `feltd check` adds to the parsing of a configuration: drivers, links, games, dealer pages, the devices."""
+
+import asyncio
+import contextlib
+import ipaddress
+import re
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from daemon.broker.mac_keys import BadMacKey, load_mac_key, load_mac_keys
+from daemon.config.model import FILES, Config, Mqtt, files_of, is_loopback, likely, line_of
+from daemon.edge.links import mqtt as links_mqtt
+from daemon.edge.links import sas as links_sas
+from daemon.edge.links.link import BadUrl, check_url, open_link
+from drivers import DRIVERS
+from drivers.driver import DeviceRefused, LinkLost, Sighting
+from drivers.sas_machine import SasMachine
+from protocols.contract.events import DeviceOnline
+
+__all__ = [
+    "dealer_mistakes",
+    "device_mistakes",
+    "file_mistakes",
+    "has_console",
+    "mac_key_mistakes",
+    "probe_devices",
+    "ruleset_mistakes",
+    "summary",
+    "webhook_mistakes",
+]
+
+PROBE_TIMEOUT = 8.0
+PLAIN_PORT = 1883
+LEAVES = ("ca_file", "password_file")
+
+
+def has_console(path: Path) -> bool:
+    """Whether the file speaks of a console; one that does not may have one all the same, as all of it has a default."""
+    return "console" in tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def device_mistakes(config: Config, path: Path) -> list[str]:
+    """Drivers that do not exist, options they cannot have, links that cannot be, each as "file:line: text"."""
+    mistakes = []
+    for t, table in enumerate(config.table):
+        for d, device in enumerate(table.device):
+            at: tuple[Any, ...] = ("table", t, "device", d)
+            driver = DRIVERS.get(device.driver)
+            if driver is None:
+                text = f"no driver {device.driver!r}; {likely(device.driver, DRIVERS)}"
+                mistakes.append(f"{path}:{line_of(path, (*at, 'driver'))}: {text}")
+            else:
+                try:
+                    msgspec.convert(device.options, driver.Options)
+                except msgspec.ValidationError as error:
+                    named = next((n for n in device.options if re.search(rf"[`.]{re.escape(n)}\b", str(error))), "")
+                    text = f"options of {device.driver}: {error}"
+                    mistakes.append(f"{path}:{line_of(path, (*at, 'options', named))}: {text}")
+            refused = links_sas.refusal(device.url) if driver is SasMachine else ""
+            try:
+                if not refused:
+                    check_url(device.url)
+            except BadUrl as error:
+                refused = str(error)
+            if refused:
+                mistakes.append(f"{path}:{line_of(path, (*at, 'url'))}: {refused}")
+    return mistakes
+
+
+def ruleset_mistakes(config: Config, path: Path) -> list[str]:
+    """Rulesets that do not exist and options they cannot have, each as "file:line: text"."""
+    from rules import RULESETS
+    from rules.engine.ruleset import BadOption, options_from
+
+    mistakes = []
+    for number, table in enumerate(config.table):
+        at: tuple[Any, ...] = ("table", number)
+        if not table.ruleset:
+            continue
+        if table.ruleset not in RULESETS:
+            text = f"no ruleset {table.ruleset!r}; known: {', '.join(RULESETS)}"
+            mistakes.append(f"{path}:{line_of(path, (*at, 'ruleset'))}: {text}")
+            continue
+        try:
+            options_from(RULESETS[table.ruleset], table.options)
+        except BadOption as error:
+            named = next((name for name in table.options if f"{name!r}" in str(error) or f"$.{name}" in str(error)), "")
+            mistakes.append(f"{path}:{line_of(path, (*at, 'options', named))}: {error}")
+    return mistakes
+
+
+def file_mistakes(config: Config, path: Path) -> list[str]:
+    """Folders where a journal or a store should be, each as "file:line: text"."""
+    mistakes = []
+    for section, key in FILES:
+        file = getattr(getattr(config, section), key)
+        with contextlib.suppress(OSError):  # not to be seen by whoever checks
+            if Path(file).is_dir():
+                text = f"{section}.{key}: {file} is a folder; name a file in it"
+                mistakes.append(f"{path}:{line_of(path, (section, key))}: {text}")
+    return mistakes
+
+
+def dealer_mistakes(config: Config, path: Path) -> list[str]:
+    """Dealer pages of tables that do not exist, on places that cannot be or are taken, or met by nobody or by others.
+
+    Each as "file:line: text".
+    """
+    from daemon.console.dealer.unit import BadDealer, address_of
+
+    mistakes: list[str] = []
+    tables = {table.name: table for table in config.table}
+    pages: dict[tuple[str, int], str] = {}
+    for name, text in config.console.dealer.items():
+        where = f"{path}:{line_of(path, ('console', 'dealer', name))}: dealer's page of {name}: "
+        if name not in tables:
+            mistakes.append(where + f"no table {name!r}; {likely(name, tables)}")
+            continue
+        try:
+            place = address_of(text)
+        except BadDealer as error:
+            mistakes.append(where + str(error))
+            continue
+        if not place[1]:
+            continue  # whichever is free: the edge cannot know it, a test may
+        if place in pages:
+            mistakes.append(where + f"{text} already belongs to the dealer's page of {pages[place]}")
+            continue
+        if place[1] == config.console.port:
+            mistakes.append(where + f"{text}: the console's own pages are there; take another port")
+            continue
+        pages[place] = name
+        mistakes += _meeting(config, path, name, text, place)
+    return mistakes
+
+
+def webhook_mistakes(config: Config, path: Path) -> list[str]:
+    """Receivers of incidents that cannot be, each as "file:line: text". Keys are files that may be elsewhere."""
+    from daemon.console.alerts.webhooks import BadWebhook, target_of
+
+    mistakes = []
+    for number, hook in enumerate(config.console.webhook):
+        try:
+            target_of(number, hook.url)
+        except BadWebhook as error:
+            mistakes.append(f"{path}:{line_of(path, ('console', 'webhook', number, 'url'))}: {error}")
+    return mistakes
+
+
+def mac_key_mistakes(config: Config, path: Path, of: Sequence[str] = ("edge", "rules")) -> list[str]:
+    """MAC keys that cannot be read or are none, each as "file:line: text"."""
+    mistakes = []
+    if config.edge.mac_key_file and "edge" in of:
+        try:
+            load_mac_key(Path(config.edge.mac_key_file))
+        except BadMacKey as error:
+            mistakes.append(f"{path}:{line_of(path, ('edge', 'mac_key_file'))}: edge.mac_key_file: {error}")
+    if config.rules.mac_key_folder and "rules" in of:
+        where = f"{path}:{line_of(path, ('rules', 'mac_key_folder'))}: rules.mac_key_folder"
+        try:
+            edges = load_mac_keys(Path(config.rules.mac_key_folder))
+        except BadMacKey as error:
+            mistakes.append(f"{where}: {error}")
+        else:
+            devices = any(table.device for table in config.table)
+            if devices and config.edge.name not in edges:
+                text = f"has no {config.edge.name}.key, so no event of this edge would be used; copy its key there"
+                mistakes.append(f"{where}: {config.rules.mac_key_folder} {text}")
+    return mistakes
+
+
+def _meeting(config: Config, path: Path, page: str, text: str, place: tuple[str, int]) -> list[str]:
+    """What is wrong with the devices that meet a dealer's page: it is one `fdl_console` of its table."""
+    mistakes = []
+    first = ""
+    found = [
+        (("table", t, "device", d), table.name, device)
+        for t, table in enumerate(config.table)
+        for d, device in enumerate(table.device)
+        if _tcp(device.url) == place
+    ]
+    for at, table_name, device in found:
+        name = f"{table_name}/{device.name}"
+        if table_name != page:
+            said = f"the dealer's page of {page} is there; give {name} its own place"
+            mistakes.append(f"{path}:{line_of(path, (*at, 'url'))}: {said}")
+            continue
+        first = name
+        if device.driver != "fdl_console":
+            said = f"{name} is {device.driver}; what meets the dealer's page is fdl_console"
+            mistakes.append(f"{path}:{line_of(path, (*at, 'driver'))}: {said}")
+    if not first and any(table.device for table in config.table):  # else the edge has a file of its own
+        said = f'nothing meets it; {page} needs a device with driver = "fdl_console" and url = "tcp://{text}"'
+        mistakes.append(f"{path}:{line_of(path, ('console', 'dealer', page))}: dealer's page of {page}: {said}")
+    return mistakes
+
+
+def _tcp(url: str) -> tuple[str, int] | None:
+    """Address and port of a TCP link to this computer; None for every other."""
+    try:
+        parts = urlsplit(url)
+        if parts.scheme not in {"tcp", "socket"} or parts.port is None:
+            return None
+        host = "127.0.0.1" if parts.hostname == "localhost" else str(ipaddress.ip_address(parts.hostname or ""))
+    except ValueError:
+        return None
+    return host, parts.port
+
+
+def summary(config: Config, path: Path) -> str:
+    """What the configuration says, for a person to compare with the table in front of them."""
+    lines = [
+        f"{path}: good. Site {config.site.name}, edge {config.edge.name}, broker {config.mqtt.host}:{config.mqtt.port}"
+    ]
+    for table in config.table:
+        lines.append(f"  {table.name}: {table.ruleset or 'no game'}")
+        lines += [f"    {device.name}: {device.driver} at {device.url}" for device in table.device]
+        if table.name in config.console.dealer:
+            lines.append(f"    dealer's page at {config.console.dealer[table.name]}")
+    return "\n".join(lines + [f"  note: {one}" for one in _notes(config)])
+
+
+def _notes(config: Config) -> list[str]:
+    """What is no mistake in the file and may be one on this computer."""
+    found = []
+    brokers = [("[mqtt]", config.mqtt), *_of_devices(config)]
+    for name, broker in brokers:
+        if not broker.ca_file and not is_loopback(broker.host):
+            found.append(
+                f"{name}: the broker is on another computer: passwords and what is said pass in clear without a ca_file"
+            )
+        if broker.ca_file and broker.port == PLAIN_PORT:
+            found.append(f"{name}: by TLS at port {PLAIN_PORT}, where a broker speaks plainly as a rule; 8883?")
+    files = files_of(config)
+    files += [(f"{name}, {leaf}", getattr(one, leaf)) for name, one in brokers[1:] for leaf in LEAVES]
+    found += [f"{name}: {path} is not there" for name, path in files if path and not _may_be_there(path)]
+    return found
+
+
+def _of_devices(config: Config) -> list[tuple[str, Mqtt]]:
+    """The brokers of devices that speak MQTT."""
+    devices = ((f"{table.name}/{device.name}", device.url) for table in config.table for device in table.device)
+    return [(name, links_mqtt.broker_of(url)) for name, url in devices if url.startswith("mqtt:")]
+
+
+def _may_be_there(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except OSError:  # not to be seen by whoever checks
+        return True
+
+
+async def probe_devices(config: Config, say: Callable[[str], None]) -> bool:
+    """Open every device and wait for it to come online; whether all did."""
+    results = await asyncio.gather(
+        *(_probe(device.driver, device.url, device.options) for table in config.table for device in table.device)
+    )
+    names = [f"{table.name}/{device.name}" for table in config.table for device in table.device]
+    for name, (good, text) in zip(names, results, strict=True):
+        say(f"{name}: {'answers' if good else 'FAILS'}: {text}")
+    return all(good for good, _ in results)
+
+
+class _Answered(Exception):
+    """The device came online; the probe is over."""
+
+
+async def _probe(driver: str, url: str, options: dict[str, Any]) -> tuple[bool, str]:
+    kind = DRIVERS[driver]
+
+    async def emit(sightings: Sequence[Sighting], memory: bytes | None = None) -> None:  # noqa: ARG001 - nothing is kept
+        for one in sightings:
+            if isinstance(one.event, DeviceOnline):
+                raise _Answered(f"{one.event.model} {one.event.firmware}".strip())
+
+    try:
+        async with asyncio.timeout(PROBE_TIMEOUT), open_link(url) as link:
+            await kind(msgspec.convert(options, kind.Options)).run(link, emit)
+    except _Answered as answer:
+        return True, str(answer) or driver
+    except TimeoutError:
+        return False, f"no answer in {PROBE_TIMEOUT:g} s; check power, cable and line settings"
+    except (LinkLost, DeviceRefused) as error:
+        return False, str(error)
+    return False, "the driver ended"

@@ -1,0 +1,558 @@
+"""The configuration: one TOML file for all processes of a site's edge. Every mistake is named with its line.
+
+Unknown keys are errors: a misspelt option that is silently ignored is found at 3 a.m.
+"""
+
+import contextlib
+import difflib
+import hashlib
+import ipaddress
+import os
+import re
+import tomllib
+from collections.abc import Collection
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from urllib.parse import parse_qs, urlsplit
+
+import msgspec
+from msgspec import Meta, Struct
+
+from protocols.contract.topics import Id
+
+Path_ = Annotated[str, Meta(min_length=1)]
+
+
+LONGEST = 1024 * 1024
+"""Bytes of a configuration: thousands of devices."""
+_MOST_PARTS = 16
+"""Of a dotted key: the parser remembers every beginning of it."""
+_TEXT = re.compile(r"""(?:"(?:[^"\\]|\\.)*+"?|'[^']*+'?)""")
+_LONG_KEY = re.compile(rf"(?<![\w-])[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){{{_MOST_PARTS}}}")
+
+NAMES = "a name is small letters, digits and hyphens, for example bac-12"
+
+
+class Site(Struct, frozen=True, kw_only=True):
+    """`[site]`: the casino."""
+
+    name: Id
+
+
+class Edge(Struct, frozen=True, kw_only=True):
+    """`[edge]`: this computer. `journal` is the SQLite file of every event.
+
+    `username` and `password_file`: as which user it comes to the broker, where that is not [mqtt]'s. Without a
+    username the user of a password is called as the edge. `mac_key_file`: by which it proves that an event is its own.
+    `journal_key` signs its journal, where that is not [journal]'s. `home_assistant`: describe all devices and tables
+    to Home Assistant by its MQTT discovery.
+    """
+
+    name: Id
+    journal: Path_ = "/var/lib/feltd/edge/journal.db"
+    journal_key: str = ""
+    username: str = ""
+    password_file: str = ""
+    mac_key_file: str = ""
+    home_assistant: bool = False
+
+
+class Mqtt(Struct, frozen=True, kw_only=True):
+    """`[mqtt]`: the broker, and as which user whoever has no other comes there: `feltd watch`, `feltd command`.
+
+    Loopback unless configured; the password stands in a file of its own. With `ca_file`, who signed the broker's
+    certificate, it is spoken to by TLS; with `certificate` and `key` we show one of our own. A broker on another
+    computer without TLS is refused unless `insecure` says that nobody else is on that network.
+    """
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Meta(ge=1, le=65535)] = 1883
+    version: Literal["5", "3.1.1"] = "5"
+    username: str = ""
+    password_file: str = ""
+    ca_file: str = ""
+    certificate: str = ""
+    key: str = ""
+    insecure: bool = False
+
+
+class Rules(Struct, frozen=True, kw_only=True):
+    """`[rules]`: the consumer. `journal` is the SQLite file of positions, open rounds and results.
+
+    `username` and `password_file`: as which user it comes to the broker, where that is not [mqtt]'s. Without a
+    username the user of a password is called as the rules. `mac_key_folder` holds a file `<edge>.key` for each edge:
+    with it an event without the MAC of its edge is not used. `journal_key` signs its journal, where that is not
+    [journal]'s.
+    """
+
+    name: Id = "rules"
+    journal: Path_ = "/var/lib/feltd/rules/journal.db"
+    journal_key: str = ""
+    username: str = ""
+    password_file: str = ""
+    mac_key_folder: str = ""
+
+
+class Maintenance(Struct, frozen=True, kw_only=True):
+    """`[maintenance]`: as which user `feltd forget` comes to the broker, where it may clear what others said."""
+
+    username: str = ""
+    password_file: str = ""
+
+
+class Keeping(Struct, frozen=True, kw_only=True):
+    """`[journal]`: how the journals of the edge, of the rules and of the console are signed and kept, each by itself.
+
+    `key` is a PEM file for its owner only; empty: nothing is signed. Processes with a user each have a key each, as
+    `journal_key` in their own section. Signed is every `sign_rows` rows, after
+    `sign_seconds`, and at the end. A file of `file_mb` is closed and the next begun. Closed files are kept `keep_days`
+    and longer while there is room: all together take no more than `limit_mb`.
+    """
+
+    key: str = ""
+    sign_rows: Annotated[int, Meta(ge=1, le=1_000_000)] = 1000
+    sign_seconds: Annotated[int, Meta(ge=1, le=86_400)] = 60
+    file_mb: Annotated[int, Meta(ge=1, le=100_000)] = 256
+    keep_days: Annotated[int, Meta(ge=90, le=36_500)] = 90
+    limit_mb: Annotated[int, Meta(ge=1, le=1_000_000_000)] = 20_000
+
+
+class OpenId(Struct, frozen=True, kw_only=True):
+    """`[console.openid]`: users known somewhere else, if an `issuer` is named. `role_claim` holds their role."""
+
+    issuer: str = ""
+    client: str = ""
+    secret_file: str = ""
+    role_claim: str = "feltd_role"
+
+
+class Webhook(Struct, frozen=True, kw_only=True):
+    """`[[console.webhook]]`: where incidents are told. `secret_file` holds the key that signs what is sent."""
+
+    url: str
+    secret_file: str = ""
+    severities: tuple[Literal["warning", "error"], ...] = ("warning", "error")
+
+
+class Console(Struct, frozen=True, kw_only=True):
+    """`[console]`: the technicians' pages. Loopback unless configured; with `certificate` and `key` it speaks TLS.
+
+    Without TLS other computers are let in only where `insecure` says so.
+
+    `store` is the SQLite file of users, sessions, incidents and statistics, `journal` that of every action, signed with
+    `journal_key` where that is not [journal]'s. `url` is
+    what people type, where that is not the address it listens on (behind a proxy). `proxies` are addresses or networks
+    from which such proxies come: only they are believed whom they speak for. `metrics` "open" shows /metrics to
+    whoever reaches the port; else it takes the wall screen's token. `username` and `password_file`: as which user it
+    comes to the broker, where that is not [mqtt]'s. `dealer` are the addresses of its dealer pages, one a table, where
+    the edge meets them as `tcp://` consoles.
+    """
+
+    listen: str = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535)] = 8080
+    url: str = ""
+    proxies: tuple[str, ...] = ()
+    certificate: str = ""
+    key: str = ""
+    store: Path_ = "/var/lib/feltd/console/console.db"
+    journal: Path_ = "/var/lib/feltd/console/journal.db"
+    journal_key: str = ""
+    insecure: bool = False
+    metrics: Literal["token", "open"] = "token"
+    idle_minutes: Annotated[int, Meta(ge=1, le=1440)] = 30
+    session_hours: Annotated[int, Meta(ge=1, le=24)] = 12
+    username: str = ""
+    password_file: str = ""
+    openid: OpenId = OpenId()
+    webhook: tuple[Webhook, ...] = ()
+    dealer: dict[Id, str] = {}
+
+
+class Device(Struct, frozen=True, kw_only=True):
+    """`[[table.device]]`: one device, its driver and where it is plugged in."""
+
+    name: Id
+    driver: str
+    url: str
+    options: dict[str, Any] = {}
+
+
+class Table(Struct, frozen=True, kw_only=True):
+    """`[[table]]`: one table, its game and its devices."""
+
+    name: Id
+    ruleset: str = ""
+    options: dict[str, Any] = {}
+    device: tuple[Device, ...] = ()
+
+
+class Config(Struct, frozen=True, kw_only=True):
+    """The whole file."""
+
+    site: Site
+    edge: Edge
+    mqtt: Mqtt = Mqtt()
+    rules: Rules = Rules()
+    maintenance: Maintenance = Maintenance()
+    journal: Keeping = Keeping()
+    console: Console = Console()
+    table: tuple[Table, ...] = ()
+    digest: str = ""
+
+
+def broker_of(config: Config, part: Edge | Rules | Maintenance | Console) -> Mqtt:
+    """The broker as `part` comes to it: as a user of its own, or as [mqtt]'s. Edge and rules need only a password."""
+    username = part.username
+    if isinstance(part, Edge | Rules) and part.password_file:
+        username = username or part.name
+    if not username:
+        return config.mqtt
+    return msgspec.structs.replace(config.mqtt, username=username, password_file=part.password_file)
+
+
+def signing_as(config: Config, part: Edge | Rules | Console) -> Config:
+    """The configuration as the process of `part` needs it: `journal.key` is the key of its own journal."""
+    key = part.journal_key or config.journal.key
+    return msgspec.structs.replace(config, journal=msgspec.structs.replace(config.journal, key=key))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether that is this computer, and nobody else reaches it there."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def files_of(config: Config) -> list[tuple[str, str]]:
+    """The files that the configuration names and somebody else makes, those of secrets too: key and path."""
+    files = [(f"mqtt.{leaf}", getattr(config.mqtt, leaf)) for leaf in ("ca_file", "certificate", "key")]
+    users = (config.mqtt, config.edge, config.rules, config.maintenance, config.console)
+    files += [(f"{type(part).__name__.lower()}.password_file", part.password_file) for part in users]
+    files += [("journal.key", config.journal.key)]
+    parts: tuple[Edge | Rules | Console, ...] = (config.edge, config.rules, config.console)
+    files += [(f"{type(part).__name__.lower()}.journal_key", part.journal_key) for part in parts]
+    files += [("edge.mac_key_file", config.edge.mac_key_file), ("rules.mac_key_folder", config.rules.mac_key_folder)]
+    files += [(f"console.{leaf}", getattr(config.console, leaf)) for leaf in ("certificate", "key")]
+    files += [("console.openid.secret_file", config.console.openid.secret_file)]
+    hooks = enumerate(config.console.webhook)
+    return files + [(f"console.webhook.{n}.secret_file", one.secret_file) for n, one in hooks]
+
+
+class Mistake(Struct, frozen=True):
+    """One thing wrong, where (line 0 is the whole file), and what to do."""
+
+    line: int
+    text: str
+
+
+class BadConfig(Exception):
+    """All mistakes of one file."""
+
+    def __init__(self, path: str, mistakes: list[Mistake]) -> None:
+        """Each becomes one line, "file:line: text"."""
+        self.mistakes = sorted(mistakes, key=lambda mistake: mistake.line)
+        places = [f"{path}:{mistake.line}" if mistake.line else path for mistake in self.mistakes]
+        super().__init__("\n".join(f"{at}: {one.text}" for at, one in zip(places, self.mistakes, strict=True)))
+
+
+def load(path: Path) -> Config:
+    """The configuration in `path`. Raises BadConfig."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(LONGEST + 1).decode("utf-8")
+    except OSError as error:
+        raise BadConfig(str(path), [Mistake(0, f"cannot be read: {error.strerror}")]) from error
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise BadConfig(str(path), [Mistake(line, f"is not UTF-8 text: {error.reason}")]) from error
+    return parse(text, str(path))
+
+
+def parse(text: str, path: str = "configuration") -> Config:
+    """The configuration in `text`. Raises BadConfig."""
+    if beyond := _beyond_bounds(text):
+        raise BadConfig(path, [beyond])
+    try:
+        raw = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError, but also a number or a nesting beyond all bounds
+        found = re.search(r"\(at line (\d+), column \d+\)$", str(error))
+        end = text.rstrip("\n").count("\n") + 1
+        line = int(found[1]) if found else end if isinstance(error, tomllib.TOMLDecodeError) else _line_of(text, error)
+        raise BadConfig(path, [Mistake(line, f"not TOML: {error}")]) from error
+    lines = _Lines(text)
+    mistakes: list[Mistake] = []
+    _check_struct(raw, Config, (), lines, mistakes)
+    _check_texts(raw, (), lines, mistakes)
+    if mistakes:
+        raise BadConfig(path, mistakes)
+    config = msgspec.convert(raw, Config)
+    _check_sense(config, lines, mistakes)
+    if mistakes:
+        raise BadConfig(path, mistakes)
+    return msgspec.structs.replace(config, digest=hashlib.sha256(text.encode()).hexdigest()[:16])
+
+
+def _beyond_bounds(text: str) -> Mistake | None:
+    """What is refused before it is parsed: it would take memory without end, or is no text of this kind."""
+    if len(text) > LONGEST:
+        return Mistake(0, f"has more than {LONGEST} bytes: a configuration has some hundred lines")
+    if text.startswith("\ufeff"):
+        return Mistake(1, "begins with a byte order mark; save it as UTF-8 without one (in Notepad: not UTF-8-BOM)")
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") >= _MOST_PARTS and _LONG_KEY.search(_TEXT.sub("x", line)):
+            return Mistake(number, f"a key of more than {_MOST_PARTS} parts: is a text without quotes?")
+    return None
+
+
+def _line_of(text: str, error: Exception) -> int:
+    """In which line the parser meets what it tells no line of: a number too long, a nesting too deep."""
+    lines = text.split("\n")
+    good, bad = 0, len(lines)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        try:
+            tomllib.loads("\n".join(lines[:middle]))
+        except tomllib.TOMLDecodeError:
+            good = middle  # a value that goes on behind this line
+        except (ValueError, RecursionError) as found:
+            good, bad = (good, middle) if type(found) is type(error) else (middle, bad)
+        else:
+            good = middle
+    return bad
+
+
+_HIDDEN = {"digest"}
+# What SQLite's log takes beside each journal, from its first start on: daemon/journal/store.py makes it that large.
+_LOG_MB = 17
+FILES = (("edge", "journal"), ("rules", "journal"), ("console", "journal"), ("console", "store"))
+"""The files that the processes make themselves: section and key."""
+
+
+def likely(word: str, known: Collection[str], title: str = "known") -> str:
+    """What somebody may have meant who wrote a word that nobody knows: the nearest, or else all."""
+    near = difflib.get_close_matches(word, known, 1)
+    return f"did you mean {near[0]!r}?" if near else f"{title}: {', '.join(known)}"
+
+
+def _check_struct(value: Any, kind: type[Struct], at: tuple[Any, ...], lines: "_Lines", out: list[Mistake]) -> None:
+    """Every unknown key, every missing one and every value that does not fit, not only the first."""
+    if not isinstance(value, dict):
+        out.append(Mistake(lines.of(at), f"{_name(at)} must be a table"))
+        return
+    hints = get_type_hints(kind, include_extras=True)
+    known = [name for name in hints if name not in _HIDDEN]
+    for key in value:
+        if key not in known:
+            hint = likely(key, known, "known here")
+            out.append(Mistake(lines.of((*at, key)), f"unknown key {_name((*at, key))!r}; {hint}"))
+    required = {field.encode_name for field in msgspec.structs.fields(kind) if field.required}
+    for name in known:
+        hint = hints[name]
+        where = (*at, name)
+        if name not in value:
+            if name in required:
+                out.append(Mistake(lines.of(at), f"{_name(where)!r} is missing"))
+        elif _is_struct(hint):
+            _check_struct(value[name], hint, where, lines, out)
+        elif get_origin(hint) is tuple and _is_struct(get_args(hint)[0]):
+            if not isinstance(value[name], list):
+                out.append(Mistake(lines.of(where), f"{_name(where)!r} must be written [[{_name(where)}]]"))
+                continue
+            for index, item in enumerate(value[name]):
+                _check_struct(item, get_args(hint)[0], (*where, index), lines, out)
+        else:
+            try:
+                msgspec.convert(value[name], hint)
+            except msgspec.ValidationError as error:
+                what = NAMES if hint == Id else str(error)
+                out.append(Mistake(lines.of(where), f"{_name(where)!r}: {what}"))
+
+
+def _check_texts(value: Any, at: tuple[Any, ...], lines: "_Lines", out: list[Mistake]) -> None:
+    """A zero character ends a text for the system: a path would be another one."""
+    match value:
+        case dict():
+            for key, one in value.items():
+                _check_texts(one, (*at, key), lines, out)
+        case list():
+            for index, one in enumerate(value):
+                _check_texts(one, (*at, index), lines, out)
+        case str() if "\0" in value:
+            out.append(Mistake(lines.of(at), f"{_name(at)!r}: a text cannot hold the character \\u0000"))
+        case _:
+            pass
+
+
+def _is_struct(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Struct)
+
+
+def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
+    """What the types cannot say: names and links that are there twice."""
+    least = 4 * config.journal.file_mb + _LOG_MB
+    if config.journal.limit_mb < least:
+        text = f"journal.limit_mb must be at least {least}: four files of journal.file_mb and their log ({_LOG_MB})"
+        out.append(Mistake(lines.of(("journal", "limit_mb")), text))
+    users: tuple[Mqtt | Maintenance | Console, ...] = (config.mqtt, config.maintenance, config.console)
+    for part in users:  # edge and rules have a name
+        if part.password_file and not part.username:
+            name = type(part).__name__.lower()
+            text = f"{name}.password_file needs a username beside it"
+            out.append(Mistake(lines.of((name, "password_file")), text))
+    if bool(config.mqtt.certificate) != bool(config.mqtt.key):
+        one = "certificate" if config.mqtt.certificate else "key"
+        out.append(Mistake(lines.of(("mqtt", one)), "mqtt.certificate and mqtt.key: one without the other"))
+    if config.mqtt.certificate and not config.mqtt.ca_file:
+        out.append(
+            Mistake(lines.of(("mqtt", "certificate")), "mqtt.certificate is shown by TLS: name the ca_file, too")
+        )
+    openid = config.console.openid
+    if openid.issuer and not (openid.client and openid.secret_file):
+        out.append(Mistake(lines.of(("console", "openid")), "console.openid needs client and secret_file, too"))
+    if bool(config.console.certificate) != bool(config.console.key):
+        out.append(Mistake(lines.of(("console",)), "console.certificate and console.key: one without the other"))
+    secure = config.mqtt.ca_file or is_loopback(config.mqtt.host)
+    if config.mqtt.host.strip() and not secure and not config.mqtt.insecure:
+        text = (
+            f"mqtt.host: {config.mqtt.host} is another computer: without TLS passwords and cards pass in clear; name"
+            " the ca_file, or write insecure = true where nobody else is on that network"
+        )
+        out.append(Mistake(lines.of(("mqtt", "host")), text))
+    if not config.mqtt.host.strip():
+        text = "mqtt.host is empty: write the broker's address, for example 127.0.0.1"
+        out.append(Mistake(lines.of(("mqtt", "host")), text))
+    if not _is_host(config.console.listen):
+        text = f"{config.console.listen!r} is no address and no name of a computer; write 127.0.0.1, or one of its own"
+        out.append(Mistake(lines.of(("console", "listen")), f"console.listen: {text}"))
+    elif not (config.console.certificate or config.console.insecure or is_loopback(config.console.listen)):
+        text = (
+            f"console.listen: {config.console.listen} is reached from other computers: without TLS passwords pass in"
+            " clear; name certificate and key, or listen at 127.0.0.1 behind a proxy with TLS, or write insecure = true"
+        )
+        out.append(Mistake(lines.of(("console", "listen")), text))
+    for proxy in config.console.proxies:
+        try:
+            ipaddress.ip_network(proxy)
+        except ValueError:
+            text = f"{proxy!r} is no address of a computer or network, for example 127.0.0.1 or 10.0.7.0/24"
+            out.append(Mistake(lines.of(("console", "proxies")), f"console.proxies: {text}"))
+    if config.edge.name == config.rules.name:
+        text = f"edge.name {config.edge.name!r} is that of the rules, too; give one of them another"
+        out.append(Mistake(lines.of(("edge", "name")), text))
+    files: dict[str, str] = {}
+    for section, key in FILES:
+        file = getattr(getattr(config, section), key)
+        if not file.startswith("/"):
+            text = f"{section}.{key}: {file} depends on where a process was started; write the whole path, from /"
+            out.append(Mistake(lines.of((section, key)), text))
+        elif file.endswith(("/", "/.", "/..")):
+            text = f"{section}.{key}: {file} is a folder; name a file in it"
+            out.append(Mistake(lines.of((section, key)), text))
+        if (other := files.setdefault(os.path.normpath(file), f"{section}.{key}")) != f"{section}.{key}":
+            text = f"{section}.{key}: {file} already belongs to {other}; give it a file of its own"
+            out.append(Mistake(lines.of((section, key)), text))
+    tables: set[str] = set()
+    urls: dict[tuple[str, ...], tuple[str, str]] = {}
+    for t, table in enumerate(config.table):
+        at = ("table", t)
+        if table.name in tables:
+            out.append(Mistake(lines.of((*at, "name")), f"table {table.name!r} is there twice; names must differ"))
+        tables.add(table.name)
+        names: set[str] = set()
+        for d, device in enumerate(table.device):
+            where = (*at, "device", d)
+            if device.name in names or device.name == "round":
+                text = f"device {device.name!r} is there twice on table {table.name!r}, or a reserved name"
+                out.append(Mistake(lines.of((*where, "name")), text))
+            names.add(device.name)
+            port = _port_of(device.url)
+            if port in urls:
+                owner, url = urls[port]
+                text = f"{device.url} already belongs to {owner}" + (f", as {url}" if url != device.url else "")
+                out.append(Mistake(lines.of((*where, "url")), text))
+            urls[port] = f"{table.name}/{device.name}", device.url
+
+
+def _is_host(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return re.fullmatch(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?", text) is not None
+    return True
+
+
+def _port_of(url: str) -> tuple[str, ...]:
+    """What a link is plugged into, the same however it is spelled; the URL itself where that cannot be told."""
+    try:
+        parts = urlsplit(url)
+        query = {key: value[-1] for key, value in parse_qs(parts.query).items()}
+        ids = {key: query[key].lower() for key in ("vid", "pid") if key in query}
+        match parts.scheme:
+            case "tcp" | "socket" | "rfc2217":  # raw and told: one port of the server all the same
+                host = "127.0.0.1" if parts.hostname == "localhost" else parts.hostname or ""
+                with contextlib.suppress(ValueError):
+                    host = str(ipaddress.ip_address(host))
+                return "tcp", host, str(parts.port)
+            case "serial" | "sas" if parts.path:  # speed and parity are settings of one and the same port
+                return "tty", os.path.normpath(parts.path)
+            case "serial" | "sas" if ids:
+                return "tty", ids.get("vid", ""), ids.get("pid", ""), query.get("serial", "")
+            case "usb" if ids:
+                which = query.get("serial", ""), query.get("interface", "")
+                return "usb", ids.get("vid", ""), ids.get("pid", ""), *which
+    except ValueError:
+        pass
+    return (url,)
+
+
+def _name(at: tuple[Any, ...]) -> str:
+    return ".".join(str(part) for part in at if not isinstance(part, int)) or "the file"
+
+
+class _Lines:
+    """In which line a key stands. tomllib does not tell, so it is given one statement after the other."""
+
+    def __init__(self, text: str) -> None:
+        self._at: dict[tuple[Any, ...], int] = {(): 1}
+        counts: dict[tuple[Any, ...], int] = {}
+        here: tuple[Any, ...] = ()
+        began, statement = 1, ""
+        for number, line in enumerate(text.split("\n"), 1):
+            statement += line + "\n"
+            try:
+                found: Any = tomllib.loads(statement)
+            except (ValueError, RecursionError):
+                continue  # its value goes on in the next line
+            if statement.lstrip().startswith("["):
+                here = ()
+                while isinstance(found, dict) and found:
+                    here = (*here, counts[here]) if here in counts else here
+                    word, found = found.popitem()
+                    here = (*here, word)
+                if isinstance(found, list):
+                    counts[here] = counts.get(here, -1) + 1
+                    self._at.setdefault(here, began)
+                    here = (*here, counts[here])
+            self._put(here, found, began)
+            began, statement = number + 1, ""
+
+    def _put(self, here: tuple[Any, ...], found: Any, line: int) -> None:
+        """All keys of one statement stand in its first line."""
+        waiting = [(here, found)]
+        while waiting:
+            at, value = waiting.pop()
+            self._at.setdefault(at, line)
+            if isinstance(value, dict):
+                waiting += [((*at, key), inner) for key, inner in value.items()]
+
+    def of(self, at: tuple[Any, ...]) -> int:
+        """The line of `at`, or of what it stands in."""
+        while at not in self._at:
+            at = at[:-1]
+        return self._at[at]
+
+
+def line_of(path: Path, at: tuple[Any, ...]) -> int:
+    """The line of a key of the file, e.g. ("table", 0, "ruleset")."""
+    return _Lines(path.read_text(encoding="utf-8")).of(at)

@@ -1,0 +1,1 @@
+"""Incidents, their pages, webhooks and metrics."""

@@ -1,0 +1,973 @@
+"""Incidents: one for each alert, however often it is said, from the first word to the end and for 400 days after.
+
+An alert on the broker begins an incident; what is said again goes on with it, what comes back soon after its end is the
+same one, counted. Somebody who acknowledged a warning has not seen the error that it becomes, nor another trouble under
+the same name: it is open again; and nobody acknowledges what the page did not show yet. The console adds what only it
+can see: the broker lost, an edge offline, a backlog that grows. Nothing ends because nobody speaks of it: what the
+broker no longer holds after a reconnection is over when the process that owns it is there and has said all it has to
+say.
+
+Memory is ahead, the store follows in the same call: where it cannot be written, what is seen is still shown, and
+written as soon as it can be.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from sqlite3 import Connection
+from typing import Any, Literal, Protocol, TypeAlias
+
+import structlog
+from msgspec import Struct
+from msgspec.structs import replace
+
+from daemon import logs
+from daemon.console.site.store import BadStore, Store
+from daemon.journal.retention import ANNOUNCED, URGENT
+from daemon.read_model import Alert
+
+__all__ = [
+    "AGAIN",
+    "KEPT",
+    "LONGEST_SILENCE",
+    "AlertKey",
+    "Filter",
+    "Incident",
+    "Incidents",
+    "NotOpen",
+    "Shown",
+    "Silence",
+    "Teller",
+    "micros_of",
+    "time_of",
+]
+
+AlertKey: TypeAlias = tuple[str, str]
+"""Table and name of an alert; the table is "" for what belongs to none: an edge, the broker, the console."""
+
+AGAIN = timedelta(minutes=10)
+"""What comes back within this time after its end is the same incident."""
+FLAPPING = 3
+"""An incident that began more often has ended only when it stays away for AGAIN: its end is told no sooner."""
+LONGEST_SILENCE = timedelta(hours=12)
+KEPT = timedelta(days=400)
+MOST_KEPT = 100_000
+MOST_OPEN = 5_000
+MOST_SILENCES = 200
+LONGEST_TEXT = 2_000
+PRUNED_EVERY = timedelta(hours=1)
+
+# An alert that the broker no longer holds is over this long after its owner was seen online: an edge that comes back
+# says first what was first, and the alerts that it met later follow its "online".
+GRACE = timedelta(seconds=5)
+# Health is said every 30 s. Older than that, it is what a broker remembered of an edge that is not there.
+FRESH = timedelta(seconds=45)
+# After a connection, who has not been spoken of by now is not there.
+SETTLED = timedelta(seconds=10)
+BROKER_LOST = timedelta(seconds=3)
+BACKLOG, BACKLOG_OVER = 60.0, 20.0
+# What the console calls itself, where it speaks of edges.
+OURSELVES = "console"
+CLOCK, CLOCK_OVER = 5.0, 3.0
+DISK_WARNING, DISK_ERROR = 2_000_000_000, 500_000_000
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS incident (
+    n INTEGER PRIMARY KEY, place TEXT NOT NULL, name TEXT NOT NULL, heard TEXT NOT NULL, code TEXT NOT NULL,
+    text TEXT NOT NULL, remedy TEXT NOT NULL, severity TEXT NOT NULL, device TEXT NOT NULL, state TEXT NOT NULL,
+    began INTEGER NOT NULL, changed INTEGER NOT NULL, ended INTEGER, times INTEGER NOT NULL,
+    by TEXT NOT NULL, acknowledged INTEGER, note TEXT NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS incident_round (n INTEGER PRIMARY KEY, round TEXT NOT NULL) STRICT;
+CREATE INDEX IF NOT EXISTS incident_by_place ON incident (place, n);
+CREATE INDEX IF NOT EXISTS incident_by_end ON incident (state, ended);
+CREATE TABLE IF NOT EXISTS silence (
+    n INTEGER PRIMARY KEY, place TEXT NOT NULL, device TEXT NOT NULL, code TEXT NOT NULL,
+    began INTEGER NOT NULL, until INTEGER NOT NULL, by TEXT NOT NULL, why TEXT NOT NULL
+) STRICT;
+"""
+_COLUMNS = (
+    "n, place, name, heard, code, text, remedy, severity, device, state, began, changed, ended, times, by, "
+    "acknowledged, note"
+)
+# What stands in a table of its own: files in the field have the one above without it.
+_ROUND = "coalesce((SELECT round FROM incident_round AS of WHERE of.n = incident.n), '')"
+_UPSERT = f"INSERT OR REPLACE INTO incident ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"  # noqa: S608
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class NotOpen(Exception):
+    """There is no such incident or silence any more, or it is not open, or this may not be asked of it.
+
+    `key` and `values` are its words in the catalogs; the message is English.
+    """
+
+    def __init__(self, key: str, message: str, **values: str | int) -> None:
+        super().__init__(message)
+        self.key = key
+        self.values = values
+
+
+class Incident(Struct, frozen=True):
+    """One incident. Times are the console's, UTC; `began` is the device's own, where the alert says it.
+
+    `heard`: "broker" where an alert stands there for it, "console" where the console itself says so. `times` counts how
+    often it began. `by`, `acknowledged` and `note` tell of the last acknowledgement, also when it is open again.
+    `round`: which one waits, where the alert says so.
+    """
+
+    n: int
+    table: str
+    name: str
+    heard: Literal["broker", "console"]
+    code: str
+    text: str
+    remedy: str
+    severity: Literal["warning", "error"]
+    device: str
+    state: Literal["open", "acknowledged", "resolved"]
+    began: datetime
+    changed: datetime
+    ended: datetime | None = None
+    times: int = 1
+    by: str = ""
+    acknowledged: datetime | None = None
+    note: str = ""
+    round: str = ""
+
+    @property
+    def key(self) -> AlertKey:
+        """Of its alert."""
+        return self.table, self.name
+
+
+class Silence(Struct, frozen=True):
+    """Maintenance: what fits is hidden from lamps and webhooks. "" fits every table, device or code."""
+
+    n: int
+    table: str
+    device: str
+    code: str
+    began: datetime
+    until: datetime
+    by: str
+    why: str
+
+    def fits(self, table: str, device: str, code: str) -> bool:
+        """Whether that is meant, whatever the time."""
+        return self.table in ("", table) and self.device in ("", device) and self.code in ("", code)
+
+
+class Shown(Struct, frozen=True):
+    """An incident as pages show it."""
+
+    incident: Incident
+    silence: Silence | None
+
+
+class Filter(Struct, frozen=True):
+    """Which incidents of the past; "" and None fit everything. `since` and `until` are of their beginning.
+
+    `among`: only of these tables, and of what belongs to no table.
+    """
+
+    among: tuple[str, ...] = ()
+    table: str = ""
+    device: str = ""
+    code: str = ""
+    severity: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+class Teller(Protocol):
+    """Who tells others of incidents; daemon/console/alerts/webhooks.py has one. Only `write` touches the store."""
+
+    def follow(self, incident: Incident, *, hidden: bool, settled: bool, now: datetime) -> None:
+        """It is so now; what was told before, and so what is new, the teller knows."""
+        ...
+
+    def told(self) -> Iterable[int]:
+        """The numbers of all incidents whose end is still to be told."""
+        ...
+
+    def waiting(self) -> bool:
+        """Whether `write` has something to write."""
+        ...
+
+    def write(self, db: Connection) -> None:
+        """Write down what follows, in the transaction of the incidents."""
+        ...
+
+    def written(self) -> None:
+        """It is durable."""
+        ...
+
+
+class _Outbox(Protocol):
+    @property
+    def depth(self) -> int: ...
+    @property
+    def age_s(self) -> float: ...
+
+
+class _Health(Protocol):
+    @property
+    def time(self) -> datetime: ...
+    @property
+    def outbox(self) -> _Outbox: ...
+    @property
+    def disk_free(self) -> int: ...
+
+
+class _Edge(Protocol):
+    @property
+    def online(self) -> bool | None: ...
+    @property
+    def health(self) -> _Health | None: ...
+    @property
+    def heard(self) -> datetime | None: ...
+
+
+class _Meta(Protocol):
+    @property
+    def edge(self) -> str: ...
+
+
+class _Device(Protocol):
+    @property
+    def meta(self) -> _Meta: ...
+
+
+class Looked(Protocol):
+    """What is looked at in daemon/console/site/site.py."""
+
+    @property
+    def broker(self) -> bool: ...
+    @property
+    def lost(self) -> datetime | None: ...
+    @property
+    def edges(self) -> Mapping[str, _Edge]: ...
+    @property
+    def devices(self) -> Mapping[AlertKey, _Device]: ...
+
+
+class _Met:
+    """What was heard of an edge in this connection."""
+
+    def __init__(self, health: _Health | None) -> None:
+        self.online: datetime | None = None
+        """Since when it is seen online."""
+        self.last = health
+        self.beats = 0
+        """How often its health changed: the first may be what the broker remembered."""
+        self.off = 0.0
+        """Seconds by which its clock was off at the last beat."""
+
+
+class Incidents:
+    """All of them: those that are open in memory, everything in the store."""
+
+    def __init__(
+        self, store: Store, *, edges: Iterable[str] = (), rules: str = "rules", teller: Teller | None = None
+    ) -> None:
+        """Take up what was open. `edges` must be there, of the rules' name too where rounds are resolved.
+
+        Raises BadStore.
+        """
+        self._store = store
+        self._teller = teller
+        self._expected = frozenset(edges)
+        self._rules = rules
+        self._log: structlog.typing.FilteringBoundLogger = logs.get(console="incidents")
+        store.has(_SCHEMA)
+        self._open: dict[AlertKey, Incident] = {}
+        self._ended: dict[AlertKey, Incident] = {}
+        """What ended lately: it may come back."""
+        for one in self._rows("state != 'resolved' ORDER BY n"):
+            self._open[one.key] = one
+        for one in self._rows("state = 'resolved' ORDER BY ended DESC LIMIT ?", MOST_OPEN):
+            self._ended.setdefault(one.key, one)
+        (last,) = store.db.execute("SELECT coalesce(max(n), 0) FROM incident").fetchone()
+        self._next = int(last) + 1
+        self._silences = {one.n: one for one in map(_silence, store.db.execute("SELECT * FROM silence"))}
+        (last,) = store.db.execute("SELECT coalesce(max(n), 0) FROM silence").fetchone()
+        self._next_silence = int(last) + 1
+        self._dirty: dict[int, Incident] = {}
+        self._failed = False
+        self._full = False
+        self._pruned: datetime | None = None
+        self._connected: datetime | None = None
+        self._since: dict[AlertKey, datetime] = {}
+        """Of open incidents, since when their alerts on the broker said it is so, as far as this process heard."""
+        self._said: set[AlertKey] = set()
+        """The alerts that stand on the broker, as far as it said so in this connection."""
+        self._met: dict[str, _Met] = {}
+        self._settled = False
+        """Whether the broker has had the time to say what stands there."""
+        self._closable: frozenset[int] = frozenset()
+        """What could be closed by hand at the last look."""
+        self._unheard: frozenset[str] = frozenset()
+        """Edges that only what is open speaks of: the broker forgot them, or they were cleared while we were away."""
+        self._dismissed: set[str] = set()
+        """Of those, the ones that somebody said are gone for good, until they are heard of."""
+        self._refused = 0
+        self._refused_at: datetime | None = None
+        self._hiding: tuple[int, ...] = ()
+        self.version = 0
+        """Another one whenever something is shown otherwise than before."""
+        self.begun = {"warning": 0, "error": 0}
+        """How often incidents began, came back or were open again since the console started, by severity."""
+        self.suspended: dict[str, int] = {}
+        """By table, how often a round was suspended since the console started."""
+
+    # ---- what is told
+
+    def on_alert(self, key: AlertKey, alert: Alert | None, now: datetime) -> None:
+        """The broker says that an alert stands, or that it ended."""
+        if alert is None:
+            self._said.discard(key)
+            self.end(key, now)
+        elif key in self._said or len(self._said) < 2 * MOST_OPEN:
+            self._said.add(key)
+            self._begin(key, alert, now, "broker")
+
+    def begin(self, key: AlertKey, alert: Alert, now: datetime) -> None:
+        """It is so, as the console itself finds. Said again, the incident goes on."""
+        self._begin(key, alert, now, "console")
+
+    def end(self, key: AlertKey, now: datetime) -> None:
+        """It is no longer so. What is not open stays as it is."""
+        one = self._open.pop(key, None)
+        self._since.pop(key, None)
+        if one is not None:
+            ended = max(now, one.began)
+            over = replace(one, state="resolved", ended=ended, changed=ended)
+            self._ended[key] = over
+            if len(self._ended) > MOST_OPEN:
+                del self._ended[next(iter(self._ended))]
+            self._now_is(over, now)
+
+    def _begin(self, key: AlertKey, alert: Alert, now: datetime, heard: Literal["broker", "console"]) -> None:
+        severity: Literal["warning", "error"] = "warning" if alert.severity == "warning" else "error"
+        code, text, remedy = alert.code[:200], alert.text[:LONGEST_TEXT], alert.remedy[:LONGEST_TEXT]
+        device, round_ = alert.device[:200], alert.round[:200]
+        since = alert.since if heard == "broker" else None
+        one = self._open.get(key)
+        if one is not None:
+            new = replace(
+                one, code=code, text=text, remedy=remedy, severity=severity, device=device, heard=heard, round=round_
+            )
+            if one.state == "acknowledged" and self._is_news(one, new, since):
+                new = replace(new, state="open")
+                self.begun[severity] += 1
+            if since is not None and since != self._since.get(key):
+                self._since[key] = since
+                self.version += 1  # pages say which trouble they show
+            if new == one:
+                return
+            new = replace(new, changed=now)
+            self._open[key] = new
+            self.version += 1
+            if (severity, code, new.state) == (one.severity, one.code, one.state):
+                self._dirty[new.n] = new  # words that change many times a second are written when `look` comes by
+            else:
+                self._now_is(new, now)
+            return
+        if len(self._open) >= MOST_OPEN:
+            if not self._full:
+                self._log.error("incidents.full", open=MOST_OPEN, remedy="somebody fills the broker with alerts")
+            self._full = True
+            return
+        self._full = False
+        before = self._ended.pop(key, None)
+        if before is not None and before.ended is not None and now - before.ended <= AGAIN:
+            new = replace(
+                before,
+                code=code,
+                text=text,
+                remedy=remedy,
+                severity=severity,
+                device=device,
+                heard=heard,
+                state="open",
+                changed=now,
+                ended=None,
+                times=before.times + 1,
+                round=round_,
+            )
+        else:
+            began = min(alert.since or now, now)
+            if before is not None and before.ended is not None:
+                began = max(began, min(before.ended, now))
+            new = Incident(
+                self._next,
+                *key,
+                heard,
+                code,
+                text,
+                remedy,
+                severity,
+                device,
+                "open",
+                began=began,
+                changed=now,
+                round=round_,
+            )
+            self._next += 1
+        self._open[key] = new
+        if since is not None:
+            self._since[key] = since
+        self.begun[severity] += 1
+        if code == "round.suspended":
+            self.suspended[key[0]] = self.suspended.get(key[0], 0) + 1
+        self._now_is(new, now)
+
+    def _is_news(self, one: Incident, new: Incident, since: datetime | None) -> bool:
+        """Whether somebody who acknowledged `one` knows nothing of `new`.
+
+        What another process heard of its instant is not known any more: then it is news if that is of afterwards. Of
+        what has no instant only its round and its words tell, without the figures in them, which move.
+        """
+        if new.code != one.code or (one.severity, new.severity) == ("warning", "error"):
+            return True
+        if new.heard == "console" or one.acknowledged is None:
+            return False
+        if since is None:
+            return _words(new.text) != _words(one.text) or bool(one.round and new.round not in ("", one.round))
+        known = self._since.get(one.key)
+        return since != known if known is not None else since > one.acknowledged
+
+    # ---- what people do
+
+    def seen(self, one: Incident) -> str:
+        """What tells the trouble that a page shows from another under the same number. It goes with the form."""
+        since = self._since.get(one.key)
+        shown = [one.code, one.severity, str(one.times)]
+        if one.heard == "broker":  # as for `_is_news`
+            shown += [_words(one.text), one.round] if since is None else [since.isoformat()]
+        return hashlib.sha256("\n".join(shown).encode(errors="replace")).hexdigest()[:16]
+
+    def may_acknowledge(self, n: int, seen: str | None = None) -> Incident:
+        """The incident, if it is still what was `seen`. Raises NotOpen."""
+        one = self._open_by_number(n)
+        if one.state == "acknowledged":
+            raise NotOpen("alerts.faster", f"{one.by} was faster", by=one.by)
+        if seen is not None and seen != self.seen(one):
+            raise NotOpen("alerts.changed", "it has changed since it was shown")
+        return one
+
+    def _open_by_number(self, n: int) -> Incident:
+        for one in self._open.values():
+            if one.n == n:
+                return one
+        raise NotOpen("alerts.not_open", "this incident is over")
+
+    def acknowledge(self, n: int, by: str, note: str, now: datetime) -> Incident:
+        """Somebody has seen it and says what they do. Durable when it returns.
+
+        Raises NotOpen; BadStore where it is so, but not yet durable.
+        """
+        one = self.may_acknowledge(n)
+        new = replace(one, state="acknowledged", by=by, acknowledged=now, note=note[:LONGEST_TEXT], changed=now)
+        self._open[new.key] = new
+        self.version += 1
+        self._follow(new, now)
+        self._dirty[n] = new
+        self._write()
+        return new
+
+    def may_close(self, n: int) -> Incident:
+        """The incident. Raises NotOpen."""
+        one = self._open_by_number(n)
+        if not self.closable(one):
+            raise NotOpen("alerts.still_so", "it is still so, or that cannot be known now")
+        return one
+
+    def closable(self, one: Incident) -> bool:
+        """Whether the broker is there, has had its say and holds no alert for it, nor does the console itself see it.
+
+        What the console says of an edge that nobody hears of may be closed; what it says of a table it knows.
+        """
+        if not self._settled:
+            return False
+        if one.heard == "broker":
+            return one.key not in self._said
+        return not one.table and one.device in self._unheard
+
+    def close(self, n: int, by: str, note: str, now: datetime) -> Incident:
+        """End by hand what nobody will ever end: its table or its edge was taken away. Raises NotOpen, BadStore.
+
+        Not what stands on the broker, nor what the console itself sees.
+        """
+        one = self.may_close(n)
+        self._open[one.key] = replace(one, by=by, acknowledged=now, note=note[:LONGEST_TEXT])
+        if one.heard == "console":
+            self._dismissed.add(one.device)
+        self.end(one.key, now)
+        self._write()
+        return self._ended[one.key]
+
+    def may_silence(self, table: str, device: str, code: str, until: datetime, why: str, now: datetime) -> None:
+        """Raises NotOpen where that is no silence."""
+        if not now < until <= now + LONGEST_SILENCE:
+            hours = LONGEST_SILENCE // timedelta(hours=1)
+            raise NotOpen("alerts.silence_long", f"a silence ends within {hours} hours", hours=hours)
+        if not (table or device or code):
+            raise NotOpen("alerts.silence_what", "a silence names a table, a device or a code")
+        if not why.strip():
+            raise NotOpen("alerts.silence_why", "a silence says why")
+        if len(self.silences(now)) >= MOST_SILENCES:
+            raise NotOpen("alerts.silence_many", f"there are {MOST_SILENCES} silences already")
+
+    def silence(self, table: str, device: str, code: str, until: datetime, by: str, why: str, now: datetime) -> Silence:
+        """Hide what fits from lamps and webhooks until then. Durable when it returns. Raises NotOpen, BadStore."""
+        self.may_silence(table, device, code, until, why, now)
+        new = Silence(self._next_silence, table, device, code, now, until, by, why[:LONGEST_TEXT])
+        with self._store.write() as db:
+            values = (new.n, table, device, code, micros_of(now), micros_of(until), by, new.why)
+            db.execute("INSERT INTO silence VALUES (?,?,?,?,?,?,?,?)", values)
+        self._next_silence += 1
+        self._silences[new.n] = new
+        self.version += 1
+        return new
+
+    def unsilence(self, n: int, now: datetime) -> Silence:
+        """It ends now. Durable when it returns. Raises NotOpen, BadStore."""
+        one = self._silences.get(n)
+        if one is None or one.until <= now:
+            raise NotOpen("alerts.silence_over", "this silence is over")
+        over = replace(one, until=now)
+        with self._store.write() as db:
+            db.execute("UPDATE silence SET until = ? WHERE n = ?", (micros_of(now), n))
+        self._silences[n] = over
+        self.version += 1
+        self._follow_all(now)
+        return over
+
+    # ---- what is asked
+
+    def silences(self, now: datetime) -> list[Silence]:
+        """Those of now, the first to end first."""
+        return sorted((one for one in self._silences.values() if one.until > now), key=lambda one: one.until)
+
+    def silence_of(self, incident: Incident, now: datetime) -> Silence | None:
+        """The longest that hides it now."""
+        return max(
+            (
+                one
+                for one in self._silences.values()
+                if one.until > now and one.fits(incident.table, incident.device, incident.code)
+            ),
+            key=lambda one: one.until,
+            default=None,
+        )
+
+    def silent(self, table: str, device: str, codes: Iterable[str], now: datetime) -> bool:
+        """Whether all of these troubles of a device are hidden from lamps now."""
+        hiding = self.silences(now)
+        return all(any(one.fits(table, device, code) for one in hiding) for code in codes)
+
+    @property
+    def hiding(self) -> tuple[int, ...]:
+        """The numbers of the silences of the last look."""
+        return self._hiding
+
+    def open(self, now: datetime, table: str | None = None) -> list[Shown]:
+        """What is not over, of one table or of all, the worst first.
+
+        Silenced is last; errors before warnings; what nobody acknowledged before what somebody did; then the longest.
+        """
+        shown = [
+            Shown(one, self.silence_of(one, now)) for one in self._open.values() if table is None or one.table == table
+        ]
+        return sorted(shown, key=_badness)
+
+    @property
+    def connected(self) -> datetime | None:
+        """Since when the broker is there, as seen by `look`."""
+        return self._connected
+
+    def of(self, key: AlertKey) -> Incident | None:
+        """The open incident of an alert."""
+        return self._open.get(key)
+
+    def get(self, n: int) -> Incident | None:
+        """Whatever its state."""
+        for one in (*self._open.values(), *self._dirty.values()):
+            if one.n == n:
+                return one
+        return next(iter(self._rows("n = ?", n)), None)
+
+    def history(self, which: Filter, limit: int, before: int | None = None) -> list[Incident]:
+        """At most `limit`, open ones too, the newest first; those with numbers less than `before`."""
+        terms, values = ["1"], list[str | int]()
+        equal: list[tuple[str, str]] = [
+            ("place", which.table),
+            ("device", which.device),
+            ("code", which.code),
+            ("severity", which.severity),
+        ]
+        for column, value in equal:
+            if value:
+                terms.append(f"{column} = ?")
+                values.append(value)
+        if which.among:
+            terms.append(f"place IN ('', {', '.join('?' * len(which.among))})")
+            values += which.among
+        for term, time in (("began >= ?", which.since), ("began < ?", which.until)):
+            if time is not None:
+                terms.append(term)
+                values.append(micros_of(time))
+        if before is not None:
+            terms.append("n < ?")
+            values.append(before)
+        return [
+            self._dirty.get(one.n, one)
+            for one in self._rows(" AND ".join(terms) + " ORDER BY n DESC LIMIT ?", *values, limit)
+        ]
+
+    # ---- what the console itself sees
+
+    def look(self, site: Looked, now: datetime, *, disk_free: int | None = None, refused: int = 0) -> None:
+        """To be called every second, and when the broker comes or goes.
+
+        `disk_free`: bytes where the console's store is. `refused`: how many messages nobody could read, so far.
+        """
+        self._look_at_broker(site, now)
+        self._settled = self._connected is not None and now - self._connected >= SETTLED
+        if self._connected is not None:
+            for name, edge in site.edges.items():
+                self._meet(name, edge, now)
+            for name in self._met.keys() - site.edges.keys():
+                self._forget(name, now)
+            self._look_at_edges(site, now, self._connected)
+            self._end_absent(site, now)
+        if disk_free is not None:
+            self._disk(OURSELVES, disk_free, now)
+        self._look_at_refused(refused, now)
+        hiding = tuple(one.n for one in self.silences(now))
+        if hiding != self._hiding:
+            self._hiding = hiding
+            self.version += 1
+        closable = frozenset(one.n for one in self._open.values() if self.closable(one))
+        if closable != self._closable:
+            self._closable = closable
+            self.version += 1
+        self._follow_all(now)
+        self._try_to_write()
+        if self._pruned is None or now - self._pruned >= PRUNED_EVERY:
+            self._prune(now)
+            self._pruned = now
+
+    def _look_at_broker(self, site: Looked, now: datetime) -> None:
+        if site.broker and self._connected is None:
+            self._connected = now
+            self._met = {name: _Met(edge.health) for name, edge in site.edges.items()}
+        elif not site.broker and self._connected is not None:
+            self._connected = None
+            self._unheard = frozenset()
+            self._said.clear()
+            self._met.clear()
+        lost = site.lost or now
+        alert = Alert(
+            "broker.lost",
+            "the console has lost the broker: what it shows is old",
+            "look at the broker and the network; the tables go on without the console",
+            since=lost,
+        )
+        self._own(("", "broker-lost"), alert, not site.broker and now - lost >= BROKER_LOST, site.broker, now)
+
+    def _meet(self, name: str, edge: _Edge, now: datetime) -> None:
+        met = self._met.setdefault(name, _Met(None))
+        if edge.online is not True:
+            met.online = None
+        elif met.online is None:
+            met.online = now
+        health = edge.health
+        if health is not None and health != met.last:
+            before, met.last = met.last, health
+            met.beats += 1
+            if edge.online is True:
+                self._backlog(name, before, health, now)
+                self._disk(name, health.disk_free, now)
+                if met.beats > 1:  # the first may be old
+                    self._clock(name, met, (health.time - (edge.heard or now)).total_seconds(), now)
+
+    def _forget(self, name: str, now: datetime) -> None:
+        """What the broker held of an edge was cleared: it is gone for good, and so is what the console saw of it."""
+        del self._met[name]
+        for one in [one for one in self._of_edges() if one.device == name]:
+            self.end(one.key, now)
+
+    def _of_edges(self) -> Iterator[Incident]:
+        """What the console itself says of edges; what it says of a device of a table is another matter."""
+        return (one for one in self._open.values() if one.heard == "console" and not one.table)
+
+    def _look_at_edges(self, site: Looked, now: datetime, connected: datetime) -> None:
+        heard = {name for name, edge in site.edges.items() if edge.online is not None}
+        self._dismissed -= heard
+        troubled = {one.device for one in self._of_edges()} - {"", OURSELVES}
+        if self._settled:
+            self._unheard = frozenset(troubled - self._expected - heard)
+        missed = {one.device for one in self._open.values() if one.code in ("edge.offline", "rules.offline")}
+        for name in (self._expected | set(site.edges) | missed) - self._dismissed:
+            online = site.edges[name].online if name in site.edges else None
+            is_rules = name == self._rules
+            alert = Alert(
+                "rules.offline" if is_rules else "edge.offline",
+                f"the rules ({name}) are offline: no round is resolved"
+                if is_rules
+                else f"edge {name} is offline: its tables are not seen",
+                "look at the process and its log on that computer; events are kept meanwhile. "
+                f"One that was taken away for good: feltd forget {name}",
+                device=name,
+            )
+            away = online is False or (online is None and now - connected >= SETTLED)
+            self._own(("", f"{name}-offline"), alert, away, online is True, now)
+
+    def _backlog(self, name: str, before: _Health | None, health: _Health, now: datetime) -> None:
+        outbox = health.outbox
+        grows = outbox.age_s > BACKLOG and (before is None or outbox.depth >= before.outbox.depth)
+        alert = Alert(
+            "edge.backlog",
+            f"{outbox.depth} events of edge {name} wait for the broker, the oldest for {outbox.age_s:.0f} s",
+            "look at the broker and the network between them; nothing is lost",
+            "warning",
+            name,
+        )
+        self._own(("", f"{name}-backlog"), alert, grows, outbox.age_s <= BACKLOG_OVER, now)
+
+    def _clock(self, name: str, met: _Met, off: float, now: datetime) -> None:
+        """Twice in a row: one message may come late."""
+        before, met.off = met.off, off
+        alert = Alert(
+            "edge.clock",
+            f"the clock of edge {name} is {abs(off):.0f} s {'ahead of' if off > 0 else 'behind'} the console's",
+            "check time synchronisation (chronyc tracking) on both computers",
+            "warning",
+            name,
+        )
+        wrong = min(abs(before), abs(off)) > CLOCK and (before > 0) == (off > 0)
+        self._own(("", f"{name}-clock"), alert, wrong, abs(off) <= CLOCK_OVER, now)
+
+    def _disk(self, name: str, free: int, now: datetime) -> None:
+        severity = "error" if free < DISK_ERROR else "warning"
+        alert = Alert(
+            "disk.full",
+            f"the disk of {name} has {free / 1e9:.1f} GB left",
+            "make room on that computer; at the end of it play stops rather than lose an event",
+            severity,
+            name,
+        )
+        self._own(("", f"{name}-disk"), alert, free < DISK_WARNING, free > DISK_WARNING * 1.1, now)
+
+    def journal(self, share: float, now: datetime) -> None:
+        """How full the console's own journal is; 1: nothing can be written. To be called at each step of that."""
+        full = share >= 1
+        alert = Alert(
+            "journal.full" if full else "journal.room",
+            "the console's journal of actions has no room: pages can be read, nothing can be done"
+            if full
+            else "the console's journal of actions has little room",
+            "give more room (limit_mb under [journal], or disk), or move closed files (*.000001.db …) to an archive; "
+            "with none left nothing can be done at the console",
+            "warning" if share < URGENT else "error",
+            OURSELVES,
+        )
+        self._own(("", f"{OURSELVES}-journal-room"), alert, share >= ANNOUNCED, share < ANNOUNCED, now)
+
+    def _look_at_refused(self, refused: int, now: datetime) -> None:
+        if refused > self._refused:
+            self._refused_at = now
+        self._refused = refused
+        alert = Alert(
+            "messages.refused",
+            f"{refused} messages on the broker could not be read",
+            "somebody else writes there, or programs of different versions run: compare them under `edge/+/info`",
+            "warning",
+        )
+        recent = self._refused_at is not None and now - self._refused_at < AGAIN
+        self._own(("", "messages-refused"), alert, recent, not recent, now)
+
+    def _own(self, key: AlertKey, alert: Alert, begins: bool, ends: bool, now: datetime) -> None:
+        """Between the two limits, what is open goes on and what is not does not begin."""
+        if begins:
+            self.begin(key, alert, now)
+        elif ends:
+            self.end(key, now)
+
+    def _end_absent(self, site: Looked, now: datetime) -> None:
+        absent = [one for key, one in self._open.items() if one.heard == "broker" and key not in self._said]
+        for one in absent:
+            owners = self._owners(one, site)
+            if owners and all(self._has_spoken(name, now) for name in owners):
+                self.end(one.key, now)
+
+    def _owners(self, one: Incident, site: Looked) -> set[str]:
+        """Who put the alert on the broker and will clear it: the rules, or the edges of the table."""
+        if one.name == "round-suspended" or one.name.startswith(f"{self._rules}-"):
+            return {self._rules}
+        device = site.devices.get((one.table, one.device))
+        if device is not None and device.meta.edge:
+            return {device.meta.edge}
+        return {device.meta.edge for (table, _), device in site.devices.items() if table == one.table} - {""}
+
+    def _has_spoken(self, name: str, now: datetime) -> bool:
+        """Whether all that this process has to say stands on the broker."""
+        met = self._met.get(name)
+        if met is None or met.online is None or now - met.online < GRACE:
+            return False
+        if name == self._rules or met.beats > 1:
+            return True
+        return met.last is not None and abs(now - met.last.time) <= FRESH
+
+    # ---- durable
+
+    def _now_is(self, one: Incident, now: datetime) -> None:
+        self.version += 1
+        self._dirty[one.n] = one
+        if len(self._dirty) > 2 * MOST_OPEN:  # the store has long been away
+            del self._dirty[next(iter(self._dirty))]
+        self._follow(one, now)
+        self._try_to_write()
+
+    def _follow(self, one: Incident, now: datetime) -> None:
+        if self._teller is not None:
+            hidden = self.silence_of(one, now) is not None
+            settled = one.times <= FLAPPING or one.ended is None or now - one.ended >= AGAIN
+            self._teller.follow(one, hidden=hidden, settled=settled, now=now)
+
+    def _follow_all(self, now: datetime) -> None:
+        """A silence begins and ends by itself, and so does the time in which a flapping incident may come back."""
+        if self._teller is not None:
+            for one in self._open.values():
+                self._follow(one, now)
+            for n in set(self._teller.told()) - {one.n for one in self._open.values()}:
+                if (over := self.get(n)) is not None:
+                    self._follow(over, now)
+
+    def _try_to_write(self) -> None:
+        try:
+            self._write()
+        except BadStore as error:
+            if not self._failed:
+                self._log.error("incidents.unwritten", reason=str(error))
+            self._failed = True
+        else:
+            self._failed = False
+
+    def _write(self) -> None:
+        teller = self._teller
+        if not self._dirty and (teller is None or not teller.waiting()):
+            return
+        with self._store.write() as db:
+            db.executemany(_UPSERT, [_values(one) for one in self._dirty.values()])
+            rounds = [(one.n, one.round) for one in self._dirty.values() if one.round]
+            db.executemany("INSERT OR REPLACE INTO incident_round VALUES (?,?)", rounds)
+            if teller is not None:
+                teller.write(db)
+        self._dirty.clear()
+        if teller is not None:
+            teller.written()
+
+    def _prune(self, now: datetime) -> None:
+        """Forget what is too old or too much: of what is over, the oldest; never what is open."""
+        self._ended = {
+            key: one for key, one in self._ended.items() if one.ended is not None and now - one.ended <= AGAIN
+        }
+        old = micros_of(now - KEPT)
+        try:
+            with self._store.write() as db:
+                db.execute("DELETE FROM incident WHERE state = 'resolved' AND ended < ?", (old,))
+                db.execute(
+                    "DELETE FROM incident WHERE state = 'resolved' AND n <= "
+                    "(SELECT n FROM incident ORDER BY n DESC LIMIT 1 OFFSET ?)",
+                    (MOST_KEPT,),
+                )
+                db.execute("DELETE FROM incident_round WHERE n NOT IN (SELECT n FROM incident)")
+                db.execute("DELETE FROM silence WHERE until < ?", (old,))
+        except BadStore as error:
+            self._log.error("incidents.unpruned", reason=str(error))
+        self._silences = {n: one for n, one in self._silences.items() if one.until > now}
+
+    def _rows(self, where: str, *values: str | int) -> Iterator[Incident]:
+        query = f"SELECT {_COLUMNS}, {_ROUND} FROM incident WHERE {where}"  # noqa: S608 - `where` is one of ours, values are bound
+        return map(_incident, self._store.db.execute(query, values).fetchall())
+
+
+def _badness(shown: Shown) -> tuple[bool, bool, bool, datetime, int]:
+    one = shown.incident
+    return shown.silence is not None, one.severity != "error", one.state == "acknowledged", one.began, one.n
+
+
+def micros_of(time: datetime) -> int:
+    """As the store keeps times: microseconds since 1970."""
+    return (time - _EPOCH) // _MICROSECOND
+
+
+def time_of(micros: int) -> datetime:
+    """And back, UTC."""
+    return _EPOCH + micros * _MICROSECOND
+
+
+def _values(one: Incident) -> tuple[str | int | None, ...]:
+    """A row, in the order of _COLUMNS, which is that of the fields but for the last."""
+    ended = None if one.ended is None else micros_of(one.ended)
+    acknowledged = None if one.acknowledged is None else micros_of(one.acknowledged)
+    return (
+        one.n,
+        one.table,
+        one.name,
+        one.heard,
+        one.code,
+        one.text,
+        one.remedy,
+        one.severity,
+        one.device,
+        one.state,
+        micros_of(one.began),
+        micros_of(one.changed),
+        ended,
+        one.times,
+        one.by,
+        acknowledged,
+        one.note,
+    )
+
+
+def _incident(row: tuple[Any, ...]) -> Incident:
+    n, place, name, heard, code, text, remedy, severity, device, state, began, changed, ended, times = row[:14]
+    by, acknowledged, note, round_ = row[14:]
+    return Incident(
+        n,
+        place,
+        name,
+        heard,
+        code,
+        text,
+        remedy,
+        severity,
+        device,
+        state,
+        time_of(began),
+        time_of(changed),
+        None if ended is None else time_of(ended),
+        times,
+        by,
+        None if acknowledged is None else time_of(acknowledged),
+        note,
+        round_,
+    )
+
+
+def _silence(row: tuple[Any, ...]) -> Silence:
+    n, table, device, code, began, until, by, why = row
+    return Silence(n, table, device, code, time_of(began), time_of(until), by, why)
+
+
+def _words(text: str) -> str:
+    """What a text says, whatever its figures are now."""
+    return re.sub(r"\d+", "#", text)

@@ -1,0 +1,379 @@
+"""The page of alerts: what is open, the worst first, with what to do; who has seen it; silences; what there was."""
+
+import asyncio
+import contextlib
+import csv
+import io
+import shutil
+from collections.abc import AsyncIterator
+from datetime import date, datetime, time, timedelta
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from markupsafe import Markup
+from msgspec import Struct
+from msgspec.structs import replace
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from daemon.console.alerts.incidents import Filter, Incident, NotOpen, Shown
+from daemon.console.auth.access import User, may
+from daemon.console.pages.live import Fragment, Looker
+from daemon.console.site.store import BadStore
+from daemon.console.words import words
+
+if TYPE_CHECKING:
+    from daemon.console.pages.app import House
+
+__all__ = ["Watch", "fragment", "fragments", "routes", "said"]
+
+SHOWN = 100
+WORST = 5
+"""How many stand on the pit, above the tables."""
+PAGE = 50
+CSV_PAGE = 1_000
+EVERY = 1.0
+MINUTES = (15, 30, 60, 120, 240, 480, 720)
+LONGEST_NOTE = 500
+
+
+class Watch:
+    """Looks at the site every second, and tells the pages when an incident is otherwise than before."""
+
+    def __init__(self, house: "House") -> None:
+        """To be made once the house has its site and its incidents."""
+        self._house = house
+        self._seen = -1
+        self._hiding: tuple[int, ...] = ()
+        self.lag = 0.0
+        """Seconds by which the loop was late, at the last look."""
+        house.site.on_change.append(self._heard)
+
+    def disk_free(self) -> int:
+        """Bytes where the store is."""
+        return shutil.disk_usage(self._house.store.path.parent).free
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            self.look()
+            due = loop.time() + EVERY
+            await asyncio.sleep(EVERY)
+            self.lag = max(loop.time() - due, 0.0)
+
+    def look(self) -> None:
+        """Now."""
+        house = self._house
+        house.incidents.look(house.site, house.now(), disk_free=self.disk_free(), refused=house.site.picture.refused)
+        if house.incidents.version != self._seen:
+            self._seen = house.incidents.version
+            house.site.changed("alerts")
+        if house.incidents.hiding != self._hiding:
+            self._hiding = house.incidents.hiding
+            for table in house.site.tables:  # whose lamps may show otherwise
+                house.site.changed(f"table/{table}")
+
+    def _heard(self, key: str) -> None:
+        if key == "broker":
+            self.look()
+
+
+# ---- what is open
+
+
+class Line(Struct, frozen=True):
+    """An incident in somebody's language."""
+
+    one: Incident
+    text: str
+    remedy: str
+    silenced: datetime | None
+    closable: bool = False
+    seen: str = ""
+    """Goes with the form: what was shown."""
+
+
+def _line(shown: Shown, lang: words.Lang) -> Line:
+    text, remedy = said(shown.incident, lang)
+    return Line(shown.incident, text, remedy, shown.silence.until if shown.silence is not None else None)
+
+
+def said(one: Incident, lang: words.Lang) -> tuple[str, str]:
+    """Text and remedy in somebody's language: the console's own from its words, the floor's by what it says."""
+    key = f"alerts.code.{one.code}"
+    if one.heard == "console" and key in words.catalog("en"):
+        return words.say(lang, key, name=one.device), words.say(lang, f"alerts.remedy.{one.code}", name=one.device)
+    return words.told(lang, one.code, one.text), words.told(lang, one.code, one.remedy)
+
+
+def fragment(
+    house: "House",
+    lang: words.Lang,
+    role: str,
+    tables: tuple[str, ...] = (),
+    most: int = SHOWN,
+    kept: tuple[int, str] = (0, ""),
+) -> dict[str, Any]:
+    """The values of _alerts.html for who has that role and sees these tables; none: all. The worst `most` of them.
+
+    `kept`: the note that stands with one of them, by its number.
+    """
+    known = house.incidents
+    shown = [one for one in known.open(house.now()) if not tables or one.incident.table in ("", *tables)]
+    loud = sum(one.silence is None for one in shown)
+    lines = [
+        replace(_line(one, lang), closable=known.closable(one.incident), seen=known.seen(one.incident))
+        for one in shown[:most]
+    ]
+    return {
+        "lines": lines,
+        "kept": kept,
+        "loud": loud,
+        "more": max(len(shown) - most, 0),
+        "may_acknowledge": may(role, "acknowledge"),
+        "may_close": may(role, "silence"),
+        "sure": house.site.broker,
+    }
+
+
+def fragments(house: "House") -> tuple[Fragment, ...]:
+    """`alerts`: what is open, for the page of alerts; `alerts/worst`: the worst of it, for the pit."""
+
+    def render(argument: str, looker: Looker) -> str:
+        if argument not in ("", "worst"):
+            raise KeyError(argument)
+        most, name = (WORST, "alerts/worst") if argument else (SHOWN, "alerts")
+        values = fragment(house, looker.lang, looker.role, looker.tables, most)
+        return house.render("_alerts.html", looker.lang, live_name=name, **values)
+
+    return (Fragment("alerts", lambda _: ("alerts", "broker"), render),)
+
+
+# ---- the page
+
+
+def routes(house: "House") -> list[Route]:
+    """The page, what is done on it, and the history to take away."""
+    pages = _Pages(house)
+    return [
+        Route("/alerts", pages.page),
+        Route("/alerts.csv", pages.table),
+        Route("/alerts/silence", pages.silence, methods=["POST"]),
+        Route("/alerts/silence/{n}/end", pages.unsilence, methods=["POST"]),
+        Route("/alerts/{n}/acknowledge", pages.acknowledge, methods=["POST"]),
+        Route("/alerts/{n}/close", pages.close, methods=["POST"]),
+    ]
+
+
+class _Pages:
+    def __init__(self, house: "House") -> None:
+        self.house = house
+
+    async def page(self, request: Request) -> Response:
+        return self._page(request, self.house.needs(request, "look"))
+
+    def _page(
+        self, request: Request, user: User, error: NotOpen | None = None, kept: tuple[int, str] = (0, "")
+    ) -> Response:
+        """`kept`: a note that was typed, and of which incident."""
+        house, now = self.house, self.house.now()
+        lang = house.lang(request)
+        asked = _asked(request)
+        before = _number(request.query_params.get("before", ""))
+        past = house.incidents.history(replace(_filter(asked), among=user.tables), PAGE + 1, before)
+        rows = [_line(Shown(one, None), lang) for one in past[:PAGE]]
+        silences = [one for one in house.incidents.silences(now) if not user.tables or one.table in user.tables]
+        tables = [table for table in house.site.tables if not user.tables or table in user.tables]
+        return house.page(
+            request,
+            "alerts_page.html",
+            200 if error is None else 409,
+            error=words.say(lang, error.key, **error.values) if error is not None else "",
+            open=Markup(self._with_note(lang, user, kept)) if kept[0] else "",  # noqa: S704 - rendered by us
+            rows=rows,
+            silences=silences,
+            asked=asked,
+            query=urlencode({key: value for key, value in asked.items() if value}),
+            older=past[PAGE - 1].n if len(past) > PAGE else None,
+            first=before is None,
+            minutes=MINUTES,
+            tables=tables,
+            devices=sorted({name for table, name in house.site.devices if table in tables}),
+            codes=sorted({shown.incident.code for shown in house.incidents.open(now)}),
+        )
+
+    def _with_note(self, lang: words.Lang, user: User, kept: tuple[int, str]) -> str:
+        """What is open, for one who typed this; the fragment is everybody's."""
+        values = fragment(self.house, lang, user.role, user.tables, SHOWN, kept)
+        return self.house.render("_alerts.html", lang, live_name="alerts", **values)
+
+    async def acknowledge(self, request: Request) -> Response:
+        one = self._one(request)
+        user = self.house.needs(request, "acknowledge", one.table)
+        given = await self.house.form(request)
+        now = self.house.now()
+        one = self._one(request)  # a slow form: it may have ended meanwhile
+        note = given.get("note", "").strip()[:LONGEST_NOTE]
+        try:
+            self.house.incidents.may_acknowledge(one.n, given.get("seen", ""))
+            self._note(user, "acknowledge", one, {"note": note})
+            with contextlib.suppress(BadStore):  # it is so, and written when that can be done
+                self.house.incidents.acknowledge(one.n, user.name, note, now)
+        except NotOpen as error:
+            return self._page(request, user, error, (one.n, note))
+        return self._done()
+
+    async def close(self, request: Request) -> Response:
+        one = self._one(request)
+        user = self.house.needs(request, "silence", one.table)
+        given = await self.house.form(request)
+        note = given.get("note", "").strip()[:LONGEST_NOTE]
+        try:
+            self.house.incidents.may_close(one.n)
+            self._note(user, "alert.close", one, {"note": note})
+            with contextlib.suppress(BadStore):  # as there
+                self.house.incidents.close(one.n, user.name, note, self.house.now())
+        except NotOpen as error:
+            return self._page(request, user, error)
+        return self._done()
+
+    async def silence(self, request: Request) -> Response:
+        user = self.house.needs(request, "silence")
+        given = await self.house.form(request)
+        table, device, code = (given.get(key, "").strip()[:200] for key in ("table", "device", "code"))
+        self.house.needs(request, "silence", table)
+        if user.tables and not table:
+            raise HTTPException(403)
+        minutes, why = _number(given.get("minutes", "")) or 0, given.get("why", "").strip()[:LONGEST_NOTE]
+        now = self.house.now()
+        until = now + timedelta(minutes=min(minutes, 10_000))
+        try:
+            self.house.incidents.may_silence(table, device, code, until, why, now)
+            detail = {"code": code, "until": until, "why": why}
+            target = f"{table}/{device}" if table and device else table or f"device:{device}" if device else table
+            self.house.actions.note(user.name, user.role, "silence", target, detail)
+            self.house.incidents.silence(table, device, code, until, user.name, why, now)
+        except NotOpen as error:
+            return self._page(request, user, error)
+        return self._done()
+
+    async def unsilence(self, request: Request) -> Response:
+        n = _number(request.path_params["n"]) or 0
+        now = self.house.now()
+        found = next((one for one in self.house.incidents.silences(now) if one.n == n), None)
+        user = self.house.needs(request, "silence", found.table if found is not None else "")
+        await self.house.form(request)
+        try:
+            if found is not None:
+                self.house.actions.note(user.name, user.role, "silence.end", found.table, {"silence": n})
+            self.house.incidents.unsilence(n, self.house.now())
+        except NotOpen as error:
+            return self._page(request, user, error)
+        return self._done()
+
+    async def table(self, request: Request) -> Response:
+        """All that fits, as CSV, however much it is."""
+        user = self.house.needs(request, "look")
+        which = replace(_filter(_asked(request)), among=user.tables)
+
+        async def lines() -> AsyncIterator[str]:
+            yield "\ufeff" + _csv([_COLUMNS])  # by which spreadsheets know UTF-8
+            before: int | None = None
+            while True:
+                found = self.house.incidents.history(which, CSV_PAGE, before)
+                yield _csv([_cells(one) for one in found])
+                if len(found) < CSV_PAGE:
+                    return
+                before = found[-1].n
+                await asyncio.sleep(0)  # others may be waiting
+
+        name = f"alerts-{self.house.site.site}-{self.house.now():%Y%m%dT%H%M%SZ}.csv"
+        headers = {"content-disposition": f'attachment; filename="{name}"'}
+        return StreamingResponse(lines(), media_type="text/csv; charset=utf-8", headers=headers)
+
+    def _one(self, request: Request) -> Incident:
+        """Raises the way to the login, 403, 404: in this order, so that a stranger learns nothing."""
+        self.house.needs(request, "look")
+        one = self.house.incidents.get(_number(request.path_params["n"]) or 0)
+        if one is None:
+            raise HTTPException(404)
+        return one
+
+    def _note(self, user: User, action: str, one: Incident, detail: dict[str, Any]) -> None:
+        target = f"{one.table}/{one.device}" if one.table and one.device else one.table
+        self.house.actions.note(
+            user.name, user.role, action, target, {"incident": one.n, "name": one.name, "code": one.code, **detail}
+        )
+
+    def _done(self) -> Response:
+        self.house.watch.look()
+        return RedirectResponse("/alerts", 303)
+
+
+_COLUMNS = (
+    "number",
+    "table",
+    "device",
+    "severity",
+    "code",
+    "text",
+    "remedy",
+    "state",
+    "began",
+    "ended",
+    "seconds",
+    "times",
+    "acknowledged",
+    "by",
+    "note",
+)
+
+
+def _cells(one: Incident) -> tuple[str, ...]:
+    ended = one.ended.isoformat() if one.ended is not None else ""
+    seconds = f"{(one.ended - one.began).total_seconds():.0f}" if one.ended is not None else ""
+    acknowledged = one.acknowledged.isoformat() if one.acknowledged is not None else ""
+    head = (str(one.n), one.table, one.device, one.severity, one.code, one.text, one.remedy, one.state)
+    tail = (one.began.isoformat(), ended, seconds, str(one.times), acknowledged, one.by, one.note)
+    return tuple(_harmless(cell) for cell in head + tail)
+
+
+def _harmless(cell: str) -> str:
+    """No spreadsheet takes it for a formula."""
+    return "'" + cell if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
+
+
+def _csv(rows: list[tuple[str, ...]]) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerows(rows)
+    return text.getvalue()
+
+
+_ASKED = ("table", "device", "code", "severity", "since", "until")
+
+
+def _asked(request: Request) -> dict[str, str]:
+    """The filter as it was typed."""
+    return {key: request.query_params.get(key, "").strip()[:200] for key in _ASKED}
+
+
+def _filter(asked: dict[str, str]) -> Filter:
+    """`since` and `until` are days of this computer's zone, both included. A day that is none is not asked for."""
+    until = _midnight(asked["until"], 1)
+    return Filter(
+        (), asked["table"], asked["device"], asked["code"], asked["severity"], _midnight(asked["since"], 0), until
+    )
+
+
+def _midnight(text: str, days: int) -> datetime | None:
+    try:
+        return datetime.combine(date.fromisoformat(text) + timedelta(days=days), time()).astimezone()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None

@@ -1,0 +1,473 @@
+"""Webhooks: who asks for it is told of incidents by POST, in order and at least once, signed as Standard Webhooks says.
+
+A message stands in the store until its receiver answers 2xx, whatever happens to either; the next one waits for it.
+`webhook-id` stays the same when a message is sent again: receivers dedupe by it. Neither an address, which may itself
+be a secret, nor a key nor an answer stands in any log.
+
+https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+"""
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import hmac
+import secrets
+import ssl
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+from sqlite3 import Connection
+from typing import Any, Literal, TypeAlias
+from urllib.parse import urlsplit
+
+import msgspec
+import structlog
+from msgspec import Struct
+
+from daemon import logs
+from daemon.config.model import Webhook
+from daemon.console.alerts.incidents import Incident, micros_of, time_of
+from daemon.console.site.store import BadStore, Store
+
+__all__ = ["BadWebhook", "Counts", "Webhooks", "signature"]
+
+MOST = 10_000
+TIMEOUT = 10.0
+FIRST, LONGEST = 5.0, 600.0
+"""Seconds before a message is sent again, at first and after many times in vain; doubled each time."""
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS webhook_message (
+    n INTEGER PRIMARY KEY AUTOINCREMENT, hook TEXT NOT NULL, id TEXT NOT NULL, body BLOB NOT NULL,
+    made INTEGER NOT NULL, dropped INTEGER NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS webhook_message_by_hook ON webhook_message (hook, n);
+CREATE TABLE IF NOT EXISTS webhook_told (
+    hook TEXT NOT NULL, incident INTEGER NOT NULL, state TEXT NOT NULL, PRIMARY KEY (hook, incident)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS webhook_told_as (
+    hook TEXT NOT NULL, incident INTEGER NOT NULL, severity TEXT NOT NULL, code TEXT NOT NULL,
+    PRIMARY KEY (hook, incident)
+) STRICT, WITHOUT ROWID;
+"""
+_TOLD = (
+    "SELECT incident, state, coalesce(severity, ''), coalesce(code, '') "
+    "FROM webhook_told LEFT JOIN webhook_told_as USING (hook, incident) WHERE hook = ?"
+)
+
+_INSERT = "INSERT INTO webhook_message (hook, id, body, made, dropped) VALUES (?,?,?,?,?)"
+
+State: TypeAlias = Literal["open", "acknowledged"]
+
+
+class BadWebhook(Exception):
+    """A webhook of the configuration cannot be used. The message says which and why, and names no secret."""
+
+
+class _Failed(Exception):
+    """The receiver did not take a message. The message says why, without a word of its own."""
+
+
+class _Told(Struct, frozen=True):
+    """As what a receiver knows an incident. `severity` is "" where a version before told it: it did not keep that."""
+
+    state: State
+    severity: str
+    code: str
+
+    def is_better_than(self, one: Incident) -> bool:
+        """Whether it has become worse since, or as bad in another way."""
+        if self.severity == one.severity:
+            return self.code != one.code
+        return one.severity == "error"
+
+
+class Counts(Struct, frozen=True):
+    """One webhook in numbers; `age`: seconds for which its oldest message waits."""
+
+    name: str
+    waiting: int
+    age: float
+    sent: int
+    failed: int
+    dropped: int
+
+
+class _Message(Struct, frozen=True):
+    """One message as it stands in the store."""
+
+    n: int
+    id: str
+    body: bytes
+    made: datetime
+
+
+def target_of(number: int, text: str) -> tuple[str, str, int | None, str]:
+    """Scheme, host, port and path of the url of webhook `number`. Raises BadWebhook."""
+    try:
+        url = urlsplit(text)
+        host, port = url.hostname or "", url.port
+    except ValueError as error:
+        raise BadWebhook(f"console.webhook {number}: its url is none") from error
+    if url.scheme not in ("http", "https") or not host:
+        raise BadWebhook(f"console.webhook {number}: its url must begin with http:// or https:// and name a host")
+    if url.username is not None:
+        raise BadWebhook(f"console.webhook {number}: no user or password belongs into its url; use secret_file")
+    target = (url.path or "/") + (f"?{url.query}" if url.query else "")
+    if not (target + host).isascii() or not (target + host).isprintable() or " " in target:
+        raise BadWebhook(f"console.webhook {number}: its url must be written in ASCII, with %XX for the rest")
+    try:
+        host.encode("idna")  # as whoever looks it up does
+    except UnicodeError as error:
+        remedy = "each part between two dots has 1 to 63 characters"
+        raise BadWebhook(f"console.webhook {number}: the host in its url is no name; {remedy}") from error
+    return url.scheme, host, port, target
+
+
+class _Hook:
+    """One receiver. `name` is its number in the configuration, `key` what the store knows it by."""
+
+    def __init__(self, number: int, config: Webhook) -> None:
+        """Raises BadWebhook."""
+        self.name = str(number)
+        self.severities = config.severities
+        self.key = _key(config.url)
+        self.keys_before = [_key(config.url, *some) for some in (["error"], ["warning"], ["error", "warning"])]
+        """By what a version before may have known it: its severities were part of that."""
+        scheme, self.host, port, self.target = target_of(number, config.url)
+        self.tls = ssl.create_default_context() if scheme == "https" else None
+        self.port = port or (443 if self.tls else 80)
+        self.secret = _secret(number, config.secret_file)
+        self.wake = asyncio.Event()
+        self.told: dict[int, _Told] = {}
+        self.waiting = 0
+        self.sent = self.failed = self.dropped = 0
+        self.oldest: datetime | None = None
+
+
+class _Pending(Struct, frozen=True):
+    """What is to be written: a message, and what is told with it; None: nothing is, any more."""
+
+    hook: _Hook
+    incident: int
+    told: _Told | None
+    id: str
+    body: bytes
+    made: datetime
+
+
+class Webhooks:
+    """All receivers, and what waits for them."""
+
+    def __init__(
+        self,
+        store: Store,
+        config: Sequence[Webhook],
+        site: str,
+        now: Callable[[], datetime],
+        *,
+        most: int = MOST,
+        first: float = FIRST,
+        longest: float = LONGEST,
+        timeout: float = TIMEOUT,
+    ) -> None:
+        """Take up what waits. Raises BadWebhook, BadStore."""
+        self._store = store
+        self._site = site
+        self._now = now
+        self._most = most
+        self._first = first
+        self._longest = longest
+        self._timeout = timeout
+        self._hooks = [_Hook(number, one) for number, one in enumerate(config, 1)]
+        self._pending: deque[_Pending] = deque(maxlen=most)
+        self._lost: dict[str, int] = {}
+        self._log: structlog.typing.FilteringBoundLogger = logs.get(console="webhooks")
+        if len({hook.key for hook in self._hooks}) < len(self._hooks):
+            raise BadWebhook("console.webhook: one url stands there twice; give all severities to one of them")
+        store.has(_SCHEMA)
+        self._forget_others()
+        for hook in self._hooks:
+            found = store.db.execute(_TOLD, (hook.key,)).fetchall()
+            hook.told = {n: _Told(state, severity, code) for n, state, severity, code in found}
+            self._count(hook)
+
+    def _forget_others(self) -> None:
+        """Who stands in the configuration no longer is told no more."""
+        known = {hook.key for hook in self._hooks}
+        with self._store.write() as db:
+            for table in ("webhook_message", "webhook_told"):
+                for hook in self._hooks:
+                    for key in hook.keys_before:
+                        db.execute(f"UPDATE OR IGNORE {table} SET hook = ? WHERE hook = ?", (hook.key, key))  # noqa: S608
+            for table in ("webhook_message", "webhook_told", "webhook_told_as"):
+                for (key,) in db.execute(f"SELECT DISTINCT hook FROM {table}").fetchall():  # noqa: S608 - ours
+                    if key not in known:
+                        db.execute(f"DELETE FROM {table} WHERE hook = ?", (key,))  # noqa: S608
+
+    def counts(self) -> list[Counts]:
+        """How each stands."""
+        now = self._now()
+        return [
+            Counts(
+                hook.name,
+                hook.waiting,
+                max((now - hook.oldest).total_seconds(), 0.0) if hook.oldest is not None else 0.0,
+                hook.sent,
+                hook.failed,
+                hook.dropped,
+            )
+            for hook in self._hooks
+        ]
+
+    # ---- what is to be told
+
+    def follow(self, incident: Incident, *, hidden: bool, settled: bool, now: datetime) -> None:
+        """Each state once, and anew what has become worse.
+
+        What is hidden is not told to begin; what was told to begin is told to end.
+        """
+        for hook in self._hooks:
+            told = hook.told.get(incident.n)
+            if told is not None and not told.severity:
+                told = hook.told[incident.n] = _Told(told.state, incident.severity, incident.code)
+            match incident.state:
+                case "resolved":
+                    if told is not None and settled:
+                        self._tell(hook, "resolved", incident, None, now)
+                case _ if hidden:
+                    pass
+                case state:
+                    if told is None:
+                        new = incident.severity in hook.severities
+                    else:
+                        new = (told.state == "acknowledged" and state == "open") or told.is_better_than(incident)
+                    if new:
+                        told = self._tell(hook, "opened", incident, "open", now)
+                    if told is not None and told.state == "open" and state == "acknowledged":
+                        self._tell(hook, "acknowledged", incident, "acknowledged", now)
+
+    def told(self) -> Iterable[int]:
+        """All incidents that somebody was told of and whose end they still wait for."""
+        return {n for hook in self._hooks for n in hook.told}
+
+    def _tell(self, hook: _Hook, kind: str, incident: Incident, state: State | None, now: datetime) -> _Told | None:
+        data: dict[str, Any] = {
+            "incident": f"{self._site}:{incident.began:%Y%m%dT%H%M%SZ}:{incident.n}",
+            "site": self._site,
+            "table": incident.table,
+            "device": incident.device,
+            "code": incident.code,
+            "severity": incident.severity,
+            "text": incident.text,
+            "remedy": incident.remedy,
+            "state": incident.state,
+            "began": incident.began,
+            "times": incident.times,
+        }
+        if incident.acknowledged is not None:
+            data |= {"by": incident.by, "acknowledged": incident.acknowledged, "note": incident.note}
+        if incident.ended is not None:
+            data["ended"] = incident.ended
+        told = None if state is None else _Told(state, incident.severity, incident.code)
+        if told is None:
+            del hook.told[incident.n]
+        else:
+            hook.told[incident.n] = told
+        if len(self._pending) == self._pending.maxlen:  # the store cannot be written: this one will never have stood
+            self._pending[0].hook.dropped += 1
+        self._pending.append(_Pending(hook, incident.n, told, _id(), _body(f"incident.{kind}", now, data), now))
+        return told
+
+    def waiting(self) -> bool:
+        """Whether something is to be written."""
+        return bool(self._pending)
+
+    def write(self, db: Connection) -> None:
+        """Write down what is to be told, in the transaction `db`. Of too many the oldest go, which is told instead."""
+        for one in self._pending:
+            key = one.hook.key
+            if one.told is None:
+                for table in ("webhook_told", "webhook_told_as"):
+                    db.execute(f"DELETE FROM {table} WHERE hook = ? AND incident = ?", (key, one.incident))  # noqa: S608
+            else:
+                state, severity, code = one.told.state, one.told.severity, one.told.code
+                db.execute("INSERT OR REPLACE INTO webhook_told VALUES (?,?,?)", (key, one.incident, state))
+                values = (key, one.incident, severity, code)
+                db.execute("INSERT OR REPLACE INTO webhook_told_as VALUES (?,?,?,?)", values)
+            db.execute(_INSERT, (key, one.id, one.body, micros_of(one.made), 0))
+        for hook in {id(one.hook): one.hook for one in self._pending}.values():
+            (count,) = db.execute("SELECT count(*) FROM webhook_message WHERE hook = ?", (hook.key,)).fetchone()
+            if count > self._most:
+                self._drop(db, hook, count - self._most + 1)
+
+    def _drop(self, db: Connection, hook: _Hook, most: int) -> None:
+        """The `most` oldest become one message that says how many they were; a new one, also to who heard the last."""
+        rows = db.execute(
+            "SELECT n, dropped, made FROM webhook_message WHERE hook = ? ORDER BY n LIMIT ?", (hook.key, most)
+        ).fetchall()
+        lost = sum(dropped or 1 for _, dropped, _ in rows)
+        self._lost[hook.name] = self._lost.get(hook.name, 0) + sum(not dropped for _, dropped, _ in rows)
+        first, last, made = rows[0][0], rows[-1][0], rows[0][2]
+        db.execute("DELETE FROM webhook_message WHERE hook = ? AND n <= ?", (hook.key, last))
+        body = _body("webhook.dropped", self._now(), {"site": self._site, "dropped": lost})
+        db.execute("INSERT INTO webhook_message VALUES (?,?,?,?,?,?)", (first, hook.key, _id(), body, made, lost))
+
+    def written(self) -> None:
+        """It is durable: send it."""
+        hooks = {id(one.hook): one.hook for one in self._pending}.values()
+        self._pending.clear()
+        for hook in hooks:
+            if lost := self._lost.pop(hook.name, 0):
+                hook.dropped += lost
+                self._log.warning("webhook.dropped", webhook=hook.name, host=hook.host, dropped=lost)
+            self._count(hook)
+            hook.wake.set()
+
+    def _count(self, hook: _Hook) -> None:
+        hook.waiting, oldest = self._store.db.execute(
+            "SELECT count(*), min(made) FROM webhook_message WHERE hook = ?", (hook.key,)
+        ).fetchone()
+        hook.oldest = None if oldest is None else time_of(oldest)
+
+    # ---- the way out
+
+    async def run(self) -> None:
+        """Send for ever; each receiver by itself."""
+        async with asyncio.TaskGroup() as group:
+            for hook in self._hooks:
+                group.create_task(self._serve(hook))
+
+    async def _serve(self, hook: _Hook) -> None:
+        delay, failing = self._first, False
+        while True:
+            hook.wake.clear()
+            message = self._first_of(hook)
+            if message is None:
+                await hook.wake.wait()
+                continue
+            try:
+                await self._post(hook, message)
+                self._sent(hook, message)
+            except (_Failed, BadStore) as error:  # what cannot be crossed out is sent once more
+                hook.failed += 1
+                if not failing:
+                    self._log.warning(
+                        "webhook.failing",
+                        webhook=hook.name,
+                        host=hook.host,
+                        reason=str(error),
+                        remedy="what is to be told waits; look at the receiver",
+                    )
+                failing = True
+                await asyncio.sleep(delay)
+                delay = min(delay * 2, self._longest)
+            else:
+                if failing:
+                    self._log.info("webhook.back", webhook=hook.name, host=hook.host)
+                delay, failing = self._first, False
+
+    def _first_of(self, hook: _Hook) -> _Message | None:
+        row = self._store.db.execute(
+            "SELECT n, id, body, made FROM webhook_message WHERE hook = ? ORDER BY n LIMIT 1", (hook.key,)
+        ).fetchone()
+        return None if row is None else _Message(row[0], row[1], row[2], time_of(row[3]))
+
+    def _sent(self, hook: _Hook, message: _Message) -> None:
+        hook.sent += 1
+        with self._store.write() as db:
+            db.execute("DELETE FROM webhook_message WHERE id = ?", (message.id,))
+        self._count(hook)
+
+    async def _post(self, hook: _Hook, message: _Message) -> None:
+        """Raises _Failed unless the answer is 2xx. A redirect is none: what is signed goes where the house said."""
+        timestamp = int(self._now().timestamp())
+        headers = {
+            "host": hook.host if hook.port == (443 if hook.tls else 80) else f"{hook.host}:{hook.port}",
+            "user-agent": "feltd",
+            "content-type": "application/json",
+            "content-length": str(len(message.body)),
+            "connection": "close",
+            "webhook-id": message.id,
+            "webhook-timestamp": str(timestamp),
+        }
+        if hook.secret:
+            headers["webhook-signature"] = signature(hook.secret, message.id, timestamp, message.body)
+        lines = [f"POST {hook.target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+        try:
+            async with asyncio.timeout(self._timeout):
+                status = await _answer(hook, "\r\n".join(lines).encode("ascii") + message.body)
+        except TimeoutError as error:
+            raise _Failed(f"no answer within {self._timeout:g} s") from error
+        except ssl.SSLError as error:
+            raise _Failed(f"TLS: {error.reason}") from error
+        except OSError as error:
+            raise _Failed(error.strerror or type(error).__name__) from error
+        except ValueError as error:  # what a resolver does not take for a name
+            raise _Failed("its host is no name of a computer") from error
+        if not 200 <= status <= 299:
+            raise _Failed(f"its answer was {status}" if status else "its answer was no HTTP")
+
+
+async def _answer(hook: _Hook, request: bytes) -> int:
+    """The status with which a request is answered; 0 for what is no HTTP. Raises OSError."""
+    reader, writer = await asyncio.open_connection(hook.host, hook.port, ssl=hook.tls, limit=16_384)
+    try:
+        writer.write(request)
+        await writer.drain()
+        while True:
+            status = await _status(reader)
+            if not 100 <= status <= 199:
+                return status
+            while (await reader.readuntil(b"\n")).strip():  # an interim answer's headers
+                pass
+    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        return 0
+    finally:
+        writer.transport.abort()
+
+
+async def _status(reader: asyncio.StreamReader) -> int:
+    words = (await reader.readuntil(b"\n")).split(maxsplit=2)
+    known = len(words) >= 2 and words[0].startswith(b"HTTP/1.") and len(words[1]) == 3 and words[1].isdigit()
+    return int(words[1]) if known else 0
+
+
+def signature(secret: bytes, id_: str, timestamp: int, body: bytes) -> str:
+    """`webhook-signature`: HMAC-SHA256 over id, seconds and body."""
+    mac = hmac.new(secret, f"{id_}.{timestamp}.".encode() + body, hashlib.sha256)
+    return "v1," + base64.b64encode(mac.digest()).decode("ascii")
+
+
+def _secret(number: int, file: str) -> bytes:
+    """`whsec_` and base64, as Standard Webhooks writes keys, or else the words themselves."""
+    if not file:
+        return b""
+    try:
+        text = Path(file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadWebhook(f"console.webhook {number}: {file} cannot be read") from error
+    if not text.startswith("whsec_"):
+        key = text.encode()
+    else:
+        try:
+            key = base64.b64decode(text.removeprefix("whsec_"), validate=True)
+        except binascii.Error as error:
+            raise BadWebhook(f"console.webhook {number}: what follows whsec_ in {file} is not base64") from error
+    if len(key) < 24:
+        raise BadWebhook(f"console.webhook {number}: the key in {file} is shorter than 24 bytes")
+    return key
+
+
+def _key(url: str, *more: str) -> str:
+    return hashlib.sha256("\n".join((url, *more)).encode()).hexdigest()[:16]
+
+
+def _id() -> str:
+    return f"msg_{secrets.token_hex(12)}"
+
+
+def _body(kind: str, now: datetime, data: dict[str, Any]) -> bytes:
+    return msgspec.json.encode({"type": kind, "timestamp": now, "data": data})

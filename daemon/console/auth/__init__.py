@@ -1,0 +1,1 @@
+"""Who may sign in to the console and do what."""

@@ -1,0 +1,379 @@
+"""The pages of who comes in: log in and out, the own account, users, tokens, the log of actions."""
+
+import asyncio
+import csv
+import io
+import re
+from collections.abc import AsyncIterator
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, get_args
+from urllib.parse import quote
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from daemon.console.auth import openid
+from daemon.console.auth.access import (
+    Refused,
+    User,
+    Wait,
+    address_of,
+    agent_of,
+    clean,
+    home,
+    inside,
+    login_page,
+    role_of,
+)
+from daemon.console.auth.users import ROLES, BadUser, Role, Session, TokenRole, may, password_fault
+from daemon.console.site.actions import Action, read_actions
+
+if TYPE_CHECKING:
+    from daemon.console.pages.app import House
+
+__all__ = ["routes"]
+
+_YEAR = 365 * 86400
+_PAGE = 100
+_CSV_PAGE = 5000
+# What a page may say after a redirect; else anybody could make a link that puts words into it.
+_DONE = ("user_added", "user_removed", "password_set", "role_set", "sessions_ended", "token_removed")
+
+
+def routes(house: "House") -> list[Route]:
+    """In and out, the own account, users, tokens, the log of actions."""
+    pages = _Pages(house)
+    return [
+        Route("/login", pages.login, methods=["GET", "POST"]),
+        *openid.routes(house),
+        Route("/logout", pages.logout, methods=["POST"]),
+        Route("/wall", pages.wall),
+        Route("/account", pages.account, methods=["GET", "POST"]),
+        Route("/users", pages.users, methods=["GET", "POST"]),
+        Route("/tokens", pages.tokens, methods=["GET", "POST"]),
+        Route("/actions", pages.actions),
+        Route("/actions.csv", pages.actions_csv),
+    ]
+
+
+class _Pages:
+    """Each takes a request and answers it."""
+
+    def __init__(self, house: "House") -> None:
+        self._house = house
+        self._access = house.access
+        self._users = house.access.users
+
+    # ---- in and out
+
+    async def login(self, request: Request) -> Response:
+        house, access = self._house, self._access
+        if request.method != "POST":
+            user = house.user(request)
+            to = request.query_params.get("to", "")
+            if user is not None and user.kind != "token":
+                return RedirectResponse(inside(to) if to else home(house, user.role, user.tables), 303)
+            return login_page(self._house, request, to)
+        form = await house.form(request)
+        to, name = form.get("to", ""), form.get("name", "")
+        try:
+            secret = await access.log_in(name, form.get("password", ""), address_of(request), agent_of(request))
+        except Refused:
+            return login_page(self._house, request, to, 403, name=name, said="access.refused")
+        except Wait as wait:
+            answer = login_page(self._house, request, to, 429, name=name, said="access.wait", seconds=wait.seconds)
+            answer.headers["retry-after"] = str(wait.seconds)
+            return answer
+        old = house.user(request)
+        if old is not None and old.kind != "token":  # a browser is one person's at a time
+            self._users.end(old.by, user=old.name, session=old.session)
+        came = self._users.session(secret)
+        assert came is not None
+        answer = RedirectResponse(self._landing(to, came), 303)
+        access.let_in(answer, secret)
+        return answer
+
+    def _landing(self, to: str, came: Session) -> str:
+        """Where they wanted to go, if that is for them."""
+        wanted = inside(to)
+        if to and (may(came.role, "look") or (may(came.role, "deal") and wanted.startswith("/dealer/"))):
+            return wanted
+        return home(self._house, came.role, came.tables)
+
+    async def logout(self, request: Request) -> Response:
+        await self._house.form(request)
+        user = self._house.user(request)
+        if user is not None and user.kind != "token":
+            self._users.end(user.by, user=user.name, session=user.session)
+        answer = RedirectResponse("/login", 303)
+        self._access.let_out(answer)
+        return answer
+
+    async def wall(self, request: Request) -> Response:
+        """The token does not stay in the address, where a camera or a log would find it."""
+        secret = request.query_params.get("token", "")
+        token = self._users.token(secret) if secret else None
+        if token is None or token.role != "viewer":
+            return RedirectResponse("/login", 303)
+        answer = RedirectResponse("/", 303)
+        self._access.let_in(answer, secret, seconds=_YEAR)
+        return answer
+
+    # ---- the own account
+
+    async def account(self, request: Request) -> Response:
+        user = self._house.user(request)
+        if user is None:
+            return RedirectResponse("/login?to=/account", 303)
+        if user.kind == "token":
+            raise HTTPException(403)
+        if request.method != "POST":
+            return self._account_page(request, user)
+        form = await self._house.form(request)
+        match form.get("do"):
+            case "end":
+                self._users.end(user.by, user=user.name, session=form.get("session", ""))
+                if self._access.goes_on(request, user):
+                    return _done("/account", "sessions_ended")
+                return RedirectResponse("/login", 303)
+            case "password" if user.kind == "local":
+                return await self._own_password(request, user, form)
+        raise HTTPException(400)
+
+    async def _own_password(self, request: Request, user: User, form: dict[str, str]) -> Response:
+        """Every session ends, this browser's goes on with another cookie."""
+        password = form.get("password", "")
+        try:
+            self._check_password(user.name, password, form.get("again", ""))
+            await self._access.check(user.name, form.get("old", ""), address_of(request))
+            hashed = await self._access.hash(password)
+            self._needs_still(request, user)
+            self._users.set_password(user.by, user.name, hashed)
+        except BadUser as error:
+            return self._account_page(request, user, 400, said=error.key)
+        except Refused:
+            return self._account_page(request, user, 403, said="access.old_wrong")
+        except Wait as wait:
+            return self._account_page(request, user, 429, said="access.wait", seconds=wait.seconds)
+        answer = _done("/account", "password_set")
+        self._access.let_in(answer, self._users.begin(user.name, address_of(request), agent_of(request)))
+        return answer
+
+    def _account_page(
+        self, request: Request, user: User, status: int = 200, *, said: str = "", seconds: int = 0
+    ) -> Response:
+        return self._house.page(
+            request,
+            "access_account.html",
+            status,
+            me=user,
+            sessions=self._users.sessions(user.name),
+            said=said,
+            seconds=seconds,
+            done=_said(request),
+        )
+
+    @staticmethod
+    def _check_password(name: str, password: str, again: str) -> None:
+        fault = password_fault(name, password)
+        if fault is not None:
+            raise fault
+        if password != again:
+            raise BadUser("access.passwords_differ", "the passwords differ")
+
+    def _needs_still(self, request: Request, user: User) -> None:
+        """While a password was hashed their session may have ended. Raises 403."""
+        if not self._access.goes_on(request, user):
+            raise HTTPException(403)
+
+    # ---- users and tokens
+
+    async def users(self, request: Request) -> Response:
+        user = self._house.needs(request, "users")
+        if request.method != "POST":
+            return self._users_page(request)
+        form = await self._house.form(request)
+        try:
+            done = await self._change_user(request, user, form)
+        except BadUser as error:
+            return self._users_page(request, 400, said=error.key)
+        except Wait as wait:
+            return self._users_page(request, 429, said="access.wait", seconds=wait.seconds)
+        return _done("/users", done)
+
+    async def _change_user(self, request: Request, user: User, form: dict[str, str]) -> str:
+        name = form.get("name", "")
+        match form.get("do"):
+            case "add":
+                self._check_password(name, form.get("password", ""), form.get("again", ""))
+                role, tables = self._role_and_tables(form)
+                hashed = await self._access.hash(form["password"])
+                self._needs_still(request, user)
+                self._users.add(user.by, name, role, tables, hashed)
+                return "user_added"
+            case "role":
+                role, tables = self._role_and_tables(form)
+                self._users.set_role(user.by, name, role, tables)
+                return "role_set"
+            case "password":
+                self._users.find(name)
+                self._check_password(name, form.get("password", ""), form.get("again", ""))
+                hashed = await self._access.hash(form["password"])
+                self._needs_still(request, user)
+                self._users.set_password(user.by, name, hashed)
+                return "password_set"
+            case "remove":
+                self._users.remove(user.by, name)
+                return "user_removed"
+            case "end":
+                self._users.end(user.by, user=name)
+                return "sessions_ended"
+            case "end_all":
+                self._users.end(user.by)
+                return "sessions_ended"
+        raise HTTPException(400)
+
+    def _role_and_tables(self, form: dict[str, str]) -> tuple[Role, tuple[str, ...]]:
+        role = role_of(form.get("role", ""))
+        if role is None:
+            raise HTTPException(400)
+        return role, self._tables(form)
+
+    def _tables(self, form: dict[str, str]) -> tuple[str, ...]:
+        """The names, with commas or spaces. Raises BadUser."""
+        tables = tuple(re.findall(r"[^\s,]+", form.get("tables", "")))
+        known = {one.name for one in self._house.config.table}
+        if not known.issuperset(tables):
+            raise BadUser("access.no_table", f"no such table: {', '.join(sorted(set(tables) - known))}")
+        return tables
+
+    def _users_page(self, request: Request, status: int = 200, *, said: str = "", seconds: int = 0) -> Response:
+        return self._house.page(
+            request,
+            "access_users.html",
+            status,
+            people=self._users.all(),
+            sessions=self._users.sessions(),
+            roles=ROLES,
+            said=said,
+            seconds=seconds,
+            done=_said(request),
+        )
+
+    async def tokens(self, request: Request) -> Response:
+        user = self._house.needs(request, "tokens")
+        if request.method != "POST":
+            return self._tokens_page(request)
+        form = await self._house.form(request)
+        name = form.get("name", "")
+        try:
+            match form.get("do"):
+                case "add":
+                    role = next((one for one in get_args(TokenRole) if one == form.get("role")), None)
+                    if role is None:
+                        raise HTTPException(400)
+                    secret = self._users.add_token(user.by, name, role, self._tables(form))
+                    base = self._house.config.console.url.rstrip("/") or str(request.base_url).rstrip("/")
+                    address = f"{base}/wall?token={secret}" if role == "viewer" else ""
+                    return self._tokens_page(request, secret=secret, address=address, new=name)
+                case "remove":
+                    self._users.remove_token(user.by, name)
+                    return _done("/tokens", "token_removed")
+        except BadUser as error:
+            return self._tokens_page(request, 400, said=error.key)
+        raise HTTPException(400)
+
+    def _tokens_page(self, request: Request, status: int = 200, **values: str) -> Response:
+        shown = {"said": "", "secret": "", "address": "", "new": "", "done": _said(request)} | values
+        tokens = self._users.tokens()
+        return self._house.page(
+            request, "access_tokens.html", status, tokens=tokens, roles=get_args(TokenRole), **shown
+        )
+
+    # ---- the log of actions
+
+    async def actions(self, request: Request) -> Response:
+        self._house.needs(request, "actions")
+        self._access.actions.collect()
+        which = _filter(request)
+        before = request.query_params.get("before", "")
+        if before.isascii() and before.isdigit():
+            which["before"] = int(before[:18])
+        found = await asyncio.to_thread(read_actions, self._access.actions.journal.path, _PAGE + 1, **which)
+        query = {key: value for key, value in request.query_params.items() if key in _FILTERS and value}
+        words = "&".join(f"{key}={quote(value)}" for key, value in query.items())
+        return self._house.page(
+            request,
+            "access_actions.html",
+            found=[(one, _detail(one)) for one in found[:_PAGE]],
+            query=query,
+            words=words,
+            older=found[_PAGE - 1].n if len(found) > _PAGE else 0,
+            tables=[one.name for one in self._house.config.table],
+        )
+
+    async def actions_csv(self, request: Request) -> Response:
+        user = self._house.needs(request, "actions")
+        which = _filter(request)
+        path = self._access.actions.journal.path
+        detail = {key: clean(value) for key, value in request.query_params.items() if key in _FILTERS and value}
+        self._access.actions.note(user.name, user.role, "actions.export", "", detail)
+
+        async def lines() -> AsyncIterator[str]:
+            yield _csv([("n", "time", "user", "role", "action", "target", "detail")])
+            before: int | None = None
+            while before != 0:
+                found = await asyncio.to_thread(read_actions, path, _CSV_PAGE, before=before, **which)
+                yield _csv(
+                    (one.n, one.time.isoformat(), one.user, one.role, one.action, one.target, _detail(one))
+                    for one in found
+                )
+                before = found[-1].n if len(found) == _CSV_PAGE else 0
+
+        name = f'attachment; filename="actions-{self._house.now():%Y%m%d-%H%M%S}.csv"'
+        return StreamingResponse(lines(), media_type="text/csv; charset=utf-8", headers={"content-disposition": name})
+
+
+_FILTERS = ("user", "action", "table", "from", "to")
+
+
+def _filter(request: Request) -> dict[str, Any]:
+    """What `read_actions` is to find. Raises 400."""
+    asked = request.query_params
+    which: dict[str, Any] = {
+        "user": clean(asked.get("user", "").strip()),
+        "action": clean(asked.get("action", "").strip()),
+        "place": clean(asked.get("table", "")),
+    }
+    for key, name, days in (("from", "since", 0), ("to", "until", 1)):
+        if asked.get(key):
+            try:
+                day = date.fromisoformat(asked[key]) + timedelta(days=days)
+            except (ValueError, OverflowError) as error:
+                raise HTTPException(400, "a day is written 2026-11-20") from error
+            which[name] = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    return which
+
+
+def _detail(action: Action) -> str:
+    return msgspec.json.encode(action.detail).decode() if action.detail else ""
+
+
+def _csv(rows: Any) -> str:
+    """A cell that a spreadsheet would take for a formula begins with a quotation mark."""
+    text = io.StringIO()
+    safe = (["'" + cell if str(cell)[:1] in "=+-@\t\r" and cell != "" else cell for cell in row] for row in rows)
+    csv.writer(text).writerows(safe)
+    return text.getvalue()
+
+
+def _done(path: str, word: str) -> Response:
+    return RedirectResponse(f"{path}?done={word}", 303)
+
+
+def _said(request: Request) -> str:
+    word = request.query_params.get("done", "")
+    return f"access.{word}" if word in _DONE else ""

@@ -1,0 +1,342 @@
+"""Users whom somebody else knows: OpenID Connect's authorization code flow with PKCE, state and nonce.
+
+OpenID Connect Core 1.0, 3.1 (what a client checks of an ID token: 3.1.3.7); RFC 7636 for PKCE, RFC 9207 for `iss` in
+the answer. A provider that is away costs nobody with a local password anything. The libraries are an extra, loaded only
+where an issuer is configured: `make .venv/.openid`.
+"""
+
+import asyncio
+import base64
+import hmac
+import importlib.util
+import ipaddress
+import re
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, quote_plus, unquote, urlsplit
+
+import msgspec
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from daemon import logs
+from daemon.console.auth.access import address_of, agent_of, home, inside, login_page
+from daemon.console.auth.users import ROLES, Role
+
+if TYPE_CHECKING:
+    from daemon.console.pages.app import House
+
+__all__ = ["routes"]
+
+_NEEDED = ("authlib", "httpx", "joserfc")
+# A client's secret is no signature's key here, and "none" is none.
+_ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"]
+_TIMEOUT = 5.0
+_LONGEST = 256 * 1024
+_LEEWAY = 60
+_PATIENCE = 600
+_AT_ONCE = 20
+
+
+class _Away(Exception):
+    """The provider does not answer as one: why, for the log."""
+
+
+class _Refused(Exception):
+    """Nobody comes in by this: why, for the log. `key` is what the person is told."""
+
+    def __init__(self, reason: str, key: str = "access.openid_refused") -> None:
+        super().__init__(reason)
+        self.key = key
+
+
+class _Metadata(Struct, frozen=True):
+    """Of the provider (OpenID Connect Discovery 1.0, 3)."""
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+    jwks_uri: str
+    token_endpoint_auth_methods_supported: tuple[str, ...] = ("client_secret_basic",)
+
+
+class _Tokens(Struct, frozen=True):
+    """Its answer to a code."""
+
+    id_token: str
+    access_token: str = ""
+
+
+class _Keys(Struct, frozen=True):
+    """Its public keys."""
+
+    keys: list[dict[str, Any]]
+
+
+class _Somebody(Struct, frozen=True):
+    """Whom the provider knows."""
+
+    name: str
+    role: Role
+    subject: str
+
+
+def routes(house: "House") -> list[Route]:
+    """None where no issuer is configured."""
+    if not house.config.console.openid.issuer:
+        return []
+    one = _OpenId(house)
+    return [Route("/login/openid", one.begin), Route("/login/openid/done", one.done)]
+
+
+class _OpenId:
+    """One provider. What must be remembered from `begin` to `done` is in the browser's cookie, bound by our key."""
+
+    def __init__(self, house: "House") -> None:
+        self._house = house
+        self._settings = house.config.console.openid
+        self._key = secrets.token_bytes(32)
+        # SameSite=Lax: the way back begins at the provider.
+        self._cookie = "__Host-feltd-openid" if house.access.secure else "feltd-openid"
+        self._log = logs.get(console=house.config.site.name, issuer=self._settings.issuer)
+        self._missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+        self._under_way = 0
+        if self._missing:
+            remedy = "cd /opt/feltd && sudo make .venv/.openid, then restart the console; or take [console.openid] away"
+            self._log.error("openid.missing", missing=self._missing, remedy=remedy)
+
+    async def begin(self, request: Request) -> Response:
+        """To the provider."""
+        to = request.query_params.get("to", "")[:500]
+        try:
+            metadata = await self._discovered()
+        except _Away as error:
+            return self._away(request, to, error)
+        secret, issued = secrets.token_urlsafe(32), str(int(self._house.now().timestamp()))
+        from authlib.oauth2.rfc6749.parameters import prepare_grant_uri
+        from authlib.oauth2.rfc7636 import create_s256_code_challenge
+
+        where = prepare_grant_uri(
+            metadata.authorization_endpoint,
+            self._settings.client,
+            "code",
+            redirect_uri=self._redirect_uri(request),
+            scope="openid profile",
+            state=self._of(secret, issued, "state"),
+            nonce=self._of(secret, issued, "nonce"),
+            code_challenge=create_s256_code_challenge(self._of(secret, issued, "verifier")),
+            code_challenge_method="S256",
+        )
+        answer = RedirectResponse(where, 303)
+        answer.set_cookie(
+            self._cookie,
+            f"{secret}.{issued}.{quote(to, safe='')}",
+            max_age=_PATIENCE,
+            path="/",
+            secure=self._house.access.secure,
+            httponly=True,
+            samesite="lax",
+        )
+        return answer
+
+    async def done(self, request: Request) -> Response:
+        """Back from the provider."""
+        secret, _, rest = request.cookies.get(self._cookie, "").partition(".")
+        issued, _, quoted = rest.partition(".")
+        to = unquote(quoted)
+        try:
+            code = self._code(request, secret, issued)
+            metadata = await self._discovered()
+            tokens = await self._exchanged(request, metadata, code, self._of(secret, issued, "verifier"))
+            keys = msgspec.convert(await self._fetched("GET", metadata.jwks_uri), _Keys)
+            claims = self._verified(tokens, keys, self._of(secret, issued, "nonce"))
+            somebody = self._somebody(claims)
+        except (_Away, msgspec.ValidationError) as error:
+            answer = self._away(request, to, error)
+        except _Refused as error:
+            self._log.warning("openid.refused", reason=str(error), address=address_of(request))
+            answer = login_page(self._house, request, to, 403, said=error.key)
+        else:
+            answer = self._let_in(request, somebody, to)
+        answer.delete_cookie(self._cookie, path="/", secure=self._house.access.secure, httponly=True, samesite="lax")
+        return answer
+
+    def _away(self, request: Request, to: str, error: Exception) -> Response:
+        key = "access.openid_missing" if self._missing else "access.openid_away"
+        if not self._missing:
+            self._log.warning("openid.away", reason=str(error), remedy="local users log in as ever")
+        return login_page(self._house, request, to, 503, said=key)
+
+    def _let_in(self, request: Request, somebody: _Somebody, to: str) -> Response:
+        house, address = self._house, address_of(request)
+        detail = {"address": address, "issuer": self._settings.issuer, "sub": somebody.subject}
+        house.actions.note(somebody.name, somebody.role, "login", "", detail)
+        secret = house.access.users.begin(somebody.name, address, agent_of(request), somebody.role)
+        answer = house.page(request, "access_in.html", to=inside(to) if to else home(house, somebody.role, ()))
+        house.access.let_in(answer, secret)
+        return answer
+
+    # ---- the steps
+
+    def _of(self, secret: str, issued: str, what: str) -> str:
+        """State, nonce or PKCE verifier of one login, 43 characters: known to us alone, from the browser's secret."""
+        digest = hmac.digest(self._key, f"{what} {issued} {secret}".encode(errors="surrogatepass"), "sha256")
+        return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+    def _redirect_uri(self, request: Request) -> str:
+        base = self._house.config.console.url or str(request.base_url)
+        return base.rstrip("/") + "/login/openid/done"
+
+    def _code(self, request: Request, secret: str, issued: str) -> str:
+        """Of an answer to a login of this browser, begun not long ago. Raises _Refused."""
+        asked = request.query_params
+        state = self._of(secret, issued, "state")
+        if not secret or not hmac.compare_digest(state.encode(), asked.get("state", "").encode(errors="replace")):
+            raise _Refused("state: not of a login that this browser began")
+        if not 0 <= self._house.now().timestamp() - int(issued) <= _PATIENCE:
+            raise _Refused("state: begun too long ago")
+        if asked.get("iss", self._settings.issuer) != self._settings.issuer:
+            raise _Refused("iss: the answer of another provider")
+        if "error" in asked or not asked.get("code"):
+            raise _Refused(f"no code: {asked.get('error', '')[:100]}")
+        return asked["code"]
+
+    async def _discovered(self) -> _Metadata:
+        """Raises _Away."""
+        if self._missing:
+            raise _Away(f"not installed: {', '.join(self._missing)}")
+        issuer = self._settings.issuer
+        found = await self._fetched("GET", issuer.rstrip("/") + "/.well-known/openid-configuration")
+        try:
+            metadata = msgspec.convert(found, _Metadata)
+        except msgspec.ValidationError as error:
+            raise _Away(f"discovery: {error}") from error
+        if metadata.issuer != issuer:
+            raise _Away(
+                f"discovery: it calls itself {metadata.issuer[:200]!r}, [console.openid] issuer is not the same"
+            )
+        if not _safe(metadata.authorization_endpoint):
+            raise _Away("discovery: its authorization_endpoint must be https")
+        return metadata
+
+    def _secret(self) -> str:
+        """Of this client. Raises _Away."""
+        try:
+            return Path(self._settings.secret_file).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise _Away(f"{self._settings.secret_file}: {error}") from error
+
+    async def _exchanged(self, request: Request, metadata: _Metadata, code: str, verifier: str) -> _Tokens:
+        """The tokens for a code. Raises _Away, _Refused."""
+        client = self._settings.client
+        secret = self._secret()
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": self._redirect_uri(request),
+            "code_verifier": verifier,
+        }
+        headers = {}
+        if "client_secret_basic" in metadata.token_endpoint_auth_methods_supported:
+            pair = f"{quote_plus(client)}:{quote_plus(secret)}"  # RFC 6749, 2.3.1
+            headers["authorization"] = "Basic " + base64.b64encode(pair.encode()).decode()
+        else:
+            form |= {"client_id": client, "client_secret": secret}
+        found = await self._fetched("POST", metadata.token_endpoint, form, headers)
+        try:
+            return msgspec.convert(found, _Tokens)
+        except msgspec.ValidationError as error:
+            raise _Refused(f"no ID token: {error}") from error
+
+    async def _fetched(
+        self, method: str, url: str, form: dict[str, str] | None = None, headers: dict[str, str] | None = None
+    ) -> Any:
+        """A JSON document of the provider. Raises _Away; _Refused where it refuses what it was sent."""
+        import httpx
+
+        if not _safe(url):
+            raise _Away(f"{url[:200]}: must be https, only this computer may be asked by plain http")
+        if self._under_way >= _AT_ONCE:
+            raise _Away(f"{_AT_ONCE} requests are waiting for it")
+        self._under_way += 1
+        try:
+            body = b""
+            async with (
+                asyncio.timeout(2 * _TIMEOUT),  # one that drips is in time with every byte
+                httpx.AsyncClient(timeout=_TIMEOUT, headers={"accept": "application/json"}) as client,
+                client.stream(method, url, data=form, headers=headers) as answer,
+            ):
+                async for piece in answer.aiter_bytes():
+                    body += piece
+                    if len(body) > _LONGEST:
+                        raise _Away(f"{url}: more than {_LONGEST} bytes")
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise _Away(f"{url}: {str(error) or type(error).__name__}") from error
+        except TimeoutError as error:
+            raise _Away(f"{url}: not told in {2 * _TIMEOUT:g} s") from error
+        finally:
+            self._under_way -= 1
+        if method == "POST" and 400 <= answer.status_code < 500:
+            raise _Refused(f"{url}: {answer.status_code} {body[:200].decode(errors='replace')}")
+        if answer.status_code != 200:
+            raise _Away(f"{url}: {answer.status_code}")
+        try:
+            return msgspec.json.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise _Away(f"{url}: no JSON: {error}") from error
+
+    def _verified(self, tokens: _Tokens, keys: _Keys, nonce: str) -> dict[str, Any]:
+        """The claims of an ID token that is signed by its issuer, for us, for this login, and not too old.
+
+        Raises _Refused.
+        """
+        from authlib.oidc.core import CodeIDToken
+        from joserfc import jwt
+        from joserfc.errors import JoseError
+        from joserfc.jwk import KeySet
+        from joserfc.jws import JWSRegistry
+
+        mine = [key for key in keys.keys if key.get("kty") in ("RSA", "EC") and key.get("use", "sig") == "sig"]
+        options: dict[str, Any] = {
+            "iss": {"essential": True, "value": self._settings.issuer},
+            "aud": {"essential": True, "value": self._settings.client},
+        }
+        params = {"nonce": nonce, "client_id": self._settings.client, "access_token": tokens.access_token}
+        try:
+            registry = JWSRegistry(algorithms=_ALGORITHMS, strict_check_header=False)
+            token = jwt.decode(tokens.id_token, KeySet.import_key_set({"keys": mine}), registry=registry)
+            claims = CodeIDToken(token.claims, token.header, options, params)
+            claims.validate(int(self._house.now().timestamp()), _LEEWAY)
+        except (JoseError, ValueError, TypeError, KeyError, RecursionError) as error:
+            raise _Refused(f"ID token: {type(error).__name__} {error}") from error
+        return dict(claims)
+
+    def _somebody(self, claims: dict[str, Any]) -> _Somebody:
+        """Raises _Refused. A name that the provider lets people choose stands beside what it says for good."""
+        subject, known = claims["sub"], claims.get("preferred_username")
+        if not re.fullmatch(r"[!-~]{1,255}", subject):
+            raise _Refused("sub: 1 to 255 printable characters")
+        shown = re.sub(r"[^a-zA-Z0-9._@+-]", "_", known)[:64] if isinstance(known, str) else ""
+        name = ":".join(part for part in ("openid", shown, subject) if part)
+        said = claims.get(self._settings.role_claim)
+        said = said if isinstance(said, list) else [said]
+        roles = [role for role in ROLES if role in said]
+        if len(roles) != 1:
+            self._house.actions.note(name, "", "login.refused", "", {"sub": subject, "roles": roles})
+            text = f"{name}: the claim {self._settings.role_claim} must hold one of {', '.join(ROLES)}"
+            raise _Refused(text, "access.openid_role")
+        return _Somebody(name, roles[0], subject)
+
+
+def _safe(url: str) -> bool:
+    """Whether nobody on the way can read or change it."""
+    try:
+        parts = urlsplit(url)
+        if parts.scheme == "https":
+            return bool(parts.hostname)
+        return parts.scheme == "http" and ipaddress.ip_address(parts.hostname or "").is_loopback
+    except ValueError:  # no address but a name, or no URL
+        return False

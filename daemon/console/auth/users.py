@@ -1,0 +1,435 @@
+"""Who may do what, as it stands in the store: users and their passwords, tokens of screens and programs, sessions.
+
+Nothing here knows the web or waits. Of a password the store has only its scrypt hash, of a token or a session only the
+SHA-256 of 32 random bytes: who reads the file gets in nowhere. Every change and its note for the journal of actions are
+one transaction.
+"""
+
+import hashlib
+import hmac
+import re
+import secrets
+import sqlite3
+import unicodedata
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+from typing import Literal, TypeAlias, get_args
+
+import msgspec
+from msgspec import Struct
+
+from daemon.console.site.actions import leave
+from daemon.console.site.store import Store
+
+__all__ = [
+    "NAMES",
+    "ROLES",
+    "BadUser",
+    "By",
+    "Hashed",
+    "Person",
+    "Right",
+    "Role",
+    "Session",
+    "Token",
+    "TokenRole",
+    "Users",
+    "hash_password",
+    "may",
+    "password_fault",
+]
+
+Role: TypeAlias = Literal["viewer", "dealer", "technician", "supervisor", "inspector"]
+# A viewer's token is a screen on the wall, a metrics token a program that reads /metrics and nothing else.
+TokenRole: TypeAlias = Literal["viewer", "metrics"]
+Right: TypeAlias = Literal[
+    "look",  # pit, table, device, fairness, alerts
+    "deal",  # the dealer's page of a table
+    "command",  # tell a device to do something
+    "acknowledge",  # an incident
+    "trace",  # the wire of a device
+    "bundle",  # for support
+    "silence",  # alerts during maintenance
+    "users",
+    "tokens",
+    "recall",  # rounds down to the bytes on the wire
+    "export",
+    "actions",  # who did what
+]
+ROLES: tuple[Role, ...] = get_args(Role)
+_TECHNICIAN = frozenset[Right]({"look", "command", "acknowledge", "trace", "bundle"})
+_RIGHTS: Mapping[str, frozenset[Right]] = MappingProxyType(
+    {
+        "viewer": frozenset({"look"}),
+        "dealer": frozenset({"deal"}),
+        "technician": _TECHNICIAN,
+        "supervisor": _TECHNICIAN | {"deal", "silence", "users", "tokens", "actions"},
+        "inspector": frozenset({"look", "trace", "recall", "export", "actions"}),
+    }
+)
+
+NAMES = "a name is small letters, digits, dots, hyphens and underscores, at most 32, and begins with a letter"
+_NAME = re.compile(r"[a-z][a-z0-9._-]{0,31}")
+SHORTEST, LONGEST = 12, 256
+MOST_SESSIONS = 20
+_SLACK = 300  # seconds a clock may be set back without ending sessions
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS user (
+    name TEXT PRIMARY KEY, role TEXT NOT NULL, tables TEXT NOT NULL, made INTEGER NOT NULL,
+    n INTEGER NOT NULL, r INTEGER NOT NULL, p INTEGER NOT NULL, salt BLOB NOT NULL, hash BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS token (
+    name TEXT PRIMARY KEY, role TEXT NOT NULL, tables TEXT NOT NULL, made INTEGER NOT NULL, hash BLOB NOT NULL UNIQUE
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS session (
+    hash BLOB PRIMARY KEY, user TEXT NOT NULL, outside TEXT, began INTEGER NOT NULL, seen INTEGER NOT NULL,
+    address TEXT NOT NULL, agent TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS session_by_user ON session (user);
+"""
+
+
+def may(role: str, right: Right) -> bool:
+    """Whether a role has a right. A role nobody knows has none."""
+    return right in _RIGHTS.get(role, frozenset())
+
+
+class BadUser(Exception):
+    """What was asked of users or tokens cannot be. `key` is its words in the catalogs; the message is English."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(message)
+        self.key = key
+
+
+class Hashed(Struct, frozen=True):
+    """A password's scrypt hash (32 bytes) with the parameters it was made with."""
+
+    n: int
+    r: int
+    p: int
+    salt: bytes
+    hash: bytes
+
+    def fits(self, password: str) -> bool:
+        """Whether this is the password: some 0.1 s, for a thread; the comparison takes the same time always."""
+        return hmac.compare_digest(_scrypt(password, self.n, self.r, self.p, self.salt), self.hash)
+
+
+def _scrypt(password: str, n: int, r: int, p: int, salt: bytes) -> bytes:
+    # The same letters may be typed in several ways; keyboards differ. 128·n·r bytes are needed, OpenSSL asks for more.
+    text = unicodedata.normalize("NFKC", password).encode(errors="surrogatepass")
+    return hashlib.scrypt(text, salt=salt, n=n, r=r, p=p, maxmem=128 * n * r * p + 2**20, dklen=32)
+
+
+def hash_password(password: str) -> Hashed:
+    """Some 0.1 s and 32 MiB: for a thread."""
+    n, r, p, salt = 2**15, 8, 1, secrets.token_bytes(16)
+    return Hashed(n, r, p, salt, _scrypt(password, n, r, p, salt))
+
+
+def password_fault(name: str, password: str) -> BadUser | None:
+    """Why this is no password for `name`; none where it is one."""
+    if len(password) < SHORTEST:
+        return BadUser("access.password_short", f"a password has at least {SHORTEST} characters")
+    if len(password) > LONGEST:
+        return BadUser("access.password_long", f"a password has at most {LONGEST} characters")
+    if name.casefold() in password.casefold():
+        return BadUser("access.password_name", "a password does not contain the name")
+    return None
+
+
+class By(Struct, frozen=True):
+    """Who makes a change: a user of the console, or the system's at the command line with the role "system"."""
+
+    name: str
+    role: str
+
+
+class Person(Struct, frozen=True):
+    """A local user. `tables` empty: all."""
+
+    name: str
+    role: str
+    tables: tuple[str, ...]
+    made: datetime
+
+
+class Token(Struct, frozen=True):
+    """A token, without its secret. `tables` empty: all."""
+
+    name: str
+    role: str
+    tables: tuple[str, ...]
+    made: datetime
+
+
+class Session(Struct, frozen=True):
+    """Somebody who came in. `id` names it and opens nothing; `outside`: known to another provider, not to us."""
+
+    id: str
+    user: str
+    role: str
+    tables: tuple[str, ...]
+    outside: bool
+    began: datetime
+    seen: datetime
+    address: str
+    agent: str
+
+
+class Users:
+    """The users, tokens and sessions of one store. Times come from `now`, UTC.
+
+    A session ends when it was not used for `idle`, and `longest` after it began. `told` is called after each change:
+    its note waits in the store.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        now: Callable[[], datetime],
+        *,
+        idle: timedelta = timedelta(minutes=30),
+        longest: timedelta = timedelta(hours=12),
+        told: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Raises BadStore."""
+        self._store = store
+        self._now = now
+        self._idle = int(idle.total_seconds())
+        self._longest = int(longest.total_seconds())
+        self._told = told
+        self._used: dict[bytes, int] = {}
+        """By session, when it was used and the store did not take that."""
+        store.has(_SCHEMA)
+
+    def _change(self, by: By, action: str, target: str, detail: dict[str, object], *statements: "_Statement") -> None:
+        """All of it and its note, or nothing. Raises BadStore, sqlite3.IntegrityError."""
+        with self._store.write() as db:
+            for sql, values in statements:
+                db.execute(sql, values)
+            leave(db, self._now(), by.name, by.role, action, target, detail)
+        self._told()
+
+    # ---- users
+
+    def all(self) -> list[Person]:
+        """By name."""
+        found = self._store.db.execute("SELECT name, role, tables, made FROM user ORDER BY name")
+        return [Person(name, role, _tables(tables), _time(made)) for name, role, tables, made in found]
+
+    def find(self, name: str) -> Person:
+        """Raises BadUser."""
+        for one in self.all():
+            if one.name == name:
+                return one
+        raise BadUser("access.no_user", f"there is no user {name!r}")
+
+    def hashed(self, name: str) -> Hashed | None:
+        """The hash of a user's password."""
+        row = self._store.db.execute("SELECT n, r, p, salt, hash FROM user WHERE name = ?", (_text(name),)).fetchone()
+        return Hashed(*row) if row else None
+
+    @staticmethod
+    def may_have(role: str, tables: tuple[str, ...]) -> None:
+        """Who keeps users or reads what all did cannot be kept to some tables. Raises BadUser."""
+        if tables and (may(role, "users") or may(role, "actions")):
+            raise BadUser("access.all_or_none", f"the role {role} is for all tables")
+
+    def may_add(self, name: str) -> None:
+        """Before a password is asked for. Raises BadUser."""
+        _check_name(name)
+        if self.hashed(name) is not None:
+            raise BadUser("access.user_there", f"there is a user {name!r} already")
+
+    def add(self, by: By, name: str, role: Role, tables: tuple[str, ...], password: Hashed) -> None:
+        """Raises BadUser."""
+        _check_name(name)
+        self.may_have(role, tables)
+        values = (name, role, " ".join(tables), self._seconds(), *msgspec.structs.astuple(password))
+        detail: dict[str, object] = {"role": role, "tables": tables}
+        try:
+            insert = "INSERT INTO user VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            self._change(by, "user.add", f"user:{name}", detail, (insert, values))
+        except sqlite3.IntegrityError as error:
+            raise BadUser("access.user_there", f"there is a user {name!r} already") from error
+
+    def remove(self, by: By, name: str) -> None:
+        """Their sessions end. Raises BadUser."""
+        self._not_the_last_supervisor(self.find(name))
+        delete = ("DELETE FROM user WHERE name = ?", (name,))
+        self._change(by, "user.remove", f"user:{name}", {}, delete, _end(name))
+
+    def set_password(self, by: By, name: str, password: Hashed) -> None:
+        """Their sessions end. Raises BadUser."""
+        self.find(name)
+        update = "UPDATE user SET n = ?, r = ?, p = ?, salt = ?, hash = ? WHERE name = ?"
+        values = (*msgspec.structs.astuple(password), name)
+        self._change(by, "user.password", f"user:{name}", {}, (update, values), _end(name))
+
+    def set_role(self, by: By, name: str, role: Role, tables: tuple[str, ...]) -> None:
+        """Their sessions end. Raises BadUser."""
+        person = self.find(name)
+        self.may_have(role, tables)
+        if role != "supervisor":
+            self._not_the_last_supervisor(person)
+        update = ("UPDATE user SET role = ?, tables = ? WHERE name = ?", (role, " ".join(tables), name))
+        detail: dict[str, object] = {"role": role, "tables": tables, "before": person.role}
+        self._change(by, "user.role", f"user:{name}", detail, update, _end(name))
+
+    def _not_the_last_supervisor(self, person: Person) -> None:
+        if person.role == "supervisor" and [one.role for one in self.all()].count("supervisor") == 1:
+            text = f"{person.name!r} is the last supervisor; make another one first"
+            raise BadUser("access.last_supervisor", text)
+
+    # ---- tokens
+
+    def tokens(self) -> list[Token]:
+        """By name."""
+        found = self._store.db.execute("SELECT name, role, tables, made FROM token ORDER BY name")
+        return [Token(name, role, _tables(tables), _time(made)) for name, role, tables, made in found]
+
+    def add_token(self, by: By, name: str, role: TokenRole, tables: tuple[str, ...] = ()) -> str:
+        """The secret: it is told here and never again. Raises BadUser."""
+        _check_name(name)
+        secret = secrets.token_urlsafe(32)
+        values = (name, role, " ".join(tables), self._seconds(), _sha256(secret))
+        detail: dict[str, object] = {"role": role, "tables": tables}
+        try:
+            self._change(by, "token.add", f"token:{name}", detail, ("INSERT INTO token VALUES (?, ?, ?, ?, ?)", values))
+        except sqlite3.IntegrityError as error:
+            raise BadUser("access.token_there", f"there is a token {name!r} already") from error
+        return secret
+
+    def remove_token(self, by: By, name: str) -> None:
+        """Whoever shows it is a stranger from now on. Raises BadUser."""
+        if name not in {one.name for one in self.tokens()}:
+            raise BadUser("access.no_token", f"there is no token {name!r}")
+        self._change(by, "token.remove", f"token:{name}", {}, ("DELETE FROM token WHERE name = ?", (name,)))
+
+    def token(self, secret: str) -> Token | None:
+        """Whose secret it is."""
+        row = self._store.db.execute(
+            "SELECT name, role, tables, made FROM token WHERE hash = ?", (_sha256(secret),)
+        ).fetchone()
+        return Token(row[0], row[1], _tables(row[2]), _time(row[3])) if row else None
+
+    # ---- sessions
+
+    def begin(self, user: str, address: str, agent: str, outside: str | None = None) -> str:
+        """The secret of a new session; `outside` is the role of a user whom another provider knows.
+
+        What has expired is cleared away, and a user's oldest session when there are too many. Raises BadStore.
+        """
+        secret, now = secrets.token_urlsafe(32), self._seconds()
+        with self._store.write() as db:
+            self._write_used(db)
+            db.execute(_CLEAR, self._alive())
+            db.execute(
+                "DELETE FROM session WHERE user = ? AND hash NOT IN "
+                "(SELECT hash FROM session WHERE user = ? ORDER BY began DESC LIMIT ?)",
+                (user, user, MOST_SESSIONS - 1),
+            )
+            db.execute(
+                "INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (_sha256(secret), user, outside, now, now, _text(address)[:64], _text(agent)[:200]),
+            )
+        self._used.clear()
+        return secret
+
+    def session(self, secret: str) -> Session | None:
+        """Whose secret it is, while the session goes on."""
+        return self._session(_sha256(secret))
+
+    def _session(self, digest: bytes) -> Session | None:
+        found = self._sessions("s.hash = ?", digest)
+        return found[0] if found else None
+
+    def sessions(self, user: str | None = None) -> list[Session]:
+        """Those that go on, of one user or all, the newest first."""
+        return self._sessions("?") if user is None else self._sessions("s.user = ?", user)
+
+    def _sessions(self, which: str, value: str | bytes | int = 1) -> list[Session]:
+        """A local user's role is what it is now; one without a user is nobody's."""
+        idle, longest, latest = self._alive()
+        query = f"{_SELECT} WHERE {which} AND began > ? ORDER BY s.began DESC, s.hash"
+        found = self._store.db.execute(query, (value, longest)).fetchall()
+        return [
+            Session(digest.hex(), user, role, _tables(tables), bool(outside), _time(began), _time(last), address, agent)
+            for digest, user, role, tables, outside, began, seen, address, agent in found
+            if role is not None and idle < (last := max(seen, self._used.get(digest, 0))) <= latest
+        ]
+
+    def used(self, session: Session) -> None:
+        """It was used just now. Written seldom: a request must not cost a commit.
+
+        Raises BadStore; then it goes on all the same, as long as this process does.
+        """
+        if (self._now() - session.seen).total_seconds() >= self._idle / 20:
+            self._used[_digest(session.id)] = self._seconds()
+            with self._store.write() as db:
+                self._write_used(db)
+            self._used.clear()
+
+    def _write_used(self, db: sqlite3.Connection) -> None:
+        db.executemany("UPDATE session SET seen = ? WHERE hash = ?", [(at, one) for one, at in self._used.items()])
+
+    def end(self, by: By, *, user: str | None = None, session: str | None = None) -> None:
+        """One session, those of one user, or all of everybody. Raises BadStore."""
+        if session is not None:
+            statement: _Statement = ("DELETE FROM session WHERE hash = ? AND user = ?", (_digest(session), user))
+        else:
+            statement = ("DELETE FROM session", ()) if user is None else _end(user)
+        self._change(by, "session.end", f"user:{user}" if user else "", {"session": (session or "all")[:8]}, statement)
+
+    def _alive(self) -> tuple[int, int, int]:
+        now = self._seconds()
+        return now - self._idle, now - self._longest, now + _SLACK
+
+    def _seconds(self) -> int:
+        return int(self._now().timestamp())
+
+
+_Statement: TypeAlias = tuple[str, tuple[object, ...]]
+# A session out of the future is one that no clock will ever end.
+_CLEAR = "DELETE FROM session WHERE NOT (seen > ? AND began > ? AND seen <= ?)"
+_SELECT = (
+    "SELECT s.hash, s.user, coalesce(s.outside, u.role), coalesce(u.tables, ''), s.outside, s.began, s.seen, "
+    "s.address, s.agent FROM session s LEFT JOIN user u ON u.name = s.user AND s.outside IS NULL"
+)
+
+
+def _end(user: str) -> _Statement:
+    return "DELETE FROM session WHERE user = ?", (user,)
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise BadUser("access.names", NAMES)
+
+
+def _sha256(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode(errors="surrogatepass")).digest()
+
+
+def _digest(id_: str) -> bytes:
+    """Of what is no id: no session's."""
+    try:
+        return bytes.fromhex(id_)
+    except ValueError:
+        return b""
+
+
+def _text(text: str) -> str:
+    """What SQLite takes for text."""
+    return text.encode(errors="replace").decode()
+
+
+def _tables(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+def _time(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

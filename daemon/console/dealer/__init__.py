@@ -1,0 +1,1 @@
+"""The dealer's page and the device behind it."""

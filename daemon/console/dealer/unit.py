@@ -1,0 +1,574 @@
+"""The dealer's page as a device: it speaks FDL as a console (docs/protocols/fdl_console.md) and keeps what it says.
+
+A key is pressed when it stands in the store, once for each id of a press, in one transaction with its note for the log
+of actions. From there it is told to the edge until the edge says that it is durable in its journal. Neither broker nor
+rules are needed, and no process: killed anywhere, the console goes on with the same counter.
+
+So the unit starts once, when its table is first served. A restart of the process is no start of the device: what is not
+in the store was never pressed, and the page says so; nothing can have happened at it unseen.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import importlib.metadata
+import ipaddress
+import secrets
+import sqlite3
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, TypeAlias, cast
+
+from msgspec import Struct
+
+from daemon import logs
+from daemon.console.site.actions import leave
+from daemon.console.site.store import BadStore, Store
+from protocols.fdl import console as fdl_console
+from protocols.fdl import frame as fdl
+
+__all__ = ["BadDealer", "By", "Full", "Other", "Outcome", "Press", "Pressed", "Unit", "address_of", "serve"]
+
+RING = 256
+# Presses that wait for the edge; the next one is refused, and the dealer told.
+MOST_WAITING = 1000
+# Ids of presses that are known again, each table.
+REMEMBERED = 2000
+BEAT = 1.0
+RETRY = 0.2
+TICKETS = 8
+AGAIN = 30.0
+TRIES = 3
+ENTRY, WARNING = 0x25, 1
+STANDS = 20.0
+MOST_UNSENT = 65536
+# Entered twice alike, within AGAIN, before they count.
+TWICE = (fdl_console.DiceEntered, fdl_console.ButtonsCounted, fdl_console.BallEntered)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS dealer_unit (
+    place TEXT PRIMARY KEY, epoch INTEGER NOT NULL, next INTEGER NOT NULL, acked INTEGER NOT NULL,
+    began INTEGER NOT NULL, faulty INTEGER NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS dealer_event (
+    place TEXT NOT NULL, counter INTEGER NOT NULL, at INTEGER NOT NULL, kind INTEGER NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (place, counter)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS dealer_press (
+    n INTEGER PRIMARY KEY AUTOINCREMENT, place TEXT NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL, key TEXT NOT NULL,
+    detail TEXT NOT NULL, outcome TEXT NOT NULL, last INTEGER NOT NULL, UNIQUE (place, id)
+) STRICT
+"""
+
+Outcome: TypeAlias = Literal["pressed", "again", "differs", "lost"]
+"""In the store to be told; the first of two entries; entries that differ; passed over by an edge that began anew."""
+State: TypeAlias = Literal["edge", "here", "again", "differs", "lost"]
+
+
+class Full(Exception):
+    """Too many presses wait for the edge."""
+
+
+class Other(Exception):
+    """Another press has this id."""
+
+
+class BadDealer(Exception):
+    """[console.dealer] names what cannot be. The message says what to write."""
+
+
+class By(Struct, frozen=True):
+    """Who presses."""
+
+    name: str
+    role: str
+
+
+class Press(Struct, frozen=True):
+    """One key. `id` is the page's and tells it from every other; `detail` is what the log of actions says of it."""
+
+    id: str
+    key: str
+    happenings: tuple[fdl.Happening, ...]
+    detail: str = ""
+
+
+class Pressed(Struct, frozen=True):
+    """What became of a press: durable at the `edge`, or kept `here`; or it must be made `again`."""
+
+    id: str
+    key: str
+    detail: str
+    at: datetime
+    state: State
+
+
+class _Half(Struct, frozen=True):
+    """An entry that waits for its second."""
+
+    value: fdl.Happening
+    until: float
+    tries: int
+
+
+def _micros(at: datetime) -> int:
+    return (at - _EPOCH) // timedelta(microseconds=1)
+
+
+class Unit:
+    """One table's console. `now` is the loop's second, `wall` the clock that dates presses."""
+
+    def __init__(self, store: Store, table: str, wall: Callable[[], datetime]) -> None:
+        """Go on where the store stands. Raises BadStore."""
+        self.table = table
+        self._store = store
+        self._wall = wall
+        self._said: dict[int, float] = {}
+        """When, in the loop's seconds, what waits was pressed, as far as this process knows: clocks may be set."""
+        store.has(_SCHEMA)
+        columns = "epoch, next, acked, began, faulty"
+        query = f"SELECT {columns} FROM dealer_unit WHERE place = ?"  # noqa: S608 - a constant
+        with store.write() as db:
+            found = db.execute(query, (table,)).fetchone()
+            if found is None:
+                found = (1 + secrets.randbelow(fdl.MAX_COUNTER), 1, 0, _micros(wall()), 0)
+                db.execute("INSERT INTO dealer_unit VALUES (?,?,?,?,?,?)", (table, *found))
+                self._epoch, self._next, self._acked, self._began, _ = found
+                self._record(db, fdl.Started())
+            else:
+                self._epoch, self._next, self._acked, self._began, _ = found
+                if found[4]:  # begun anew with the process: nobody is in the middle of an entry
+                    self._record(db, fdl.Recovered(ENTRY))
+                    db.execute("UPDATE dealer_unit SET faulty = 0 WHERE place = ?", (table,))
+        self._faulty_until: float | None = None
+        serial = f"{store.name}-{table}"
+        if len(serial) > fdl.MAX_TEXT:
+            serial = f"{store.name}-{hashlib.sha256(table.encode()).hexdigest()[:16]}"
+        self._names = ("feltd", "Dealer page", serial, importlib.metadata.version("feltd"))
+        self._half: _Half | None = None
+        self._decoder = fdl.Decoder()
+        self._answers: deque[fdl.Answer] = deque(maxlen=TICKETS)
+        self._open = False
+        self._stranger = False
+        self._seq = 0
+        self._beat_at = 0.0
+        self._send_at = 0.0
+        self.on_change: Callable[[], None] = lambda: None
+
+    # ---- what the page asks
+
+    @property
+    def met(self) -> bool:
+        """Whether the edge listens now."""
+        return self._open
+
+    @property
+    def waiting(self) -> int:
+        """How many events the edge has not yet made durable."""
+        return self._next - 1 - self._acked
+
+    def press(self, press: Press, by: By, now: float) -> Pressed:
+        """Durable when it returns; once, however often it is asked.
+
+        Raises Full, Other, BadStore: then it was not pressed.
+        """
+        known = self.find(press.id)
+        if known is not None:
+            if not self._repeats(press):
+                raise Other
+            return known
+        if self.waiting + len(press.happenings) + 2 > MOST_WAITING:
+            raise Full
+        half, outcome = self._entered(press, now)
+        fault = self._faulty_until
+        before = self._next
+        at = self._wall()
+        try:
+            with self._store.write() as db:
+                if outcome == "pressed":
+                    if fault is not None and half is None and _is_entry(press):
+                        self._record(db, fdl.Recovered(ENTRY), now)
+                        db.execute("UPDATE dealer_unit SET faulty = 0 WHERE place = ?", (self.table,))
+                        fault = None
+                    for happening in press.happenings:
+                        self._record(db, happening, now)
+                elif half is None and fault is None:  # three times, and never twice alike
+                    self._record(db, fdl.Fault(ENTRY, WARNING), now)
+                    db.execute("UPDATE dealer_unit SET faulty = 1 WHERE place = ?", (self.table,))
+                    fault = now + STANDS
+                db.execute(
+                    "INSERT INTO dealer_press (place, id, at, key, detail, outcome, last) VALUES (?,?,?,?,?,?,?)",
+                    (self.table, press.id, _micros(at), press.key, press.detail, outcome, self._next - 1),
+                )
+                db.execute(
+                    "DELETE FROM dealer_press WHERE place = ? AND n <= (SELECT max(n) FROM dealer_press) - ?",
+                    (self.table, REMEMBERED),
+                )
+                detail = {"key": press.key, "what": press.detail, "id": press.id, "outcome": outcome}
+                leave(db, at, by.name, by.role, "dealer", self.table, detail)
+        except BaseException:
+            self._next = before
+            raise
+        if _is_entry(press):
+            self._half = half
+        self._faulty_until = fault
+        if before - 1 == self._acked:
+            self._send_at = now
+        self.on_change()
+        return Pressed(press.id, press.key, press.detail, at, "here" if outcome == "pressed" else outcome)
+
+    def _repeats(self, press: Press) -> bool:
+        """Whether what stands under the id of `press` is this very press.
+
+        The detail names no card, so what was told counts, as long as it stands; an entry that did not count told none.
+        """
+        query = "SELECT key, detail, outcome, last FROM dealer_press WHERE place = ? AND id = ?"
+        key, detail, outcome, last = self._store.db.execute(query, (self.table, press.id)).fetchone()
+        said = [(one.KIND, one.to_bytes()) for one in press.happenings]
+        query = "SELECT kind, data FROM dealer_event WHERE place = ? AND counter > ? AND counter <= ? ORDER BY counter"
+        told = self._store.db.execute(query, (self.table, last - len(said), last)).fetchall()
+        counted = outcome in ("pressed", "lost") and len(told) == len(said)
+        return bool(key == press.key and (told == said if counted else detail == press.detail))
+
+    def _entered(self, press: Press, now: float) -> tuple[_Half | None, Outcome]:
+        """The entry that then waits for its second, and what becomes of this press."""
+        if not _is_entry(press):
+            return self._half, "pressed"
+        [value] = press.happenings
+        first = self._half if self._half is not None and now <= self._half.until else None
+        if first is not None and first.value == value:
+            return None, "pressed"
+        tries = 1 if first is None else first.tries + 1
+        if tries >= TRIES:
+            return None, "differs"
+        return _Half(value, now + AGAIN, tries), "again" if first is None else "differs"
+
+    def find(self, id_: str) -> Pressed | None:
+        """What became of a press."""
+        return next(iter(self._pressed("id = ?", id_)), None)
+
+    def last(self, most: int) -> list[Pressed]:
+        """The last presses, the newest first."""
+        return self._pressed("n > 0 ORDER BY n DESC LIMIT ?", most)
+
+    def _pressed(self, which: str, value: str | int) -> list[Pressed]:
+        columns = "id, key, detail, at, outcome, last"
+        query = f"SELECT {columns} FROM dealer_press WHERE place = ? AND {which}"  # noqa: S608 - constants
+        return [
+            Pressed(id_, key, detail, _EPOCH + timedelta(microseconds=at), self._state(outcome, last))
+            for id_, key, detail, at, outcome, last in self._store.db.execute(query, (self.table, value))
+        ]
+
+    def _state(self, outcome: Outcome, last: int) -> State:
+        if outcome == "pressed":
+            return "edge" if last <= self._acked else "here"
+        return outcome
+
+    # ---- the device's side
+
+    def _record(self, db: Any, happening: fdl.Happening, now: float | None = None) -> None:
+        """Within a transaction; `_next` must be put back where that fails."""
+        self._said.pop(self._next, None)
+        if now is not None:
+            self._said[self._next] = now
+        values = (self.table, self._next, _micros(self._wall()), happening.KIND, happening.to_bytes())
+        db.execute("INSERT INTO dealer_event VALUES (?,?,?,?,?)", values)
+        db.execute("UPDATE dealer_unit SET next = ? WHERE place = ?", (self._next + 1, self.table))
+        self._next += 1
+
+    def due(self) -> float:
+        """When it wants to send next."""
+        wants = [self._beat_at]
+        if self._open and self.waiting:
+            wants.append(self._send_at)
+        if self._faulty_until is not None:
+            wants.append(self._faulty_until)
+        return min(wants)
+
+    def met_anew(self) -> None:
+        """A new connection, or none: it waits for a HELLO."""
+        was, self._open = self._open, False
+        self._stranger = False
+        self._decoder = fdl.Decoder()
+        self._answers.clear()
+        if was:
+            self.on_change()
+
+    def wake(self, now: float) -> bytes:
+        """What it sends now. Raises BadStore."""
+        if self._faulty_until is not None and now >= self._faulty_until:
+            self._heal(now)
+        sent = []
+        if now >= self._beat_at:
+            self._beat_at = now + BEAT
+            uptime = (_micros(self._wall()) - self._began) // 1000 & fdl.MAX_COUNTER
+            faulty = fdl.FAULTY if self._faulty_until is not None else 0
+            flags = (0 if self._open else fdl.WAITS_FOR_HELLO) | faulty
+            sent.append(self._encode(fdl.Heartbeat(uptime, self._next, flags)))
+        return b"".join([*sent, *self._deliver(now)])
+
+    def _heal(self, now: float) -> None:
+        before = self._next
+        try:
+            with self._store.write() as db:
+                self._record(db, fdl.Recovered(ENTRY), now)
+                db.execute("UPDATE dealer_unit SET faulty = 0 WHERE place = ?", (self.table,))
+        except BaseException:
+            self._next = before
+            self._faulty_until = now + STANDS
+            raise
+        self._faulty_until = None
+        self._half = None
+        if before - 1 == self._acked:
+            self._send_at = now
+
+    def hear(self, data: bytes, now: float) -> bytes:
+        """Bytes from the host; what it answers at once. Raises BadStore."""
+        sent: list[bytes] = []
+        for found in self._decoder.feed(data):
+            if isinstance(found, fdl.Frame):
+                sent += self._obey(found, now)
+        return b"".join([*sent, *self._deliver(now)])
+
+    def _obey(self, frame: fdl.Frame, now: float) -> list[bytes]:
+        match fdl.read(frame):
+            case fdl.Hello(epoch, last):
+                self._greeted(epoch, last, now)
+                return [self._encode(self._identity(), frame.seq)]
+            case fdl.OtherVersion():
+                return [self._encode(self._identity(), frame.seq)]
+            case fdl.Ack(epoch, counter) if self._open and epoch == self._epoch and self._acked < counter < self._next:
+                self._acknowledged(counter, now)
+            case fdl.Nak(_, epoch, expected) if self._open and epoch == self._epoch and 1 <= expected <= self._next:
+                self._acknowledged(expected - 1, now)
+            case fdl.Command(ticket, code, data) if self._open:
+                known = next((answer for answer in self._answers if answer.ticket == ticket), None)
+                if known is None:
+                    known = fdl.Answer(ticket, *self._do(code, data))
+                    self._answers.append(known)
+                return [self._encode(known, frame.seq)]
+            case _:
+                pass
+        return []
+
+    def _greeted(self, epoch: int, last: int, now: float) -> None:
+        """An edge that does not know this unit goes on from what comes next: what waited is lost to it."""
+        was = self._open
+        if epoch != self._epoch or last >= self._next:
+            self._open = False
+            self._stranger = True
+        else:
+            if self._stranger and last > self._acked:
+                with self._store.write() as db:
+                    db.execute(
+                        "UPDATE dealer_press SET outcome = 'lost'"
+                        " WHERE place = ? AND outcome = 'pressed' AND last > ? AND last <= ?",
+                        (self.table, self._acked, last),
+                    )
+            self._stranger = False
+            if last != self._acked:
+                self._acknowledged(last, now)
+            self._open = True
+            self._send_at = now
+        if self._open != was:
+            self.on_change()
+
+    def _acknowledged(self, counter: int, now: float) -> None:
+        with self._store.write() as db:
+            db.execute("UPDATE dealer_unit SET acked = ? WHERE place = ?", (counter, self.table))
+            done = min(counter, self._next - 1 - RING)
+            db.execute("DELETE FROM dealer_event WHERE place = ? AND counter <= ?", (self.table, done))
+        for told in range(self._acked + 1, counter + 1):
+            self._said.pop(told, None)
+        self._acked = counter
+        self._send_at = now
+        self.on_change()
+
+    def _do(self, code: int, data: bytes) -> tuple[int, int, bytes]:
+        """Its self-test finds what stands."""
+        if code != fdl.SELF_TEST or data:
+            return fdl.NOT_KNOWN, 0, b""
+        if self._faulty_until is not None:
+            before = self._next
+            try:
+                with self._store.write() as db:
+                    self._record(db, fdl.Fault(ENTRY, WARNING))
+            except BaseException:
+                self._next = before
+                raise
+        return fdl.DONE, 0, b""
+
+    def _event(self, counter: int) -> tuple[int, int, int, bytes] | None:
+        query = (
+            "SELECT counter, at, kind, data FROM dealer_event WHERE place = ? AND counter >= ? ORDER BY counter LIMIT 1"
+        )
+        found: tuple[int, int, int, bytes] | None = self._store.db.execute(query, (self.table, counter)).fetchone()
+        return found
+
+    def _identity(self) -> fdl.Identity:
+        first = self._event(0)
+        oldest = first[0] if first is not None else self._next
+        position = self._acked + 1 if self._open else 0
+        return fdl.Identity(fdl.CONSOLE, self._epoch, oldest, self._next, position, *self._names)
+
+    def _deliver(self, now: float) -> list[bytes]:
+        """The oldest event that is not acknowledged, when it is time; its IDENTITY where that event is gone."""
+        if not self._open or not self.waiting or now < self._send_at:
+            return []
+        self._send_at = now + RETRY
+        found = self._event(self._acked + 1)
+        if found is None or found[0] != self._acked + 1:
+            return [self._encode(self._identity())]
+        counter, at, kind, data = found
+        said = self._said.get(counter)
+        age = int((now - said) * 1000) if said is not None else (_micros(self._wall()) - at) // 1000
+        known = 0 <= age < fdl.AGE_UNKNOWN
+        return [self._encode(fdl.EventReport(counter, age if known else fdl.AGE_UNKNOWN, kind, data))]
+
+    def _encode(self, message: fdl.Message, seq: int | None = None) -> bytes:
+        if seq is None:
+            self._seq += 1
+            seq = self._seq
+        return fdl.encode(message, seq)
+
+
+def _is_entry(press: Press) -> bool:
+    """A result that is entered by hand; a throw that does not count is none."""
+    if len(press.happenings) != 1:
+        return False
+    [one] = press.happenings
+    return isinstance(one, TWICE) or (isinstance(one, fdl_console.DiceThrown) and not one.reason)
+
+
+# ---- its line
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """Host and port of "127.0.0.1:7701". Raises BadDealer: whoever reaches that port is taken for the edge."""
+    host, _, number = text.rpartition(":")
+    try:
+        address = ipaddress.ip_address(host.strip("[]"))
+        port = int(number)
+    except ValueError:
+        raise BadDealer(f"{text!r}: write ADDRESS:PORT of this computer, for example 127.0.0.1:7701") from None
+    if not 0 <= port <= 65535:
+        raise BadDealer(f"{text!r}: write a port from 0 to 65535")
+    if not address.is_loopback:
+        raise BadDealer(
+            f"{text!r}: only this computer may listen there: write 127.0.0.1:PORT, or run it beside the edge"
+        )
+    return str(address), port
+
+
+class _Line(asyncio.Protocol):
+    """One connection of the edge."""
+
+    def __init__(self, desk: "_Desk") -> None:
+        self._desk = desk
+        self.transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+        self._desk.took(self)
+
+    def data_received(self, data: bytes) -> None:
+        self._desk.heard(self, data)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - as every protocol
+        self._desk.left(self)
+
+    def send(self, data: bytes) -> None:
+        """What a host does not read is not piled up: all of it is said again in time."""
+        if self.transport is not None and data and self.transport.get_write_buffer_size() < MOST_UNSENT:
+            self.transport.write(data)
+
+
+class _Desk:
+    """A unit on its port: one connection, the newest, and a timer."""
+
+    def __init__(self, unit: Unit) -> None:
+        self._unit = unit
+        self._line: _Line | None = None
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._log = logs.get(table=unit.table)
+        self._failing = False
+        told, unit.on_change = unit.on_change, self._changed
+        self._told = told
+
+    def _changed(self) -> None:
+        self._told()
+        self._set()
+
+    def took(self, line: _Line) -> None:
+        """A new connection ends the session of the old one."""
+        old, self._line = self._line, line
+        if old is not None and old.transport is not None:
+            old.transport.abort()
+        self._unit.met_anew()
+        self._live()
+
+    def left(self, line: _Line) -> None:
+        if line is self._line:
+            self._line = None
+            self._unit.met_anew()
+            self._set()
+
+    def heard(self, line: _Line, data: bytes) -> None:
+        if line is self._line:
+            self._do(lambda now: self._unit.hear(data, now))
+
+    def _live(self) -> None:
+        self._do(self._unit.wake)
+
+    def _do(self, act: Callable[[float], bytes]) -> None:
+        """A store that fails costs the edge a repetition, and nothing more."""
+        try:
+            said = act(self._loop.time())
+        except (BadStore, sqlite3.Error) as error:
+            if not self._failing:
+                self._log.error("store.failed", reason=str(error), remedy="what was pressed is kept; mend the disk")
+            self._failing = True
+        else:
+            self._failing = False
+            if self._line is not None:
+                self._line.send(said)
+        self._set()
+
+    def _set(self) -> None:
+        """Nothing is due where nobody listens."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._line is not None:
+            least = self._loop.time() + (BEAT if self._failing else 0.0)
+            self._timer = self._loop.call_at(max(self._unit.due(), least), self._live)
+
+    def close(self) -> None:
+        if self._line is not None and self._line.transport is not None:
+            self._line.transport.abort()
+        self._line = None
+        self._unit.met_anew()
+        self._unit.on_change = self._told
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+@contextlib.asynccontextmanager
+async def serve(units: Sequence[Unit], addresses: Mapping[str, str]) -> AsyncIterator[dict[str, int]]:
+    """Each unit on its port, by table. Raises BadDealer where one cannot be had."""
+    loop = asyncio.get_running_loop()
+    ports: dict[str, int] = {}
+    async with contextlib.AsyncExitStack() as stack:
+        for unit in units:
+            host, port = address_of(addresses[unit.table])
+            desk = _Desk(unit)
+            stack.callback(desk.close)
+            try:
+                server = await loop.create_server(lambda desk=desk: _Line(desk), host, port)  # type: ignore[misc]
+            except OSError as error:
+                raise BadDealer(f"{host}:{port}: {error.strerror or error}") from error
+            stack.callback(server.close)
+            ports[unit.table] = server.sockets[0].getsockname()[1]
+        yield ports

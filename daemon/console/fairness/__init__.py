@@ -1,0 +1,1 @@
+"""Statistics of results and what they say of a device."""

@@ -1,0 +1,1059 @@
+"""Fairness and wear: what each device's results and times add up to, over restarts, and when that is no chance.
+
+Pockets, faces and cards come from the results only, which show what everybody at the table saw; of an event that tells
+a card only its type is looked at, so no private card is known here. What is counted waits in a bounded list and is
+written in one transaction by `flush`, together with the position in each journal: an event or a result that comes once
+more counts no second time, before or after a restart or a crash. A corrected result takes back what it supersedes.
+
+Counts are kept by day (UTC, as the rounds are named) and by the device's life: from one service to the next.
+
+Faces are counted over all dice of a throw. No document of a reader says that its places are dice, and what people type
+is neither in the order of places nor always by size: which die showed which face is never known.
+
+Each chart's life is a test of its own, with a threshold that it gets when it is first counted and keeps: its part of
+ALPHA. The parts of all that may ever begin add up to ALPHA; nothing that happens elsewhere moves an alarm.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import math
+from bisect import bisect_right
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from typing import Any, Final, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct, field
+
+from daemon import logs
+from daemon.console.fairness import statistics
+from daemon.console.site.store import BadStore, Store
+from daemon.console.words import words
+from daemon.read_model import Alert
+from protocols.contract.events import DeviceOnline, ShoeStarted, UnknownEvent, decode_data
+from protocols.contract.topics import Wire
+
+__all__ = ["DECK", "SPANS", "WHEEL", "Alarm", "Chart", "Fairness", "Phase", "Shoe", "Span", "Test", "shown"]
+
+FLUSH: Final = 2.0  # seconds that a crash may cost
+EACH: Final = 5  # so many times it writes, it looks once
+WAITING: Final = 20_000  # what is kept for a disk that does not take it
+REMEMBERED: Final = 5_000  # events, for who told the result: its evidence names them
+RANGES: Final = 200
+GAP: Final = 100  # more events unseen than the cards and wagers of a round: anything may have happened meanwhile
+KEPT_ROUNDS: Final = timedelta(days=100)  # journals answer for 90; what is older does not come again
+KEPT_DAYS: Final = timedelta(days=31)  # one more than the longest span that is counted in days
+KEPT_TIMES: Final = timedelta(days=400)
+LONGEST: Final = 3600.0  # seconds; longer is a break and no phase of a round
+SHOES: Final = 10
+FOLDS: Final = 4  # charts whose old days become months in one flush: nobody should wait for it
+LOOKS: Final = 1  # charts that are tested in one call of `alarms`: a year of a wheel takes some 20 ms
+
+# One false alarm in a hundred sites, ever; each chart's life gets its part.
+ALPHA: Final = 0.01
+# Of 200 cards one may be misread (two in a shoe of eight decks), of 50 shuffles one may fail.
+MISREAD: Final = 1 / 200
+FAILED: Final = 1 / 50
+# A week's median shuffle that takes a quarter longer than the life's, of so many shuffles.
+SLOWER: Final = 1.25
+SLOW_WEEK: Final = 20
+SLOW_LIFE: Final = 100
+SECTOR: Final = 9
+# What makes a game unfair; the rest is wear.
+GRAVE: Final = frozenset(("fairness.wheel", "fairness.dice", "fairness.cards", "fairness.too_often"))
+
+# The pockets of a wheel with one zero, clockwise.
+WHEEL: Final = (
+    *("0", "32", "15", "19", "4", "21", "2", "25", "17", "34", "6", "27", "13", "36", "11", "30", "8", "23", "10"),
+    *("5", "24", "16", "33", "1", "20", "14", "31", "9", "22", "18", "29", "7", "28", "12", "35", "3", "26"),
+)
+DECK: Final = tuple(rank + suit for suit in "SHDC" for rank in "A23456789TJQK")
+_SIGNS: Final = {"S": "♠", "H": "♥", "D": "♦", "C": "♣"}
+_PLACE: Final = {card: place for place, card in enumerate(DECK)}
+
+Phase: TypeAlias = Literal["betting", "spin", "shake", "count", "play", "round"]
+# What begins a phase and what ends it; what began again began anew. "play" is from the bell until all is paid.
+PHASES: Final[dict[Phase, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    "round": (("bets.opened",), ("bets.opened",)),
+    "betting": (("bets.opened", "spin.started"), ("bets.closed", "ball.settling")),
+    "spin": (("ball.launched",), ("ball.landed",)),
+    "shake": (("dice.covered",), ("dice.uncovered",)),
+    "count": (("buttons.separated",), ("buttons.counted",)),
+    "play": (("bets.closed",), ("round.paid",)),
+}
+_TIMES: Final = frozenset(("shuffle", *(f"phase.{phase}" for phase in PHASES)))
+_TELLS: Final = frozenset(("ball.landed", "dice.read", "dice.thrown", "buttons.counted", "card.drawn"))
+_VOIDS: Final = frozenset(("round.voided", "spin.voided"))
+_SHUFFLES: Final = frozenset(("shuffle.started", "shuffle.finished", "shuffle.failed"))
+_WANTED: Final = (
+    frozenset(one for both in PHASES.values() for types in both for one in types)
+    | _TELLS
+    | _VOIDS
+    | _SHUFFLES
+    | {"card.unreadable", "shoe.started", "device.online"}
+)
+
+Span: TypeAlias = Literal["today", "week", "month", "service", "all"]
+SPANS: Final[tuple[Span, ...]] = ("service", "today", "week", "month", "all")
+_DAYS: Final = {"today": 1, "week": 7, "month": 30}
+
+Begin: TypeAlias = Callable[[tuple[str, str], Alert, datetime], None]
+End: TypeAlias = Callable[[tuple[str, str], datetime], None]
+
+_TABLES: Final = """
+CREATE TABLE IF NOT EXISTS fair_count (
+  tbl TEXT NOT NULL, chart TEXT NOT NULL, device TEXT NOT NULL, life INTEGER NOT NULL, day TEXT NOT NULL,
+  key TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (tbl, chart, device, life, day, key)) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS fair_chart (
+  tbl TEXT NOT NULL, chart TEXT NOT NULL, device TEXT NOT NULL, life INTEGER NOT NULL, peak REAL NOT NULL,
+  PRIMARY KEY (tbl, chart, device, life)) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS fair_limit (
+  tbl TEXT NOT NULL, chart TEXT NOT NULL, device TEXT NOT NULL, life INTEGER NOT NULL, threshold REAL NOT NULL,
+  PRIMARY KEY (tbl, chart, device, life)) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS fair_round (
+  tbl TEXT NOT NULL, round TEXT NOT NULL, day TEXT NOT NULL, kind TEXT NOT NULL, said TEXT NOT NULL,
+  facts TEXT NOT NULL, PRIMARY KEY (tbl, round)) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS fair_round_day ON fair_round (day);
+CREATE TABLE IF NOT EXISTS fair_life (
+  tbl TEXT NOT NULL, device TEXT NOT NULL, life INTEGER NOT NULL, began TEXT NOT NULL, serial TEXT NOT NULL,
+  why TEXT NOT NULL, PRIMARY KEY (tbl, device, life)) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS fair_told (
+  tbl TEXT NOT NULL, chart TEXT NOT NULL, device TEXT NOT NULL, PRIMARY KEY (tbl, chart)) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS fair_shoe (
+  number INTEGER PRIMARY KEY, tbl TEXT NOT NULL, shoe TEXT NOT NULL, device TEXT NOT NULL, life INTEGER NOT NULL,
+  day TEXT NOT NULL, decks INTEGER NOT NULL, counts TEXT NOT NULL, open INTEGER NOT NULL,
+  UNIQUE (tbl, shoe)) STRICT;
+CREATE TABLE IF NOT EXISTS fair_standing (
+  tbl TEXT PRIMARY KEY, shoe TEXT NOT NULL, edge TEXT NOT NULL, seq INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS fair_deck (
+  tbl TEXT NOT NULL, device TEXT NOT NULL, life INTEGER NOT NULL, day TEXT NOT NULL, bets TEXT NOT NULL,
+  PRIMARY KEY (tbl, device, life, day)) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS fair_alarm (tbl TEXT NOT NULL, name TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS fair_position (
+  source TEXT PRIMARY KEY, ranges TEXT NOT NULL) STRICT, WITHOUT ROWID;
+"""
+_RATED: Final = (
+    "AND (life, day) IN "
+    "(SELECT life, day FROM fair_count WHERE tbl = ?1 AND chart = ?2 AND device = ?3 AND key = 'read')"
+)
+
+
+class Chart(Struct, frozen=True, order=True):
+    """What is counted together: `name` is wheel, dice, cards, reads, shuffles, shuffle, phase.spin …
+
+    `device` is empty where nobody said which one it was, and for the phases of a round.
+    """
+
+    table: str
+    name: str
+    device: str = ""
+
+
+class Test(Struct, frozen=True):
+    """The bet against fairness since the last service: now, at its highest, and where this one alarms (logarithms)."""
+
+    n: int
+    log_e: float
+    peak: float
+    threshold: float
+
+    @property
+    def alarmed(self) -> bool:
+        """It was there once: it stays until the device's next service."""
+        return self.peak >= self.threshold
+
+    @property
+    def odds(self) -> float:
+        """What the bet has made of 1."""
+        return math.exp(min(self.log_e, 700.0))
+
+    @property
+    def alarm(self) -> float:
+        """What it must make of 1 to alarm."""
+        return math.exp(self.threshold)
+
+
+class Alarm(Struct, frozen=True):
+    """Something that is no chance: `code` is stable, `key` the words for it, with their `values`."""
+
+    table: str
+    device: str
+    code: str
+    key: str
+    values: dict[str, str | int]
+
+    @property
+    def remedy(self) -> str:
+        """The words for what to do."""
+        return f"fair.do_{self.code.partition('.')[2]}"
+
+    @property
+    def name(self) -> str:
+        """Which of its table's alarms it is."""
+        code = self.code.replace(".", "-")
+        return f"{self.device}-{code}" if self.device else code
+
+    @property
+    def alert(self) -> Alert:
+        """As an alert, in English as those of the edges are."""
+        severity = "error" if self.code in GRAVE else "warning"
+        text, remedy = words.say("en", self.key, **self.values), words.say("en", self.remedy)
+        return Alert(self.code, text, remedy, severity, self.device)
+
+
+class Shoe(Struct, frozen=True):
+    """The cards of one shoe as far as the results showed them, in the order of DECK; `decks` is 0 if nobody knows."""
+
+    name: str
+    day: str
+    decks: int
+    counts: tuple[int, ...]
+
+    @property
+    def drawn(self) -> int:
+        """How many are known."""
+        return sum(self.counts)
+
+    @property
+    def impossible(self) -> list[str]:
+        """The cards of which more came than its decks have. Too many altogether is another thing: two shoes in one."""
+        if not self.decks or self.drawn > 52 * self.decks:
+            return []
+        return [card for card, count in zip(DECK, self.counts, strict=True) if count > self.decks]
+
+
+class _Facts(Struct, frozen=True):
+    """What one round added. `counts` by chart's name and key; a `shoe` by name, a block of `decks` by itself."""
+
+    device: str
+    life: int
+    day: str
+    counts: dict[str, dict[str, int]]
+    shoe: str = ""
+    decks: int = 0
+
+
+class _Void(Struct, frozen=True):
+    reason: str = ""
+
+
+class _Result(Struct, frozen=True):
+    """What is looked at in a result."""
+
+    round: str
+    ruleset: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
+    outcome: dict[str, Any] = field(default_factory=dict)
+    void: _Void | None = None
+    supersedes: str = ""
+    evidence: tuple[str, ...] = ()
+
+
+class Ranges:
+    """Which numbers were seen, as ranges. Bounded: where there are too many gaps the oldest is given up."""
+
+    def __init__(self, text: str = "") -> None:
+        """`text` as `str` gave it."""
+        pairs = [one.split("-") for one in text.split(",") if one]
+        self._spans = [(int(first), int(last)) for first, last in pairs]
+
+    def take(self, number: int) -> int | None:
+        """How far beyond the highest it is (negative: it fills a gap), or None if it was seen or given up."""
+        spans = self._spans
+        if not spans:
+            spans.append((number, number))
+            return 1
+        first, last = spans[-1]
+        beyond = number - last
+        if beyond == 1:
+            spans[-1] = first, number
+            return 1
+        place = bisect_right(spans, (number, math.inf))
+        before = spans[place - 1] if place else None
+        if before is not None and before[1] >= number:
+            return None
+        if not place and len(spans) >= RANGES:
+            return None  # given up
+        new = (number, number)
+        if before is not None and before[1] == number - 1:
+            place -= 1
+            new = (before[0], number)
+            del spans[place]
+        if place < len(spans) and spans[place][0] == number + 1:
+            new = (new[0], spans[place][1])
+            del spans[place]
+        spans.insert(place, new)
+        if len(spans) > RANGES:
+            spans[:2] = [(spans[0][0], spans[1][1])]
+        return beyond
+
+    def __str__(self) -> str:
+        return ",".join(f"{first}-{last}" for first, last in self._spans)
+
+
+class _Gap(Struct, frozen=True):
+    """So much went by unseen that nothing under way is certain."""
+
+
+_Item: TypeAlias = tuple[str, Wire | _Gap | tuple[str, dict[str, Any]]]
+
+
+class Fairness:
+    """The counts of a site. `on_event` and `on_result` hear of everything; `flush` or `run` writes it down."""
+
+    def __init__(self, store: Store, now: Callable[[], datetime]) -> None:
+        """Take up what the store has. Raises BadStore."""
+        self._store = store
+        self._db = store.db
+        self._now = now
+        self._log = logs.get(console="fairness")
+        store.has(_TABLES)
+        self._take_over()
+        self._waiting: deque[_Item] = deque()
+        self._positions: dict[str, Ranges] = {}
+        self._moved: set[str] = set()
+        self._recent: dict[str, str] = {}
+        self._since: dict[tuple[str, str], datetime] = {}
+        self._changed: dict[Chart, None] = {
+            Chart(*row): None
+            for row in self._db.execute("SELECT DISTINCT tbl, chart, device FROM fair_chart")
+            if row[1] not in _TIMES
+        }
+        self._adds: Counter[tuple[Chart, int, str, str]] = Counter()
+        self._lives: dict[tuple[str, str], int] = {}
+        self._pruned = date.min
+        self._until = date.min
+        self._foldable: list[tuple[str, str, str, int]] = []
+        self._horizon = ""
+        """The day before which rounds were forgotten."""
+        self._lost = 0
+
+    def _take_over(self) -> None:
+        """What an older version left: charts of places, which are no dice, and tests without thresholds of their own.
+
+        What stood as an alarm by the one threshold of that version stands on until its service.
+        """
+        with self._store.write() as db:
+            rows = db.execute(
+                "SELECT tbl, chart, device, life, peak, threshold FROM fair_chart LEFT JOIN fair_limit "
+                "USING (tbl, chart, device, life) WHERE chart != 'dice.order' ORDER BY 1, 2, 3, 4"
+            ).fetchall()
+            tests = [row for row in rows if row[1] not in _TIMES]
+            common = math.log(max(len(tests), 1) / ALPHA)
+            for *key, peak, threshold in tests:
+                if threshold is None and not key[1].startswith("dice."):
+                    self._limit(key, common if peak >= common else None)
+            for one in ("fair_count", "fair_chart"):
+                db.execute(f"DELETE FROM {one} WHERE chart GLOB 'dice.*'")  # noqa: S608
+
+    # ---- what comes
+
+    def on_event(self, table: str, wire: Wire) -> None:
+        """One event of a device. A card it may tell is not looked at."""
+        edge = wire.id.partition(":")[0]
+        source = f"{edge}/{table}/{wire.journal}"
+        if wire.seq > 0:
+            if (ranges := self._positions.get(source)) is None:
+                row = self._db.execute("SELECT ranges FROM fair_position WHERE source = ?", (source,)).fetchone()
+                ranges = self._positions[source] = Ranges(row[0] if row else "")
+            beyond = ranges.take(wire.seq)
+            if beyond is None:
+                return
+            self._moved.add(source)
+            if beyond > GAP:
+                self._wait((table, _Gap()))
+        if wire.type in _WANTED:
+            self._wait((table, wire))
+
+    def on_result(self, table: str, kind: str, result: dict[str, Any]) -> None:
+        """The end of a round: resolved, voided or corrected."""
+        self._wait((table, (kind, result)))
+
+    def _wait(self, item: _Item) -> None:
+        if len(self._waiting) >= WAITING:
+            self._lost += 1
+            return
+        self._waiting.append(item)
+
+    async def run(self, begin: Begin, end: End) -> None:
+        """Write down every FLUSH seconds and tell of alarms, until cancelled. A store that fails is tried again."""
+        failing, times = False, 0
+        try:
+            while True:
+                await asyncio.sleep(FLUSH)
+                failing = not self._written(say=not failing)
+                times += 1
+                if not failing and times % EACH == 0:
+                    self.tell(begin, end)
+        finally:
+            self._written(say=True)
+
+    def tell(self, begin: Begin, end: End) -> None:
+        """Each alarm that stands, again and again; the end of each that was told, before a restart too."""
+        standing = {(alarm.table, alarm.name): alarm for alarm in self.alarms()}
+        told = set(self._db.execute("SELECT tbl, name FROM fair_alarm").fetchall())
+        now = self._now()
+        for key, alarm in standing.items():
+            begin(key, alarm.alert, now)
+        for key in told - standing.keys():
+            end(key, now)
+        if told != standing.keys():
+            with contextlib.suppress(BadStore), self._store.write() as db:  # told of by `run`; told again if need be
+                db.execute("DELETE FROM fair_alarm")
+                db.executemany("INSERT INTO fair_alarm VALUES (?, ?)", list(standing))
+
+    def _written(self, *, say: bool) -> bool:
+        try:
+            self.flush()
+        except BadStore as error:
+            if say:
+                self._log.error("fairness.not_written", reason=str(error), waiting=len(self._waiting))
+            return False
+        return True
+
+    def flush(self) -> None:
+        """What waits, into the store: all of it or nothing. Raises BadStore; it waits on then."""
+        if not (self._waiting or self._moved or self._foldable):
+            return
+        since, recent = dict(self._since), dict(self._recent)
+        self._adds.clear()
+        self._lives.clear()
+        try:
+            with self._store.write():
+                for table, item in self._waiting:
+                    match item:
+                        case Wire():
+                            self._event(table, item)
+                        case _Gap():
+                            self._gap(table)
+                        case (kind, result):
+                            self._result(table, kind, result)
+                self._write_counts()
+                self._db.executemany(
+                    "INSERT OR REPLACE INTO fair_position VALUES (?, ?)",
+                    [(source, str(self._positions[source])) for source in self._moved],
+                )
+                self._prune()
+        except BadStore:
+            self._since, self._recent = since, recent
+            self._lives.clear()
+            raise
+        self._waiting.clear()
+        self._moved.clear()
+        if self._lost:
+            self._log.error("fairness.lost", count=self._lost, remedy="the store could not be written for too long")
+            self._lost = 0
+
+    # ---- events
+
+    def _event(self, table: str, wire: Wire) -> None:
+        device, day = wire.source.rpartition("/")[2], wire.time.date().isoformat()
+        self._phases(table, wire, day)
+        match wire.type:
+            case "ball.landed" | "dice.read" | "dice.thrown" | "buttons.counted":
+                self._remember(wire.id, device)
+            case "card.drawn":
+                self._remember(wire.id, device)
+                self._add(Chart(table, "reads", device), self._life(table, device), day, "read")
+            case "card.unreadable":
+                self._add(Chart(table, "reads", device), self._life(table, device), day, "misread")
+            case "shuffle.started":
+                self._since[table, device] = wire.time
+            case "shuffle.finished" | "shuffle.failed":
+                self._shuffled(table, device, wire, day)
+            case "shoe.started" | "device.online":
+                self._read(table, device, wire)
+
+    def _read(self, table: str, device: str, wire: Wire) -> None:
+        """The events whose data are looked at."""
+        try:
+            event = decode_data(wire.type, wire.data)
+        except UnknownEvent:
+            return  # of another version
+        match event:
+            case ShoeStarted():
+                name = f"{wire.time:%Y-%m-%d %H:%M}"
+                edge = wire.id.partition(":")[0]
+                self._db.execute(
+                    "INSERT OR REPLACE INTO fair_standing VALUES (?, ?, ?, ?)", (table, name, edge, wire.seq)
+                )
+            case DeviceOnline(serial=serial) if serial:
+                self._online(table, device, serial, wire.time)
+
+    def _remember(self, event: str, device: str) -> None:
+        self._recent[event] = device
+        if len(self._recent) > REMEMBERED:
+            del self._recent[next(iter(self._recent))]
+
+    def _gap(self, table: str) -> None:
+        self._forget(table)
+        self._db.execute("DELETE FROM fair_standing WHERE tbl = ?", (table,))
+
+    def _forget(self, table: str) -> None:
+        for key in [key for key in self._since if key[0] == table]:
+            del self._since[key]
+
+    def _phases(self, table: str, wire: Wire, day: str) -> None:
+        """A time is measured between two events that came as they happened."""
+        if wire.replay or wire.type in _VOIDS:
+            self._forget(table)
+        if wire.replay:
+            return
+        for phase, (begin, end) in PHASES.items():
+            key = (table, f"phase.{phase}")
+            if wire.type in end and (began := self._since.pop(key, None)) is not None:
+                self._time(Chart(table, key[1]), 0, day, (wire.time - began).total_seconds())
+            if wire.type in begin:
+                self._since[key] = wire.time
+
+    def _shuffled(self, table: str, device: str, wire: Wire, day: str) -> None:
+        life = self._life(table, device)
+        began = self._since.pop((table, device), None)
+        good = wire.type == "shuffle.finished"
+        self._add(Chart(table, "shuffles", device), life, day, "finished" if good else "failed")
+        if good and began is not None and not wire.replay:
+            self._time(Chart(table, "shuffle", device), life, day, (wire.time - began).total_seconds())
+
+    def _time(self, chart: Chart, life: int, day: str, seconds: float) -> None:
+        if 0 <= seconds <= LONGEST:
+            self._add(chart, life, day, str(statistics.bucket(seconds)))
+
+    # ---- results
+
+    def _result(self, table: str, kind: str, given: dict[str, Any]) -> None:
+        try:
+            result = msgspec.convert(given, _Result)
+        except msgspec.ValidationError:
+            return  # of another version
+        name = result.supersedes or result.round
+        day = _day(name) or self._now().date().isoformat()
+        if day < self._horizon:
+            return  # counted and forgotten long ago
+        mark = hashlib.sha256(msgspec.json.encode([kind, given], order="deterministic")).hexdigest()[:16]
+        row = self._db.execute(
+            "SELECT kind, said, facts FROM fair_round WHERE tbl = ? AND round = ?", (table, name)
+        ).fetchone()
+        said = ""
+        if row is not None:
+            before, said, facts = row
+            if mark in said.split() or (before == "corrected" and kind != "corrected"):
+                return  # told again
+            self._count(table, msgspec.json.decode(facts, type=_Facts), -1)
+        facts = self._facts(table, result, day)
+        self._count(table, facts, 1)
+        self._db.execute(
+            "INSERT OR REPLACE INTO fair_round VALUES (?, ?, ?, ?, ?, ?)",
+            (table, name, day, kind, f"{said} {mark}".strip(), msgspec.json.encode(facts).decode()),
+        )
+
+    def _facts(self, table: str, result: _Result, day: str) -> _Facts:
+        counts: dict[str, Counter[str]] = defaultdict(Counter)
+        outcome, shoe, decks = result.outcome, "", 0
+        faces = _faces(outcome.get("faces"))
+        if result.void is None and outcome.get("pocket") in WHEEL:
+            counts["wheel"][outcome["pocket"]] += 1
+        elif result.void is None and faces:
+            counts["dice"].update(map(str, faces))
+        elif cards := _cards(outcome.get("hands")):
+            # The cards of a void round came out of the shoe as well.
+            counts["cards"].update(cards)
+            shoe, decks = self._shoe_of(table, result)
+        if not counts:
+            return _Facts("", 0, day, {})
+        device = self._teller(table, next(iter(counts)), result.evidence)
+        return _Facts(device, self._life(table, device), day, {k: dict(v) for k, v in counts.items()}, shoe, decks)
+
+    def _teller(self, table: str, chart: str, evidence: Sequence[str]) -> str:
+        """The device that told it; the last one that told such a thing where its event was not seen."""
+        row = self._db.execute("SELECT device FROM fair_told WHERE tbl = ? AND chart = ?", (table, chart)).fetchone()
+        device = next((self._recent[event] for event in reversed(evidence) if event in self._recent), "")
+        if device and row is None:
+            self._name(table, chart, device)
+        if device:
+            self._db.execute("INSERT OR REPLACE INTO fair_told VALUES (?, ?, ?)", (table, chart, device))
+        return device or (row[0] if row else "")
+
+    def _name(self, table: str, chart: str, device: str) -> None:
+        """The first device that tells such results here: those of before the console's first start were its own too."""
+        self._write_counts()
+        for one in ("fair_count", "fair_chart", "fair_limit"):
+            self._db.execute(
+                f"UPDATE {one} SET device = ? WHERE tbl = ? AND chart = ? AND device = ''",  # noqa: S608
+                (device, table, chart),
+            )
+        self._db.execute(
+            "UPDATE fair_round SET facts = json_set(facts, '$.device', ?) WHERE tbl = ? "
+            "AND json_extract(facts, '$.device') = '' AND json_type(facts, '$.counts.' || ?) IS NOT NULL",
+            (device, table, chart),
+        )
+        if chart == "cards":
+            for one in ("fair_shoe", "fair_deck"):
+                self._db.execute(
+                    f"UPDATE {one} SET device = ? WHERE tbl = ? AND device = ''",  # noqa: S608
+                    (device, table),
+                )
+        self._changed = {known: None for known in self._changed if (known.table, known.device) != (table, "")}
+
+    def _shoe_of(self, table: str, result: _Result) -> tuple[str, int]:
+        """The shoe and its decks. Without a shoe: no name, and the decks that all were in play in this one round.
+
+        Stud poker shows only the hands that somebody had a reason to show: they are no fair sample of a deck.
+        """
+        decks = result.options.get("decks")
+        decks = decks if isinstance(decks, int) and 0 < decks <= 12 else 0
+        match result.ruleset, result.options.get("device"):
+            case "macau.baccarat" | "macau.blackjack", "continuous" | "metal_box":
+                return "", decks
+            case "macau.baccarat", _:
+                return " ".join(result.round.split(":")[1:3]), decks
+            case "macau.blackjack", _:
+                return self._standing(table, result), decks
+            case _:
+                return "", 0
+
+    def _standing(self, table: str, result: _Result) -> str:
+        """The shoe that was begun before the round's events, where both were seen."""
+        row = self._db.execute("SELECT shoe, edge, seq FROM fair_standing WHERE tbl = ?", (table,)).fetchone()
+        first = result.evidence[0].split("/")[0].split(":") if result.evidence else []
+        if row and len(first) == 3 and first[0] == row[1] and first[2].isdecimal() and int(first[2]) > row[2]:
+            return str(row[0])
+        return "?"
+
+    def _count(self, table: str, facts: _Facts, sign: int) -> None:
+        for name, keys in facts.counts.items():
+            if name.startswith("dice."):
+                continue  # an older version's places, see `_take_over`
+            for key, count in keys.items():
+                self._add(Chart(table, name, facts.device), facts.life, facts.day, key, sign * count)
+        cards = facts.counts.get("cards")
+        if cards and facts.decks and facts.shoe != "?":
+            counts = [cards.get(card, 0) for card in DECK]
+            if facts.shoe:
+                self._into_shoe(table, facts, [sign * count for count in counts])
+            elif max(counts) <= facts.decks:
+                bets = statistics.log_deck(counts, facts.decks)
+                self._bet(table, facts.device, facts.life, facts.day, [sign * bet for bet in bets])
+
+    def _into_shoe(self, table: str, facts: _Facts, counts: list[int]) -> None:
+        row = self._db.execute(
+            "SELECT counts FROM fair_shoe WHERE tbl = ? AND shoe = ?", (table, facts.shoe)
+        ).fetchone()
+        if row is not None:
+            counts = [a + b for a, b in zip(counts, msgspec.json.decode(row[0], type=list[int]), strict=True)]
+            text = msgspec.json.encode(counts).decode()
+            self._db.execute("UPDATE fair_shoe SET counts = ? WHERE tbl = ? AND shoe = ?", (text, table, facts.shoe))
+            return
+        self._db.execute(
+            "INSERT INTO fair_shoe (tbl, shoe, device, life, day, decks, counts, open) VALUES (?, ?, ?, ?, ?, ?, ?, 1)",
+            (table, facts.shoe, facts.device, facts.life, facts.day, facts.decks, msgspec.json.encode(counts).decode()),
+        )
+        rows = self._db.execute(
+            "SELECT number, device, life, day, shoe, decks, counts FROM fair_shoe WHERE tbl = ? AND open = 1 "
+            "ORDER BY number DESC LIMIT -1 OFFSET 2",  # the last coup of the one before may yet be corrected
+            (table,),
+        ).fetchall()
+        for number, device, life, day, name, decks, text in rows:
+            shoe = Shoe(name, day, decks, tuple(msgspec.json.decode(text, type=list[int])))
+            if (bets := _bets(shoe)) is not None:
+                self._bet(table, device, life, day, bets)
+            self._db.execute("UPDATE fair_shoe SET open = 0 WHERE number = ?", (number,))
+        self._db.execute(
+            "DELETE FROM fair_shoe WHERE tbl = ? AND number NOT IN "
+            "(SELECT number FROM fair_shoe WHERE tbl = ? ORDER BY number DESC LIMIT ?)",
+            (table, table, SHOES),
+        )
+
+    def _bet(self, table: str, device: str, life: int, day: str, bets: Sequence[float]) -> None:
+        key = (table, device, life, day)
+        row = self._db.execute(
+            "SELECT bets FROM fair_deck WHERE tbl = ? AND device = ? AND life = ? AND day = ?", key
+        ).fetchone()
+        if row is not None:
+            bets = [a + b for a, b in zip(bets, msgspec.json.decode(row[0], type=list[float]), strict=True)]
+        self._db.execute(
+            "INSERT OR REPLACE INTO fair_deck VALUES (?, ?, ?, ?, ?)", (*key, msgspec.json.encode(bets).decode())
+        )
+
+    def _add(self, chart: Chart, life: int, day: str, key: str, count: int = 1) -> None:
+        self._adds[chart, life, day, key] += count
+
+    def _write_counts(self) -> None:
+        rows = [
+            (chart.table, chart.name, chart.device, life, day, key, count)
+            for (chart, life, day, key), count in self._adds.items()
+        ]
+        self._db.executemany(
+            "INSERT INTO fair_count VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n", rows
+        )
+        keys = list(dict.fromkeys(row[:4] for row in rows))
+        self._db.executemany("INSERT OR IGNORE INTO fair_chart VALUES (?, ?, ?, ?, 0.0)", keys)
+        for one in keys:
+            if one[1] not in _TIMES:
+                self._limit(one)
+        self._changed.update(dict.fromkeys(chart for chart, *_ in self._adds if chart.name not in _TIMES))
+        self._adds.clear()
+
+    def _limit(self, key: Sequence[str | int], threshold: float | None = None) -> None:
+        """The threshold of a chart's life, once and for good: the next one, unless said otherwise."""
+        known = "SELECT 1 FROM fair_limit WHERE tbl = ? AND chart = ? AND device = ? AND life = ?"
+        if self._db.execute(known, key).fetchone() is None:
+            threshold = self._next_threshold() if threshold is None else threshold
+            self._db.execute("INSERT INTO fair_limit VALUES (?, ?, ?, ?, ?)", (*key, threshold))
+
+    def _next_threshold(self) -> float:
+        """Of the test that begins next. No threshold is ever taken back, so that none has the part of another."""
+        begun: int = self._db.execute("SELECT COUNT(*) FROM fair_limit").fetchone()[0]
+        return statistics.log_threshold(ALPHA, begun + 1)
+
+    # ---- lives of devices
+
+    def _life(self, table: str, device: str) -> int:
+        key = table, device
+        if (known := self._lives.get(key)) is not None:
+            return known
+        found = self._db.execute("SELECT MAX(life) FROM fair_life WHERE tbl = ? AND device = ?", key).fetchone()[0]
+        self._lives[key] = found or 0
+        return self._lives[key]
+
+    def _online(self, table: str, device: str, serial: str, when: datetime) -> None:
+        """Another serial number is another device: it begins a life."""
+        row = self._db.execute(
+            "SELECT life, serial, began, why FROM fair_life WHERE tbl = ? AND device = ? ORDER BY life DESC LIMIT 1",
+            (table, device),
+        ).fetchone()
+        life, known, began, why = row or (0, "", "", "")
+        if known == serial:
+            return
+        if known:
+            life, began, why = life + 1, when.isoformat(), "serial"
+        entry = (table, device, life, began or when.isoformat(), serial, why)
+        self._db.execute("INSERT OR REPLACE INTO fair_life VALUES (?, ?, ?, ?, ?, ?)", entry)
+        self._lives[table, device] = life
+
+    def serviced(self, table: str, device: str, why: str) -> None:
+        """The device was repaired, cleaned or levelled: its tests begin anew. Raises BadStore."""
+        self.flush()
+        serial = self._db.execute(
+            "SELECT serial FROM fair_life WHERE tbl = ? AND device = ? ORDER BY life DESC LIMIT 1", (table, device)
+        ).fetchone()
+        entry = (
+            table,
+            device,
+            self._life(table, device) + 1,
+            self._now().isoformat(),
+            serial[0] if serial else "",
+            why,
+        )
+        with self._store.write() as db:
+            db.execute("INSERT INTO fair_life VALUES (?, ?, ?, ?, ?, ?)", entry)
+        self._lives.clear()
+
+    def service(self, table: str, device: str) -> tuple[datetime, str] | None:
+        """When its life began and why; None for one that was never serviced."""
+        row = self._db.execute(
+            "SELECT began, why FROM fair_life WHERE tbl = ? AND device = ? AND life > 0 ORDER BY life DESC LIMIT 1",
+            (table, device),
+        ).fetchone()
+        return None if row is None else (datetime.fromisoformat(row[0]), row[1])
+
+    # ---- what is known
+
+    def charts(self, table: str) -> list[Chart]:
+        """All that was ever counted at `table`."""
+        rows = self._db.execute("SELECT DISTINCT tbl, chart, device FROM fair_chart WHERE tbl = ?", (table,))
+        return sorted(Chart(*row) for row in rows)
+
+    def counts(self, chart: Chart, span: Span, *, of_life: bool = False, rated: bool = False) -> dict[str, int]:
+        """How often each key came in `span`; `of_life`: since the last service only.
+
+        `rated`: only of days on which some card was read. Where the access list withholds those, misreads come all
+        the same, and nobody says of how many.
+        """
+        days = _DAYS.get(span)
+        first = (self._now().date() - timedelta(days=days - 1)).isoformat() if days else ""
+        life = self._life(chart.table, chart.device) if of_life or span == "service" else 0
+        rows = self._db.execute(
+            "SELECT key, SUM(n) FROM fair_count WHERE tbl = ?1 AND chart = ?2 AND device = ?3 AND life >= ?4 "  # noqa: S608
+            f"AND day >= ?5 {_RATED if rated else ''} GROUP BY key HAVING SUM(n) > 0",
+            (chart.table, chart.name, chart.device, life, first),
+        )
+        return dict(rows.fetchall())
+
+    def times(self, chart: Chart, span: Span, *, of_life: bool = False) -> dict[int, int]:
+        """The histogram of a chart of times, by the number of its bucket; `of_life` as of `counts`."""
+        return {int(key): count for key, count in self.counts(chart, span, of_life=of_life).items()}
+
+    def shoes(self, table: str) -> list[Shoe]:
+        """The last shoes, the one in play first."""
+        rows = self._db.execute(
+            "SELECT shoe, day, decks, counts FROM fair_shoe WHERE tbl = ? ORDER BY number DESC", (table,)
+        )
+        return [
+            Shoe(name, day, decks, tuple(msgspec.json.decode(text, type=list[int]))) for name, day, decks, text in rows
+        ]
+
+    # ---- tests
+
+    def test(self, chart: Chart) -> Test | None:
+        """The test of a chart as it stands now; None for one that is not tested."""
+        bet = self._bet_of(chart)
+        if bet is None:
+            return None
+        n, log_e = bet
+        key = (chart.table, chart.name, chart.device, self._life(chart.table, chart.device))
+        row = self._db.execute(
+            "SELECT peak, threshold FROM fair_chart JOIN fair_limit USING (tbl, chart, device, life) "
+            "WHERE tbl = ? AND chart = ? AND device = ? AND life = ?",
+            key,
+        ).fetchone()
+        before, threshold = row or (0.0, self._next_threshold())
+        if log_e > before:
+            # A disk that does not take it is told of by `run`; the next look finds it again.
+            with contextlib.suppress(BadStore), self._store.write() as db:
+                db.execute(
+                    "UPDATE fair_chart SET peak = ? WHERE tbl = ? AND chart = ? AND device = ? AND life = ?",
+                    (log_e, *key),
+                )
+        return Test(n, log_e, max(log_e, before), threshold)
+
+    def _bet_of(self, chart: Chart) -> tuple[int, float] | None:
+        """How much was counted in this life, and the logarithm of the bet."""
+        match chart.name:
+            case "wheel":
+                weeks = self._weeks(chart, WHEEL)
+                return _total(weeks), statistics.log_e_starts(weeks, [1 / 37] * 37, SECTOR)
+            case "cards":
+                return self._bet_on_decks(chart)
+            case "reads":
+                return self._bet_on_rate(chart, "misread", MISREAD)
+            case "shuffles":
+                return self._bet_on_rate(chart, "failed", FAILED)
+            case "dice":
+                weeks = self._weeks(chart, tuple("123456"))
+                return _total(weeks), statistics.log_e_starts(weeks, [1 / 6] * 6)
+            case _:
+                return None
+
+    def _bet_on_rate(self, chart: Chart, bad: str, accepted: float) -> tuple[int, float] | None:
+        good = "read" if bad == "misread" else "finished"
+        weeks = self._weeks(chart, (bad, good), rated=bad == "misread")
+        if bad == "misread" and not weeks:
+            return None  # card events are withheld from us
+        bets = [statistics.log_rate(hits, hits + others, accepted) for hits, others in weeks]
+        return _total(weeks), statistics.log_e_bets(bets)
+
+    def _bet_on_decks(self, chart: Chart) -> tuple[int, float] | None:
+        life = self._life(chart.table, chart.device)
+        where = (chart.table, chart.device, life)
+        rows = self._db.execute("SELECT day, bets FROM fair_deck WHERE tbl = ? AND device = ? AND life = ?", where)
+        days = {day: msgspec.json.decode(text, type=list[float]) for day, text in rows}
+        for day, bets in self._open_bets(where):
+            days[day] = [a + b for a, b in zip(days.get(day, [0.0] * 104), bets, strict=True)]
+        if not days:
+            return None
+        weeks = _weekly(days)
+        return sum(self.counts(chart, "service").values()), statistics.log_e_bets(weeks)
+
+    def _open_bets(self, where: tuple[str, str, int]) -> list[tuple[str, list[float]]]:
+        rows = self._db.execute(
+            "SELECT shoe, day, decks, counts FROM fair_shoe WHERE tbl = ? AND device = ? AND life = ? AND open = 1",
+            where,
+        )
+        found = []
+        for name, day, decks, text in rows:
+            bets = _bets(Shoe(name, day, decks, tuple(msgspec.json.decode(text, type=list[int]))))
+            if bets is not None:
+                found.append((day, bets))
+        return found
+
+    def deck_suspect(self, chart: Chart) -> tuple[str, Literal["lacks", "extra"]]:
+        """The card that the bets on the decks of this life point to, and what seems to be wrong with it."""
+        where = (chart.table, chart.device, self._life(chart.table, chart.device))
+        rows = self._db.execute("SELECT bets FROM fair_deck WHERE tbl = ? AND device = ? AND life = ?", where)
+        every = [msgspec.json.decode(text, type=list[float]) for (text,) in rows]
+        every += [bets for _, bets in self._open_bets(where)]
+        sums = [sum(column) for column in zip(*every, strict=True)] or [0.0] * 104
+        best = max(range(104), key=sums.__getitem__)
+        return DECK[best % 52], "lacks" if best < 52 else "extra"
+
+    def _weeks(self, chart: Chart, keys: Sequence[str], *, rated: bool = False) -> list[list[int]]:
+        """The counts of this life by weeks from its first day, in the order of `keys`; `rated` as of `counts`."""
+        life = self._life(chart.table, chart.device)
+        rows = self._db.execute(
+            "SELECT day, key, n FROM fair_count WHERE tbl = ?1 AND chart = ?2 AND device = ?3 AND life = ?4 "  # noqa: S608
+            f"{_RATED if rated else ''}",
+            (chart.table, chart.name, chart.device, life),
+        )
+        place = {key: number for number, key in enumerate(keys)}
+        days: dict[str, list[int]] = {}
+        for day, key, n in rows:
+            if key in place:
+                days.setdefault(day, [0] * len(keys))[place[key]] += n
+        return _weekly(days)
+
+    # ---- alarms
+
+    def alarms(self) -> list[Alarm]:
+        """All that stand. A call tests one of the charts that have changed: to look is allowed at any time."""
+        for chart in list(self._changed)[:LOOKS]:
+            self.test(chart)
+            del self._changed[chart]
+        rows = self._db.execute(
+            "SELECT tbl, chart, device FROM fair_chart JOIN fair_limit USING (tbl, chart, device, life) "
+            "WHERE peak >= threshold AND life = (SELECT COALESCE(MAX(life), 0) FROM fair_life "
+            "WHERE fair_life.tbl = fair_chart.tbl AND fair_life.device = fair_chart.device)"
+        ).fetchall()
+        found = [self._alarm(Chart(*row)) for row in rows]
+        return found + self._impossible() + self._slow()
+
+    def _alarm(self, chart: Chart) -> Alarm:
+        table, name, device = chart.table, chart.name, chart.device
+        counts = self.counts(chart, "service", rated=name == "reads")
+        total = sum(counts.values())
+        values: dict[str, str | int]
+        match name:
+            case "wheel":
+                code = "fairness.wheel"
+                key, values = self._wheel_words(counts)
+            case "cards":
+                card, wrong = self.deck_suspect(chart)
+                code, key, values = "fairness.cards", f"fair.alarm_card_{wrong}", {"card": shown(card), "n": total}
+            case "reads" | "shuffles":
+                bad = counts.get("misread" if name == "reads" else "failed", 0)
+                code, key, values = f"fairness.{name}", f"fair.alarm_{name}", {"bad": bad, "n": total}
+            case _:
+                face, count = _farthest(counts, [str(one) for one in range(1, 7)])
+                code, key = "fairness.dice", "fair.alarm_dice"
+                values = {"face": face, "count": count, "due": round(total / 6), "n": total}
+        return Alarm(table, device, code, key, values)
+
+    @staticmethod
+    def _wheel_words(counts: Mapping[str, int]) -> tuple[str, dict[str, str | int]]:
+        """Whether to look at a pocket or at a side of the wheel: at what is the less likely."""
+        values: dict[str, str | int]
+        ordered = [counts.get(pocket, 0) for pocket in WHEEL]
+        total = sum(ordered)
+        sector = statistics.fullest_sector(ordered, SECTOR)
+        pocket, count = _farthest(counts, WHEEL)
+        if sector.p <= 37 * statistics.binomial_tail(count, total, 1 / 37) or count * 37 < total:
+            first, last = WHEEL[sector.first], WHEEL[(sector.first + SECTOR - 1) % 37]
+            values = {"first": first, "last": last, "count": sector.count, "due": round(sector.expected), "n": total}
+            return "fair.alarm_sector", values
+        return "fair.alarm_pocket", {"pocket": pocket, "count": count, "due": round(total / 37), "n": total}
+
+    def _impossible(self) -> list[Alarm]:
+        """More of a card than the decks have, in the shoe in play or the one before."""
+        found = []
+        for (table,) in self._db.execute("SELECT DISTINCT tbl FROM fair_shoe ORDER BY tbl").fetchall():
+            for shoe in self.shoes(table)[:2]:
+                for card in shoe.impossible[:1]:
+                    count = shoe.counts[_PLACE[card]]
+                    values: dict[str, str | int] = {"card": shown(card), "count": count, "decks": shoe.decks}
+                    found.append(Alarm(table, "", "fairness.too_often", "fair.alarm_too_often", values))
+        return found
+
+    def _slow(self) -> list[Alarm]:
+        """Shuffles that take longer and longer: something wears."""
+        found = []
+        rows = self._db.execute("SELECT DISTINCT tbl, chart, device FROM fair_chart WHERE chart = 'shuffle'").fetchall()
+        for chart in (Chart(*row) for row in rows):
+            week, life = self.times(chart, "week", of_life=True), self.times(chart, "service")
+            if sum(week.values()) < SLOW_WEEK or sum(life.values()) < SLOW_LIFE:
+                continue
+            (now,), (usual,) = statistics.percentiles(week, [0.5]), statistics.percentiles(life, [0.5])
+            if now > SLOWER * usual:
+                values: dict[str, str | int] = {"now": round(now), "usual": round(usual)}
+                found.append(Alarm(chart.table, chart.device, "fairness.slow_shuffle", "fair.alarm_slow", values))
+        return found
+
+    # ---- room
+
+    def _prune(self) -> None:
+        today = self._now().date()
+        if self._pruned != today:
+            self._pruned = today
+            # A clock that was set wrong, here or at the edge, must not forget what may still come again.
+            newest = self._db.execute("SELECT MAX(day) FROM fair_round").fetchone()[0] or ""
+            self._until = min(today, date.fromisoformat(newest)) if newest else today
+            self._horizon = (self._until - KEPT_ROUNDS).isoformat()
+            self._db.execute("DELETE FROM fair_round WHERE day < ?", (self._horizon,))
+            rows = self._db.execute("SELECT tbl, chart, device, life FROM fair_chart").fetchall()
+            self._foldable = [row for row in rows if row[1] == "cards" or row[1] in _TIMES]
+        for row in self._foldable[:FOLDS]:
+            self._fold((*row, (self._until - KEPT_DAYS).isoformat()))
+            if row[1] in _TIMES:
+                self._db.execute(
+                    "DELETE FROM fair_count WHERE tbl = ? AND chart = ? AND device = ? AND life = ? AND day < ?",
+                    (*row, (self._until - KEPT_TIMES).isoformat()),
+                )
+        del self._foldable[:FOLDS]
+
+    def _fold(self, where: tuple[str, str, str, int, str]) -> None:
+        """Old days of what no test needs by days become their month: a histogram has many keys."""
+        self._db.execute(
+            "INSERT INTO fair_count SELECT tbl, chart, device, life, substr(day, 1, 8) || '01', key, SUM(n) "
+            "FROM fair_count WHERE tbl = ? AND chart = ? AND device = ? AND life = ? AND day < ? "
+            "AND day NOT LIKE '%-01' GROUP BY substr(day, 1, 8), key ON CONFLICT DO UPDATE SET n = n + excluded.n",
+            where,
+        )
+        self._db.execute(
+            "DELETE FROM fair_count WHERE tbl = ? AND chart = ? AND device = ? AND life = ? AND day < ? "
+            "AND day NOT LIKE '%-01'",
+            where,
+        )
+
+
+def shown(card: str) -> str:
+    """A card as people write it: 10♥."""
+    return card[0].replace("T", "10") + _SIGNS[card[1]]
+
+
+def _day(name: str) -> str:
+    """The day in a round's name, or nothing."""
+    parts = name.split(":")
+    try:
+        return date.fromisoformat(parts[1]).isoformat() if len(parts) > 2 else ""
+    except ValueError:
+        return ""
+
+
+def _faces(value: object) -> tuple[int, ...]:
+    faces = tuple(value) if isinstance(value, list | tuple) else ()
+    return faces if faces and all(isinstance(face, int) and 1 <= face <= 6 for face in faces) else ()
+
+
+def _cards(hands: object) -> list[str]:
+    """All cards of an outcome's hands."""
+    every = hands.values() if isinstance(hands, dict) else ()
+    return [card for hand in every if isinstance(hand, list | tuple) for card in hand if card in _PLACE]
+
+
+def _bets(shoe: Shoe) -> list[float] | None:
+    """The bets on a shoe; None where it is none of whole decks, or not one shoe."""
+    if not shoe.decks or max(shoe.counts) > shoe.decks or min(shoe.counts) < 0:
+        return None
+    return statistics.log_deck(shoe.counts, shoe.decks)
+
+
+def _total(weeks: Sequence[Sequence[int]]) -> int:
+    return sum(map(sum, weeks))
+
+
+def _weekly(days: Mapping[str, list[Any]]) -> list[list[Any]]:
+    """What was counted by days, by weeks from the first of them; weeks without anything are none."""
+    weeks: dict[int, list[Any]] = {}
+    first = min(map(date.fromisoformat, days), default=date.min)
+    for day in sorted(days):
+        week = (date.fromisoformat(day) - first).days // 7
+        before = weeks.get(week)
+        weeks[week] = days[day] if before is None else [a + b for a, b in zip(before, days[day], strict=True)]
+    return list(weeks.values())
+
+
+def _farthest(counts: Mapping[str, int], keys: Sequence[str]) -> tuple[str, int]:
+    """The key whose count is the farthest from the mean, and its count."""
+    mean = sum(counts.values()) / len(keys)
+    key = max(keys, key=lambda one: abs(counts.get(one, 0) - mean))
+    return key, counts.get(key, 0)

@@ -1,0 +1,547 @@
+"""The process: the site followed, the pages served."""
+
+import asyncio
+import contextlib
+import json
+import math
+import socket
+import ssl
+from asyncio import sslproto
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import UTC, datetime
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, quote
+
+import jinja2
+import uvicorn
+from markupsafe import Markup
+from msgspec.structs import replace
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from daemon import logs
+from daemon.broker.retained import Retained
+from daemon.broker.session import Connect
+from daemon.config.model import Config, Console, Table
+from daemon.console.alerts import metrics
+from daemon.console.alerts import pages as alerts
+from daemon.console.alerts.incidents import Incidents
+from daemon.console.alerts.webhooks import Webhooks
+from daemon.console.auth import access_pages, door
+from daemon.console.auth.access import Access, Right, User, may, of_the_same_origin
+from daemon.console.auth.door import Forwarded, Hosts, names_of
+from daemon.console.dealer.pages import Dealers
+from daemon.console.fairness import pages as fair_pages
+from daemon.console.fairness.fairness import Fairness
+from daemon.console.pages import bundle, shapes, trace, web
+from daemon.console.pages.live import Live, Looker
+from daemon.console.site.actions import CONSOLE, Actions, take_up
+from daemon.console.site.past import Past
+from daemon.console.site.site import Site, utc
+from daemon.console.site.store import BadStore, Store
+from daemon.console.words import words
+from daemon.journal import retention as keeping
+from daemon.journal.store import BadJournal, Journal
+
+__all__ = ["BadDoor", "House", "Redirect", "make_app", "open_house", "serve"]
+
+HERE = Path(__file__).parents[1]
+LONGEST_FORM = 64 * 1024
+LINES = 2_000
+GRACE = 3
+# Seconds for a form to come.
+PATIENCE = 10.0
+# Seconds after which a journal that had no room is looked at again.
+AGAIN = 30.0
+# Nothing from anywhere else, nothing inline, in nobody's frame.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
+}
+MENU: tuple[tuple[str, str, Right], ...] = (
+    ("/", "menu.pit", "look"),
+    ("/dealer", "menu.dealer", "deal"),
+    ("/alerts", "menu.alerts", "look"),
+    ("/support", "menu.support", "bundle"),
+    ("/users", "menu.users", "users"),
+    ("/tokens", "menu.tokens", "tokens"),
+    ("/actions", "menu.actions", "actions"),
+)
+
+
+class Redirect(Exception):
+    """Somewhere else first: to the login."""
+
+    def __init__(self, to: str) -> None:
+        super().__init__(to)
+        self.to = to
+
+
+class _Headers:
+    """The same headers for everything that is said; `secure`: and never again without TLS."""
+
+    def __init__(self, app: ASGIApp, *, secure: bool) -> None:
+        self._app = app
+        self._headers = HEADERS | ({"strict-transport-security": "max-age=31536000"} if secure else {})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                known = {name.lower() for name, _ in message["headers"]}
+                message["headers"] = [
+                    *message["headers"],
+                    *(
+                        (name.encode(), value.encode())
+                        for name, value in self._headers.items()
+                        if name.encode() not in known
+                    ),
+                ]
+            await send(message)
+
+        await self._app(scope, receive, with_headers)
+
+
+class House:
+    """What every page needs: the site, who looks, and how a page is made."""
+
+    def __init__(
+        self,
+        config: Config,
+        store: Store,
+        journal: Journal,
+        now: Callable[[], datetime],
+        connect: Connect | None = None,
+        *,
+        full: str = "",
+    ) -> None:
+        """`journal` is that of actions; `full`: why nothing may be written there. Raises BadStore, BadWebhook."""
+        self.config = config
+        self.store = store
+        self.now = now
+        self.actions = Actions(journal, store, now=now, full=full)
+        self.access = Access(config.console, store, self.actions, now)
+        self.answers = web.Answers()
+        self.site = Site(_as_console(config), now, connect=connect)
+        self.site.on_reply.append(self.answers.heard)
+        self.past = Past(store, self.site)
+        self.live = Live(lambda: utc(self.now()))
+        self.site.on_change.append(self.live.changed)
+        self.webhooks = Webhooks(store, config.console.webhook, config.site.name, now)
+        self.incidents = Incidents(store, edges=_expected(config), rules=config.rules.name, teller=self.webhooks)
+        self.site.on_alert.append(self.incidents.on_alert)
+        self.watch = alerts.Watch(self)
+        self.fairness = Fairness(store, now)
+        self.site.on_event.append(self.fairness.on_event)
+        self.site.on_result.append(self.fairness.on_result)
+        self.ready = metrics.Ready(self.site, self.incidents, store, now)
+        figures = metrics.Figures(
+            sessions=lambda: len(self.access.users.sessions()),
+            streams=lambda: self.live.lookers,
+            gaps=lambda: self.site.picture.gaps,
+            lag=lambda: self.watch.lag,
+            disk_free=self.watch.disk_free,
+        )
+        self.metrics = metrics.Metrics(self.site, self.incidents, self.webhooks, figures, now)
+        self.dealers = Dealers(self)
+        self.menu = MENU
+        # One set of templates for each language: macros are then imported once and not for each rendering.
+        shared = {"may": may, "pips": shapes.pips, "site": self.site, "house": self}
+        self._templates = {
+            lang: _templates(
+                t=partial(words.say, lang),
+                told=partial(words.told, lang),
+                noted=partial(words.noted, lang),
+                lang=lang,
+                **shared,
+            )
+            for lang in words.LANGS
+        }
+        for fragment in (*web.fragments(self), *alerts.fragments(self)):
+            self.live.add(fragment)
+
+    def close(self) -> None:
+        """Let every page and every thread go."""
+        self.live.close()
+        self.access.close()
+
+    async def run(self) -> None:
+        """Follow the site until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.site.picture.run("feltd-console-" + self.site.site))
+            group.create_task(self.past.run())
+            group.create_task(self._watch())
+            group.create_task(self.watch.run())
+            group.create_task(self.webhooks.run())
+            group.create_task(self.fairness.run(self.incidents.begin, self.incidents.end))
+
+    async def keep(self) -> None:
+        """Keep the journal of actions until cancelled. Raises BadJournal, but for want of room: then nothing is done.
+
+        Its alert is an incident of the console's own: for that it needs no broker, and no right to write there.
+        """
+        journal, how, actions = self.actions.journal, self.config.journal, self.actions
+        log = logs.get(console=self.config.site.name)
+        told = _Room(lambda: self.incidents.journal(keeping.room(journal, how).share, self.now()))
+        once = replace(self.config, table=(Table(name=CONSOLE),))  # each alert is told for each table
+        said = False
+        while True:
+            if actions.full:
+                if not said:
+                    log.error("console.full", reason=actions.full)
+                said = True
+                self.incidents.journal(1.0, self.now())
+                await asyncio.sleep(AGAIN)
+                actions.full = take_up(journal, how)
+                continue
+            if said:
+                log.info("console.writable")
+            said = False
+            try:
+                await keeping.kept(asyncio.sleep(math.inf), journal, once, CONSOLE, told, log)
+            except* BadJournal as errors:
+                if keeping.room(journal, how).share < keeping.URGENT:
+                    raise
+                actions.full = str(logs.first(errors))
+
+    async def _watch(self) -> None:
+        """Notice when the broker comes and goes."""
+        changed = self.site.picture.changed
+        while True:
+            changed.clear()
+            self.site.connection()
+            await changed.wait()
+
+    # ---- pages
+
+    def lang(self, request: Request) -> words.Lang:
+        """In which language this browser reads."""
+        return words.choose(request.cookies.get("lang", ""), request.headers.get("accept-language", ""))
+
+    def render(self, template: str, lang: words.Lang, **values: Any) -> str:
+        """A piece of HTML."""
+        return self._templates[lang].get_template(template).render(**values)
+
+    def macro(self, name: str, lang: words.Lang, *values: Any) -> str:
+        """A small piece that is needed often: a macro of `_shapes.html` alone takes a third of a template's time."""
+        return str(getattr(self._templates[lang].get_template("_shapes.html").module, name)(*values))
+
+    def page(self, request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+        """A whole page."""
+        user = self.user(request)
+        lang = self.lang(request)
+        theme = request.cookies.get("theme", "")
+        looker = Looker(lang, user.role, user.tables) if user else None
+        text = self.render(
+            template,
+            lang,
+            user=user,
+            path=request.url.path,
+            theme=theme if theme in ("light", "dark") else "auto",
+            live=lambda name: Markup(self.live.html(name, looker)) if looker else "",  # noqa: S704 - rendered by us
+            **values,
+        )
+        return HTMLResponse(text, status)
+
+    # ---- who asks
+
+    def user(self, request: Request) -> User | None:
+        """Who asks, if they came in and their session goes on."""
+        if not hasattr(request.state, "user"):
+            request.state.user = self.access.who(request)
+        user: User | None = request.state.user
+        return user
+
+    def needs(self, request: Request, right: Right, table: str = "") -> User:
+        """Who asks, if they may. Raises Redirect to the login, or 403."""
+        user = self.user(request)
+        if user is None:
+            raise Redirect("/login?to=" + quote(request.url.path))
+        if not may(user.role, right) or (table and user.tables and table not in user.tables):
+            raise HTTPException(403)
+        return user
+
+    def still(self, request: Request) -> bool:
+        """Whether what let them in still would."""
+        user = self.user(request)
+        return user is not None and self.access.goes_on(request, user)
+
+    def looker(self, request: Request) -> Looker:
+        """For whom fragments are rendered."""
+        user = self.needs(request, "look")
+        return Looker(self.lang(request), user.role, user.tables)
+
+    async def form(self, request: Request) -> dict[str, str]:
+        """The fields of a form of our own pages. Raises 400, 403, 408, 413.
+
+        Who was asked before whether they may is asked again: while a form comes a session ends, or a role is taken.
+        """
+        if not of_the_same_origin(request, self.config.console.url):
+            raise HTTPException(403, "this form was not ours")
+        body = b""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                async for piece in request.stream():
+                    body += piece
+                    if len(body) > LONGEST_FORM:
+                        raise HTTPException(413)
+        except TimeoutError as error:
+            raise HTTPException(408) from error
+        if getattr(request.state, "user", None) is not None and not self.still(request):
+            request.state.user = None  # what they are told is a stranger's page
+            raise HTTPException(403)
+        try:
+            return dict(parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=200))
+        except ValueError as error:
+            raise HTTPException(400, "not a form") from error
+
+
+class _Room(Retained):
+    """What an alert of little room is told instead of the broker."""
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        super().__init__()
+        self._tell = tell
+
+    def put(self, topic: str, value: bytes | Callable[[], Any]) -> None:  # noqa: ARG002 - it is looked at anew
+        self._tell()
+
+
+def _as_console(config: Config) -> Config:
+    """By MQTT 3.1.1: nothing here needs 5, whose properties cost a reader a third more. Under its own name, if any."""
+    console = config.console
+    mqtt = replace(config.mqtt, version="3.1.1")
+    if console.username:
+        mqtt = replace(mqtt, username=console.username, password_file=console.password_file)
+    return replace(config, mqtt=mqtt)
+
+
+def _expected(config: Config) -> list[str]:
+    """Who must be on the broker: the edge of the configured tables, and the rules where rounds are resolved."""
+    edge = [config.edge.name] if any(table.device for table in config.table) else []
+    return [*edge, config.rules.name] if any(table.ruleset for table in config.table) else edge
+
+
+def _templates(**more: Any) -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters["utc"] = utc
+    made.filters["json"] = lambda value: json.dumps(value, ensure_ascii=False, indent=2)
+    made.globals.update(more)
+
+    @lru_cache(LINES)
+    def line(macro: str, value: Any) -> Markup:
+        """A line of a log: it never changes, and logs are drawn anew with each one that is added."""
+        drawn: Markup = getattr(made.get_template("_shapes.html").module, macro)(value)
+        return drawn
+
+    made.globals["line"] = line
+    return made
+
+
+# ---- the process
+
+
+def make_app(house: House) -> Starlette:
+    """All pages."""
+
+    async def redirected(_request: Request, error: Exception) -> Response:
+        assert isinstance(error, Redirect)
+        return RedirectResponse(error.to, 303)
+
+    async def refused(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return house.page(request, "error.html", error.status_code, code=error.status_code, detail=error.detail)
+
+    async def unwritten(request: Request, error: Exception) -> Response:
+        """A disk that is full, or fails: what was to be done is not, and who only reads goes on."""
+        logs.get(console=house.config.site.name).error("console.unwritten", path=request.url.path, reason=str(error))
+        detail = words.say(house.lang(request), "site.unwritten")
+        return house.page(request, "error.html", 503, code=503, detail=detail)
+
+    return Starlette(
+        routes=[
+            *web.routes(house),
+            *access_pages.routes(house),
+            *trace.routes(house),
+            *bundle.routes(house),
+            *house.dealers.routes(),
+            Route("/favicon.ico", lambda _request: FileResponse(HERE / "static/icon.svg")),
+            *alerts.routes(house),
+            *fair_pages.routes(house),
+            *metrics.routes(house),
+            Mount("/static", StaticFiles(directory=HERE / "static")),
+        ],
+        middleware=[Middleware(_Headers, secure=house.access.secure)],
+        exception_handlers={
+            Redirect: redirected,
+            HTTPException: refused,
+            BadStore: unwritten,
+            BadJournal: unwritten,
+        },
+    )
+
+
+class BadDoor(Exception):
+    """The pages cannot be served there. The message names key, path or address."""
+
+
+def _check_certificate(console: Console) -> None:
+    """Raises BadDoor."""
+    if not console.certificate:
+        return
+    for key, file in (("certificate", console.certificate), ("key", console.key)):
+        try:
+            Path(file).open("rb").close()
+        except OSError as error:
+            raise BadDoor(f"console.{key}: {file}: {error.strerror}") from error
+    try:
+        # A key with a password would ask for it, at a terminal that nobody looks at.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(console.certificate, console.key, password="")
+    except (ssl.SSLError, OSError) as error:
+        files = f"console.certificate: {console.certificate}, console.key: {console.key}"
+        raise BadDoor(f"{files}: no certificate and its key in PEM: {error.strerror or error}") from error
+
+
+def _bound(console: Console) -> socket.socket:
+    """Raises BadDoor."""
+    family = socket.AF_INET6 if ":" in console.listen else socket.AF_INET
+    listening = door.Door(family, console.proxies)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((console.listen, console.port))
+    except (OSError, UnicodeError) as error:
+        listening.close()
+        said = error.strerror if isinstance(error, OSError) else "no name of a computer"
+        remedy = "take an address of this computer and a port that is free, under [console]"
+        raise BadDoor(f"console.listen: {console.listen}:{console.port}: {said}; {remedy}") from error
+    return listening
+
+
+class _Server(uvicorn.Server):
+    """Signals are the process's own business, and who greets us by TLS is not waited for as long as asyncio would."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn's of sockets that are there: it has no word for that patience."""
+        config, loop = self.config, asyncio.get_running_loop()
+
+        def protocol() -> asyncio.Protocol:
+            patient = door.Patient(config, self.server_state, self.lifespan.state)
+            if sockets and isinstance(sockets[0], door.Door):
+                patient.on_asked = sockets[0].asked
+            return patient
+
+        patience = door.PATIENCE if config.ssl else None
+        if config.ssl:
+            sslproto.SSLProtocol.max_size = door.ROOM
+        self.servers = [
+            await loop.create_server(
+                protocol,
+                sock=sock,
+                ssl=config.ssl,
+                backlog=config.backlog,
+                ssl_handshake_timeout=patience,
+                ssl_shutdown_timeout=patience,
+            )
+            for sock in sockets or ()
+        ]
+        self.started = True
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def utc_now() -> datetime:
+    """The wall clock."""
+    return datetime.now(UTC)
+
+
+@contextlib.asynccontextmanager
+async def open_house(
+    config: Config,
+    journal: Journal,
+    now: Callable[[], datetime] = utc_now,
+    connect: Connect | None = None,
+    *,
+    full: str = "",
+) -> AsyncIterator[House]:
+    """A house with its store. Raises BadStore, BadWebhook."""
+    store = Store(Path(config.console.store))
+    try:
+        house = House(config, store, journal, now, connect, full=full)
+        try:
+            yield house
+        finally:
+            house.close()
+    finally:
+        store.close()
+
+
+async def serve(
+    config: Config, journal: Journal, *, full: str = "", told: Callable[[int], None] = lambda _port: None
+) -> None:
+    """Follow the site and serve its pages until cancelled; `told` hears the port. `full`: as of a house.
+
+    Raises BadStore, BadJournal, BadWebhook, BadDealer, BadDoor.
+    """
+    console = config.console
+    _check_certificate(console)
+    async with (
+        open_house(config, journal, full=full) as house,
+        house.dealers.serve(),
+        contextlib.AsyncExitStack() as stack,
+    ):
+        settings = uvicorn.Config(
+            Forwarded(Hosts(make_app(house), names_of(console)), console.proxies),
+            console.listen,
+            console.port,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            http=door.Patient,
+            ws="none",
+            proxy_headers=False,  # ours is more careful: `Forwarded`
+            timeout_graceful_shutdown=GRACE,
+            ssl_certfile=console.certificate or None,
+            ssl_keyfile=console.key or None,
+        )
+        listening = stack.enter_context(contextlib.closing(_bound(console)))
+        listening.listen(128)  # who hears that we started is not refused
+        port: int = listening.getsockname()[1]
+        server = _Server(settings)
+        logs.get(console=config.site.name).info("console.started", listen=console.listen, port=port)
+        async with asyncio.TaskGroup() as group:
+            following = group.create_task(house.run())
+            keeper = group.create_task(house.keep())
+            serving = group.create_task(server.serve([listening]))
+            told(port)
+            try:
+                await asyncio.wait([serving])
+            finally:
+                server.should_exit = True
+                house.live.close()
+                await asyncio.wait([serving], timeout=GRACE + 1)
+                following.cancel()
+                keeper.cancel()

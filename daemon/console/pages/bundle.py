@@ -1,0 +1,613 @@
+"""The support bundle: what a maintainer needs to see of a site, in one file, and nothing that is none of his business.
+
+The console's page makes it with what the console knows; it cannot read the journals of edge and rules. The command
+`feltd bundle`, run by root, makes it with the ends of the journals and without what only the console knows.
+
+Secrets are left out three times over: files that hold them are never opened, what stands in the configuration is known
+and taken out wherever it appears, and what looks like a secret is taken out as well. Cards of a round that may be open
+are left out of journals and logs; so are the journals' hashes, from which a card could be guessed back.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+from starlette.background import BackgroundTask
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
+
+from daemon.config.model import Config, files_of
+from daemon.console.alerts.incidents import Filter
+from daemon.console.site.site import utc
+from daemon.console.words import words
+from daemon.journal.inspection import Files, report_text, verify_recent
+from daemon.journal.store import instant, no_time
+from drivers import DRIVERS
+from protocols.contract.topics import EARLIEST, LATEST
+
+if TYPE_CHECKING:
+    from daemon.console.pages.app import House
+
+__all__ = ["Given", "Scrubber", "make", "routes"]
+
+ROWS = 1000
+LOG_LINES = 5000
+LOG_BYTES = 4 * 1024 * 1024
+CAPTURES = 200
+INCIDENTS = 500
+PATIENCE = 20.0
+UNITS = "feltd-*"
+FIELDS = "MESSAGE,UNIT,_SYSTEMD_UNIT"
+LONGEST_STAMP = 17  # digits: microseconds up to the year 5138
+LOGS = Path("/var/log/feltd")
+WITHHELD = "(withheld)"
+CARD = "(card)"
+SHORTEST = 4
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+_NAMED = re.compile(
+    r"pass(?:word|wd|phrase)|passcode|secret|token|credential|authori[sz]ation|cookie|api[-_]?key|private[-_]?key",
+    re.IGNORECASE,
+)
+# In running text: a name like these with what is said of it; who is let in by a header; who is named in a URL; keys.
+_SAID = re.compile(
+    rf"""((?:{_NAMED.pattern})[\w.-]{{0,64}}["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\s,;}}]+)""", re.IGNORECASE
+)
+_HEADER = re.compile(r"\b(bearer|basic|digest)\s+[^\s,;\"']+", re.IGNORECASE)
+_USERINFO = re.compile(r"([a-z][a-z0-9+.-]{0,15}://)[^\s/\"'<>]*@", re.IGNORECASE)
+_PEM = re.compile(r"-----BEGIN ([A-Z ]*PRIVATE KEY)-----.*?(?:-----END \1-----|\Z)", re.DOTALL)
+_CARD = re.compile(r"\b(?:10|[2-9TJQKA])[SHDC]\b")
+# A log line of a table whose round may be open keeps these words and no other.
+_PLAIN = ("event", "level", "timestamp", "table", "device", "edge", "rules")
+
+
+class Scrubber:
+    """Takes secrets out of text and of values."""
+
+    def __init__(self, config: Config) -> None:
+        """What is secret in the configuration is so wherever it stands."""
+        found: set[str] = set()
+        for text in _texts(msgspec.to_builtins(config)):
+            found |= _secrets_of(text)
+        for hook in config.console.webhook:
+            found |= {hook.url, *_parts(hook.url)}
+        known = {form for one in found for form in (one, unquote(one)) if len(form) >= SHORTEST}
+        words = sorted(known, key=len, reverse=True)
+        self._known = re.compile("|".join(map(re.escape, words))) if words else None
+
+    def text(self, text: str) -> str:
+        """`text` without secrets."""
+        if self._known is not None:
+            text = self._known.sub(WITHHELD, text)
+        text = _PEM.sub(WITHHELD, text)
+        text = _USERINFO.sub(rf"\1{WITHHELD}@", text)
+        text = _HEADER.sub(rf"\1 {WITHHELD}", text)
+        return _SAID.sub(rf"\1{WITHHELD}", text)
+
+    def value(self, value: Any) -> Any:
+        """Numbers, texts, lists and objects without secrets."""
+        match value:
+            case str():
+                return self.text(value)
+            case dict():
+                named = value.get("name")
+                return {
+                    self.text(str(key)): WITHHELD
+                    if one not in ("", None, False, True, [], {})
+                    and (
+                        _NAMED.search(str(key)) or (key == "value" and isinstance(named, str) and _NAMED.search(named))
+                    )
+                    else self.value(one)
+                    for key, one in value.items()
+                }
+            case list() | tuple():
+                return [self.value(one) for one in value]
+            case _:
+                return value
+
+
+def _texts(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            for one in value.values():
+                yield from _texts(one)
+        case list() | tuple():
+            for one in value:
+                yield from _texts(one)
+
+
+def _secrets_of(text: str) -> set[str]:
+    """Passwords, and what a query says of secrets, where `text` is a URL."""
+    try:
+        parts = urlsplit(text)
+        found = {parts.netloc.rpartition("@")[0], parts.password or ""}
+        found |= {value for name, value in parse_qsl(parts.query) if _NAMED.search(name) and not name.endswith("_file")}
+    except ValueError:
+        return set()
+    return found - {""}
+
+
+def _parts(url: str) -> set[str]:
+    """Of a webhook everything behind the host may be what lets in."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return {url}
+    pieces = {piece for piece in parts.path.split("/") if len(piece) >= 12}
+    return {parts.path if len(parts.path) >= 12 else "", parts.query, parts.fragment, *pieces} - {""}
+
+
+class Given(Struct, frozen=True):
+    """What the console knows, to go into the bundle; and where logs are, where there is no journald.
+
+    `journals`: whoever makes it may read them. Where they are not read, no round is known to have ended.
+    """
+
+    made: datetime
+    devices: tuple[dict[str, Any], ...] = ()
+    edges: tuple[dict[str, Any], ...] = ()
+    incidents: tuple[dict[str, Any], ...] = ()
+    logs: tuple[Path, ...] = ()
+    journald: bool = True
+    journals: bool = True
+
+
+class _Open(Struct, frozen=True):
+    """Of a table that tells cards, the end of its last round: event of the edge, row of the rules, instant."""
+
+    seq: int = 0
+    row: int = 0
+    time: datetime = _EPOCH
+
+
+class _Bundle:
+    def __init__(self, out: zipfile.ZipFile, config: Config, given: Given) -> None:
+        self._out = out
+        self._config = config
+        self._given = given
+        self._scrub = Scrubber(config)
+        self._files: dict[str, dict[str, Any]] = {}
+        self._notes: list[str] = []
+        devices = {(table.name, device.name): device.driver for table in config.table for device in table.device}
+        self._tells = {key for key, driver in devices.items() if driver not in DRIVERS or DRIVERS[driver].tells_cards}
+        self._tells_none = devices.keys() - self._tells
+        self._open = self._rounds()
+
+    def _note(self, text: str) -> None:
+        self._notes.append(self._scrub.text(text))
+
+    def _add(self, name: str, data: bytes) -> None:
+        self._add_all(name, (data,))
+
+    def _add_all(self, name: str, pieces: Iterable[bytes]) -> None:
+        """Piece by piece, never the whole of it; where they break off, what came is a file as any other."""
+        info = zipfile.ZipInfo(name, self._given.made.timetuple()[:6])
+        info.compress_type = zipfile.ZIP_DEFLATED
+        digest, size = hashlib.sha256(), 0
+        with self._out.open(info, "w") as file:
+            try:
+                for piece in pieces:
+                    file.write(piece)
+                    digest.update(piece)
+                    size += len(piece)
+            finally:
+                self._files[name] = {"sha256": digest.hexdigest(), "bytes": size}
+
+    def _json(self, name: str, value: Any) -> None:
+        self._add(
+            name, msgspec.json.format(msgspec.json.encode(self._scrub.value(msgspec.to_builtins(value))), indent=1)
+        )
+
+    def write(self) -> None:
+        """Everything."""
+        self._json("configuration.json", _plain(self._config))
+        self._json("versions.json", _versions())
+        for name in ("devices", "edges", "incidents"):
+            self._json(f"{name}.json", _without_cards(msgspec.to_builtins(getattr(self._given, name))))
+        if self._given.journals:
+            for name, path in (("edge", self._config.edge.journal), ("rules", self._config.rules.journal)):
+                self._journal(name, Path(path))
+            self._json("captures.json", self._captures())
+        else:
+            self._note("the journals and captures are not this process's to read: `sudo feltd bundle` has them")
+        self._logs()
+        manifest = {
+            "made": self._given.made,
+            "site": self._config.site.name,
+            "files": self._files,
+            "notes": self._notes,
+        }
+        self._out.writestr("manifest.json", msgspec.json.format(msgspec.json.encode(manifest), indent=1))
+
+    # ---- journals
+
+    def _rounds(self) -> dict[str, _Open]:
+        """Where the last round of each table ended; with no word of the rules nothing has."""
+        tables = {table for table, _ in self._tells}
+        found = dict.fromkeys(tables, _Open())
+        if not self._given.journals:
+            return found
+        try:
+            with Files(Path(self._config.rules.journal)) as rules:
+                used = self._used(rules)
+                for table in tables:
+                    ended = rules.newest(1, "place = ? AND type IN ('resolved', 'voided')", table)
+                    for _n, _place, row, _device, _type, time, _data, _wire, cause, _hash in ended:
+                        seq = re.fullmatch(rf"[^:/]+:{re.escape(table)}:(\d{{1,15}})/\d+", cause)
+                        if seq is None:
+                            continue
+                        known = int(seq[1]) <= used.get(table, 0)
+                        at = instant(time) or EARLIEST
+                        found[table] = _Open(int(seq[1]), row, at) if known else _Open(row=row)
+        except (sqlite3.Error, OSError) as error:
+            self._note(f"the rules' journal: {error}; what may be a card is left out")
+        return found
+
+    def _used(self, rules: Files) -> dict[str, int]:
+        """By table, the event of the edge's journal up to which the rules used it.
+
+        An end names an event by its number alone. In another journal that the edge began meanwhile, or in this one put
+        back from an older copy, another event has that number.
+        """
+        with contextlib.suppress(sqlite3.Error, OSError), Files(Path(self._config.edge.journal)) as edge:
+            query = "SELECT key, value FROM memory WHERE key GLOB ?"
+            found = rules.live.execute(query, (f"stream/*/{edge.name}/*",)).fetchall()
+            positions = sorted((_position(value), key.rpartition("/")[2]) for key, value in found)
+            return {table: position for position, table in positions}
+        return {}
+
+    def _journal(self, name: str, path: Path) -> None:
+        try:
+            with Files(path) as files:
+                self._add_all(f"journal-{name}.ndjson", self._lines(name, files))
+            report = verify_recent(path)
+            self._add(f"journal-{name}-verify.txt", self._scrub.text(report_text(name, report) + "\n").encode())
+        except (sqlite3.Error, OSError) as error:
+            self._note(f"{name}'s journal: {error}")
+
+    def _lines(self, journal: str, files: Files) -> Iterator[bytes]:
+        for table in self._config.table:
+            for row in reversed(files.newest(ROWS, "place = ?", table.name)):
+                yield msgspec.json.encode(self._row(journal, row)) + b"\n"
+
+    def _row(self, journal: str, row: tuple[Any, ...]) -> dict[str, Any]:
+        n, table, seq, device, type_, time, data, wire, cause, _hash = row
+        at = instant(time)
+        told: dict[str, Any] = {"n": n, "table": table, "seq": seq, "device": device, "type": type_, "time": at}
+        if self._hidden(journal, table, device, seq, at or LATEST):
+            return self._scrub.value(msgspec.to_builtins(told)) | {"withheld": "a round may be open"}  # type: ignore[no-any-return]
+        try:
+            told["data"] = json.loads(data)
+        except (ValueError, RecursionError):
+            told["data"] = None
+        if type_ == "device.commanded":  # its wire is the order, a text
+            with contextlib.suppress(ValueError, RecursionError):
+                told["order"] = json.loads(wire)
+        else:
+            text = bytes(wire).decode("latin-1")
+            told["wire"] = wire.hex() if self._scrub.text(text) == text else WITHHELD
+        told["cause"] = cause
+        if at is None:
+            told["unreadable"] = no_time(time)
+        scrubbed: dict[str, Any] = self._scrub.value(msgspec.to_builtins(told))
+        return scrubbed
+
+    def _hidden(self, journal: str, table: str, device: str, seq: int, at: datetime) -> bool:
+        opened = self._open.get(table)
+        if journal == "rules":
+            return opened is not None and seq > opened.row
+        if (table, device) in self._tells_none:
+            return False
+        return opened is None or seq > opened.seq or at > opened.time
+
+    # ---- logs
+
+    def _logs(self) -> None:
+        if self._given.journald and (lines := self._units(self._journald())):
+            self._add("log-journald.ndjson", lines)
+        for path in self._given.logs:
+            try:
+                with path.open("rb") as file:
+                    file.seek(max(path.stat().st_size - LOG_BYTES - 1, 0))
+                    self._add(f"log-{path.name}.txt", self._log(_end(file.read(LOG_BYTES + 1))))
+            except OSError as error:
+                self._note(f"{path}: {error.strerror}")
+
+    def _journald(self) -> bytes:
+        """The last lines of our units, each a JSON object; nothing, and a note, where they cannot be had."""
+        program = shutil.which("journalctl")
+        if program is None:
+            self._note("no journald on this computer")
+            return b""
+        words = [program, "--no-pager", "-o", "json", f"--output-fields={FIELDS}", "-n", str(LOG_LINES), "-u", UNITS]
+        try:
+            done = subprocess.run(words, capture_output=True, timeout=PATIENCE, check=False)  # noqa: S603 - our own words
+        except (OSError, subprocess.TimeoutExpired) as error:
+            self._note(f"journalctl: {error}")
+            return b""
+        if said := done.stderr.decode(errors="replace").strip():  # also that it shows some lines only
+            self._note(f"journalctl: {said}")
+        if b'"MESSAGE"' not in done.stdout:
+            self._note(
+                f"journald shows no line of {UNITS}: it may have none, or this service may not read it"
+                " (SupplementaryGroups=systemd-journal in its unit)"
+            )
+        return _end(done.stdout)
+
+    def _units(self, text: bytes) -> bytes:
+        """What journald tells, by its time."""
+        lines = (_object(line.decode(errors="replace")) for line in text.splitlines())
+        own = [one for one in lines if one is not None and "MESSAGE" in one]
+        told = [(_instant(one), str(one.get("UNIT") or one.get("_SYSTEMD_UNIT", "")), _message(one)) for one in own]
+        out = [{"at": at, "unit": unit, "message": said} for at, unit, said in self._grouped(told)]
+        out.sort(key=lambda one: str(one["at"]))
+        return "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in out).encode(errors="replace")
+
+    def _log(self, text: bytes) -> bytes:
+        """The last lines of a file."""
+        told = [("", "", line) for line in text.decode(errors="replace").splitlines()[-LOG_LINES:]]
+        out = (
+            said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+            for _, _, said in self._grouped(told)
+        )
+        return "".join(f"{one}\n" for one in out).encode(errors="replace")
+
+    def _grouped(self, told: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, str, Any]]:
+        """Instant, unit and line, without what is secret: our own lines are JSON, each for itself.
+
+        What stands between them in a unit is one text: a key or a traceback has many lines.
+        """
+        between: dict[str, tuple[str, list[str]]] = {}
+
+        def one_text(unit: str) -> Iterator[tuple[str, str, str]]:
+            if unit in between:
+                at, lines = between.pop(unit)
+                yield at, unit, _CARD.sub(CARD, self._scrub.text("\n".join(lines)))
+
+        for at, unit, line in told:
+            said = _object(line)
+            if said is None:
+                between.setdefault(unit, (at, []))[1].append(line)
+                continue
+            yield from one_text(unit)
+            yield at, unit, self._said({"timestamp": at, **said} if at else said)
+        for unit in list(between):
+            yield from one_text(unit)
+
+    def _said(self, said: dict[str, Any]) -> Any:
+        """One line of a log."""
+        table, device = str(said.get("table", "")), str(said.get("device", ""))
+        opened = None if (table, device) in self._tells_none else self._open.get(table)
+        if opened is not None and not _before(said.get("timestamp"), opened.time):
+            said = {key: one for key, one in said.items() if key in _PLAIN} | {"withheld": "a round may be open"}
+        scrubbed = self._scrub.value(said)
+        return scrubbed if said.get("table") else _without_cards(scrubbed)
+
+    # ---- the rest
+
+    def _captures(self) -> list[dict[str, Any]]:
+        folders = {Path(one).parent for one in (self._config.edge.journal, self._config.console.journal)}
+        found: list[dict[str, Any]] = []
+        for folder in sorted(folders):
+            with contextlib.suppress(OSError):
+                paths = sorted(folder.glob("*.capture"))[:CAPTURES]
+                found += [{"name": path.name, "bytes": path.stat().st_size} for path in paths]
+        return found
+
+
+def _position(value: bytes) -> int:
+    """How far the rules used a journal, as they keep it; 0 where that cannot be read."""
+    try:
+        said = json.loads(bytes(value).removesuffix(b" left"))
+    except ValueError:
+        return 0
+    seq = said.get("seq", 0) if isinstance(said, dict) else said
+    return seq if isinstance(seq, int) else 0
+
+
+def _end(text: bytes) -> bytes:
+    """The last whole lines: half a line may end with a secret whose name stood in the other half."""
+    return text if len(text) <= LOG_BYTES else text[-LOG_BYTES:].partition(b"\n")[2]
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    try:
+        said = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return said if isinstance(said, dict) else None
+
+
+def _message(line: Mapping[str, Any]) -> str:
+    """Of a line of journald: text, or its bytes where they are no text; nothing where it is too long."""
+    match line["MESSAGE"]:
+        case str(text):
+            return text
+        case list(numbers):
+            return bytes(one for one in numbers if isinstance(one, int) and 0 <= one < 256).decode(errors="replace")
+        case _:
+            return ""
+
+
+def _instant(line: Mapping[str, Any]) -> str:
+    """When journald heard a line; "" where it does not say."""
+    word = str(line.get("__REALTIME_TIMESTAMP", ""))
+    if not word.isdecimal() or len(word) > LONGEST_STAMP:
+        return ""
+    return utc(_EPOCH + timedelta(microseconds=int(word)))
+
+
+def _before(stamp: Any, time: datetime) -> bool:
+    """Whether a log line is of before `time`; one without an instant is not."""
+    try:
+        return datetime.fromisoformat(str(stamp)) <= time
+    except (ValueError, TypeError):
+        return False
+
+
+def _without_cards(value: Any) -> Any:
+    match value:
+        case str():
+            return _CARD.sub(CARD, value)
+        case dict():
+            return {key: _without_cards(one) for key, one in value.items()}
+        case list() | tuple():
+            return [_without_cards(one) for one in value]
+        case _:
+            return value
+
+
+def _plain(config: Config) -> dict[str, Any]:
+    """The configuration; of the files that hold secrets only whether they are there."""
+    said: dict[str, Any] = msgspec.to_builtins(config)
+    for hook in said["console"]["webhook"]:
+        parts = urlsplit(hook["url"])
+        hook["url"] = f"{parts.scheme}://{parts.hostname or ''}/{WITHHELD}"
+    files: list[tuple[str, str]] = []
+    for name, path in files_of(config):
+        *way, key = name.split(".")
+        place: Any = said
+        for step in way:
+            place = place[int(step)] if step.isdigit() else place[step]
+        del place[key]
+        files.append((name, "not set" if not path else "there" if _is_there(path) else "missing"))
+    return said | {"files": files}
+
+
+def _is_there(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _versions() -> dict[str, Any]:
+    packages = {one.metadata["Name"]: one.version for one in importlib.metadata.distributions() if one.metadata["Name"]}
+    system: Mapping[str, str] = {}
+    with contextlib.suppress(OSError):
+        system = platform.freedesktop_os_release()
+    return {
+        "python": sys.version,
+        "system": system.get("PRETTY_NAME", platform.platform()),
+        "kernel": platform.release(),
+        "machine": platform.machine(),
+        "mosquitto": _mosquitto(),
+        "packages": dict(sorted(packages.items())),
+    }
+
+
+def _mosquitto() -> str:
+    program = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin")
+    if program is None:
+        return "not on this computer"
+    try:
+        done = subprocess.run([program, "-h"], capture_output=True, timeout=PATIENCE, check=False)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return done.stdout.decode(errors="replace").partition("\n")[0]
+
+
+def make(path: Path, config: Config, given: Given) -> None:
+    """Write the bundle to `path`, for its owner alone, or nothing. Raises OSError.
+
+    Made for a thread: it reads files and asks programs.
+    """
+    try:
+        with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b") as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.truncate()
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as out:
+                _Bundle(out, config, given).write()
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def known_logs(*journals: str, folder: Path = LOGS) -> tuple[Path, ...]:
+    """Log files where ours may be: in the folder for them, and beside these journals."""
+    folders = {folder, *(Path(one).parent for one in journals)}
+    return tuple(path for one in sorted(folders) for path in sorted(one.glob("*.log")) if path.is_file())
+
+
+# ---- pages
+
+
+def routes(house: "House") -> list[Route]:
+    """The page with the button, and what it makes."""
+    pages = _Pages(house)
+    return [Route("/support", pages.page), Route("/bundle", pages.make, methods=["POST"])]
+
+
+class _Pages:
+    def __init__(self, house: "House") -> None:
+        self._house = house
+        self._busy = asyncio.Lock()
+
+    async def page(self, request: Request) -> Response:
+        self._house.needs(request, "bundle")
+        return self._house.page(request, "trace_bundle.html")
+
+    def _given(self) -> Given:
+        house = self._house
+        devices = (
+            {"table": one.table, "device": one.name, "online": one.online, "meta": one.meta, "state": one.state}
+            for one in house.site.devices.values()
+        )
+        edges = (
+            {"name": one.name, "online": one.online, "info": one.info, "health": one.health}
+            for one in house.site.edges.values()
+        )
+        return Given(house.now(), _builtins(devices), _builtins(edges), self._incidents())
+
+    def _incidents(self) -> tuple[dict[str, Any], ...]:
+        found = self._house.incidents.history(Filter(), INCIDENTS)
+        return _builtins(map(msgspec.structs.asdict, found))
+
+    async def make(self, request: Request) -> Response:
+        """One at a time."""
+        user = self._house.needs(request, "bundle")
+        await self._house.form(request)
+        if user.tables:
+            raise HTTPException(403)  # it holds all tables
+        if self._busy.locked():
+            raise HTTPException(503, words.say(self._house.lang(request), "trace.bundle_busy"))
+        async with self._busy:
+            logs = await asyncio.to_thread(known_logs, self._house.config.console.journal)
+            given = replace(self._given(), logs=logs, journals=False)
+            self._house.actions.note(user.name, user.role, "bundle", "", {})
+            with tempfile.NamedTemporaryFile(prefix="feltd-bundle-", suffix=".zip", delete=False) as file:
+                path = Path(file.name)
+            await asyncio.to_thread(make, path, self._house.config, given)
+        name = f"feltd-{self._house.config.site.name}-{given.made:%Y%m%dT%H%M%SZ}.zip"
+        return FileResponse(path, media_type="application/zip", filename=name, background=BackgroundTask(_remove(path)))
+
+
+def _builtins(found: Iterable[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+    return tuple(msgspec.to_builtins(one) for one in found)
+
+
+def _remove(path: Path) -> Callable[[], None]:
+    return lambda: path.unlink(missing_ok=True)

@@ -1,0 +1,162 @@
+"""How a round looks: the values that templates draw. Only what the ruleset's own view shows is known here."""
+
+from msgspec import Struct
+
+from daemon.console.words import words
+from daemon.read_model import Detail, Ended, TableView, detail_of
+
+__all__ = ["Card", "Chip", "Hand", "RoundShape", "chip", "doubt", "pips", "round_shape"]
+
+SUITS = {"S": ("♠", "spades"), "H": ("♥", "hearts"), "D": ("♦", "diamonds"), "C": ("♣", "clubs")}
+MOST_DIGITS = 6
+# Where the pips of a die stand, on a square of 3 by 3.
+PIPS = {
+    1: ((1, 1),),
+    2: ((0, 0), (2, 2)),
+    3: ((0, 0), (1, 1), (2, 2)),
+    4: ((0, 0), (2, 0), (0, 2), (2, 2)),
+    5: ((0, 0), (2, 0), (1, 1), (0, 2), (2, 2)),
+    6: ((0, 0), (2, 0), (0, 1), (2, 1), (0, 2), (2, 2)),
+}
+
+
+class Card(Struct, frozen=True):
+    """One card face up: rank, suit's sign, colour, and the suit's key for words. An unknown one has no rank."""
+
+    rank: str
+    suit: str = ""
+    red: bool = False
+    key: str = ""
+
+
+class Hand(Struct, frozen=True):
+    """One hand: `kind` player, banker, dealer or seat; `seat` and `number` where it is a seat's."""
+
+    kind: str
+    cards: tuple[Card, ...]
+    total: int | None = None
+    seat: int = 0
+    number: int = 0
+    note: str = ""
+
+
+class Chip(Struct, frozen=True):
+    """A result in a word or a number, with its colour; `void` stands for itself."""
+
+    text: str
+    kind: str = ""
+    title: str = ""
+
+
+class RoundShape(Struct, frozen=True):
+    """What is drawn of a round, whatever the game."""
+
+    hands: tuple[Hand, ...] = ()
+    dice: tuple[int, ...] = ()
+    figures: tuple[str, ...] = ()
+    pocket: str = ""
+    colour: str = ""
+    number: int | None = None
+    count: int | None = None
+    total: int | None = None
+    say: str = ""
+    reason: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+def card(code: str) -> Card:
+    """ "TD" is the ten of diamonds."""
+    rank, suit = code[:-1], code[-1:]
+    if suit not in SUITS or not rank:
+        return Card("")
+    return Card({"T": "10"}.get(rank, rank), SUITS[suit][0], suit in "HD", SUITS[suit][1])
+
+
+def pips(face: int) -> tuple[tuple[int, int], ...]:
+    """Where the pips of `face` stand: column and row, each 0 to 2."""
+    return PIPS.get(face, ())
+
+
+def colour_of(outcome: Detail) -> str:
+    """Of the pocket of a roulette outcome: which are red the house says, and a zero has no colour there."""
+    return outcome.colour or "green"
+
+
+def round_shape(detail: Detail, lang: words.Lang) -> RoundShape:
+    """The drawing of a round as it stands, or of its outcome."""
+    notes = {**detail.combinations, **(detail.seats if isinstance(detail.seats, dict) else {})}
+    hands = [_hand(name, cards, detail.totals.get(name), notes) for name, cards in detail.hands.items()]
+    if detail.open:  # the cards of the dealer that lie open
+        hands.append(_hand("dealer", detail.open, None, {}))
+    facts = {
+        "antes": detail.antes,
+        "raised": detail.raised,
+        "folded": detail.folded,
+        "undecided": detail.undecided,
+        "missing": detail.missing,
+    }
+    return RoundShape(
+        tuple(hands),
+        detail.faces,
+        detail.figures,
+        detail.pocket,
+        colour_of(detail) if detail.pocket else "",
+        detail.number,
+        detail.count,
+        detail.total,
+        detail.say.get(lang) or detail.say.get("en", ""),
+        words.told(lang, "round", detail.reason),
+        tuple((key, ", ".join(map(str, value))) for key, value in facts.items() if value),
+    )
+
+
+def doubt(view: TableView, lang: words.Lang) -> tuple[str, str]:
+    """Why the open round waits for a person, and what to do; else why the last decision was not taken."""
+    detail = detail_of(view.detail)
+    if view.phase != "suspended":
+        return (words.say(lang, f"irregular.{detail.refused}"), "") if detail.refused else ("", "")
+    alert = view.alerts.get("round-suspended")  # the state of a round says no remedy
+    remedy = alert.remedy if alert is not None else ""
+    return words.told(lang, "round", detail.reason), words.told(lang, "round", remedy)
+
+
+def _hand(name: str, cards: tuple[str, ...], total: int | None, notes: dict[str, str]) -> Hand:
+    drawn = tuple(map(card, cards))
+    note = notes.get(name, "")
+    if name in ("player", "banker", "dealer"):
+        return Hand(name, drawn, total, note=note)
+    seat, _, number = name.removeprefix("seat_").replace("_", ".").partition(".")
+    return Hand("seat", drawn, total, _number(seat), _number(number), note)
+
+
+def _number(word: str) -> int:
+    return int(word) if word.isdecimal() and len(word) < MOST_DIGITS else 0
+
+
+def chip(result: Ended, lang: words.Lang) -> Chip:
+    """The shortest word for a result."""
+    title = result.announcements.get(lang, "")
+    if result.void is not None:
+        return Chip("–", "void", words.told(lang, "round", result.void.reason))
+    outcome = result.outcome
+    match result.ruleset.removeprefix("macau."):
+        case "roulette":
+            return Chip(outcome.pocket or "?", colour_of(outcome), title)
+        case "baccarat":
+            letters = {"en": "PBT", "pt": "JBE", "zh-Hant": "閒莊和"}[lang]
+            known = dict(zip(("player", "banker", "tie"), letters, strict=True))
+            return Chip(known.get(outcome.winner, "?"), outcome.winner, title)
+        case "cussec" | "fish-prawn-crab":
+            return Chip(_or(outcome.total, "?"), "triple" if outcome.triple else "", title)
+        case "fantan":
+            return Chip(_or(outcome.number, "?"), "", title)
+        case "blackjack":
+            return Chip(_or(outcome.totals.get("dealer"), "–"), "", title)
+        case "stud-poker":
+            return Chip("●" if outcome.opens else "○", "", title)
+        case _:
+            return Chip("✓", "", title)
+
+
+def _or(number: int | None, else_: str) -> str:
+    return else_ if number is None else str(number)

@@ -1,0 +1,416 @@
+"""The live trace of a device: what passes on its wire, as hexadecimal digits and in words, as it passes.
+
+The edge publishes it for as long as it was asked to (daemon/edge/tracing.py) and holds back what tells cards. The
+codecs that drivers and simulators share put it into words; it is kept for a while, and pushed to the open pages.
+"""
+
+import asyncio
+import contextlib
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from datetime import datetime
+from enum import Enum
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+from msgspec import Struct
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from daemon.broker.session import UNREADABLE
+from daemon.cli.captures import CAPTURE_HEAD, capture_line
+from daemon.cli.captures import Frame as Captured
+from daemon.edge.tracing import Frame
+from drivers import DRIVERS
+from protocols import (
+    alpha_sign,
+    bee_tek_shoe,
+    billy_iii,
+    cammegh_ss2,
+    hid_cards,
+    idp_dice,
+    sas,
+    tcs_saturn,
+)
+from protocols.contract.topics import in_utc
+from protocols.fdl import (
+    bets as fdl_bets,
+)
+from protocols.fdl import (
+    buttons as fdl_buttons,
+)
+from protocols.fdl import (
+    console as fdl_console,
+)
+from protocols.fdl import (
+    continuous as fdl_continuous,
+)
+from protocols.fdl import (
+    frame as fdl,
+)
+from protocols.fdl import (
+    lamps as fdl_lamps,
+)
+from protocols.fdl import (
+    peek as fdl_peek,
+)
+from protocols.fdl import (
+    shaker as fdl_shaker,
+)
+from protocols.fdl import (
+    shuffler as fdl_shuffler,
+)
+from protocols.fdl import (
+    timer as fdl_timer,
+)
+from protocols.link import Chunk
+
+if TYPE_CHECKING:
+    from daemon.console.pages.app import House
+    from daemon.console.site.site import DeviceNow
+
+__all__ = ["Line", "Reader", "Traces", "routes"]
+
+KEPT = 5000
+# Lines for a page that comes, and that wait for a slow one.
+SHOWN = 300
+BEHIND = 1000
+AT_ONCE = 200
+MOST_TRACED = 20
+MOST_LOOKERS = 40
+LONGEST_MESSAGE = 256 * 1024
+HEARTBEAT = 5.0
+PAUSE = 0.1
+MINUTES = (1, 5, 10)
+UNREAD = ("garbage", "broken")  # how the words for bytes begin that are no message of the wire
+
+
+# ---- in words
+
+
+class Decoder(Protocol):
+    """Any wire's."""
+
+    def feed(self, data: bytes) -> list[Any]:
+        """The messages completed by `data`."""
+        ...
+
+
+HAPPENINGS: Mapping[str, Mapping[int, type[fdl.Happening]]] = {
+    "fdl_bets": fdl_bets.HAPPENINGS,
+    "fdl_buttons": fdl_buttons.HAPPENINGS,
+    "fdl_console": fdl_console.HAPPENINGS,
+    "fdl_continuous": fdl_continuous.HAPPENINGS,
+    "fdl_lamps": fdl_lamps.HAPPENINGS,
+    "fdl_peek": fdl_peek.HAPPENINGS,
+    "fdl_shaker": fdl_shaker.HAPPENINGS,
+    "fdl_shuffler": fdl_shuffler.HAPPENINGS,
+    "fdl_timer": fdl_timer.HAPPENINGS,
+}
+DECODERS: Mapping[str, Callable[[], Decoder]] = {
+    "alpha_sign": alpha_sign.Decoder,
+    "bee_tek_shoe": bee_tek_shoe.Decoder,
+    "billy_iii": billy_iii.Decoder,
+    "cammegh_ss2": cammegh_ss2.Decoder,
+    "hid_shoe": hid_cards.Decoder,
+    "idp_dice": idp_dice.Decoder,
+    "tcs_saturn": tcs_saturn.Decoder,
+    **dict.fromkeys(HAPPENINGS, fdl.Decoder),
+}
+
+
+class Reader:
+    """One device's bytes in words, both ways; a frame that comes in pieces is told with its last piece."""
+
+    def __init__(self, driver: str) -> None:
+        """`driver` by its name; of one that is not known nothing can be told."""
+        self._happenings = HAPPENINGS.get(driver, {})
+        decoder = DECODERS.get(driver)
+        self._decoders: dict[str, Decoder] = {way: decoder() for way in ("in", "out")} if decoder else {}
+        self._sas = driver == "sas_machine"
+        self._machine: sas.HostDecoder | None = None
+
+    def read(self, way: str, data: bytes) -> list[str]:
+        """What `data` completes."""
+        if self._sas:
+            return self._read_sas(way, data)
+        decoder = self._decoders.get(way)
+        return [self._said(message) for message in decoder.feed(data)] if decoder else []
+
+    def _read_sas(self, way: str, data: bytes) -> list[str]:
+        """An answer means something only after its question; each write is one question."""
+        if way == "in":
+            return [in_words(one) for one in self._machine.feed(data)] if self._machine else []
+        said = [in_words(one) for one in self._machine.quiet()] if self._machine else []
+        for poll in sas.MachineDecoder().feed(data):
+            said.append(in_words(poll))
+            if not isinstance(poll, sas.Garbage) and poll.address:
+                self._machine = sas.HostDecoder(poll.address)
+                self._machine.expect(poll)
+        return said
+
+    def _said(self, message: Any) -> str:
+        if not isinstance(message, fdl.Frame):
+            return in_words(message)
+        match fdl.read(message):
+            case fdl.EventReport(counter, age, kind, data):
+                happened = fdl.read_happening(kind, data, self._happenings)
+                ago = "" if age == fdl.AGE_UNKNOWN else f" ({age} ms ago)"
+                return f"event {counter}{ago}: {_happening(happened)}"
+            case said:
+                return in_words(said)
+
+
+def messages_read(driver: str, frames: Iterable[Captured]) -> tuple[int, int]:
+    """Of how many messages of a device in a capture its codec makes something, and how many there are."""
+    reader = Reader(driver)
+    said = [one for frame in frames for one in reader.read("in" if frame.from_device else "out", frame.data)]
+    return sum(not one.startswith(UNREAD) for one in said), len(said)
+
+
+def _happening(happened: Any) -> str:
+    """The console's codes as the words they stand for."""
+    match happened:
+        case fdl_console.SeatAction(seat, action, hand, amount):
+            return f"seat action: seat {seat}, hand {hand}, {fdl_console.ACTIONS[action]}, amount {amount}"
+        case fdl_console.RoundVoid(reason):
+            return f"round void: {fdl_console.VOID_REASONS.get(reason, reason) or 'no reason given'}"
+        case _:
+            return in_words(happened)
+
+
+def in_words(message: Any) -> str:
+    """A message of a wire: its name, and its fields as they are; not its bytes, which stand beside it."""
+    name = "".join(f" {char.lower()}" if char.isupper() else char for char in type(message).__name__).strip()
+    fields = [
+        f"{field} {_value(value)}"
+        for field in message.__struct_fields__
+        if field != "raw" and (value := getattr(message, field)) not in ("", (), b"", None)
+    ]
+    return f"{name}: {', '.join(fields)}" if fields else name
+
+
+def _value(value: Any) -> str:
+    match value:
+        case Enum():
+            return str(value.name or value.value).lower().replace("_", " ")
+        case bytes():
+            return value.hex(" ")
+        case Struct():
+            return f"({in_words(value)})"
+        case tuple() | list():
+            return " ".join(map(_value, value))
+        case dict():
+            return " ".join(f"{key}={_value(one)}" for key, one in value.items())
+        case _:
+            return str(value)
+
+
+# ---- kept
+
+
+class Line(Struct, frozen=True):
+    """One line of a page. `missing`: so many before it never came, left out by the edge or lost on the way."""
+
+    at: datetime
+    way: str
+    hex: str
+    n: int
+    said: tuple[str, ...]
+    missing: int = 0
+
+
+class _Looker:
+    """One page that looks on. What it does not take in time is left out, the oldest first, and counted."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[Line] = deque()
+        self.left_out = 0
+        self.news = asyncio.Event()
+
+    def offer(self, line: Line) -> None:
+        if len(self.waiting) >= BEHIND:
+            self.waiting.popleft()
+            self.left_out += 1
+        self.waiting.append(line)
+        self.news.set()
+
+
+class _Traced:
+    """One device."""
+
+    def __init__(self, driver: str) -> None:
+        self.reader = Reader(driver)
+        self.lines: deque[Line] = deque(maxlen=KEPT)
+        self.last = 0
+        self.lookers: set[_Looker] = set()
+
+
+class Traces:
+    """All devices that are or were traced, at most MOST_TRACED; who was not heard of for longest is forgotten."""
+
+    def __init__(self, driver_of: Callable[[str, str], str]) -> None:
+        """`driver_of` names the driver of a device by table and name."""
+        self._driver_of = driver_of
+        self._traced: OrderedDict[tuple[str, str], _Traced] = OrderedDict()
+
+    def _of(self, table: str, device: str) -> _Traced:
+        key = table, device
+        if key not in self._traced:
+            self._traced[key] = _Traced(self._driver_of(table, device))
+            idle = [other for other, one in self._traced.items() if not one.lookers and other != key]
+            if len(self._traced) > MOST_TRACED and idle:
+                del self._traced[idle[0]]
+        self._traced.move_to_end(key)
+        return self._traced[key]
+
+    def heard(self, table: str, device: str, payload: bytes) -> None:
+        """A message of the edge. What cannot be read is left out, and shows as missing."""
+        if len(payload) > LONGEST_MESSAGE:
+            return
+        traced = self._of(table, device)
+        for text in payload.split(b"\n"):
+            try:
+                frame = msgspec.json.decode(text, type=Frame)
+                data = bytes.fromhex(frame.hex)
+                in_utc(frame.at)
+            except (ValueError, *UNREADABLE):
+                continue
+            again = frame.n <= traced.last  # the edge began anew
+            missing = 0 if again or not traced.last else frame.n - traced.last - 1
+            if again or missing:
+                traced.reader = Reader(self._driver_of(table, device))  # half a frame is none
+            traced.last = frame.n
+            said = tuple(traced.reader.read(frame.way, data))
+            line = Line(frame.at, frame.way, data.hex(), frame.n, said, missing)
+            traced.lines.append(line)
+            for looker in traced.lookers:
+                looker.offer(line)
+
+    def lines(self, table: str, device: str) -> list[Line]:
+        """What is kept of a device."""
+        traced = self._traced.get((table, device))
+        return list(traced.lines) if traced else []
+
+    @property
+    def full(self) -> bool:
+        """Whether no further page can look on."""
+        return sum(len(one.lookers) for one in self._traced.values()) >= MOST_LOOKERS
+
+    async def follow(self, table: str, device: str, still: Callable[[], bool]) -> AsyncIterator[bytes]:
+        """Server-sent events: the last lines, then each as it comes; a sign of life between. Ends when not `still`."""
+        traced = self._of(table, device)
+        looker = _Looker()
+        for line in islice(traced.lines, max(len(traced.lines) - SHOWN, 0), None):
+            looker.offer(line)
+        traced.lookers.add(looker)
+        try:
+            while still():
+                looker.news.clear()
+                lines = [looker.waiting.popleft() for _ in range(min(AT_ONCE, len(looker.waiting)))]
+                said = {"lines": lines, "left_out": looker.left_out}
+                yield b"data: " + msgspec.json.encode(said) + b"\n\n"
+                await asyncio.sleep(PAUSE)
+                if not looker.waiting:
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(HEARTBEAT):
+                            await looker.news.wait()
+            yield b"event: over\ndata: \n\n"
+        finally:
+            traced.lookers.discard(looker)
+
+    def capture(self, table: str, device: str) -> str:
+        """What is kept, as a capture that `feltd replay` reads, each frame's words behind it as a comment."""
+        text = [f"{CAPTURE_HEAD} driver={self._driver_of(table, device)}", f"# {table}/{device}"]
+        for line in self.lines(table, device):
+            if line.missing:
+                text.append(f"# {line.missing} pieces are missing here")
+            chunk = Chunk(bytes.fromhex(line.hex), line.at, 0.0)
+            text.append(capture_line(Captured(chunk.at, line.way == "in", chunk.data)))
+            text += [f"#   {' '.join(said.split())}" for said in line.said]
+        return "\n".join(text) + "\n"
+
+
+# ---- pages
+
+
+def routes(house: "House") -> list[Route]:
+    """The page of a trace, its beginning and end, its stream and its text."""
+    pages = _Pages(house)
+    place = "/table/{table}/device/{device}/trace"
+    return [
+        Route(place, pages.page),
+        Route(place, pages.begin, methods=["POST"]),
+        Route(place + "/stream", pages.stream),
+        Route(place + "/text", pages.text),
+    ]
+
+
+class _Pages:
+    def __init__(self, house: "House") -> None:
+        self.house = house
+
+        def driver_of(table: str, device: str) -> str:
+            known = house.site.devices.get((table, device))
+            return known.meta.driver if known else ""
+
+        self.traces = Traces(driver_of)
+        house.site.on_trace.append(self._heard)
+
+    def _heard(self, table: str, device: str, payload: bytes) -> None:
+        if (table, device) in self.house.site.devices:
+            self.traces.heard(table, device, payload)
+
+    def _device(self, request: Request) -> "DeviceNow":
+        """Raises 404, 403, or the way to the login."""
+        table: str = request.path_params["table"]
+        self.house.needs(request, "trace", table)
+        device = self.house.site.devices.get((table, request.path_params["device"]))
+        if device is None:
+            raise HTTPException(404)
+        return device
+
+    async def page(self, request: Request) -> Response:
+        device = self._device(request)
+        answer = self.house.answers.shown(request.query_params.get("answer", ""))
+        kind = DRIVERS.get(device.meta.driver)
+        return self.house.page(
+            request,
+            "trace_page.html",
+            table=device.table,
+            device=device,
+            choices=MINUTES,
+            cards=kind is None or kind.tells_cards,
+            answer=answer,
+        )
+
+    async def begin(self, request: Request) -> Response:
+        """Begin, or end. Written down before it is asked."""
+        device = self._device(request)
+        user = self.house.needs(request, "trace", device.table)
+        form = await self.house.form(request)
+        text = form.get("minutes", "")
+        if text not in {"0", *map(str, MINUTES)}:
+            raise HTTPException(400)
+        seconds = int(text) * 60
+        target = f"{device.table}/{device.name}"
+        self.house.actions.note(user.name, user.role, "trace", target, {"seconds": seconds})
+        args = msgspec.json.encode({"seconds": seconds})
+        reply = await self.house.answers.ask(self.house, device.table, device.name, "trace", args)
+        return RedirectResponse(f"/table/{device.table}/device/{device.name}/trace?answer={reply.id}", 303)
+
+    async def stream(self, request: Request) -> Response:
+        device = self._device(request)
+        if self.traces.full:
+            raise HTTPException(503)
+        follow = self.traces.follow(device.table, device.name, lambda: self.house.still(request))
+        return StreamingResponse(follow, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+
+    async def text(self, request: Request) -> Response:
+        device = self._device(request)
+        name = f"{device.table}-{device.name}-{self.house.now():%Y%m%dT%H%M%SZ}.capture"
+        headers = {"content-disposition": f'attachment; filename="{name}"'}
+        return PlainTextResponse(self.traces.capture(device.table, device.name), headers=headers)

@@ -1,0 +1,460 @@
+"""The pages everybody looks at: the pit, a table, a device, a round; and commands to devices."""
+
+import asyncio
+import shlex
+import uuid
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta, Struct
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from daemon.broker.session import UNREADABLE, BrokerLost
+from daemon.console.alerts import pages as alerts
+from daemon.console.auth.access import inside
+from daemon.console.fairness import scoreboards
+from daemon.console.pages import shapes
+from daemon.console.pages.live import Fragment, Gone, Looker
+from daemon.console.site.site import DeviceNow, Lamp
+from daemon.console.words import words
+from daemon.read_model import LONGEST_NAME, detail_of, ended_of
+from drivers import DRIVERS
+from protocols.contract.commands import BadCommand, Command, Reply, decode_command, name_of, typed
+from protocols.contract.commands import Request as Asking
+from protocols.contract.topics import device_topic
+
+if TYPE_CHECKING:
+    from daemon.console.pages.app import House
+
+__all__ = ["Answers", "fragments", "routes"]
+
+PATIENCE = 20.0
+REMEMBERED = 200
+WORST: tuple[Lamp, ...] = ("offline", "error", "unknown", "warning", "good")
+
+
+# ---- fragments
+
+
+def fragments(house: "House") -> tuple[Fragment, ...]:
+    """What pages hold and what each depends on."""
+
+    def of_table(table: str) -> tuple[str, ...]:
+        return (f"table/{table}", "broker", "present")
+
+    def of_tile(table: str) -> tuple[str, ...]:
+        return ("alerts", *of_table(table))
+
+    def of_devices(table: str) -> tuple[str, ...]:
+        return (f"devices/{table}", *of_table(table))
+
+    def of_noted(table: str) -> tuple[str, ...]:
+        return (f"noted/{table}",)
+
+    def of_results(table: str) -> tuple[str, ...]:
+        return (f"results/{table}",)
+
+    def same(argument: str) -> str:
+        return argument
+
+    def nothing(_table: str) -> tuple[str, ...]:
+        return ()
+
+    def the_last(table: str) -> tuple[str, ...]:
+        return (f"last/{table}",)
+
+    def of(
+        kind: str,
+        values: Any,
+        keys: Callable[[str], tuple[str, ...]],
+        within: Callable[[str], tuple[str, ...]] = nothing,
+    ) -> Fragment:
+        def render(table: str, looker: Looker) -> str:
+            if table not in house.site.tables:
+                raise KeyError(table)
+            return house.render(f"_{kind}.html", looker.lang, table=table, **values(house, table, looker))
+
+        return Fragment(kind, keys, render, same, within)
+
+    def top(argument: str, looker: Looker) -> str:
+        if argument:
+            raise KeyError(argument)
+        away = [edge.name for edge in house.site.edges.values() if edge.online is False]
+        return house.render("_top.html", looker.lang, away=away)
+
+    def last(table: str, looker: Looker) -> str:
+        return house.macro("since", looker.lang, table, house.site.tables[table].last_event)
+
+    def edges(argument: str, looker: Looker) -> str:
+        if argument:
+            raise KeyError(argument)
+        rows = [(edge, _edge_lamp(house, edge.online)) for edge in house.site.edges.values()]
+        return house.render("_edges.html", looker.lang, edges=rows)
+
+    def of_device(kind: str, key: str) -> Fragment:
+        def render(argument: str, looker: Looker) -> str:
+            table, _, name = argument.partition("/")
+            one = house.site.devices[table, name]
+            return house.render(f"_{kind}.html", looker.lang, table=table, device=one, **_device_values(house, one))
+
+        return Fragment(
+            kind,
+            lambda argument: (f"{key}/{argument}", "broker", "present"),
+            render,
+            lambda argument: argument.partition("/")[0],
+        )
+
+    return (
+        Fragment("top", lambda _: ("broker", "edges"), top),
+        Fragment("edges", lambda _: ("broker", "edges"), edges),
+        of_device("device", "device"),
+        of_device("devicelog", "events"),
+        of("tile", _tile_values, of_tile, the_last),
+        Fragment("last", the_last, last, same),
+        of("round", _round_values, of_table, the_last),
+        of("result", _result_values, of_results),
+        of("history", _history_values, of_results),
+        of("devices", _devices_values, of_devices),
+        of("noted", _noted_values, of_noted),
+        of("board", _board_values, of_results),
+        of("jackpots", _jackpot_values, of_table),
+    )
+
+
+def _edge_lamp(house: "House", online: bool | None) -> Lamp:
+    if not house.site.broker or online is None:
+        return "unknown"
+    return "good" if online else "offline"
+
+
+def _tile_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
+    site = house.site
+    if site.broker and not site.there(table):
+        raise Gone(table)
+    view = site.tables[table]
+    lamps = [(device.name, site.lamp(device)) for device in site.devices_of(table)]
+    ruleset = site.ruleset(table)
+    sure = not ruleset or site.rules() is True
+    open_ = [shown.incident for shown in house.incidents.open(house.now(), table) if shown.silence is None]
+    loud = [kind for name, kind in lamps if not _silent(house, site.devices[table, name], kind)]
+    worst: Lamp = min(loud, key=WORST.index, default="good" if lamps else "unknown")
+    if any(one.severity == "error" for one in open_) and WORST.index(worst) > WORST.index("error"):
+        worst = "error"
+    if not sure and worst in ("good", "warning"):
+        worst = "unknown"
+    return {
+        "ruleset": ruleset,
+        "round": view.round.partition(":")[2],
+        "phase": view.phase if sure else "unknown",
+        "chips": [shapes.chip(ended_of(result), looker.lang) for result in list(view.results)[-8:]],
+        "lamps": sorted(lamps, key=lambda one: WORST.index(one[1])),
+        "alerts": [(one, *alerts.said(one, looker.lang)) for one in open_[:3]],
+        "worst": worst,
+        "last": view.last_event,
+    }
+
+
+def _silent(house: "House", device: DeviceNow, kind: Lamp) -> bool:
+    """Whether what troubles a device is silenced for maintenance: then it does not colour its table."""
+    match kind:
+        case "offline":
+            codes = ["device.offline"]
+        case "error" | "warning":
+            codes = [fault.code for fault in device.state.faults]
+        case _:
+            return False
+    return house.incidents.silent(device.table, device.name, codes, house.now())
+
+
+def _round_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
+    view = house.site.tables[table]
+    sure = house.site.rules() is True
+    return {
+        "round": view.round.partition(":")[2],
+        "phase": view.phase if sure else "unknown",
+        "sure": sure,
+        "drawn": shapes.round_shape(detail_of(view.detail), looker.lang),
+        "remedy": shapes.doubt(view, looker.lang)[1],
+        "last": view.last_event,
+    }
+
+
+def _result_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
+    results = house.site.tables[table].results
+    if not results:
+        return {"result": None}
+    result = ended_of(results[-1])
+    return {"result": result, "drawn": shapes.round_shape(result.outcome, looker.lang)}
+
+
+def _history_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
+    results = [ended_of(result) for result in reversed(house.site.tables[table].results)]
+    return {"rounds": [(result, shapes.chip(result, looker.lang)) for result in results]}
+
+
+def _noted_values(house: "House", table: str, _looker: Looker) -> dict[str, Any]:
+    return {"notes": list(reversed(house.site.tables[table].noted))}
+
+
+def _jackpot_values(house: "House", table: str, _looker: Looker) -> dict[str, Any]:
+    return {"amounts": list(house.site.amounts.get(table, {}).values())}
+
+
+def _board_values(house: "House", table: str, _looker: Looker) -> dict[str, Any]:
+    made = scoreboards.board(house.site.tables[table].results)
+    return {"board": made, "drawn_by": scoreboards.kind(made) if made else ""}
+
+
+def _devices_values(house: "House", table: str, _looker: Looker) -> dict[str, Any]:
+    return {"devices": [(device, house.site.lamp(device)) for device in house.site.devices_of(table)]}
+
+
+def _device_values(house: "House", device: DeviceNow) -> dict[str, Any]:
+    kind = DRIVERS.get(device.meta.driver)
+    return {
+        "kind": house.site.lamp(device),
+        "history": list(reversed(device.history)),
+        "events": list(reversed(device.events)),
+        "clears": {fault.code: (fault.clears, fault.round) for fault in kind.faults} if kind else {},
+    }
+
+
+# ---- commands
+
+
+class Field(Struct, frozen=True):
+    """One argument of a command, as a form has it."""
+
+    name: str
+    kind: Literal["int", "bool", "choice", "text"]
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    least: Any = None
+    most: Any = None
+
+
+class Form(Struct, frozen=True):
+    """A command a device takes."""
+
+    name: str
+    between_rounds: bool
+    fields: tuple[Field, ...]
+
+
+def _field(name: str, hint: Any, default: Any) -> Field:
+    least = most = None
+    if get_origin(hint) is Annotated:
+        for meta in get_args(hint)[1:]:
+            if isinstance(meta, Meta):
+                least, most = meta.ge, meta.le
+        hint = get_args(hint)[0]
+    parts = [part for part in get_args(hint) if part is not type(None)]
+    if hint is bool:
+        return Field(name, "bool", default)
+    if hint in (int, float):
+        return Field(name, "int", default, least=least, most=most)
+    if get_origin(hint) is Literal:
+        return Field(name, "choice", default, tuple(map(str, parts)))
+    if len(parts) == 1 and get_origin(parts[0]) is Literal:  # or nothing of it
+        return Field(name, "choice", "", ("", *map(str, get_args(parts[0]))))
+    return Field(name, "text", default if isinstance(default, str) else None)
+
+
+def form_of(command: type[Command]) -> Form:
+    """The form of a command, from its fields and their bounds."""
+    hints = get_type_hints(command, include_extras=True)
+    fields = tuple(
+        _field(field.name, hints[field.name], None if field.required else field.default)
+        for field in msgspec.structs.fields(command)
+    )
+    return Form(name_of(command), command.between_rounds, fields)
+
+
+class Unanswered(Struct, frozen=True):
+    """A command whose answer had not come while its page was waited for: a self-test may be under way for minutes."""
+
+    id: str
+    command: str
+
+
+class Answers:
+    """Commands under way, and the last answers, for the page that asked."""
+
+    def __init__(self) -> None:
+        """None yet."""
+        self._waiting: dict[str, asyncio.Future[Reply]] = {}
+        self._kept: OrderedDict[str, Reply | Unanswered] = OrderedDict()
+
+    def heard(self, _table: str, _device: str, payload: bytes) -> None:
+        """An answer on the broker; most are somebody else's."""
+        try:
+            reply = msgspec.json.decode(payload, type=Reply)
+        except UNREADABLE:
+            return
+        waiting = self._waiting.get(reply.id)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(reply)
+        elif isinstance(self._kept.get(reply.id), Unanswered):
+            self._kept[reply.id] = reply
+
+    async def ask(self, house: "House", table: str, device: str, name: str, args: bytes) -> Reply | Unanswered:
+        """Tell a device to do something, and what came of it: done, refused, failed, or no answer yet."""
+        id_ = uuid.uuid4().hex[:16]
+        life = timedelta(seconds=PATIENCE)
+        asking = Asking(id_, house.now() + life, msgspec.Raw(args))
+        waiting: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._waiting[id_] = waiting
+        reply: Reply | Unanswered
+        try:
+            topic = device_topic(house.site.site, table, device, f"cmd/{name}")
+            async with asyncio.timeout(PATIENCE):
+                await house.site.picture.publish(topic, msgspec.json.encode(asking))
+                reply = await waiting
+        except TimeoutError:
+            reply = Unanswered(id_, name)
+        except BrokerLost as error:
+            reply = Reply(id_, name, "failed", f"{error}: nobody heard it")
+        finally:
+            del self._waiting[id_]
+        self._kept[id_] = reply
+        if len(self._kept) > REMEMBERED:
+            self._kept.popitem(last=False)
+        return reply
+
+    def shown(self, id_: str) -> Mapping[str, Any] | None:
+        """An answer of a while ago, or one that came since, for a page: command, status, text, data."""
+        match self._kept.get(id_):
+            case Reply() as reply:
+                data = msgspec.json.encode(reply.data).decode() if reply.data else ""
+                return {"command": reply.command, "status": reply.status, "text": reply.text, "data": data}
+            case Unanswered(command=command):
+                return {"command": command, "status": "waiting", "text": "", "data": ""}
+            case None:
+                return None
+
+
+# ---- pages
+
+
+def routes(house: "House") -> list[Route]:
+    """The pit, tables, devices, rounds, commands, preferences and the stream of changes."""
+    pages = _Pages(house)
+    device = "/table/{table}/device/{device}"
+    return [
+        Route("/", pages.pit),
+        Route("/table/{table}", pages.table),
+        Route("/table/{table}/round/{round:path}", pages.round),
+        Route(device, pages.device),
+        Route(device + "/command/{command}", pages.command, methods=["POST"]),
+        Route("/preferences", pages.preferences, methods=["POST"]),
+        Route("/live", pages.live),
+    ]
+
+
+class _Pages:
+    def __init__(self, house: "House") -> None:
+        self.house = house
+
+    def _table(self, request: Request, right: Any = "look") -> str:
+        """The table a page is about. Raises 404, 403, or the way to the login."""
+        table: str = request.path_params["table"]
+        self.house.needs(request, right, table)
+        if table not in self.house.site.tables:
+            raise HTTPException(404)
+        return table
+
+    def _device(self, request: Request, right: Any = "look") -> DeviceNow:
+        table = self._table(request, right)
+        device = self.house.site.devices.get((table, request.path_params["device"]))
+        if device is None:
+            raise HTTPException(404)
+        return device
+
+    async def pit(self, request: Request) -> Response:
+        looker = self.house.looker(request)
+        site = self.house.site
+        tables = [table for table in site.tables if looker.may_see(table) and site.there(table)]
+        return self.house.page(request, "pit.html", tables=tables)
+
+    async def table(self, request: Request) -> Response:
+        table = self._table(request)
+        return self.house.page(request, "table.html", table=table, ruleset=self.house.site.ruleset(table))
+
+    async def device(self, request: Request) -> Response:
+        device = self._device(request)
+        kind = DRIVERS.get(device.meta.driver)
+        return self.house.page(
+            request,
+            "device.html",
+            table=device.table,
+            device=device,
+            commands=[form_of(command) for command in kind.commands] if kind else [],
+            answer=self.house.answers.shown(request.query_params.get("answer", "")),
+        )
+
+    async def command(self, request: Request) -> Response:
+        device = self._device(request, "command")
+        user = self.house.needs(request, "command", device.table)
+        name: str = request.path_params["command"]
+        kind = DRIVERS.get(device.meta.driver)
+        known = {name_of(one): form_of(one) for one in kind.commands} if kind else {}
+        if name not in known:
+            raise HTTPException(404)
+        given = await self.house.form(request)
+        args = {
+            field.name: given.get(field.name, "false" if field.kind == "bool" else "") for field in known[name].fields
+        }
+        try:
+            encoded = msgspec.json.encode(typed(name, {key: value for key, value in args.items() if value}))
+            decode_command(name, encoded)
+        except (BadCommand, TypeError, ValueError) as error:
+            raise HTTPException(400, str(error)) from error
+        target = f"{device.table}/{device.name}"
+        self.house.actions.note(user.name, user.role, "command", target, {"command": name, "args": args})
+        reply = await self.house.answers.ask(self.house, device.table, device.name, name, encoded)
+        return RedirectResponse(f"/table/{device.table}/device/{device.name}?answer={reply.id}", 303)
+
+    async def round(self, request: Request) -> Response:
+        table = self._table(request)
+        wanted: str = request.path_params["round"]
+        lang = self.house.lang(request)
+        if len(wanted) > LONGEST_NAME:
+            raise HTTPException(404)
+        versions = [one for one in self.house.site.tables[table].results if one.get("round") == wanted]
+        if not versions:
+            raise HTTPException(404)
+        read = [(ended_of(one), one) for one in reversed(versions)]
+        shown = [(one, whole, shapes.round_shape(one.outcome, lang)) for one, whole in read]
+        # The journals are not the console's to read: they hold the cards of rounds that are open.
+        recall = f"sudo feltd journal recall {table} --round {shlex.quote(wanted)}"
+        return self.house.page(request, "round.html", table=table, result=read[0][0], versions=shown, recall=recall)
+
+    async def preferences(self, request: Request) -> Response:
+        given = await self.house.form(request)
+        to = given.get("to", "/")
+        answer = RedirectResponse(inside(to), 303)
+        for name, known in (("lang", words.LANGS), ("theme", ("auto", "light", "dark"))):
+            if given.get(name) in known:
+                answer.set_cookie(name, given[name], max_age=31_536_000, samesite="strict", httponly=True)
+        return answer
+
+    async def live(self, request: Request) -> Response:
+        looker = self.house.looker(request)
+        user = self.house.needs(request, "look")
+        whom = f"{user.kind} {user.name}"
+        if self.house.live.full(whom):
+            raise HTTPException(503, "too many pages are open")
+        wanted = self.house.live.wanted(request.query_params.getlist("f"), looker)
+
+        async def stream() -> AsyncIterator[bytes]:
+            async for said in self.house.live.follow(wanted, looker, lambda: self.house.still(request), whom):
+                yield said
+            yield b"event: over\ndata: \n\n"
+
+        return StreamingResponse(stream(), media_type="text/event-stream", headers={"x-accel-buffering": "no"})

@@ -1,0 +1,1 @@
+"""The site as the console shows it, and the memory of the console."""

@@ -1,0 +1,124 @@
+"""What happened before the console was started: the last results of each table, the history of each device.
+
+A store that cannot be written keeps nobody from looking: what comes waits, and is written when it can be.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import structlog
+from msgspec import Struct
+
+from daemon import logs
+from daemon.console.site.site import CHANGES, ROUNDS, Change, Site
+from daemon.console.site.store import BadStore, Store
+
+__all__ = ["Past"]
+
+EVERY = 5.0
+"""Seconds after which a store that could not be written is tried again."""
+MOST_WAITING = 5_000
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS past_result (
+    n INTEGER PRIMARY KEY AUTOINCREMENT, place TEXT NOT NULL, round TEXT NOT NULL, result TEXT NOT NULL,
+    UNIQUE (place, round, result)
+) STRICT;
+CREATE TABLE IF NOT EXISTS past_change (
+    n INTEGER PRIMARY KEY AUTOINCREMENT, place TEXT NOT NULL, device TEXT NOT NULL, at TEXT NOT NULL,
+    kind TEXT NOT NULL, said TEXT NOT NULL, UNIQUE (place, device, at, kind, said)
+) STRICT;
+"""
+_RESULT = "INSERT OR IGNORE INTO past_result (place, round, result) VALUES (?, ?, ?)"
+_FEWER_RESULTS = (
+    "DELETE FROM past_result WHERE place = ?1 AND n NOT IN "
+    "(SELECT n FROM past_result WHERE place = ?1 ORDER BY n DESC LIMIT ?2)"
+)
+_CHANGE = "INSERT OR IGNORE INTO past_change (place, device, at, kind, said) VALUES (?, ?, ?, ?, ?)"
+_FEWER_CHANGES = (
+    "DELETE FROM past_change WHERE place = ?1 AND device = ?2 AND n NOT IN "
+    "(SELECT n FROM past_change WHERE place = ?1 AND device = ?2 ORDER BY n DESC LIMIT ?3)"
+)
+
+
+class _Row(Struct, frozen=True):
+    """What is to be written, and what then makes room for it."""
+
+    insert: str
+    values: tuple[str, ...]
+    fewer: str
+    which: tuple[str | int, ...]
+
+
+class Past:
+    """Kept in the store, as much as pages show."""
+
+    def __init__(self, store: Store, site: Site) -> None:
+        """Give the site what is known, and keep what comes. Raises BadStore."""
+        self._store = store
+        self._waiting: deque[_Row] = deque(maxlen=MOST_WAITING)
+        self._failing = False
+        self._log: structlog.typing.FilteringBoundLogger = logs.get(console="past")
+        store.has(SCHEMA)
+        for place, result in self._results():
+            site.remember_result(place, result)
+        for place, device, change in self._changes():
+            site.remember_change(place, device, change)
+        site.on_result.append(self._ended)
+        site.on_history.append(self._changed)
+
+    async def run(self) -> None:
+        """Write what a failing store left waiting, until cancelled."""
+        try:
+            while True:
+                await asyncio.sleep(EVERY)
+                self.flush()
+        finally:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits: all of it, or nothing where the store does not take it."""
+        if not self._waiting:
+            return
+        try:
+            with self._store.write() as db:
+                for row in self._waiting:
+                    db.execute(row.insert, row.values)
+                for fewer, which in dict.fromkeys((row.fewer, row.which) for row in self._waiting):
+                    db.execute(fewer, which)
+        except BadStore as error:
+            if not self._failing:
+                self._log.error("past.unwritten", reason=str(error))
+            self._failing = True
+        else:
+            if self._failing:
+                self._log.info("past.written", rows=len(self._waiting))
+            self._failing = False
+            self._waiting.clear()
+
+    def _results(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        for place, text in self._store.db.execute("SELECT place, result FROM past_result ORDER BY n"):
+            yield place, msgspec.json.decode(text, type=dict[str, Any])
+
+    def _changes(self) -> Iterator[tuple[str, str, Change]]:
+        rows = self._store.db.execute("SELECT place, device, at, kind, said FROM past_change ORDER BY n")
+        for place, device, at, kind, said in rows:
+            yield place, device, Change(datetime.fromisoformat(at), kind, said)
+
+    def _ended(self, table: str, _kind: str, result: dict[str, Any]) -> None:
+        text = msgspec.json.encode(result).decode()
+        self._keep(_Row(_RESULT, (table, str(result.get("round", "")), text), _FEWER_RESULTS, (table, ROUNDS)))
+
+    def _changed(self, table: str, device: str, change: Change) -> None:
+        values = (table, device, change.at.astimezone(UTC).isoformat(), change.kind, change.text)
+        self._keep(_Row(_CHANGE, values, _FEWER_CHANGES, (table, device, CHANGES)))
+
+    def _keep(self, row: _Row) -> None:
+        """At once; but a store that is held makes each try wait, so one that failed is tried by `run`."""
+        self._waiting.append(row)
+        if not self._failing:
+            self.flush()

@@ -1,0 +1,1 @@
+"""The rules process: events in, results out, exactly once in effect."""

@@ -1,0 +1,895 @@
+"""The rules consumer: events in, rounds out, exactly once in effect.
+
+It trusts nobody to remember. Events are put in order by their seq and taken once; a gap is asked for at the edge's
+journal. Position, open round and results are one transaction in a journal of its own; what follows is published from
+there. The same events give the same results, so it may be killed anywhere.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from daemon import logs, version
+from daemon.broker.gap_recovery import ASK_AGAIN, PAGE, Answer, Stream, ask, mac_of_answer
+from daemon.broker.mac_keys import load_mac_keys
+from daemon.broker.outbox import Outbox
+from daemon.broker.replay_service import ReplayService
+from daemon.broker.retained import Retained
+from daemon.broker.session import UNREADABLE, Connect, Message, Session, Will, leaving, stay_connected
+from daemon.broker.stale_topics import CONFLICT, FORGED, STATES, Leftovers, alert_topic, left_by_rules
+from daemon.config.model import Config, Table, broker_of
+from daemon.journal.store import Entry, Journal, Row
+from protocols.contract.events import MOST, EventsMissed, UnknownEvent, encode_data
+from protocols.contract.events import type_of as event_type
+from protocols.contract.topics import (
+    DIGEST_SIZE,
+    LONGEST_EVENT_ID,
+    BadEnvelope,
+    Envelope,
+    Wire,
+    decode_wire,
+    digest_of,
+    edge_topic,
+    encode_wire,
+    envelope_of,
+    in_utc,
+    is_id,
+    is_mac,
+    mac_of,
+    table_topic,
+)
+from rules import RULESETS
+from rules.engine.rounds import abandoned, numbered_after
+from rules.engine.ruleset import (
+    Corrected,
+    Noted,
+    Resolved,
+    Ruleset,
+    Suspended,
+    Verdict,
+    View,
+    Voided,
+    conflict,
+    judge,
+    options_from,
+)
+from rules.engine.ruleset import type_of as verdict_type
+
+__all__ = ["Consumer", "Standing"]
+
+# Behind the position in a journal that its edge no longer counts in, as it was written before there was a Position.
+LEFT = b" left"
+ENDS = ("resolved", "voided", "corrected")
+VERDICTS = (*ENDS, "opened", "bets-closed", "suspended", "irregular")
+KEPT_DIGESTS = 2000
+"""Of how many used events of a stream the digests are in memory, to notice another event under one of their numbers."""
+IN_CONFLICT = b"\xff" * DIGEST_SIZE
+"""In the place of a digest: different events came under this number."""
+MOST_EDGES, MOST_JOURNALS = 32, 1000
+"""At one table: how many edges may tell of it at once, and of how many journals the position is kept."""
+CONFLICT_NUMBER = 100
+"""From here on the verdicts are numbered that follow from a second event under the id of the first."""
+ALERT_FOR = 600.0
+"""Seconds for which an alert stands after the last event that was refused or in conflict."""
+REMEDIES = {
+    FORGED: "change the password of this edge's user on the broker; where its MAC key is new, give the rules the same "
+    "key and restart them; true events that are missing are asked for",
+    CONFLICT: "look at the table before its round is ended, and compare it with the journal of the edge (feltd journal "
+    "export); where no copy of that journal was put back, change the edge's password on the broker and give it a MAC "
+    "key (feltd mac-key)",
+}
+
+
+class Health(Struct, frozen=True):
+    """The part of an edge's health that tells of events we may not have heard of."""
+
+    newest: dict[str, Annotated[int, Meta(ge=0, le=MOST)]]
+
+
+class Standing(View, frozen=True):
+    """`round/state`.
+
+    `heard`: by journal of an edge, the seq of the last event of the table that it rests on. `rules`: who says it.
+    """
+
+    heard: dict[str, int]
+    rules: str
+
+
+class Position(Struct, frozen=True, omit_defaults=True):
+    """How far the events of one journal were used for one table.
+
+    `at` and `digest`, in hexadecimal, are of the last of them: another event under its number is another past. An
+    earlier version wrote no digest. `left`: its edge counts in another journal. `doubt`: what stood before the next
+    event is gone.
+    """
+
+    seq: int = 0
+    at: datetime | None = None
+    left: bool = False
+    doubt: bool = False
+    digest: str = ""
+
+
+def read_position(value: bytes) -> Position:
+    """As it was written down, by this version or an earlier one."""
+    if value.startswith(b"{"):
+        position = msgspec.json.decode(value, type=Position)
+        try:
+            return position if position.at is None else replace(position, at=in_utc(position.at))
+        except ValueError:  # an earlier version used an event at such a time
+            return replace(position, at=None, doubt=True)
+    return Position(int(value.removesuffix(LEFT)), left=value.endswith(LEFT))
+
+
+class _Events(Stream[Envelope]):
+    """What one journal of an edge tells of one table.
+
+    Remembers the digests of the last events used: a second event under one of their numbers, with other content, is no
+    duplicate.
+    """
+
+    def __init__(self, position: Position) -> None:
+        super().__init__(position.seq + 1)
+        self.at = position.at
+        self.doubt = position.doubt
+        self.in_conflict = False
+        """Whether a conflict was told since the last event was used: of several at once only the first is told."""
+        self._digests = bytearray(KEPT_DIGESTS * DIGEST_SIZE)
+        self._known_from = self.expected
+        if position.digest:
+            self._known_from = position.seq
+            self._remember(position.seq, bytes.fromhex(position.digest))
+
+    def position(self, *, left: bool = False) -> bytes:
+        last = self.expected - 1
+        digest = self._digest(last).hex() if last >= self._known_from else ""
+        return msgspec.json.encode(Position(last, self.at, left, self.doubt, digest))
+
+    def take(self, item: Envelope) -> list[Envelope]:
+        """As of any stream. Of two different events that wait under one number neither is used: it counts as lost."""
+        early = self._early.get(item.seq)
+        if early is not None and early.digest != item.digest:
+            item = msgspec.structs.replace(early, event=EventsMissed(1), digest=IN_CONFLICT)
+        ready = super().take(item)
+        for one in ready:
+            self._remember(one.seq, one.digest)
+        return ready
+
+    def skip(self, to: int) -> list[Envelope]:
+        """As of any stream. What was used is of another count, or far behind: it is forgotten."""
+        ready = super().skip(to)
+        self._known_from = to
+        for one in ready:
+            self._remember(one.seq, one.digest)
+        return ready
+
+    def contradicts(self, item: Envelope) -> bool:
+        """Whether `item` says something else than the event that was used, or waits, under its number."""
+        if item.seq >= self.expected:
+            early = self._early.get(item.seq)
+            return early is not None and early.digest not in (IN_CONFLICT, item.digest)
+        if item.seq >= max(self._known_from, self.expected - KEPT_DIGESTS):
+            return self._digest(item.seq) not in (IN_CONFLICT, item.digest)
+        return item.seq == self.expected - 1 and self.at not in (None, item.time)
+
+    def settle(self, item: Envelope) -> bool:
+        """Note that its number, which was used, is in conflict, once and for good; whether that is to be told."""
+        self._known_from = min(self._known_from, item.seq)
+        self._remember(item.seq, IN_CONFLICT)
+        told, self.in_conflict = self.in_conflict, True
+        return not told
+
+    def _remember(self, seq: int, digest: bytes) -> None:
+        at = seq % KEPT_DIGESTS * DIGEST_SIZE
+        self._digests[at : at + DIGEST_SIZE] = digest
+
+    def _digest(self, seq: int) -> bytes:
+        at = seq % KEPT_DIGESTS * DIGEST_SIZE
+        return bytes(self._digests[at : at + DIGEST_SIZE])
+
+
+class _Alarm:
+    """An alert of events that are refused or in conflict: how often, the last text, and for how long it was quiet."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.text = ""
+        self.quiet = 0.0
+
+
+class _Kept(Struct, frozen=True):
+    """A table's state as it is written down: it belongs to one ruleset."""
+
+    ruleset: str
+    state: msgspec.Raw
+
+
+class _Table:
+    """One table: its ruleset and where the round stands."""
+
+    def __init__(self, table: Table, journal: Journal) -> None:
+        self.name = table.name
+        ruleset = RULESETS[table.ruleset]
+        options = options_from(ruleset, table.options)
+        self.options = msgspec.json.encode(options)
+        self.ruleset: Ruleset[Any] = ruleset(options)
+        self.state: Any = self.ruleset.start(table.name)
+        self.alerted = False
+        """Whether a doubt stands as an alert."""
+        self.abandoned = ""
+        """The game whose state was not taken up: another one, or this one where nobody can read it."""
+        self.unreadable = False
+        """Whether something that was written of its last round cannot be read."""
+        self.other_options = False
+        """Whether the state was left under other options than those of now: a round then ends by neither."""
+        stored = journal.memory(f"state/{table.name}")
+        if stored:
+            try:
+                kept = msgspec.json.decode(stored, type=_Kept)
+                if kept.ruleset == ruleset.id:
+                    self.state = msgspec.json.decode(kept.state, type=self.ruleset.State)
+                    known = journal.memory(f"options/{table.name}")
+                    self.other_options = bool(known) and _options(known or b"", type(options)) != options
+                else:
+                    self.abandoned = kept.ruleset
+            except msgspec.DecodeError as error:  # of another version
+                remedy = "an open round is void now; look at the table before the next one"
+                logs.get(table=table.name).error("state.unreadable", reason=str(error), remedy=remedy)
+                self.abandon()
+
+    def abandon(self) -> None:
+        """Begin afresh: what was left is not gone on with."""
+        self.abandoned = self.abandoned or self.ruleset.id
+        self.state = self.ruleset.start(self.name)
+
+    def kept(self) -> bytes:
+        """The state, to be written down."""
+        return msgspec.json.encode(_Kept(self.ruleset.id, msgspec.Raw(msgspec.json.encode(self.state))))
+
+
+class Consumer:
+    """The process."""
+
+    def __init__(self, config: Config, journal: Journal, *, connect: Connect | None = None) -> None:
+        """Take up every table where the journal left it. Raises BadOption for a table's options; BadMacKey."""
+        folder = config.rules.mac_key_folder
+        self._mac_keys = load_mac_keys(Path(folder)) if folder else None
+        self._connect = connect
+        self.config = config
+        self.journal = journal
+        self.site = config.site.name
+        self.name = config.rules.name
+        self._log = logs.get(rules=self.name)
+        self.outbox = Outbox(journal, self._message_of, lambda row: row.place not in self._tables)
+        self.retained = Retained()
+        self._leftovers = Leftovers(self._log)
+        self._tables = {table.name: _Table(table, journal) for table in config.table if table.ruleset}
+        self.replay = ReplayService(
+            self.name,
+            journal,
+            [table_topic(self.site, name, "round/cmd/replay") for name in self._tables],
+            self._message_of,
+            lambda: self.outbox.waiting,
+            self._log,
+        )
+        self._streams: dict[tuple[str, ...], _Events] = {
+            tuple(key.split("/")[1:]): _Events(position)
+            for key, value in journal.memories("stream/").items()
+            if not (position := read_position(value)).left
+        }
+        self._unsaved: dict[str, bytes] = {}
+        self._told: dict[str, tuple[dict[str, int], float]] = {}
+        self._awaited: dict[tuple[str, str], tuple[int, int, float]] = {}
+        """By edge and table: from which seq to which an answer is on its way, and until when that is believed."""
+        self._whole = True
+        """What is in memory is what was written, or follows from it: not after a failure in the middle of a batch."""
+        self._alarms: dict[tuple[str, str], _Alarm] = {}
+        """The alerts that stand, by table and code."""
+        self.connected = False
+        self.on_verdict: Callable[[str, Verdict], None] = lambda _table, _verdict: None
+        for table in self._tables.values():
+            if self.journal.memory(f"options/{table.name}") != table.options:  # written with the first state under them
+                self._unsaved[f"options/{table.name}"] = table.options
+            if table.other_options and self._open_or_in_doubt(table):
+                table.abandon()
+            self._find_unreadable(table)
+            if table.abandoned:
+                self._begin_anew(table)
+
+    async def run(self) -> None:
+        """Consume until cancelled."""
+        self._log.info("rules.started", tables=sorted(self._tables), journal=str(self.journal.path))
+        will = Will(edge_topic(self.site, self.name, "availability"), b"offline")
+        try:
+            identifier = f"feltd-rules-{self.name}"
+            broker = broker_of(self.config, self.config.rules)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self.replay.listen(broker, identifier, self._connect))
+                await stay_connected(broker, identifier, will, self._serve, self._log, self._connect)
+        except asyncio.CancelledError:
+            if self._whole:
+                self._commit([])
+            raise
+
+    # ---- events to verdicts
+
+    def take(self, envelopes: Iterable[Envelope]) -> None:
+        """Use what is in order, and write down what follows. Nothing is published before it is durable."""
+        self._whole = False
+        entries: list[Entry] = []
+        verdicts: list[tuple[str, Verdict]] = []
+        for envelope in envelopes:
+            edge, _, table_name = envelope.id.rpartition(":")[0].partition(":")
+            table = self._tables.get(table_name)
+            if table is None or not is_id(edge) or not _is_journal(envelope.journal) or envelope.seq < 1:
+                continue
+            key = (edge, envelope.journal, table_name)
+            if key not in self._streams and not self._new_stream(key):
+                self._alarm(
+                    table_name, FORGED, "events came of more edges or journals than a table has: they are not used"
+                )
+                continue
+            stream = self._streams[key]
+            heard = envelope if envelope.digest else msgspec.structs.replace(envelope, digest=_digest(envelope))
+            if stream.contradicts(heard):
+                self._in_conflict(table, edge, stream, heard, entries, verdicts)
+            for ready in stream.take(heard):
+                self._apply(table, stream, ready, entries, verdicts)
+            self._note(key, stream, table)
+        self._finish(entries, verdicts)
+
+    def _new_stream(self, key: tuple[str, ...]) -> bool:
+        """Go on where this journal was left, under whatever name its edge had. False, and nothing is kept: too many.
+
+        An edge that counts in another journal is not asked for the old one any more, unless that comes back.
+        """
+        here = [known for known in self._streams if known[2] == key[2]]
+        left = [known for known in here if known[0] == key[0] or known[1] == key[1]]
+        written = {**self.journal.memories("stream/"), **self._unsaved}
+        kept = [one for one in written if one.startswith("stream/") and one.endswith(f"/{key[2]}")]
+        if len(here) - len(left) >= MOST_EDGES or (len(kept) >= MOST_JOURNALS and _stream_key(key) not in kept):
+            return False
+        for old in left:
+            self._unsaved[_stream_key(old)] = written[_stream_key(old)] = self._streams.pop(old).position(left=True)
+        known = [read_position(value) for one, value in written.items() if one.split("/")[2:] == list(key[1:])]
+        self._streams[key] = _Events(max(known, key=lambda one: one.seq, default=Position()))
+        return True
+
+    def _in_conflict(
+        self,
+        table: _Table,
+        edge: str,
+        stream: _Events,
+        second: Envelope,
+        entries: list[Entry],
+        verdicts: list[tuple[str, Verdict]],
+    ) -> None:
+        """A second event under a number, with other content: somebody else writes in the name of the edge, or a copy of
+        its journal was put back. Where the first was used, that is in doubt from now on; the second is not used.
+        """
+        text = f"two different events under number {second.seq} of edge {edge}: the second is not used"
+        self._alarm(table.name, CONFLICT, text)
+        if second.seq < stream.expected and stream.settle(second):
+            table.state, new = conflict(table.ruleset, table.state, second)
+            self._enter(table, second, new, entries, verdicts, CONFLICT_NUMBER)
+
+    def _went_back(self, key: tuple[str, ...], stream: _Events, to: int) -> None:
+        """An edge's journal is older than what was used of it: a copy was put back. What it told since is in doubt."""
+        self._log.error(
+            "events.went_back",
+            table=key[2],
+            edge=key[0],
+            used=stream.expected - 1,
+            there=to - 1,
+            remedy="the edge's journal was put back from an older copy: what was played between is not in it; look at "
+            "the table, and keep both journals",
+        )
+        stream.skip(to)
+        stream.at = None
+        stream.doubt = True
+        self._unsaved[_stream_key(key)] = stream.position()
+
+    def _are_gone(self, key: tuple[str, ...], oldest: int) -> None:
+        """Events that were never used are in no file of their edge any more: go on from the oldest that is."""
+        if key not in self._streams and not self._new_stream(key):
+            return
+        stream, table = self._streams[key], self._tables[key[2]]
+        if stream.expected >= oldest:
+            return
+        self._log.error(
+            "events.gone",
+            table=key[2],
+            edge=key[0],
+            first=stream.expected,
+            last=oldest - 1,
+            remedy="their files were archived or forgotten before these rules had used them: their rounds have no end "
+            "here; the files tell what happened (feltd journal export)",
+        )
+        self._whole = False
+        entries: list[Entry] = []
+        verdicts: list[tuple[str, Verdict]] = []
+        ready = stream.skip(oldest)
+        stream.at, stream.doubt = None, True
+        for one in ready:
+            self._apply(table, stream, one, entries, verdicts)
+        self._note(key, stream, table)
+        self._finish(entries, verdicts)
+
+    def _find_unreadable(self, table: _Table) -> None:
+        """A row of the last round that an earlier version wrote and nobody can read: the round does not count. Once."""
+        opened, key = self.journal.latest(table.name, ("opened",)), f"unreadable/{table.name}"
+        if opened is None:
+            return
+        row = self.journal.unreadable(table.name, max(opened.seq, int(self.journal.memory(key) or b"0") + 1))
+        if row is None:
+            return
+        ended = self.journal.latest(table.name, ENDS, since=opened.seq)
+        behind = ended is not None and row.seq > ended.seq
+        if behind and ended is not None:
+            behind = self.journal.latest(table.name, ("suspended",), since=ended.seq) is None
+        what = "no round rests on it" if behind else f"round {_round_of(opened)} is void: give its bets back"
+        self._log.error(
+            "row.unreadable",
+            table=table.name,
+            seq=row.seq,
+            row=row.n,
+            reason=row.unreadable,
+            remedy=f"{what}; keep the journal for the inspector, and find out who published an event at such a time",
+        )
+        self._unsaved[key] = b"%d" % self.journal.last(table.name)
+        if behind:  # an irregularity between two rounds
+            self._commit([])
+            return
+        table.unreadable = True
+        table.abandon()
+
+    def _begin_anew(self, table: _Table) -> None:
+        """What was open or in doubt at a table whose state was not taken up is void, and what comes next in doubt."""
+        for key, stream in self._streams.items():
+            if key[2] == table.name:
+                stream.doubt = True
+                self._unsaved[_stream_key(key)] = stream.position()
+        self._unsaved[f"state/{table.name}"] = b""
+        opened, last = self._newest(table)
+        if opened is None or last is None:
+            self._commit([])
+            return
+        table.state = numbered_after(table.state, table.name, _round_of(opened))
+        verdict = self._end_of_what_was(table, opened, last)
+        if verdict is None:
+            self._commit([])
+            return
+        event, _, number = last.cause.rpartition("/")
+        cause = f"{event}/{int(number) + 1}"
+        self._commit([Entry(table.name, "round", verdict_type(verdict), last.time, _data(verdict), cause=cause)])
+        self._tell(table, verdict)
+
+    def _newest(self, table: _Table) -> tuple[Row | None, Row | None]:
+        """The last opening of a round, and the last verdict."""
+        return self.journal.latest(table.name, ("opened",)), self.journal.latest(table.name, VERDICTS)
+
+    def _open_or_in_doubt(self, table: _Table) -> bool:
+        opened, last = self._newest(table)
+        return opened is not None and last is not None and self._end_of_what_was(table, opened, last) is not None
+
+    def _end_of_what_was(self, table: _Table, opened: Row, last: Row) -> Verdict | None:
+        """Of a round that was open, or of a result that waited for a person."""
+        ended = self.journal.latest(table.name, ENDS, since=opened.seq)
+        evidence = (last.cause.rpartition("/")[0],)
+        if ended is None:
+            return Voided(abandoned(_round_of(opened), table.abandoned, evidence, unreadable=table.unreadable))
+        if table.unreadable:
+            round_ = _round_of(opened)
+            return Corrected(abandoned(round_, table.abandoned, evidence, supersedes=round_, unreadable=True))
+        doubted = self.journal.latest(table.name, ("suspended",), since=ended.seq)
+        if doubted is not None:
+            round_ = _round_of(doubted)
+            return Corrected(abandoned(round_, table.abandoned, evidence, supersedes=round_))
+        return None
+
+    def _apply(
+        self,
+        table: _Table,
+        stream: _Events,
+        envelope: Envelope,
+        entries: list[Entry],
+        verdicts: list[tuple[str, Verdict]],
+    ) -> None:
+        doubted: tuple[Verdict, ...] = ()
+        if stream.doubt:
+            lost = msgspec.structs.replace(envelope, event=EventsMissed(1))
+            table.state, doubted = judge(table.ruleset, table.state, lost)
+        stream.at, stream.doubt, stream.in_conflict = envelope.time, False, False
+        used = conflict if envelope.digest == IN_CONFLICT else judge
+        table.state, new = used(table.ruleset, table.state, envelope)
+        self._enter(table, envelope, doubted + new, entries, verdicts)
+
+    def _enter(
+        self,
+        table: _Table,
+        envelope: Envelope,
+        new: tuple[Verdict, ...],
+        entries: list[Entry],
+        verdicts: list[tuple[str, Verdict]],
+        first: int = 0,
+    ) -> None:
+        """Number what follows from an event, to be written and told."""
+        for number, verdict in enumerate(new, first):
+            # The id is made of the event and its consequence, so that a standby says the same.
+            cause = f"{envelope.id}/{number}"
+            entries.append(
+                Entry(table.name, "round", verdict_type(verdict), envelope.time, _data(verdict), cause=cause)
+            )
+            verdicts.append((table.name, verdict))
+
+    def _note(self, key: tuple[str, ...], stream: _Events, table: _Table) -> None:
+        self._unsaved[_stream_key(key)] = stream.position()
+        self._unsaved[f"state/{table.name}"] = b""  # encoded when written: a batch may change it many times
+
+    def _finish(self, entries: list[Entry], verdicts: list[tuple[str, Verdict]]) -> None:
+        changed = [key.partition("/")[2] for key in self._unsaved if key.startswith("state/")]
+        if entries:
+            self._commit(entries)
+        self._whole = True
+        for table_name, verdict in verdicts:
+            self._tell(self._tables[table_name], verdict)
+        for table_name in changed:
+            self.retained.touch(table_topic(self.site, table_name, "round/state"))
+            table = self._tables[table_name]
+            if table.alerted and not self._waits(table):  # a round that goes on has no verdict that says so
+                self._alert(table, None)
+
+    def _commit(self, entries: list[Entry]) -> None:
+        """Positions without verdicts wait for the next commit: after a crash those events are asked for again."""
+        memory = {
+            key: self._tables[key.partition("/")[2]].kept() if key.startswith("state/") else value
+            for key, value in self._unsaved.items()
+        }
+        if entries or memory:
+            rows = self.journal.append(entries, {**memory, **self.outbox.memory()})
+            self._unsaved.clear()
+            self.outbox.offer(rows)
+
+    def _tell(self, table: _Table, verdict: Verdict) -> None:
+        self.on_verdict(table.name, verdict)
+        match verdict:
+            case Resolved(result=result) | Voided(result=result) | Corrected(result=result):
+                self.retained.put(table_topic(self.site, table.name, "round/result"), msgspec.json.encode(result))
+                self._alert(table, None)
+                self._log.info(
+                    "round." + verdict_type(verdict),
+                    table=table.name,
+                    round=result.round,
+                    outcome=result.announcements.get("en", ""),
+                    reason=result.void.reason if result.void else "",
+                )
+            case Suspended(round=round_, reason=reason):
+                self._alert(table, verdict)
+                self._log.warning("round.suspended", table=table.name, round=round_, reason=reason)
+            case Noted(irregularity=irregularity):
+                self._log.warning("round.irregular", table=table.name, code=irregularity.code, text=irregularity.text)
+            case _:
+                pass
+
+    def _waits(self, table: _Table) -> bool:
+        return table.ruleset.view(table.state).phase == "suspended"
+
+    def _alert(self, table: _Table, doubt: Suspended | None) -> None:
+        table.alerted = doubt is not None
+        text = b""
+        if doubt is not None:
+            alert = {"round": doubt.round, "code": "round.suspended", "text": doubt.reason, "severity": "error"}
+            text = msgspec.json.encode({**alert, "remedy": doubt.remedy})
+        self.retained.put(table_topic(self.site, table.name, "alert/round-suspended"), text)
+
+    def _alarm(self, table: str, code: str, text: str) -> None:
+        """Raise an alert at a table, or count one more: logged when it begins, ended when it was quiet for long."""
+        if table not in self._tables:
+            return
+        if (table, code) not in self._alarms:
+            self._alarms[table, code] = _Alarm()
+            self._log.error(code, table=table, text=text, remedy=REMEDIES[code])
+        alarm = self._alarms[table, code]
+        alarm.count, alarm.text, alarm.quiet = alarm.count + 1, text, 0.0
+        topic = alert_topic(self.site, table, self.name, code)
+        self.retained.put(topic, partial(self._alarm_says, code, alarm))
+
+    @staticmethod
+    def _alarm_says(code: str, alarm: _Alarm) -> dict[str, Any]:
+        return {
+            "code": code,
+            "text": alarm.text,
+            "severity": "error",
+            "remedy": REMEDIES[code],
+            "count": alarm.count,
+        }
+
+    def _end_alarms(self, seconds: float) -> None:
+        """So many seconds have passed: end what was quiet for long enough."""
+        for (table, code), alarm in list(self._alarms.items()):
+            alarm.quiet += seconds
+            if alarm.quiet >= ALERT_FOR:
+                del self._alarms[table, code]
+                self.retained.put(alert_topic(self.site, table, self.name, code), b"")
+                self._log.info(f"{code}_ended", table=table, count=alarm.count)
+
+    # ---- on the broker
+
+    def _message_of(self, row: Row, late: bool) -> tuple[str, bytes]:
+        source = table_topic(self.site, row.place, "round")
+        wire = Wire(
+            "1.0",
+            row.cause,
+            source,
+            row.type,
+            row.time,
+            row.seq,
+            "",
+            self.journal.name,
+            late,
+            msgspec.Raw(row.data),
+        )
+        return f"{source}/event/{row.type}", encode_wire(wire)
+
+    async def _serve(self, session: Session) -> None:
+        if not self._whole:  # what ended the last session got lost on its way
+            raise RuntimeError("a batch was used and not written: nothing may be written that rests on it")
+        async with leaving(session, edge_topic(self.site, self.name, "availability"), b"offline"):
+            try:
+                await self._served(session)
+            finally:
+                self.connected = False
+
+    async def _served(self, session: Session) -> None:
+        for table in self._tables.values():
+            self.retained.put(table_topic(self.site, table.name, "round/state"), partial(self.standing, table.name))
+            said = self.journal.latest(table.name, (*ENDS, "suspended"))
+            in_doubt = said is not None and said.type == "suspended" and self._waits(table)
+            self._alert(table, msgspec.json.decode(said.data, type=Suspended) if said and in_doubt else None)
+            for code in REMEDIES:
+                if (table.name, code) not in self._alarms:  # of the last life of this process
+                    self.retained.put(alert_topic(self.site, table.name, self.name, code), b"")
+            if (last := self.journal.latest(table.name, ENDS)) is not None:
+                result = msgspec.json.decode(last.data, type=dict[str, msgspec.Raw])["result"]
+                self.retained.put(table_topic(self.site, table.name, "round/result"), bytes(result))
+        info = {"version": version(), "config": self.config.digest, "rules": True}
+        self.retained.put(edge_topic(self.site, self.name, "info"), msgspec.json.encode(info))
+        self.retained.put(edge_topic(self.site, self.name, "availability"), b"online")
+        await self.replay.until_heard()  # who hears that we are online asks at once
+        await self.retained.publish_all(session)
+        topics = [edge_topic(self.site, "+", "availability"), edge_topic(self.site, "+", "health")]
+        for name in self._tables:
+            topics += [
+                table_topic(self.site, name, "device/+/event/#"),
+                table_topic(self.site, name, "cmd/replay/result"),
+            ]
+        await session.subscribe(*topics)
+        self.connected = True
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.outbox.run(session))
+            group.create_task(self.replay.run(session))
+            group.create_task(self.retained.run(session))
+            group.create_task(self._receive(session))
+            group.create_task(self._chase(session))
+            group.create_task(self._look(session))
+
+    async def _look(self, session: Session) -> None:
+        """What stands there of tables that we no longer have is cleared; so may others have done with one now ours."""
+        await self._leftovers.look(session, table_topic(self.site, "+", STATES), own=bool(self._tables))
+        for name in self._tables:
+            self.retained.again(table_topic(self.site, name, "round/"), table_topic(self.site, name, "alert/round-"))
+
+    def view(self, table: str) -> View:
+        """The round of `table` as it stands."""
+        return self._tables[table].ruleset.view(self._tables[table].state)
+
+    def standing(self, table: str) -> Standing:
+        """The same with what it rests on, for who must know whether an event is behind it or still before it."""
+        view = self.view(table)
+        heard = {journal: stream.expected - 1 for (_, journal, name), stream in self._streams.items() if name == table}
+        return Standing(view.round, view.phase, view.detail, heard, self.name)
+
+    def position(self, table: str) -> int:
+        """The seq of the last event of `table` that was used, in the journal that counts now."""
+        return max((stream.expected - 1 for key, stream in self._streams.items() if key[2] == table), default=0)
+
+    async def _receive(self, session: Session) -> None:
+        while True:
+            batch = await session.messages()
+            envelopes: list[Envelope] = []
+            for message in batch:
+                match message.topic.split("/")[3:]:
+                    case ["edge", edge, leaf]:
+                        await self._edge_says(session, edge, leaf, message)
+                    case ["table", table, "cmd", *_]:
+                        self.take(envelopes)
+                        envelopes = []
+                        await self._answered(session, table, message)
+                    case ["table", table, "round", "state"]:
+                        await self._met(session, table, message)
+                    case ["table", table, "device", _, "event", _]:
+                        envelopes += self._read(table, message)
+                    case _:  # a broker may send what somebody else subscribed to; requests have their own connection
+                        pass
+            self.take(envelopes)
+            await self._ask_for_gaps(session)
+
+    async def _met(self, session: Session, table: str, message: Message) -> None:
+        """How a round stands on the broker: that of a table that we had, and no longer have, is cleared."""
+        if table in self._tables:
+            self._leftovers.heard_own()
+        else:
+            await self._leftovers.clear(session, left_by_rules(self.site, self.name, message))
+
+    def _read(self, table: str, message: Message) -> tuple[Envelope, ...]:
+        """The event. One that this version does not know, or cannot read, is an event missed: never nothing.
+
+        What does not belong to the topic on which it came is refused: who may write where is said by topics.
+        """
+        try:
+            wire = decode_wire(message.payload)
+        except (BadEnvelope, *UNREADABLE) as error:
+            self._log.warning("event.refused", topic=message.topic, reason=str(error))
+            return ()
+        edge, _, place = wire.id.partition(":")
+        belongs = message.topic == f"{wire.source}/event/{wire.type}" and place == f"{table}:{wire.seq}"
+        if not belongs or not is_id(edge) or len(wire.id) > LONGEST_EVENT_ID:
+            self._alarm(table, FORGED, "events did not belong to the topic on which they came: they are not used")
+            return ()
+        if not self._proven(table, edge, lambda key: is_mac(wire.mac, mac_of(wire, key))):
+            return ()
+        digest = digest_of(wire.source, wire.type, wire.time, bytes(wire.data))
+        try:
+            envelope = envelope_of(wire, digest)
+        except (BadEnvelope, UnknownEvent, *UNREADABLE) as error:
+            self._log.warning("event.refused", topic=message.topic, reason=str(error))
+            missed = EventsMissed(1)
+            envelope = Envelope(
+                wire.id, wire.source, wire.time, missed, wire.seq, wire.bootid, wire.journal, digest=digest
+            )
+        return (envelope,)
+
+    def _proven(self, table: str, edge: str, is_right: Callable[[bytes], bool]) -> bool:
+        """Whether it has the MAC of its edge, where these rules have keys."""
+        if self._mac_keys is None:
+            return True
+        key = self._mac_keys.get(edge)
+        if key is None:
+            text = f"events came from edge {edge}, of which these rules have no MAC key: they are not used"
+        elif is_right(key):
+            return True
+        else:
+            text = f"events in the name of edge {edge} came without its MAC: they are not used"
+        self._alarm(table, FORGED, text)
+        return False
+
+    async def _edge_says(self, session: Session, edge: str, leaf: str, message: Message) -> None:
+        """An edge came back: ask for all that happened while we did not listen. Its health tells of a lost tail."""
+        if leaf == "availability" and not message.payload:
+            self.retained.again("")  # somebody was forgotten, and with him perhaps what we say of the same tables
+        if edge == self.name:
+            if leaf == "availability" and message.payload != b"online":  # nobody else may say so
+                self.retained.again(message.topic)
+            return
+        if leaf == "availability" and message.payload == b"online":
+            for name in self._tables:
+                await self._ask(session, name, edge, max(self._next(edge, name) - 1, 1), None)
+        elif leaf == "health":
+            with contextlib.suppress(*UNREADABLE):
+                self._told[edge] = msgspec.json.decode(message.payload, type=Health).newest, _now()
+
+    async def _answered(self, session: Session, name: str, message: Message) -> None:
+        try:
+            said = msgspec.json.decode(message.payload, type=Answer)
+        except UNREADABLE as error:
+            self._log.warning("answer.refused", topic=message.topic, reason=str(error))
+            return
+        if name not in self._tables or not is_id(said.edge):
+            return
+        if not self._proven(name, said.edge, lambda key: is_mac(said.mac, mac_of_answer(said, message.topic, key))):
+            return
+        awaited = self._awaited.get((said.edge, name))
+        ours = awaited is not None and awaited[0] == said.first
+        if ours:
+            del self._awaited[said.edge, name]
+        if not _is_journal(said.journal):
+            return
+        key = (said.edge, said.journal, name)
+        stream = self._streams.get(key)
+        if said.oldest > (1 if stream is None else stream.expected):
+            self._are_gone(key, said.oldest)
+            stream = self._streams.get(key)
+        if stream is None and said.first > 1:
+            # The edge counts in a new journal: what we asked for stands from 1 there.
+            await self._ask(session, name, said.edge, 1, None)
+        elif stream is not None and ours and said.newest < said.first < stream.expected:  # we had used it
+            self._went_back(key, stream, said.newest + 1)
+        elif stream is not None and said.first < stream.expected <= said.newest:  # it helped, and there is more
+            await self._ask(session, name, said.edge, stream.expected, None)
+
+    def _next(self, edge: str, table: str) -> int:
+        """The seq of the next event of `table` that `edge` has for us, in the journal that counts now."""
+        ours = (one.expected for key, one in self._streams.items() if key[0] == edge and key[2] == table)
+        return max(ours, default=1)
+
+    async def _ask(self, session: Session, name: str, edge: str, first: int, last: int | None) -> None:
+        """Once: what is asked for twice comes twice, and each answer asks for the next."""
+        _, to, until = self._awaited.get((edge, name), (0, 0, 0.0))
+        if first <= to and _now() < until:
+            return
+        self._awaited[edge, name] = first, first + PAGE - 1 if last is None else last, _now() + ASK_AGAIN
+        await ask(session, table_topic(self.site, name, "cmd/replay"), edge, first, last)
+
+    async def _ask_for_gaps(self, session: Session) -> None:
+        now = _now()
+        for (edge, _, name), stream in list(self._streams.items()):
+            if (gap := stream.to_ask(now)) is not None:
+                await self._ask(session, name, edge, *gap)
+
+    async def _chase(self, session: Session) -> None:
+        """A request or its answer may be lost too."""
+        while True:
+            await asyncio.sleep(ASK_AGAIN)
+            self._end_alarms(ASK_AGAIN)
+            await self._ask_for_gaps(session)
+            await self._ask_for_tails(session)
+            self._commit([])
+
+    async def _ask_for_tails(self, session: Session) -> None:
+        """What an edge said long enough ago to have, and what still has not come: nothing later shows that gap."""
+        for edge, (newest, at) in list(self._told.items()):
+            if _now() - at < ASK_AGAIN:
+                continue
+            del self._told[edge]
+            for name in self._tables:
+                first = self._next(edge, name)
+                if newest.get(name, 0) >= first:
+                    await self._ask(session, name, edge, first, None)
+                elif newest.get(name, first) < first - 1:  # an old word, or an old journal: its answer says which
+                    await self._ask(session, name, edge, first - 1, None)
+
+
+def _options(known: bytes, kind: type[Any]) -> Any:
+    """As they were written down: an option that this version added has its default. None: it has others."""
+    try:
+        return msgspec.json.decode(known, type=kind)
+    except msgspec.DecodeError:
+        return None
+
+
+def _round_of(row: Row) -> str:
+    """Which round an opening or a doubt is of."""
+    return str(msgspec.json.decode(row.data)["round"])
+
+
+def _digest(envelope: Envelope) -> bytes:
+    """Of an envelope that did not come over the wire."""
+    return digest_of(envelope.source, event_type(envelope.event), envelope.time, encode_data(envelope.event))
+
+
+def _is_journal(name: str) -> bool:
+    """Whether that can be the name of a journal, and the key of a position."""
+    return len(name) <= 64 and "/" not in name
+
+
+def _stream_key(key: tuple[str, ...]) -> str:
+    return "stream/" + "/".join(key)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _data(verdict: Verdict) -> bytes:
+    """The verdict's fields without its tag: the envelope's type says it."""
+    tagged = msgspec.json.encode(verdict)
+    return b"{" + tagged[tagged.index(b",") + 1 :]

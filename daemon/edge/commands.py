@@ -1,0 +1,381 @@
+"""Commands over MQTT: asked under cmd/<name>, carried out now or never, answered under cmd/<name>/result.
+
+What is too late, retained by a broker or unsafe is refused with a reason; what is said twice is done once and answered
+twice, over a lost broker and a restart of the edge alike. Every command that is handed to a device stands in the
+journal before the device hears of it, and again as the event `device.commanded` with how it ended, in one transaction
+with the answer and before anybody is answered. A command that the end of the process broke off is told as failed by
+the next one: whether the device acted, nobody knows. What is refused before it reaches a device is answered, not kept.
+
+A response topic of MQTT 5 is whatever the asker says. One that the broker does not let us write is not tried again:
+some brokers end the connection of who tries.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine, Mapping
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Protocol
+
+import msgspec
+import structlog
+from msgspec import Struct
+from msgspec.structs import replace
+
+from daemon.broker.session import UNREADABLE, BrokerLost, Message, Session
+from drivers.driver import CommandFailed, CommandRefused, LinkLost
+from protocols.contract.commands import BadCommand, Command, Reply, Request, decode_command, name_of
+from protocols.contract.events import DeviceCommanded
+
+__all__ = ["Case", "Desk", "Station", "obeyed"]
+
+# The commands of a table that are remembered with their answers. One may be forgotten once it is too old to run.
+KEPT = 128
+MOST_AT_ONCE = 4
+LONGEST_PAYLOAD = 4096
+# An order for now: whoever lets it live longer means something else.
+LONGEST_LIFE = timedelta(minutes=10)
+# Seconds. A driver keeps its own time limits; this one is for a driver that forgot.
+LONGEST_WORK = 600.0
+# Seconds for an answer to get on its way: a broker that takes nothing must not keep a command open.
+LONGEST_ANSWER = 5.0
+# Seconds until the rules have heard of what had happened when a command came: they are a moment behind.
+HEARD_WITHIN = 2.0
+MOST_ASKERS = 4
+# Response topics that the broker refused: none of them is tried again, and after so many none that is asked for.
+MOST_REFUSED = 32
+LONGEST_SHOWN = 200
+BETWEEN_ROUNDS = ("idle", "paying", "resolved", "ended")
+KEY = "command/"
+BROKEN_OFF = "the edge ended meanwhile: whether the device acted, only its events will tell"
+
+
+class Station(Protocol):
+    """A device's place in the edge, as far as commands go."""
+
+    async def obey(self, command: Command) -> dict[str, Any]:
+        """Carry it out. Raises CommandRefused or CommandFailed."""
+        ...
+
+    def newest(self) -> tuple[str, int]:
+        """The edge's journal, and the newest seq of this table in it."""
+        ...
+
+    def commanded(self, told: DeviceCommanded, order: bytes, kept: Mapping[str, bytes]) -> None:
+        """Durable when it returns: the event, the `order` it is about (JSON) and what is `kept`, or nothing of it."""
+        ...
+
+
+class Case(Struct, frozen=True):
+    """One command that was handed to a device, as the journal keeps it. Without `reply` it is under way."""
+
+    number: int
+    table: str
+    device: str
+    id: str
+    expires: datetime
+    command: Command
+    reply: Reply | None = None
+
+    @property
+    def key(self) -> str:
+        """Where it is kept: the place of an old one is used again."""
+        return f"{KEY}{self.table}/{self.number % KEPT}"
+
+
+class _RoundState(Struct, frozen=True):
+    """What is looked at in `round/state`."""
+
+    phase: str
+    heard: dict[str, int] = {}
+
+
+class Desk:
+    """Where the commands of one edge come in."""
+
+    def __init__(
+        self,
+        stations: Mapping[tuple[str, str], Station],
+        ruled: frozenset[str],
+        kept: Mapping[str, bytes],
+        keep: Callable[[Mapping[str, bytes]], object],
+        now: Callable[[], datetime],
+        log: structlog.typing.FilteringBoundLogger,
+    ) -> None:
+        """`stations` by table and device; `ruled`: the tables on which a ruleset says whether a round is open.
+
+        `kept` is what the last process left under KEY; `keep` makes values durable before it returns.
+        """
+        self._stations = stations
+        self._ruled = ruled
+        self._keep = keep
+        self._now = now
+        self._log = log
+        self._session: Session | None = None
+        self._rounds: dict[str, _RoundState] = {}
+        self._rounds_changed = asyncio.Event()
+        self._rules_online = False
+        self._cases: dict[tuple[str, str, str], Case] = {}
+        self._places: dict[str, Case] = {}
+        self._numbers: dict[str, int] = {}
+        self._askers: dict[tuple[str, str, str], list[Message]] = {}
+        self._under_way: dict[tuple[str, str], int] = {}
+        self._refused: set[str] = set()
+        cases = []
+        for value in kept.values():
+            with contextlib.suppress(*UNREADABLE):  # of another version: too old to run in any case
+                cases.append(msgspec.json.decode(value, type=Case))
+        for case in sorted(cases, key=lambda case: case.number):
+            self._put(case)
+
+    def recover(self) -> None:
+        """End what the last process did not: its outcome is not known. Once, before devices are served."""
+        for case in [case for case in self._cases.values() if case.reply is None]:
+            name = name_of(case.command)
+            self._log.warning("command.broken_off", table=case.table, device=case.device, command=name, id=case.id)
+            self._end(case, Reply(case.id, name, "failed", BROKEN_OFF))
+
+    def is_ruled(self, table: str) -> bool:
+        """Whether a ruleset says when a round of the table is open."""
+        return table in self._ruled
+
+    @property
+    def at_work(self) -> int:
+        """How many commands are under way."""
+        return sum(self._under_way.values())
+
+    # ---- what the broker says
+
+    def connected(self, session: Session) -> None:
+        """A new connection. What was known of the rounds may be old."""
+        self._session = session
+        self._rounds.clear()
+        self._rules_online = False
+
+    def disconnected(self) -> None:
+        """Nobody can be answered."""
+        self._session = None
+
+    def rules_are(self, online: bool) -> None:
+        """Whether the rules consumer is there: without it nobody knows whether a round is open."""
+        self._rules_online = online
+
+    def round_is(self, table: str, payload: bytes) -> None:
+        """`round/state` of a table."""
+        try:
+            self._rounds[table] = msgspec.json.decode(payload, type=_RoundState)
+        except UNREADABLE:
+            self._rounds.pop(table, None)
+        self._rounds_changed.set()
+
+    def no_round_after(self, table: str, journal: str) -> int:
+        """Up to which seq of `journal` the rules have heard, where no round is open then; else, or unknown, -1."""
+        said = self._rounds.get(table)
+        if said is None or not self._rules_online or said.phase not in BETWEEN_ROUNDS:
+            return -1
+        return said.heard.get(journal, -1)
+
+    async def take(self, message: Message, group: asyncio.TaskGroup) -> None:
+        """One message under …/device/<device>/cmd/<name>. What takes time is done in a task of `group`.
+
+        `group` outlives the connection: a command under way is not broken off because the broker died.
+        """
+        words = message.topic.split("/")
+        table, device, name = words[4], words[6], words[8]
+        request_id = ""
+        try:
+            request = _request(message.payload)
+            request_id = request.id
+            command = decode_command(name, request.args)
+            case = self._cases.get((table, device, request.id))
+            if case is None:
+                station, case = self._admit(message, table, device, request, command)
+                self._askers[table, device, request.id] = [message]
+                self._under_way[table, device] = self._under_way.get((table, device), 0) + 1
+                group.create_task(self._carry_out(station, case))
+                return
+            _must_be(command, case)
+        except (BadCommand, CommandRefused) as error:
+            await self._reply(message, Reply(request_id, name, "refused", str(error)))
+            return
+        if case.reply is not None:  # said twice: answered twice, done once
+            await self._reply(message, case.reply)
+        else:
+            askers = self._askers[table, device, request.id]
+            askers.append(message)
+            del askers[:-MOST_ASKERS]
+
+    # ---- from the question to the answer
+
+    def _admit(
+        self, message: Message, table: str, device: str, request: Request, command: Command
+    ) -> tuple[Station, Case]:
+        """Raises CommandRefused."""
+        if message.retain:
+            raise CommandRefused("the broker had retained it: nobody knows when it was meant; do not retain commands")
+        station = self._stations.get((table, device))
+        if station is None:
+            raise CommandRefused(f"this edge has no device {device!r} on table {table!r}")
+        now = self._now()
+        _must_be_of_now(request.expires, now)
+        if request.expires > now + LONGEST_LIFE:
+            raise CommandRefused("it may live 10 minutes at most: a command is for now; are the clocks right?")
+        if self._under_way.get((table, device), 0) >= MOST_AT_ONCE:
+            raise CommandRefused("too many commands at once; ask again")
+        if command.between_rounds and table in self._ruled:
+            self._between_rounds(table)
+        case = Case(self._numbers.get(table, 0), table, device, request.id, request.expires, command)
+        oldest = self._places.get(case.key)
+        if oldest is not None and (oldest.reply is None or oldest.expires > now):
+            raise CommandRefused("too many commands in a short time; let them expire earlier")
+        self._put(case)
+        return station, case
+
+    def _between_rounds(self, table: str) -> _RoundState:
+        """What the rules said last. Raises CommandRefused where a round is open, or nobody knows."""
+        said = self._rounds.get(table)
+        if said is None or not self._rules_online:
+            raise CommandRefused("it is not known whether a round is open; is feltd rules running?")
+        if said.phase not in BETWEEN_ROUNDS:
+            raise CommandRefused(f"a round is open ({said.phase}); ask again between two rounds")
+        return said
+
+    async def _no_round_is_open(self, table: str, station: Station) -> None:
+        """Return when the rules have heard of all that has happened, and no round is open. Raises CommandRefused."""
+        journal, newest = station.newest()
+        try:
+            async with asyncio.timeout(HEARD_WITHIN):
+                while self._between_rounds(table).heard.get(journal, 0) < newest:
+                    self._rounds_changed.clear()
+                    await self._rounds_changed.wait()
+        except TimeoutError:
+            text = "feltd rules has not heard of everything that happened, so a round may be open; ask again"
+            raise CommandRefused(text) from None
+
+    def _put(self, case: Case) -> None:
+        oldest = self._places.get(case.key)
+        if oldest is not None:
+            self._cases.pop((oldest.table, oldest.device, oldest.id), None)
+        self._places[case.key] = case
+        self._cases[case.table, case.device, case.id] = case
+        self._numbers[case.table] = max(self._numbers.get(case.table, 0), case.number + 1)
+
+    async def _carry_out(self, station: Station, case: Case) -> None:
+        name = name_of(case.command)
+        place = (case.table, case.device)
+        try:
+            self._keep({case.key: msgspec.json.encode(case)})
+            try:
+                if case.command.between_rounds and case.table in self._ruled:
+                    await self._no_round_is_open(case.table, station)
+                _must_be_of_now(case.expires, self._now())  # the disk may have taken its time, too
+                async with asyncio.timeout(LONGEST_WORK):
+                    reply = Reply(case.id, name, "done", "", await station.obey(case.command))
+            except CommandRefused as error:
+                reply = Reply(case.id, name, "refused", _printable(error))
+            except (CommandFailed, TimeoutError) as error:
+                reply = Reply(case.id, name, "failed", _printable(error) or f"no end in {LONGEST_WORK:g} s")
+            reply = self._end(case, reply)
+        finally:
+            self._under_way[place] -= 1
+            askers = self._askers.pop((*place, case.id), [])
+        self._log.info("device.commanded", table=case.table, device=case.device, command=name, status=reply.status)
+        with contextlib.suppress(BrokerLost, TimeoutError):  # who asked may ask again, with the same id
+            async with asyncio.timeout(LONGEST_ANSWER):
+                for message in askers:
+                    await self._reply(message, reply)
+
+    def _end(self, case: Case, reply: Reply) -> Reply:
+        """Durable when it returns: the answer, and the event for everybody."""
+        try:
+            ended = msgspec.json.encode(replace(case, reply=reply))
+        except (TypeError, ValueError, RecursionError) as error:
+            text = f"it did something, and what it said cannot be told: {_printable(error)}"
+            reply = Reply(case.id, reply.command, "failed", text)
+            ended = msgspec.json.encode(replace(case, reply=reply))
+        self._put(replace(case, reply=reply))
+        told = DeviceCommanded(reply.command, reply.id, reply.status, reply.text)
+        station = self._stations.get((case.table, case.device))
+        if station is None:
+            self._keep({case.key: ended})  # no longer in the configuration
+        else:
+            station.commanded(told, msgspec.json.encode(case.command), {case.key: ended})
+        return reply
+
+    async def _reply(self, message: Message, reply: Reply) -> None:
+        session = self._session
+        if session is None:
+            return
+        payload = msgspec.json.encode(reply)
+        await session.publish(f"{message.topic}/result", payload)
+        topic = message.reply_to
+        if _may_be_answered(topic) and topic not in self._refused and len(self._refused) < MOST_REFUSED:
+            refused = partial(self._answer_refused, topic)
+            await session.publish(topic, payload, correlation=message.correlation, vital=False, refused=refused)
+
+    def _answer_refused(self, topic: str, reason: str) -> None:
+        """Said once of each topic; several answers may have been on their way."""
+        if topic in self._refused or len(self._refused) >= MOST_REFUSED:
+            return
+        self._refused.add(topic)
+        remedy = "let the edge write there and restart it; the answer stands under cmd/<name>/result, too"
+        self._log.warning("answer.refused", topic=topic[:LONGEST_SHOWN], reason=reason, remedy=remedy)
+        if len(self._refused) == MOST_REFUSED:
+            remedy = "look at who asks for answers there, and restart the edge; answers stand under cmd/<name>/result"
+            self._log.warning("answers.refused", reason="too many: no response topic is written now", remedy=remedy)
+
+
+def _request(payload: bytes) -> Request:
+    """Raises BadCommand."""
+    if len(payload) > LONGEST_PAYLOAD:
+        raise BadCommand(f"a request of {len(payload)} bytes: it may have {LONGEST_PAYLOAD}")
+    try:
+        return msgspec.json.decode(payload, type=Request)
+    except UNREADABLE as error:
+        raise BadCommand(f'not a request: {error}; write {{"id":…,"expires":"…Z","args":{{…}}}}') from error
+
+
+def _must_be_of_now(expires: datetime, now: datetime) -> None:
+    """Raises CommandRefused."""
+    if expires <= now:
+        raise CommandRefused(f"it expired at {expires:%H:%M:%S %Z} and it is {now:%H:%M:%S %Z}; are the clocks right?")
+
+
+def _must_be(command: Command, case: Case) -> None:
+    """Raises CommandRefused."""
+    if case.command != command:
+        raise CommandRefused(f"the id {case.id!r} was another command's: each needs its own")
+
+
+def _may_be_answered(topic: str) -> bool:
+    """Never back into the tree: an answer must not be taken for a command or an event. Nor where nobody can write."""
+    return bool(topic) and not topic.startswith(("felt/", "$")) and not set(topic) & set("+#\0")
+
+
+def _printable(error: BaseException) -> str:
+    """What a driver says may be no text that can be written down."""
+    return str(error).encode("utf-8", "backslashreplace").decode()
+
+
+async def obeyed(
+    obey: Callable[[Command], Coroutine[Any, Any, dict[str, Any]]],
+    command: Command,
+    ended: asyncio.Future[None],
+) -> dict[str, Any]:
+    """What came of it, or CommandFailed when the session with the device `ended` first."""
+    work = asyncio.ensure_future(obey(command))
+    try:
+        either: set[asyncio.Future[Any]] = {work, ended}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            raise CommandFailed("the device was lost meanwhile: whether it acted, only its events will tell")
+        if work.cancelled():
+            raise CommandFailed("the driver broke it off: whether the device acted, only its events will tell")
+        return work.result()
+    except LinkLost as error:
+        raise CommandFailed(f"the device was lost meanwhile: {error}") from error
+    finally:
+        work.cancel()
+        await asyncio.wait({work})
+        if not work.cancelled():
+            work.exception()  # known, or of no interest any more

@@ -1,0 +1,618 @@
+"""The edge: all devices of this computer, one journal, one broker.
+
+An event is durable in the journal before anybody sees it; the outbox carries it to the broker in order. On every
+(re)connect: meta, then state, then online, then the backlog. Who finds a gap asks for it by `cmd/replay`.
+"""
+
+import asyncio
+import os
+import resource
+import shutil
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from daemon import logs, version
+from daemon.broker.mac_keys import load_mac_key
+from daemon.broker.outbox import Outbox
+from daemon.broker.replay_service import ReplayService
+from daemon.broker.retained import Retained
+from daemon.broker.session import Connect, Message, Session, Will, leaving, stay_connected
+from daemon.broker.stale_topics import METAS, Leftovers, alert_topic, left_by_edge
+from daemon.config.model import Config, Device, Table, broker_of
+from daemon.edge import home_assistant
+from daemon.edge.commands import KEY, Desk, obeyed
+from daemon.edge.links.link import HostLink, open_link, utc_now
+from daemon.edge.ordering import Gate
+from daemon.edge.supervisor import Opener, supervise
+from daemon.edge.tracing import Trace, publish
+from daemon.journal.store import BadJournal, Entry, Journal, Row
+from drivers import DRIVERS, FAULTS
+from drivers.driver import CommandFailed, CommandRefused, Driver, Obeys, Sighting
+from protocols.contract import commands
+from protocols.contract.commands import Command, name_of
+from protocols.contract.events import (
+    ASIDE,
+    DeviceCommanded,
+    DeviceFaulted,
+    DeviceOffline,
+    DeviceOnline,
+    DeviceRecovered,
+    EventsMissed,
+    encode_data,
+    shortened,
+    type_of,
+)
+from protocols.contract.topics import Wire, device_topic, edge_topic, encode_wire, mac_of, table_topic
+
+__all__ = ["Edge"]
+
+HEALTH_EVERY = 30.0
+ONLINE, OFFLINE = b"online", b"offline"
+
+
+class Fault(Struct, frozen=True):
+    """An open fault of a device, as its state and its alert show it."""
+
+    code: str
+    text: str
+    severity: str
+    remedy: str
+    since: datetime
+
+
+# What is said of a device that nobody has met: it waits for no past, and is no sign that the device has none.
+_OF_THE_LINK = (DeviceOffline, DeviceFaulted, DeviceRecovered)
+
+
+class Board(Struct, frozen=True):
+    """What is known of a device, kept over restarts: a fault outlives them until it is seen cleared."""
+
+    online: bool = False
+    model: str = ""
+    serial: str = ""
+    firmware: str = ""
+    faults: tuple[Fault, ...] = ()
+    reason: str = ""
+    alerted: tuple[str, ...] = ()
+    """The codes of all faults there ever were: what ended unheard of is cleared by the next process."""
+    driver: str = ""
+    """Whose faults these are. "" was written before that was: the driver that is configured."""
+
+
+class DevicePost:
+    """One device's place in the edge: its events into the journal, its state onto the broker."""
+
+    def __init__(self, edge: "Edge", table: Table, device: Device) -> None:
+        """Take up what the journal remembers."""
+        self._edge = edge
+        self.table = table.name
+        self.device = device
+        self._key = f"{table.name}/{device.name}"
+        stored = edge.journal.memory(f"board/{self._key}")
+        self.board = msgspec.json.decode(stored, type=Board) if stored else Board()
+        self.state_topic = device_topic(edge.site, table.name, device.name, "state")
+        self._link: HostLink | None = None
+        self._driver: Driver | None = None
+        self._session_ended: asyncio.Future[None] | None = None
+        self._met = False
+        self._came = False
+        """Whether it told anything in this life of the edge: until then what it may have kept is waited for."""
+        self._bytes = (0, 0)
+        self.events = 0
+        self.last: Row | None = None
+        self._tells_cards = DRIVERS[device.driver].tells_cards
+        self.trace = Trace(
+            device_topic(edge.site, table.name, device.name, "trace"),
+            self._no_round if self._tells_cards else None,
+            self._untraced,
+            edge.traced,
+        )
+
+    @property
+    def online(self) -> bool:
+        """As the last event said."""
+        return self.board.online
+
+    def memory(self) -> bytes | None:
+        """What the driver left with its last durable event."""
+        return self._edge.journal.memory(f"driver/{self._key}") or None  # b"": another driver's, dropped
+
+    def taken_up(self) -> tuple[list[Entry], dict[str, bytes]]:
+        """The board is the configured driver's from now on: the events and what is to be kept, for one transaction.
+
+        Where it was another's, that device is gone: nobody else would see its faults end, or can read the memory.
+        Whether the new one is there its own driver tells.
+        """
+        was, driver = self.board, self.device.driver
+        if was.driver == driver:
+            return [], {}
+        if not was.driver:
+            self.board = msgspec.structs.replace(was, driver=driver)
+            return [], {f"board/{self._key}": msgspec.json.encode(self.board)}
+        codes = [fault.code for fault in was.faults]
+        self.board = Board(online=was.online, reason=was.reason, alerted=was.alerted, driver=driver)
+        place = {"table": self.table, "device": self.device.name}
+        self._edge.log.info("device.exchanged", **place, was=was.driver, driver=driver, ended=codes)
+        ends = [DeviceRecovered(code) for code in codes]
+        now = self._edge.now()
+        entries = [Entry(self.table, self.device.name, type_of(end), now, encode_data(end)) for end in ends]
+        return entries, {f"board/{self._key}": msgspec.json.encode(self.board), f"driver/{self._key}": b""}
+
+    @property
+    def may_have_kept_events(self) -> bool:
+        """It was there when the last process ended, and its driver left a memory to go on from."""
+        return self.board.online and self.memory() is not None
+
+    def has_fault(self, code: str) -> bool:
+        """Whether `code` is open."""
+        return any(fault.code == code for fault in self.board.faults)
+
+    def linked(self, link: HostLink | None) -> None:
+        """Count the bytes of all sessions."""
+        if link is None and self._link is not None:
+            self._bytes = (self._bytes[0] + self._link.received_bytes, self._bytes[1] + self._link.sent_bytes)
+        self._link = link
+        if link is not None:
+            link.tap = self.trace.tap
+
+    def driven(self, driver: Driver | None) -> None:
+        """Who takes commands now."""
+        if self._session_ended is not None and not self._session_ended.done():
+            self._session_ended.set_result(None)
+        self._driver = driver
+        self._met = False
+        self._session_ended = asyncio.get_running_loop().create_future()
+
+    async def obey(self, command: Command) -> dict[str, Any]:
+        """Carry out a command. Raises CommandRefused or CommandFailed."""
+        if isinstance(command, commands.Trace):
+            return self._traced(command.seconds)
+        driver, ended = self._driver, self._session_ended
+        if driver is None or ended is None or not self._met:  # the board may still say what was before a restart
+            raise CommandRefused(f"the device is offline: {self.board.reason or 'not met yet'}")
+        if not isinstance(driver, Obeys) or type(command) not in driver.commands:
+            known = ", ".join(map(name_of, driver.commands)) or "none"
+            raise CommandRefused(f"such a device does not take this command; it takes: {known}")
+        try:
+            return await obeyed(driver.obey, command, ended)
+        except (CommandRefused, CommandFailed, BadJournal):
+            raise
+        except Exception as error:
+            self._edge.log.exception("driver.bug", driver=driver.name, command=name_of(command))
+            raise CommandFailed(f"the driver failed: {type(error).__name__}: {error}") from error
+
+    def _traced(self, seconds: int) -> dict[str, Any]:
+        """Begin a trace, or end it. Raises CommandRefused."""
+        if seconds and self._tells_cards and not self._edge.desk.is_ruled(self.table):
+            raise CommandRefused("it tells cards, and without a ruleset nobody knows when a round is over")
+        self.trace.begin(seconds, self._edge.now() + timedelta(seconds=seconds))
+        if self._link is not None:
+            self._link.tap = self.trace.tap
+        self._edge.retained.touch(self.state_topic)
+        return {"held_back": self._tells_cards} if seconds else {}
+
+    def _untraced(self) -> None:
+        """Its time is over."""
+        if self._link is not None:
+            self._link.tap = None
+        self._edge.retained.touch(self.state_topic)
+
+    def newest(self) -> tuple[str, int]:
+        """The journal, and the newest seq of this table in it."""
+        journal = self._edge.journal
+        return journal.name, journal.last(self.table)
+
+    def _no_round(self) -> bool:
+        """Whether the rules have heard of all that happened on the table, and no round is open."""
+        journal, newest = self.newest()
+        return self._edge.desk.no_round_after(self.table, journal) == newest
+
+    def commanded(self, told: DeviceCommanded, order: bytes, kept: Mapping[str, bytes]) -> None:
+        """Durable when it returns. Of now, and no part of any past: the table's gate has no say in it."""
+        entry = Entry(
+            self.table, self.device.name, type_of(told), self._edge.now(), encode_data(shortened(told)), order
+        )
+        [self.last] = self._edge.append([entry], kept)
+        self.events += 1
+        self._edge.retained.touch(self.state_topic)
+
+    @property
+    def traffic(self) -> tuple[int, int]:
+        """Bytes received and sent since the process began."""
+        now = (self._link.received_bytes, self._link.sent_bytes) if self._link else (0, 0)
+        return self._bytes[0] + now[0], self._bytes[1] + now[1]
+
+    async def emit(self, sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
+        """Durable when it returns. One transaction: the events, the driver's memory, the board."""
+        if not sightings and memory is None:
+            return
+        sightings = [_shortened(one) for one in sightings]
+        self._came = self._came or any(type(one.event) not in _OF_THE_LINK for one in sightings)
+        if sightings and self._came:
+            await self._edge.gates[self.table].turn(self.device.name, _happened(sightings))
+        entries = [self._entry(one) for one in sightings]
+        kept: dict[str, bytes] = {} if memory is None else {f"driver/{self._key}": memory}
+        board = self.board
+        for one in sightings:
+            board = _after(board, one)
+        if board is not self.board:
+            kept[f"board/{self._key}"] = msgspec.json.encode(board)
+        rows = self._edge.append(entries, kept)
+        if sightings and self._came and not sightings[-1].behind:
+            self._edge.gates[self.table].caught_up(self.device.name)
+        self._met = self._met or any(isinstance(one.event, DeviceOnline) for one in sightings)
+        self.events += len(rows)
+        self.last = rows[-1] if rows else self.last
+        if board is not self.board:
+            self.board = board
+            self._edge.show(self)
+        else:
+            self._edge.retained.touch(self.state_topic)
+
+    def _entry(self, one: Sighting) -> Entry:
+        """One that was overtaken says so, for good: the rules must say the same of it whenever they read it."""
+        event = one.event
+        gate, happened = self._edge.gates[self.table], one.chunk.tick - one.age
+        if type(event) not in ASIDE and (late := gate.overtaken(self.device.name, happened)):
+            event = msgspec.structs.replace(event, overtaken=late)
+        return Entry(self.table, self.device.name, type_of(event), one.chunk.at, encode_data(event), one.wire)
+
+    def meta(self) -> dict[str, Any]:
+        """The retained `meta`."""
+        return {
+            "driver": self.device.driver,
+            "model": self.board.model,
+            "serial": self.board.serial,
+            "firmware": self.board.firmware,
+            "url": self.device.url,
+            "edge": self._edge.name,
+        }
+
+    @property
+    def found(self) -> home_assistant.FoundDevice:
+        """What Home Assistant is told of it."""
+        board = self.board
+        device = self.device
+        return home_assistant.FoundDevice(
+            self.table, device.name, device.driver, board.model, board.serial, board.firmware
+        )
+
+    def state(self) -> dict[str, Any]:
+        """The retained `state`: a full snapshot."""
+        received, sent = self.traffic
+        # How many bytes a card took says which it may be: `H10` is longer than `HK`.
+        traffic = {} if self._tells_cards else {"bytes_received": received, "bytes_sent": sent}
+        last = self.last
+        return {
+            "online": self.board.online,
+            "reason": self.board.reason,
+            "faults": self.board.faults,
+            "counters": {"events": self.events, **traffic},
+            "last_event": {"type": last.type, "time": last.time, "seq": last.seq} if last else None,
+            "traced_until": self.trace.until,
+        }
+
+
+def _shortened(one: Sighting) -> Sighting:
+    event = shortened(one.event)
+    return one if event is one.event else msgspec.structs.replace(one, event=event)
+
+
+def _happened(sightings: Sequence[Sighting]) -> float:
+    """The first of them, in the loop's seconds. Before its past a device says that it is there: that waits for none."""
+    return min((one.chunk.tick - one.age for one in sightings if one.age or not one.behind), default=float("-inf"))
+
+
+def _after(board: Board, one: Sighting) -> Board:
+    match one.event:
+        case DeviceOnline(model=model, serial=serial, firmware=firmware):
+            return msgspec.structs.replace(board, online=True, reason="", model=model, serial=serial, firmware=firmware)
+        case DeviceOffline(reason=reason):
+            return msgspec.structs.replace(board, online=False, reason=reason)
+        case DeviceFaulted(code=code, text=text, severity=severity, remedy=remedy):
+            others = tuple(fault for fault in board.faults if fault.code != code)
+            faults = (*others, Fault(code, text, severity, remedy, one.chunk.at))
+            return msgspec.structs.replace(board, faults=faults, alerted=_with(board.alerted, code))
+        case DeviceRecovered(code=code):
+            faults = tuple(fault for fault in board.faults if fault.code != code)
+            return msgspec.structs.replace(board, faults=faults, alerted=_with(board.alerted, code))
+        case _:
+            return board
+
+
+def _with(codes: tuple[str, ...], code: str) -> tuple[str, ...]:
+    return codes if code in codes else (*codes, code)
+
+
+class Edge:
+    """The process."""
+
+    def __init__(
+        self,
+        config: Config,
+        journal: Journal,
+        *,
+        now: Callable[[], datetime] = utc_now,
+        opener: Opener | None = None,
+        connect: Connect | None = None,
+    ) -> None:
+        """`now` is the wall clock, `opener` makes links, `connect` meets the broker: handed in for simulations.
+
+        Raises BadMacKey.
+        """
+        self.config = config
+        self.journal = journal
+        self.name = config.edge.name
+        self.site = config.site.name
+        self.now = now
+        self._opener: Opener = opener or partial(open_link, now=now)
+        self._connect = connect
+        self._mac_key = load_mac_key(Path(config.edge.mac_key_file)) if config.edge.mac_key_file else b""
+        self._boot = uuid.uuid4().hex[:12]
+        self.log = logs.get(edge=self.name)
+        configured = {(table.name, device.name) for table in config.table for device in table.device}
+        self.outbox = Outbox(journal, self._message_of, lambda row: (row.place, row.device) not in configured)
+        self.replay = ReplayService(
+            self.name,
+            journal,
+            [table_topic(self.site, table.name, "cmd/replay") for table in config.table],
+            self._message_of,
+            lambda: self.outbox.waiting,
+            self.log,
+            self._mac_key,
+        )
+        self.retained = Retained()
+        self._leftovers = Leftovers(self.log)
+        self.traced = asyncio.Event()
+        self.posts = [DevicePost(self, table, device) for table in config.table for device in table.device]
+        self._boots = int(journal.memory("boots") or b"0") + 1
+        self._take_up()
+        self.gates = {
+            table.name: Gate(
+                post.device.name for post in self.posts if post.table == table.name and post.may_have_kept_events
+            )
+            for table in config.table
+        }
+        self.desk = Desk(
+            {(post.table, post.device.name): post for post in self.posts},
+            frozenset(table.name for table in config.table if table.ruleset),
+            journal.memories(KEY),
+            partial(self.append, []),
+            now,
+            self.log,
+        )
+        self._discovery = home_assistant.Discovery(
+            self._found,
+            journal.memory(home_assistant.KEY),
+            lambda kept: self.append([], {home_assistant.KEY: kept}),
+            f"let the edge's user write {home_assistant.writes(self.site, self.name)}, or set home_assistant to false",
+            self.log,
+        )
+        for post in self.posts:
+            self.show(post)
+        self.connected = False
+        self._group: asyncio.TaskGroup | None = None
+        self._lag = 0.0
+
+    def _take_up(self) -> None:
+        """In one transaction: this is another life, and what of the last one is over by the configuration."""
+        kept = {"boots": b"%d" % self._boots}
+        told: list[tuple[DevicePost, Entry]] = []
+        for post in self.posts:
+            entries, left = post.taken_up()
+            told += [(post, entry) for entry in entries]
+            kept |= left
+        rows = self.journal.append([entry for _, entry in told], kept)
+        for (post, _), row in zip(told, rows, strict=True):
+            post.events += 1
+            post.last = row
+
+    async def run(self) -> None:
+        """Serve all devices until cancelled."""
+        self.log.info(
+            "edge.started",
+            site=self.site,
+            tables=len(self.config.table),
+            devices=len(self.posts),
+            journal=str(self.journal.path),
+            seq=self.journal.head,
+        )
+        self.desk.recover()
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            for post in self.posts:
+                log = logs.get(edge=self.name, table=post.table, device=post.device.name)
+                group.create_task(supervise(post.device, post, self._opener, self.now, log))
+            will = Will(edge_topic(self.site, self.name, "availability"), OFFLINE)
+            identifier = f"feltd-edge-{self.name}"
+            broker = broker_of(self.config, self.config.edge)
+            group.create_task(self.replay.listen(broker, identifier, self._connect))
+            group.create_task(stay_connected(broker, identifier, will, self._serve, self.log, self._connect))
+            group.create_task(self._watch_lag())
+
+    def append(self, entries: list[Entry], memory: Mapping[str, bytes]) -> list[Row]:
+        """Into the journal, and to the outbox."""
+        rows = self.journal.append(entries, {**memory, **self.outbox.memory()})
+        self.outbox.offer(rows)
+        return rows
+
+    def show(self, post: DevicePost) -> None:
+        """Bring a device's retained topics up to date."""
+        place = partial(device_topic, self.site, post.table, post.device.name)
+        self.retained.put(place("meta"), post.meta)
+        self.retained.put(post.state_topic, post.state)
+        self.retained.put(place("availability"), ONLINE if post.board.online else OFFLINE)
+        alerts = dict.fromkeys((*post.board.alerted, "device.offline"), b"")
+        for fault in post.board.faults:
+            alert = {"device": post.device.name, **msgspec.to_builtins(fault, builtin_types=(datetime,))}
+            alerts[fault.code] = msgspec.json.encode(alert)
+        if not post.board.online:
+            text = f"{post.device.name} does not answer: {post.board.reason or 'never seen'}"
+            offline = {
+                "device": post.device.name,
+                "code": "device.offline",
+                "text": text,
+                "severity": "error",
+                "remedy": "check power and cable; it comes back by itself",
+            }
+            alerts["device.offline"] = msgspec.json.encode(offline)
+        self._discovery.touch()
+        for code, value in alerts.items():
+            self.retained.put(alert_topic(self.site, post.table, post.device.name, code), value)
+
+    def _found(self) -> dict[str, bytes]:
+        """What Home Assistant is told of, by topic."""
+        if not self.config.edge.home_assistant:
+            return {}
+        told = partial(home_assistant.device_config, self.site, self.name, version())
+        games = [table.name for table in self.config.table if table.ruleset]
+        rules = self.config.rules.name
+        return {
+            **dict(home_assistant.table_config(self.site, self.name, version(), game, rules) for game in games),
+            **dict(told(post.found) for post in self.posts),
+        }
+
+    def _message_of(self, row: Row, late: bool) -> tuple[str, bytes]:
+        source = device_topic(self.site, row.place, row.device, "")[:-1]
+        if row.unreadable:  # its readers may use no event whose time is not known, and must hear that there was one
+            missed = EventsMissed(1)
+            row = msgspec.structs.replace(row, type=type_of(missed), data=encode_data(missed))
+        wire = Wire(
+            "1.0",
+            f"{self.name}:{row.place}:{row.seq}",
+            source,
+            row.type,
+            row.time,
+            row.seq,
+            self._boot,
+            self.journal.name,
+            late,
+            msgspec.Raw(row.data),
+        )
+        if self._mac_key:
+            wire = msgspec.structs.replace(wire, mac=mac_of(wire, self._mac_key))
+        return f"{source}/event/{row.type}", encode_wire(wire)
+
+    # ---- on the broker
+
+    async def _serve(self, session: Session) -> None:
+        async with leaving(session, edge_topic(self.site, self.name, "availability"), OFFLINE):
+            try:
+                await self._served(session)
+            finally:
+                self.connected = False
+                self.desk.disconnected()
+
+    async def _served(self, session: Session) -> None:
+        tables = [table.name for table in self.config.table]
+        self.desk.connected(session)
+        topics = [edge_topic(self.site, "+", "availability")]
+        for table in tables:
+            topics += [table_topic(self.site, table, leaf) for leaf in ("round/state", METAS)]
+            topics.append(device_topic(self.site, table, "+", "cmd/+"))
+        await session.subscribe(*topics)
+        info = {
+            "version": version(),
+            "config": self.config.digest,
+            "drivers": sorted({post.device.driver for post in self.posts}),
+            "bootid": self._boot,
+            "journal": self.journal.name,
+            "boots": self._boots,
+        }
+        self.retained.put(edge_topic(self.site, self.name, "info"), msgspec.json.encode(info))
+        self.retained.put(edge_topic(self.site, self.name, "health"), self.health)
+        for post in self.posts:
+            self.show(post)
+        self.retained.put(edge_topic(self.site, self.name, "availability"), ONLINE)
+        await self.replay.until_heard()  # who hears that we are online asks at once
+        await self.retained.publish_all(session)
+        self.connected = True
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.outbox.run(session))
+            group.create_task(self.replay.run(session))
+            group.create_task(self.retained.run(session))
+            group.create_task(self._discovery.run(session))
+            group.create_task(self._commands(session))
+            group.create_task(self._health())
+            group.create_task(publish(session, [post.trace for post in self.posts], self.traced))
+            every = table_topic(self.site, "+", METAS)
+            group.create_task(self._leftovers.look(session, every, own=bool(self.posts)))
+
+    async def _commands(self, session: Session) -> None:
+        while True:
+            for message in await session.messages():
+                match message.topic.split("/")[3:]:
+                    case ["edge", name, "availability"]:
+                        if not message.payload:  # somebody was forgotten, and with him perhaps what is ours by now
+                            self.retained.again("")
+                        elif name == self.name and message.payload != ONLINE and not message.retain:
+                            self.retained.again(message.topic)  # nobody else may say so
+                        if name == self.config.rules.name:
+                            self.desk.rules_are(message.payload == ONLINE)
+                    case ["table", table, "round", "state"]:
+                        self.desk.round_is(table, message.payload)
+                    case ["table", table, "device", device, "meta"]:
+                        await self._met(session, table, device, message)
+                    case ["table", _, "device", _, "cmd", _] if self._group is not None:
+                        await self.desk.take(message, self._group)
+                    case _:  # a broker may send what somebody else subscribed to
+                        pass
+
+    async def _met(self, session: Session, table: str, device: str, message: Message) -> None:
+        """What stands on the broker of a device: one that we had, and no longer have, is cleared."""
+        if any((post.table, post.device.name) == (table, device) for post in self.posts):
+            self._leftovers.heard_own()
+            if not message.payload:  # another had it before, and cleared it after we said it
+                alerts = table_topic(self.site, table, f"alert/{device}-")
+                self.retained.again(device_topic(self.site, table, device, ""), alerts)
+            return
+        stored = self.journal.memory(f"board/{table}/{device}")
+        alerted = msgspec.json.decode(stored, type=Board).alerted if stored else ()
+        tables = {one.name for one in self.config.table}
+        left = left_by_edge(self.site, self.name, message, FAULTS, alerted=alerted, tables=tables)
+        await self._leftovers.clear(session, left)
+
+    # ---- health
+
+    def health(self) -> dict[str, Any]:
+        """How the edge is: what waits, how late the loop is, what room there is."""
+        oldest = self.journal.after(self.outbox.cursor, 1) if self.outbox.depth else []
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        return {
+            "time": self.now(),
+            "outbox": {
+                "depth": self.outbox.depth,
+                "age_s": (self.now() - oldest[0].time).total_seconds() if oldest else 0.0,
+            },
+            "loop_lag_ms": round(self._lag * 1000, 1),
+            "disk_free": shutil.disk_usage(self.journal.path.parent).free,
+            "cpu_s": round(usage.ru_utime + usage.ru_stime, 3),
+            "rss": _resident(),
+            "boots": self._boots,
+            "devices": {f"{post.table}/{post.device.name}": post.board.online for post in self.posts},
+            "newest": {table.name: self.journal.last(table.name) for table in self.config.table},
+        }
+
+    async def _health(self) -> None:
+        while True:
+            await asyncio.sleep(HEALTH_EVERY)
+            self.retained.touch(edge_topic(self.site, self.name, "health"))
+
+    async def _watch_lag(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            due = loop.time() + 1.0
+            await asyncio.sleep(1.0)
+            self._lag = max(loop.time() - due, 0.0)
+
+
+def _resident() -> int:
+    with open("/proc/self/statm", encoding="ascii") as statm:  # noqa: PTH123
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,204 @@
+"""Home Assistant's MQTT discovery: an edge's devices and tables, told in the form that Home Assistant finds by itself.
+
+    homeassistant/device/feltd_<site>_<edge>/<table>_<device>/config     one for each device
+    homeassistant/device/feltd_<site>_<edge>/<table>/config              one for each table with a game
+
+Called by the edge where `[edge] home_assistant` is set. Each topic is retained and names topics that stand on the
+broker anyway: Home Assistant reads availability, state and results from those. Whatever was told and is no longer
+wanted (a device taken out, the option switched off) is cleared at the next connection; which topics those are stands
+in the edge's journal. A broker that refuses a topic is told of once, with the remedy, and keeps the edge from nothing.
+
+Source of the form: the MQTT integration's documentation, "device discovery payload".
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import msgspec
+import structlog
+from msgspec import Struct
+
+from daemon.broker.session import Session
+from protocols.contract.topics import device_topic, edge_topic, table_topic
+
+__all__ = ["KEY", "Discovery", "FoundDevice", "device_config", "table_config", "writes"]
+
+PREFIX = "homeassistant"
+KEY = "home_assistant"
+"""The journal's memory of what may stand on the broker."""
+LONGEST = 255
+"""Characters of a state, beyond which Home Assistant takes none."""
+
+_ONLINE = {"payload_available": "online", "payload_not_available": "offline"}
+_PROBLEM = "{{ 'ON' if value_json.faults else 'OFF' }}"
+_FAULTS = "{{ {'faults': value_json.faults} | tojson }}"
+_FAULT = (
+    "{% set said = value_json.faults | map(attribute='text') | join('; ') if value_json.faults else 'none' %}"
+    f"{{{{ said[:{LONGEST}] }}}}"
+)
+_RESULT = (
+    "{% set said = 'void: ' ~ value_json.void.reason if value_json.void else value_json.announcements.get('en', '') %}"
+    f"{{{{ (value_json.round ~ ' ' ~ said)[:{LONGEST}] }}}}"
+)
+
+
+class FoundDevice(Struct, frozen=True):
+    """What discovery says of a device."""
+
+    table: str
+    name: str
+    driver: str
+    model: str = ""
+    serial: str = ""
+    firmware: str = ""
+
+
+def _node(site: str, edge: str) -> str:
+    return f"feltd_{site}_{edge}"  # no name has an underscore
+
+
+def writes(site: str, edge: str) -> str:
+    """The topics that the edge's user must be allowed to write."""
+    return f"{PREFIX}/device/{_node(site, edge)}/+/config"
+
+
+def _config(site: str, edge: str, version: str, at: str, config: dict[str, Any]) -> tuple[str, bytes]:
+    origin = {"name": "feltd", "sw_version": version}
+    topic = f"{PREFIX}/device/{_node(site, edge)}/{at}/config"
+    return topic, msgspec.json.encode({**config, "origin": origin})
+
+
+def device_config(site: str, edge: str, version: str, device: FoundDevice) -> tuple[str, bytes]:
+    """Topic and payload of a device: whether it is there, whether a fault is open, and which."""
+    place = partial(device_topic, site, device.table, device.name)
+    identity = f"feltd_{site}_{device.table}_{device.name}"
+    about = {
+        "identifiers": [identity],
+        "name": f"{device.table} {device.name}",
+        "model": device.model or device.driver,
+        "suggested_area": device.table,
+    }
+    about |= {"serial_number": device.serial} if device.serial else {}
+    about |= {"sw_version": device.firmware} if device.firmware else {}
+    components = {
+        "connectivity": {
+            "platform": "binary_sensor",
+            "unique_id": f"{identity}_connectivity",
+            "name": "Connectivity",
+            "device_class": "connectivity",
+            "entity_category": "diagnostic",
+            "state_topic": place("availability"),
+            "payload_on": "online",
+            "payload_off": "offline",
+        },
+        "problem": {
+            "platform": "binary_sensor",
+            "unique_id": f"{identity}_problem",
+            "name": "Problem",
+            "device_class": "problem",
+            "state_topic": place("state"),
+            "value_template": _PROBLEM,
+            "json_attributes_topic": place("state"),
+            "json_attributes_template": _FAULTS,
+        },
+        "fault": {
+            "platform": "sensor",
+            "unique_id": f"{identity}_fault",
+            "name": "Fault",
+            "icon": "mdi:alert-circle-outline",
+            "state_topic": place("state"),
+            "value_template": _FAULT,
+        },
+    }
+    config = {
+        "device": about,
+        "availability": [{"topic": edge_topic(site, edge, "availability"), **_ONLINE}],
+        "components": components,
+    }
+    return _config(site, edge, version, f"{device.table}_{device.name}", config)
+
+
+def table_config(site: str, edge: str, version: str, table: str, rules: str) -> tuple[str, bytes]:
+    """Topic and payload of a table with a game: its last result, while the rules named `rules` are there."""
+    identity = f"feltd_{site}_{table}"
+    result = table_topic(site, table, "round/result")
+    component = {
+        "platform": "sensor",
+        "unique_id": f"{identity}_result",
+        "name": "Last result",
+        "icon": "mdi:cards-playing-outline",
+        "state_topic": result,
+        "value_template": _RESULT,
+        "json_attributes_topic": result,
+        "json_attributes_template": "{{ {'round': value_json.round, 'law': value_json.law} | tojson }}",
+    }
+    config = {
+        "device": {"identifiers": [identity], "name": table, "suggested_area": table},
+        "availability": [{"topic": edge_topic(site, rules, "availability"), **_ONLINE}],
+        "components": {"result": component},
+    }
+    return _config(site, edge, version, table, config)
+
+
+class Discovery:
+    """What is told to Home Assistant, and what of it must be cleared. `keep` makes its memory durable."""
+
+    def __init__(
+        self,
+        wanted: Callable[[], Mapping[str, bytes]],
+        remembered: bytes | None,
+        keep: Callable[[bytes], object],
+        remedy: str,
+        log: structlog.typing.FilteringBoundLogger,
+    ) -> None:
+        """`wanted` says what should stand now; `remembered` is what `keep` was given last."""
+        self._wanted = wanted
+        self._known: dict[str, None] = dict.fromkeys(msgspec.json.decode(remembered or b"[]", type=list[str]))
+        self._keep = keep
+        self._remedy = remedy
+        self._log = log
+        self._refused: set[str] = set()
+        self._changed = asyncio.Event()
+
+    def touch(self) -> None:
+        """What is wanted may have changed."""
+        self._changed.set()
+
+    async def run(self, session: Session) -> None:
+        """All of it at once, then what changes."""
+        sent: dict[str, bytes] = {}
+        while True:
+            self._changed.clear()
+            wanted = self._wanted()
+            if not wanted.keys() <= self._known.keys():  # durable first: it must be cleared after any crash
+                self._known |= dict.fromkeys(wanted)
+                self._save()
+            for topic in [*self._known]:
+                payload = wanted.get(topic, b"")
+                if sent.get(topic) == payload or topic in self._refused:
+                    continue
+                sent[topic] = payload
+                await session.publish(
+                    topic,
+                    payload,
+                    retain=True,
+                    vital=False,
+                    acknowledged=None if payload else partial(self._cleared, topic),
+                    refused=partial(self._denied, topic),
+                )
+            await self._changed.wait()
+
+    def _cleared(self, topic: str) -> None:
+        self._known.pop(topic, None)
+        self._save()
+
+    def _denied(self, topic: str, reason: str) -> None:
+        """Not tried again in the life of this process: mosquitto ends the connection of who tries often."""
+        if not self._refused:
+            self._log.warning("home_assistant.refused", topic=topic, reason=reason, remedy=self._remedy)
+        self._refused.add(topic)
+
+    def _save(self) -> None:
+        self._keep(msgspec.json.encode([*self._known]))

@@ -1,0 +1,1 @@
+"""From a URL to a link: serial ports, TCP, USB, SAS, MQTT."""

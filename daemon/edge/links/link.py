@@ -1,0 +1,488 @@
+"""Links by URL.
+
+    serial:///dev/serial/by-id/usb-…?baud=9600      a port by its stable name
+    serial:?vid=0403&pid=6001&serial=A50285BI       a port by what is plugged in, looked up at every opening
+    tcp://192.168.7.20:4001                         a serial server's raw port, or a simulator
+    socket://192.168.7.20:4001                      the same, as pyserial writes it
+    rfc2217://192.168.7.20:4001?baud=9600           a serial server that is told     (daemon/edge/links/rfc2217.py)
+    usb:?vid=05e0&pid=1200&serial=7                 a USB device read by libusb        (daemon/edge/links/usb.py)
+    sas:///dev/serial/by-id/usb-…                   a serial port with SAS's ninth bit (daemon/edge/links/sas.py)
+    mqtt://host:1883/?hear=…&say=…                  a device that speaks over a broker (daemon/edge/links/mqtt.py)
+
+Rule of this file: a link that ended never comes back; its owner opens another.
+"""
+
+import asyncio
+import contextlib
+import errno
+import importlib
+import os
+import socket
+import termios
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, cast
+from urllib.parse import SplitResult, parse_qs, urlsplit
+
+from protocols.link import Chunk, DeviceRefused, Link, LinkLost
+
+if TYPE_CHECKING:
+    from serial import Serial
+
+__all__ = [
+    "BadUrl",
+    "HostLink",
+    "StreamLink",
+    "Tap",
+    "Way",
+    "check_url",
+    "line_settings",
+    "open_link",
+    "open_tcp",
+    "opened",
+    "place_of",
+    "plugged_in",
+    "utc_now",
+]
+
+MAX_WAITING = 65536
+# Schemes with a file of their own: each has `check(url)` and `open_link(url, now)`. Loaded when a link of it is opened.
+ELSEWHERE = {
+    "usb": "daemon.edge.links.usb",
+    "sas": "daemon.edge.links.sas",
+    "mqtt": "daemon.edge.links.mqtt",
+    "rfc2217": "daemon.edge.links.rfc2217",
+}
+PARITIES = {"N", "E", "O", "M", "S"}
+CONNECT_TIMEOUT = 5.0
+CLOSE_TIMEOUT = 5.0
+OPEN_TIMEOUT = 15.0  # of a port: an adapter that hangs holds whoever opens it
+# Some devices are only listened to: whether the other end is still there, the kernel asks. Lost after some 20 s.
+PROBES = {socket.TCP_KEEPIDLE: 5, socket.TCP_KEEPINTVL: 5, socket.TCP_KEEPCNT: 3}
+
+
+T = TypeVar("T")
+_hanging: dict[str, threading.Thread] = {}
+"""Those that did not come back from opening a device."""
+
+
+class BadUrl(ValueError):
+    """A link URL that cannot be meant. The message says what is expected."""
+
+
+class _Target:
+    """A URL taken apart: kind, then what opening it needs."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            parts = urlsplit(url)
+        except ValueError as error:
+            raise BadUrl(f"{url}: {error}") from error
+        query = {key: values[-1] for key, values in parse_qs(parts.query, keep_blank_values=True).items()}
+        self.kind = parts.scheme
+        self.match: dict[str, str] = {}
+        match parts.scheme:
+            case "tcp" | "socket":
+                self.host, self.port = place_of(url, parts, f"{parts.scheme}://host:port")
+                if parts.query:
+                    raise BadUrl(f"{url}: write {parts.scheme}://host:port")
+            case "serial":
+                self.path = parts.path
+                self.match = {key: query.pop(key) for key in ("vid", "pid", "serial") if key in query}
+                # serial://dev/ttyUSB0 would be the path /ttyUSB0 on a host "dev"
+                named = self.path.startswith("/") and self.path != "/" and not parts.netloc and not parts.fragment
+                if named == bool(self.match) or bool(self.path) != named:
+                    raise BadUrl(f"{url}: write serial:///dev/serial/by-id/NAME, or serial:?vid=…&pid=…&serial=…")
+                for key in ("vid", "pid"):
+                    if key in self.match and not _is_hex(self.match[key]):
+                        raise BadUrl(f"{url}: {key} is four hexadecimal digits, as lsusb prints them")
+                self.baud, self.parity = line_settings(url, query)
+                if query:
+                    raise BadUrl(f"{url}: unknown {', '.join(query)}; known: baud, parity, vid, pid, serial")
+            case _:
+                raise BadUrl(f"{url}: a link begins with serial:, tcp:, socket:, {':, '.join(ELSEWHERE)}:")
+
+
+def place_of(url: str, parts: SplitResult, usage: str) -> tuple[str, int]:
+    """Host and port of a URL that names nothing else before its query. Raises BadUrl, which says `usage`."""
+    try:
+        host, port = parts.hostname or "", parts.port or 0
+    except ValueError as error:
+        raise BadUrl(f"{url}: {error}") from error
+    if not host or not port or parts.path or parts.fragment or "@" in parts.netloc:
+        raise BadUrl(f"{url}: write {usage}")
+    try:
+        host.encode("idna")
+    except UnicodeError as error:
+        raise BadUrl(f"{url}: {host} is no host name") from error
+    return host, port
+
+
+def line_settings(url: str, query: dict[str, str]) -> tuple[int, str]:
+    """Speed and parity, taken out of `query`. Raises BadUrl."""
+    parity = query.pop("parity", "N")
+    if parity not in PARITIES:
+        raise BadUrl(f"{url}: parity is one of {' '.join(sorted(PARITIES))}")
+    baud = query.pop("baud", "9600")
+    if not baud.isdecimal() or len(baud) > 7 or not 50 <= int(baud) <= 4_000_000:
+        raise BadUrl(f"{url}: baud is a number, for example 9600")
+    return int(baud), parity
+
+
+def _is_hex(text: str) -> bool:
+    try:
+        return 0 <= int(text, 16) <= 0xFFFF
+    except ValueError:
+        return False
+
+
+def _elsewhere(url: str) -> Any:
+    """The module of the URL's scheme, where it is none of this file's."""
+    module = ELSEWHERE.get(url.partition(":")[0].lower())
+    return importlib.import_module(module) if module else None
+
+
+def check_url(url: str) -> None:
+    """Raise BadUrl where `url` cannot be a link."""
+    other = _elsewhere(url)
+    if other is not None:
+        other.check(url)
+    else:
+        _Target(url)
+
+
+def utc_now() -> datetime:
+    """The wall clock."""
+    return datetime.now(UTC)
+
+
+Way: TypeAlias = Literal["in", "out"]
+Tap: TypeAlias = Callable[[Way, datetime, bytes], None]
+
+
+class HostLink(Link, Protocol):
+    """A link as the supervisor holds it: it counts what passes, and shows it to a `tap` while there is one."""
+
+    tap: Tap | None
+
+    @property
+    def received_bytes(self) -> int:
+        """What a driver has read so far."""
+        ...
+
+    @property
+    def sent_bytes(self) -> int:
+        """What a driver has written so far."""
+        ...
+
+
+class StreamLink(asyncio.Protocol):
+    """A tty or a TCP connection. Bytes are stamped when the loop hears of them; what waits is bounded."""
+
+    tap: Tap | None = None
+
+    def __init__(self, now: Callable[[], datetime] = utc_now) -> None:
+        """`now` is the wall clock."""
+        self._now = now
+        self._loop = asyncio.get_running_loop()
+        self._waiting: deque[Chunk] = deque()
+        self._waiting_bytes = 0
+        self._paused = False
+        self._lost: str | None = None
+        self._reader: asyncio.Future[None] | None = None
+        self._drained = asyncio.Event()
+        self._drained.set()
+        self._gone = asyncio.Event()
+        self._transport: asyncio.Transport | None = None
+        self.received_bytes = 0
+        self.sent_bytes = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Stamp and keep; stop reading where nobody takes them (flow control is then the kernel's)."""
+        self._waiting.append(Chunk(bytes(data), self._now(), self._loop.time()))
+        self._waiting_bytes += len(data)
+        if self._waiting_bytes > MAX_WAITING and not self._paused and self._transport is not None:
+            self._paused = True
+            self._transport.pause_reading()
+        self._wake()
+
+    def eof_received(self) -> bool:
+        """The other side closed."""
+        self._end("the other side closed the connection")
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Hang-up."""
+        # pyserial says of a pulled cable that the port was ready and had nothing to read.
+        self._end("unplugged or switched off" if "readiness to read" in str(exc) else str(exc) if exc else "hung up")
+        self._gone.set()
+
+    def pause_writing(self) -> None:
+        """The device does not take our bytes."""
+        self._drained.clear()
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        self._drained.set()
+
+    def _end(self, reason: str) -> None:
+        if self._lost is None:
+            self._lost = reason
+        self._drained.set()
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
+
+    async def read(self) -> Chunk:
+        """The next bytes. Raises LinkLost."""
+        while not self._waiting:
+            if self._lost is not None:
+                raise LinkLost(self._lost)
+            self._reader = self._loop.create_future()
+            try:
+                await self._reader
+            finally:
+                self._reader = None
+        chunk = self._waiting.popleft()
+        self._waiting_bytes -= len(chunk.data)
+        self.received_bytes += len(chunk.data)
+        if self.tap is not None:
+            self.tap("in", chunk.at, chunk.data)
+        if self._paused and self._waiting_bytes <= MAX_WAITING // 2 and self._transport is not None:
+            self._paused = False
+            self._transport.resume_reading()
+        return chunk
+
+    def stamp(self) -> Chunk:
+        """No bytes, now."""
+        return Chunk(b"", self._now(), self._loop.time())
+
+    async def write(self, data: bytes) -> None:
+        """Send. Raises LinkLost."""
+        await self._drained.wait()
+        if self._lost is not None or self._transport is None or self._transport.is_closing():
+            raise LinkLost(self._lost or "hung up")
+        self.sent_bytes += len(data)
+        if self.tap is not None:
+            self.tap("out", self._now(), data)
+        self._transport.write(self.on_wire(data))
+
+    def on_wire(self, data: bytes) -> bytes:
+        """What is sent for `data`."""
+        return data
+
+    async def close(self) -> None:
+        """Give the port back; return when it may be opened again: a serial port is closed in a thread."""
+        assert self._transport is not None
+        if not self._transport.is_closing() or self._transport.get_write_buffer_size():
+            self._transport.abort()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._gone.wait(), CLOSE_TIMEOUT)
+
+
+def open_link(url: str, now: Callable[[], datetime] = utc_now) -> AbstractAsyncContextManager[HostLink]:
+    """The link under `url`, closed at the end. Raises LinkLost where it is not there, DeviceRefused where denied."""
+    other = _elsewhere(url)
+    return cast("AbstractAsyncContextManager[HostLink]", other.open_link(url, now)) if other else open_stream(url, now)
+
+
+@contextlib.asynccontextmanager
+async def open_stream(url: str, now: Callable[[], datetime] = utc_now) -> AsyncIterator[StreamLink]:
+    """A tty or a TCP connection. Raises as `open_link`."""
+    target = _Target(url)
+    if target.kind == "serial":
+        link = await _open_serial(target, now)
+    else:
+        link = await open_tcp(target.host, target.port, lambda: StreamLink(now))
+    try:
+        yield link
+    finally:
+        await link.close()
+
+
+S = TypeVar("S", bound=StreamLink)
+
+
+async def open_tcp(host: str, port: int, make: Callable[[], S]) -> S:
+    """A connection whose link is the one that `make` makes. Raises LinkLost."""
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(CONNECT_TIMEOUT):
+            transport, link = await loop.create_connection(make, host, port)
+    except TimeoutError as error:
+        raise LinkLost(f"no answer from {host}:{port} in {CONNECT_TIMEOUT:g} s") from error
+    except socket.gaierror as error:
+        raise LinkLost(f"{host}: {error.strerror}") from error
+    except OSError as error:
+        raise LinkLost(os.strerror(error.errno) if error.errno else str(error)) from error
+    sock = transport.get_extra_info("socket")
+    if sock is not None:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in PROBES.items():
+            sock.setsockopt(socket.IPPROTO_TCP, option, value)
+    return link
+
+
+def _write_some(port: "Serial", data: bytes) -> int:
+    """Bytes that the port takes now. Raises SerialException, or BlockingIOError where it takes none.
+
+    pyserial asks again until one is taken, also where it is told not to wait: a device that hangs would stop the loop.
+    """
+    import serial
+
+    try:
+        return os.write(port.fileno(), data)
+    except BlockingIOError:
+        raise
+    except OSError as error:
+        raise serial.SerialException(f"write failed: {error}") from error
+
+
+def _let_go_of_writer(transport: Any) -> None:
+    """The transport goes on asking whether the port takes bytes after all have left: the loop would do nothing else."""
+    write = transport._write_ready  # noqa: SLF001
+
+    def write_ready() -> None:
+        if transport._write_buffer:  # noqa: SLF001
+            write()
+        else:
+            transport._remove_writer()  # noqa: SLF001
+
+    transport._write_ready = write_ready  # noqa: SLF001
+
+
+async def opened(thread: threading.Thread, done: asyncio.Future[T]) -> T:
+    """What a thread comes to that opens a device, as it says by `done`. It may hang in the kernel: nobody joins it.
+
+    Raises LinkLost after OPEN_TIMEOUT, and while one of this name hangs since then: no try costs another thread.
+    """
+    last = _hanging.pop(thread.name, None)
+    if last is not None and last.is_alive():
+        _hanging[thread.name] = last
+        raise LinkLost(f"{thread.name} does not open, and the last try still hangs: unplug it, or its hub")
+    thread.start()
+    began = time.monotonic()
+    try:
+        while not done.done():
+            await asyncio.wait([done], timeout=OPEN_TIMEOUT)
+            if not done.done() and time.monotonic() - began >= OPEN_TIMEOUT:  # else a clock jumped
+                _hanging[thread.name] = thread
+                raise LinkLost(f"{thread.name} does not open: unplug it, or its hub")
+        return done.result()
+    finally:
+        done.cancel()  # nobody is there any more to hear how it ended
+
+
+async def _beside(name: str, work: Callable[[], T], undo: Callable[[T], object]) -> T:
+    """The result of `work` in a thread, as `opened`. What nobody waits for any more is undone."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def finish(result: T | None, error: BaseException | None) -> None:
+        if error is None and done.cancelled():
+            threading.Thread(target=undo, args=(result,), daemon=True).start()
+        elif error is None:
+            done.set_result(cast("T", result))
+        elif not done.cancelled():
+            done.set_exception(error)
+
+    def body() -> None:
+        result, error = None, None
+        try:
+            result = work()
+        except BaseException as failed:  # noqa: BLE001 - it is raised in the loop
+            error = failed
+        try:
+            loop.call_soon_threadsafe(finish, result, error)
+        except RuntimeError:  # the loop is closed
+            if error is None:
+                undo(cast("T", result))
+
+    try:
+        return await opened(threading.Thread(target=body, name=name, daemon=True), done)
+    except asyncio.CancelledError:
+        if not done.cancelled() and done.exception() is None:
+            undo(done.result())
+        raise
+
+
+async def _open_serial(target: _Target, now: Callable[[], datetime]) -> StreamLink:
+    import serial
+    import serial_asyncio_fast
+
+    path = target.path or await _beside(f"serial:?{target.match}", partial(_find, target.match), lambda _: None)
+    loop = asyncio.get_running_loop()
+
+    def opened_port() -> serial.Serial:
+        return serial.Serial(path, target.baud, parity=target.parity, exclusive=True)
+
+    try:
+        port = await _beside(path, opened_port, lambda port: port.close())
+        port.write = lambda data: _write_some(port, bytes(data))  # type: ignore[method-assign]
+        try:  # it sets the line once more, and what a port then refuses must not leave it locked
+            opened: Any = await serial_asyncio_fast.connection_for_serial(loop, lambda: StreamLink(now), port)
+        except BaseException:
+            port.close()
+            raise
+        transport, link = opened
+        link.connection_made(transport)  # it would be told an iteration later, too late for the driver's first word
+        _let_go_of_writer(transport)
+        transport._fatal_error = lambda error, _="": transport._abort(error)  # noqa: SLF001 - a pulled cable: no traceback
+    except serial.SerialException as error:
+        # pyserial puts what the terminal said into the text only
+        match error.errno or getattr(error.__context__, "args", (None,))[0]:
+            case errno.EACCES | errno.EPERM:
+                raise DeviceRefused(
+                    f"{path}: no permission; a person needs sudo here, a service what systemd/README.md says of it"
+                ) from error
+            case errno.EAGAIN | errno.EBUSY:
+                raise DeviceRefused(f"{path} is in use by another program") from error
+            case errno.ENOTTY | errno.EISDIR:
+                raise DeviceRefused(f"{path} is no serial port; `feltd detect` lists those that are") from error
+            case errno.ENOENT | errno.ENODEV | errno.ENXIO | errno.EIO:
+                raise LinkLost(f"{path} is not there") from error
+            case _:
+                raise LinkLost(f"{path}: {error}") from error
+    except (OSError, ValueError, termios.error) as error:
+        raise DeviceRefused(f"{path}: the port refuses {target.baud} 8{target.parity}1: {error}") from error
+    return cast("StreamLink", link)
+
+
+def plugged_in() -> list[Any]:
+    """The serial ports that are there, with VID, PID and serial number (pyserial's ListPortInfo)."""
+    from serial.tools import list_ports
+
+    return sorted(list_ports.comports(), key=lambda port: str(port.device))
+
+
+def _find(match: dict[str, str]) -> str:
+    wanted = {key: int(value, 16) if key != "serial" else value for key, value in match.items()}
+    try:
+        ports = plugged_in()
+    except (TypeError, ValueError) as error:  # pyserial reads on where one was just unplugged
+        raise LinkLost("what is plugged in has just changed") from error
+    found = [
+        str(port.device)
+        for port in ports
+        if all(
+            (port.serial_number if key == "serial" else getattr(port, key)) == value for key, value in wanted.items()
+        )
+    ]
+    words = " ".join(f"{key}={value}" for key, value in match.items())
+    if not found:
+        raise LinkLost(f"nothing with {words} is plugged in")
+    if len(found) > 1:
+        raise DeviceRefused(f"{words} fits {', '.join(found)}; add serial=… to tell them apart")
+    return found[0]

@@ -1,0 +1,228 @@
+"""Links to devices that speak MQTT: a message heard is a line read, a line written is a message published.
+
+    mqtt://host[:port]/?hear=ikg/sicbo/Billy-III/says&hear=…&say=ikg/sicbo/Billy-III/listens[&username=…&password_file=…]
+                       [&version=3.1.1][&ca_file=…]
+
+The payload's line breaks become spaces, and one line break ends it, so that a device's codec is a line codec like all
+others. What the broker kept (retained) is an old answer and is not heard. The broker is the device's, or ours; it has
+no part in the events that go out.
+"""
+
+import asyncio
+import contextlib
+import secrets
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from datetime import datetime
+from typing import Literal, cast
+from urllib.parse import parse_qs, urlsplit
+
+import aiomqtt
+
+from daemon.broker.session import BrokerLost, BrokerRefused, Message, Session, connect
+from daemon.config.model import Mqtt
+from daemon.edge.links.link import BadUrl, Tap
+from protocols.link import Chunk, DeviceRefused, LinkLost
+
+__all__ = ["MqttLink", "check", "open_link"]
+
+PORT = 1883
+MAX_TOPIC = 1024
+MAX_LINE = 65536
+MAX_WAITING = 262_144
+ACKNOWLEDGED_WITHIN = 10.0  # seconds for room to say one thing more
+SPACES = bytes.maketrans(b"\r\n", b"  ")
+# What a broker answers to a client that it does not want, by number of MQTT 5 and of MQTT 3.1.1; all else may pass.
+REFUSALS = {1, 2, 4, 5, 132, 133, 134, 135, 138, 140}
+KNOWN = "hear, say, username, password_file, version, ca_file"
+USAGE = "write mqtt://host/?hear=TOPIC&say=TOPIC"
+
+
+class _Target:
+    """A URL taken apart."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname or "", parts.port
+        except ValueError as error:
+            raise BadUrl(f"{url}: {error}") from error
+        if "@" in parts.netloc:
+            # The URL itself is not repeated: it holds what nobody should read.
+            raise BadUrl("an mqtt: URL holds no name and password; write username=… and password_file=… in its query")
+        if parts.scheme != "mqtt" or not host or port == 0 or parts.path not in {"", "/"} or parts.fragment:
+            raise BadUrl(f"{url}: {USAGE}")
+        try:
+            host.encode("idna")
+        except UnicodeError as error:
+            raise BadUrl(f"{url}: {host} is no host name") from error
+        query = parse_qs(parts.query, keep_blank_values=True)
+        self.hear = tuple(dict.fromkeys(query.pop("hear", [])))
+        say = query.pop("say", [])
+        if not self.hear or len(say) != 1:
+            raise BadUrl(f"{url}: hear=… names at least one topic, say=… exactly one; {USAGE}")
+        self.say = say[0]
+        for topic in (*self.hear, self.say):
+            if not _is_topic(topic):
+                raise BadUrl(f"{url}: {topic!r} is no topic: no + # or control characters, 1 to {MAX_TOPIC} bytes")
+        if self.say in self.hear:
+            raise BadUrl(f"{url}: what is said on {self.say} would be heard as the device's own words")
+        one = {key: values[-1] for key, values in query.items()}
+        username, password_file = one.pop("username", ""), one.pop("password_file", "")
+        version, ca_file = one.pop("version", "5"), one.pop("ca_file", "")
+        if one:
+            raise BadUrl(f"{url}: unknown {', '.join(one)}; known: {KNOWN}")
+        if version not in {"5", "3.1.1"}:
+            raise BadUrl(f"{url}: version is 5 or 3.1.1")
+        if password_file and not username:
+            raise BadUrl(f"{url}: a password_file needs a username")
+        self.where = f"{host}:{port or PORT}"
+        self.settings = Mqtt(
+            host=host,
+            port=port or PORT,
+            version=cast("Literal['5', '3.1.1']", version),
+            username=username,
+            password_file=password_file,
+            ca_file=ca_file,
+        )
+
+
+def _is_topic(topic: str) -> bool:
+    try:
+        size = len(topic.encode())
+    except UnicodeEncodeError:
+        return False
+    return 0 < size <= MAX_TOPIC and not set(topic) & {"+", "#"} and topic.isprintable()
+
+
+def check(url: str) -> None:
+    """Raise BadUrl where `url` cannot be a link."""
+    _Target(url)
+
+
+def broker_of(url: str) -> Mqtt:
+    """The broker of a link. Raises BadUrl."""
+    return _Target(url).settings
+
+
+class MqttLink:
+    """One connection to a broker as a way to one device. What waits to be read is bounded: more is a lost link."""
+
+    tap: Tap | None = None
+
+    def __init__(self, session: Session, target: _Target, now: Callable[[], datetime]) -> None:
+        """Take over what the session hears: it must be stamped on arrival, and known whether it was retained."""
+        self._session = session
+        self._target = target
+        self._now = now
+        self._loop = asyncio.get_running_loop()
+        self._waiting: deque[Chunk] = deque()
+        self._waiting_bytes = 0
+        self._line = b""
+        self._lost: LinkLost | DeviceRefused | None = None
+        self._reader: asyncio.Future[None] | None = None
+        self.received_bytes = 0
+        self.sent_bytes = 0
+        session.heard_by(self._heard)  # its own queue does not know the instant
+
+    def _heard(self, message: Message) -> None:
+        if message.retain:
+            return
+        data = message.payload[:MAX_LINE].translate(SPACES) + b"\n"
+        if self._waiting_bytes + len(data) > MAX_WAITING:
+            self._end(LinkLost(f"more than {MAX_WAITING} bytes wait: too much is published on {self._target.hear}"))
+            return
+        self._waiting.append(Chunk(data, self._now(), self._loop.time()))
+        self._waiting_bytes += len(data)
+        self._wake()
+
+    def _end(self, reason: LinkLost | DeviceRefused) -> None:
+        self._lost = self._lost or reason
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
+
+    def _until_over(self, watch: asyncio.Task[None]) -> None:
+        """The session's end, as `watch` saw it."""
+        if not watch.cancelled() and (error := watch.exception()) is not None:
+            self._end(_in_words(error, self._target))
+
+    async def read(self) -> Chunk:
+        """The next message as a line. Raises LinkLost, or DeviceRefused where the broker refuses what we say."""
+        while not self._waiting:
+            if self._lost is not None:
+                raise self._lost
+            self._reader = self._loop.create_future()
+            try:
+                await self._reader
+            finally:
+                self._reader = None
+        chunk = self._waiting.popleft()
+        self._waiting_bytes -= len(chunk.data)
+        self.received_bytes += len(chunk.data)
+        if self.tap is not None:
+            self.tap("in", chunk.at, chunk.data)
+        return chunk
+
+    def stamp(self) -> Chunk:
+        """No bytes, now."""
+        return Chunk(b"", self._now(), self._loop.time())
+
+    async def write(self, data: bytes) -> None:
+        """Publish each line that `data` ends, in order. Raises as `read`, and ValueError for a line beyond MAX_LINE."""
+        *lines, self._line = (self._line + data).split(b"\n")
+        if len(self._line) > MAX_LINE:
+            self._line = b""
+            raise ValueError(f"a line of more than {MAX_LINE} bytes")
+        for line in lines:
+            if self._lost is not None:
+                raise self._lost
+            try:
+                async with asyncio.timeout(ACKNOWLEDGED_WITHIN):
+                    await self._session.publish(self._target.say, line)
+            except BrokerLost as error:
+                self._end(_in_words(error, self._target))
+                raise _in_words(error, self._target) from error
+            except TimeoutError:
+                self._end(LinkLost(f"{self._target.where}: the broker acknowledges nothing"))
+                assert self._lost is not None
+                raise self._lost from None
+            self.sent_bytes += len(line) + 1
+            if self.tap is not None:
+                self.tap("out", self._now(), line + b"\n")
+
+
+def _in_words(error: BaseException, target: _Target) -> LinkLost | DeviceRefused:
+    """A broker's trouble as a link's."""
+    cause = error.__cause__
+    code = cause.rc if isinstance(cause, aiomqtt.MqttCodeError) else None
+    number = getattr(code, "value", code)
+    connecting = isinstance(cause, aiomqtt.MqttCodeError) and type(cause) is not aiomqtt.MqttCodeError
+    if isinstance(error, BrokerRefused) or (connecting and number in REFUSALS):
+        return DeviceRefused(f"{target.where}: {error}")
+    if isinstance(cause, OSError) and cause.filename in {target.settings.password_file, target.settings.ca_file}:
+        return DeviceRefused(f"{error}: it cannot be read")
+    return LinkLost(f"{target.where}: {error or type(error).__name__}")
+
+
+@contextlib.asynccontextmanager
+async def open_link(url: str, now: Callable[[], datetime]) -> AsyncIterator[MqttLink]:
+    """The link under `url`, closed at the end. Raises LinkLost where no broker answers, DeviceRefused where denied."""
+    target = _Target(url)
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            # A name of its own: a broker ends the connection of whoever has the same.
+            session = await stack.enter_async_context(connect(target.settings, f"feltd-{secrets.token_hex(8)}"))
+            link = MqttLink(session, target, now)
+            await session.subscribe(*target.hear)
+        except (BrokerLost, aiomqtt.MqttError) as error:
+            raise _in_words(error, target) from error
+        watch = asyncio.create_task(session.until_lost())
+        watch.add_done_callback(link._until_over)  # noqa: SLF001 - the two are one
+        try:
+            yield link
+        finally:
+            watch.cancel()
+            await asyncio.wait([watch])

@@ -1,0 +1,251 @@
+"""Links to SAS machines: a serial port with a ninth bit.
+
+    sas:///dev/serial/by-id/usb-…[?baud=19200]      a port by its stable name
+    sas:?vid=0403&pid=6001[&serial=…]               a port by what is plugged in
+
+Each `write` is one message: its first byte goes out with the ninth bit set (mark parity), the rest with it clear
+(space parity). Reading expects it clear; a byte that comes with it set (a machine that chirps because nobody polls it)
+is counted and left out, as is a break.
+
+A port that knows no such parity (a pseudo terminal) is used with eight bits and none: `ninth_bit` says which it is.
+
+A link over the network cannot do it: TCP carries no ninth bit, and a serial server that is told to change its parity
+between two bytes (RFC 2217) does not do so within the 5 ms that a message may pause. `refusal` says so.
+"""
+
+import asyncio
+import contextlib
+import errno
+import fcntl
+import os
+import struct
+import termios
+import time
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from daemon.edge.links import link as links
+from daemon.edge.links.link import BadUrl, HostLink, StreamLink, Tap
+from protocols.link import Chunk, LinkLost
+
+__all__ = ["SasLink", "check", "open_link", "refusal"]
+
+BAUD = "19200"
+CMSPAR = 0o10000000000  # mark and space instead of odd and even; the module termios has no name for it
+IFLAG, CFLAG = 0, 2
+NETWORK = frozenset({"tcp", "rfc2217", "socket"})
+MARKED = 0xFF  # with PARMRK: FF FF is a byte FF, FF 00 X is X with a wrong parity
+PATIENCE = 1.0  # seconds for a message to leave the port
+
+
+def _serial(url: str) -> str:
+    """The same port as a serial: URL. Raises BadUrl."""
+    scheme, colon, rest = url.partition(":")
+    if scheme != "sas" or not colon:
+        raise BadUrl(f"{url}: write sas:///dev/serial/by-id/NAME, or sas:?vid=…&pid=…&serial=…")
+    if "parity=" in rest:
+        raise BadUrl(f"{url}: SAS has its own parity; leave it out")
+    if "baud=" not in rest:
+        rest += f"{'&' if '?' in rest else '?'}baud={BAUD}"
+    return f"serial:{rest}"
+
+
+def check(url: str) -> None:
+    """Raise BadUrl where `url` cannot be a SAS port."""
+    serial = _serial(url)
+    try:
+        links.check_url(serial)
+    except BadUrl as error:
+        raise BadUrl(
+            str(error).replace(serial, url).replace("write serial:", "write sas:").replace("serial:?", "sas:?")
+        ) from error
+
+
+def refusal(url: str) -> str:
+    """Why no machine can be reached by `url`; "" where one may."""
+    if url.partition(":")[0].lower() not in NETWORK:
+        return ""
+    return (
+        f"{url}: a SAS machine listens for the wakeup bit, which no link over the network carries in time; "
+        "connect it to a serial port of this computer and write sas:///dev/serial/by-id/NAME"
+    )
+
+
+def open_link(url: str, now: Callable[[], datetime] = links.utc_now) -> AbstractAsyncContextManager[HostLink]:
+    """The port under `url`, closed at the end. Raises LinkLost where it is not there, DeviceRefused where denied."""
+    return _open(_serial(url), now)
+
+
+@contextlib.asynccontextmanager
+async def _open(url: str, now: Callable[[], datetime]) -> AsyncIterator[HostLink]:
+    async with links.open_link(url, now) as stream:
+        assert isinstance(stream, StreamLink)
+        link = SasLink(stream, _port(stream))
+        try:
+            await link.in_thread(link.set_up)
+            yield link
+        finally:
+            await link.settle()
+
+
+def _unsent(port: int) -> int:
+    """Bytes that the kernel still holds."""
+    return int(struct.unpack("i", fcntl.ioctl(port, termios.TIOCOUTQ, bytes(4)))[0])
+
+
+def _port(stream: StreamLink) -> int:
+    """The file descriptor below the stream."""
+    transport: Any = stream._transport  # noqa: SLF001
+    return int(transport.serial.fileno())
+
+
+class SasLink:
+    """A serial stream whose messages begin with the ninth bit set."""
+
+    tap: Tap | None = None
+
+    def __init__(self, stream: StreamLink, port: int) -> None:
+        """`port` is the descriptor of `stream`; without `set_up` there is no ninth bit."""
+        self._stream = stream
+        self._port = port
+        self._mark: list[Any] = []
+        self._space: list[Any] = []
+        self._held = b""
+        self._sending: asyncio.Future[None] | None = None
+        # Its own: a machine is polled five times a second, and others' ports may hang in threads that all share.
+        self._thread = ThreadPoolExecutor(1, "sas")
+        self.ninth_bit = False
+        self.chirps = 0
+        self.sent = 0
+
+    @property
+    def received_bytes(self) -> int:
+        """What was read."""
+        return self._stream.received_bytes
+
+    @property
+    def sent_bytes(self) -> int:
+        """What was written."""
+        return self._stream.sent_bytes + self.sent
+
+    def stamp(self) -> Chunk:
+        """No bytes, now."""
+        return self._stream.stamp()
+
+    def set_up(self) -> None:
+        """Ask the port for space parity and marked errors; where it does not keep them, leave it as it was."""
+        plain = self._attributes()
+        self._space = _with(plain, CFLAG, termios.PARENB | CMSPAR, termios.PARODD)
+        self._space = _with(self._space, IFLAG, termios.INPCK | termios.PARMRK, termios.IGNPAR | termios.ISTRIP)
+        self._mark = _with(self._space, CFLAG, termios.PARODD, 0)
+        try:
+            termios.tcsetattr(self._port, termios.TCSANOW, self._space)
+            self.ninth_bit = self._attributes()[CFLAG] & (termios.PARENB | CMSPAR) == termios.PARENB | CMSPAR
+        except termios.error as error:
+            if error.args[0] != errno.EINVAL:
+                raise LinkLost(str(error)) from error
+        if not self.ninth_bit:
+            with contextlib.suppress(termios.error):
+                termios.tcsetattr(self._port, termios.TCSANOW, plain)
+
+    def _attributes(self) -> list[Any]:
+        try:
+            return list(termios.tcgetattr(self._port))
+        except termios.error as error:
+            raise LinkLost(str(error)) from error
+
+    async def write(self, data: bytes) -> None:
+        """One message. Raises LinkLost."""
+        if self.tap is not None:
+            self.tap("out", self.stamp().at, data)
+        if not self.ninth_bit:
+            await self._stream.write(data)
+            return
+        if self._stream._lost is not None:  # noqa: SLF001 - the port may belong to somebody else by now
+            raise LinkLost(self._stream._lost)  # noqa: SLF001
+        # In a thread, and to its end even if nobody waits any more: half a message would be worse than none.
+        self._sending = self.in_thread(partial(self._send, data))
+        await asyncio.shield(self._sending)
+        self.sent += len(data)
+
+    def in_thread(self, work: Callable[[], None]) -> asyncio.Future[None]:
+        """Do what may wait for the port beside the loop."""
+        return asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    async def settle(self) -> None:
+        """Return when nothing is being written: only then may the port be closed."""
+        try:
+            if self._sending is not None:
+                await asyncio.wait([self._sending])
+                self._sending.exception()
+        finally:
+            self._thread.shutdown(wait=False)
+
+    def _send(self, data: bytes) -> None:
+        try:
+            self._leave()
+            termios.tcsetattr(self._port, termios.TCSADRAIN, self._mark)
+            self._write(data[:1])
+            self._leave()
+            termios.tcdrain(self._port)
+            termios.tcsetattr(self._port, termios.TCSADRAIN, self._space)
+            self._write(data[1:])
+        except (OSError, termios.error) as error:
+            raise LinkLost(str(error)) from error
+
+    def _leave(self) -> None:
+        """Return when the kernel holds nothing more. To drain a port that hangs would never end, nor would our stop."""
+        until = time.monotonic() + PATIENCE
+        while _unsent(self._port):
+            if time.monotonic() > until:
+                raise LinkLost("the port sends nothing")
+            time.sleep(0.0002)
+
+    def _write(self, data: bytes) -> None:
+        until = time.monotonic() + PATIENCE
+        while data:
+            try:
+                data = data[os.write(self._port, data) :]
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    raise LinkLost("the port takes no bytes") from None
+                time.sleep(0.001)
+
+    async def read(self) -> Chunk:
+        """The next bytes that came with a clear ninth bit. Raises LinkLost."""
+        while True:
+            chunk = await self._stream.read()
+            data = self._unmarked(chunk.data) if self.ninth_bit else chunk.data
+            if data:
+                if self.tap is not None:
+                    self.tap("in", chunk.at, data)
+                return Chunk(data, chunk.at, chunk.tick)
+
+    def _unmarked(self, data: bytes) -> bytes:
+        """Without the marks of PARMRK, which may be split between two chunks."""
+        data = self._held + data
+        out = bytearray()
+        at = 0
+        while (mark := data.find(MARKED, at)) >= 0:
+            out += data[at:mark]
+            if data[mark + 1 : mark + 2] == b"\xff":
+                out.append(MARKED)
+                at = mark + 2
+            elif len(data) - mark >= 3:
+                self.chirps += 1
+                at = mark + 3
+            else:
+                self._held = data[mark:]
+                return bytes(out)
+        self._held = b""
+        return bytes(out) + data[at:]
+
+
+def _with(attributes: list[Any], which: int, on: int, off: int) -> list[Any]:
+    changed = list(attributes)
+    changed[which] = (changed[which] & ~off) | on
+    return changed

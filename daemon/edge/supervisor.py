@@ -1,0 +1,145 @@
+"""The supervisor: the one place that opens links, makes drivers, and makes them again.
+
+Errors are three. LinkLost: try again soon. DeviceRefused: try again slowly, say why. Anything else is a bug of ours: a
+traceback, the device marked lost, back off; the other devices keep running. Logged once when lost, once when back.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+from typing import Any, NoReturn, Protocol
+
+import msgspec
+import structlog
+
+from daemon.config.model import Device
+from daemon.edge.links.link import HostLink
+from daemon.journal.store import BadJournal
+from drivers import DRIVERS
+from drivers.driver import Chunk, DeviceRefused, Driver, Emit, LinkLost, Sighting
+from protocols.contract.events import DeviceFaulted, DeviceOffline, DeviceOnline, DeviceRecovered, Event
+
+__all__ = ["Opener", "Post", "supervise"]
+
+SOON, SOON_MOST = 0.25, 5.0
+SLOWLY = 30.0
+AFTER_BUG, AFTER_BUG_MOST = 1.0, 60.0
+# A session that lasted this long was a good one: the next failure starts with short waits again.
+GOOD_SESSION = 10.0
+
+REFUSED = "device.refused"
+BUG = "driver.bug"
+
+Opener = Callable[[str], AbstractAsyncContextManager[HostLink]]
+
+
+class Post(Protocol):
+    """Where a device's events go, and what is remembered of it."""
+
+    @property
+    def online(self) -> bool:
+        """As the last event said."""
+        ...
+
+    @property
+    def emit(self) -> Emit:
+        """Into the journal."""
+        ...
+
+    def memory(self) -> bytes | None:
+        """What its driver left."""
+        ...
+
+    def has_fault(self, code: str) -> bool:
+        """Whether `code` is open."""
+        ...
+
+    def linked(self, link: HostLink | None) -> None:
+        """The link in use, for its counters."""
+        ...
+
+    def driven(self, driver: Driver | None) -> None:
+        """The driver at work, for commands."""
+        ...
+
+
+def _printable(text: str) -> str:
+    """What a bug says may be no text that can be written down."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+async def supervise(
+    device: Device,
+    post: Post,
+    opener: Opener,
+    now: Callable[[], datetime],
+    log: structlog.typing.FilteringBoundLogger,
+) -> None:
+    """Keep one device connected, for ever."""
+    driver_type = DRIVERS[device.driver]
+    options: Any = msgspec.convert(device.options, driver_type.Options)
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
+    logged_lost = False
+    soon, after_bug = SOON, AFTER_BUG
+
+    def sighting(event: Event, behind: int = 0) -> Sighting:
+        return Sighting(event, b"", Chunk(b"", now(), loop.time()), behind=behind)
+
+    async def emit(sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
+        nonlocal logged_lost
+        await post.emit(sightings, memory)
+        for one in sightings:
+            if isinstance(one.event, DeviceOnline):
+                log.info("device.back" if logged_lost else "device.online", model=one.event.model, url=device.url)
+                logged_lost = False
+                cleared = [code for code in (REFUSED, BUG) if post.has_fault(code)]
+                await post.emit([sighting(DeviceRecovered(code), sightings[-1].behind) for code in cleared])
+
+    async def session() -> NoReturn:
+        nonlocal soon, after_bug
+        began = loop.time()
+        try:
+            async with opener(device.url) as link:
+                post.linked(link)
+                driver = driver_type(options, post.memory())
+                post.driven(driver)
+                await driver.run(link, emit)
+            raise RuntimeError("it ended by itself")
+        finally:
+            post.driven(None)
+            post.linked(None)
+            if loop.time() - began > GOOD_SESSION:
+                soon, after_bug = SOON, AFTER_BUG
+
+    while True:
+        fault: DeviceFaulted | None = None
+        try:
+            await session()
+        except LinkLost as error:
+            reason, wait = str(error), soon
+            soon = min(soon * 2, SOON_MOST)
+        except DeviceRefused as error:
+            reason, wait = str(error), SLOWLY
+            fault = DeviceFaulted(REFUSED, reason, "error", "mend what the text says; it is tried again every 30 s")
+        except BadJournal:
+            raise  # no driver's fault, and nothing may go on without it
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling()):
+                raise  # else it leaked out of the driver: nobody ends us
+            log.exception("driver.bug", driver=device.driver)
+            reason, wait = _printable(f"{type(error).__name__}: {error}"), after_bug
+            after_bug = min(after_bug * 2, AFTER_BUG_MOST)
+            text = f"the driver failed: {reason}"
+            fault = DeviceFaulted(BUG, text, "error", "send the log to the maintainers; it is tried again by itself")
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError  # it came while a lost link was being closed, and `wait_for` may swallow one
+        events: list[Event] = [DeviceOffline(reason)] if post.online else []
+        if fault is not None and not post.has_fault(fault.code):
+            events.append(fault)
+        await post.emit([sighting(event) for event in events])
+        if not logged_lost:
+            log.warning("device.lost", reason=reason, url=device.url)
+            logged_lost = True
+        await asyncio.sleep(wait)

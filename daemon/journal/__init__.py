@@ -1,0 +1,1 @@
+"""The journal: durable rows, their hash chain and signatures, retention, and reading beside the writer."""

@@ -1,0 +1,227 @@
+"""What a journal needs besides being written: signatures in quiet hours, new files, room, and a word before it ends.
+
+Nothing younger than `keep_days` is ever deleted, nothing that was not published yet, and nothing at all while there is
+room. How old a file is the wall clock does not say alone: it may be wrong. The rows must agree, and the time that the
+processes ran since, which nobody can set. Where that leaves no room, the process stops with an alert rather than lose
+an event: devices that remember keep theirs, rounds under way wait for a person.
+"""
+
+import asyncio
+import contextlib
+import shutil
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import structlog
+from msgspec import Struct
+
+from daemon.broker.outbox import KEY as SENT
+from daemon.broker.retained import Retained
+from daemon.broker.stale_topics import room_topic
+from daemon.config.model import Config, Keeping
+from daemon.journal.hash_chain import Noted
+from daemon.journal.inspection import Report, verify, verify_recent
+from daemon.journal.store import BadJournal, Journal, not_started
+
+__all__ = ["Room", "accept", "kept", "room", "take_up"]
+
+EVERY = 1.0
+TOLD_EVERY = 3600.0
+"""Seconds after which the log is told the last checkpoint, and the journal how long it lived."""
+ANNOUNCED, URGENT = 0.8, 0.95
+_MB = 1_000_000
+
+
+class Room(Struct, frozen=True):
+    """Bytes that the journal takes, and may take: the limit, or what the disk has."""
+
+    used: int
+    limit: int
+    by_disk: bool
+
+    @property
+    def share(self) -> float:
+        """1 is full."""
+        return self.used / self.limit
+
+
+def room(journal: Journal, keeping: Keeping) -> Room:
+    """How much is left."""
+    used, free = journal.size, shutil.disk_usage(journal.path.parent).free
+    limit = keeping.limit_mb * _MB
+    return Room(used, min(limit, used + free), used + free < limit)
+
+
+def take_up(journal: Journal, keeping: Keeping) -> None:
+    """Before any port is opened: is it as it was written, who signs it, is there room? Raises BadJournal."""
+    signer = None
+    if keeping.key:
+        from daemon.journal.signing import BadKey, Key  # only here: it costs memory
+
+        try:
+            signer = Key.load(Path(keeping.key))
+        except BadKey as error:
+            raise BadJournal(str(error)) from error
+    report = verify_recent(journal.path, [signer.public] if signer else [])
+    # Rows of before there was a key, or signed with an earlier one, are no reason not to play.
+    findings = [str(one) for one in report.findings if not one.about_key and not one.unreadable]
+    if findings:
+        rest = f"\nand {len(findings) + report.more - 5} more" if len(findings) > 5 else ""
+        raise BadJournal("\n".join(findings[:5]) + rest + f"\n{not_started(journal.path)}")
+    journal.check_closed()
+    _forget(journal, keeping, datetime.now(UTC))
+    now = room(journal, keeping)
+    if now.share >= 1:
+        raise BadJournal(_full(journal, now, keeping))
+    unnoted = journal.noted()
+    if signer is not None:
+        if unnoted:  # rows that are written now would stand without a note at the next start
+            raise BadJournal(unnoted)
+        journal.signed_by(signer, keeping.sign_rows)
+
+
+def accept(path: Path) -> tuple[Report, Noted, Path | None]:
+    """Take the journal at `path` as it stands, on a person's word: a copy of it was put back on purpose.
+
+    What was found besides its note, its last checkpoint, and where the note of before is kept. Raises BadJournal.
+    """
+    if not path.is_file():
+        raise BadJournal(f"{path}: there is no such journal; give the path of one")
+    with contextlib.closing(Journal(path)) as journal:  # no process has it meanwhile
+        report = verify(path)
+        findings = [one for one in report.findings if not one.about_note]
+        if findings or report.more:
+            text = "\n".join(str(one) for one in findings[:5])
+            raise BadJournal(f"{text}\nThis is more than a note that is missing or that an older copy is behind of")
+        return report, journal.checkpoint, journal.accept()
+
+
+async def kept(
+    process: Coroutine[Any, Any, None],
+    journal: Journal,
+    config: Config,
+    writer: str,
+    retained: Retained,
+    log: structlog.typing.FilteringBoundLogger,
+) -> None:
+    """Run `process` while its journal is kept; `writer` is its name in alerts. Raises BadJournal, in a group."""
+
+    def tell(alert: dict[str, str] | None) -> None:
+        value = b"" if alert is None else msgspec.json.encode(alert)
+        for table in config.table:
+            retained.put(room_topic(config.site.name, table.name, writer), value)
+
+    if config.journal.key and journal.head and not journal.checkpoint.number:
+        remedy = (
+            "right where the key was named just now; if not, its signatures were taken out: keep all files and tell the"
+            " inspector"
+        )
+        log.warning("journal.never_signed", journal=str(journal.path), rows=journal.head, remedy=remedy)
+    if journal.tightened:
+        log.warning("journal.tightened", files=journal.tightened, remedy="others could read or write them until now")
+    async with asyncio.TaskGroup() as group:
+        keeper = group.create_task(_keep(journal, config.journal, tell, log))
+        try:
+            await process
+        finally:
+            keeper.cancel()
+            with contextlib.suppress(BadJournal):
+                journal.live()
+
+
+async def _keep(
+    journal: Journal,
+    keeping: Keeping,
+    tell: Callable[[dict[str, str] | None], None],
+    log: structlog.typing.FilteringBoundLogger,
+) -> None:
+    loop = asyncio.get_running_loop()
+    if not keeping.key:
+        remedy = "`feltd journal key` makes a key, [journal] names it"
+        log.warning("journal.unsigned", journal=str(journal.path), remedy=remedy)
+    signed, level = float("-inf"), -1  # what a killed process left unsigned is signed at once
+    foreign: list[Path] = []
+    unread: list[str] = []
+    told, lived, unnoted = float("-inf"), loop.time(), ""
+    while True:
+        if journal.unsigned and loop.time() - signed >= keeping.sign_seconds:
+            journal.sign()
+            signed = loop.time()
+        if unnoted != (unnoted := journal.note()) and unnoted:
+            log.warning("journal.note", text=unnoted)
+        last = journal.checkpoint
+        if keeping.key and last.number and loop.time() - told >= TOLD_EVERY:
+            # Where the log is kept elsewhere, nobody can take these checkpoints out of the journal unseen.
+            log.info(
+                "journal.signed", journal=last.journal, checkpoint=last.number, row=last.n, statement=last.statement
+            )
+            told = loop.time()
+        if loop.time() - lived >= TOLD_EVERY:
+            journal.live()
+            lived = loop.time()
+        if journal.file_size >= keeping.file_mb * _MB and journal.rotate():
+            log.info("journal.rotated", journal=str(journal.path), row=journal.head)
+        if foreign != (foreign := journal.foreign):
+            for path in foreign:
+                remedy = "move it away: the next start is refused, and where its name is needed no new file is begun"
+                log.warning("journal.foreign", file=str(path), remedy=remedy)
+        before, unread = unread, journal.unread
+        for text in unread:
+            if text not in before:
+                log.error("journal.unread", text=text)
+        for path in _forget(journal, keeping, datetime.now(UTC)):
+            log.info(
+                "journal.forgotten", file=str(path), reason=f"older than {keeping.keep_days} days, and room is needed"
+            )
+        now = room(journal, keeping)
+        new = (now.share >= ANNOUNCED) + (now.share >= URGENT) + (now.share >= 1)
+        if new != level:
+            if new:
+                alert = _alert(journal, now, keeping, new)
+                log.warning("journal.room", **alert)
+                tell(alert)
+            else:
+                tell(None)
+            level = new
+        await asyncio.sleep(EVERY)  # the alert is out before the end
+        if new == 3 and room(journal, keeping).share >= 1:
+            raise BadJournal(_full(journal, now, keeping))
+
+
+def _forget(journal: Journal, keeping: Keeping, now: datetime) -> list[Path]:
+    """Delete what is old enough and was published, the oldest first, and only as far as room is needed."""
+    gone: list[Path] = []
+    sent = int(journal.memory(SENT) or b"0")
+    while room(journal, keeping).share >= ANNOUNCED and (closed := journal.closed):
+        oldest = closed[0]
+        if journal.age(oldest, now) < timedelta(days=keeping.keep_days) or oldest.to > sent:
+            break
+        journal.forget(oldest)
+        gone.append(oldest.path)
+    return gone
+
+
+def _remedy(keeping: Keeping) -> str:
+    return (
+        f"give more room (limit_mb under [journal], or disk), or move closed files (*.000001.db …) to an archive: "
+        f"what is younger than {keeping.keep_days} days is never deleted"
+    )
+
+
+def _alert(journal: Journal, now: Room, keeping: Keeping, level: int) -> dict[str, str]:
+    of = "disk" if now.by_disk else "limit"
+    text = f"{journal.path} takes {now.used // _MB} MB, {now.share:.0%} of its {of}; at 100 % play stops"
+    return {
+        "code": "journal.room",
+        "text": _full(journal, now, keeping) if level == 3 else text,
+        "severity": "warning" if level == 1 else "error",
+        "remedy": _remedy(keeping),
+    }
+
+
+def _full(journal: Journal, now: Room, keeping: Keeping) -> str:
+    of = "the disk is full" if now.by_disk else f"its limit is {now.limit // _MB} MB"
+    return f"{journal.path}: {of}, and nothing is lost: play stops here; {_remedy(keeping)}"

@@ -1,0 +1,1 @@
+"""The project's own wire: topics, the envelope, events and commands."""

@@ -1,0 +1,270 @@
+"""Our commands: what a device can be told to do, in the casino's words and the imperative.
+
+A closed union of frozen structs; the command's name on the wire is the struct's tag, its fields are the request's
+`args`. A command is an order for now or never: the request carries an expiry, and who hears it too late refuses.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta, Raw, Struct
+
+from protocols.contract.events import MOST, Turn
+
+Status: TypeAlias = Literal["done", "refused", "failed"]
+
+
+class _Command(Struct, frozen=True, tag_field="command", forbid_unknown_fields=True):
+    """`between_rounds`: refused while a round is open on the table. `of_edge`: every device, whatever its driver.
+
+    `answered_within`: seconds that the slowest of our devices takes to say what came of it.
+    """
+
+    between_rounds: ClassVar[bool] = False
+    of_edge: ClassVar[bool] = False
+    answered_within: ClassVar[float] = 20.0
+
+
+# ---- any device
+
+
+class SelfTest(_Command, frozen=True, tag="self-test"):
+    """Test yourself and tell what is wrong."""
+
+    between_rounds: ClassVar[bool] = True
+    answered_within: ClassVar[float] = 310.0
+
+
+class Ask(_Command, frozen=True, tag="ask"):
+    """Tell a figure. A `what` that the device does not have is refused with the list of those it has."""
+
+    what: Annotated[str, Meta(max_length=64)]
+
+
+class SetParameter(_Command, frozen=True, tag="set-parameter"):
+    """Change a parameter of the firmware; `store` keeps it over a loss of power.
+
+    A `name` that the device does not have is refused with the list of those it has.
+    """
+
+    between_rounds: ClassVar[bool] = True
+    name: Annotated[str, Meta(max_length=64)]
+    value: Annotated[str, Meta(max_length=200)]
+    store: bool = False
+
+
+class Trace(_Command, frozen=True, tag="trace"):
+    """Publish for `seconds` what passes between the device and its driver, byte by byte; 0 ends it.
+
+    What tells cards comes when no round is open any more.
+    """
+
+    of_edge: ClassVar[bool] = True
+    seconds: Annotated[int, Meta(ge=0, le=600)] = 300
+
+
+# ---- dice
+
+
+class Agitate(_Command, frozen=True, tag="agitate"):
+    """Shake the dice electronically. Refused while the dome is open."""
+
+    cycles: Annotated[int, Meta(ge=1, le=10)] = 1
+
+
+class ReadDice(_Command, frozen=True, tag="read-dice"):
+    """Look at the dice now. `round`: whatever tells this request from the last one."""
+
+    round: Annotated[str, Meta(max_length=64)] = ""
+
+
+# ---- roulette
+
+
+class Power(_Command, frozen=True, tag="power"):
+    """Switch the wheel on, or off between two rounds."""
+
+    between_rounds: ClassVar[bool] = True
+    on: bool
+
+
+class StartSpin(_Command, frozen=True, tag="start-spin"):
+    """Begin a game, for a wheel that waits for its host. `rotor`: which way, where the wheel lets us choose."""
+
+    rotor: Turn | None = None
+
+
+class LaunchBall(_Command, frozen=True, tag="launch-ball"):
+    """Fire the ball."""
+
+
+class RestartSpin(_Command, frozen=True, tag="restart-spin"):
+    """Void the spin under way and spin again."""
+
+
+# ---- cards
+
+
+class Shuffle(_Command, frozen=True, tag="shuffle"):
+    """Shuffle what was put in."""
+
+
+class Dispense(_Command, frozen=True, tag="dispense"):
+    """Give out a packet of `cards` cards."""
+
+    cards: Annotated[int, Meta(ge=1, le=10)] = 5
+
+
+class EmptyShuffler(_Command, frozen=True, tag="empty-shuffler"):
+    """Give out all cards, counted, for the deck check at closing."""
+
+    between_rounds: ClassVar[bool] = True
+
+
+# ---- felt
+
+
+class LockBets(_Command, frozen=True, tag="lock-bets"):
+    """Latch the chips that lie on the sensors: bets are closed."""
+
+
+class ClearBets(_Command, frozen=True, tag="clear-bets"):
+    """The round is over: forget the latched bets."""
+
+
+class Light(_Command, frozen=True, tag="light"):
+    """Light these lamps, by their names on the layout, and no others."""
+
+    lamps: tuple[Annotated[str, Meta(max_length=32)], ...] = ()
+
+
+class StartTimer(_Command, frozen=True, tag="start-timer"):
+    """Let the betting time run: `seconds`, after which the bets are closed."""
+
+    seconds: Annotated[int, Meta(ge=1, le=600)]
+
+
+class StopTimer(_Command, frozen=True, tag="stop-timer"):
+    """Stop the betting time without closing the bets."""
+
+
+# ---- jackpot
+
+
+class ShowAmount(_Command, frozen=True, tag="show-amount"):
+    """Show the amount of a level, in minor units."""
+
+    amount: Annotated[int, Meta(ge=0, le=MOST)]
+    level: Annotated[int, Meta(ge=1, le=32)] = 1
+
+
+class Announce(_Command, frozen=True, tag="announce"):
+    """Show `text` above everything else for `seconds`; an empty text ends it."""
+
+    text: Annotated[str, Meta(max_length=100)]
+    seconds: Annotated[int, Meta(ge=1, le=3600)] = 30
+
+
+class EnableMachine(_Command, frozen=True, tag="enable-machine"):
+    """Let the machine be played on, or not."""
+
+    on: bool
+
+
+class ReadMeters(_Command, frozen=True, tag="read-meters"):
+    """Read the machine's meters now."""
+
+
+class ResetHandpay(_Command, frozen=True, tag="reset-handpay"):
+    """The prize was paid by hand: let the machine go on."""
+
+
+Command: TypeAlias = (
+    SelfTest
+    | Ask
+    | SetParameter
+    | Trace
+    | Agitate
+    | ReadDice
+    | Power
+    | StartSpin
+    | LaunchBall
+    | RestartSpin
+    | Shuffle
+    | Dispense
+    | EmptyShuffler
+    | LockBets
+    | ClearBets
+    | Light
+    | StartTimer
+    | StopTimer
+    | ShowAmount
+    | Announce
+    | EnableMachine
+    | ReadMeters
+    | ResetHandpay
+)
+
+COMMANDS: dict[str, type[Command]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Command)}
+
+
+def name_of(command: Command | type[Command]) -> str:
+    """The command's name, e.g. "start-spin"."""
+    return str(command.__struct_config__.tag)
+
+
+class Request(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is published under cmd/<name>. `id` tells it from every other; after `expires` (UTC) it is refused."""
+
+    id: Annotated[str, Meta(min_length=1, max_length=64)]
+    expires: Annotated[datetime, Meta(tz=True)]
+    args: Raw = Raw(b"{}")
+
+
+class Reply(Struct, frozen=True):
+    """What became of a request, under cmd/<name>/result. `data` is what the device said."""
+
+    id: str
+    command: str
+    status: Status
+    text: str = ""
+    data: dict[str, Any] = {}
+
+
+class BadCommand(ValueError):
+    """A command that does not exist, or arguments it cannot have. The message says which."""
+
+
+_DECODERS = {name: msgspec.json.Decoder(kind) for name, kind in COMMANDS.items()}
+
+
+def typed(name: str, args: Mapping[str, str]) -> dict[str, Any]:
+    """What was typed, as the command's fields have it: a text stays a text, a list is written with commas."""
+    kind = COMMANDS.get(name)
+    hints = get_type_hints(kind) if kind else {}
+    values: dict[str, Any] = {}
+    for key, text in args.items():
+        hint = hints.get(key)  # without its bounds
+        if hint is str:
+            values[key] = text
+        elif get_origin(hint) is tuple:
+            values[key] = [one.strip() for one in text.split(",") if one.strip()]
+        else:
+            try:
+                values[key] = msgspec.json.decode(text)
+            except msgspec.DecodeError:
+                values[key] = text
+    return values
+
+
+def decode_command(name: str, args: bytes | Raw) -> Command:
+    """The command `name` with the fields in `args` (JSON). Raises BadCommand."""
+    decoder = _DECODERS.get(name)
+    if decoder is None:
+        raise BadCommand(f"no command {name!r}; known: {', '.join(COMMANDS)}")
+    try:
+        return decoder.decode(args)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadCommand(f"{name}: {error}") from error

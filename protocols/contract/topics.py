@@ -1,0 +1,210 @@
+"""Topic names and the CloudEvents envelope: the contract between the edge, the rules and everybody else.
+
+Ids are `[a-z0-9-]`; the class word stands before the id, so that wildcards are easy.
+"""
+
+import hmac
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Annotated, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from protocols.contract.events import MOST, Event, decode_data, encode_data, type_of
+
+ROOT = "felt/1"
+CONTENT_TYPE = "application/cloudevents+json"
+EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
+"""Times from EARLIEST until before LATEST are plausible: a computer whose clock was never set begins at EARLIEST."""
+LONGEST_EVENT = 64 * 1024
+LONGEST_DOCUMENT = 1024 * 1024
+"""Bytes of an event, and of any document: a result with all the evidence that a round may have takes half of it."""
+_LONGEST_ID = 200
+LONGEST_EVENT_ID = 160  # a verdict's id is its event's id and a number behind it
+
+_ID = re.compile("[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")
+Id: TypeAlias = Annotated[str, Meta(pattern=f"^{_ID.pattern}$(?!\\n)", description="a-z 0-9 -")]
+
+
+@lru_cache(4096)
+def is_id(text: str) -> bool:
+    """Whether `text` can be the name of a table, a device or an edge."""
+    return _ID.fullmatch(text) is not None
+
+
+def edge_topic(site: str, edge: str, leaf: str) -> str:
+    """`leaf` is availability, info or health."""
+    return f"{ROOT}/{site}/edge/{edge}/{leaf}"
+
+
+def device_topic(site: str, table: str, device: str, leaf: str) -> str:
+    """`leaf` is availability, meta, state, event/<type>, cmd/<name> or trace."""
+    return f"{ROOT}/{site}/table/{table}/device/{device}/{leaf}"
+
+
+def table_topic(site: str, table: str, leaf: str) -> str:
+    """`leaf` is round/state, round/event/<type>, round/result, wager, alert/<id> or cmd/<name>."""
+    return f"{ROOT}/{site}/table/{table}/{leaf}"
+
+
+def in_utc(time: datetime) -> datetime:
+    """The instant in UTC. Raises ValueError for a time without a zone, and for one that is not plausible."""
+    if time.tzinfo is None:
+        raise ValueError(f"time {time.isoformat()} has no zone; write it in UTC, ending in Z")
+    # Compared before it is converted: the first and the last times of the calendar have none in UTC.
+    if not EARLIEST <= time < LATEST:
+        raise ValueError(f"time {time.isoformat()} is not between {EARLIEST.year} and {LATEST.year}")
+    return time if time.tzinfo is UTC else time.astimezone(UTC)
+
+
+class Envelope(msgspec.Struct, frozen=True):
+    """One event as everybody sees it.
+
+    `id` is `<edge>:<table>:<seq>`; `seq` is gapless per journal and table, given before anybody sees the event.
+    `journal` names the journal that counted: an edge whose disk was replaced counts from 1 in a new one.
+    `time` is when the bytes arrived, UTC. `replay`: it was published before, or later than it happened.
+    `digest` tells two contents under one number apart; empty where the envelope did not come over the wire.
+    """
+
+    id: str
+    source: str
+    time: datetime
+    event: Event
+    seq: int = 0
+    bootid: str = ""
+    journal: str = ""
+    replay: bool = False
+    digest: bytes = b""
+
+    @property
+    def device(self) -> str:
+        """The id of the device that saw it, the last word of the source."""
+        return self.source.rpartition("/")[2]
+
+
+class Wire(msgspec.Struct, frozen=True):
+    """The envelope as CloudEvents 1.0 structured JSON; `data` stays as it came until its type is known.
+
+    `mac`: the message authentication code of the edge, where it has a key (`mac_of`).
+    """
+
+    specversion: Annotated[str, Meta(max_length=8)]
+    id: Annotated[str, Meta(max_length=_LONGEST_ID)]
+    source: Annotated[str, Meta(max_length=512)]
+    type: Annotated[str, Meta(max_length=64)]
+    time: datetime
+    seq: Annotated[int, Meta(ge=0, le=MOST)] = 0
+    bootid: Annotated[str, Meta(max_length=64)] = ""
+    journal: Annotated[str, Meta(max_length=64)] = ""
+    replay: bool = False
+    data: msgspec.Raw = msgspec.Raw(b"{}")
+    mac: str | UnsetType = UNSET
+
+
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder(Wire)
+
+
+class BadEnvelope(ValueError):
+    """Bytes on an event topic that are not an event envelope. The message says what is wrong."""
+
+
+def encode_wire(wire: Wire) -> bytes:
+    """The payload to publish."""
+    return _ENCODER.encode(wire)
+
+
+def encode_envelope(envelope: Envelope) -> bytes:
+    """The payload to publish."""
+    return _ENCODER.encode(
+        Wire(
+            "1.0",
+            envelope.id,
+            envelope.source,
+            type_of(envelope.event),
+            envelope.time,
+            envelope.seq,
+            envelope.bootid,
+            envelope.journal,
+            envelope.replay,
+            msgspec.Raw(encode_data(envelope.event)),
+        )
+    )
+
+
+def decode_wire(payload: bytes) -> Wire:
+    """The envelope with its data still encoded, its time in UTC. Raises BadEnvelope."""
+    if len(payload) > LONGEST_DOCUMENT:
+        raise BadEnvelope(f"{len(payload)} bytes: a document has at most {LONGEST_DOCUMENT}")
+    try:
+        wire = _DECODER.decode(payload)
+        at = in_utc(wire.time)
+    except (ValueError, RecursionError) as error:  # msgspec's and Unicode's errors are ValueErrors
+        raise BadEnvelope(str(error)) from error
+    return wire if at is wire.time else msgspec.structs.replace(wire, time=at)
+
+
+def decode_envelope(payload: bytes) -> Envelope:
+    """The envelope. Raises BadEnvelope, or UnknownEvent for a type or data of another version."""
+    return envelope_of(decode_wire(payload))
+
+
+def envelope_of(wire: Wire, digest: bytes = b"") -> Envelope:
+    """The envelope of a decoded wire. Raises BadEnvelope, or UnknownEvent for a type or data of another version."""
+    if len(wire.data) > LONGEST_EVENT:
+        raise BadEnvelope(f"{len(wire.data)} bytes of data: an event has at most {LONGEST_EVENT}")
+    if len(wire.id) > LONGEST_EVENT_ID:
+        raise BadEnvelope(f"an event's id has at most {LONGEST_EVENT_ID} characters")
+    return Envelope(
+        wire.id,
+        wire.source,
+        wire.time,
+        decode_data(wire.type, wire.data),
+        wire.seq,
+        wire.bootid,
+        wire.journal,
+        wire.replay,
+        digest,
+    )
+
+
+DIGEST_SIZE = 16
+"""Bytes of a digest and of a MAC."""
+
+
+def digest_of(source: str, type_: str, time: datetime, data: bytes) -> bytes:
+    """What tells two events under one number apart: the device, the type, the time and the data.
+
+    Not the names of site and edge, which may change, nor what differs when an event is published again.
+    """
+    what = _joined(source.rpartition("/")[2], type_, time.isoformat())
+    return blake2b(what + data, digest_size=DIGEST_SIZE).digest()
+
+
+def mac_of(wire: Wire, key: bytes) -> str:
+    """The message authentication code: keyed BLAKE2b over all that is the same whenever the event is published.
+
+    That is `<length>:<text>` of id, source, type, time (ISO 8601), seq and journal, one after the other, and the bytes
+    of the data. `bootid` and `replay` are not in it: an event from the journal has the MAC of the first time.
+    """
+    texts = (wire.id, wire.source, wire.type, wire.time.isoformat(), str(wire.seq), wire.journal)
+    return mac_of_texts(texts, key, bytes(wire.data))
+
+
+def mac_of_texts(texts: Iterable[str], key: bytes, data: bytes = b"") -> str:
+    """Keyed BLAKE2b over `<length>:<text>` of each text, and `data`."""
+    return blake2b(_joined(*texts) + data, key=key, digest_size=DIGEST_SIZE).hexdigest()
+
+
+def is_mac(given: str | UnsetType, right: str) -> bool:
+    """Whether the MAC that was given is the right one."""
+    return isinstance(given, str) and given.isascii() and hmac.compare_digest(given, right)
+
+
+def _joined(*texts: str) -> bytes:
+    """Texts with their lengths: no two lists of texts give the same bytes."""
+    return "".join([f"{len(text)}:{text}" for text in texts]).encode()

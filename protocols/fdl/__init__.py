@@ -1,0 +1,1 @@
+"""FDL, the frame and its devices."""

@@ -1,0 +1,1 @@
+"""What all rulesets have in common."""

@@ -1,0 +1,272 @@
+"""The bookkeeping of one round, the same for every game: its id, its evidence, its bets, its irregularities.
+
+All functions are pure: they return the next Round.
+"""
+
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from protocols.contract.events import WagerPlaced, WagerWithdrawn
+from protocols.contract.topics import Envelope
+from rules.engine.money import Rounding, settle
+from rules.engine.ruleset import Award, Irregularity, Noted, Push, Result, Suspended, Verdict, Void, Wager, Win
+
+S = TypeVar("S", bound=Struct)
+
+MAX_WAGERS = 1000
+# Wagers leave room for what decides the round: it is evidence however many chips were moved before.
+MAX_WAGER_EVIDENCE = 1000
+MAX_EVIDENCE = 1500
+MAX_IRREGULARITIES = 50
+
+
+class Round(Struct, frozen=True):
+    """A round under way. `suspended` says why it waits for a person, where it does."""
+
+    id: str
+    evidence: tuple[str, ...] = ()
+    wagers: tuple[Wager, ...] = ()
+    irregularities: tuple[Irregularity, ...] = ()
+    closed: bool = False
+    demo: bool = False
+    suspended: str = ""
+
+
+def witness(round_: Round, seen: Envelope, most: int = MAX_EVIDENCE) -> Round:
+    """The round rests on this event too, once. Bounded: a stuck sensor must not fill the memory."""
+    if round_.evidence[-1:] == (seen.id,) or len(round_.evidence) >= most:
+        return round_
+    return replace(round_, evidence=(*round_.evidence, seen.id))
+
+
+def irregular(round_: Round, code: str, text: str, law: str, seen: Envelope) -> Round:
+    """Note an irregularity; the event is evidence of it."""
+    if len(round_.irregularities) >= MAX_IRREGULARITIES:
+        return round_
+    note = Irregularity(code, text, law, seen.id)
+    return witness(replace(round_, irregularities=(*round_.irregularities, note)), seen)
+
+
+def noted(code: str, text: str, law: str, seen: Envelope) -> tuple[Verdict, ...]:
+    """An irregularity that is of no round."""
+    return (Noted(Irregularity(code, text, law, seen.id)),)
+
+
+def suspend(round_: Round, seen: Envelope, reason: str, remedy: str) -> tuple[Round, tuple[Verdict, ...]]:
+    """The round waits for a person, the event is evidence of why. Said once, with its first reason."""
+    round_ = witness(round_, seen)
+    if round_.suspended:
+        return round_, ()
+    return replace(round_, suspended=reason), (Suspended(round_.id, reason, remedy),)
+
+
+def taken_back_before(last: Round, seen: Envelope, remedy: str) -> tuple[Round, tuple[Verdict, ...]]:
+    """A result whose round somebody had declared void before, and was heard too late: which one it meant he says."""
+    return suspend(last, seen, "declared void before its result was told", remedy)
+
+
+def wager(
+    round_: Round, event: WagerPlaced | WagerWithdrawn, offered: frozenset[str], law: str, seen: Envelope
+) -> Round:
+    """Take a wager, or give it back. A late bet, one not offered, or one never placed is refused and noted.
+
+    While a closed round waits for a person, it may be the next one's: that it is late is not said of it.
+    """
+    if round_.closed and round_.suspended:
+        text = f"seat {event.seat} on {event.bet} while the round waits for a person: not taken"
+        return irregular(round_, "bet_while_waiting", text, law, seen)
+    if round_.closed:
+        return irregular(round_, "late_bet", f"seat {event.seat} on {event.bet} after the bets were closed", law, seen)
+    if event.bet not in offered:
+        return irregular(round_, "bet_not_offered", f"seat {event.seat} on {event.bet}", law, seen)
+    wagers, seat, bet = round_.wagers, event.seat, event.bet
+    place = next((n for n, one in enumerate(wagers) if one.seat == seat and one.bet == bet), len(wagers))
+    held = wagers[place].amount if place < len(wagers) else 0
+    match event:
+        case WagerPlaced():
+            if place >= MAX_WAGERS:
+                return irregular(round_, "too_many_bets", f"more than {MAX_WAGERS} bets on one round", law, seen)
+            left = held + event.amount
+        case WagerWithdrawn():
+            left = held - (event.amount or held)
+            if not held or left < 0:
+                return irregular(round_, "bet_not_placed", f"seat {seat} on {bet} withdrawn", law, seen)
+    stake = (Wager(seat, bet, left),) if left else ()
+    wagers = (*wagers[:place], *stake, *wagers[place + 1 :])
+    return witness(replace(round_, wagers=wagers), seen, MAX_WAGER_EVIDENCE)
+
+
+def lying(round_: Round, seat: int, bet: str) -> int:
+    """What lies on `bet` of `seat`, in minor units."""
+    return sum(one.amount for one in round_.wagers if one.seat == seat and one.bet == bet)
+
+
+def wager_beside(
+    doubtful: Round,
+    laid: Round,
+    event: WagerPlaced | WagerWithdrawn,
+    offered: frozenset[str],
+    law: str,
+    seen: Envelope,
+) -> tuple[Round, Round]:
+    """A wager where a loss left the cloth in doubt: `doubtful` is what lay there before, `laid` what was laid since.
+
+    Chips look alike: those that are taken back come off the known ones first. What is refused is noted on `doubtful`.
+    """
+    seat, bet, known = event.seat, event.bet, lying(laid, event.seat, event.bet)
+    unknown = lying(doubtful, seat, bet)
+    match event:
+        case WagerPlaced():
+            laid = wager(laid, event, offered, law, seen)
+            if laid.irregularities:
+                notes = (*doubtful.irregularities, *laid.irregularities)[:MAX_IRREGULARITIES]
+                return witness(replace(doubtful, irregularities=notes), seen), replace(laid, irregularities=())
+        case WagerWithdrawn(amount=amount):
+            if not known or amount > known + unknown:
+                return wager(doubtful, event, offered, law, seen), laid
+            laid = wager(laid, replace(event, amount=min(amount, known)), offered, law, seen)
+            rest = unknown if not amount else max(amount - known, 0)
+            if rest:
+                doubtful = wager(doubtful, replace(event, amount=rest), offered, law, seen)
+    return doubtful, laid
+
+
+def together(doubtful: Round, laid: Round | None) -> Round:
+    """Both as one: what was laid since shares the fate of what lay there before."""
+    if laid is None:
+        return doubtful
+    amounts = {(one.seat, one.bet): one.amount for one in doubtful.wagers}
+    for one in laid.wagers:
+        amounts[one.seat, one.bet] = amounts.get((one.seat, one.bet), 0) + one.amount
+    wagers = tuple(Wager(seat, bet, amount) for (seat, bet), amount in amounts.items())
+    evidence = tuple(dict.fromkeys((*doubtful.evidence, *laid.evidence)))[:MAX_EVIDENCE]
+    notes = (*doubtful.irregularities, *laid.irregularities)[:MAX_IRREGULARITIES]
+    return replace(doubtful, wagers=wagers, evidence=evidence, irregularities=notes)
+
+
+def next_number(day: str, count: int, seen: Envelope) -> tuple[str, int]:
+    """The day and number of the next round. A clock set back over midnight does not repeat a number."""
+    today = seen.time.date().isoformat()
+    return (today, 1) if today > day else (day, count + 1)
+
+
+def numbered_after(state: S, table: str, round_: str) -> S:
+    """A state that begins anew, numbered behind `round_` of whatever game: no id is ever given twice."""
+    day, number = round_.removeprefix(f"{table}:").split(":")[:2]
+    fields = type(state).__struct_fields__
+    if "shoe" in fields:  # numbered within it
+        return replace(state, day=day, shoe=int(number) + 1)
+    return replace(state, day=day, **{"rounds" if "rounds" in fields else "count": int(number)})
+
+
+def abandoned(
+    round_: str, ruleset: str, evidence: tuple[str, ...], supersedes: str = "", *, unreadable: bool = False
+) -> Result:
+    """The end of a round that these rules cannot go on with: they are another game's, or its state is unreadable.
+
+    `unreadable`: a row that was written of the round is.
+    """
+    return Result(
+        round=round_,
+        ruleset=ruleset,
+        edition="",
+        options=Raw(b"{}"),
+        demo=False,
+        outcome={},
+        winners=(),
+        pushes=(),
+        void=Void("row_unreadable", "returned") if unreadable else Void("rules_changed", "returned"),
+        jackpots=(),
+        settlements=(),
+        irregularities=(),
+        announcements={"pt": "Jogada nula", "zh-Hant": "此局無效", "en": "Void"},
+        evidence=evidence,
+        law=(),
+        supersedes=supersedes,
+    )
+
+
+class Terms(Struct, frozen=True):
+    """What stands in every result of a table, made once. `void_words`: what the croupier calls a void round."""
+
+    ruleset: str
+    edition: str
+    options: Raw
+    void_words: dict[str, str]
+    chip: int = 1
+    rounding: Rounding = "down"
+
+
+class Chips(Protocol):
+    """The options that every game has."""
+
+    @property
+    def smallest_chip(self) -> int: ...
+    @property
+    def rounding(self) -> Rounding: ...
+
+
+def terms(ruleset: str, edition: str, options: Chips, void_words: dict[str, str]) -> Terms:
+    """The terms of one house's options."""
+    written = Raw(msgspec.json.encode(options))
+    return Terms(ruleset, edition, written, void_words, options.smallest_chip, options.rounding)
+
+
+def resolved(
+    round_: Round,
+    terms: Terms,
+    *,
+    outcome: dict[str, Any],
+    winners: tuple[Win, ...],
+    pushes: tuple[str | Push, ...] = (),
+    jackpots: tuple[Award, ...] = (),
+    announcements: dict[str, str],
+    law: tuple[str, ...],
+    supersedes: str = "",
+) -> Result:
+    """The result of a round that counts."""
+    return Result(
+        round=round_.id,
+        ruleset=terms.ruleset,
+        edition=terms.edition,
+        options=terms.options,
+        demo=round_.demo,
+        outcome=outcome,
+        winners=winners,
+        pushes=pushes,
+        void=None,
+        jackpots=jackpots,
+        settlements=settle(round_.wagers, winners, pushes, chip=terms.chip, rounding=terms.rounding),
+        irregularities=round_.irregularities,
+        announcements=announcements,
+        evidence=round_.evidence,
+        law=law,
+        supersedes=supersedes,
+    )
+
+
+def voided(
+    round_: Round, terms: Terms, void: Void, law: tuple[str, ...], outcome: dict[str, Any] | None = None
+) -> Result:
+    """The result of a round that does not count. Bets that are returned are settled; others stay with the players."""
+    pushes = tuple(dict.fromkeys(one.bet for one in round_.wagers)) if void.bets == "returned" else ()
+    return Result(
+        round=round_.id,
+        ruleset=terms.ruleset,
+        edition=terms.edition,
+        options=terms.options,
+        demo=round_.demo,
+        outcome=outcome or {},
+        winners=(),
+        pushes=pushes,
+        void=void,
+        jackpots=(),
+        settlements=settle(round_.wagers, (), pushes) if void.bets == "returned" else (),
+        irregularities=round_.irregularities,
+        announcements=terms.void_words,
+        evidence=round_.evidence,
+        law=law,
+    )

@@ -1,0 +1,342 @@
+"""What every game is: events in, verdicts out, nothing else.
+
+Rule of this floor: no clock, no randomness, no I/O; time is in the event. The same events give the same verdicts, byte
+for byte, so a night's journal replays to the same results. No game knows a device. A doubtful event suspends or voids
+the round by its article; it never resolves wrongly.
+"""
+
+from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from protocols.contract.events import EventsMissed, RoundPaid, RoundVoided, SpinMissed, SpinVoided
+from protocols.contract.events import type_of as event_type
+from protocols.contract.topics import Envelope
+
+
+class Bet(msgspec.Struct, frozen=True):
+    """One kind of bet a ruleset offers. `id` is a pattern (`straight:n`), `pays` what is won on top, "x" to 1."""
+
+    id: str
+    pays: str
+    law: str
+    text: str
+
+
+class Win(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A bet that wins on this outcome. `pays` is net of commission; `gross` stands beside it where they differ."""
+
+    bet: str
+    pays: str
+    gross: str = ""
+    seat: int = 0
+    hand: int = 0
+
+
+class Push(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A bet that comes back to one seat, or to one of its hands; one that comes back to everybody is its name alone."""
+
+    bet: str
+    seat: int
+    hand: int = 0
+
+
+class Void(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Why the round does not count, and what becomes of the bets."""
+
+    reason: str
+    bets: Literal["returned", "may_change", "stand", "stand_may_add"]
+    jackpot_bets: Literal["", "carried", "returned"] = ""
+    streak_bets: Literal["", "carried"] = ""
+
+
+class Wager(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`amount` minor units on `bet` from `seat`; `hand` where a seat holds several."""
+
+    seat: int
+    bet: str
+    amount: int
+    hand: int = 0
+
+
+class Settlement(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one wager brings back, stake included. `exact` stands where the smallest chip forced a rounding."""
+
+    seat: int
+    bet: str
+    stake: int
+    returned: int
+    exact: str = ""
+    hand: int = 0
+
+
+class Irregularity(msgspec.Struct, frozen=True):
+    """Something the text does not allow. `code` is stable; `event` is the id of the event that showed it."""
+
+    code: str
+    text: str
+    law: str
+    event: str
+
+
+class Award(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A jackpot combination that fell: the rules name it, a ledger pays it.
+
+    `pays`: the whole pool, a fixed amount, or the larger of the fixed amount and `share` (a fraction) of the pool.
+    `among`: the seats that share it in equal parts, where the bettors are known. A share is of the pool as it was
+    before the round; `after` names the combination whose prizes leave it first. Awards stand in the order of payment.
+    """
+
+    jackpot: str
+    combination: str
+    pays: Literal["pool", "fixed", "larger_of_fixed_and_share"]
+    law: str
+    share: str = ""
+    among: tuple[int, ...] = ()
+    after: str = ""
+
+
+class Result(msgspec.Struct, frozen=True):
+    """The end of a round, resolved or void. A bet offered that is neither in `winners`, `pushes` nor `stands` loses."""
+
+    round: str
+    ruleset: str
+    edition: str
+    options: msgspec.Raw
+    demo: bool
+    outcome: dict[str, Any]
+    winners: tuple[Win, ...]
+    pushes: tuple[str | Push, ...]
+    void: Void | None
+    jackpots: tuple[Award, ...]
+    settlements: tuple[Settlement, ...]
+    irregularities: tuple[Irregularity, ...]
+    announcements: dict[str, str]
+    evidence: tuple[str, ...]
+    law: tuple[str, ...]
+    stands: tuple[str, ...] = ()
+    moves: dict[str, str] = {}
+    supersedes: str = ""
+
+
+class Opened(msgspec.Struct, frozen=True, tag_field="type", tag="opened"):
+    """A round begins."""
+
+    round: str
+
+
+class Closed(msgspec.Struct, frozen=True, tag_field="type", tag="bets-closed"):
+    """Nothing more may be bet on it."""
+
+    round: str
+
+
+class Suspended(msgspec.Struct, frozen=True, tag_field="type", tag="suspended"):
+    """What happened is doubtful: the round waits for a person."""
+
+    round: str
+    reason: str
+    remedy: str
+
+
+class Resolved(msgspec.Struct, frozen=True, tag_field="type", tag="resolved"):
+    """The round ended by its article."""
+
+    result: Result
+
+
+class Voided(msgspec.Struct, frozen=True, tag_field="type", tag="voided"):
+    """The round ended without counting."""
+
+    result: Result
+
+
+class Corrected(msgspec.Struct, frozen=True, tag_field="type", tag="corrected"):
+    """A new result stands in the place of an earlier one of the same round."""
+
+    result: Result
+
+
+class Noted(msgspec.Struct, frozen=True, tag_field="type", tag="irregular"):
+    """An irregularity while no round was open."""
+
+    irregularity: Irregularity
+
+
+Verdict: TypeAlias = Opened | Closed | Suspended | Resolved | Voided | Corrected | Noted
+
+
+def type_of(verdict: Verdict) -> str:
+    """The last word of its topic, e.g. "bets-closed"."""
+    return str(verdict.__struct_config__.tag)
+
+
+class View(msgspec.Struct, frozen=True):
+    """The round as it stands, for everybody who looks: phase, and the game's own facts so far."""
+
+    round: str
+    phase: str
+    detail: dict[str, Any]
+
+
+S = TypeVar("S")
+
+
+class Ruleset(Protocol[S]):
+    """One game by one text, with one house's options."""
+
+    id: ClassVar[str]
+    title: ClassVar[str]
+    law: ClassVar[str]
+    Options: ClassVar[type[Any]]
+    State: ClassVar[type[Any]]
+
+    def __init__(self, options: Any) -> None: ...
+
+    def start(self, table: str) -> S:
+        """The state of a table nobody has played on."""
+        ...
+
+    def apply(self, state: S, seen: Envelope) -> tuple[S, tuple[Verdict, ...]]:
+        """The next state and what follows from it. Never raises: an event that does not fit is an irregularity."""
+        ...
+
+    def view(self, state: S) -> View:
+        """What may be shown of the state."""
+        ...
+
+    def bets(self) -> tuple[Bet, ...]:
+        """The bets offered with these options."""
+        ...
+
+
+def judge(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdict, ...]]:
+    """The next state and what follows: what whoever feeds a ruleset calls, for what is the same in every game.
+
+    Where others of its table overtook an event, the order in which the open round was told is not that in which it
+    happened: it waits for a person, as after a loss, and the event is not used. What comes before the bell, or between
+    two rounds, is used, and leaves the same doubt; but no result comes of it by itself. An event that moves nothing is
+    no doubt: bets that are opened when the wheel has opened them already. Nor is a payment: it ends the round before,
+    and no doubt that is younger than it. A spin that ended unseen is void whenever that is told, and each of them has
+    its end. That somebody declared a round void and was not heard in time is always said.
+    """
+    after, told = ruleset.apply(state, seen)
+    late = seen.event.overtaken and not isinstance(seen.event, RoundPaid | SpinMissed)
+    if not late or (not told and _facts(after) == _facts(state)):
+        return after, told
+    doubt = msgspec.structs.replace(seen, event=EventsMissed(1))
+    doubted, verdicts = ruleset.apply(state, doubt)
+    waits = ruleset.view(doubted).phase == "suspended"
+    declared = isinstance(seen.event, RoundVoided | SpinVoided)
+    if waits and not declared:
+        return doubted, verdicts
+    if not waits and not any(isinstance(verdict, Resolved | Corrected) for verdict in told):
+        if declared and any(isinstance(verdict, Suspended) for verdict in told):
+            return after, told  # that it was declared is all the doubt: a payment says that another round was meant
+        after, more = ruleset.apply(after, doubt)
+        return after, told + more
+    text = f"{event_type(seen.event)} happened {seen.event.overtaken} ms before what was told before it: it is not used"
+    return doubted, (*verdicts, Noted(Irregularity("told_too_late", text, "-", seen.id)))
+
+
+def conflict(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdict, ...]]:
+    """The next state and what follows where two different events came under one number; `seen` is one of them.
+
+    One of the two is not true, and nothing says which: an open round waits for a person, as after a loss. It is noted
+    even where nothing waits: the round that was resolved by the first of them stands, and may be wrong.
+    """
+    state, verdicts = judge(ruleset, state, msgspec.structs.replace(seen, event=EventsMissed(1)))
+    text = "two different events came under one number: which of them is true is not known"
+    return state, (*verdicts, Noted(Irregularity("number_used_twice", text, "-", seen.id)))
+
+
+def _facts(state: object) -> Any:
+    """A state without the events that it rests on."""
+
+    def bare(value: Any) -> Any:
+        match value:
+            case dict():
+                return {key: bare(one) for key, one in value.items() if key != "evidence"}
+            case list() | tuple():
+                return [*map(bare, value)]
+            case _:
+                return value
+
+    return bare(msgspec.to_builtins(state))
+
+
+class OptionInfo(msgspec.Struct, frozen=True):
+    """One choice the text leaves to the house."""
+
+    name: str
+    values: str
+    default: Any
+    law: str
+    text: str
+
+
+def option(law: str, text: str) -> Meta:
+    """The annotation of an option: its article and what it chooses."""
+    return Meta(description=text, extra={"law": law})
+
+
+def options_of(options: type[Any]) -> tuple[OptionInfo, ...]:
+    """The options of a ruleset, from the annotations of its Options struct."""
+    hints = get_type_hints(options, include_extras=True)
+    defaults = msgspec.to_builtins(options())
+    return tuple(
+        OptionInfo(name, _values(hint), defaults[name], _meta(hint, "law"), _meta(hint, "text"))
+        for name, hint in hints.items()
+        if get_origin(hint) is not ClassVar
+    )
+
+
+def _meta(hint: Any, which: str) -> str:
+    found = ""
+    for meta in get_args(hint)[1:] if get_origin(hint) is Annotated else ():
+        if isinstance(meta, Meta):
+            value = (meta.extra or {}).get("law") if which == "law" else meta.description
+            found = value or found
+    return found
+
+
+def _values(hint: Any) -> str:
+    if get_origin(hint) is Annotated:
+        inner = _values(get_args(hint)[0])
+        metas = [meta for meta in get_args(hint)[1:] if isinstance(meta, Meta)]
+        bounds = [f"{meta.ge}..{meta.le}" for meta in metas if meta.ge is not None and meta.le is not None]
+        bounds += [f"{meta.ge} or more" for meta in metas if meta.ge is not None and meta.le is None]
+        return f"{inner} {bounds[0]}" if bounds else inner
+    if get_origin(hint) is Literal:
+        return " | ".join(str(value) for value in get_args(hint))
+    if get_origin(hint) is tuple:
+        return f"list of {_values(get_args(hint)[0])}"
+    return {bool: "true | false", int: "number", str: "text"}.get(hint, str(hint))
+
+
+class BadOption(ValueError):
+    """An option that does not exist, a value it cannot have, or a combination that the text excludes."""
+
+
+def options_from(ruleset: type[Ruleset[Any]], given: dict[str, Any], *, text: bool = False) -> Any:
+    """The Options of `ruleset` from a configuration, or with `text` from a command line. Raises BadOption."""
+    known = {info.name: info for info in options_of(ruleset.Options)}
+    for name in given:
+        if name not in known:
+            raise BadOption(f"{ruleset.id} has no option {name!r}; it has: {', '.join(known)}")
+    if text:
+        given = {name: _words(known[name], value) for name, value in given.items()}
+    try:
+        return msgspec.convert(given, ruleset.Options, strict=not text)
+    except msgspec.ValidationError as error:
+        message = str(error)
+        hints = [f"{name}: {info.values}" for name, info in known.items() if f"$.{name}" in message]
+        raise BadOption(f"{ruleset.id}: {message}" + (f" ({'; '.join(hints)})" if hints else "")) from error
+
+
+def _words(info: OptionInfo, value: str) -> Any:
+    if not info.values.startswith("list of "):
+        return value
+    words = [word for word in value.split(",") if word]
+    return [word.split("-") for word in words] if info.values.startswith("list of list of ") else words

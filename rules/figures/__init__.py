@@ -1,0 +1,1 @@
+"""Probabilities and house edges, computed through the rulesets."""

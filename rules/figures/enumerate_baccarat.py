@@ -1,0 +1,237 @@
+"""Every coup a shoe can deal, exactly: the probabilities and house edges of baccarat as the ruleset resolves it.
+
+Rule of this file: the ruleset itself deals and decides; here cards are only counted. Weights are integers and the
+figures fractions: nothing is rounded, nothing is drawn at random.
+
+Three prunings, all by symmetry. Totals depend on points alone, so one card stands for each of the ten values, and of
+the first two cards of a hand the lower goes first, counted twice. A pair depends on the ranks of two cards, which are
+any two of the shoe, so it is counted over the thirteen ranks while the other hand is one that ends the coup. A jackpot
+combination depends on ranks alone but for two: only where five cards are A K Q J T, or six of one rank, do suits count.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from fractions import Fraction
+from math import perm
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from protocols.contract.events import CardDrawn
+from protocols.contract.topics import Envelope
+from rules.engine.money import odds
+from rules.engine.ruleset import Resolved, Result
+from rules.games.cards import POINTS, RANKS
+from rules.macau.baccarat import FAMILIES, Baccarat, BaccaratOptions, BaccaratState
+
+# Cards of a shoe by points, 0 to 9.
+Counts: TypeAlias = tuple[int, ...]
+Line: TypeAlias = tuple[Envelope, ...]
+
+COMMISSIONS: Final[tuple[dict[str, str], ...]] = (
+    {"commission": "5_percent"},
+    {"commission": "six_pays_half"},
+    {"commission": "dragon_7_push"},
+)
+PAIRS: Final = ("player_pair", "banker_pair")
+_ROYAL: Final = set("AKQJT")
+
+
+def _seen(card: str) -> Envelope:
+    return Envelope(card, "enumeration", datetime(2026, 1, 1, tzinfo=UTC), CardDrawn(card))
+
+
+_BY_RANK: Final = {rank: _seen(f"{rank}S") for rank in RANKS}
+_BY_POINTS: Final = tuple(_BY_RANK[rank] for rank in "TA23456789")
+
+
+class Figures(Struct, frozen=True):
+    """What a shoe of `decks` gives. `edges`: what the house keeps of one unit on each bet, for each commission."""
+
+    decks: int
+    probabilities: dict[str, Fraction]
+    edges: dict[str, dict[str, Fraction]]
+
+
+class Ending(Struct, frozen=True):
+    """All coups that end alike but for pairs: how likely they are, and one of them."""
+
+    probability: Fraction
+    result: Result
+    line: Line
+
+
+def shoe(decks: int) -> Counts:
+    """The cards of `decks` decks by points."""
+    values = [POINTS[f"{rank}S"] for rank in RANKS]
+    return tuple(4 * decks * values.count(points) for points in range(10))
+
+
+def enumerate_coups(decks: int = 8, options: BaccaratOptions | None = None) -> Figures:
+    """Probabilities of every outcome of a coup from a full shoe, and the house edge of every bet at each commission.
+
+    Of `options` count those that decide a coup; it is dealt without burning, which changes no probability.
+    """
+    dealt = replace(
+        options or BaccaratOptions(),
+        decks=decks,
+        opening="first_card",
+        burn_each_coup=False,
+        bets_offered=(),
+        additional_bets="free",
+    )
+    ends = endings(Baccarat(dealt), shoe(decks))
+    pairs = pair_probabilities(Baccarat(dealt), decks)
+    probabilities = {
+        "banker": _of(ends, "banker"),
+        "player": _of(ends, "player"),
+        "tie": _of(ends, "tie"),
+        "dragon_7": sum((end.probability for end in ends if end.result.outcome["dragon_7"]), Fraction()),
+        "lucky_6": sum((end.probability for end in ends if end.result.outcome["lucky_6"]), Fraction()),
+        **pairs,
+    }
+    edges = {
+        commission["commission"]: house_edges(Baccarat(replace(dealt, **commission)), ends, pairs)
+        for commission in COMMISSIONS
+    }
+    return Figures(decks, probabilities, edges)
+
+
+def _of(ends: list[Ending], winner: str) -> Fraction:
+    return sum((end.probability for end in ends if end.result.outcome["winner"] == winner), Fraction())
+
+
+def endings(ruleset: Baccarat, counts: Counts) -> list[Ending]:
+    """Every way a coup from `counts` ends. Raises ValueError where the cards do not suffice for every coup."""
+    weights: dict[tuple[object, ...], int] = defaultdict(int)
+    ends: dict[tuple[object, ...], tuple[Result, Line]] = {}
+    for weight, line, result in _coups(ruleset, ruleset.start("shoe"), list(counts), (), 1):
+        facts = result.outcome
+        totals, drawn = facts["totals"], tuple(len(hand) for hand in facts["hands"].values())
+        key = (len(line), totals["player"], totals["banker"], drawn)
+        weights[key] += weight
+        ends.setdefault(key, (result, line))
+    cards = sum(counts)
+    return [Ending(Fraction(weights[key], perm(cards, len(ends[key][1]))), *ends[key]) for key in sorted(weights)]
+
+
+def _coups(
+    ruleset: Baccarat, state: BaccaratState, counts: list[int], line: Line, weight: int
+) -> Iterator[tuple[int, Line, Result]]:
+    """Depth first: each coup with the number of ways the cards of the shoe can deal it."""
+    dealt = len(line)
+    # The third and fourth card are the second ones of their hands.
+    lowest = POINTS[line[dealt - 2].id] if dealt in (2, 3) else 0
+    if not any(counts):
+        raise ValueError(f"a coup needs more than the {dealt} cards there are")
+    for points in range(lowest, 10):
+        if not (left := counts[points]):
+            continue
+        ways = weight * left * (2 if dealt in (2, 3) and points > lowest else 1)
+        seen = _BY_POINTS[points]
+        following, verdicts = ruleset.apply(state, seen)
+        end = verdicts[-1] if verdicts else None
+        if isinstance(end, Resolved):
+            yield ways, (*line, seen), end.result
+            continue
+        counts[points] -= 1
+        yield from _coups(ruleset, following, counts, (*line, seen), ways)
+        counts[points] += 1
+
+
+def pair_probabilities(ruleset: Baccarat, decks: int) -> dict[str, Fraction]:
+    """How often the first two cards of a side are a pair, as the ruleset says, over every two ranks."""
+    weights = dict.fromkeys(PAIRS, 0)
+    nine, ten = _BY_RANK["9"], _BY_RANK["T"]
+    for first in RANKS:
+        for second in RANKS:
+            ways = 4 * decks * (4 * decks - (first == second))
+            one, two = _BY_RANK[first], _BY_RANK[second]
+            # A natural of the other side ends the coup with these four cards.
+            for pair, line in zip(PAIRS, ((one, nine, two, ten), (nine, one, ten, two)), strict=True):
+                weights[pair] += ways * bool(played(ruleset, line).outcome[pair])
+    return {pair: Fraction(weight, perm(52 * decks, 2)) for pair, weight in weights.items()}
+
+
+def house_edges(ruleset: Baccarat, ends: list[Ending], pairs: dict[str, Fraction]) -> dict[str, Fraction]:
+    """What the house keeps of one unit on each bet: each ending is played again by this ruleset."""
+    kept = dict.fromkeys(FAMILIES, Fraction())
+    for end in ends:
+        result = played(ruleset, end.line)
+        won = {win.bet: odds(win.pays) for win in result.winners}
+        for bet in kept:
+            if bet not in PAIRS and bet not in result.pushes:
+                kept[bet] += end.probability * -won.get(bet, Fraction(-1))
+    nines = played(ruleset, (_BY_RANK["9"],) * 4)
+    paid = {win.bet: odds(win.pays) for win in nines.winners}
+    return kept | {pair: 1 - pairs[pair] * (paid[pair] + 1) for pair in PAIRS}
+
+
+def played(ruleset: Baccarat, line: Line) -> Result:
+    """The result of a coup of these cards from a fresh table."""
+    state = ruleset.start("shoe")
+    for seen in line:
+        state, verdicts = ruleset.apply(state, seen)
+    (end,) = verdicts
+    assert isinstance(end, Resolved)
+    return end.result
+
+
+def jackpot_probabilities(options: BaccaratOptions) -> dict[str, Fraction]:
+    """How often each combination of the jackpot of `options` falls, from a full shoe, the most seldom first."""
+    ruleset = Baccarat(replace(options, opening="first_card", burn_each_coup=False))
+    cards, copies = 52 * options.decks, 4 * options.decks
+    weights: dict[str, Fraction] = defaultdict(Fraction)
+    ways: dict[tuple[str, int], int] = defaultdict(int)
+    for weight, ranks, result in _coups_by_rank(ruleset, ruleset.start("shoe"), [copies] * len(RANKS), "", 1):
+        if len(set(ranks)) > 1 and set(ranks[:5]) != _ROYAL:
+            if result.jackpots:
+                ways[result.jackpots[0].combination, len(ranks)] += weight
+            continue
+        for share, suits in _suits(ranks, options.decks):
+            line = tuple(_seen(rank + suit) for rank, suit in zip(ranks, suits, strict=True))
+            for award in played(ruleset, line).jackpots:
+                weights[award.combination] += share * Fraction(weight, perm(cards, len(ranks)))
+    for (combination, dealt), weight in ways.items():
+        weights[combination] += Fraction(weight, perm(cards, dealt))
+    return dict(sorted(weights.items(), key=lambda item: item[1]))
+
+
+def _coups_by_rank(
+    ruleset: Baccarat, state: BaccaratState, counts: list[int], ranks: str, weight: int
+) -> Iterator[tuple[int, str, Result]]:
+    """Depth first, as `_coups`, over the thirteen ranks; every card is a spade.
+
+    A sixth card is the last: one of the ranks not dealt yet stands for them all.
+    """
+    dealt = len(ranks)
+    lowest = RANKS.index(ranks[dealt - 2]) if dealt in (2, 3) else 0
+    new = [place for place, rank in enumerate(RANKS) if rank not in ranks] if dealt == 5 else []
+    for place in range(lowest, len(RANKS)):
+        if place in new[1:]:
+            continue
+        rank, left = RANKS[place], sum(counts[one] for one in new) if place in new else counts[place]
+        ways = weight * left * (2 if dealt in (2, 3) and place > lowest else 1)
+        following, verdicts = ruleset.apply(state, _BY_RANK[rank])
+        end = verdicts[-1] if verdicts else None
+        if isinstance(end, Resolved):
+            yield ways, ranks + rank, end.result
+            continue
+        counts[place] -= 1
+        yield from _coups_by_rank(ruleset, following, counts, ranks + rank, ways)
+        counts[place] += 1
+
+
+def _suits(ranks: str, decks: int) -> Iterator[tuple[Fraction, str]]:
+    """Suits that stand for all there can be, each with its share, of six cards of a rank or five of five ranks."""
+    if len(set(ranks)) == 1:
+        one_colour = Fraction(2 * perm(2 * decks, len(ranks)), perm(4 * decks, len(ranks)))
+        yield one_colour, "S" * len(ranks)
+        yield 1 - one_colour, "S" * (len(ranks) - 1) + "H"
+        return
+    # Of five ranks each suit is any of four: the ace's with the other four's, another than theirs, or they differ.
+    ace = "".join("H" if rank == "A" else "S" for rank in ranks)
+    king = "".join("H" if rank == "K" else "S" for rank in ranks)
+    yield from ((Fraction(1, 256), "S" * len(ranks)), (Fraction(3, 256), ace), (Fraction(252, 256), king))

@@ -1,0 +1,723 @@
+"""`feltd figures`: the probabilities and house edges of every bet, computed through the rulesets themselves.
+
+Every end of a round that there can be is played as events, counted with the number of ways it comes about, and the
+bets are weighed by what the result says they pay: nothing of a game's odds stands here. Beside them stand figures that
+others have published, and why ours differ where they do. `docs/games/figures/` is what `--write` makes of it.
+
+Two games have more ends than can be played. Of stud poker and of blackjack's main bet what can be exact is exact, the
+rest is simulated with a fixed seed (rules/figures/cards.py), and its row says so with the standard error.
+
+Dice, wheels and heaps of buttons are taken as perfect: every throw, pocket and remainder is equally likely. A coup of
+baccarat, and a round of blackjack, is the first of a full shoe; cards burnt unseen change no probability.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from fractions import Fraction
+from functools import lru_cache
+from itertools import groupby, product
+from typing import Any, Final, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from protocols.contract.events import (
+    BallLanded,
+    BallLaunched,
+    BetsClosed,
+    BetsOpened,
+    ButtonsCounted,
+    ButtonsSeparated,
+    DiceAgitated,
+    DiceCovered,
+    DiceRead,
+    DiceUncovered,
+    Event,
+    SpinStarted,
+)
+from protocols.contract.topics import Envelope
+from rules import RULESETS
+from rules.engine.money import odds
+from rules.engine.ruleset import Resolved, Result, Ruleset, options_from
+from rules.figures.cards import (
+    SEED,
+    CardWantedError,
+    Mean,
+    Tally,
+    hand_played,
+    play_blackjack,
+    play_soft_17,
+    play_stud,
+)
+from rules.figures.enumerate_baccarat import (
+    PAIRS,
+    endings,
+    house_edges,
+    jackpot_probabilities,
+    pair_probabilities,
+    shoe,
+)
+from rules.games.cards import DECK, RANKS, SUITS
+from rules.games.poker import CATEGORIES, classes, hands_by_category
+from rules.macau.baccarat import Baccarat
+from rules.macau.blackjack import ALWAYS, PERMITTED, STREAK_PAYS, STREAKS, Blackjack
+from rules.macau.stud_poker import JACKPOT, OPENING
+
+__all__ = ["GAMES", "Figure", "figures", "figures_table", "figures_toml"]
+
+
+class Figure(Struct, frozen=True):
+    """One bet under one set of options ("" is the defaults), all as text; `difference` is "" where both are equal."""
+
+    bet: str
+    options: str
+    probability: str
+    edge_percent: str
+    published: str = ""
+    source: str = ""
+    difference: str = ""
+    method: str = "exact"
+
+
+class Weight(Struct, frozen=True):
+    """How likely a bet wins, and what the house keeps of one unit; None where that depends on amounts not printed.
+
+    Simulated, both are what was counted.
+    """
+
+    probability: Fraction
+    edge: Fraction | None
+    method: str = "exact"
+
+
+class Published(Struct, frozen=True):
+    """What somebody else says of a bet: text as printed, by whom, and why it differs."""
+
+    source: str
+    probability: str = ""
+    edge_percent: str = ""
+    difference: str = ""
+
+
+Weights: TypeAlias = dict[str, Weight]
+Chances: TypeAlias = Iterable[tuple[Fraction, Result]]
+
+
+class Variant(Struct, frozen=True):
+    """A set of options as `--option` takes them, and the set whose rows need not be said again."""
+
+    options: Mapping[str, str] = {}
+    beside: Mapping[str, str] | None = {}
+
+    @property
+    def text(self) -> str:
+        """As the table shows it."""
+        return said(self.options)
+
+
+class Game(Struct, frozen=True):
+    """How a game is weighed under some options, and which sets of options are worth a look."""
+
+    weigh: Callable[[Mapping[str, str]], Weights]
+    variants: tuple[Variant, ...]
+    published: Mapping[tuple[str, str], Published] = {}
+
+
+def said(options: Mapping[str, str]) -> str:
+    """Options as text."""
+    return ", ".join(f"{name}={value}" for name, value in options.items())
+
+
+# ---- one end of a round
+
+
+def ruleset_of(name: str, options: Mapping[str, str]) -> Ruleset[Any]:
+    """The ruleset with options as a command line gives them."""
+    kind = RULESETS[name]
+    return kind(options_from(kind, dict(options), text=True))
+
+
+def played(ruleset: Ruleset[Any], events: Sequence[Event]) -> Result:
+    """The result of one round from a fresh table."""
+    state, result = ruleset.start("figures"), None
+    for number, event in enumerate(events, 1):
+        seen = Envelope(f"figures:{number}", "figures", datetime(2026, 1, 1, tzinfo=UTC), event)
+        state, verdicts = ruleset.apply(state, seen)
+        for verdict in verdicts:
+            if isinstance(verdict, Resolved):
+                result = verdict.result
+    if result is None:
+        raise RuntimeError(f"{ruleset.id}: these events resolve no round: {events}")
+    return result
+
+
+def weighed(chances: Chances) -> Weights:
+    """Every bet that wins or comes back on some result. What is neither won nor back is lost."""
+    won: dict[str, Fraction] = defaultdict(Fraction)
+    back: dict[str, Fraction] = defaultdict(Fraction)
+    for probability, result in chances:
+        for win in result.winners:
+            won[win.bet] += probability
+            back[win.bet] += probability * (odds(win.pays) + 1)
+        for push in result.pushes:
+            back[push if isinstance(push, str) else push.bet] += probability
+    return {bet: Weight(won[bet], 1 - back[bet]) for bet in back}
+
+
+def equally(name: str, rounds: Iterable[Sequence[Event]]) -> Callable[[Mapping[str, str]], Weights]:
+    """The weights of a game whose ends are equally likely."""
+    ends = tuple(tuple(events) for events in rounds)
+
+    def weigh(options: Mapping[str, str]) -> Weights:
+        ruleset = ruleset_of(name, options)
+        return weighed((Fraction(1, len(ends)), played(ruleset, events)) for events in ends)
+
+    return weigh
+
+
+# ---- the games
+
+
+def _spins() -> Iterator[tuple[Event, ...]]:
+    for pocket in range(37):
+        yield SpinStarted(), BallLaunched("clockwise", "anticlockwise"), BallLanded(str(pocket))
+
+
+def _throws() -> Iterator[tuple[Event, ...]]:
+    shaken = (DiceCovered(), DiceAgitated("lever"), DiceAgitated("lever"), DiceAgitated("lever"), BetsOpened())
+    for faces in product(range(1, 7), repeat=3):
+        yield (*shaken, BetsClosed(), DiceUncovered(), DiceRead(faces))
+
+
+def _heaps() -> Iterator[tuple[Event, ...]]:
+    for count in range(61, 65):
+        yield ButtonsSeparated(), BetsOpened(), BetsClosed(), ButtonsCounted(count)
+
+
+def _baccarat(options: Mapping[str, str]) -> Weights:
+    ruleset = ruleset_of("macau.baccarat", options)
+    assert isinstance(ruleset, Baccarat)
+    ends = endings(ruleset, shoe(ruleset.options.decks))
+    pairs = pair_probabilities(ruleset, ruleset.options.decks)
+    weights = weighed((end.probability, end.result) for end in ends)
+    edges = house_edges(ruleset, ends, pairs)
+    weights |= {pair: Weight(pairs[pair], edges[pair]) for pair in PAIRS}
+    if ruleset.options.jackpot != "none":
+        fallen = jackpot_probabilities(ruleset.options)
+        weights |= {f"jackpot:{combination}": Weight(fallen[combination], None) for combination in fallen}
+    return weights
+
+
+# How many rounds are simulated under each set of options.
+ROUNDS: Final = 10_000_000
+
+
+def _simulated(tally: Tally, edge: Mean | None = None) -> str:
+    words = f"simulated: {tally.rounds:,} rounds through the ruleset, seed {SEED}"
+    return words if edge is None else f"{words}, standard error of the edge {edge.error * 100:.4f} %"
+
+
+def _measured(won: int, number: int, tally: Tally, edge: Mean | None, more: str = "") -> Weight:
+    kept = None if edge is None else Fraction(edge.mean)
+    return Weight(Fraction(won, number), kept, _simulated(tally, edge) + more)
+
+
+@lru_cache(maxsize=16)
+def _blackjack_rounds(options: tuple[tuple[str, str], ...], five_cards: bool) -> Tally:
+    return play_blackjack(dict(options), ROUNDS, five_cards=five_cards)
+
+
+def _blackjack(options: Mapping[str, str]) -> Weights:
+    """Without the special prize also without five cards for half: the game as it is elsewhere.
+
+    Another soft 17 is a difference to the default: rounds ended in both ways tell it far better than two runs would.
+    """
+    exact = blackjack_exact(options)
+    if list(options) == ["soft_17"]:
+        return exact | soft_17_simulated(_blackjack_rounds((), True), _soft_17_rounds(options["soft_17"]))
+    five_cards = options.get("special_prize") != "none"
+    tally = _blackjack_rounds(
+        tuple((name, value) for name, value in options.items() if name != "bets_offered"), five_cards
+    )
+    return exact | blackjack_simulated(options, tally)
+
+
+@lru_cache(maxsize=2)
+def _soft_17_rounds(reading: str) -> Tally:
+    return play_soft_17(reading, ROUNDS)
+
+
+def soft_17_simulated(default: Tally, beside: Tally) -> Weights:
+    """The main bet: as by default, and what differs."""
+    edge, less = default.edge(), beside.differs()
+    mean = Mean(edge.mean - less.mean, (edge.error**2 + less.error**2) ** 0.5)
+    won = Fraction(default.won, default.rounds) + Fraction(beside.other_won, beside.rounds)
+    how = (
+        f"{_simulated(default, mean)}; as by default, and what {beside.rounds:,} rounds give when ended in both ways: "
+        f"{-less.mean * 100:+.4f} %, standard error {less.error * 100:.4f}"
+    )
+    return {"main": Weight(won, Fraction(mean.mean), how)}
+
+
+def blackjack_simulated(options: Mapping[str, str], tally: Tally) -> Weights:
+    """What depends on the player's decisions."""
+    how = "; by the strategy, a round that ends above its bets counts as won"
+    as_elsewhere = options.get("special_prize") == "none"
+    weights = {
+        "main": _measured(
+            tally.won,
+            tally.rounds,
+            tally,
+            tally.edge(),
+            how + "; five cards are never given up for half" * as_elsewhere,
+        ),
+        "double": _measured(tally.bets_won, tally.bets, tally, tally.bets_edge(), "; where the strategy doubles"),
+    }
+    if not as_elsewhere:
+        weights["hand:special_prize"] = _measured(tally.specials, tally.rounds, tally, None)
+        weights["hand:five_cards"] = _measured(tally.fives, tally.rounds, tally, None)
+    offered = {bet.id for bet in ruleset_of("macau.blackjack", options).bets()}
+    once = Fraction(tally.won, tally.won + tally.lost)
+    error = float(once * (1 - once) / (tally.won + tally.lost)) ** 0.5
+    for bet, length in STREAKS.items():
+        if bet in offered:
+            back = odds(STREAK_PAYS[length]) + 1
+            edge = Mean(float(1 - back * once**length), float(back * length * once ** (length - 1)) * error)
+            how = f"; (won / (won + lost)) to the power of {length}"
+            weights[bet] = Weight(once**length, Fraction(edge.mean), _simulated(tally, edge) + how)
+    return weights
+
+
+def blackjack_exact(options: Mapping[str, str]) -> Weights:
+    """The bets on the first cards and on the bank's blackjack, from the composition of the shoe."""
+    ruleset = ruleset_of("macau.blackjack", options)
+    assert isinstance(ruleset, Blackjack)
+    decks = ruleset.options.decks
+    left = 52 * decks - 1
+    two = (
+        (Fraction(decks - (one == other), 52 * left), hand_played(ruleset, (one, other), splits=False))
+        for one, other in product(DECK, DECK)
+    )
+    found = weighed(two)
+    bank = ((Fraction(decks - (card == "AS"), left), hand_played(ruleset, ("TC", "9C"), ("AS", card))) for card in DECK)
+    weights = {
+        "insurance": msgspec.structs.replace(weighed(bank)["insurance"], method="exact, the ace being all that is seen")
+    }
+    for bet in ("over_13", "under_13", "perfect_pair"):
+        if bet in found:
+            weights[bet] = found[bet]
+    for bet, chances in (("any_pair", _pairs(ruleset)), ("sevens", _sevens(ruleset))):
+        if bet in found:
+            never = f"{float(_edge(found[bet]) * 100):.4f}"
+            weight = weighed(chances)[bet]
+            said_ = f"exact, for a seat that splits every pair it may; never splitting, the edge is {never} %"
+            weights[bet] = Weight(weight.probability, weight.edge, said_)
+    return weights
+
+
+def _edge(weight: Weight) -> Fraction:
+    assert weight.edge is not None
+    return weight.edge
+
+
+def _pairs(ruleset: Blackjack) -> Iterator[tuple[Fraction, Result]]:
+    """Every way in which cards of one rank, and others, come to a seat that splits. Suits do not matter here.
+
+    The cards of the bank and of others between them change no probability.
+    """
+    decks = ruleset.options.decks
+    for rank in RANKS:
+        other = "9C" if rank != "9" else "8C"
+        waiting: list[tuple[Fraction, tuple[str, ...], int]] = [(Fraction(1), (), 0)]
+        while waiting:
+            probability, cards, same = waiting.pop()
+            try:
+                result = hand_played(ruleset, cards)
+            except CardWantedError:
+                pass
+            else:
+                yield probability, result
+                continue
+            again = Fraction(4 * decks - same, 52 * decks - len(cards))
+            waiting.append((probability * again, (*cards, f"{rank}S"), same + 1))
+            if cards:
+                # A first card of another rank is the first of that rank's turn.
+                waiting.append((probability * (1 - again), (*cards, other), same))
+
+
+def _sevens(ruleset: Blackjack) -> Iterator[tuple[Fraction, Result]]:
+    """Two sevens, and what comes third; nothing depends on what follows."""
+    decks = ruleset.options.decks
+    rest = ("9C",) * 12
+    sevens = tuple(f"7{suit}" for suit in SUITS)
+    for one, two in product(sevens, sevens):
+        pair = Fraction(decks - (one == two), 52 * (52 * decks - 1))
+        left = 52 * decks - 2
+        for three in sevens:
+            copies = decks - (three == one) - (three == two)
+            yield pair * Fraction(copies, left), hand_played(ruleset, (one, two, three, *rest))
+        yield pair * Fraction(left - 4 * decks + 2, left), hand_played(ruleset, (one, two, *rest))
+
+
+@lru_cache(maxsize=4)
+def _stud_rounds(options: tuple[tuple[str, str], ...]) -> Tally:
+    return play_stud(dict(options), ROUNDS)
+
+
+def _stud(options: Mapping[str, str]) -> Weights:
+    return stud_exact() | stud_simulated(_stud_rounds(tuple(options.items())))
+
+
+def stud_exact() -> Weights:
+    """What five cards of one deck are, by classes of equal hands; a jackpot's hand is always raised."""
+    counted = hands_by_category()
+    hands = sum(counted.values())
+    opening = sum(ways for strength, ways in classes() if strength << 2 >= OPENING)
+    weights = {f"jackpot:{name}": Weight(Fraction(counted[name], hands), None) for name in JACKPOT}
+    weights["dealer:opens"] = Weight(Fraction(opening, hands), None)
+    return weights | {f"hand:{name}": Weight(Fraction(counted[name], hands), None) for name in reversed(CATEGORIES)}
+
+
+def stud_simulated(tally: Tally) -> Weights:
+    """What depends on the player's decisions."""
+    as_published = (tally.edge().mean - tally.differs().mean) * 100
+    how = "; one ante with its raise, by three rules of thumb; the same rounds with ties that push and a royal of 100: "
+    how += f"{as_published:.4f} %"
+    return {
+        "ante": _measured(tally.won, tally.rounds, tally, tally.edge(), how),
+        "raise": _measured(tally.bets_won, tally.bets, tally, tally.bets_edge(), "; where the rules of thumb raise"),
+    }
+
+
+def _each(name: str, values: Iterable[object]) -> tuple[Variant, ...]:
+    return tuple(Variant({name: str(value)}) for value in values)
+
+
+def _jackpots() -> Iterator[Variant]:
+    for decks in ({}, {"decks": "6"}):
+        for which in "ABC":
+            yield Variant({"jackpot": which, **decks}, decks)
+        yield Variant({"jackpot": "A", "double_pairs_by": "rank", **decks}, {"jackpot": "A", **decks})
+
+
+WIZARD: Final = "Wizard of Odds"
+SIC_BO: Final = f"{WIZARD}, Sic Bo"
+BACCARAT: Final = f"{WIZARD}, Baccarat"
+NO_TRIPLE: Final = "published for even and odd that lose on a triple; by the letter of this text they win on one"
+
+_SIC_BO: Final[dict[str, Published]] = {
+    "small": Published(SIC_BO, "0.4861", "2.78"),
+    "big": Published(SIC_BO, "0.4861", "2.78"),
+    "triple": Published(SIC_BO, "0.0046", "30.09"),
+    "any_triple": Published(SIC_BO, "0.0278", "30.56"),
+    "total:4, total:17": Published(SIC_BO, "0.0139", "29.17"),
+    "total:5, total:16": Published(SIC_BO, "0.0278", "47.22"),
+    "total:6, total:15": Published(SIC_BO, "0.0463", "30.56"),
+    "total:7, total:14": Published(SIC_BO, "0.0694", "9.72"),
+    "total:8, total:13": Published(SIC_BO, "0.0972", "12.50"),
+    "total:9, total:12": Published(SIC_BO, "0.1157", "18.98"),
+    "total:10, total:11": Published(SIC_BO, "0.1250", "12.50"),
+}
+# What 5 and 16 keep for the house when they pay 19 to 30.
+_SIC_BO_5_16: Final = (
+    *("44.44", "41.67", "38.89", "36.11", "33.33", "30.56", "27.78", "25.00", "22.22", "19.44", "16.67", "13.89"),
+)
+_ROULETTE: Final = Published(f"{WIZARD}, Roulette", edge_percent="2.70")
+
+
+MACAU: Final = f"{WIZARD}, Blackjack in Macau"
+STUD: Final = f"{WIZARD}, Caribbean Stud Poker"
+POKER: Final = "Wikipedia, Poker probability"
+# Every bet that needs a permission of its own.
+ALL_BETS: Final = {"bets_offered": ",".join((*ALWAYS, *PERMITTED))}
+AS_ELSEWHERE: Final = {"soft_17": "stand", "special_prize": "none"}
+
+
+def _beside(options: str, published: Mapping[str, Published]) -> dict[tuple[str, str], Published]:
+    return {(bet, options): one for bet, one in published.items()}
+
+
+GAMES: Final[dict[str, Game]] = {
+    "macau.baccarat": Game(
+        _baccarat,
+        (
+            Variant({}, None),
+            Variant({"commission": "six_pays_half"}),
+            Variant({"commission": "dragon_7_push"}),
+            Variant({"decks": "6"}, None),
+            Variant({"commission": "six_pays_half", "decks": "6"}, {"decks": "6"}),
+            Variant({"commission": "dragon_7_push", "decks": "6"}, {"decks": "6"}),
+            *_jackpots(),
+        ),
+        {
+            **_beside(
+                "",
+                {
+                    "player": Published(BACCARAT, "0.446247", "1.2351"),
+                    "banker": Published(BACCARAT, "0.458597", "1.0579"),
+                    "tie": Published(BACCARAT, "0.095156", "14.3596"),
+                    "player_pair": Published(BACCARAT, "0.074699", "10.3614"),
+                    "banker_pair": Published(BACCARAT, "0.074699", "10.3614"),
+                    "dragon_7": Published(f"{WIZARD}, EZ Baccarat", "0.022534", "7.6113"),
+                    "lucky_6": Published(f"{WIZARD}, Baccarat side bets", edge_percent="16.6836"),
+                },
+            ),
+            ("banker", "commission=six_pays_half"): Published(f"{WIZARD}, Super 6", edge_percent="1.4581"),
+            ("banker", "commission=dragon_7_push"): Published(f"{WIZARD}, EZ Baccarat", edge_percent="1.0183"),
+            **_beside(
+                "decks=6",
+                {
+                    "player": Published(BACCARAT, "0.4463", "1.24"),
+                    "banker": Published(BACCARAT, "0.4587", "1.06"),
+                    "tie": Published(BACCARAT, "0.0951", "14.44"),
+                },
+            ),
+        },
+    ),
+    "macau.blackjack": Game(
+        _blackjack,
+        (
+            Variant({}, None),
+            Variant(ALL_BETS),
+            Variant({"soft_17": "stand"}),
+            Variant({"soft_17": "any_soft"}),
+            Variant({"procedure": "3"}),
+            Variant(AS_ELSEWHERE, {"soft_17": "stand"}),
+        ),
+        {
+            ("insurance", ""): Published(f"{WIZARD}, Blackjack", edge_percent="7.40"),
+            ("over_13", ""): Published(f"{WIZARD}, Over/Under 13", edge_percent="6.55"),
+            ("under_13", ""): Published(f"{WIZARD}, Over/Under 13", edge_percent="10.07"),
+            ("main", "soft_17=stand"): Published(
+                MACAU,
+                edge_percent="0.09",
+                difference="published without the special prize of 3 to 1 and without half for five cards",
+            ),
+            ("main", said(AS_ELSEWHERE)): Published(MACAU, edge_percent="0.09"),
+        },
+    ),
+    "macau.cussec": Game(
+        equally("macau.cussec", _throws()),
+        (
+            Variant({}, None),
+            Variant({"edition": "2003"}, None),
+            *_each("total_5_16", range(19, 31)),
+            *_each("total_6_15", range(15, 19)),
+            Variant({"even_odd_on_triple": "lose"}),
+            Variant({"double": "exactly_two"}),
+        ),
+        {
+            **_beside(
+                "",
+                {
+                    **_SIC_BO,
+                    "single": Published(SIC_BO, edge_percent="7.87"),
+                    "two_dice": Published(SIC_BO, "0.1389", "16.67"),
+                    "double": Published(SIC_BO, "0.0741", "33.33"),
+                    "three_dice": Published(SIC_BO, "0.0278", "13.89"),
+                    "double_and_single": Published(SIC_BO, "0.0139", "29.17"),
+                    "four_numbers": Published(SIC_BO, "0.1111", "11.11"),
+                    "even": Published(SIC_BO, "0.4861", "2.78", NO_TRIPLE),
+                    "odd": Published(SIC_BO, "0.4861", "2.78", NO_TRIPLE),
+                },
+            ),
+            **_beside("edition=2003", {**_SIC_BO, "single": Published(SIC_BO, edge_percent="7.87")}),
+            **{
+                ("total:5, total:16", f"total_5_16={pays}"): Published(SIC_BO, "0.0278", edge)
+                for pays, edge in enumerate(_SIC_BO_5_16, 19)
+            },
+            ("total:6, total:15", "total_6_15=15"): Published(SIC_BO, "0.0463", "25.93"),
+            ("even", "even_odd_on_triple=lose"): Published(SIC_BO, "0.4861", "2.78"),
+            ("odd", "even_odd_on_triple=lose"): Published(SIC_BO, "0.4861", "2.78"),
+        },
+    ),
+    "macau.fantan": Game(
+        equally("macau.fantan", _heaps()),
+        (Variant({}, None),),
+        _beside(
+            "",
+            {
+                "fan": Published("Wizard of Macau, Fan-Tan", "0.25", "3.75"),
+                "nim": Published("Wizard of Macau, Fan-Tan", "0.25", "2.50"),
+                "nga": Published("Wizard of Macau, Fan-Tan", "0.50", "1.25"),
+                "sesamhong": Published("Wizard of Macau, Fan-Tan", "0.75", "1.25"),
+                "kuoc": Published("Wizard of Macau, Fan-Tan", "0.50", "2.50"),
+            },
+        ),
+    ),
+    "macau.fish-prawn-crab": Game(
+        equally("macau.fish-prawn-crab", _throws()),
+        (Variant({}, None),),
+        _beside(
+            "",
+            {
+                **_SIC_BO,
+                "figure": Published(SIC_BO, edge_percent="7.87"),
+                "one_colour": Published(f"{WIZARD}, Yee Hah Hi", "0.444444", "11.1111"),
+                "two_colour": Published(f"{WIZARD}, Yee Hah Hi", "0.222222", "11.1111"),
+                "same_colour": Published(f"{WIZARD}, Yee Hah Hi", "0.111111", "11.1111"),
+            },
+        ),
+    ),
+    "macau.roulette": Game(
+        equally("macau.roulette", _spins()),
+        (
+            Variant({}, None),
+            Variant({"nines": "1-2-3-4-5-6-7-8-9"}),
+            Variant({"zero_combinations": "true"}),
+            Variant({"edition": "2003"}, None),
+        ),
+        {
+            (bet, options): _ROULETTE
+            for options in ("", "edition=2003")
+            for bet in (
+                *("column", "dozen", "even", "odd", "low", "high", "red", "black"),
+                *("line", "street", "corner", "split", "straight"),
+            )
+        },
+    ),
+    "macau.stud-poker": Game(
+        _stud,
+        (Variant({}, None),),
+        _beside(
+            "",
+            {
+                "ante": Published(
+                    STUD,
+                    edge_percent="5.225",
+                    difference="published with ties that push and a royal flush paid 100; exactly 0.0082 % less",
+                ),
+                "hand:royal_flush": Published(POKER, "0.00000154"),
+                "hand:straight_flush": Published(POKER, "0.0000139"),
+                "hand:four_of_a_kind": Published(POKER, "0.0002401"),
+                "hand:full_house": Published(POKER, "0.001441"),
+                "hand:flush": Published(POKER, "0.001965"),
+                "hand:straight": Published(POKER, "0.003925"),
+                "hand:three_of_a_kind": Published(POKER, "0.021128"),
+                "hand:two_pairs": Published(POKER, "0.047539"),
+                "hand:one_pair": Published(POKER, "0.422569"),
+                "hand:high_card": Published(POKER, "0.501177"),
+            },
+        ),
+    ),
+}
+
+
+# ---- rows
+
+
+def _decimal(probability: Fraction) -> str:
+    """Six places, or six digits where it is smaller; never an exponent."""
+    places = 6
+    while 0 < probability * 10**places < 10**5 and probability < Fraction(1, 1000):
+        places += 1
+    return f"{float(probability):.{places}f}"
+
+
+def _family(bet: str) -> str:
+    return bet.partition(":")[0]
+
+
+def _names(ruleset: Ruleset[Any], weights: Weights, bets: Sequence[str]) -> str:
+    """A whole family by the pattern that offers it, else the names of its members."""
+    family = _family(bets[0])
+    whole = [bet for bet in weights if _family(bet) == family]
+    if len(bets) == len(whole) > 1:
+        return next(bet.id for bet in ruleset.bets() if _family(bet.id) == family)
+    return ", ".join(bets)
+
+
+def figures(name: str, variants: Sequence[Variant] | None = None) -> list[Figure]:
+    """Every bet of a game under each of its `variants`; bets alike in all that is said share a row.
+
+    A variant's rows are those that differ from the one it stands beside.
+    """
+    game = GAMES[name]
+    computed: dict[str, Weights] = {}
+
+    def weights_of(options: Mapping[str, str]) -> Weights:
+        if said(options) not in computed:
+            computed[said(options)] = game.weigh(options)
+        return computed[said(options)]
+
+    rows = []
+    for variant in game.variants if variants is None else variants:
+        ruleset = ruleset_of(name, variant.options)
+        weights = weights_of(variant.options)
+        known = weights_of(variant.beside) if variant.beside is not None else {}
+        order = {_family(bet.id): place for place, bet in enumerate(ruleset.bets())}
+        # What is no bet comes last.
+        order |= {_family(bet): len(ruleset.bets()) for bet in weights if _family(bet) not in order}
+        new = sorted((bet for bet in weights if known.get(bet) != weights[bet]), key=lambda bet: order[_family(bet)])
+        for _, members in groupby(new, key=_family):
+            alike: dict[Weight, list[str]] = defaultdict(list)
+            for bet in members:
+                alike[weights[bet]].append(bet)
+            for weight, bets in alike.items():
+                rows.append(_figure(game, _names(ruleset, weights, bets), variant.text, weight))
+    return rows
+
+
+def _figure(game: Game, bet: str, options: str, weight: Weight) -> Figure:
+    found = game.published.get((bet, options)) or game.published.get((_family(bet), options))
+    edge = "" if weight.edge is None else f"{float(weight.edge * 100):.4f}"
+    if found is None:
+        return Figure(bet, options, _decimal(weight.probability), edge, method=weight.method)
+    words = [f"probability {found.probability}"] * bool(found.probability)
+    words += [f"edge {found.edge_percent} %"] * bool(found.edge_percent)
+    published = ", ".join(words)
+    decimal = _decimal(weight.probability)
+    return Figure(bet, options, decimal, edge, published, found.source, found.difference, weight.method)
+
+
+def agrees(figure: Figure) -> bool:
+    """Whether the published figures are ours, to as many places as they are printed with.
+
+    A simulated edge may be three standard errors away.
+    """
+    error = re.search(r"standard error of the edge ([0-9.]+) %", figure.method)
+    for word, ours in (("probability", figure.probability), ("edge", figure.edge_percent)):
+        for theirs in re.findall(rf"{word} (-?[0-9.]+)", figure.published):
+            places = len(theirs.partition(".")[2])
+            if error is not None and word == "edge":
+                if abs(float(ours) - float(theirs)) > 3 * float(error[1]):
+                    return False
+                continue
+            if f"{float(ours):.{places}f}" != theirs:
+                return False
+    return True
+
+
+def _how(rows: Sequence[Figure]) -> str:
+    simulated = any(row.method.startswith("simulated") for row in rows)
+    return "what can be counted, and very many rounds simulated" if simulated else "every end of a round"
+
+
+def figures_toml(name: str, rows: Sequence[Figure]) -> str:
+    """The file of `docs/games/figures/`."""
+    lines = [
+        f"# Made by `feltd figures {name} --write docs/games/figures`: {_how(rows)}, through the ruleset.",
+        "# probability: that the bet wins. Under options other than the defaults stands only what they change.",
+    ]
+    for row in rows:
+        lines += ["", "[[figure]]"]
+        for key, value in msgspec.structs.asdict(row).items():
+            lines.append(f"{key} = {msgspec.json.encode(value).decode()}")
+    return "\n".join(lines) + "\n"
+
+
+def figures_table(name: str, rows: Sequence[Figure]) -> str:
+    """For a person."""
+    lines = [f"{name}: {_how(rows)}, through the ruleset"]
+    width = max(len(row.bet) for row in rows)
+    for options, group in groupby(rows, key=lambda row: row.options):
+        lines += ["", options or "default options"]
+        for row in group:
+            edge = f"house edge {row.edge_percent:>8} %" if row.edge_percent else ""
+            beside = f"   published: {row.published} ({row.source})" if row.published else ""
+            why = f"; {row.difference}" if row.difference else ""
+            how = f"   {row.method}" if row.method != "exact" else ""
+            lines.append(f"  {row.bet:{width}}  {row.probability:>12}  {edge}{beside}{why}{how}".rstrip())
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""What several texts share of a game."""

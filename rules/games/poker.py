@@ -1,0 +1,124 @@
+"""Five cards at poker: categories, their order, and how many hands of one deck each has. Shared by the poker games.
+
+Rule of this file: only what every text agrees upon. What becomes of equal hands (suits, shares, a push) stands with the
+game.
+
+A hand's `strength` is a number: category first, then the ranks in the order in which they are compared (those that
+repeat most, then the highest). It is looked up: the sum of five card values says which ranks there are how often, and
+whether all are of one suit.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, combinations_with_replacement
+from math import comb, prod
+from typing import Final
+
+from rules.games.cards import DECK, SUITS
+
+# Lowest first: a category's place in this tuple is the top of the strength.
+CATEGORIES: Final = (
+    "high_card",
+    "one_pair",
+    "two_pairs",
+    "three_of_a_kind",
+    "straight",
+    "flush",
+    "full_house",
+    "four_of_a_kind",
+    "straight_flush",
+    "royal_flush",
+)
+CATEGORY: Final[dict[str, int]] = {name: place for place, name in enumerate(CATEGORIES)}
+
+# Ranks by height: 2 is 2, the ace 14. In A 2 3 4 5 the ace is 1.
+HEIGHTS: Final = range(2, 15)
+HEIGHT: Final[dict[str, int]] = {rank: height for height, rank in enumerate("23456789TJQKA", 2)}
+_WHEEL: Final = (14, 5, 4, 3, 2)
+
+# Three bits count a rank, up to four times; above them three bits count a suit, up to five times.
+_BITS: Final = 3
+_SUITS_AT: Final = _BITS * len(HEIGHTS)
+_RANKS: Final = (1 << _SUITS_AT) - 1
+_ONE_SUIT: Final = frozenset(5 << (_BITS * place) for place in range(len(SUITS)))
+
+
+def _count(heights: Iterable[int]) -> int:
+    return sum(1 << (_BITS * (height - 2)) for height in heights)
+
+
+_VALUE: Final[dict[str, int]] = {
+    card: _count([HEIGHT[card[0]]]) + (1 << (_SUITS_AT + _BITS * SUITS.index(card[1]))) for card in DECK
+}
+
+
+def packed(category: str, heights: Sequence[int]) -> int:
+    """The strength of a category with these ranks, in the order of comparison; fewer than five: the least such hand."""
+    number = CATEGORY[category]
+    for place in range(5):
+        number = number << 4 | (heights[place] if place < len(heights) else 0)
+    return number
+
+
+def _strength(heights: Sequence[int], *, suited: bool) -> int:
+    """The strength of five ranks, worked out from nothing; what is looked up later."""
+    order = sorted(heights, key=lambda height: (heights.count(height), height), reverse=True)
+    shape = [heights.count(height) for height in order]
+    wheel = tuple(order) == _WHEEL
+    run = shape[0] == 1 and (wheel or order[0] - order[4] == 4)
+    if run:
+        order = [5, 4, 3, 2, 1] if wheel else order
+        royal = suited and order[0] == HEIGHT["A"]
+        return packed("royal_flush" if royal else "straight_flush" if suited else "straight", order)
+    if suited:
+        return packed("flush", order)
+    names = {4: "four_of_a_kind", 3: "full_house" if shape[3] == 2 else "three_of_a_kind", 1: "high_card"}
+    names[2] = "two_pairs" if shape[2] == 2 else "one_pair"
+    return packed(names[shape[0]], order)
+
+
+_MIXED: Final[dict[int, int]] = {
+    _count(heights): _strength(heights, suited=False)
+    for heights in combinations_with_replacement(HEIGHTS, 5)
+    if heights[0] != heights[4]
+}
+_SUITED: Final[dict[int, int]] = {
+    _count(heights): _strength(heights, suited=True) for heights in combinations(HEIGHTS, 5)
+}
+
+
+def strength(cards: Sequence[str]) -> int:
+    """How strong five different cards of one deck are; equal numbers differ in nothing but suits."""
+    a, b, c, d, e = cards
+    total = _VALUE[a] + _VALUE[b] + _VALUE[c] + _VALUE[d] + _VALUE[e]
+    return (_SUITED if total >> _SUITS_AT in _ONE_SUIT else _MIXED)[total & _RANKS]
+
+
+def category(strength_: int) -> str:
+    """The category's name."""
+    return CATEGORIES[strength_ >> 20]
+
+
+def leading(strength_: int) -> int:
+    """The height that is compared first: of the four, the three, the (higher) pair, or the highest card."""
+    return strength_ >> 16 & 15
+
+
+def classes() -> Iterator[tuple[int, int]]:
+    """Each of the 7462 strengths, with the number of hands of one deck that have it. They add up to 2 598 960.
+
+    A rank that is there k times can be so in C(4, k) ways, five different ranks in 4 ways of one suit.
+    """
+    for key, found in _MIXED.items():
+        times = [key >> (_BITS * place) & 7 for place in range(len(HEIGHTS))]
+        ways = prod(comb(4, often) for often in times)
+        yield found, ways - 4 if max(times) == 1 else ways
+    for found in _SUITED.values():
+        yield found, 4
+
+
+def hands_by_category() -> Mapping[str, int]:
+    """How many of the 2 598 960 hands of one deck are of each category: exact, by classes of equal hands."""
+    counted = dict.fromkeys(CATEGORIES, 0)
+    for found, ways in classes():
+        counted[category(found)] += ways
+    return counted

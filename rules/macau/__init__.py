@@ -1,0 +1,1 @@
+"""Macau's texts, one file each."""

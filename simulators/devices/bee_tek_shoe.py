@@ -1,0 +1,200 @@
+"""USPC Bee-Tek electronic shoe, simulated: decks of cards, and a 9600 baud line that says each one drawn.
+
+The dealer is the caller: `draw` takes a card and the shoe reads it as it slides out. `drawn` is what the dealer dealt
+since the last shuffle, `strays` what left the shoe beside that; what the wire says of them is another matter.
+
+A fault waits for the next draw; a dirty window stays until it is wiped.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from itertools import product
+from random import Random
+from typing import Any, ClassVar
+
+from protocols.bee_tek_shoe import CR_LF, FRAME_LENGTH, Drawn, Other, encode, encode_echo
+from simulators.devices.device import Ailment
+
+__all__ = ["Cards", "Shoe"]
+
+BYTE = 10 / 9600  # seconds: start, eight bits, stop
+READING = 0.04  # seconds from the card's first edge to its line
+REBOOT = 3.0
+WAITING = 4096  # bytes on a line that nobody reads; the oldest are lost, as in a UART
+
+
+class Cards:
+    """Decks of cards in a shoe, whatever reads them, and a dealer's hand."""
+
+    def __init__(self, rng: Random, decks: int) -> None:
+        """`decks` shuffled decks."""
+        self._rng = rng
+        self._decks = decks
+        self.shuffle(0.0)
+
+    def shuffle(self, now: float) -> None:  # noqa: ARG002 - as every act
+        """All cards back into the shoe, in a new order. It says nothing about that."""
+        self._cards = [rank + suit for _ in range(self._decks) for rank, suit in product("A23456789TJQK", "SHDC")]
+        self._rng.shuffle(self._cards)
+        self.drawn: list[str] = []
+        self.strays: list[str] = []
+
+    @property
+    def left(self) -> int:
+        """How many cards are in the shoe."""
+        return len(self._cards)
+
+    def take(self) -> str:
+        """The dealer takes the next card. Raises ValueError where none is left."""
+        if not self._cards:
+            raise ValueError("the shoe is empty")
+        card = self._cards.pop()
+        self.drawn.append(card)
+        return card
+
+    def stray(self, card: str) -> str | None:
+        """The next card that is not `card` of another deck slides out too; None where there is none."""
+        other = next((other for other in reversed(self._cards) if other != card), None)
+        if other is not None:
+            self._cards.remove(other)
+            self.strays.append(other)
+        return other
+
+
+class Shoe(Cards):
+    """The device."""
+
+    name: ClassVar[str] = "bee_tek_shoe"
+    faults: ClassVar[Mapping[str, Ailment]] = {
+        "unreadable": Ailment(
+            "a card's code is damaged: its line has a wrong checksum",
+            ("card.unreadable", "shoe.unreadable"),
+            "suspended",
+        ),
+        "cut_short": Ailment(
+            "the shoe stops in the middle of a card's line", ("card.unreadable", "shoe.unreadable"), "suspended"
+        ),
+        "missing_card": Ailment(
+            "a card leaves the shoe unseen: only the count of the coup can tell, in three of four",
+            (),
+            "suspended",
+        ),
+        "repeat_frame": Ailment("a card is said twice", ("card.unreadable", "shoe.repeated"), "suspended"),
+        "double_draw": Ailment(
+            "a second card slides out with the first", ("card.unreadable", "shoe.misscan"), "suspended"
+        ),
+        "unknown_message": Ailment(
+            "a message that is not documented, before the next card", ("shoe.unknown_message",), "counts"
+        ),
+        "power_loss": Ailment(
+            f"the power fails in the middle of a card's line; cards of the next {REBOOT:g} s are unseen",
+            ("card.unreadable", "shoe.unreadable"),
+            "suspended",
+        ),
+        "dirty_window": Ailment(
+            "dust before the reader: no card is read right until somebody wipes it",
+            ("card.unreadable", "shoe.unreadable"),
+            "suspended",
+            person=True,
+        ),
+    }
+    line: ClassVar[Mapping[str, Ailment]] = {
+        "garbage": Ailment("noise before the next card's line", ("card.unreadable", "shoe.unreadable"), "suspended"),
+        "half_frame": Ailment(
+            "half of the next card's line is lost", ("card.unreadable", "shoe.unreadable"), "suspended"
+        ),
+        "repeated": Ailment("the next lines come twice", ("card.unreadable", "shoe.repeated"), "suspended"),
+        "silence": Ailment("nothing passes for a while: cards drawn meanwhile are unseen", (), "counts"),
+        "slow_drip": Ailment("bytes come one by one", (), "counts"),
+        "wrong_baud": Ailment(
+            "bytes are scrambled for a while: a card drawn meanwhile is told as unreadable", (), "counts"
+        ),
+        "unplugged": Ailment("the cable is pulled", ("device.offline",), "suspended"),
+    }
+    routine: ClassVar[tuple[tuple[str, float], ...]] = (("draw", 2.0),)
+
+    def __init__(self, rng: Random, decks: int = 8, *, game_mode: bool = False) -> None:
+        """`decks` shuffled decks; `game_mode` repeats each card's two digits after its line."""
+        super().__init__(rng, decks)
+        self._game_mode = game_mode
+        self._line: deque[tuple[float, int]] = deque(maxlen=WAITING)  # each byte with the second it is over
+        self._faults: deque[str] = deque(maxlen=16)
+        self._mute_until = float("-inf")
+        self._dirty = False
+
+    def draw(self, now: float) -> str:
+        """The dealer takes the next card. Raises ValueError where none is left."""
+        card = self.take()
+        if now < self._mute_until:
+            return card
+        frame = self._frame(card)
+        if self._dirty:
+            frame = self._misread(frame)
+        match self._faults.popleft() if self._faults else "":
+            case "cut_short":
+                frame = frame[: self._rng.randrange(1, FRAME_LENGTH)]
+            case "power_loss":
+                frame = frame[: self._rng.randrange(1, FRAME_LENGTH)]
+                self._mute_until = now + REBOOT
+            case "unreadable" if not self._dirty:
+                frame = self._misread(frame)
+            case "missing_card":
+                frame = b""
+            case "repeat_frame":
+                frame += frame
+            case "double_draw" if other := self.stray(card):
+                frame += self._frame(other)
+            case "unknown_message":
+                frame = encode(Other("0E", "31")) + frame
+            case _:
+                pass
+        self._say(frame, now + READING)
+        return card
+
+    def _frame(self, card: str) -> bytes:
+        return encode(Drawn(card)) + (encode_echo(card) + CR_LF if self._game_mode else b"")
+
+    def _misread(self, frame: bytes) -> bytes:
+        return frame[:5] + b"%02X" % (int(frame[5:FRAME_LENGTH], 16) ^ self._rng.randrange(1, 256)) + CR_LF
+
+    def _say(self, data: bytes, start: float) -> None:
+        if self._line:
+            start = max(start, self._line[-1][0])
+        self._line.extend((start + n * BYTE, byte) for n, byte in enumerate(data, 1))
+
+    def due(self) -> float:
+        """When the last byte on the line is over."""
+        return self._line[-1][0] if self._line else float("inf")
+
+    def wake(self, now: float) -> bytes:
+        """The bytes that are over by `now`, whole frames or not."""
+        said = bytearray()
+        while self._line and self._line[0][0] <= now:
+            said.append(self._line.popleft()[1])
+        return bytes(said)
+
+    def hear(self, data: bytes, now: float) -> bytes:  # noqa: ARG002 - as every device
+        """It does not listen."""
+        return b""
+
+    def acts(self) -> Mapping[str, Callable[[float], Any]]:
+        """A dealer's hand; who draws from an empty shoe shuffles first."""
+        return {"draw": self._pull, "shuffle": self.shuffle}
+
+    def _pull(self, now: float) -> str:
+        if not self.left:
+            self.shuffle(now)
+        return self.draw(now)
+
+    def inject(self, fault: str, now: float) -> None:  # noqa: ARG002 - as every device
+        """Begin one of `faults`, with the next card. Raises ValueError for a fault it does not have."""
+        if fault not in self.faults:
+            raise ValueError(f"{self.name} has no fault {fault!r}, only {', '.join(self.faults)}")
+        if fault == "dirty_window":
+            self._dirty = True
+        else:
+            self._faults.append(fault)
+
+    def repair(self, now: float) -> None:  # noqa: ARG002 - as every device
+        """Wipe the window."""
+        self._dirty = False

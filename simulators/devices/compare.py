@@ -1,0 +1,136 @@
+"""What came out against what truly happened, table by table."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from simulators.tables.table import Truth
+
+__all__ = ["Account", "Outcome", "compare", "spared"]
+
+
+class Outcome(Struct, frozen=True):
+    """One result as it came out: the facts, or void with its reason.
+
+    `span`: how many rounds of the table had truly ended when this one was heard to open, and when it was heard to end:
+    it should be one of those that were under way meanwhile. None where nobody looked.
+    """
+
+    round: str
+    outcome: dict[str, Any]
+    void: str = ""
+    span: tuple[int, int] | None = None
+
+
+class Account(Struct, frozen=True):
+    """How rounds that truly happened came out.
+
+    `right`: resolved as they were, or void as they were. `voided`: they had an outcome, and came out void with a
+    reason. `lost`: they had an outcome, and nothing came out. `unseen`: they were void, and nothing came out: over
+    before anybody could see that they had begun. `wrong`: something came out that never was. `extra`: void results
+    beside those, which claim nothing.
+    """
+
+    right: int = 0
+    voided: int = 0
+    lost: int = 0
+    wrong: int = 0
+    extra: int = 0
+    unseen: int = 0
+
+
+def compare(truths: Sequence[Truth], outcomes: Sequence[Outcome]) -> Account:
+    """Align both sequences in order with the least damage, and count. A resolved result fits only its own truth.
+
+    One void result is like another: of alignments that do the same damage the one that fits best in time is taken. A
+    loss is no dearer than a void round of which nothing was heard, else a real one would be taken for the other.
+    """
+    # best[j]: the alignment with the least damage of the truths so far and the first j outcomes.
+    best = [_Alignment(Account())]
+    for outcome in outcomes:
+        best.append(_unmatched(best[-1], outcome))
+    for index, truth in enumerate(truths):
+        row = [_lost(best[0], truth)]
+        for j, outcome in enumerate(outcomes):
+            choices = [_lost(best[j + 1], truth), _unmatched(row[j], outcome)]
+            if (matched := _match(best[j], index, truth, outcome)) is not None:
+                choices.append(matched)
+            row.append(min(choices, key=_damage))
+        best = row
+    return best[-1].account
+
+
+def spared(account: Account, outcomes: Sequence[Outcome]) -> Account:
+    """The same account where void results may have changed places.
+
+    One void result is like another: where one is missing, it may be one that was taken for that of a round which was
+    void and never seen.
+    """
+    void = sum(bool(outcome.void) for outcome in outcomes) - account.voided - account.extra
+    count = min(account.lost, max(void, 0))
+    return replace(
+        account,
+        lost=account.lost - count,
+        unseen=account.unseen + count,
+        voided=account.voided + count,
+        right=account.right - count,
+    )
+
+
+class _Alignment(Struct, frozen=True):
+    """The account of one alignment, and by how many rounds its pairs are apart in time, together."""
+
+    account: Account
+    apart: int = 0
+
+
+def _damage(one: _Alignment) -> tuple[int, int, int]:
+    account = one.account
+    return account.wrong * 2 + account.lost + account.unseen, one.apart, account.voided + account.extra
+
+
+def _match(one: _Alignment, index: int, truth: Truth, outcome: Outcome) -> _Alignment | None:
+    fits = bool(truth.outcome) and all(outcome.outcome.get(key) == value for key, value in truth.outcome.items())
+    if not outcome.void and not fits:
+        return None
+    right = truth.void or not outcome.void
+    account = _plus(one.account, right=1) if right else _plus(one.account, voided=1)
+    return _Alignment(account, one.apart + _apart(index, outcome))
+
+
+def _apart(index: int, outcome: Outcome) -> int:
+    """Rounds between the truth at `index`, under way while `index` rounds had ended, and the span of `outcome`."""
+    opened, ended = outcome.span or (index, index)
+    return max(opened - index, index - ended, 0)
+
+
+def _unmatched(one: _Alignment, outcome: Outcome) -> _Alignment:
+    account = _plus(one.account, extra=1) if outcome.void else _plus(one.account, wrong=1)
+    return _Alignment(account, one.apart)
+
+
+def _lost(one: _Alignment, truth: Truth) -> _Alignment:
+    account = _plus(one.account, unseen=1) if truth.void else _plus(one.account, lost=1)
+    return _Alignment(account, one.apart)
+
+
+def _plus(
+    account: Account,
+    *,
+    right: int = 0,
+    voided: int = 0,
+    lost: int = 0,
+    wrong: int = 0,
+    extra: int = 0,
+    unseen: int = 0,
+) -> Account:
+    return Account(
+        account.right + right,
+        account.voided + voided,
+        account.lost + lost,
+        account.wrong + wrong,
+        account.extra + extra,
+        account.unseen + unseen,
+    )

@@ -1,0 +1,855 @@
+"""A SAS slot machine, simulated: games, money, tickets and doors on one side, the polls of a host on the other.
+
+Built from the public facts of SAS as a vendor would build it: it writes the bytes of its answers itself, so that a
+mistake of the codec is not one of both ends. It answers 8 ms after the last byte of a poll, byte after byte at 19200
+baud; keeps what happened in a queue of twenty that no loss of power empties, and loses the oldest where there is no
+room; says the same exception again until another poll shows that it was heard; chirps when nobody has polled for 5 s,
+and then waits for a poll to somebody else before it answers again. In real-time mode (poll 0E) what happened comes in
+place of answers. Its texts are filled with NUL. What it refuses is answered with its address and 80 hex.
+
+Tickets: with `validation` "secure" it makes their numbers itself, and keeps a record of each until the host has read
+it; with "standard" the last one can be read; with "system" it asks the host for each (exception 57), waits ten seconds
+and then has the money paid by hand. Where `redemption` is on, a ticket that is put in waits ten seconds for the host
+(exception 67) and is given back.
+
+`truth` is what really happened, as acts told it. Meters are in credits of one minor unit's code 01 (0.01).
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any, ClassVar, Literal
+
+from protocols.sas import (
+    PRIORITY,
+    Ack,
+    Answer,
+    Busy,
+    Chirp,
+    GeneralPoll,
+    Happened,
+    LongPoll,
+    MachineDecoder,
+    Nack,
+    Poll,
+    RealTime,
+    Reply,
+    Unknown,
+    encode,
+    levels_of,
+)
+from simulators.devices.device import Ailment
+
+ANSWERING = 0.008
+BYTE = 11 / 19200
+GAP = 0.03  # a message of the host that pauses longer is dropped; the text says 5 ms, which no pseudo terminal keeps
+ALONE = 5.0  # seconds without an address on the line until it chirps
+CHIRPING = 0.2
+AGAIN = 15.0  # seconds until a handpay that nobody read is told again
+QUEUE = 20
+CANCELLED_CREDITS, NO_PROGRESSIVE = 0x80, 0x40  # levels of a handpay: no prize, and no progressive one
+WAITS = 10.0  # seconds for a host to validate a ticket
+RECORDS = 31
+STARTED = datetime(2026, 11, 22, 20, 0)  # noqa: DTZ001 - a machine knows no time zone
+UNLOADED = 5.0  # seconds without broadcast
+BROKEN, OFF, LONG, BUSY = 8.0, 7.0, 14.0, 20.0
+
+
+def _stays(text: str, code: str) -> Ailment:
+    return Ailment(text, (code,), "none", person=True)
+
+
+_TROUBLE: dict[str, tuple[int, tuple[int, ...], Ailment]] = {
+    "slot_door": (0x11, (0x12,), _stays("the slot door stands open", "machine.slot_door")),
+    "drop_door": (0x13, (0x14,), _stays("the drop door stands open", "machine.drop_door")),
+    "card_cage": (0x15, (0x16,), _stays("the logic cage stands open", "machine.card_cage")),
+    "cashbox_door": (0x19, (0x1A,), _stays("the cashbox door stands open", "machine.cashbox_door")),
+    "cashbox_removed": (0x1B, (0x1C,), _stays("the cashbox is taken out", "machine.cashbox_removed")),
+    "belly_door": (0x1D, (0x1E,), _stays("the belly door stands open", "machine.belly_door")),
+    "tilt": (0x20, (), _stays("the machine tilts", "machine.tilt")),
+    "coin_in_tilt": (0x21, (), _stays("a coin hangs in the acceptor", "machine.coin_in_tilt")),
+    "coin_out_tilt": (0x22, (), _stays("a coin hangs in the hopper's exit", "machine.coin_out_tilt")),
+    "extra_coin": (0x24, (), _stays("the hopper paid a coin too many", "machine.extra_coin")),
+    "diverter": (0x25, (), _stays("the diverter sticks", "machine.diverter")),
+    "reverse_coin": (0x2D, (), _stays("a coin is pulled back on a string", "machine.reverse_coin")),
+    "coin_lockout": (0x79, (), _stays("the coin lockout does not release", "machine.coin_lockout")),
+    "hopper_empty": (0x23, (), _stays("the hopper is empty", "machine.hopper_empty")),
+    "hopper_low": (0x81, (), _stays("the hopper is nearly empty", "machine.hopper_low")),
+    "hopper_full": (0x80, (), _stays("the hopper is full", "machine.hopper_full")),
+    "cashbox_full": (0x27, (0x1B, 0x1C), _stays("the cashbox is full", "machine.cashbox_full")),
+    "cashbox_near_full": (0x2E, (0x1B, 0x1C), _stays("the cashbox is nearly full", "machine.cashbox_near_full")),
+    "bill_jam": (0x28, (0x48,), _stays("a bill is jammed", "machine.bill_jam")),
+    "bill_hardware": (0x29, (0x48,), _stays("the bill acceptor failed", "machine.bill_hardware")),
+    "bill_reversed": (0x2A, (0x48,), _stays("a bill is pulled back on a string", "machine.bill_reversed")),
+    "ram_error": (0x32, (), _stays("the memory lost its data", "machine.ram")),
+    "ram_device": (0x33, (), _stays("a memory chip is broken", "machine.ram_device")),
+    "eeprom": (0x34, (), _stays("the EEPROM holds wrong data", "machine.eeprom")),
+    "program": (0x37, (0x15, 0x16), _stays("the program's checksum is wrong", "machine.program")),
+    "low_battery": (0x3B, (0x15, 0x16), _stays("the backup battery is low", "machine.battery")),
+    "reel_tilt": (0x41, (), _stays("reel 1 is blocked", "machine.reel_tilt")),
+    "reel_disconnected": (0x46, (), _stays("a reel is disconnected", "machine.reel_disconnected")),
+    "printer_comms": (0x60, (0x3D,), _stays("the printer does not answer", "machine.printer_comms")),
+    "paper_out": (0x61, (0x3D,), _stays("the printer has no paper", "machine.paper_out")),
+    "paper_low": (0x74, (0x11, 0x12), _stays("the printer's paper is low", "machine.paper_low")),
+    "printer_off": (0x75, (0x76,), _stays("the printer is switched off", "machine.printer_off")),
+    "printer_ribbon": (0x77, (0x11, 0x12), _stays("the printer's ribbon is worn", "machine.printer_ribbon")),
+    "printer_jam": (0x78, (0x3D,), _stays("the printer is jammed", "machine.printer_jam")),
+    "out_of_service": (0x86, (), _stays("the machine is out of service", "machine.out_of_service")),
+    "door_while_off": (0x99, (), _stays("the slot door was opened in the dark", "machine.opened_while_off")),
+}
+"""Exception that begins it, those of its repair, and what must be seen. A test game follows each repair."""
+
+_METERS: dict[int, tuple[str, ...]] = {
+    0x0F: ("cancelled_credits", "coin_in", "coin_out", "drop", "jackpot", "games_played"),
+    0x10: ("cancelled_credits",),
+    0x11: ("coin_in",),
+    0x12: ("coin_out",),
+    0x13: ("drop",),
+    0x14: ("jackpot",),
+    0x15: ("games_played",),
+    0x16: ("games_won",),
+    0x17: ("games_lost",),
+    0x19: ("coin_in", "coin_out", "drop", "jackpot", "games_played"),
+    0x1A: ("credits",),
+    0x1C: (
+        "coin_in",
+        "coin_out",
+        "drop",
+        "jackpot",
+        "games_played",
+        "games_won",
+        "door_opens",
+        "power_resets",
+    ),
+    0x1E: ("bills_1", "bills_5", "bills_10", "bills_20", "bills_50", "bills_100"),
+    0x20: ("bills_value",),
+    0x2A: ("true_coin_in",),
+    0x2B: ("true_coin_out",),
+    0x31: ("bills_1",),
+    0x32: ("bills_2",),
+    0x33: ("bills_5",),
+    0x34: ("bills_10",),
+    0x35: ("bills_20",),
+    0x36: ("bills_50",),
+    0x37: ("bills_100",),
+    0x46: ("bills_in_credits",),
+}
+"""Polls that read meters of four bytes."""
+_BY_CODE = {
+    0x00: ("coin_in", 4),
+    0x01: ("coin_out", 4),
+    0x02: ("jackpot", 4),
+    0x03: ("hand_paid", 4),
+    0x04: ("cancelled_credits", 4),
+    0x05: ("games_played", 4),
+    0x06: ("games_won", 4),
+    0x07: ("games_lost", 4),
+    0x0B: ("bills_in_credits", 4),
+    0x0C: ("credits", 4),
+    0x0D: ("tickets_in", 5),
+    0x0E: ("tickets_out", 5),
+    0x0F: ("restricted_in", 5),
+    0x10: ("restricted_out", 5),
+    0x11: ("tickets_in_count", 4),
+    0x12: ("tickets_out_count", 4),
+    0x13: ("restricted_in_count", 4),
+    0x14: ("restricted_out_count", 4),
+}
+"""Meters by the codes of polls 2F and 6F, and their bytes."""
+_VALIDATIONS = {0x00: "tickets_out", 0x01: "restricted_out", 0x80: "tickets_in", 0x81: "restricted_in"}
+_NO_RECORDS = (0x02, 0x03, 0x04, 0x10, 0x20, 0x40, 0x60, 0x82)  # kinds of validation that it never did
+_STYLES = {"standard": 0, "system": 1, "secure": 2}
+_BILLS = {1: (0x47, 0x00), 2: (0x4D, 0x01), 5: (0x48, 0x02), 10: (0x49, 0x03), 20: (0x4A, 0x04), 50: (0x4B, 0x06)}
+"""Value of a bill to its exception and its denomination code."""
+_OF_A_GAME = (0x2D, 0x2F, 0x52, 0x53, 0x6F, 0x83, 0xA0)
+_HOPPER = ("hopper_empty", "hopper_low", "hopper_full")
+_NEEDS_CLEAR = ("ram_error", "ram_device", "eeprom", "meter_back")
+
+
+def _bcd(value: int, width: int) -> bytes:
+    return bytes.fromhex(f"{value % 100**width:0{2 * width}d}")
+
+
+def _text(text: str, width: int) -> bytes:
+    return text.encode().ljust(width, b"\0")
+
+
+def _prize(group: int, level: int, amount: int) -> bytes:
+    return bytes((group, level)) + _bcd(amount, 5)
+
+
+class Handpay:
+    """What somebody has to pay by hand; the same amount twice is two of them."""
+
+    def __init__(self, group: int, level: int, amount: int) -> None:
+        """Nothing of it was paid before, and only the attendant's key ends it."""
+        self.group, self.level, self.amount = group, level, amount
+
+    def data(self) -> bytes:
+        """The answer to poll 1B."""
+        return _prize(self.group, self.level, self.amount) + _bcd(0, 2) + b"\0" + bytes(10)
+
+
+class Machine:
+    """The device."""
+
+    name: ClassVar[str] = "sas_machine"
+    faults: ClassVar[Mapping[str, Ailment]] = {
+        **{name: ailment for name, (_, _, ailment) in _TROUBLE.items()},
+        "ram_recovered": Ailment("a memory error, put right by itself", ("machine.reported",), "none"),
+        "counterfeit": Ailment("a false bill is given back", ("machine.reported",), "none"),
+        "handpay_pending": Ailment(
+            "a prize that the machine cannot pay: it is locked until it is paid by hand",
+            ("jackpot.won",),
+            "none",
+            person=True,
+        ),
+        "meter_back": Ailment("the coin in meter runs backwards", ("sas.meter_back",), "none", person=True),
+        "power_loss": Ailment(
+            f"no power for {OFF:g} s, in the middle of an answer", ("device.offline", "machine.power_lost"), "none"
+        ),
+        "wrong_crc": Ailment(f"for {LONG:g} s the answers' checksums are wrong", ("sas.damaged",), "none"),
+        "busy": Ailment(f"it is busy for {BUSY:g} s", ("sas.busy",), "none"),
+        "deaf": Ailment(f"for {LONG:g} s it answers general polls only", ("sas.deaf",), "none"),
+        "fifo_overflow": Ailment("more happens at once than its queue holds", ("sas.exceptions_lost",), "none"),
+        "loop_break": Ailment(f"the wire from the host is broken for {BROKEN:g} s", ("device.offline",), "none"),
+        "no_broadcast": Ailment("broadcasts do not reach it", ("sas.progressive_silent",), "none"),
+        "host_validation": Ailment(
+            "it is set to ask the host for the number of each ticket, and prints none",
+            ("sas.host_validation",),
+            "none",
+            person=True,
+        ),
+        "host_redemption": Ailment(
+            "it is set to take tickets that the host approves, and gives them back",
+            ("sas.host_redemption",),
+            "none",
+            person=True,
+        ),
+    }
+    line: ClassVar[Mapping[str, Ailment]] = {
+        "garbage": Ailment("noise before an answer: it is asked again", (), "none"),
+        "half_frame": Ailment("an answer cut in half: it is asked again", (), "none"),
+        "repeated": Ailment("answers come twice: the second is nobody's", (), "none"),
+        "silence": Ailment("nothing passes", ("device.offline",), "none"),
+        "slow_drip": Ailment("answers drip: they come late and whole", (), "none"),
+        "wrong_baud": Ailment("nothing that passes can be read", ("device.offline",), "none"),
+        "unplugged": Ailment("the cable is pulled", ("device.offline",), "none"),
+    }
+    routine: ClassVar[tuple[tuple[str, float], ...]] = (
+        ("insert_bill", 4.0),
+        ("play", 4.0),
+        ("play", 4.0),
+        ("play", 4.0),
+        ("win", 6.0),
+    )
+
+    def __init__(self, rng: Random, address: int = 1, serial: str = "SIM-0001", group: int = 1) -> None:
+        """A machine that has been played on before, at `address`, in progressive `group`."""
+        self._rng = rng
+        self._address = address
+        self._serial = serial
+        self._group = group
+        self._decoder = MachineDecoder()
+        self._line: deque[tuple[float, bytes]] = deque(maxlen=4096)
+        self._heard_at = 0.0
+        self._addressed_at = 0.0
+        self._next_chirp = float("inf")
+        self._synchronised = False
+        self._queue: deque[int] = deque()
+        self._priority: deque[int] = deque()
+        self._saying: int | None = None
+        self._dropped = False  # what is being said was the oldest, and is no longer in the queue
+        self._last_poll: Poll | None = None
+        self._last_answer: Answer | None = None
+        self._handpays: deque[Handpay] = deque()
+        self._unread: deque[Handpay] = deque()
+        self._remind_at = float("inf")
+        self._hits: deque[tuple[int, int]] = deque()
+        self._last_hit = (0, 0)
+        self._last_bill = bytes(6)
+        self._broadcast_at: float | None = None
+        self._records: dict[int, bytes] = {}
+        self._records_unread: deque[int] = deque()
+        self._tickets = 0
+        self._last_ticket = bytes(9)
+        self._validation_id = (0x001234, 0x000010)
+        self._status = 0x8001  # the printer pays, numbers are its own
+        self._trouble: dict[str, None] = {}
+        self._until: dict[str, float] = {}
+        self._now = 0.0
+        self.enabled = True
+        self.denomination = 0x01
+        self.validation: Literal["standard", "system", "secure"] = "secure"
+        self.redemption = False
+        self.real_time = False
+        self.levels: dict[int, int] = {}
+        self.truth: list[str] = []
+        self.meters = dict.fromkeys([name for names in _METERS.values() for name in names], 0)
+        self.meters |= dict.fromkeys([name for name, _ in _BY_CODE.values()], 0)
+        self.meters |= dict.fromkeys(("games_since_power_up", "games_since_door_closed"), 0)
+        coin_in = rng.randrange(10_000, 5_000_000)
+        self.meters |= {
+            "coin_in": coin_in,
+            "coin_out": coin_in * 9 // 10,
+            "drop": coin_in // 10,
+            "games_played": coin_in // 10,
+            "games_won": coin_in // 70,
+            "credits": 500,
+            "door_opens": 12,
+            "power_resets": 3,
+        }
+
+    # ---- a hand at the machine
+
+    def acts(self) -> Mapping[str, Callable[[float], Any]]:
+        """What people do with it."""
+        return {
+            "play": self.play,
+            "win": self.win,
+            "insert_bill": self.insert_bill,
+            "open_door": self.open_door,
+            "close_door": self.close_door,
+            "handpay": self.handpay,
+            "hit_progressive": self.hit_progressive,
+            "reset": self.reset,
+            "cancel_handpay": self.cancel_handpay,
+            "cash_out": self.cash_out,
+            "insert_ticket": self.insert_ticket,
+        }
+
+    @property
+    def playable(self) -> bool:
+        """Enabled, and nothing stands in the way."""
+        return self.enabled and not self._trouble and not self._handpays and not self._off(self._now)
+
+    def play(self, now: float, bet: int = 5) -> bool:
+        """One losing game; whether it was played."""
+        self._now = max(self._now, now)
+        if not self.playable:
+            return False
+        if self.meters["credits"] < bet:
+            self.insert_bill(now)
+        self.meters["credits"] -= bet
+        self.meters["coin_in"] += bet
+        self.meters["games_played"] += 1
+        self._tell(0x7E, now)
+        self._tell(0x7F, now)
+        self.truth.append("game")
+        return True
+
+    def win(self, now: float) -> bool:
+        """One game won."""
+        if not self.play(now):
+            return False
+        prize = self._rng.randrange(5, 200)
+        self.meters["credits"] += prize
+        self.meters["coin_out"] += prize
+        self.meters["games_won"] += 1
+        return True
+
+    def insert_bill(self, now: float, value: int = 5) -> None:
+        """A bill of 5, or another."""
+        self.meters["credits"] += value * 100
+        self.meters["drop"] += value * 100
+        self.meters[f"bills_{value}"] += 1
+        self.meters["bills_value"] += value
+        self.meters["bills_in_credits"] += value * 100
+        code, denomination = _BILLS[value]
+        self._last_bill = bytes((0x37, denomination)) + _bcd(self.meters[f"bills_{value}"], 4)
+        self._tell(0x4F if self.real_time else code, now)
+        self.truth.append("bill")
+
+    def open_door(self, now: float) -> None:
+        """The slot door."""
+        if "slot_door" not in self._trouble:
+            self._trouble["slot_door"] = None
+            self.meters["door_opens"] += 1
+            self._tell(0x11, now)
+
+    def close_door(self, now: float) -> None:
+        """The slot door."""
+        if self._trouble.pop("slot_door", 0) is None:
+            self._tell(0x12, now)
+
+    def cash_out(self, now: float) -> None:
+        """The player takes everything as a ticket."""
+        if self.meters["credits"] and not self._lasts("validation", now):
+            self._tell(0x66, now)
+            if self.validation == "system":
+                self._until["validation"] = now + WAITS
+                self._tell(0x57, now)
+            else:
+                self._print(now, self.meters["credits"])
+
+    def _print(self, now: float, amount: int) -> None:
+        self.meters["cancelled_credits"] += amount
+        self.meters["credits"] -= amount
+        self.meters["tickets_out"] += amount
+        self.meters["tickets_out_count"] += 1
+        self._tickets = self._tickets % 9999 + 1
+        number = self._rng.randrange(10**15, 10**16)
+        self._last_ticket = _bcd(number % 10**8, 4) + _bcd(amount, 5)
+        if self.validation == "secure":
+            machine, sequence = self._validation_id
+            self._validation_id = machine, sequence + 1
+            index = (self._tickets - 1) % RECORDS + 1
+            ticket = self._tickets.to_bytes(2, "little")
+            record = self._clock(now) + _bcd(number, 8) + _bcd(amount, 5) + ticket + b"\0" + _bcd(9999, 4) + b"\0\0"
+            self._records[index] = bytes((0x00, index)) + record
+            self._records_unread.append(index)
+        self._tell(0x3D, now)
+        self.truth.append(f"ticket {amount}")
+
+    def insert_ticket(self, now: float) -> None:
+        """A ticket of another machine."""
+        if self.redemption and not self._lasts("redemption", now):
+            self._until["redemption"] = now + WAITS
+            self._tell(0x67, now)
+
+    def handpay(self, now: float, amount: int = 123_456, level: int = 0) -> None:
+        """A prize for a person to pay; `level` 0 of no progressive."""
+        self._pay_by_hand(now, amount, level or NO_PROGRESSIVE)
+        self.truth.append(f"handpay {level} {amount}")
+
+    def _pay_by_hand(self, now: float, amount: int, level: int) -> None:
+        prize = Handpay(self._group if level <= 32 else 0, level, amount)
+        if level != CANCELLED_CREDITS:
+            self.meters["jackpot"] += amount
+        self._handpays.append(prize)
+        self._unread.append(prize)
+        self._remind_at = now + AGAIN
+        self._tell(0x51, now)
+
+    def hit_progressive(self, now: float, level: int = 1, *, by_hand: bool = False) -> None:
+        """The jackpot of `level` falls, at the amount of the last broadcast."""
+        amount = self.levels.get(level, 100_000)
+        self._hits.append((level, amount))
+        self._last_hit = (level, amount)
+        self._tell(0x56, now)
+        self.truth.append(f"hit {level} {amount}")
+        if by_hand:
+            self.handpay(now, amount, level)
+        else:
+            self.meters["credits"] += amount
+            self.meters["coin_out"] += amount
+            self._tell(0x54, now)
+
+    def reset(self, now: float) -> bool:
+        """The attendant turns the key: the oldest handpay was paid; whether there was one."""
+        if not self._handpays:
+            return False
+        prize = self._handpays.popleft()
+        if prize in self._unread:
+            self._unread.remove(prize)
+        if prize.level == CANCELLED_CREDITS:
+            self.meters["hand_paid"] += prize.amount
+            self.meters["credits"] = max(self.meters["credits"] - prize.amount, 0)
+        self._tell(0x52, now)
+        self.truth.append(f"paid {0 if prize.level == NO_PROGRESSIVE else prize.level} {prize.amount}")
+        return True
+
+    def cancel_handpay(self, now: float) -> bool:
+        """The player plays on instead: the latest request for cancelled credits is over; whether there was one."""
+        asked = [prize for prize in self._handpays if prize.level == CANCELLED_CREDITS]
+        if not asked:
+            return False
+        self._handpays.remove(asked[-1])
+        if asked[-1] in self._unread:
+            self._unread.remove(asked[-1])
+        self._tell(0x55, now)
+        return True
+
+    # ---- trouble
+
+    def inject(self, fault: str, now: float) -> None:
+        """Begin one of `faults`. Raises ValueError for another."""
+        self._now = max(self._now, now)
+        if fault in _TROUBLE:
+            if fault not in self._trouble:
+                self._trouble[fault] = None
+                self.meters["door_opens"] += fault == "slot_door"
+                self._tell(_TROUBLE[fault][0], now)
+            return
+        match fault:
+            case "ram_recovered":
+                self._tell(0x31, now)
+            case "counterfeit":
+                self._tell(0x2C, now)
+            case "handpay_pending":
+                self.handpay(now)
+            case "meter_back":
+                self.meters["coin_in"] -= 7
+                self._trouble[fault] = None
+            case "power_loss":
+                self._until[fault] = now + OFF
+                self._tell(0x18, now)
+                self._line = deque(list(self._line)[: len(self._line) // 2])
+            case "wrong_crc" | "deaf":
+                self._until[fault] = now + LONG
+            case "busy":  # long enough for a host that asks each five seconds to lose its patience
+                self._until[fault] = now + BUSY
+            case "loop_break":
+                self._until[fault] = now + BROKEN
+            case "fifo_overflow":
+                for _ in range(QUEUE + 5):
+                    self._tell(0x2B, now)
+            case "no_broadcast":
+                self._until[fault] = now + UNLOADED + 1
+                self._broadcast_at = now
+            case "host_validation":
+                self._trouble[fault] = None
+                self.validation = "system"
+                self._tell(0x3C, now)
+                if not self.meters["credits"]:
+                    self.insert_bill(now)
+                self.cash_out(now)
+            case "host_redemption":
+                self._trouble[fault] = None
+                self.redemption = True
+                self._tell(0x3C, now)
+                self.insert_ticket(now)
+            case _:
+                raise ValueError(f"{self.name} has no fault {fault!r}, only {', '.join(self.faults)}")
+
+    def repair(self, now: float) -> None:
+        """An attendant puts right what stands, and plays a game to see."""
+        self._now = max(self._now, now)
+        for fault in list(self._trouble):
+            for code in _TROUBLE[fault][1] if fault in _TROUBLE else ():
+                self._tell(code, now)
+            if fault in _NEEDS_CLEAR:
+                self._clear_memory(now)
+            if fault in {"host_validation", "host_redemption"}:
+                self.validation, self.redemption = "secure", False
+                self._until = {name: at for name, at in self._until.items() if name not in {"validation", "redemption"}}
+                self._tell(0x3C, now)
+            del self._trouble[fault]
+        while self.reset(now):
+            pass
+        self.enabled = True
+        self.play(now)
+
+    def _clear_memory(self, now: float) -> None:
+        self.meters = dict.fromkeys(self.meters, 0)
+        self._tell(0x3A, now)
+
+    def _off(self, now: float) -> bool:
+        return now < self._until.get("power_loss", 0.0)
+
+    def _lasts(self, fault: str, now: float) -> bool:
+        return now < self._until.get(fault, 0.0)
+
+    def _tell(self, code: int, now: float) -> None:
+        self._now = max(self._now, now)
+        if code in PRIORITY:
+            if code not in self._priority:
+                self._priority.append(code)
+            return
+        if len(self._queue) >= QUEUE:  # the oldest is lost
+            oldest = self._queue.popleft()
+            self._dropped = self._dropped or (self._saying == oldest and oldest not in PRIORITY)
+            if 0x70 not in self._priority:
+                self._priority.appendleft(0x70)
+        self._queue.append(code)
+
+    # ---- the wire
+
+    def due(self) -> float:
+        """The next byte on the line, chirp, or end of something."""
+        times = [self._remind_at if self._unread else float("inf"), *self._until.values()]
+        if self._line:
+            times.append(self._line[0][0])
+        if self._decoder.waiting:
+            times.append(self._heard_at + GAP)
+        times.append(max(self._addressed_at + ALONE, self._next_chirp if self._next_chirp < float("inf") else 0.0))
+        if self._broadcast_at is not None:
+            times.append(self._broadcast_at + UNLOADED)
+        return min((time for time in times if time > self._now), default=float("inf"))
+
+    def wake(self, now: float) -> bytes:
+        """What is over on the line by `now`."""
+        self._now = max(self._now, now)
+        if self._lasts("power_loss", now):
+            return b""
+        if self._until.pop("power_loss", None) is not None:
+            self._power_up(now)
+        if self._until.get("validation", float("inf")) <= now:  # denied: it has to be paid by hand
+            self._pay_by_hand(now, self.meters["credits"], CANCELLED_CREDITS)
+        self._until = {fault: until for fault, until in self._until.items() if until > now}
+        if self._decoder.waiting and now - self._heard_at >= GAP:
+            self._decoder.quiet()
+        if self._unread and now >= self._remind_at:
+            self._remind_at = now + AGAIN
+            self._tell(0x51, now)
+        if self._broadcast_at is not None and now - self._broadcast_at >= UNLOADED:
+            self._broadcast_at = now if self._lasts("no_broadcast", now) or self.levels else None
+            self._tell(0x53, now)
+        said = bytearray()
+        if now - self._addressed_at >= ALONE:
+            self._synchronised = False
+            if self._next_chirp == float("inf") or now >= self._next_chirp:
+                said += encode(Chirp(self._address))
+                self._next_chirp = now + CHIRPING
+        while self._line and self._line[0][0] <= now:
+            said += self._line.popleft()[1]
+        return bytes(said)
+
+    def _power_up(self, now: float) -> None:
+        self.meters["power_resets"] += 1
+        self.meters["games_since_power_up"] = 0
+        self._decoder = MachineDecoder()
+        self._line.clear()
+        self._synchronised = False
+        self._saying = None
+        self._dropped = False
+        self._last_poll = None
+        self._addressed_at = now
+        self._next_chirp = float("inf")
+        self._tell(0x17, now)
+
+    def hear(self, data: bytes, now: float) -> bytes:
+        """Polls; what it answers comes later."""
+        self._now = max(self._now, now)
+        if self._off(now) or self._lasts("loop_break", now):
+            return b""
+        if self._decoder.waiting and now - self._heard_at >= GAP:
+            self._decoder.quiet()
+        self._heard_at = now
+        for poll in self._decoder.feed(data):
+            if isinstance(poll, GeneralPoll | LongPoll):
+                self._polled(poll, now)
+        return b""
+
+    def _polled(self, poll: Poll, now: float) -> None:
+        self._addressed_at = now
+        self._next_chirp = float("inf")
+        mine = poll.address == self._address
+        if poll != self._last_poll:  # the same poll again asks for the same answer
+            self._heard_by_host()
+        if not mine:
+            self._synchronised = True
+        if isinstance(poll, LongPoll) and poll.address == 0:
+            self._listen(poll, now)
+        elif mine and self._synchronised:
+            if isinstance(poll, GeneralPoll):
+                answer: Answer | None = self._what_happened()
+            elif poll == self._last_poll and poll.command == 0x94:
+                answer = self._last_answer
+            else:
+                answer = self._answer(poll, now)
+            self._last_answer = answer
+            if answer is not None:
+                self._say(answer, now)
+        self._last_poll = poll
+
+    def _heard_by_host(self) -> None:
+        """Another poll than the same again: what was said was heard."""
+        code, self._saying = self._saying, None
+        gone, self._dropped = self._dropped, False
+        if code and code in PRIORITY:
+            if code in self._priority:
+                self._priority.remove(code)
+        elif code and not gone and self._queue and self._queue[0] == code:
+            self._queue.popleft()
+        if not isinstance(self._last_poll, LongPoll) or not isinstance(self._last_answer, Reply | Unknown):
+            return  # who was deaf or busy has said nothing
+        match self._last_poll:
+            case LongPoll(command=0x1B) if self._unread:
+                self._unread.popleft()
+                self._last_poll = None
+            case LongPoll(command=0x85) if self._hits:
+                self._hits.popleft()
+                self._last_poll = None
+            case LongPoll(command=0x87) if self._hits:
+                self._hits.clear()
+                self._last_poll = None
+            case LongPoll(command=0x4D, data=b"\0") if self._records_unread:
+                self._records_unread.popleft()
+                self._last_poll = None
+
+    def _next(self) -> int:
+        """What it would say first, 0 for nothing."""
+        return self._priority[0] if self._priority else self._queue[0] if self._queue else 0x00
+
+    def _what_happened(self) -> Answer | None:
+        if self._saying is None:
+            self._saying = self._next()
+        if self.real_time:
+            return self._event(self._saying) if self._saying else None
+        return Happened(self._saying)
+
+    def _event(self, code: int) -> RealTime:
+        """With what belongs to it: the bill, or the game's start and end."""
+        data = {
+            0x4F: self._last_bill,
+            0x7E: _bcd(5, 2) + _bcd(self.meters["coin_in"], 4) + bytes((0, self._group)),
+            0x7F: _bcd(0, 4),
+        }
+        return RealTime(self._address, code, data.get(code, b""))
+
+    def _listen(self, poll: LongPoll, now: float) -> None:
+        told = levels_of(poll)
+        if told is not None and told[0] == self._group and not self._lasts("no_broadcast", now):
+            self.levels |= told[1]
+            self._broadcast_at = now
+
+    def _answer(self, poll: LongPoll, now: float) -> Answer | None:
+        me = self._address
+        if self._lasts("deaf", now):
+            return None
+        if self._lasts("busy", now):
+            return Busy(me)
+        if self.real_time and (self._saying or self._next()):
+            return self._what_happened()
+        if poll.command in _OF_A_GAME and not poll.data[:2].hex().isdecimal():
+            return Nack(me)
+        if poll.command in _METERS:
+            data: bytes | Answer | None = b"".join(_bcd(self.meters[name], 4) for name in _METERS[poll.command])
+        else:
+            data = self._data(poll, now)
+        return Unknown(me, poll.command, data) if isinstance(data, bytes) else data
+
+    def _data(self, poll: LongPoll, now: float) -> bytes | Answer | None:
+        """What stands between command and checksum, or another answer; None where it does not know the poll."""
+        ack, nack = Ack(self._address), Nack(self._address)
+        meters, game = self.meters, poll.data[:2]
+        match poll.command:
+            case 0x01 | 0x02:
+                self.enabled = poll.command == 0x02
+                return ack
+            case 0x03 | 0x04 | 0x05 | 0x06 | 0x07:
+                return ack
+            case 0x0E:
+                self.real_time = poll.data != b"\0"
+                return ack
+            case 0x80 | 0x86:
+                self._listen(poll, now)
+                return ack
+            case 0x18:
+                return _bcd(meters["games_since_power_up"], 2) + _bcd(meters["games_since_door_closed"], 2)
+            case 0x1B:
+                return self._unread[0].data() if self._unread else bytes(20)
+            case 0x1F:
+                return self._configuration()
+            case 0x2D:
+                return game + _bcd(meters["hand_paid"], 4)
+            case 0x2F:
+                return self._selected(game, poll.data[2:])
+            case 0x3D:
+                return self._last_ticket if self.validation == "standard" else None
+            case 0x48:
+                return self._last_bill
+            case 0x4C:
+                return self._identify(poll.data) if self.validation == "secure" else None
+            case 0x4D:
+                return self._record(poll.data[0]) if self.validation == "secure" else None
+            case 0x4F:
+                trouble = any(fault in self._trouble for fault in _HOPPER)
+                return bytes((6, 1, 0)) + _bcd(0, 4) if trouble else bytes((6, 0, 60)) + _bcd(600, 4)
+            case 0x50:
+                kind = poll.data[0]
+                name = _VALIDATIONS.get(kind)
+                if name is None:
+                    return poll.data + bytes(9) if kind in _NO_RECORDS else nack
+                return poll.data + _bcd(meters[f"{name}_count"], 4) + _bcd(meters[name], 5)
+            case 0x51 | 0x55:
+                return _bcd(1, 2)
+            case 0x52:
+                names = ("coin_in", "coin_out", "jackpot", "games_played")
+                return game + b"".join(_bcd(meters[name], 4) for name in names)
+            case 0x53:
+                return game + self._configuration()
+            case 0x54:
+                serial = _text(self._serial, 12)
+                return bytes((3 + len(serial),)) + b"602" + serial
+            case 0x56:
+                return bytes((3, 1)) + _bcd(1, 2)
+            case 0x6F:
+                return self._extended(game, poll.data[2:])
+            case 0x7B:
+                return self._validation_status(poll.data)
+            case 0x7E:
+                return self._clock(now)
+            case 0x83:
+                return game + _bcd(0, 4)
+            case 0x84:
+                return _prize(self._group if self._last_hit[0] else 0, *self._last_hit)
+            case 0x85:
+                return _prize(self._group, *self._hits[0]) if self._hits else _prize(0, 0, 0)
+            case 0x87:
+                hits = list(self._hits)[:32]
+                wins = b"".join(bytes((level,)) + _bcd(amount, 5) for level, amount in hits)
+                return bytes((2 + len(wins), self._group, len(hits))) + wins
+            case 0x94:
+                return bytes((self._reset_by_host(now),))
+            case 0xA0:
+                first = 0x10 | _STYLES[self.validation] << 5 | self.redemption << 7
+                return game + bytes((first, 0x08, 0x03, 0x00, 0x00, 0x00))
+            case 0xB1 | 0xB3:
+                return bytes((self.denomination,))
+            case _:
+                return None
+
+    def _configuration(self) -> bytes:
+        """Identity, denomination, highest bet, group, options (low byte first), paytable and percentage."""
+        head = b"SI" + _text("ML", 3) + bytes((self.denomination, 5, self._group)) + (0x0001).to_bytes(2, "little")
+        return head + _text("LUCKY", 6) + b"9000"
+
+    def _clock(self, now: float) -> bytes:
+        return bytes.fromhex((STARTED + timedelta(seconds=int(now))).strftime("%m%d%Y%H%M%S"))
+
+    def _selected(self, game: bytes, codes: bytes) -> bytes | Answer | None:
+        if not 1 <= len(codes) <= 10:
+            return Nack(self._address)
+        known = [code for code in codes if code in _BY_CODE]
+        pairs = (bytes((code,)) + _bcd(self.meters[_BY_CODE[code][0]], _BY_CODE[code][1]) for code in known)
+        data = game + b"".join(pairs)
+        return bytes((len(data),)) + data if known else None
+
+    def _extended(self, game: bytes, data: bytes) -> bytes | Answer:
+        """Each with its own size; a meter that it does not keep has none."""
+        if len(data) % 2 or not 1 <= len(data) // 2 <= 12:
+            return Nack(self._address)
+        out = game
+        for at in range(0, len(data), 2):
+            name, width = _BY_CODE.get(int.from_bytes(data[at : at + 2], "little"), ("", 0))
+            out += data[at : at + 2] + bytes((width,)) + (_bcd(self.meters[name], width) if name else b"")
+        return bytes((len(out),)) + out
+
+    def _identify(self, data: bytes) -> bytes:
+        """Machine 0 asks; another is set."""
+        if any(data[:3]):
+            self._validation_id = int.from_bytes(data[:3], "little"), int.from_bytes(data[3:], "little")
+        return b"".join(part.to_bytes(3, "little") for part in self._validation_id)
+
+    def _record(self, function: int) -> bytes | Answer:
+        """00 and FF the oldest that was not read, else by its place."""
+        if RECORDS < function < 0xFF:
+            return Nack(self._address)
+        index = function if 0 < function < 0xFF else self._records_unread[0] if self._records_unread else 0
+        return self._records.get(index, bytes(31))
+
+    def _validation_status(self, data: bytes) -> bytes | Answer:
+        """Mask and states, low byte first, and expirations: 0000 changes none, nor does a mask of zero."""
+        if len(data) != 8 or not data[4:].hex().isdecimal():
+            return Nack(self._address)
+        mask, states = int.from_bytes(data[:2], "little"), int.from_bytes(data[2:4], "little")
+        self._status = (self._status & ~mask) | (states & mask)
+        status = self._status & 0x803F & ~0x20 | self.redemption << 5
+        return bytes((10,)) + (77).to_bytes(4, "little") + status.to_bytes(2, "little") + _bcd(9999, 2) + _bcd(30, 2)
+
+    def _reset_by_host(self, now: float) -> int:
+        if not self._handpays:
+            return 2
+        if "slot_door" in self._trouble:
+            return 1
+        self.reset(now)
+        return 0
+
+    def _say(self, answer: Answer, now: float) -> None:
+        data = encode(answer)
+        if isinstance(answer, Reply | Unknown) and self._lasts("wrong_crc", now):
+            data = data[:-1] + bytes((data[-1] ^ 0x5A,))
+        self._line.append((now + ANSWERING + len(data) * BYTE, data))

@@ -1,0 +1,1 @@
+"""The laboratory: demo, campaign, benchmarks. The only place above the daemon."""

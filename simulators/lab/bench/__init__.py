@@ -1,0 +1,1 @@
+"""Benchmarks against yardsticks of the same run."""

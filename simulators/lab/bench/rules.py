@@ -1,0 +1,446 @@
+"""`feltd bench rules`: how many events a second each ruleset takes on one core, results built and written down.
+
+Whole rounds as their tables tell them, console included, with the chips of a busy table and without any. The events
+are decoded once, then applied again and again; beside each figure stands a yardstick of the same run: decoding the
+same envelopes from JSON. A turn in which not every round was resolved is an error, not a figure.
+
+The replay reads a journal of very many rounds of baccarat from its envelopes to the bytes of every verdict, twice, in
+two processes with different hash seeds: the same events must give the same bytes.
+"""
+
+import hashlib
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from random import Random
+from typing import Any, Final, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from protocols.contract.events import (
+    BallLanded,
+    BallLaunched,
+    BallSettling,
+    BetsClosed,
+    BetsOpened,
+    ButtonsCounted,
+    ButtonsSeparated,
+    CardDrawn,
+    DiceAgitated,
+    DiceCovered,
+    DiceRead,
+    DiceUncovered,
+    Event,
+    RoundPaid,
+    SeatActed,
+    SeatOpened,
+    ShoeStarted,
+    SpinStarted,
+    WagerPlaced,
+)
+from protocols.contract.topics import Envelope, decode_envelope, encode_envelope
+from rules import RULESETS
+from rules.engine.ruleset import Resolved, Ruleset, options_from
+from rules.games.cards import DECK
+from rules.macau.baccarat import due
+from simulators.lab.bench.machine import machine
+
+__all__ = ["GOAL", "MIXES", "REPLAY_GOAL", "RulesReport", "RulesRow", "bench_rules", "replay", "rules_markdown"]
+
+GOAL: Final = 100_000
+REPLAY_GOAL: Final = 120.0
+ROUNDS: Final = 2000
+REPLAYED: Final = 1_000_000
+TURNS: Final = 5
+# Rounds of a replay that are in memory at once.
+CHUNK: Final = 1000
+
+Round: TypeAlias = tuple[Event, ...]
+Betting: TypeAlias = Callable[[], Round]
+
+BEGAN: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)
+CHIPS: Final = (1_000, 2_000, 5_000, 10_000, 50_000)
+
+
+class Mix(Struct, frozen=True):
+    """How a table is played: an endless game of whole rounds, given what is bet on each; so many chips on these bets.
+
+    Without `chips` nobody bets there.
+    """
+
+    game: Callable[[Random, Betting], Iterator[Round]]
+    seats: int = 0
+    bets: tuple[str, ...] = ()
+    chips: int = 0
+    options: Mapping[str, Any] = {}
+
+
+def _shoe(rng: Random, _: Betting) -> Iterator[Round]:
+    """Each coup is the cards of it; the first one of a shoe comes after the burn."""
+    while True:
+        shoe = list(DECK) * 8
+        rng.shuffle(shoe)
+        start: Round = (ShoeStarted(8), *(CardDrawn(shoe.pop()) for _ in range(8)))
+        while len(shoe) > 14:
+            cards: tuple[str, ...] = ()
+            while due(cards) is not None:
+                cards += (shoe.pop(),)
+            yield (*start, *map(CardDrawn, cards))
+            start = ()
+
+
+def _baccarat(rng: Random, betting: Betting) -> Iterator[Round]:
+    """The burn comes while the first bets of a shoe are laid."""
+    for events in _shoe(rng, betting):
+        start, coup = (events[:9], events[9:]) if isinstance(events[0], ShoeStarted) else ((), events)
+        yield (*start, BetsOpened(), *betting(), BetsClosed(), *coup, RoundPaid())
+
+
+def _shaker(rng: Random, betting: Betting) -> Iterator[Round]:
+    shaken = (DiceCovered(), DiceAgitated("lever"), DiceAgitated("lever"), DiceAgitated("lever"), BetsOpened())
+    while True:
+        faces = (rng.randint(1, 6), rng.randint(1, 6), rng.randint(1, 6))
+        yield (*shaken, *betting(), BetsClosed(), DiceUncovered(), DiceRead(faces), RoundPaid())
+
+
+def _wheel(rng: Random, betting: Betting) -> Iterator[Round]:
+    launch = (BetsClosed(), BallLaunched("clockwise", "anticlockwise"), BallSettling())
+    while True:
+        yield (SpinStarted(), BetsOpened(), *betting(), *launch, BallLanded(str(rng.randrange(37))), RoundPaid())
+
+
+def _heap(rng: Random, betting: Betting) -> Iterator[Round]:
+    while True:
+        count = ButtonsCounted(rng.randint(40, 80))
+        yield (ButtonsSeparated(), BetsOpened(), *betting(), BetsClosed(), count, RoundPaid())
+
+
+def _stud(rng: Random, betting: Betting) -> Iterator[Round]:
+    """Five players and a reading shoe. Chips are an ante of each, or none; three bet on the jackpot beside it."""
+    seats = range(1, 6)
+    opened: Round = tuple(map(SeatOpened, seats))
+    laid = tuple(WagerPlaced(seat, "ante", 10_000) for seat in seats)
+    laid += tuple(WagerPlaced(seat, "jackpot", 1_000) for seat in (1, 3, 4))
+    while True:
+        cards = map(CardDrawn, rng.sample(DECK, 30))
+        acts = tuple(SeatActed(seat, "raise" if rng.random() < 0.52 else "fold") for seat in seats)
+        yield (*opened, BetsOpened(), *(laid if betting() else ()), BetsClosed(), *cards, *acts, RoundPaid())
+        opened = ()
+
+
+def _blackjack(rng: Random, betting: Betting) -> Iterator[Round]:
+    """Seven players. The ruleset says whose card or decision it waits for; a shoe is shuffled when a quarter is left.
+
+    Chips are a bet on every seat, or none, and additional bets beside five of them.
+    """
+    ruleset = ruleset_of("macau.blackjack")
+    seats = range(1, 8)
+    laid = tuple(WagerPlaced(seat, "main", 10_000) for seat in seats)
+    for seat, bet in ((1, "any_pair"), (2, "sevens"), (4, "over_13"), (5, "under_13"), (7, "any_pair:1")):
+        laid += (WagerPlaced(seat, bet, 1_000),)
+    start: Round = tuple(map(SeatOpened, seats))
+    state, shoe = ruleset.start("t1"), list[str]()
+    while True:
+        if len(shoe) < 78:
+            shoe = list(DECK) * 6
+            rng.shuffle(shoe)
+            start += (ShoeStarted(6), *(CardDrawn(shoe.pop()) for _ in range(6)))
+        events = [*start, BetsOpened(), *(laid if betting() else ()), BetsClosed()]
+        start, applied = (), 0
+        while True:
+            for event in events[applied:]:
+                state, _ = ruleset.apply(state, Envelope("", "", BEGAN, event))
+            applied = len(events)
+            view = ruleset.view(state)
+            if view.phase == "resolved":
+                break
+            due = view.detail["due"]
+            if due["kind"] == "card":
+                events.append(CardDrawn(shoe.pop()))
+            else:
+                number = int(due["hand"].partition(".")[2])
+                action = _wish(due["actions"], view.detail["totals"][due["hand"]])
+                events.append(SeatActed(due["seat"], action, number))
+        yield (*events, RoundPaid())
+
+
+def _wish(actions: Sequence[str], total: int) -> str:
+    """What a player decides who looks at his own hand only."""
+    if "split" in actions and total in (12, 16):
+        return "split"
+    if "double" in actions and total in (10, 11):
+        return "double"
+    return "hit" if "hit" in actions and total < 15 else "stand"
+
+
+# By the ruleset's id, and after a comma how its table differs from the usual.
+MIXES: Final[dict[str, Mix]] = {
+    "macau.baccarat, a shoe alone": Mix(_shoe),
+    "macau.baccarat": Mix(
+        _baccarat,
+        7,
+        ("player", "banker", "player", "banker", "tie", "player_pair", "banker_pair", "dragon_7", "lucky_6"),
+        10,
+        {"opening": "bell"},
+    ),
+    "macau.blackjack": Mix(_blackjack, 7, ("main", "any_pair", "sevens", "over_13", "under_13"), 12),
+    "macau.cussec": Mix(
+        _shaker,
+        12,
+        (
+            "small",
+            "big",
+            "small",
+            "big",
+            "even",
+            "odd",
+            "single:3",
+            "total:9",
+            "two_dice:1-6",
+            "any_triple",
+            "triple:6",
+        ),
+        20,
+    ),
+    "macau.fantan": Mix(
+        _heap,
+        8,
+        ("fan:1", "fan:4", "nim:1-2", "nim:3-4", "nga:1-2-3", "sesamhong:2-3-4", "kuoc:1-2", "kuoc:3-4"),
+        15,
+    ),
+    "macau.fish-prawn-crab": Mix(
+        _shaker,
+        12,
+        ("small", "big", "figure:fish", "figure:crab", "one_colour:red", "two_colour:green", "same_colour", "total:9"),
+        20,
+    ),
+    "macau.roulette": Mix(
+        _wheel,
+        8,
+        (
+            *("red", "black", "low", "high", "odd", "even", "dozen:1", "column:2", "sector_a"),
+            *("straight:0", "straight:17", "straight:32", "split:8-11", "split:17-20", "street:13-14-15"),
+            *("corner:25-26-28-29", "line:31-32-33-34-35-36"),
+        ),
+        30,
+    ),
+    "macau.stud-poker": Mix(_stud, 5, ("ante", "jackpot"), 8),
+}
+
+
+def rounds(mix: Mix, *, wagers: bool, seed: int = 1) -> Iterator[Round]:
+    """An endless game, the same for the same seed."""
+    rng = Random(seed)
+
+    def betting() -> Round:
+        """So many chips in turn, each seat on what it likes."""
+        return tuple(
+            WagerPlaced(rng.randint(1, mix.seats), rng.choice(mix.bets), rng.choice(CHIPS))
+            for _ in range(mix.chips if wagers else 0)
+        )
+
+    return mix.game(rng, betting)
+
+
+def payloads(played: Iterator[Round]) -> Iterator[list[bytes]]:
+    """Each round as the envelopes that its table's journal holds."""
+    seq = 0
+    for events in played:
+        lines = []
+        for event in events:
+            seq += 1
+            device = "felt/1/site/table/t1/device/console"
+            at = BEGAN + timedelta(milliseconds=2500 * seq)
+            lines.append(encode_envelope(Envelope(f"edge-1:t1:{seq}", device, at, event, seq, "5f0c", "a71e")))
+        yield lines
+
+
+class RulesRow(Struct, frozen=True):
+    """One mix: chips and events of a round; events a second of each turn, and of the yardstick."""
+
+    mix: str
+    chips: int
+    events: float
+    turns: tuple[float, ...]
+    yards: tuple[float, ...]
+
+    @property
+    def rate(self) -> float:
+        """Events a second, the median."""
+        return statistics.median(self.turns)
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long it takes as decoding them."""
+        return statistics.median(self.yards) / self.rate
+
+    @property
+    def met(self) -> bool:
+        """The goal."""
+        return self.rate >= GOAL
+
+
+class Replayed(Struct, frozen=True):
+    """One replay: seconds of CPU from envelopes to verdicts, hashes of the bytes that came in and went out."""
+
+    rounds: int
+    events: int
+    seconds: float
+    events_hash: str
+    verdicts_hash: str
+
+
+class RulesReport(Struct, frozen=True):
+    """One run. `replays`: the same journal in two processes."""
+
+    machine: str
+    date: str
+    rows: tuple[RulesRow, ...]
+    replays: tuple[Replayed, ...]
+
+    @property
+    def same(self) -> bool:
+        """The same events gave the same bytes."""
+        return len({(one.events_hash, one.verdicts_hash) for one in self.replays}) == 1
+
+
+def id_of(name: str) -> str:
+    """The ruleset of a mix."""
+    return name.partition(",")[0]
+
+
+def ruleset_of(name: str) -> Ruleset[Any]:
+    """The ruleset with the options of its mix."""
+    kind = RULESETS[id_of(name)]
+    return kind(options_from(kind, dict(MIXES[name].options)))
+
+
+def turn(ruleset: Ruleset[Any], seen: Sequence[Envelope], expected: int) -> float:
+    """Events a second of CPU time through `ruleset`, each verdict encoded. Raises RuntimeError for a lost round."""
+    encode = msgspec.json.Encoder().encode
+    apply, state = ruleset.apply, ruleset.start("t1")
+    ends = 0
+    began = time.process_time()
+    for one in seen:
+        state, verdicts = apply(state, one)
+        for verdict in verdicts:
+            encode(verdict)
+            ends += isinstance(verdict, Resolved)
+    spent = time.process_time() - began
+    if ends != expected:
+        raise RuntimeError(f"{ruleset.id}: {ends} of {expected} rounds were resolved")
+    return len(seen) / spent
+
+
+def yard(lines: Sequence[bytes]) -> float:
+    """Events a second of CPU time decoded from JSON."""
+    began = time.process_time()
+    for line in lines:
+        decode_envelope(line)
+    return len(lines) / (time.process_time() - began)
+
+
+def replay(rounds_: int, seed: int = 1) -> Replayed:
+    """A journal of `rounds_` rounds of baccarat, without chips: read, resolved and written down."""
+    ruleset = ruleset_of("macau.baccarat")
+    encode = msgspec.json.Encoder().encode
+    state = ruleset.start("t1")
+    came, went = hashlib.sha256(), hashlib.sha256()
+    journal = islice(payloads(rounds(MIXES["macau.baccarat"], wagers=False, seed=seed)), rounds_)
+    seconds, events, ends = 0.0, 0, 0
+    while chunk := [line for lines in islice(journal, CHUNK) for line in lines]:
+        came.update(b"\n".join(chunk))
+        events += len(chunk)
+        said: list[bytes] = []
+        began = time.process_time()
+        for line in chunk:
+            state, verdicts = ruleset.apply(state, decode_envelope(line))
+            for verdict in verdicts:
+                said.append(encode(verdict))
+                ends += isinstance(verdict, Resolved)
+        went.update(b"\n".join(said))
+        seconds += time.process_time() - began
+    if ends != rounds_:
+        raise RuntimeError(f"{ruleset.id}: {ends} of {rounds_} rounds were resolved")
+    return Replayed(rounds_, events, round(seconds, 1), came.hexdigest(), went.hexdigest())
+
+
+def replay_elsewhere(rounds_: int, hash_seed: int) -> Replayed:
+    """The same in a process of its own, whose sets and dicts of text are in another order."""
+    code = f"import msgspec, simulators.lab.bench.rules as b; print(msgspec.json.encode(b.replay({rounds_})).decode())"
+    done = subprocess.run(  # noqa: S603 - this very program
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    return msgspec.json.decode(done.stdout, type=Replayed)
+
+
+def bench_rules(
+    say: Callable[[str], None],
+    *,
+    names: Sequence[str] = tuple(MIXES),
+    turns: int = TURNS,
+    rounds_: int = ROUNDS,
+    replayed: int = REPLAYED,
+) -> RulesReport:
+    """Each ruleset in turn, `turns` times over, so that the machine's noise meets all; then the replays."""
+    streams = {}
+    for name in names:
+        for wagers in (False, True) if MIXES[name].chips else (False,):
+            lines = [line for one in islice(payloads(rounds(MIXES[name], wagers=wagers)), rounds_) for line in one]
+            streams[name, wagers] = (lines, [decode_envelope(line) for line in lines])
+    rates: dict[tuple[str, bool], list[tuple[float, float]]] = {key: [] for key in streams}
+    for number in range(turns):
+        for key, (lines, seen) in streams.items():
+            rates[key].append((turn(ruleset_of(key[0]), seen, rounds_), yard(lines)))
+        say(f"turn {number + 1} of {turns}: done")
+    rows = tuple(
+        RulesRow(
+            name,
+            MIXES[name].chips if wagers else 0,
+            round(len(streams[name, wagers][0]) / rounds_, 1),
+            tuple(round(rate) for rate, _ in measured),
+            tuple(round(rate) for _, rate in measured),
+        )
+        for (name, wagers), measured in rates.items()
+    )
+    replays = []
+    for hash_seed in (1, 2):
+        replays.append(replay_elsewhere(replayed, hash_seed))
+        say(f"replay {hash_seed} of 2: done")
+    return RulesReport(
+        machine(),
+        datetime.now(UTC).date().isoformat(),
+        rows,
+        tuple(replays),
+    )
+
+
+def rules_markdown(report: RulesReport) -> str:
+    """The report as `docs/performance.md` shows it."""
+    lines = [
+        f"| ruleset | chips | events a round | events/s | rounds/s | times decoding | {GOAL:,} events/s |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in report.rows:
+        met = "met" if row.met else "**not met**"
+        speed = f"{row.rate:,.0f} | {row.rate / row.events:,.0f}"
+        lines.append(f"| {row.mix} | {row.chips} | {row.events:.1f} | {speed} | {row.ratio:.2f} | {met} |")
+    lines += ["", "| replay | rounds | events | s | its verdicts, SHA-256 |", "|---|---|---|---|---|"]
+    for number, one in enumerate(report.replays, 1):
+        hash_ = f"{one.verdicts_hash[:16]}…"
+        lines.append(f"| {number} | {one.rounds:,} | {one.events:,} | {one.seconds:.1f} | {hash_} |")
+    slowest = max((one.seconds for one in report.replays), default=0.0)
+    met = "met" if slowest < REPLAY_GOAL else "**not met**"
+    same = "the same bytes" if report.same else "**not the same bytes**"
+    lines += ["", f"Twice the same journal: {same}. Under {REPLAY_GOAL:.0f} s: {met}."]
+    lines += ["", f"Measured {report.date} on {report.machine}."]
+    return "\n".join(lines)

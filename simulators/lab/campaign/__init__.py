@@ -1,0 +1,1 @@
+"""Whole lives of a pit in virtual time, with faults by seed."""

@@ -1,0 +1,415 @@
+"""A broker in memory, as unkind as MQTT allows: below the real `Session`, in the place of the library's client.
+
+QoS 1: what it acknowledged it took; what it delivers may come late, twice, in another order between two topics, or, as
+brokers with full queues do, not at all. It restarts with all it knew, with what it wrote down long ago or with nothing.
+A connection may die at once, or long before its ends notice.
+"""
+
+import asyncio
+import contextvars
+import functools
+import random
+from collections import deque
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import TypeVar, cast
+
+import aiomqtt
+
+from daemon.broker.session import TIMEOUT, WILL_DELAY, BrokerLost, Session, Will
+from daemon.config.model import Mqtt
+from simulators.lab.campaign.loop import Process, VirtualLoop
+
+__all__ = ["Broker", "Weather"]
+
+LATENCY = 0.002
+PATIENCE = 10.0
+"""Seconds until an end of a dead connection notices, at most."""
+
+
+class _Reason:
+    """What a publish came to."""
+
+    def __init__(self, text: str, failure: bool) -> None:
+        self.text = text
+        self.is_failure = failure
+
+    def __str__(self) -> str:
+        return self.text
+
+
+_DONE, _REFUSED = _Reason("Success", False), _Reason("Not authorized", True)
+
+A = TypeVar("A")
+
+
+class _Message:
+    """As paho hands it over."""
+
+    __slots__ = ("payload", "properties", "retain", "topic")
+
+    def __init__(self, topic: str, payload: bytes, retain: bool, properties: object) -> None:
+        self.topic = topic
+        self.payload = payload
+        self.retain = retain
+        self.properties = properties
+
+
+class _Info:
+    __slots__ = ("mid", "rc")
+
+    def __init__(self, rc: int, mid: int) -> None:
+        self.rc = rc
+        self.mid = mid
+
+
+class Weather:
+    """What may go wrong with deliveries: probabilities a message, all 0 on a fine day."""
+
+    def __init__(self) -> None:
+        """A fine day."""
+        self.doubled = self.delayed = self.swapped = self.dropped = self.refused = 0.0
+        self.hung = 0.0
+
+    @property
+    def fine(self) -> bool:
+        """Nothing goes wrong."""
+        return not (self.doubled or self.delayed or self.swapped or self.dropped)
+
+
+class _Client:
+    """One connection: what `Session` sees of aiomqtt and of paho, and the two directions of the wire."""
+
+    def __init__(self, broker: "Broker", identifier: str, will: Will | None) -> None:
+        self.broker = broker
+        self.loop = broker.loop
+        self.identifier = identifier
+        self.will = will
+        self.process = Process.current()
+        self.context = contextvars.copy_context()
+        self.open = True  # the broker has it
+        self.dead = False  # nothing passes any more
+        self.filters: list[str] = []
+        self.on_publish: Callable[..., None] = lambda *_: None
+        self.on_message: Callable[..., None] = lambda *_: None
+        self.on_socket_register_write: object = None
+        self._client = self
+        self._disconnected: asyncio.Future[None] = self.loop.create_future()
+        self._mid = 0
+        self._up: deque[tuple[int, str, bytes, bool, object]] = deque()
+        self._down: deque[_Message | tuple[int, _Reason]] = deque()
+        self._up_waits = self._down_waits = False
+        self._held_until = 0.0
+
+    # ---- paho's side
+
+    def publish(self, topic: str, payload: bytes, _qos: int, retain: bool, properties: object) -> _Info:
+        """Into the socket."""
+        if self._disconnected.done() or (self.process is not None and not self.process.alive):
+            return _Info(4, 0)
+        self._mid += 1
+        self._up.append((self._mid, topic, payload, retain, properties))
+        if not self._up_waits:
+            self._up_waits = True
+            self.loop.call_later(self.broker.latency(), self._arrive, context=self.loop.world)
+        return _Info(0, self._mid)
+
+    async def subscribe(self, topics: list[tuple[str, int]]) -> list[int]:
+        """As aiomqtt does it: an error of its own where no answer comes."""
+        answer: asyncio.Future[list[int]] = self.loop.create_future()
+        return await self._answered(answer, "subscribe to", self._subscribed, topics)
+
+    async def unsubscribe(self, topics: list[str]) -> None:
+        """As aiomqtt does it."""
+        answer: asyncio.Future[None] = self.loop.create_future()
+        return await self._answered(answer, "unsubscribe from", self._unsubscribed, topics)
+
+    async def _answered(self, answer: asyncio.Future[A], what: str, ask: Callable[..., None], topics: object) -> A:
+        if self._disconnected.done():
+            raise aiomqtt.MqttCodeError(4, f"Could not {what} topic")
+        self.loop.call_later(self.broker.latency(), ask, topics, answer, context=self.loop.world)
+        await asyncio.wait([answer], timeout=TIMEOUT)
+        if not answer.done():
+            raise aiomqtt.MqttError("Operation timed out")
+        return answer.result()
+
+    def _unsubscribed(self, topics: list[str], answer: asyncio.Future[None]) -> None:
+        if self.dead or not self.open:
+            return
+        self.filters = [one for one in self.filters if one not in topics]
+        self.broker.routes.clear()
+        if not answer.done():
+            answer.set_result(None)
+
+    def _subscribed(self, topics: list[tuple[str, int]], answer: asyncio.Future[list[int]]) -> None:
+        if self.dead or not self.open:
+            return
+        self.filters += [topic for topic, _ in topics]
+        self.broker.routes.clear()
+        if not answer.done():
+            answer.set_result([0] * len(topics))
+        for filter_, _ in topics:
+            for topic, payload in self.broker.retained.items():
+                if matches(filter_, topic):
+                    self.deliver(_Message(topic, payload, True, None))
+
+    # ---- the wire
+
+    def _arrive(self) -> None:
+        """What was on its way reaches the broker, in order."""
+        self._up_waits = False
+        if self.dead or not self.open:
+            self._up.clear()
+            return
+        while self._up:
+            mid, topic, payload, retain, properties = self._up.popleft()
+            if self.broker.refuses(self, topic):
+                self._send((mid, _REFUSED))
+                continue
+            self.broker.take(self.identifier, topic, payload, retain, properties)
+            self._send((mid, _DONE))
+
+    def deliver(self, message: _Message) -> None:
+        """To the client, unless the weather will have it otherwise."""
+        weather, rng = self.broker.weather, self.broker.rng
+        if weather.fine:
+            self._send(message)
+            return
+        # Of what is retained the last word may not be lost: nothing would ever tell a reader that it is an old one.
+        if rng.random() < weather.dropped and ("/event/" in message.topic or "/cmd/" in message.topic):
+            self.broker.count("delivery dropped")
+            return
+        if rng.random() < weather.delayed:
+            self.broker.count("delivery delayed")
+            self._held_until = max(self._held_until, self.loop.time() + rng.expovariate(1.0))
+        self._send(message)
+        if rng.random() < weather.doubled:
+            self.broker.count("delivery doubled")
+            self._send(message)
+        if len(self._down) > 1 and rng.random() < weather.swapped:
+            last, before = self._down[-1], self._down[-2]
+            if isinstance(last, _Message) and isinstance(before, _Message) and last.topic != before.topic:
+                self.broker.count("deliveries swapped")
+                self._down[-1], self._down[-2] = before, last
+
+    def _send(self, what: "_Message | tuple[int, _Reason]") -> None:
+        self._down.append(what)
+        if not self._down_waits:
+            self._down_waits = True
+            at = max(self.loop.time() + self.broker.latency(), self._held_until)
+            self.loop.call_at(at, self._hear, context=self.context)
+
+    def _hear(self) -> None:
+        """In the client's own process: what was on its way to it."""
+        self._down_waits = False
+        if self.dead:
+            self._down.clear()
+            return
+        if self.loop.time() < self._held_until:
+            self._down_waits = True
+            self.loop.call_at(self._held_until, self._hear, context=self.context)
+            return
+        while self._down:
+            one = self._down.popleft()
+            if isinstance(one, tuple):
+                self.on_publish(None, None, one[0], one[1], None)
+            else:
+                self.on_message(None, None, one)
+
+    # ---- the end
+
+    def lose(self, reason: str) -> None:
+        """The client notices."""
+        self.dead = True
+        if not self._disconnected.done():
+            self._disconnected.set_exception(aiomqtt.MqttError(reason))
+            self._disconnected.exception()  # known, whether or not anybody asks any more
+
+    def cut(self, client_notices: float, broker_notices: float) -> None:
+        """Nothing passes from now on."""
+        self.dead = True
+        self.loop.call_later(client_notices, self.lose, "the connection was cut", context=self.loop.world)
+        self.loop.call_later(broker_notices, self.broker.gone, self, context=self.loop.world)
+
+    def killed(self) -> None:
+        """Its process died. What it had sent may still arrive, or a part of it."""
+        for _ in range(self.broker.rng.randint(0, len(self._up)) if self._up else 0):
+            self._up.pop()
+        self._arrive()
+        self.dead = True
+        self.loop.call_later(self.broker.latency(), self.broker.gone, self, context=self.loop.world)
+
+    def disconnect(self) -> None:
+        """In order: what was sent arrives, and the will is taken back."""
+        if self.dead or not self.open:
+            return
+        self._arrive()
+        self.dead = True
+        self.will = None
+        self.broker.gone(self)
+        if not self._disconnected.done():
+            self._disconnected.set_result(None)
+
+
+class _Connection(AbstractAsyncContextManager[Session]):
+    """From the handshake to the end of a session."""
+
+    def __init__(self, broker: "Broker", identifier: str, will: Will | None) -> None:
+        self._broker = broker
+        self._identifier = identifier
+        self._will = will
+        self._client: _Client | None = None
+
+    async def __aenter__(self) -> Session:
+        await asyncio.sleep(self._broker.latency() * 2)
+        if not self._broker.up:
+            raise BrokerLost("connection refused")
+        client = _Client(self._broker, self._identifier, self._will)
+        self._client = client
+        if client.process is not None:
+            client.process.on_death.append(client.killed)
+        self._broker.meet(client)
+        return Session(cast("aiomqtt.Client", client), True)
+
+    async def __aexit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        client = self._client
+        if client is not None and (client.process is None or client.process.alive):
+            if client.process is not None:
+                client.process.on_death.remove(client.killed)
+            client.disconnect()
+
+
+class Broker:
+    """The broker."""
+
+    def __init__(self, loop: VirtualLoop, rng: random.Random, count: Callable[[str], None]) -> None:
+        """`count` is told of each fault that the weather brings."""
+        self.loop = loop
+        self.rng = rng
+        self.count = count
+        self.weather = Weather()
+        self.up = True
+        self.retained: dict[str, bytes] = {}
+        self.routes: dict[str, list[_Client]] = {}
+        self.on_taken: Callable[[str, str, bytes], None] = lambda _identifier, _topic, _payload: None
+        self._clients: dict[str, _Client] = {}
+        self._written_down: dict[str, bytes] = {}
+
+    def connect(
+        self, _settings: Mqtt, identifier: str, will: Will | None = None
+    ) -> AbstractAsyncContextManager[Session]:
+        """As daemon.mqtt.connect."""
+        return _Connection(self, identifier, will)
+
+    def latency(self) -> float:
+        """Seconds from one end to the other."""
+        return LATENCY * (0.5 + self.rng.random())
+
+    def refuses(self, client: _Client, topic: str) -> bool:
+        """Whether somebody edited the access list just now."""
+        refused = client.process is not None and bool(self.weather.refused) and self.rng.random() < self.weather.refused
+        if refused:
+            self.count("publish refused")
+        return refused and bool(topic)
+
+    def meet(self, client: _Client) -> None:
+        """A new connection takes the place of an old one of the same name."""
+        old = self._clients.pop(client.identifier, None)
+        if old is not None:
+            self._leave(old)
+            if old.will is not None and self.rng.random() < 0.5:
+                self._publish_will(old)
+            else:
+                old.will = None
+            old.lose("another took the session over")
+        self._clients[client.identifier] = client
+        if self.weather.hung and self.rng.random() < self.weather.hung:
+            self.count("network: connection cut as soon as it was made")
+            self.cut(client.identifier)
+
+    def take(self, identifier: str, topic: str, payload: bytes, retain: bool, properties: object) -> None:
+        """A message is the broker's now."""
+        self.on_taken(identifier, topic, payload)
+        if retain:
+            self.retained.pop(topic, None)
+            if payload:
+                self.retained[topic] = payload
+        clients = self.routes.get(topic)
+        if clients is None:
+            clients = [one for one in self._clients.values() if any(matches(filter_, topic) for filter_ in one.filters)]
+            self.routes[topic] = clients
+        if clients:
+            message = _Message(topic, payload, False, properties)
+            for client in clients:
+                client.deliver(message)
+
+    def gone(self, client: _Client) -> None:
+        """The broker noticed that a client is not there any more; its will waits a moment."""
+        if not client.open:
+            return
+        self._leave(client)
+        if self._clients.get(client.identifier) is client:
+            del self._clients[client.identifier]
+        if client.will is not None:
+            self.loop.call_later(WILL_DELAY, self._publish_will, client, context=self.loop.world)
+
+    def _leave(self, client: _Client) -> None:
+        client.open = False
+        self.routes.clear()
+
+    def _publish_will(self, client: _Client) -> None:
+        """Unless it came back meanwhile."""
+        if client.will is not None and self.up and (client.identifier not in self._clients):
+            self.take(client.identifier, client.will.topic, client.will.payload, True, None)
+
+    # ---- what happens to it
+
+    def clients(self) -> list[str]:
+        """Who is connected."""
+        return list(self._clients)
+
+    def cut(self, identifier: str) -> None:
+        """One connection dies; both ends notice when they notice."""
+        client = self._clients[identifier]
+        patience = PATIENCE if self.rng.random() < 0.5 else 0.1
+        client.cut(self.rng.uniform(0.0, patience), self.rng.uniform(0.0, patience))
+
+    def write_down(self) -> None:
+        """As a broker saves what it retains, now and then."""
+        self._written_down = dict(self.retained)
+
+    def kill(self) -> None:
+        """All connections die at once, and what was on its way."""
+        self.up = False
+        for client in list(self._clients.values()):
+            self._leave(client)
+            client.will = None
+            client.dead = True
+            self.loop.call_later(self.rng.uniform(0.0, 0.05), client.lose, "the broker died", context=self.loop.world)
+        self._clients.clear()
+
+    def start(self, memory: str) -> None:
+        """`memory`: all, old or none of what was retained."""
+        match memory:
+            case "old":
+                self.retained = dict(self._written_down)
+            case "none":
+                self.retained = {}
+            case _:
+                pass
+        self.up = True
+
+
+@functools.lru_cache(100_000)
+def matches(filter_: str, topic: str) -> bool:
+    """Whether a subscription to `filter_` hears of `topic`."""
+    ours, words = filter_.split("/"), topic.split("/")
+    for place, word in enumerate(ours):
+        if word == "#":
+            return True
+        if place >= len(words) or word not in ("+", words[place]):
+            return False
+    return len(ours) == len(words)

@@ -1,0 +1,766 @@
+"""`feltd campaign`: the whole pit in virtual time, and everything that can go wrong with it, from a seed.
+
+A campaign is many short lives. In each, dealers play two or three games on simulated devices; drivers, edge, rules
+consumer and their journals are the real ones, with a standby of the rules beside them in every second life; broker,
+cables, disks and clocks are models that fail. What fails in a life, and how often, its seed decides. At the end
+everything is put right, and the judges look: every round dealt came out once, right or void for a stated reason;
+nothing that was promised is missing; nothing was said twice; two consumers said the same. The seed of a life plays it
+again, step by step.
+"""
+
+import asyncio
+import contextlib
+import gc
+import itertools
+import multiprocessing
+import random
+import signal
+import sys
+import tempfile
+import time
+import uuid
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Container, Coroutine, Generator, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table as Grid
+
+from daemon import logs
+from daemon.config.model import Config, Rules
+from daemon.consumer.consumer import ENDS, Consumer
+from daemon.edge.edge import Edge
+from daemon.journal.store import BadJournal, Row
+from daemon.read_model import Picture
+from protocols.contract.events import BallLanded, SpinMissed, SpinVoided, decode_data
+from rules import RULESETS
+from rules.engine.ruleset import Ruleset
+from simulators.devices.cammegh_ss2 import SpinTruth
+from simulators.devices.compare import Account, compare, spared
+from simulators.lab.campaign.broker import Broker
+from simulators.lab.campaign.disk import Disk, Fate, Ledger, WrongError
+from simulators.lab.campaign.judges import judge_journals
+from simulators.lab.campaign.loop import Process, StandingStillError, VirtualLoop
+from simulators.lab.campaign.pit import KINDS, Slot, VirtualPit
+from simulators.lab.pit import EDGE, SITE
+from simulators.tables.roulette import RouletteTable
+
+__all__ = ["Failure", "Life", "Report", "campaign", "forgot", "live", "replay", "run"]
+
+ROUNDS = 24
+"""Rounds of each table in one life."""
+PATIENCE = 300.0
+"""Seconds of play after everything was put right until everything must have come out."""
+ONE_AT_A_TIME = 45.0
+LONGEST = 6 * 3600.0
+STORY = 60
+AHEAD = 32
+"""Lives for each process that may be over before the oldest is. With two, four stood still a quarter of the time."""
+INTERRUPTED = 130
+"""The exit code of what Ctrl-C ended, as shells have it."""
+_SECOND = timedelta(seconds=1)
+_WAY = (
+    TextColumn("{task.description}"),
+    BarColumn(),
+    MofNCompleteColumn(),
+    TextColumn("rounds"),
+    TimeRemainingColumn(),
+)
+RULES = ("rules", "standby")
+TAKEN_BACK = ("number_changed", "number_unsteady")
+"""Why a spin is void that may have been told with a number before."""
+
+
+class Failure(Struct, frozen=True):
+    """A life that the judges did not let pass."""
+
+    seed: int
+    step: int
+    at: float
+    what: str
+    story: tuple[str, ...]
+
+
+class Report(Struct):
+    """What a campaign came to. `seconds` are the processor's, `after` the lives that it left to the ones before it."""
+
+    seed: int
+    after: int = 0
+    lives: int = 0
+    rounds: int = 0
+    right: int = 0
+    void: int = 0
+    lost: int = 0
+    doubled: int = 0
+    wrong: int = 0
+    forgotten: int = 0
+    """Spins that a wheel told while nobody heard it, and forgot when it was switched off: nothing can know of them."""
+    events: int = 0
+    play: float = 0.0
+    seconds: float = 0.0
+    faults: dict[str, int] = {}
+    survived: dict[str, int] = {}
+    failures: list[Failure] = []
+
+    def add(self, other: "Report") -> None:
+        """One more life, or several."""
+        for name in _SUMS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for mine, its in ((self.faults, other.faults), (self.survived, other.survived)):
+            for fault, count in its.items():
+                mine[fault] = mine.get(fault, 0) + count
+        self.failures += other.failures
+
+
+_SUMS = ("lives", "rounds", "right", "void", "lost", "doubled", "wrong", "forgotten", "events", "play", "seconds")
+
+
+class _Nature:
+    """What goes wrong in one life: some kinds of faults, seldom or often. A tenth of all lives are calm."""
+
+    def __init__(self, rng: random.Random) -> None:
+        calm = rng.random() < 0.1
+
+        def often(share: float) -> bool:
+            return not calm and rng.random() < share
+
+        self.rules = RULES if rng.random() < 0.5 else RULES[:1]
+        self.killed = {name: often(0.5) for name in (EDGE, *RULES)}
+        self.steps = rng.choice((500, 2500, 8000))
+        self.writes = rng.choice((15, 60, 200))
+        self.disk = often(0.3)
+        self.lines = rng.choice((8.0, 25.0, 60.0)) if often(0.5) else 0.0
+        self.devices = rng.choice((25.0, 60.0)) if often(0.3) else 0.0
+        self.broker = rng.choice((15.0, 60.0)) if often(0.4) else 0.0
+        self.cuts = rng.choice((8.0, 40.0)) if often(0.4) else 0.0
+        self.clock = rng.choice((10.0, 60.0)) if often(0.3) else 0.0
+        self.doubled, self.delayed, self.swapped, self.dropped = (
+            rng.choice((0.002, 0.02, 0.2)) if often(0.3) else 0.0 for _ in range(4)
+        )
+        self.refused = 0.001 if often(0.1) else 0.0
+        self.hung = 0.2 if often(0.2) else 0.0
+
+
+class Life:
+    """One pit, from its opening to the judgement."""
+
+    def __init__(self, seed: int, directory: Path, rounds: int) -> None:
+        """Files go to `directory`."""
+        self.seed = seed
+        self.loop = VirtualLoop()
+        self._directory = directory
+        self._rounds = rounds
+        self._nature = _Nature(self._chance("nature"))
+        self.injected: Counter[str] = Counter()
+        self.story: list[str] = []
+        self._kills = self._chance("kills")
+        self.broker = Broker(self.loop, self._chance("broker"), self._count)
+        self.ledgers = {name: Ledger(name) for name in (EDGE, *self._nature.rules)}
+        self._processes: dict[str, Process] = {}
+        self._bodies: dict[str, Any] = {}
+        self._disks: dict[str, Disk] = {}
+        self._clock = 0.0
+        self._line_sound: dict[str, float] = {}
+        self._healing = False
+        self._wrong: list[str] = []
+        self._files = 0
+        self.accounts: dict[str, Account] = {}
+        self.forgotten = 0
+        self._unheard: defaultdict[str, set[int]] = defaultdict(set)
+        self._told: Counter[str] = Counter()
+        """Of each wheel's table, how many spins the edge told of."""
+
+    def _chance(self, what: str) -> random.Random:
+        return random.Random(f"{self.seed} {what}")
+
+    def _count(self, fault: str) -> None:
+        self.injected[fault] += 1
+
+    def _tell(self, text: str) -> None:
+        self.story.append(f"{self.loop.time():9.3f} s, step {self.loop.steps}: {text}")
+
+    def now(self) -> Any:
+        """The edge's wall clock, as it was set."""
+        return self.loop.utc() + _SECOND * self._clock
+
+    @property
+    def rounds(self) -> int:
+        """How many were dealt."""
+        return sum(self.pit.dealt().values()) if hasattr(self, "pit") else 0
+
+    @property
+    def events(self) -> int:
+        """How many stand in the edge's journal."""
+        return len(self.ledgers[EDGE].rows)
+
+    # ---- processes
+
+    async def _keep(self, name: str, body: Callable[[Disk, Process], Coroutine[Any, Any, None]]) -> None:
+        """One process, started again whenever it ends, as its unit says."""
+        rng = self._chance(f"keep {name}")
+        path = self._file(name)
+        while True:
+            process = Process(name, self.loop)
+            self._processes[name] = process
+            fate = self._fate(process, name)
+            process.start(self._run(name, path, process, fate, body))
+            error = await process.over
+            disk = self._disks.pop(name, None)
+            self._bodies.pop(name, None)
+            if disk is not None:
+                path = self._file(name)
+                disk.leave(path)
+            if process.how:
+                self._count(f"{name.removesuffix('-1')}: {process.how}")
+                self._tell(f"{name}: {process.how}")
+            wrong = self.ledgers[name].wrong
+            if error is not None and not (process.how.startswith("disk") and _is_bad_journal(error)):
+                wrong = f"{name} crashed: {logs.first(error)!r}"
+            if wrong:
+                self._wrong.append(wrong)
+                raise WrongError(wrong)
+            await asyncio.sleep(rng.uniform(0.05, 1.0) if rng.random() < 0.8 else rng.uniform(1.0, 20.0))
+
+    def _file(self, name: str) -> Path:
+        self._files += 1
+        return self._directory / f"{name}-{self._files}.db"
+
+    def _fate(self, process: Process, name: str) -> Fate:
+        """When it will die, if at all."""
+        rng, nature = self._kills, self._nature
+        if self._healing:
+            return Fate()
+        if nature.disk and rng.random() < 0.3:
+            return Fate(2 + int(rng.expovariate(1 / nature.writes)), rng.choice(("error", "full", "power")))
+        if not nature.killed[name]:
+            return Fate()
+        if rng.random() < 0.5:
+            process.kill_at = 1 + int(rng.expovariate(1 / nature.steps))
+            return Fate()
+        return Fate(1 + int(rng.expovariate(1 / nature.writes)), rng.choice(("before", "after")))
+
+    async def _run(
+        self,
+        name: str,
+        path: Path,
+        process: Process,
+        fate: Fate,
+        body: Callable[[Disk, Process], Coroutine[Any, Any, None]],
+    ) -> None:
+        source = f"{EDGE}:" if name == EDGE else ""
+        disk = Disk(path, process, fate, self.ledgers[name], source, self._chance(f"disk {path.name}"))
+        self._disks[name] = disk
+        self._tell(f"{name} starts with {disk.head} rows")
+        await body(disk, process)
+
+    async def _edge(self, disk: Disk, _process: Process) -> None:
+        edge = Edge(self._config, disk, now=self.now, opener=self.pit.opener(self.now), connect=self.broker.connect)
+        self._bodies[EDGE] = edge
+        await edge.run()
+
+    async def _rules(self, name: str, disk: Disk, _process: Process) -> None:
+        config = msgspec.structs.replace(self._config, rules=Rules(name=name))
+        consumer = Consumer(config, disk, connect=self.broker.connect)
+        self._bodies[name] = consumer
+        await consumer.run()
+
+    # ---- what goes wrong
+
+    async def _strike(self, every: float, what: str, do: Callable[[random.Random], str]) -> None:
+        rng = self._chance(what)
+        while True:
+            await asyncio.sleep(rng.expovariate(1 / every))
+            if done := do(rng):
+                self._count(done.partition(" at ")[0])
+                self._tell(done)
+
+    def _line(self, rng: random.Random) -> str:
+        table = rng.choice(list(self.pit.sockets))
+        device = rng.choice(list(self.pit.sockets[table]))
+        socket = self.pit.sockets[table][device]
+        fault = rng.choice(list(socket.device.line))
+        # What each fault of a line must look like is known for one at a time.
+        if self.loop.time() < self._line_sound.get(f"{table}/{device}", 0.0):
+            return ""
+        self._line_sound[f"{table}/{device}"] = self.loop.time() + ONE_AT_A_TIME
+        socket.inject(fault)
+        return f"line: {fault} at {table}/{device}"
+
+    def _device(self, rng: random.Random) -> str:
+        table = rng.choice(list(self.pit.sockets))
+        device = rng.choice(list(self.pit.sockets[table]))
+        socket = self.pit.sockets[table][device]
+        fault, ailment = rng.choice(list(socket.device.faults.items()))
+        socket.inject(fault)
+        if ailment.person:
+            self.loop.call_later(rng.uniform(5.0, 20.0), self._repair, table, device)
+        return f"device: {socket.device.name} {fault} at {table}/{device}"
+
+    def _repair(self, table: str, device: str) -> None:
+        socket = self.pit.sockets[table][device]
+        socket.device.repair(self.loop.time())
+        socket.stir()
+
+    def _cut(self, rng: random.Random) -> str:
+        clients = self.broker.clients()
+        if not clients:
+            return ""
+        client = rng.choice(clients)
+        self.broker.cut(client)
+        return f"network: connection cut at {client}"
+
+    def _restart(self, rng: random.Random) -> str:
+        if not self.broker.up:
+            return ""
+        self.broker.kill()
+        memory = rng.choice(("all", "old", "none"))
+        self.loop.call_later(rng.uniform(0.05, 8.0), self.broker.start, memory)
+        return f"broker: killed, back with {memory} of its memory"
+
+    def _set_clock(self, rng: random.Random) -> str:
+        step = rng.choice((0.05, 1.0, 30.0, 3600.0)) * rng.uniform(-1.0, 1.0)
+        self._clock += step
+        return f"clock: set {'back' if step < 0 else 'forward'} at {step:+.3f} s"
+
+    # ---- the life
+
+    async def _body(self) -> None:
+        nature, broker = self._nature, self.broker
+        rng = self._chance("tables")
+        kinds = tuple(rng.sample(list(KINDS), min(rng.randint(2, 3), len(KINDS))))
+        self.pit = VirtualPit(self.loop, self.seed, kinds)
+        self._config: Config = self.pit.parsed()
+        broker.on_taken = self._taken
+        self.picture = Picture(self._config.mqtt, SITE, from_start=True, connect=broker.connect)
+        self.picture.on_opened = self.pit.opened
+        self.picture.on_result = self.pit.heard
+        self.picture.on_event = self.pit.saw
+        self._tell(f"tables {', '.join(self.pit.tables)}; {vars(nature)}")
+        tasks = [
+            asyncio.create_task(one)
+            for one in (
+                self._keep(EDGE, self._edge),
+                *(self._keep(name, partial(self._rules, name)) for name in nature.rules),
+                self.picture.run("picture"),
+                self.pit.serve(self._config.mqtt, broker.connect),
+            )
+        ]
+        strikes = [
+            asyncio.create_task(self._strike(every, what, do))
+            for every, what, do in (
+                (nature.lines, "lines", self._line),
+                (nature.devices, "devices", self._device),
+                (nature.cuts, "cuts", self._cut),
+                (nature.broker, "restarts", self._restart),
+                (nature.clock, "clock", self._set_clock),
+            )
+            if every
+        ]
+        for name in ("doubled", "delayed", "swapped", "dropped", "refused", "hung"):
+            setattr(broker.weather, name, getattr(nature, name))
+        writing = asyncio.create_task(self._write_down())
+        listening = asyncio.create_task(self._listen())
+        playing = asyncio.create_task(self.pit.play(self._rounds, self.picture, self.now))
+        await asyncio.wait([playing, *tasks], timeout=LONGEST, return_when=asyncio.FIRST_COMPLETED)
+        for one in (*tasks, playing):
+            if one.done() and (error := one.exception()) is not None:
+                raise error
+        if not playing.done():
+            raise WrongError(f"the dealers stand still: {self.pit.dealt()} of {self._rounds} rounds dealt")
+        self._tell("everything is put right")
+        for task in (*strikes, writing, listening):
+            task.cancel()
+        await self._heal()
+
+    async def _write_down(self) -> None:
+        while True:
+            await asyncio.sleep(20.0)
+            self.broker.write_down()
+
+    async def _listen(self) -> None:
+        """Which spins of a wheel ended while no edge was there to hear it."""
+        wheels = {name: table for name, table in self.pit.tables.items() if isinstance(table, RouletteTable)}
+        ended = dict.fromkeys(wheels, 0)
+        away = False
+        while wheels:
+            await asyncio.sleep(0.5)
+            was_away, away = away, EDGE not in self._bodies
+            for name, wheel in wheels.items():
+                if away or was_away:
+                    self._unheard[name].update(range(ended[name], len(wheel.truth)))
+                ended[name] = len(wheel.truth)
+
+    async def _heal(self) -> None:
+        """Faults end; whoever is down comes back; then everything must come out."""
+        self._healing = True
+        weather = self.broker.weather
+        weather.doubled = weather.delayed = weather.swapped = weather.dropped = weather.refused = weather.hung = 0.0
+        for process in self._processes.values():
+            process.kill_at = 0
+        for disk in self._disks.values():
+            disk.spare()
+        for sockets in self.pit.sockets.values():
+            for socket in sockets.values():
+                socket.device.repair(self.loop.time())
+                socket.stir()
+        until = self.loop.time() + PATIENCE
+        quiet = 0
+        while quiet < 12:  # a device that lost its power, or a line that is mute, has its say within some seconds
+            await asyncio.sleep(1.0)
+            why = self._not_out()
+            quiet = 0 if why else quiet + 1
+            if self.loop.time() > until:
+                raise WrongError(f"not everything came out: {why}")
+
+    def _not_out(self) -> str:
+        if self._wrong:
+            raise WrongError(self._wrong[0])
+        if set(self._bodies) != set(self.ledgers):
+            return "a process is not up"
+        edge = self._bodies[EDGE]
+        for name, body in self._bodies.items():
+            if not body.connected:
+                return f"{name} is not connected"
+            if body.outbox.depth:
+                return f"{name} has {body.outbox.depth} rows to send"
+        if not self.picture.connected:
+            return "the display is not connected"
+        for name, account in self._jackpots():  # a machine that is deaf for a while says later what it owes
+            if account.lost:
+                return f"a jackpot of {name} was not told"
+        for table in self._resolved():
+            newest = edge.journal.last(table)
+            for name in self._nature.rules:
+                if self._bodies[name].position(table) != newest:
+                    return f"{name} used {self._bodies[name].position(table)} of {newest} events of {table}"
+            if self.picture.tables[table].resolved + self.picture.tables[table].voided != self._ended(table):
+                return f"the display does not show every end of a round of {table}"
+        return ""
+
+    def _resolved(self) -> list[str]:
+        """The tables that rules speak of."""
+        return [name for name, table in self.pit.tables.items() if table.ruleset]
+
+    def _ended(self, table: str) -> int:
+        return sum(1 for place, _, type_, _ in self.ledgers["rules"].rows if place == table and type_ in ENDS[:2])
+
+    def _taken(self, identifier: str, topic: str, payload: bytes) -> None:
+        if "/event/" in topic:
+            ledger = self.ledgers.get(_WRITERS.get(identifier, ""))
+            if ledger is not None:
+                at = payload.index(b'"id":"') + 6
+                ledger.taken.add(payload[at : payload.index(b'"', at)].decode())
+
+    # ---- the judges
+
+    def judge(self) -> None:
+        """Raises WrongError."""
+        if self._wrong:
+            raise WrongError(self._wrong[0])
+        if self.loop.trouble:
+            raise WrongError(self.loop.trouble[0])
+        events = self._disks[EDGE].after(0, sys.maxsize)
+        told = {name: self._disks[name].after(0, sys.maxsize) for name in self._nature.rules}
+        judge_journals(self._config, events, told)
+        for ledger in self.ledgers.values():
+            ledger.cursor(len(ledger.rows))  # at the end the broker took all of it
+        self._no_spin_invented(events)
+        self._rounds_right()
+        self.accounts.update(self._jackpots())
+        bad = [
+            f"{name}: {account.lost} lost, {account.wrong} wrong, {account.right} right"
+            for name, account in self.accounts.items()
+            if account.lost or account.wrong
+        ]
+        if bad:
+            raise WrongError("; ".join(bad))
+
+    def _no_spin_invented(self, events: Sequence[Row]) -> None:
+        """A spin is told once, with its number, as void or as missed: void results beside the truth claim nothing."""
+        told = self._told
+        for row in events:
+            match decode_data(row.type, row.data) if row.type.startswith(("spin.", "ball.")) else None:
+                case SpinMissed(count=count):
+                    told[row.place] += count
+                case SpinVoided(reason=reason) if reason in TAKEN_BACK:
+                    pass
+                case BallLanded() | SpinVoided():
+                    told[row.place] += 1
+                case _:
+                    pass
+        for name, table in self.pit.tables.items():
+            if isinstance(table, RouletteTable) and told[name] > len(table.truth):
+                raise WrongError(f"{name}: {told[name]} spins were told to have ended, and {len(table.truth)} had")
+
+    def _rounds_right(self) -> None:
+        for name in self._resolved():
+            table, outcomes = self.pit.tables[name], self.pit.outcomes[name]
+            quick = len(outcomes) == len(table.truth) and all(
+                not one.void
+                and not truth.void
+                and truth.outcome
+                and all(one.outcome.get(key) == value for key, value in truth.outcome.items())
+                for truth, one in zip(table.truth, outcomes, strict=True)
+            )
+            account = Account(right=len(outcomes)) if quick else compare(table.truth, outcomes)
+            account = spared(account, outcomes)
+            gone = 0
+            if isinstance(table, RouletteTable):
+                wheel = table.wheel
+                began_again = wheel.restarted_at == len(wheel.truth)
+                forgotten = forgot(wheel.truth, self._unheard[name], began_again=began_again)
+                gone = min(account.lost, forgotten, len(wheel.truth) - self._told[name])
+            account = msgspec.structs.replace(account, lost=account.lost - gone)
+            self.forgotten += gone
+            self.accounts[name] = account
+
+    def _jackpots(self) -> Iterator[tuple[str, Account]]:
+        for name, table in self.pit.tables.items():
+            if isinstance(table, Slot):
+                rows = self.ledgers[EDGE].rows
+                yield name, table.account([(type_, data) for place, _, type_, data in rows if place == name])
+
+    def run(self) -> Failure | None:
+        """From the first step to the judgement."""
+        loop = self.loop
+        try:
+            with _chance(self.seed), _made_once():
+                loop.run_until_complete(self._body())
+                self.judge()
+        except Exception as error:  # noqa: BLE001 - whatever it is, its seed is the answer
+            what = str(error) if isinstance(error, WrongError | StandingStillError) else f"{logs.first(error)!r}"
+            return Failure(self.seed, loop.steps, loop.time(), what, tuple(self.story[:1] + self.story[1:][-STORY:]))
+        finally:
+            for process in self._processes.values():
+                process.alive = False
+            loop.close()
+            for disk in self._disks.values():
+                disk.close()
+        return None
+
+
+def forgot(spins: Sequence[SpinTruth], unheard: Container[int], *, began_again: bool) -> int:
+    """How many spins with a number the wheel told nobody before its counter began again.
+
+    `unheard`: the places of those that ended while no edge was there. What the counter skips from one that was heard to
+    the next proves so many of them; before the first that ever was heard it proves nothing. The same number again is
+    that of a void spin again, or proves that the counter began again. `began_again`: after the last of them it did, and
+    that was all.
+    """
+    count = run = 0
+    heard: SpinTruth | None = None
+    for place, one in enumerate(spins):
+        if place in unheard:
+            run += bool(one.pocket)
+            continue
+        skipped = one.spin - 1
+        if heard is None or (heard.spin == one.spin and not heard.pocket):
+            skipped = 0
+        elif heard.spin < one.spin:
+            skipped -= heard.spin
+        count += max(run - skipped, 0)
+        run, heard = 0, one
+    return count + (run if began_again else 0)
+
+
+_WRITERS = {f"feltd-edge-{EDGE}": EDGE, **{f"feltd-rules-{name}": name for name in RULES}}
+
+
+class _Made:
+    """A ruleset's class that makes each table's rules once: they are pure, one will do for all consumers and lives."""
+
+    def __init__(self, kind: Any) -> None:
+        self._kind = kind
+        self._made: dict[str, Ruleset[Any]] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kind, name)
+
+    def __call__(self, options: Any) -> Ruleset[Any]:
+        key = repr(options)
+        if key not in self._made:
+            self._made[key] = self._kind(options)
+        return self._made[key]
+
+
+@contextlib.contextmanager
+def _made_once() -> Iterator[None]:
+    before = dict(RULESETS)
+    RULESETS.update({name: cast("Any", _MADE.setdefault(name, _Made(kind))) for name, kind in before.items()})
+    try:
+        yield
+    finally:
+        RULESETS.update(before)
+
+
+_MADE: dict[str, _Made] = {}
+
+
+def _is_bad_journal(error: BaseException) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return error.subgroup(BadJournal) is not None
+    return isinstance(error, BadJournal)
+
+
+@contextlib.contextmanager
+def _chance(seed: int) -> Iterator[None]:
+    """What processes draw from the system's own chance comes from the seed, too."""
+    rng = random.Random(f"{seed} system")
+    uuid4, system = uuid.uuid4, random.SystemRandom
+    try:
+        uuid.uuid4 = lambda: uuid.UUID(int=rng.getrandbits(128), version=4)
+        random.SystemRandom = lambda: random.Random(rng.getrandbits(64))  # type: ignore[misc, assignment]
+        yield
+    finally:
+        uuid.uuid4, random.SystemRandom = uuid4, system  # type: ignore[misc]
+
+
+# ---- many lives
+
+
+def live(seed: int, rounds: int = 0) -> tuple[Life, Failure | None]:
+    """One life of `rounds` rounds a table, of ROUNDS unless told."""
+    shared = Path("/dev/shm")  # noqa: S108 - where there is one, it is as fast as memory
+    with tempfile.TemporaryDirectory(prefix="feltd-", dir=shared if shared.is_dir() else None) as directory:
+        life = Life(seed, Path(directory), rounds or ROUNDS)
+        return life, life.run()
+
+
+def _lived(seed: int) -> Report:
+    """One life, in figures."""
+    began = time.process_time()
+    collecting = gc.isenabled()
+    gc.disable()  # nobody collects in the middle of a life
+    try:
+        life, failure = live(seed)
+        report = Report(
+            seed,
+            lives=1,
+            rounds=life.rounds,
+            right=sum(one.right for one in life.accounts.values()),
+            void=sum(one.voided + one.unseen for one in life.accounts.values()),
+            lost=sum(one.lost for one in life.accounts.values()),
+            doubled=int(failure is not None and "twice" in failure.what),
+            wrong=sum(one.wrong for one in life.accounts.values()),
+            forgotten=life.forgotten,
+            events=life.events,
+            play=life.loop.time(),
+            faults=dict(life.injected),
+            survived={fault: 0 if failure else count for fault, count in life.injected.items()},
+            failures=[failure] if failure else [],
+        )
+        del life
+        if seed % 10 == 9:
+            gc.collect()
+    finally:
+        if collecting:
+            gc.enable()
+    report.seconds = time.process_time() - began
+    return report
+
+
+def _in_order(first: int, jobs: int) -> Generator[Report, None, None]:
+    """Life after life from `first` on, whoever lives them."""
+    if jobs == 1:
+        yield from map(_lived, itertools.count(first))
+        return
+    alone = (signal.SIGINT, signal.SIG_IGN)  # who interrupts a campaign interrupts us; the lives under way end
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"), signal.signal, alone) as pool:
+        ahead = deque(pool.submit(_lived, first + n) for n in range(AHEAD * jobs))
+        try:
+            for following in itertools.count(first + len(ahead)):
+                yield ahead.popleft().result()
+                ahead.append(pool.submit(_lived, following))
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def campaign(rounds: int, seed: int, *, after: int = 0, jobs: int = 1, most_failures: int = 10) -> Iterator[Report]:
+    """Lives until `rounds` rounds were dealt; the seeds of its lives follow from its own. After each: the sum so far.
+
+    `after`: lives that an interrupted campaign of this seed has behind it; its sum and this one's are that of one which
+    was not. `jobs` processes share the lives; what they come to is the same however many there are.
+    """
+    report = Report(seed, after)
+    with contextlib.closing(_in_order(seed * 1_000_000 + after, jobs)) as lives:
+        while report.rounds < rounds and len(report.failures) < most_failures:
+            report.add(next(lives))
+            yield report
+
+
+def run(rounds: int, seed: int, jobs: int = 1, *, after: int = 0, as_json: bool) -> int:
+    """`feltd campaign`; the exit code. Interrupted, it tells what it came to until then."""
+    logs.set_up("critical")
+    began = time.monotonic()
+    report = Report(seed, after)
+    interrupted = False
+    way = Console(stderr=True)
+    with Progress(*_WAY, console=way, transient=True, disable=not way.is_terminal) as progress:
+        task = progress.add_task("", total=rounds)
+        try:
+            for report in campaign(rounds, seed, after=after, jobs=jobs):
+                bad = f", {len(report.failures)} failed" if report.failures else ""
+                progress.update(task, completed=report.rounds, description=f"{report.lives} lives{bad}")
+        except KeyboardInterrupt:
+            interrupted = report.rounds < rounds
+    took = time.monotonic() - began
+    code = 1 if report.failures else INTERRUPTED if interrupted else 0
+    rest = f"--rounds {rounds - report.rounds} --seed {seed} --after {after + report.lives}"
+    rest = f"interrupted after {report.rounds} of {rounds} rounds; the rest: feltd campaign {rest}"
+    if as_json:
+        sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
+        if interrupted:
+            sys.stderr.write(rest + "\n")
+        return code
+    console = Console(highlight=False, soft_wrap=True)
+    grid = Grid(title="feltd campaign", title_justify="left")
+    grid.add_column("fault")
+    for head in ("injected", "survived"):
+        grid.add_column(head, justify="right")
+    for fault, count in sorted(report.faults.items()):
+        grid.add_row(fault, str(count), str(report.survived[fault]))
+    console.print(grid)
+    console.print(
+        f"{report.rounds} rounds in {report.lives} lives, {report.events} events, "
+        f"{report.play / 3600:.1f} hours of play: "
+        f"{report.right} right, {report.void} void for a stated reason, "
+        f"{report.lost} lost, {report.doubled} doubled, {report.wrong} wrong"
+        + (f"; {report.forgotten} forgotten by a wheel that nobody heard" if report.forgotten else "")
+    )
+    console.print(
+        f"seed {seed}, {report.rounds / max(report.seconds, 1e-9):.0f} rounds a second of one core, "
+        f"{report.rounds / max(took, 1e-9):.0f} a second with {jobs} processes"
+    )
+    if interrupted:
+        console.print(rest)
+    for failure in report.failures:
+        _print(console, failure)
+    return code
+
+
+def replay(seed: int) -> int:
+    """`feltd campaign --replay`: one life once more, with its story; the exit code."""
+    logs.set_up("warning")
+    life, failure = live(seed)
+    console = Console(highlight=False, soft_wrap=True)
+    if failure is not None:
+        _print(console, failure)
+        return 1
+    for line in life.story:
+        console.print(line, markup=False)
+    console.print(f"life {seed}: {life.rounds} rounds, {life.loop.steps} steps, nothing lost, doubled or wrong")
+    return 0
+
+
+def _print(console: Console, failure: Failure) -> None:
+    console.print(f"life {failure.seed}, step {failure.step}, {failure.at:.3f} s: {failure.what}", markup=False)
+    for line in failure.story:
+        console.print("  " + line, markup=False)
+    console.print(f"again: feltd campaign --replay {failure.seed}")

@@ -1,0 +1,190 @@
+"""The journal of a simulated process: the real one on a real file, whose disk and whose process may die at any write.
+
+A process that dies leaves the file and its log as they stand; a power cut in the middle of a write leaves any part of
+what was being written. The next process opens a copy of that. What `append` returned must be there: `Ledger` remembers.
+"""
+
+import random
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NoReturn
+
+from daemon.journal.store import BadJournal, Entry, Journal, Row
+from simulators.lab.campaign.loop import Killed, Process
+
+__all__ = ["Disk", "Fate", "Ledger", "WrongError"]
+
+_WAL_PAGES = 200
+
+
+class WrongError(AssertionError):
+    """A judge found something that must never be. The message says what."""
+
+
+class Fate:
+    """What becomes of one write: the `at`-th of this process, 0 for none.
+
+    `what`: "before", "after", "power" (the process dies), "error" or "full" (the disk does not take it).
+    """
+
+    def __init__(self, at: int = 0, what: str = "") -> None:
+        """Nothing happens."""
+        self.at = at
+        self.what = what
+
+
+class Ledger:
+    """What one process was promised by its disk over all its lives, and what the broker took of it."""
+
+    def __init__(self, name: str) -> None:
+        """Nothing yet."""
+        self.name = name
+        self.rows: list[tuple[str, int, str, bytes]] = []
+        self.taken: set[str] = set()
+        self.wrong = ""
+        """What was found first, in the words of the judges."""
+        self._known: list[str] = []
+        self._acknowledged = 0
+
+    def promised(self, rows: list[Row], ids: list[str]) -> None:
+        """`append` returned these; `ids` are what readers know them by."""
+        for row in rows:
+            if row.n != len(self.rows) + 1:
+                raise WrongError(f"{self.name}: row {row.n} follows row {len(self.rows)}")
+            self.rows.append((row.place, row.seq, row.type, row.data))
+        self._known += ids
+
+    def reopened(self, journal: Journal) -> None:
+        """Everything promised is there; what is there beside it was on its way when the process died."""
+        if journal.head < len(self.rows):
+            raise WrongError(f"{self.name}: {len(self.rows)} rows were promised, {journal.head} survived")
+
+    def cursor(self, n: int) -> None:
+        """What the process wrote down as acknowledged must have been taken by the broker."""
+        while self._acknowledged < len(self._known) and self._known[self._acknowledged] in self.taken:
+            self._acknowledged += 1
+        if n > self._acknowledged:
+            raise WrongError(f"{self.name}: the cursor says {n}, the broker took {self._acknowledged} of the rows")
+
+
+class Disk(Journal):
+    """One process' journal."""
+
+    # Before Journal.__init__ is through, it appends already.
+    _process: Process | None = None
+
+    def __init__(
+        self, path: Path, process: Process, fate: Fate, ledger: Ledger, source: str, rng: random.Random
+    ) -> None:
+        """`source` is what an edge's event ids begin with; empty where the cause is the id."""
+        super().__init__(path)
+        self._adopt(process, fate, ledger, source, rng)
+        try:
+            ledger.reopened(self)
+            if self.head > len(ledger.rows):  # a write that never returned was through
+                self._promise(self.after(len(ledger.rows), self.head))
+        except WrongError as error:
+            self._found(error)
+
+    def _adopt(self, process: Process, fate: Fate, ledger: Ledger, source: str, rng: random.Random) -> None:
+        self.ledger = ledger
+        self.writes = 0
+        self._process = process
+        self._fate = fate
+        self._source = source
+        self._rng = rng
+
+    def _found(self, error: WrongError) -> NoReturn:
+        """The life is over: no code of the process may take it for a failure of its own."""
+        assert self._process is not None
+        self.ledger.wrong = str(error)
+        self._process.die("judged")
+        raise Killed from error
+
+    def _grow_log(self) -> None:
+        """Nothing is gained here; a short log is written back often. Nobody reads beside it: one lock for a life."""
+        self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
+        self._db.execute(f"PRAGMA wal_autocheckpoint={_WAL_PAGES}")
+
+    def _promise(self, rows: list[Row]) -> None:
+        source = self._source
+        self.ledger.promised(rows, [f"{source}{row.place}:{row.seq}" if source else row.cause for row in rows])
+
+    def append(self, entries: Iterable[Entry], memory: Mapping[str, bytes] | None = None) -> list[Row]:
+        """As Journal, unless fate strikes."""
+        process = self._process
+        if process is None:
+            return super().append(entries, memory)
+        if not process.alive:
+            raise Killed
+        self.writes += 1
+        if self.writes == self._fate.at:
+            return self._struck(process, list(entries), memory)
+        return self._write(entries, memory)
+
+    def _write(self, entries: Iterable[Entry], memory: Mapping[str, bytes] | None) -> list[Row]:
+        try:
+            if memory and (cursor := memory.get("outbox")) is not None:
+                self.ledger.cursor(int(cursor))
+            rows = super().append(entries, memory)
+            self._promise(rows)
+        except WrongError as error:
+            self._found(error)
+        return rows
+
+    def _struck(self, process: Process, entries: list[Entry], memory: Mapping[str, bytes] | None) -> list[Row]:
+        match self._fate.what:
+            case "before":
+                process.die("killed before a write")
+            case "after":
+                super().append(entries, memory)
+                process.die("killed after a write")
+            case "power":
+                log = self.path.with_name(self.path.name + "-wal")
+                # What is written back to the file itself was in the log before, and is no more in doubt.
+                self._db.execute("PRAGMA wal_autocheckpoint=0")
+                before = log.read_bytes()
+                super().append(entries, memory)
+                self._tear(log, before)
+                process.die("power cut in a write")
+            case "error":
+                once = iter((1,))
+                self._db.set_progress_handler(lambda: next(once, 0), self._rng.randint(1, 60))
+                try:
+                    return self._write(entries, memory)
+                except BadJournal:
+                    process.how = "disk error"
+                    raise
+                finally:
+                    self._db.set_progress_handler(None, 0)
+            case _:
+                process.how = "disk full"
+                raise BadJournal(f"{self.path}: disk full; nothing was lost that was written before")
+        raise Killed
+
+    def _tear(self, log: Path, before: bytes) -> None:
+        """Of what the last write changed in the log, each sector is there or not."""
+        after = log.read_bytes()
+        if not after.startswith(before[:32]):
+            return  # the log began anew: what was before it was written back first
+        torn = bytearray(after)
+        old = before.ljust(len(after), b"\0")
+        for at in range(0, len(after), 512):
+            if after[at : at + 512] != old[at : at + 512] and self._rng.random() < 0.3:
+                torn[at : at + 512] = old[at : at + 512]
+        log.write_bytes(torn)
+
+    def spare(self) -> None:
+        """Nothing more happens to it."""
+        self._fate.at = 0
+
+    def leave(self, to: Path) -> None:
+        """The process is dead: what its files hold goes to `to`, for the next one."""
+        for suffix in ("", "-wal"):
+            source = self.path.with_name(self.path.name + suffix)
+            if source.exists():
+                shutil.copyfile(source, to.with_name(to.name + suffix))
+        self.close()
+        for suffix in ("", "-wal"):
+            self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)

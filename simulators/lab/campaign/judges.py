@@ -1,0 +1,105 @@
+"""What two kinds of campaign look for in the journals, once all is over: of processes that were simulated, or real."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from daemon.config.model import Config, Table
+from daemon.consumer.consumer import ENDS
+from daemon.journal.store import Row
+from protocols.contract.events import decode_data
+from protocols.contract.topics import Envelope, device_topic
+from rules import RULESETS
+from rules.engine.ruleset import Ruleset, judge, options_from
+from rules.engine.ruleset import type_of as verdict_type
+from simulators.lab.campaign.disk import WrongError
+
+__all__ = ["judge_journals"]
+
+
+class _Void(Struct, frozen=True):
+    reason: str
+
+
+class _Result(Struct, frozen=True):
+    round: str
+    void: _Void | None = None
+
+
+class _End(Struct, frozen=True):
+    """What is looked at in the end of a round."""
+
+    result: _Result
+
+
+def judge_journals(config: Config, events: Sequence[Row], told: Mapping[str, Sequence[Row]]) -> None:
+    """No gap, no driver that failed, nothing said twice; and each of `told` says what follows. Raises WrongError.
+
+    `events` are all rows of the edge, `told` those of each consumer by its name.
+    """
+    _gapless(config.edge.name, events)
+    for row in events:
+        if row.type == "device.faulted" and b'"driver.bug"' in row.data:
+            raise WrongError(f"a driver failed: {row.data.decode()}")
+    for name, rows in told.items():
+        _gapless(name, rows)
+        _once(name, rows)
+    for table in config.table:
+        if not table.ruleset:
+            continue
+        should = _judged_again(config, table, events)
+        for name, rows in told.items():
+            said = [(row.type, row.data, row.cause) for row in rows if row.place == table.name]
+            if said != should:
+                at = next((n for n, (a, b) in enumerate(zip(said, should, strict=False)) if a != b), len(said))
+                raise WrongError(
+                    f"{name} did not say of {table.name} what its events say, from verdict {at + 1}: "
+                    f"{said[at : at + 1]} for {should[at : at + 1]}"
+                )
+
+
+def _gapless(name: str, rows: Sequence[Row]) -> None:
+    last: Counter[str] = Counter()
+    for number, row in enumerate(rows, 1):
+        last[row.place] += 1
+        if row.n != number or row.seq != last[row.place]:
+            raise WrongError(f"{name}: row {row.n} of {row.place} has seq {row.seq} after {last[row.place] - 1}")
+
+
+def _once(name: str, rows: Sequence[Row]) -> None:
+    causes = Counter(row.cause for row in rows)
+    twice = [cause for cause, times in causes.items() if times > 1]
+    if twice:
+        raise WrongError(f"{name} said twice: {twice[:3]}")
+    ended: set[str] = set()
+    for row in rows:
+        if row.type in ENDS[:2]:
+            result = msgspec.json.decode(row.data, type=_End).result
+            if result.round in ended:
+                raise WrongError(f"{name}: the round {result.round} ended twice")
+            ended.add(result.round)
+            if row.type == "voided" and not (result.void and result.void.reason):
+                raise WrongError(f"{name}: the round {result.round} is void for no stated reason")
+
+
+def _judged_again(config: Config, table: Table, events: Sequence[Row]) -> list[tuple[str, bytes, str]]:
+    """What the rules say of the journal's events, each once and in order, when nothing goes wrong."""
+    kind = RULESETS[table.ruleset]
+    ruleset: Ruleset[Any] = kind(options_from(kind, table.options))
+    state = ruleset.start(table.name)
+    verdicts: list[tuple[str, bytes, str]] = []
+    for row in events:
+        if row.place != table.name:
+            continue
+        source = device_topic(config.site.name, table.name, row.device, "")[:-1]
+        event = decode_data(row.type, row.data)
+        id_ = f"{config.edge.name}:{table.name}:{row.seq}"
+        state, new = judge(ruleset, state, Envelope(id_, source, row.time, event, row.seq))
+        for number, verdict in enumerate(new):
+            tagged = msgspec.json.encode(verdict)
+            data = b"{" + tagged[tagged.index(b",") + 1 :]
+            verdicts.append((verdict_type(verdict), data, f"{id_}/{number}"))
+    return verdicts

@@ -1,0 +1,383 @@
+"""The pit of the campaign: tables, devices and dealers as everywhere, on cables in memory, and hands in a hurry."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ClassVar
+
+import msgspec
+
+from daemon.config.model import Config, parse
+from daemon.edge.links.link import HostLink, StreamLink
+from daemon.read_model import Picture
+from protocols.cammegh_ss2 import State
+from protocols.link import LinkLost
+from protocols.tcs_saturn import State as SaturnState
+from simulators.clock import Pace
+from simulators.devices.cammegh_ss2 import ARCADE, STARTED_AFTER_NUMBER, Wheel
+from simulators.devices.compare import Account
+from simulators.devices.device import Device
+from simulators.devices.line import Line
+from simulators.devices.tcs_saturn import Saturn
+from simulators.lab.campaign.loop import Process, VirtualLoop
+from simulators.lab.pit import Pit
+from simulators.ports.port import Port, Socket
+from simulators.tables.baccarat import BaccaratTable, ContinuousTable, ScannerTable
+from simulators.tables.blackjack import BlackjackTable
+from simulators.tables.cussec import CussecTable, ShakenTable
+from simulators.tables.devices import MachinePlace
+from simulators.tables.fantan import FantanTable
+from simulators.tables.fish_prawn_crab import FishPrawnCrabTable
+from simulators.tables.roulette import RouletteTable, SaturnTable
+from simulators.tables.stud_poker import StudPokerTable
+from simulators.tables.table import Floor, Table, Truth
+
+__all__ = ["KINDS", "Cable", "Hands", "Plug", "Slot", "VirtualPit"]
+
+LATENCY = 0.001
+QUICK = 0.2
+"""A wheel's phases and a dealer's pauses, against those of a real table."""
+
+
+IN_DOUBT = ("sas.doubtful", "sas.exceptions_lost")
+"""What a slot machine's driver says where a jackpot may be missing."""
+
+
+def _quick(until: float, now: float) -> float:
+    """The end of a wheel's phase, sooner; it still lasts for two lines and more."""
+    return now + max((until - now) * QUICK, 1.2)
+
+
+class _QuickWheel(Wheel):
+    """A wheel whose spins are short."""
+
+    def _enter(self, state: State, now: float) -> None:
+        super()._enter(state, now)
+        if state is not State.WINNING_NUMBER:
+            self._until = _quick(self._until, now)
+
+
+class _QuickSaturn(Saturn):
+    """The same; its number stands long enough to be told."""
+
+    def _phase(self, state: SaturnState, now: float, then: Callable[[float], None]) -> None:
+        super()._phase(state, now, then)
+        if state is not SaturnState.WINNING_NUMBER:
+            self._until = _quick(self._until, now)
+
+
+class _Roulette(RouletteTable):
+    """With a quick wheel."""
+
+    def _make_wheel(self, seed: int) -> Wheel:
+        mode = ARCADE if seed % 2 else ARCADE - STARTED_AFTER_NUMBER
+        return _QuickWheel(random.Random(f"wheel {seed}"), mode=mode, closed=True)
+
+
+class _Saturn(SaturnTable):
+    """The same."""
+
+    def _make_wheel(self, seed: int) -> Saturn:
+        return _QuickSaturn(random.Random(f"saturn {seed}"), closed=True)
+
+
+class _Knows(ShakenTable):
+    """Which knows how the dice lay, where the dealer gave the round up."""
+
+    async def _round(self, floor: Floor) -> None:
+        await super()._round(floor)
+        faces, stacked, leaning = self.shaker.lie()
+        if self.truth[-1].void and not stacked and not leaning and len(faces) == 3:
+            self.truth[-1] = Truth(self._facts(faces), void=True)
+
+
+class _Cussec(_Knows, CussecTable):
+    pass
+
+
+class _FishPrawnCrab(_Knows, FishPrawnCrabTable):
+    pass
+
+
+class _Remembers(BaccaratTable):
+    """Which knows how the cards lay, where the dealer gave the coup up."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self._lie: dict[str, list[str]] = {}
+
+    async def _deal(self, floor: Floor, hands: dict[str, list[str]], side: str) -> bool:
+        self._lie = hands
+        return await super()._deal(floor, hands, side)
+
+    async def _coup(self, floor: Floor) -> None:
+        await super()._coup(floor)
+        if self.truth[-1].void:
+            self.truth[-1] = Truth({"hands": self._lie}, void=True)
+
+
+class _Scanner(_Remembers, ScannerTable):
+    pass
+
+
+class _Continuous(_Remembers, ContinuousTable):
+    pass
+
+
+class _StudPoker(StudPokerTable):
+    """With a quick shuffler."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.shuffler.pack_takes *= QUICK
+
+
+class Slot(MachinePlace):
+    """A slot machine, of which no rules speak: its jackpots are what its driver tells."""
+
+    def account(self, told: Sequence[tuple[str, bytes]]) -> Account:
+        """Each jackpot once. One that is not told is lost, unless something was said to be in doubt."""
+        wins = [one.split()[2] for one in self.machine.truth if one.startswith("hit ")]
+        events = [(type_, msgspec.json.decode(data)) for type_, data in told]
+        won = Counter(str(data["amount"]) for type_, data in events if type_ == "jackpot.won" and data.get("level"))
+        doubts = sum(type_ == "device.faulted" and data["code"] in IN_DOUBT for type_, data in events)
+        missing = (Counter(wins) - won).total()
+        return Account(
+            right=(won & Counter(wins)).total(),
+            voided=min(missing, doubts),
+            lost=max(missing - doubts, 0),
+            wrong=(won - Counter(wins)).total(),
+        )
+
+
+KINDS: dict[str, type[Table]] = {
+    "rou": _Roulette,
+    "sat": _Saturn,
+    "cus": _Cussec,
+    "fpc": _FishPrawnCrab,
+    "bac": _Remembers,
+    "scan": _Scanner,
+    "csm": _Continuous,
+    "stud": _StudPoker,
+    "bj": BlackjackTable,
+    "fan": FantanTable,
+    "slot": Slot,
+}
+"""All tables whose game is resolved, and a slot machine."""
+
+
+class Hands(Pace):
+    """The seconds of the loop, and hands that wait only for what needs its time."""
+
+    LEAST: ClassVar[float] = 0.25
+
+    async def sleep(self, seconds: float) -> None:
+        """A short pause is a hand's work, a long one is waiting for players."""
+        await asyncio.sleep(seconds if seconds <= self.LEAST else max(seconds * QUICK, self.LEAST))
+
+
+class _End(asyncio.Transport):
+    """The host's end of a cable, below the real link."""
+
+    def __init__(self, cable: "Cable", link: StreamLink) -> None:
+        super().__init__()
+        self._cable = cable
+        self._link = link
+        self._closing = False
+        self.process = Process.current()
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self._cable.from_host(bytes(data))
+
+    def hear(self, data: bytes) -> None:
+        if self._cable.end is self:
+            self._link.data_received(data)
+
+    def abort(self) -> None:
+        self._hang_up(None)
+
+    def close(self) -> None:
+        self._hang_up(None)
+
+    def is_closing(self) -> bool:
+        return self._closing
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+    def pulled(self) -> None:
+        """The cable is gone."""
+        self._hang_up(OSError("device reports readiness to read but returned no data"))
+
+    def _hang_up(self, error: Exception | None) -> None:
+        if not self._closing:
+            self._closing = True
+            if self._cable.end is self:
+                self._cable.end = None
+            loop = self._cable.loop
+            context = loop.world if self.process is None else self.process.context
+            loop.call_soon(self._link.connection_lost, error, context=context)
+
+
+class Cable:
+    """A serial cable in memory, with a device's end as every port has it."""
+
+    def __init__(self, loop: VirtualLoop, url: str, rng: random.Random) -> None:
+        """Nothing appears before `plug`."""
+        self.loop = loop
+        self.url = url
+        self._rng = rng
+        self._plugged = False
+        self._free_at = 0.0
+        self.end: _End | None = None
+        self.received: Callable[[bytes], None] = lambda _: None
+        self.sent_bytes = 0
+        self.received_bytes = 0
+
+    def plug(self) -> None:
+        """It is there."""
+        self._plugged = True
+
+    def unplug(self) -> None:
+        """It is gone; the host's end hangs up."""
+        self._plugged = False
+        if self.end is not None:
+            self.end.pulled()
+            self.end = None
+
+    def send(self, data: bytes) -> None:
+        """To the host, in one piece or in two; lost where nobody has the port open."""
+        end = self.end
+        if not self._plugged or end is None:
+            return
+        self.sent_bytes += len(data)
+        context = self.loop.world if end.process is None else end.process.context
+        at = max(self.loop.time() + LATENCY, self._free_at)
+        if len(data) > 1 and self._rng.random() < 0.05:
+            middle = self._rng.randrange(1, len(data))
+            self.loop.call_at(at, end.hear, data[:middle], context=context)
+            at += self._rng.random() * 0.02
+            data = data[middle:]
+        self.loop.call_at(at, end.hear, data, context=context)
+        self._free_at = at
+
+    def from_host(self, data: bytes) -> None:
+        """To the device."""
+        if self._plugged:
+            self.loop.call_later(LATENCY, self._arrived, data, context=self.loop.world)
+
+    def _arrived(self, data: bytes) -> None:
+        self.received_bytes += len(data)
+        self.received(data)
+
+    def open(self, link: StreamLink) -> None:
+        """A host opens it. Raises LinkLost."""
+        if not self._plugged:
+            raise LinkLost(f"{self.url} is not there")
+        end = _End(self, link)
+        self.end = end
+        if end.process is not None:
+            end.process.on_death.append(lambda: self._left(end))
+        link.connection_made(end)
+
+    def _left(self, end: _End) -> None:
+        if self.end is end:
+            self.end = None
+
+
+class _Opening(AbstractAsyncContextManager[HostLink]):
+    """A link from its opening to its end."""
+
+    def __init__(self, cable: Cable, now: Callable[[], Any]) -> None:
+        self._cable = cable
+        self._now = now
+        self._link: StreamLink | None = None
+        self._process = Process.current()
+
+    async def __aenter__(self) -> HostLink:
+        await asyncio.sleep(LATENCY)
+        link = StreamLink(self._now)
+        self._cable.open(link)
+        self._link = link
+        return link
+
+    async def __aexit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if self._link is not None and (self._process is None or self._process.alive):
+            await self._link.close()
+
+
+class Plug(Socket):
+    """A device on its cable: as Socket, without a task of its own."""
+
+    def __init__(self, device: Device, port: Port, pace: Pace, line: Line, loop: VirtualLoop) -> None:
+        """Plug it in with `stir`."""
+        super().__init__(device, port, pace, line)
+        self._loop = loop
+        self._timer: asyncio.Handle | None = None
+
+    def stir(self) -> None:
+        """Wake it, and again when it wants to be."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        due = self._wake()
+        if due < float("inf"):
+            self._timer = self._loop.call_at(max(due, self._loop.time()), self.stir, context=self._loop.world)
+
+
+_CONFIGS: dict[str, Config] = {}
+
+
+class VirtualPit(Pit):
+    """A pit on cables in memory."""
+
+    def __init__(self, loop: VirtualLoop, seed: int, kinds: tuple[str, ...]) -> None:
+        """`kinds` of tables, one of each."""
+        super().__init__(Path("/"), seed, kinds=())
+        self._loop = loop
+        self.pace = Hands()
+        self.tables = {f"{kind}-1": KINDS[kind](seed) for kind in kinds}
+        self.outcomes = {name: [] for name in self.tables}
+        self.told = {name: [] for name in self.tables}
+        self.cables: dict[str, Cable] = {}
+        number = 4000
+        for table_name, table in self.tables.items():
+            self.sockets[table_name] = {}
+            for device_name, device in table.devices.items():
+                number += 1
+                place = f"{table_name}/{device_name}"
+                cable = Cable(loop, f"tcp://127.0.0.1:{number}", random.Random(f"{seed} cable {place}"))
+                self.cables[cable.url] = cable
+                self.ports[place] = cable
+                line = Line(random.Random(f"{seed} {place}"))
+                plug = Plug(device, cable, self.pace, line, loop)
+                cable.plug()
+                self.sockets[table_name][device_name] = plug
+                plug.stir()
+
+    def parsed(self) -> Config:
+        """The configuration of edge and rules: the same for the same kinds of tables."""
+        text = self.config(1883, "5")
+        if text not in _CONFIGS:
+            _CONFIGS[text] = parse(text)
+        return _CONFIGS[text]
+
+    def opener(self, now: Callable[[], Any]) -> Callable[[str], AbstractAsyncContextManager[HostLink]]:
+        """What an edge opens its links with."""
+        return lambda url: _Opening(self.cables[url], now)
+
+    async def play(self, rounds: int, picture: Picture, now: Callable[[], Any]) -> None:
+        """Play `rounds` rounds at each table."""
+        await self.deal(self.pace, rounds * len(self.tables), picture, now)

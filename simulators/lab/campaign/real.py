@@ -1,0 +1,224 @@
+"""`feltd campaign --real`: the processes of production, a real broker, and `kill -9`.
+
+What the virtual campaign models is real here: child processes, ttys, sockets, files. Night after night a simulated pit
+plays at speed, and edge, rules and broker are killed at random and started again, as systemd does it. At the end of
+each night the judges of the virtual campaign look into the journals, and the results that came over the broker are
+compared with what the simulators know they did. The seed plays the same pit and draws the same kills, but time is the
+wall's: no two runs are alike, so the files of a night that did not pass are kept.
+"""
+
+import asyncio
+import contextlib
+import random
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+from rich.console import Console
+from rich.table import Table as Grid
+
+from daemon import logs
+from daemon.config.model import Config
+from daemon.journal.store import Journal
+from daemon.read_model import Picture
+from simulators.clock import Pace
+from simulators.devices.compare import Account, spared
+from simulators.lab.broker import Broker
+from simulators.lab.campaign.disk import WrongError
+from simulators.lab.campaign.judges import judge_journals
+from simulators.lab.demo import Stage, staged
+from simulators.lab.pit import EDGE, Pit
+
+__all__ = ["Report", "real", "run"]
+
+SPEED = 25.0
+ROUNDS = 12
+"""Rounds of each table in one night, at most."""
+TABLES = ("rou", "sat", "cus", "fpc", "bac", "scan", "csm", "stud", "bj", "fan")
+EVERY = 1.5
+"""Seconds between two kills, on average."""
+STILL = 120.0
+"""Seconds without the end of a round at any table after which the dealers stand still. A pit that is dark most of the
+time is slow: on a busy machine a poker round with four hands took half a minute between two kills."""
+PATIENCE = 40.0
+"""Seconds after the last round until everything must have come out."""
+QUIET = 3.0
+
+
+class Report(Struct):
+    """What it came to. `seconds` are the wall's."""
+
+    seed: int
+    nights: int = 0
+    kills: dict[str, int] = {}
+    rounds: int = 0
+    events: int = 0
+    right: int = 0
+    void: int = 0
+    lost: int = 0
+    doubled: int = 0
+    wrong: int = 0
+    seconds: float = 0.0
+    broker: str = ""
+    failures: list[str] = []
+
+
+class _Night:
+    """One pit, from its opening to the judgement."""
+
+    def __init__(
+        self, report: Report, seed: int, directory: Path, kills: int, rounds: int, tables: tuple[str, ...]
+    ) -> None:
+        self._report = report
+        self._rng = random.Random(f"{seed} kills")
+        self._left = kills
+        self._rounds = rounds
+        self._pit = Pit(directory, seed, kinds=tables, speed=SPEED)
+        self._broker = Broker(directory, persistence=True)
+        report.broker = self._broker.name
+
+    async def body(self) -> None:
+        """Raises WrongError."""
+        pace = Pace(SPEED)
+        try:
+            async with staged(self._pit, pace, self._broker) as stage:
+                await self._play(pace, stage)
+                await self._all_out(stage.picture)
+        finally:
+            self._report.rounds += sum(self._pit.dealt().values())
+        await asyncio.to_thread(self._judge, stage.config)
+
+    async def _play(self, pace: Pace, stage: Stage) -> None:
+        picture = stage.picture
+        killing = asyncio.create_task(self._kill(stage))
+        dealing = asyncio.create_task(self._pit.deal(pace, self._rounds * len(self._pit.tables), picture))
+        try:
+            before = -1
+            while not dealing.done():
+                dealt = sum(self._pit.dealt().values())
+                if dealt == before:
+                    there = {name: f"{view.phase}, {view.online}" for name, view in picture.tables.items()}
+                    raise WrongError(
+                        f"the dealers stand still: {self._pit.dealt()} of {self._rounds} rounds dealt; "
+                        f"the display shows {there}, {picture.edges}"
+                    )
+                before = dealt
+                await asyncio.wait([dealing], timeout=STILL)
+            dealing.result()
+        finally:
+            for task in (killing, dealing):
+                task.cancel()
+            await asyncio.wait([killing, dealing])
+
+    async def _kill(self, stage: Stage) -> None:
+        """From the moment that all are there for the first time."""
+        picture, children = stage.picture, {"edge": stage.edge, "rules": stage.rules}
+        await picture.until(lambda: all(map(picture.edges.get, (EDGE, "rules"))))
+        while self._left:
+            await asyncio.sleep(self._rng.expovariate(1 / EVERY))
+            victim = self._rng.choice(("edge", "rules", "broker"))
+            if victim == "broker":
+                await picture.until(lambda: picture.connected)
+                await self._broker.kill()
+            else:
+                process = children[victim].process
+                if process is None or process.returncode is not None:
+                    continue  # it is down already
+                process.kill()
+                await process.wait()
+            self._left -= 1
+            self._report.kills[victim] = self._report.kills.get(victim, 0) + 1
+
+    async def _all_out(self, picture: Picture) -> None:
+        """Until each round came out and nothing more comes. What never does is for the judges."""
+        dealt = self._pit.dealt()
+        until = time.monotonic() + PATIENCE
+        said, since = -1, 0.0
+        while time.monotonic() < until:
+            await asyncio.sleep(0.25)
+            now = sum(view.events + view.resolved + view.voided for view in picture.tables.values())
+            if now != said or not picture.connected:
+                said, since = now, time.monotonic()
+            elif time.monotonic() - since > QUIET and not any(one.lost for one in self._accounts(dealt).values()):
+                return
+
+    def _accounts(self, dealt: dict[str, int]) -> dict[str, Account]:
+        accounts = self._pit.accounts(dealt).items()
+        return {name: spared(account, self._pit.outcomes[name]) for name, account in accounts}
+
+    def _judge(self, config: Config) -> None:
+        for name, account in self._accounts(self._pit.dealt()).items():
+            self._report.right += account.right
+            self._report.void += account.voided + account.unseen
+            self._report.lost += account.lost
+            self._report.wrong += account.wrong
+            if account.lost or account.wrong:
+                raise WrongError(f"{name}: {account.lost} lost, {account.wrong} wrong, {account.right} right")
+            for outcome in self._pit.outcomes[name]:
+                if not outcome.void and not outcome.outcome:
+                    raise WrongError(f"{name}: {outcome.round} has neither an outcome nor a reason")
+        with (
+            contextlib.closing(Journal(Path(config.edge.journal))) as edge,
+            contextlib.closing(Journal(Path(config.rules.journal))) as rules,
+        ):
+            events = edge.after(0, sys.maxsize)
+            self._report.events += len(events)
+            judge_journals(config, events, {config.rules.name: rules.after(0, sys.maxsize)})
+
+
+async def real(
+    kills: int, seed: int, *, rounds: int = ROUNDS, tables: tuple[str, ...] = TABLES, most_failures: int = 3
+) -> Report:
+    """Nights until so many processes were killed."""
+    report = Report(seed)
+    began = time.monotonic()
+    while (left := kills - sum(report.kills.values())) > 0 and len(report.failures) < most_failures:
+        directory = Path(tempfile.mkdtemp(prefix="feltd-campaign-"))
+        night = seed * 1000 + report.nights
+        report.nights += 1
+        try:
+            await _Night(report, night, directory, left, rounds, tables).body()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the files of that night are the answer
+            what = logs.first(error)
+            said = str(what) if isinstance(what, WrongError) else repr(what)
+            report.doubled += "twice" in said
+            report.failures.append(f"night {night}: {said}; its files: {directory}")
+        else:
+            await asyncio.to_thread(shutil.rmtree, directory)
+    report.seconds = time.monotonic() - began
+    return report
+
+
+def _named(broker: str) -> str:
+    return broker if broker == "mosquitto" else f"the {broker}"
+
+
+def run(kills: int, seed: int, *, as_json: bool) -> int:
+    """`feltd campaign --real`; the exit code."""
+    logs.set_up("critical")
+    report = asyncio.run(real(kills, seed, rounds=min(ROUNDS, kills)))
+    if as_json:
+        sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
+        return 1 if report.failures else 0
+    console = Console(highlight=False, soft_wrap=True)
+    grid = Grid(title="feltd campaign --real", title_justify="left")
+    grid.add_column("victim")
+    grid.add_column("kill -9", justify="right")
+    for victim, count in sorted(report.kills.items()):
+        grid.add_row(victim, str(count))
+    grid.add_row("all", str(sum(report.kills.values())))
+    console.print(grid)
+    console.print(
+        f"{report.rounds} rounds in {report.nights} nights over {_named(report.broker)}, "
+        f"{report.events} events, {report.seconds:.0f} s: "
+        f"{report.right} right, {report.void} void for a stated reason, "
+        f"{report.lost} lost, {report.doubled} doubled, {report.wrong} wrong"
+    )
+    console.print(f"seed {seed}")
+    for failure in report.failures:
+        console.print(failure, markup=False)
+    return 1 if report.failures else 0

@@ -1,0 +1,404 @@
+"""`feltd demo`: a whole pit with one command.
+
+Paced, it runs the processes of production as children (broker, edge, rules), started again when they die, and shows
+what anybody on the broker sees: kill any of them and watch. Headless without a pace, edge and rules run in this process
+on a loop whose clock jumps, over real ttys and a real broker, as fast as the machine goes. Either way the results must
+be what the simulators know they did.
+"""
+
+import asyncio
+import contextlib
+import secrets
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table as Grid
+from rich.text import Text
+
+from daemon import logs
+from daemon.config.model import Config, parse
+from daemon.read_model import Picture, TableView
+from simulators.clock import JumpingLoop, Pace
+from simulators.devices.compare import Account
+from simulators.lab.broker import Broker
+from simulators.lab.fault_injection import Mischief
+from simulators.lab.pit import EDGE, SITE, Pit
+from simulators.lab.virtual_time import PATIENCE, all_out, jumping, run_jumping
+
+__all__ = ["Child", "Settings", "Stage", "demo", "staged"]
+
+# Simulated seconds after the last round for every device to come back and every alert to close.
+AFTERWARDS = 120.0
+# The same after Ctrl-C, when somebody waits for the prompt.
+LAST_PATIENCE = 1.0
+RESTART = 1.0
+PORT = 8080
+SUPERVISOR, INSPECTOR = "demo", "inspector"
+# Real seconds a child has to end by itself.
+GRACE = 10.0
+
+
+class Door(Struct, frozen=True):
+    """Where the demo's console is, and how to come in."""
+
+    port: int
+    password: str
+
+    def __str__(self) -> str:
+        return f"http://127.0.0.1:{self.port} - {SUPERVISOR} or {INSPECTOR}, password {self.password}"
+
+
+class Settings(Struct, frozen=True):
+    """What was asked for. `speed` None: as fast as it can."""
+
+    rounds: int | None
+    seed: int
+    speed: float | None
+    headless: bool
+    copies: int
+    embedded: bool
+    faults: bool = False
+
+
+def demo(settings: Settings) -> int:
+    """Run it; the exit code."""
+    with tempfile.TemporaryDirectory(prefix="feltd-demo-") as directory:
+        speed, in_one = settings.speed or 1.0, settings.speed is None
+        pit = Pit(Path(directory), settings.seed, copies=settings.copies, speed=speed, usb=in_one)
+        if settings.speed is None:
+            return _jumping(pit, settings)
+        with asyncio.Runner() as runner:
+            return runner.run(_until_signal(_paced(pit, settings, settings.speed)))
+
+
+async def _until_signal(body: Coroutine[Any, Any, int]) -> int:
+    loop = asyncio.get_running_loop()
+    task = loop.create_task(body)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        Console(stderr=True, soft_wrap=True).print("feltd demo: interrupted, the results were not compared")
+        return 1
+
+
+# ---- as fast as it can
+
+
+def _jumping(pit: Pit, settings: Settings) -> int:
+    logs.set_up("error" if settings.faults else "warning")
+    return run_jumping(lambda busy: _until_signal(_jump(pit, settings, busy)))
+
+
+async def _jump(pit: Pit, settings: Settings, busy: list[Callable[[], bool]]) -> int:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, JumpingLoop)
+    began = time.monotonic()
+    mischief = Mischief(pit, settings.seed) if settings.faults else None
+    async with jumping(pit, busy, embedded=settings.embedded) as house:
+        doing = asyncio.create_task(mischief.run(house.pace)) if mischief else None
+        await pit.deal(house.pace, settings.rounds or 60, house.picture, loop.utc)
+        if mischief is not None and doing is not None:
+            doing.cancel()
+            await asyncio.wait([doing])
+            mischief.repair_all(house.pace)
+            await house.pace.sleep(AFTERWARDS)
+        dealt = pit.dealt()
+        house.settling = True
+        await all_out(pit, house.picture, dealt)
+        events, broker, simulated = house.edge.journal.head, house.broker, house.pace.now()
+        standing = [
+            f"{name}: {alert.code}: {alert.text}"
+            for name, view in house.picture.tables.items()
+            for alert in view.alerts.values()
+        ]
+    accounts = pit.accounts(dealt)
+    report = _report(accounts, pit, broker, events, simulated, time.monotonic() - began, mischief is None)
+    if mischief is not None:
+        _afterwards(accounts, mischief, standing)
+    return report
+
+
+def _afterwards(accounts: dict[str, Account], mischief: Mischief, standing: list[str]) -> None:
+    """What the faults did, and what is still open."""
+    console = Console(highlight=False, soft_wrap=True)
+    total = sum(count.total() for count in mischief.done.values())
+    kinds = {fault for counts in mischief.done.values() for fault in counts}
+    voided = sum(account.voided + account.extra for account in accounts.values())
+    harmful = mischief.harmful.total()
+    console.print(
+        f"{total} faults of {len(kinds)} kinds, {harmful} that may cost a round: {voided} rounds void by them"
+    )
+    for text in standing:
+        console.print(f"open until the next good round: {text}")
+
+
+def _report(
+    accounts: dict[str, Account],
+    pit: Pit,
+    broker: Broker,
+    events: int,
+    simulated: float,
+    real: float,
+    strict: bool = True,
+) -> int:
+    console = Console(highlight=False, soft_wrap=True)
+    grid = Grid(title="feltd demo", title_justify="left")
+    for head in ("table", "game", "dealt", "right", "void", "lost", "wrong"):
+        grid.add_column(head, justify="left" if head in ("table", "game") else "right")
+    good = True
+    for name, account in accounts.items():
+        dealt = account.right + account.voided + account.lost + account.unseen
+        row = (dealt, account.right, account.voided + account.extra + account.unseen, account.lost, account.wrong)
+        grid.add_row(name, pit.tables[name].ruleset, *map(str, row))
+        # What a device had no power to tell is no lost round: at a table without a game only a round has a truth.
+        lost = account.lost if strict or pit.tables[name].ruleset else 0
+        good &= not (lost or account.wrong or (strict and (account.voided or account.extra or account.unseen)))
+    console.print(grid)
+    total = sum(one.right + one.voided + one.lost + one.unseen for one in accounts.values())
+    console.print(
+        f"{total} rounds, {events} events, {simulated / 60:.0f} minutes of play in {real:.1f} s over {broker.name}: "
+        + ("every result is what the simulators did" if good else "NOT every result is what the simulators did")
+    )
+    return 0 if good else 1
+
+
+# ---- paced, as in production
+
+
+class Child:
+    """One process of production, started again when it ends."""
+
+    def __init__(self, command: str, config: Path) -> None:
+        self.command = command
+        self._config = config
+        self.process: asyncio.subprocess.Process | None = None
+        self.starts = 0
+
+    async def keep(self) -> None:
+        log = (self._config.parent / f"{self.command}.log").open("ab")
+        try:
+            while True:
+                self.starts += 1
+                # Its own session: Ctrl-C is for the demo, which then ends its children in order.
+                self.process = await asyncio.create_subprocess_exec(
+                    sys.executable,
+                    "-m",
+                    "daemon.cli",
+                    self.command,
+                    "-c",
+                    str(self._config),
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+                await self.process.wait()
+                await asyncio.sleep(RESTART)
+        finally:
+            if self.process is not None and self.process.returncode is None:
+                self.process.terminate()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self.process.wait(), GRACE)
+            if self.process is not None and self.process.returncode is None:
+                self.process.kill()
+                await self.process.wait()
+            log.close()
+
+
+class Stage(Struct):
+    """A pit over the processes of production, while they run."""
+
+    config: Config
+    picture: Picture
+    edge: Child
+    rules: Child
+
+
+@contextlib.asynccontextmanager
+async def staged(pit: Pit, pace: Pace, broker: Broker, more: str = "") -> AsyncIterator[Stage]:
+    """Broker, edge and rules as processes of their own, each started again when it ends; all ended in order.
+
+    `more` stands in the configuration, too.
+    """
+    await broker.start()
+    try:
+        pit.open(pace, broker.port, broker.version)
+        path = pit.directory / "feltd.toml"
+        path.write_text(pit.config(broker.port, broker.version) + more, encoding="utf-8")
+        config = parse(path.read_text(encoding="utf-8"))
+        picture = Picture(config.mqtt, SITE, from_start=True)
+        picture.on_opened = pit.opened
+        picture.on_result = pit.heard
+        picture.on_event = pit.saw
+        stage = Stage(config, picture, Child("edge", path), Child("rules", path))
+        async with asyncio.TaskGroup() as group:
+            world = [
+                group.create_task(one)
+                for one in (
+                    pit.live(),
+                    pit.serve(config.mqtt),
+                    picture.run("demo-picture"),
+                    broker.keep(),
+                    stage.edge.keep(),
+                    stage.rules.keep(),
+                )
+            ]
+            try:
+                yield stage
+            finally:
+                for task in world:
+                    task.cancel()
+    finally:
+        await broker.stop()
+
+
+async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
+    pace = Pace(speed)
+    began = time.monotonic()
+    broker = Broker(pit.directory, embedded=settings.embedded, persistence=True)
+    logs.set_up("warning" if settings.headless else "error")
+    door = _door(pit.directory)
+    async with staged(pit, pace, broker, _console(pit.directory, door)) as stage, asyncio.TaskGroup() as group:
+        console = Child("console", pit.directory / "feltd.toml")
+        picture, children = stage.picture, [stage.edge, stage.rules, console]
+        serving = group.create_task(console.keep())
+        if settings.headless:
+            Console(stderr=True, highlight=False, soft_wrap=True).print(f"console: {door}")
+        dealing = group.create_task(pit.deal(pace, settings.rounds or 10**9, picture))
+        showing = None
+        if not settings.headless:
+            showing = group.create_task(_show(picture, pit, broker, children, speed, door))
+            for number in (signal.SIGINT, signal.SIGTERM):  # from here on the end has an account, too
+                asyncio.get_running_loop().add_signal_handler(number, dealing.cancel)
+        await asyncio.wait([dealing])
+        dealt = pit.dealt()
+        await all_out(pit, picture, dealt, LAST_PATIENCE if dealing.cancelled() else PATIENCE)
+        serving.cancel()
+        if showing is not None:
+            showing.cancel()
+    events = sum(view.events for view in picture.tables.values())
+    # A broker or an edge may have been killed on purpose meanwhile: what was under way then is void, never lost.
+    strict = all(child.starts == 1 for child in children)
+    accounts = pit.accounts(dealt, cut_short=dealing.cancelled())
+    return _report(accounts, pit, broker, events, pace.now(), time.monotonic() - began, strict)
+
+
+def _door(directory: Path) -> Door:
+    """A port that is free and two users who may come in: there is nothing to guard, and still no password is fixed."""
+    from daemon.console.auth.users import By, Users, hash_password
+    from daemon.console.site.store import Store
+
+    with socket.socket() as one:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            one.bind(("127.0.0.1", PORT))
+        except OSError:
+            one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+    door = Door(port, secrets.token_urlsafe(9))
+    store = Store(directory / "console.db")
+    try:
+        users, hashed = Users(store, lambda: datetime.now(UTC)), hash_password(door.password)
+        users.add(By("demo", "system"), SUPERVISOR, "supervisor", (), hashed)
+        users.add(By("demo", "system"), INSPECTOR, "inspector", (), hashed)
+    finally:
+        store.close()
+    return door
+
+
+def _console(directory: Path, door: Door) -> str:
+    place = f'store = "{directory}/console.db"\njournal = "{directory}/console-journal.db"'
+    return f"\n[console]\nport = {door.port}\n{place}\n"
+
+
+# ---- the live view
+
+
+async def _show(picture: Picture, pit: Pit, broker: Broker, children: list[Child], speed: float, door: Door) -> None:
+    with Live(
+        _view(picture, pit, broker, children, speed, door), refresh_per_second=8, screen=sys.stdout.isatty()
+    ) as live:
+        while True:
+            live.update(_view(picture, pit, broker, children, speed, door))
+            await asyncio.sleep(0.25)
+
+
+def _view(picture: Picture, pit: Pit, broker: Broker, children: list[Child], speed: float, door: Door) -> Grid:
+    outer = Grid.grid(padding=(0, 0))
+    title = Text("feltd demo", style="bold")
+    title.append(f"   a simulated pit at {speed:g}x   Ctrl-C ends it", style="dim")
+    outer.add_row(title)
+    lamps = Text()
+    lamps.append_text(_lamp(picture.connected, f"{broker.name} :{broker.port} pid {broker.pid}"))
+    for child in children:
+        name = {"edge": EDGE, "rules": "rules"}.get(child.command, "")
+        alive = child.process is not None and child.process.returncode is None
+        pid = child.process.pid if child.process else "-"
+        again = f", started {child.starts} times" if child.starts > 1 else ""
+        lamps.append("   ")
+        lamps.append_text(
+            _lamp(
+                alive and picture.connected and (not name or picture.edges.get(name, False)),
+                f"{child.command} pid {pid}{again}",
+            )
+        )
+    outer.add_row(lamps)
+    outer.add_row("")
+    grid = Grid(expand=True)
+    for head in ("table", "phase", "devices", "rounds", "void", "last results"):
+        grid.add_column(head, no_wrap=head != "last results", ratio=1 if head == "last results" else None)
+    for name, table in pit.tables.items():
+        view = picture.tables.get(name, TableView())
+        devices = Text()
+        for device in table.devices:
+            devices.append_text(_lamp(view.online.get(device, False), device))
+            devices.append(" ")
+        results = Text("\n").join([_result(result) for result in list(view.results)[-2:][::-1]])
+        if not table.ruleset:
+            results = Text("\n".join(list(view.latest)[-2:][::-1]), style="dim")
+        grid.add_row(
+            Text(f"{name}\n", style="bold").append(table.ruleset, style="dim not bold"),
+            f"{view.phase}\n{view.round.partition(':')[2]}" if table.ruleset else Text("no game", style="dim"),
+            devices,
+            str(view.resolved) if table.ruleset else "",
+            str(view.voided) if table.ruleset else "",
+            results,
+        )
+    outer.add_row(grid)
+    alerts = [(name, alert) for name, view in picture.tables.items() for alert in view.alerts.values()]
+    if alerts:
+        box = Grid(title="open alerts", title_justify="left", expand=True)
+        for head in ("table", "what", "what to do"):
+            box.add_column(head)
+        for name, alert in alerts[:8]:
+            style = "red" if alert.severity == "error" else "yellow"
+            box.add_row(name, Text(alert.text, style=style), alert.remedy)
+        outer.add_row(box)
+    outer.add_row(Text(f"console: {door}"))
+    outer.add_row(Text(f"logs and journals: {pit.directory}", style="dim"))
+    return outer
+
+
+def _lamp(good: bool, name: str) -> Text:
+    return Text("● ", style="green" if good else "red").append(name, style="")
+
+
+def _result(result: dict[str, object]) -> Text:
+    announcements = result["announcements"]
+    assert isinstance(announcements, dict)
+    void = result["void"]
+    text = Text(str(result["round"]).partition(":")[2] + "  ", style="dim")
+    if isinstance(void, dict):
+        return text.append(f"void: {void['reason']}", style="yellow not dim")
+    return text.append(str(announcements.get("en", "")), style="not dim")

@@ -1,0 +1,68 @@
+"""Random faults in a pit, from a seed: every device of every table, every fault it is known for, at any moment."""
+
+import asyncio
+import random
+from collections import Counter
+
+from simulators.clock import Pace
+from simulators.devices.device import Ailment, ailments
+from simulators.lab.pit import Pit
+
+__all__ = ["Mischief"]
+
+# Simulated seconds between two faults on one table, and until somebody comes to repair.
+EVERY = (30.0, 120.0)
+REPAIR = (15.0, 60.0)
+
+
+class Mischief:
+    """Who does it, and what was done."""
+
+    def __init__(self, pit: Pit, seed: int) -> None:
+        """The same seed does the same."""
+        self._pit = pit
+        self._seed = seed
+        self.done: dict[str, Counter[str]] = {table: Counter() for table in pit.tables}
+        """By table, how often each fault ("device.fault") was begun."""
+        self.harmful: Counter[str] = Counter()
+        """By table, how many of them may cost a round."""
+
+    async def run(self, pace: Pace) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for table in self._pit.tables:
+                group.create_task(self._at(table, pace, group))
+
+    async def _at(self, table: str, pace: Pace, group: asyncio.TaskGroup) -> None:
+        rng = random.Random(f"mischief {self._seed} {table}")
+        choices = [
+            (name, fault, ailment)
+            for name, socket in self._pit.sockets[table].items()
+            for fault, ailment in ailments(socket.device).items()
+        ]
+        while True:
+            await pace.sleep(rng.uniform(*EVERY))
+            name, fault, ailment = rng.choice(choices)
+            socket = self._pit.sockets[table][name]
+            socket.inject(fault)
+            self._note(table, name, fault, ailment)
+            if ailment.person:
+                group.create_task(self._repair(table, name, pace, rng.uniform(*REPAIR)))
+
+    def _note(self, table: str, name: str, fault: str, ailment: Ailment) -> None:
+        self.done[table][f"{name}.{fault}"] += 1
+        if ailment.round in ("void", "suspended"):
+            self.harmful[table] += 1
+
+    async def _repair(self, table: str, name: str, pace: Pace, seconds: float) -> None:
+        await pace.sleep(seconds)
+        socket = self._pit.sockets[table][name]
+        socket.device.repair(pace.now())
+        socket.stir()
+
+    def repair_all(self, pace: Pace) -> None:
+        """The night is over: everything is put right."""
+        for sockets in self._pit.sockets.values():
+            for socket in sockets.values():
+                socket.device.repair(pace.now())
+                socket.stir()

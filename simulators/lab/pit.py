@@ -1,0 +1,362 @@
+"""A whole pit of simulated tables: ports, a configuration for edge and rules, dealers, and the account at the end."""
+
+import asyncio
+import random
+import time
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from daemon import logs
+from daemon.broker.session import UNREADABLE, BrokerLost, Connect, Session, stay_connected
+from daemon.config.model import Mqtt as MqttSettings
+from daemon.edge.links import usb as links_usb
+from daemon.read_model import Picture
+from drivers.bee_tek_shoe import ShoeOptions
+from drivers.billy_iii import BillyOptions
+from drivers.cammegh_ss2 import WheelOptions
+from drivers.hid_shoe import HidShoeOptions
+from drivers.sas_machine import MachineOptions
+from drivers.tcs_saturn import SaturnOptions
+from protocols.contract.commands import Reply, Request
+from protocols.contract.topics import Wire, device_topic, table_topic
+from simulators.clock import Pace
+from simulators.devices.compare import Account, Outcome, compare
+from simulators.devices.device import Device
+from simulators.devices.fdl_device import FdlDevice
+from simulators.devices.line import Line
+from simulators.ports.mqtt import Mqtt
+from simulators.ports.port import Port, Pty, Socket, Tcp
+from simulators.ports.usb import Bus, Usb
+from simulators.tables.baccarat import BaccaratTable, ContinuousTable, ScannerTable
+from simulators.tables.blackjack import BlackjackTable
+from simulators.tables.cussec import CussecTable
+from simulators.tables.devices import MachinePlace, StudioTable
+from simulators.tables.fantan import FantanTable
+from simulators.tables.fish_prawn_crab import FishPrawnCrabTable
+from simulators.tables.roulette import RouletteTable, SaturnTable
+from simulators.tables.stud_poker import StudPokerTable
+from simulators.tables.table import Floor, Look, Table
+
+__all__ = ["KINDS", "Pit", "UnderWay"]
+
+SITE, EDGE = "demo", "edge-1"
+KINDS: dict[str, type[Table]] = {
+    "rou": RouletteTable,
+    "sat": SaturnTable,
+    "cus": CussecTable,
+    "fpc": FishPrawnCrabTable,
+    "bac": BaccaratTable,
+    "scan": ScannerTable,
+    "csm": ContinuousTable,
+    "stud": StudPokerTable,
+    "bj": BlackjackTable,
+    "fan": FantanTable,
+    "studio": StudioTable,
+    "slot": MachinePlace,
+}
+# Seconds for the way of an order and its answer, however fast the hands are; and seconds of play for what it moves.
+TELL_PATIENCE, TELL_WORK = 8.0, 30.0
+
+
+class Pit:
+    """Tables `rou-1`, `cus-1`, `bac-1` … (and -2, … with `copies`), all from one seed."""
+
+    def __init__(
+        self,
+        directory: Path,
+        seed: int,
+        *,
+        copies: int = 1,
+        kinds: tuple[str, ...] = tuple(KINDS),
+        speed: float = 1.0,
+        usb: bool = False,
+    ) -> None:
+        """Ports are made under `directory` when the pit opens. `speed` is that of the pace, as the drivers see it.
+
+        `usb`: edge and pit are one process, so that a USB device can be plugged in through pyusb; else its reports come
+        over TCP.
+        """
+        self._speed = speed
+        self._bus = Bus() if usb else None
+        self._seed = seed
+        self.directory = directory
+        self.tables: dict[str, Table] = {
+            f"{kind}-{copy}": KINDS[kind](seed * 100 + copy) for copy in range(1, copies + 1) for kind in kinds
+        }
+        self.ports: dict[str, Port] = {}
+        self.sockets: dict[str, dict[str, Socket]] = {}
+        self.outcomes: dict[str, list[Outcome]] = {name: [] for name in self.tables}
+        self._opened: dict[tuple[str, str], int] = {}
+        """By table and round under way, how many rounds of the table had truly ended when it was heard to open."""
+        self.told: dict[str, list[str]] = {name: [] for name in self.tables}
+        """By table, the types and fault codes of all events, as they came over the broker."""
+        self.dealing = 0
+        self._session: Session | None = None
+        self._serving: Callable[[], None] = lambda: None
+        self._asked: dict[str, asyncio.Future[str]] = {}
+
+    def open(self, pace: Pace, broker_port: int, version: str) -> None:
+        """Plug all devices in."""
+        for table_name, table in self.tables.items():
+            self.sockets[table_name] = {}
+            for device_name, device in table.devices.items():
+                place = f"{table_name}/{device_name}"
+                if isinstance(device, FdlDevice):
+                    device.hurry = self._speed
+                port = self._port_for(table_name, device_name, device, broker_port, version)
+                port.plug()
+                self.ports[place] = port
+                line = Line(random.Random(f"{self._seed} {place}"))
+                self.sockets[table_name][device_name] = Socket(device, port, pace, line)
+        if self._bus is not None:
+            links_usb.backend = self._bus
+
+    def _port_for(self, table: str, name: str, device: Device, broker_port: int, version: str) -> Port:
+        match device.name:
+            case "fdl_console":
+                return Tcp("127.0.0.1", 0)
+            case "billy_iii" | "idp_dice":
+                topic = f"studio/{table}/{name}"
+                return Mqtt("127.0.0.1", broker_port, f"{topic}/listens", f"{topic}/says", version=version)
+            case "hid_shoe" if self._bus is not None:
+                return Usb(self._bus, serial=f"{table}-{name}")
+            case "hid_shoe":
+                return Tcp("127.0.0.1", 0)
+            case _:
+                return Pty(self.directory / f"tty-{table}-{name}")
+
+    def config(self, broker_port: int, version: str) -> str:
+        """The TOML for edge and rules of this pit."""
+        lines = [
+            f'[site]\nname = "{SITE}"',
+            f'[edge]\nname = "{EDGE}"\njournal = "{self.directory}/edge.db"',
+            f'[rules]\njournal = "{self.directory}/rules.db"',
+            f'[mqtt]\nport = {broker_port}\nversion = "{version}"',
+        ]
+        for table_name, table in self.tables.items():
+            lines.append(f'[[table]]\nname = "{table_name}"\nruleset = "{table.ruleset}"')
+            if table.options:
+                options = "\n".join(f'{key} = "{value}"' for key, value in table.options.items())
+                lines.append(f"[table.options]\n{options}")
+            for device_name, device in table.devices.items():
+                url = self.ports[f"{table_name}/{device_name}"].url
+                lines.append(f'[[table.device]]\nname = "{device_name}"\ndriver = "{device.name}"\nurl = "{url}"')
+                if hurried := _hurried(device.name, self._speed):
+                    lines.append("[table.device.options]\n" + "\n".join(f"{k} = {v:.6f}" for k, v in hurried.items()))
+        return "\n\n".join(lines) + "\n"
+
+    def saw(self, table: str, wire: Wire) -> None:
+        """One event came over the broker. At a table without a game it may be an outcome by itself."""
+        if table not in self.tables:
+            return
+        data: dict[str, Any] = msgspec.json.decode(wire.data)
+        self.told[table].append(wire.type)
+        if wire.type == "device.faulted":
+            self.told[table].append(data["code"])
+        if (outcome := self.tables[table].outcome(wire.type, data)) is not None:
+            self.outcomes[table].append(Outcome(wire.id, outcome))
+
+    def opened(self, table: str, round_: str) -> None:
+        """A round was opened."""
+        if table in self.tables:
+            self._opened[table, round_] = len(self.tables[table].truth)
+
+    def heard(self, table: str, kind: str, result: dict[str, Any]) -> None:
+        """One result came out, or took the place of the one before."""
+        if table not in self.outcomes:
+            return
+        round_, void = result["round"], result["void"]["reason"] if result["void"] else ""
+        if kind != "corrected":
+            span = self._opened.pop((table, round_), 0), len(self.tables[table].truth)
+            self.outcomes[table].append(Outcome(round_, result["outcome"], void, span))
+            return
+        self.outcomes[table] = [
+            msgspec.structs.replace(one, outcome=result["outcome"], void=void) if one.round == round_ else one
+            for one in self.outcomes[table]
+        ]
+
+    async def serve(self, mqtt: MqttSettings, connect: Connect | None = None) -> None:
+        """The dealers' own line to the broker: what they tell their devices, and what those answer."""
+
+        async def serve(session: Session) -> None:
+            await session.subscribe(table_topic(SITE, "+", "device/+/cmd/+/result"))
+            self._session = session
+            self._serving()
+            try:
+                while True:
+                    for message in await session.messages():
+                        with_reply(message.payload)
+            finally:
+                self._session = None
+                for asked in self._asked.values():  # the answer went past us, or never came
+                    if not asked.done():
+                        asked.set_result("failed")
+
+        def with_reply(payload: bytes) -> None:
+            try:
+                reply = msgspec.json.decode(payload, type=Reply)
+            except UNREADABLE:
+                return
+            asked = self._asked.get(reply.id)
+            if asked is not None and not asked.done():
+                asked.set_result(reply.status)
+
+        await stay_connected(mqtt, "demo-dealers", None, serve, logs.get(client="dealers"), connect)
+
+    @property
+    def asking(self) -> bool:
+        """Whether a dealer waits for the answer to a command."""
+        return bool(self._asked)
+
+    async def _tell(
+        self, table: str, pace: Pace, now: Callable[[], datetime], device: str, name: str, args: dict[str, Any]
+    ) -> str:
+        """Give a device a command; how it ended. A dealer who hears nothing goes on."""
+        if self._session is None:
+            return "failed"
+        request = Request(uuid.uuid4().hex[:16], now() + timedelta(seconds=60), msgspec.Raw(msgspec.json.encode(args)))
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._asked[request.id] = answer
+        try:
+            await self._session.publish(device_topic(SITE, table, device, f"cmd/{name}"), msgspec.json.encode(request))
+            await asyncio.wait([answer], timeout=TELL_PATIENCE + pace.real(TELL_WORK))
+            return answer.result() if answer.done() else "failed"
+        except BrokerLost:
+            return "failed"
+        finally:
+            del self._asked[request.id]
+
+    async def live(self) -> None:
+        """Let all devices live, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for sockets in self.sockets.values():
+                for socket in sockets.values():
+                    group.create_task(socket.live())
+
+    async def deal(
+        self, pace: Pace, rounds: int, picture: Picture, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        """Play `rounds` rounds, shared among the tables. `now` is the edge's wall clock."""
+        self._serving = picture.changed.set  # who waits for all to be there waits for the dealers' line, too
+        share, rest = divmod(rounds, len(self.tables))
+        async with asyncio.TaskGroup() as group:
+            for number, (name, table) in enumerate(self.tables.items()):
+                mine = share + (1 if number < rest else 0)
+                if mine:
+                    group.create_task(self._deal(name, table, pace, mine, picture, now))
+
+    async def _deal(
+        self, name: str, table: Table, pace: Pace, rounds: int, picture: Picture, now: Callable[[], datetime]
+    ) -> None:
+        async def ready() -> bool:
+            dark = not self._lit(name, picture)
+            await picture.until(lambda: self._lit(name, picture))
+            return dark
+
+        def look() -> Look:
+            view = picture.tables.get(name)
+            if view is None:
+                return Look()
+            ended = {str(result["round"]): not result["void"] for result in view.results}
+            return Look(view.phase, view.round, view.detail, ended)
+
+        self.dealing += 1
+        try:
+            await table.deal(Floor(self.sockets[name], pace, ready, look, partial(self._tell, name, pace, now)), rounds)
+        finally:
+            self.dealing -= 1
+
+    def _lit(self, name: str, picture: Picture) -> bool:
+        view = picture.tables.get(name)
+        devices = self.tables[name].devices
+        serving = picture.connected and picture.edges.get(EDGE) and picture.edges.get("rules") and self._session
+        return bool(view and serving and all(map(view.online.get, devices)))
+
+    def dealt(self) -> dict[str, int]:
+        """Rounds that ended so far, by table."""
+        return {name: len(table.truth) for name, table in self.tables.items()}
+
+    def accounts(self, dealt: dict[str, int], *, cut_short: bool = False) -> dict[str, Account]:
+        """What came out against what happened, for the first `dealt` rounds of each table.
+
+        `cut_short`: the dealers were sent away; what came out last may be of a round that none of them finished.
+        """
+        return {
+            name: min(
+                (
+                    compare(table.truth[: dealt[name]], outcomes)
+                    for outcomes in (self.outcomes[name], *([self.outcomes[name][:-1]] if cut_short else ()))
+                ),
+                key=lambda account: (account.wrong, account.lost, account.voided + account.extra),
+            )
+            for name, table in self.tables.items()
+        }
+
+
+def _hurried(driver: str, speed: float) -> dict[str, float]:
+    """Hands, dice and wheels at many times their speed: what a driver takes for too soon is so much sooner."""
+    if speed <= 1.0:
+        return {}
+    match driver:
+        case "bee_tek_shoe":
+            return {"repeat": ShoeOptions().repeat / speed}
+        case "hid_shoe":
+            return {"repeat": HidShoeOptions().repeat / speed, "quiet": max(HidShoeOptions().quiet / speed, 0.05)}
+        case "cammegh_ss2":
+            return {"shortest_spin": WheelOptions().shortest_spin / speed}
+        case "tcs_saturn":
+            saturn = SaturnOptions()
+            return {
+                "poll": max(saturn.poll / speed, 0.05),
+                "stands": saturn.stands / speed,
+                "shortest_spin": saturn.shortest_spin / speed,
+            }
+        case "sas_machine":  # five seconds without a poll, of its own, and it is disabled
+            return {"interval": max(MachineOptions().interval / speed, 0.04)}
+        case "billy_iii":  # its shake is over long before the seconds that were ordered
+            return {"early": min(BillyOptions().duration, 10.0), "shortest": BillyOptions().shortest / speed}
+        case _:
+            return {}
+
+
+class UnderWay:
+    """Whether bytes are still between a simulator and its driver, by the counts at both ends.
+
+    Bytes that a cable or a closed port swallowed never arrive: a difference that stays the same for SETTLED real
+    seconds is what is lost, and counts as nothing from then on.
+    """
+
+    SETTLED = 0.05
+
+    def __init__(self, pit: Pit, received: Callable[[str], tuple[int, int]]) -> None:
+        """`received` is (bytes read, bytes written) by the host's end of "table/device"."""
+        self._pit = pit
+        self._received = received
+        self._lost: dict[str, tuple[int, int]] = {}
+        self._since: dict[str, tuple[tuple[int, int], float]] = {}
+
+    def __call__(self) -> bool:
+        """True while something is under way."""
+        now = time.monotonic()
+        moving = False
+        for name, port in self._pit.ports.items():
+            read, written = self._received(name)
+            difference = (port.sent_bytes - read, written - port.received_bytes)
+            if difference == self._lost.get(name, (0, 0)):
+                self._since.pop(name, None)
+                continue
+            before, since = self._since.get(name, (None, now))
+            if before != difference:
+                self._since[name] = (difference, now)
+                moving = True
+            elif now - since < self.SETTLED:
+                moving = True
+            else:
+                self._lost[name] = difference
+        return moving

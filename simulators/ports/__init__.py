@@ -1,0 +1,1 @@
+"""How simulated devices are reached: terminals, sockets, USB, MQTT."""

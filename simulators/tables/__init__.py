@@ -1,0 +1,1 @@
+"""Dealers who play with simulated devices and know what truly happened."""

@@ -1,0 +1,113 @@
+"""A cussec table: a shaker with its reader, the console, and the lamps of the layout.
+
+Its dealer is the dealer of every game whose three dice are shaken under a dome.
+"""
+
+import random
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from simulators.devices.device import Device
+from simulators.devices.fdl_console import Console
+from simulators.devices.fdl_lamps import Lamps
+from simulators.devices.fdl_shaker import Shaker
+from simulators.tables.table import Floor, Ruled, Truth, open_bets, settle
+
+__all__ = ["CussecTable", "ShakenTable"]
+
+
+class ShakenTable(Ruled):
+    """Three pulls of the lever, or one electronic agitation where the lever's sensor is known to be stuck."""
+
+    options: ClassVar[dict[str, Any]] = {"payment": "console", "agitation": "either"}
+
+    def __init__(self, seed: int, game: str, dice: str) -> None:
+        """Some throws end stacked or leaning. `game` and `dice` name what chance decides at this table."""
+        self._rng = random.Random(f"{game} {seed}")
+        self.shaker = Shaker(random.Random(f"{dice} {seed}"), f"SIM-S{seed}")
+        self.console = Console(random.Random(f"{game} console {seed}"), f"SIM-C{seed}")
+        self.lamps = Lamps(random.Random(f"{game} lamps {seed}"), f"SIM-L{seed}")
+        self.devices: dict[str, Device] = {
+            "shaker-1": self.shaker,
+            "console-1": self.console,
+            "lamps-1": self.lamps,
+        }
+        self.truth: list[Truth] = []
+
+    def _facts(self, faces: tuple[int, ...]) -> dict[str, Any]:
+        """What the dealer knows of a throw that counts."""
+        return {"faces": sorted(faces)}
+
+    async def _show(self, floor: Floor, faces: tuple[int, ...]) -> None:
+        """Light the winning places; no faces: none."""
+
+    async def deal(self, floor: Floor, rounds: int) -> None:
+        """Arts. 2 to 4: cover, three pulls, bets, bell, uncover, read, pay."""
+        for _ in range(rounds):
+            await floor.ready()
+            if self._rng.random() < 0.04:
+                self.shaker.inject(self._rng.choice(("dice_stacked", "dice_leaning")), floor.pace.now())
+            await self._round(floor)
+
+    async def _act(self, floor: Floor, do: Callable[[float], Any]) -> Any:
+        await floor.ready()
+        done = do(floor.pace.now())
+        floor.stir("shaker-1")
+        await floor.pace.sleep(self._rng.uniform(0.6, 1.4))
+        return done
+
+    async def _round(self, floor: Floor) -> None:
+        pace, rng = floor.pace, self._rng
+        await self._act(floor, self.shaker.cover)
+        await self._shake(floor)
+        await floor.ready()
+        await open_bets(floor, self.console)
+        await floor.tell("lamps-1", "light", {"lamps": ["1"]})
+        await pace.sleep(rng.uniform(12.0, 20.0))
+        await floor.ready()
+        floor.press(self.console, "bell")
+        await floor.tell("lamps-1", "light", {"lamps": []})
+        await pace.sleep(rng.uniform(1.0, 2.0))
+        mine = floor.look().mine
+        await self._act(floor, self.shaker.uncover)
+        seen = await self._act(floor, self.shaker.read)
+        if seen is None:  # the reader is blind: by hand, twice, where the round still waits for it
+            seen = self.shaker.lie() if floor.look().over else await self._by_hand(floor)
+        faces, stacked, leaning = seen
+        void = bool(stacked or leaning) or len(faces) != 3
+        counts = await settle(floor, self.console, rng, mine)
+        void = void or not counts
+        self.truth.append(Truth({} if void else self._facts(faces), void))
+        await floor.ready()
+        if not void:
+            await self._show(floor, faces)
+            floor.press(self.console, "paid")
+            await self._show(floor, ())
+        await pace.sleep(1.0)
+
+    async def _shake(self, floor: Floor) -> None:
+        """Three pulls. Where the dice did not move the dealer pulls once more; a dead lever is left for the motor."""
+        if self.shaker.lever_works(floor.pace.now()):
+            pulls = 0
+            while pulls < 3:
+                pulls += bool(await self._act(floor, self.shaker.pull_lever))
+        else:
+            await self._act(floor, self.shaker.agitate)
+
+    async def _by_hand(self, floor: Floor) -> tuple[tuple[int, ...], int, int]:
+        lie = self.shaker.lie()
+        for _ in range(2):
+            await floor.ready()
+            self.console.enter_dice(lie[0], floor.pace.now(), stacked=lie[1], leaning=lie[2])
+            floor.stir("console-1")
+            await floor.pace.sleep(1.5)
+        return lie
+
+
+class CussecTable(ShakenTable):
+    """Its lamp tells that bets may be placed; the croupier announces the rest."""
+
+    ruleset: ClassVar[str] = "macau.cussec"
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed, "cussec", "shaker")

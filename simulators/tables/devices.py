@@ -1,0 +1,121 @@
+"""Tables whose games are not resolved yet: devices and hands, and what truly happened, event by event."""
+
+import random
+from typing import Any, ClassVar
+
+from simulators.devices.alpha_sign import Sign
+from simulators.devices.billy_iii import Billy
+from simulators.devices.device import Device
+from simulators.devices.idp_dice import Recogniser
+from simulators.devices.sas_machine import Machine
+from simulators.tables.table import Floor, Truth
+
+__all__ = ["MachinePlace", "StudioTable"]
+
+
+class _Hands:
+    """What these tables have in common: a seed, devices, a truth of events."""
+
+    ruleset: ClassVar[str] = ""
+    options: ClassVar[dict[str, Any]] = {}
+    watched: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, seed: int) -> None:
+        self._rng = random.Random(f"{type(self).__name__} {seed}")
+        self.truth: list[Truth] = []
+        self.devices: dict[str, Device] = {}
+        self._seed = seed
+
+    def _chance(self, what: str) -> random.Random:
+        return random.Random(f"{type(self).__name__} {what} {self._seed}")
+
+    def _happened(self, type_: str, **data: Any) -> None:
+        self.truth.append(Truth({"type": type_, **data}))
+
+    def outcome(self, type_: str, data: dict[str, Any]) -> dict[str, Any] | None:
+        """What an event says of a round, in the words of the truth; None where it says nothing."""
+        return {"type": type_, **data} if type_ in self.watched else None
+
+    async def _pause(self, floor: Floor, least: float, most: float) -> None:
+        await floor.pace.sleep(self._rng.uniform(least, most))
+
+
+class StudioTable(_Hands):
+    """A shaker that obeys over MQTT, and a camera that reads the dice."""
+
+    def __init__(self, seed: int) -> None:
+        """The camera looks at the shaker's dice."""
+        super().__init__(seed)
+        self.shaker = Billy(self._chance("billy"))
+        self.reader = Recogniser(self._chance("camera"), lambda: self.shaker.faces)
+        self.devices = {"shaker-1": self.shaker, "reader-1": self.reader}
+        self._unread = False
+
+    def outcome(self, type_: str, data: dict[str, Any]) -> dict[str, Any] | None:
+        """The first reading after a shake: a second one contradicts it, and its fault says so."""
+        if type_ == "device.commanded" and data.get("command") == "agitate":
+            self._unread = True
+        elif type_ == "dice.read" and self._unread:
+            self._unread = False
+            return {"type": type_, **data}
+        return None
+
+    async def deal(self, floor: Floor, rounds: int) -> None:
+        """Shake and read; what cannot be read is shaken again, three times, then the round is off."""
+        for number in range(rounds):
+            await floor.ready()
+            done = ""
+            for throw in range(3):
+                shaken = await floor.tell("shaker-1", "agitate", {})
+                await floor.pace.sleep(1.0)
+                if shaken != "done":  # dice that still lie as they lay are no throw
+                    await floor.ready()
+                    continue
+                done = await floor.tell("reader-1", "read-dice", {"round": f"{self._seed}-{number}-{throw}"})
+                if done == "done":
+                    break
+                await floor.ready()
+            if done == "done":
+                self._happened("dice.read", faces=list(self.shaker.faces))
+            await self._pause(floor, 4.0, 8.0)
+
+
+class MachinePlace(_Hands):
+    """A slot machine and the sign of its jackpot."""
+
+    watched: ClassVar[tuple[str, ...]] = ("jackpot.won",)
+
+    def __init__(self, seed: int) -> None:
+        """The jackpot falls now and then."""
+        super().__init__(seed)
+        self.machine = Machine(self._chance("machine"))
+        self.sign = Sign(self._chance("sign"))
+        self.devices = {"slot-1": self.machine, "sign-1": self.sign}
+        self.amount = 1_000_000
+
+    def outcome(self, type_: str, data: dict[str, Any]) -> dict[str, Any] | None:
+        """A prize that a person pays is no jackpot of this place."""
+        return super().outcome(type_, data) if data.get("level") else None
+
+    async def deal(self, floor: Floor, rounds: int) -> None:
+        """Play; the jackpot grows, falls, is announced and begins again."""
+        for _ in range(rounds):
+            await floor.ready()
+            for _ in range(self._rng.randint(2, 6)):
+                self.machine.play(floor.pace.now())
+                floor.stir("slot-1")
+                self.amount += self._rng.randint(1, 500)
+                await self._pause(floor, 2.0, 5.0)
+            await floor.tell("sign-1", "show-amount", {"amount": self.amount})
+            await floor.tell("slot-1", "show-amount", {"amount": self.amount})
+            await floor.pace.sleep(6.0)
+            await floor.ready()
+            if self.machine.playable:
+                self.machine.hit_progressive(floor.pace.now(), 1)
+                self._happened("jackpot.won", level=1)
+            floor.stir("slot-1")
+            await floor.tell("sign-1", "announce", {"text": "JACKPOT", "seconds": 10})
+            await self._pause(floor, 12.0, 15.0)
+            self.amount = 1_000_000
+            await floor.tell("sign-1", "show-amount", {"amount": self.amount})
+            await floor.tell("slot-1", "show-amount", {"amount": self.amount})

@@ -1,0 +1,109 @@
+"""A fantan table: a counter of buttons, the four lamps of the layout, and the console."""
+
+import random
+from typing import Any, ClassVar
+
+from simulators.devices.device import Device
+from simulators.devices.fdl_buttons import ButtonCounter
+from simulators.devices.fdl_console import Console
+from simulators.devices.fdl_lamps import Lamps
+from simulators.tables.table import Floor, Ruled, Truth, open_bets, settle, shows
+
+__all__ = ["FantanTable"]
+
+
+class FantanTable(Ruled):
+    """Where the camera tells no count the dealer counts, and enters it; now and then somebody counts a second time."""
+
+    ruleset: ClassVar[str] = "macau.fantan"
+    options: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, seed: int) -> None:
+        """A button breaks now and then."""
+        self._rng = random.Random(f"fantan {seed}")
+        self.counter = ButtonCounter(random.Random(f"counter {seed}"), f"SIM-BC{seed}")
+        self.lamps = Lamps(random.Random(f"fantan lamps {seed}"), f"SIM-L{seed}")
+        self.console = Console(random.Random(f"fantan console {seed}"), f"SIM-C{seed}")
+        self.devices: dict[str, Device] = {
+            "counter-1": self.counter,
+            "lamps-1": self.lamps,
+            "console-1": self.console,
+        }
+        self.truth: list[Truth] = []
+
+    async def deal(self, floor: Floor, rounds: int) -> None:
+        """Arts. 2 to 5: set apart and cover, bets, bell, lift, count by fours, light the lamp, pay."""
+        for _ in range(rounds):
+            await floor.ready()
+            if self._rng.random() < 0.04:
+                self.counter.inject("broken_button", floor.pace.now())
+            self.truth.append(await self._round(floor))
+            await self._pay(floor, paid=not self.truth[-1].void)
+
+    async def _pause(self, floor: Floor, least: float, most: float) -> None:
+        await floor.pace.sleep(self._rng.uniform(least, most))
+
+    async def _round(self, floor: Floor) -> Truth:
+        """What it truly was; void where the cup fell over, or the display did not show its end."""
+        await self._separate(floor)
+        noticed = self._rng.random() < 0.5
+        while self.counter.knocked_over and noticed:  # nobody has bet yet: another heap
+            await self._separate(floor)
+        await open_bets(floor, self.console)
+        await self._pause(floor, 12.0, 18.0)
+        await floor.ready()
+        if self.counter.knocked_over:
+            floor.press(self.console, "void", 4)
+            await settle(floor, self.console, self._rng, floor.look().round)
+            return Truth({}, void=True)
+        floor.press(self.console, "bell")
+        await self._pause(floor, 1.0, 2.0)
+        await floor.ready()
+        mine = floor.look().mine
+        told = self.counter.count(floor.pace.now())
+        floor.stir("counter-1")
+        await self._pause(floor, 3.0, 5.0)
+        if told is None and not floor.look().over:
+            await self._enter(floor, *self.counter.lie())
+        counts = await settle(floor, self.console, self._rng, mine)
+        shown = mine in floor.look().ended
+        whole, fragments = self.counter.lie()
+        outcome = {"number": _left(whole), "count": whole, "fragments": fragments}
+        if counts and self._rng.random() < 0.1:  # who takes the buttons away by fours knows no more than what is left
+            await self._enter(floor, _left(whole), 0)
+            if not shown:  # then that may have been the count that was told first
+                outcome = {"number": _left(whole)}
+        return Truth(outcome, void=not counts)
+
+    async def _separate(self, floor: Floor) -> None:
+        """A heap under the cup. Where the display does not show it, by the console's key."""
+        await floor.ready()
+        self.counter.separate(floor.pace.now())
+        floor.stir("counter-1")
+        await self._pause(floor, 1.0, 2.0)
+        if not await shows(floor, lambda look: bool(look.detail.get("separated"))):
+            floor.press(self.console, "buttons_separated")
+            await self._pause(floor, 1.0, 2.0)
+
+    async def _enter(self, floor: Floor, count: int, fragments: int) -> None:
+        for _ in range(2):
+            await floor.ready()
+            self.console.enter_buttons(count, fragments, floor.pace.now())
+            floor.stir("console-1")
+            await floor.pace.sleep(1.5)
+
+    async def _pay(self, floor: Floor, *, paid: bool) -> None:
+        await floor.ready()
+        if paid:
+            await floor.tell("lamps-1", "light", {"lamps": [str(_left(self.counter.lie()[0]))]})
+            await self._pause(floor, 3.0, 5.0)
+            floor.press(self.console, "paid")
+            await floor.tell("lamps-1", "light", {"lamps": []})
+        await floor.pace.sleep(1.0)
+
+
+def _left(buttons: int) -> int:
+    """Taken away by fours, as the wand does it, until no more than four are left."""
+    while buttons > 4:
+        buttons -= 4
+    return buttons

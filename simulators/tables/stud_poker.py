@@ -1,0 +1,460 @@
+"""A stud poker table: a batch shuffler that gives packets of five, sensors under the jackpot bets, and the console.
+
+The shuffler does not know its cards, so the dealer tells what lies there: his open card, and at the showdown the hands
+that are opened, with the supervisor's key. He compares hands by the card that he carries, which is the one below.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final, Literal, TypeAlias
+
+from msgspec import Struct
+
+from simulators.devices.device import Device
+from simulators.devices.fdl_bets import BetSensors
+from simulators.devices.fdl_console import Console
+from simulators.devices.fdl_shuffler import Shuffler
+from simulators.tables.table import Floor, Look, Ruled, Truth, settle
+
+__all__ = ["StudPokerTable", "compared", "opens"]
+
+Hands: TypeAlias = dict[str, tuple[str, ...]]
+Mishap: TypeAlias = Literal["", "one_seen", "two_seen", "jam", "short", "over", "wrong_order", "no_bet", "wrong_key"]
+
+SEATS: Final = range(1, 8)
+FIVE: Final = 5
+DEALER: Final = "dealer"
+ANTES: Final = (10_000, 20_000, 50_000)
+PLAYERS: Final = (4, 4, 4, 3, 2, 1, 1)  # how often one plays, two, three …
+TRIES: Final = 60
+MISTAKE: Final = 1  # the console's reason for a void: dealing error
+
+# What goes wrong at the table itself, and in how many of a thousand rounds.
+MISHAPS: Final[dict[Mishap, int]] = {
+    "one_seen": 40,
+    "two_seen": 15,
+    "jam": 15,
+    "short": 10,
+    "over": 10,
+    "wrong_order": 10,
+    "no_bet": 20,
+    "wrong_key": 20,
+}
+IN_THE_SHUFFLER: Final[dict[Mishap, str]] = {"jam": "jam_outfeed", "short": "packet_short", "over": "packet_over"}
+
+# ---- which hand is higher
+
+RANKS: Final = "23456789TJQKA"
+SUITS: Final = "DCHS"
+FLUSH, STRAIGHT_FLUSH, ROYAL_FLUSH = 5, 8, 9
+# How often the ranks come, and what that is; five ranks that come once are something else where they run or match.
+SHAPES: Final[dict[tuple[int, ...], int]] = {
+    (1, 1, 1, 1, 1): 0,
+    (2, 1, 1, 1): 1,
+    (2, 2, 1): 2,
+    (3, 1, 1): 3,
+    (3, 2): 6,
+    (4, 1): 7,
+}
+STRAIGHT: Final = 4
+# Three of a kind, full house and four of a kind go by the rank that comes most often, and by nothing else.
+BY_ONE_RANK: Final = (3, 6, 7)
+
+
+def compared(cards: Sequence[str]) -> tuple[int, tuple[int, ...], int]:
+    """Five cards as they compare: what they are, the ranks that count, and the suit that settles the rest."""
+    times = Counter(RANKS.index(card[0]) for card in cards)
+    ranks = tuple(sorted(times, key=lambda rank: (times[rank], rank), reverse=True))
+    shape = SHAPES[tuple(times[rank] for rank in ranks)]
+    if shape == 0:
+        if ranks == (12, 3, 2, 1, 0):  # the ace below the 2
+            ranks = (3, 2, 1, 0, -1)
+        runs = ranks[0] - ranks[4] == 4
+        matches = len({card[1] for card in cards}) == 1
+        if runs and matches:
+            shape = ROYAL_FLUSH if ranks[0] == 12 else STRAIGHT_FLUSH
+        elif runs or matches:
+            shape = STRAIGHT if runs else FLUSH
+    suit = max(SUITS.index(card[1]) for card in cards if RANKS.index(card[0]) == ranks[0])
+    return shape, ranks[:1] if shape in BY_ONE_RANK else ranks, suit
+
+
+def opens(cards: Sequence[str]) -> bool:
+    """An ace and a king, or better."""
+    shape, ranks, _ = compared(cards)
+    return shape > 0 or ranks[:2] == (12, 11)
+
+
+class _GivenUpError(Exception):
+    """The display does not show what lies on the table, and never will."""
+
+
+class _Round(Struct):
+    """What the dealer has in his head. `mine`: what the display calls this round."""
+
+    antes: dict[int, int] = {}
+    mishap: Mishap = ""
+    mine: str = ""
+    hands: Hands = {}
+    raised: tuple[int, ...] = ()
+    folded: tuple[int, ...] = ()
+
+
+class StudPokerTable(Ruled):
+    """One to seven players; now and then a card is seen, a packet is wrong, or the dealer makes a mistake."""
+
+    ruleset: ClassVar[str] = "macau.stud-poker"
+    options: ClassVar[dict[str, Any]] = {"dealing": "shuffler"}
+
+    def __init__(self, seed: int) -> None:
+        """Two decks, seven seats."""
+        self._rng = random.Random(f"stud poker {seed}")
+        self.shuffler = Shuffler(random.Random(f"stud poker shuffler {seed}"), f"SIM-SH{seed}")
+        self.bets = BetSensors(random.Random(f"stud poker bets {seed}"), f"SIM-B{seed}")
+        self.console = Console(random.Random(f"stud poker console {seed}"), f"SIM-C{seed}", 1)
+        self.devices: dict[str, Device] = {
+            "shuffler-1": self.shuffler,
+            "bets-1": self.bets,
+            "console-1": self.console,
+        }
+        self.truth: list[Truth] = []
+        self.mishaps: Counter[Mishap] = Counter()
+        """How often what went wrong at the table itself, "" for the rounds in which nothing did."""
+        self._carried: frozenset[int] = frozenset()
+
+    async def deal(self, floor: Floor, rounds: int) -> None:
+        """Arts. 6 to 10: antes and jackpot bets, bell, packets, decisions, showdown, pay; the other deck meanwhile."""
+        for _ in range(rounds):
+            await floor.ready()
+            await self._deck(floor)
+            self.truth.append(await self._round(floor))
+            await self._clear(floor, void=self.truth[-1].void)
+        await self._deck(floor)  # nobody leaves a machine in which cards move
+
+    async def _pause(self, floor: Floor, least: float, most: float) -> None:
+        await floor.pace.sleep(self._rng.uniform(least, most))
+
+    async def _until(self, floor: Floor, press: Callable[[], object], shown: Callable[[Look], bool]) -> None:
+        """Something at the console, until the display shows it. Raises _GivenUpError where it never does."""
+        for _ in range(TRIES):
+            await floor.ready()
+            press()
+            floor.stir("console-1")
+            await floor.pace.sleep(1.0)
+            if shown(floor.look()):
+                return
+            await floor.pace.sleep(2.0)
+            await floor.ready()
+            if shown(floor.look()):
+                return
+        raise _GivenUpError
+
+    # ---- the cards
+
+    async def _deck(self, floor: Floor) -> None:
+        """A shuffled deck lies ready; whoever stands there clears a jam and tries again."""
+        for _ in range(20):
+            await floor.ready()
+            if self.shuffler.ready(floor.pace.now(), FIVE):
+                return
+            await self._shuffle(floor)
+            for _ in range(20):  # it takes three quarters of a minute
+                await floor.pace.sleep(4.0)
+                if self.shuffler.ready(floor.pace.now(), FIVE):
+                    return
+            await floor.ready()
+            if not self.shuffler.ready(floor.pace.now(), FIVE):
+                self.shuffler.repair(floor.pace.now())
+                floor.stir("shuffler-1")
+
+    async def _shuffle(self, floor: Floor) -> None:
+        """The deck that is on the table goes in."""
+        self.shuffler.load(floor.pace.now())
+        floor.stir("shuffler-1")
+        await floor.tell("shuffler-1", "shuffle", {})
+
+    async def _packet(self, floor: Floor) -> tuple[str, ...]:
+        """What lies in the tray, no card where none comes."""
+        for _ in range(10):
+            await floor.ready()
+            self.shuffler.dispense(floor.pace.now(), FIVE)
+            floor.stir("shuffler-1")
+            await self._pause(floor, 2.0, 3.0)
+            cards = self.shuffler.take(floor.pace.now())
+            floor.stir("shuffler-1")
+            if cards or not self.shuffler.ready(floor.pace.now(), FIVE):
+                return cards
+            await floor.pace.sleep(2.0)  # it was without power when the key was pressed
+        return ()
+
+    async def _mend(self, floor: Floor, round_: _Round) -> None:
+        """The round ends as the display says; then the supervisor opens the machine."""
+        await settle(floor, self.console, self._rng, round_.mine)
+        await self._pause(floor, 5.0, 15.0)
+        await floor.ready()
+        self.shuffler.repair(floor.pace.now())
+        floor.stir("shuffler-1")
+
+    # ---- the round
+
+    async def _round(self, floor: Floor) -> Truth:
+        """What it truly was: void where the cards were not dealt as they should be, or the display would not follow."""
+        if not floor.look().over:  # an old screen hid that the last one is not over
+            await settle(floor, self.console, self._rng)
+        round_ = _Round()
+        try:
+            return await self._played(floor, round_)
+        except _GivenUpError:
+            floor.press(self.console, "void", MISTAKE)
+            await settle(floor, self.console, self._rng, round_.mine)
+            decided = bool(round_.hands) and {*round_.raised, *round_.folded} == set(round_.antes)
+            return Truth(self._outcome(round_) or {} if decided else {}, void=True)
+
+    async def _played(self, floor: Floor, round_: _Round) -> Truth:
+        """Raises _GivenUpError."""
+        await self._betting(floor, round_)
+        self.mishaps[round_.mishap] += 1
+        valid = await self._deal(floor, round_)
+        if not valid or _over(floor.look(), round_):
+            await settle(floor, self.console, self._rng, round_.mine)
+            # Shown as void, and nothing that happened here made it so: it should have been played.
+            cut_short = valid and round_.mine in floor.look().ended
+            return Truth({"cut_short": True}) if cut_short else Truth({}, void=True)
+        await self._decisions(floor, round_)
+        outcome = self._outcome(round_)
+        if outcome is None:  # one card in two hands: a deck that should not have been dealt
+            floor.press(self.console, "void", MISTAKE)
+            await settle(floor, self.console, self._rng, round_.mine)
+            return Truth({}, void=True)
+        await self._showdown(floor, round_)
+        counts = await settle(floor, self.console, self._rng, round_.mine)
+        if counts:
+            await self._jackpots(floor, round_)
+            floor.press(self.console, "paid")
+        return Truth(outcome, void=not counts)
+
+    async def _betting(self, floor: Floor, round_: _Round) -> None:
+        """Art. 6(2), (3). Who has a jackpot bet from a void round stays, and lays an ante again."""
+        rng = self._rng
+        [number] = rng.choices(SEATS, PLAYERS)
+        seats = sorted({*rng.sample(SEATS, number), *self._carried})
+        [mishap] = rng.choices(("", *MISHAPS), (1000 - sum(MISHAPS.values()), *MISHAPS.values()))
+        if (mishap == "no_bet" and len(seats) == len(SEATS)) or (mishap == "wrong_key" and len(seats) == 1):
+            mishap = ""  # not with a full table; not with the decision that ends the round as it was told
+        round_.antes, round_.mishap = {seat: rng.choice(ANTES) for seat in seats}, mishap
+        await self._until(
+            floor,
+            lambda: self.console.press("bets_opened", floor.pace.now()),
+            lambda look: look.phase == "betting" and look.mine != "",
+        )
+        round_.mine = floor.look().round
+        for seat in seats:
+            await self._act(floor, round_, seat, "ante", round_.antes[seat], "antes")
+            if seat in self._carried or rng.random() < 0.5:
+                self.bets.place(seat, floor.pace.now())
+                floor.stir("bets-1")
+            await self._pause(floor, 0.5, 2.0)
+        self._carried = frozenset()
+        await self._pause(floor, 4.0, 8.0)
+        await self._deck(floor)  # somebody may have opened the lid meanwhile
+        await self._until(
+            floor,
+            lambda: self.console.press("bell", floor.pace.now()),
+            lambda look: look.phase != "betting" and look.round == round_.mine,
+        )
+        if await floor.tell("bets-1", "lock-bets", {}) != "done":
+            self.bets.lock(floor.pace.now())
+            floor.stir("bets-1")
+        await self._pause(floor, 1.0, 2.0)
+
+    async def _act(self, floor: Floor, round_: _Round, seat: int, action: str, amount: int, shown: str) -> None:
+        """What a seat does, until the display has it in its list `shown`, or the round is over."""
+        await self._until(
+            floor,
+            lambda: self.console.act(seat, action, floor.pace.now(), amount=amount),
+            lambda look: _over(look, round_) or (look.round == round_.mine and seat in look.detail.get(shown, ())),
+        )
+
+    async def _deal(self, floor: Floor, round_: _Round) -> bool:
+        """Art. 7(2), and what art. 11 says of mishaps: whether the round is valid."""
+        rng = self._rng
+        names = [f"seat_{seat}" for seat in round_.antes]
+        unbid = [seat for seat in SEATS if seat not in round_.antes]
+        dead = f"seat_{rng.choice(unbid)}" if round_.mishap == "no_bet" else ""
+        order = [*sorted({*names, dead} - {""}), DEALER]
+        trouble = rng.randrange(len(order))
+        for place, name in enumerate(order):
+            if place == trouble and round_.mishap in IN_THE_SHUFFLER:
+                self.shuffler.inject(IN_THE_SHUFFLER[round_.mishap], floor.pace.now())
+            cards = await self._packet(floor)
+            round_.hands[name] = cards
+            if len(cards) != FIVE:  # 11(1), 11(4): the others see it, too
+                await self._mend(floor, round_)
+                return False
+            if place == trouble and round_.mishap == "wrong_order":  # 11(1)
+                floor.press(self.console, "void", MISTAKE)
+                return False
+            if _over(floor.look(), round_):  # 11(4), where the machine may deal no more
+                return self.shuffler.ready(floor.pace.now(), FIVE)
+        await self._shuffle(floor)
+        if dead:  # 11(3)
+            await self._pause(floor, 2.0, 4.0)
+            await self._until(
+                floor,
+                lambda: self._tell(floor, {dead: ()}),
+                lambda look: _over(look, round_) or (look.round == round_.mine and look.phase != "suspended"),
+            )
+            del round_.hands[dead]
+        return await self._turn_up(floor, round_)
+
+    async def _turn_up(self, floor: Floor, round_: _Round) -> bool:
+        """The dealer's last card lies open, unless another of his was seen (11(2)); two that were seen are 11(1)."""
+        rng, hands = self._rng, round_.hands
+        number = {"one_seen": 1, "two_seen": 2}.get(round_.mishap, 0)
+        lying = [(name, card) for name, cards in hands.items() for card in cards]
+        seen = rng.sample(lying, number)
+        for name, card in seen:
+            await self._until(
+                floor,
+                lambda: self._expose(floor, name, card),  # noqa: B023 - awaited here
+                lambda look: _over(look, round_) or any(one["card"] == card for one in look.detail.get("exposed", ())),  # noqa: B023
+            )
+            await self._pause(floor, 1.0, 2.0)
+        if len(seen) > 1:
+            return False
+        if all(name != DEALER for name, _ in seen):
+            last = hands[DEALER][-1]
+            await self._until(
+                floor,
+                lambda: self._tell(floor, {DEALER: (last,)}),
+                lambda look: _over(look, round_) or last in look.detail.get("open", ()),
+            )
+        return True
+
+    def _expose(self, floor: Floor, name: str, card: str) -> None:
+        self.console.expose_card(name, card, floor.pace.now())
+
+    def _tell(self, floor: Floor, hands: Mapping[str, Sequence[str]]) -> None:
+        """The supervisor turns his key."""
+        now = floor.pace.now()
+        self.console.supervisor_key(on=True, now=now)
+        self.console.correct(hands, now)
+        self.console.supervisor_key(on=False, now=now)
+
+    async def _decisions(self, floor: Floor, round_: _Round) -> None:
+        """Art. 6(5) to (7), from the dealer's left. A wrong key is seen at once, and the right one pressed."""
+        for place, seat in enumerate(round_.antes):
+            await self._pause(floor, 2.0, 5.0)
+            raises = self._raises(round_.hands[f"seat_{seat}"])
+            if raises:
+                round_.raised += (seat,)
+            else:
+                round_.folded += (seat,)
+            if round_.mishap == "wrong_key" and place == 0:
+                await floor.ready()
+                self.console.act(seat, "fold" if raises else "raise", floor.pace.now())
+                floor.stir("console-1")
+                await self._pause(floor, 1.0, 2.0)
+            await self._decide(floor, round_, seat, raises=raises)
+
+    async def _decide(self, floor: Floor, round_: _Round, seat: int, *, raises: bool) -> None:
+        if raises:
+            await self._act(floor, round_, seat, "raise", 2 * round_.antes[seat], "raised")
+        else:
+            await self._act(floor, round_, seat, "fold", 0, "folded")
+
+    def _raises(self, cards: Sequence[str]) -> bool:
+        """With a pair, with ace and king; with less by mood."""
+        return opens(cards) or self._rng.random() < 0.2
+
+    # ---- the showdown
+
+    def _opened(self, round_: _Round) -> Hands:
+        """The hands that the dealer opens, his own among them; none where nobody has raised."""
+        if not round_.raised:
+            return {}
+        names = [DEALER]
+        if opens(round_.hands[DEALER]):
+            names += [f"seat_{seat}" for seat in round_.raised]
+        return {name: round_.hands[name] for name in names}
+
+    def _outcome(self, round_: _Round) -> dict[str, Any] | None:
+        """Art. 9; None where a card lies in two of the hands that are opened."""
+        opened = self._opened(round_)
+        cards = [card for hand in opened.values() for card in hand]
+        if len(set(cards)) < len(cards):
+            return None
+        dealer = round_.hands[DEALER]
+        open_ = bool(round_.raised) and opens(dealer)
+        fates = {f"seat_{seat}": "folded" for seat in round_.folded}
+        for seat in round_.raised:
+            name = f"seat_{seat}"
+            wins = compared(round_.hands[name]) > compared(dealer)
+            fates[name] = "not_opened" if not open_ else "wins" if wins else "loses"
+        outcome: dict[str, Any] = {"opens": open_, "seats": fates}
+        # A hand that has won the jackpot is shown, where its bet was seen by the sensors, even if the dealer's is not.
+        if open_ or not any(compared(round_.hands[f"seat_{seat}"])[0] >= FLUSH for seat in round_.raised):
+            outcome["hands"] = {name: list(hand) for name, hand in opened.items()}
+        return outcome
+
+    async def _showdown(self, floor: Floor, round_: _Round) -> None:
+        """Art. 6(8): what the display still needs, until it needs nothing more."""
+        for _ in range(TRIES):
+            await floor.ready()
+            if _over(floor.look(), round_):
+                return
+            look = floor.look()
+            if look.round != round_.mine:  # an old screen
+                await self._pause(floor, 2.0, 3.0)
+                continue
+            untold = [seat for seat in round_.raised if seat not in look.detail.get("raised", ())]
+            untold += [seat for seat in round_.folded if seat not in look.detail.get("folded", ())]
+            if untold:
+                for seat in untold:
+                    await self._decide(floor, round_, seat, raises=seat in round_.raised)
+            elif look.phase == "suspended":
+                self._tell(floor, self._opened(round_) or {DEALER: round_.hands[DEALER]})
+            elif missing := look.detail.get("missing"):
+                asked = [DEALER] if DEALER in missing else missing
+                self._tell(floor, {name: round_.hands[name] for name in asked})
+            floor.stir("console-1")
+            await self._pause(floor, 2.0, 3.0)
+
+    async def _jackpots(self, floor: Floor, round_: _Round) -> None:
+        """Art. 10, at the panel: the highest is the first level; the supervisor pays."""
+        for seat in round_.raised:
+            shape = compared(round_.hands[f"seat_{seat}"])[0]
+            if shape < FLUSH or not self.bets.win(seat, ROYAL_FLUSH - shape + 1, floor.pace.now()):
+                continue
+            await self._pause(floor, 2.0, 4.0)
+            now = floor.pace.now()
+            self.bets.supervisor_key(on=True, now=now)
+            self.bets.pay(now)
+            self.bets.supervisor_key(on=False, now=now)
+            floor.stir("bets-1")
+
+    async def _clear(self, floor: Floor, *, void: bool) -> None:
+        """Chips and cards are taken away; the jackpot bets of a void round (11(1), 11(4)) are laid again."""
+        await self._pause(floor, 3.0, 5.0)
+        await floor.ready()
+        self._carried = self.bets.latched if void else frozenset()
+        self.bets.remove_all(floor.pace.now())
+        floor.stir("bets-1")
+        await self._pause(floor, 1.0, 2.0)
+        if await floor.tell("bets-1", "clear-bets", {}) != "done":
+            self.bets.clear(floor.pace.now())
+            floor.stir("bets-1")
+        self.shuffler.take(floor.pace.now())
+        self.shuffler.collect(floor.pace.now())
+        floor.stir("shuffler-1")
+        await self._pause(floor, 4.0, 6.0)
+        self.bets.remove_all(floor.pace.now())  # a last look at the layout
+        floor.stir("bets-1")
+
+
+def _over(look: Look, round_: _Round) -> bool:
+    """Whether the round has ended, or another one is open. What ended long ago is an old screen, and says nothing."""
+    if look.round == round_.mine:
+        return look.over
+    return round_.mine in look.ended or (not look.over and look.mine != "")

@@ -1,0 +1,206 @@
+"""Simulated tables: what a dealer stands at, and what he truly did.
+
+A dealer knows the game by heart, as dealers do, independently of the rulesets: `truth` is what each round really was,
+for whoever compares it with what came out at the other end. Nothing is faster than hands. A dealer looks at the table's
+display, as the house's procedure wants: he does not go on where it is dark, and calls for a correction or a void round
+where it shows something else than what lies on the table.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any, ClassVar, Protocol
+
+from msgspec import Struct
+
+from simulators.clock import Pace
+from simulators.devices.device import Device
+from simulators.devices.fdl_console import Console
+from simulators.ports.port import Socket
+
+__all__ = ["AnyShoe", "Floor", "Look", "Ruled", "ShoeTable", "Table", "Truth", "open_bets", "settle", "shows"]
+
+OPEN = ("betting", "covered", "uncovered", "closed", "running", "dealing", "deciding", "showdown", "suspended")
+# Seconds on the wall: neither processes nor the broker are faster where hands are.
+PATIENCE = 6.0
+# How often a dealer presses a key that the display does not follow.
+PRESSES = 60
+
+
+class Truth(Struct, frozen=True):
+    """One round as it truly was: the facts of its outcome, or void.
+
+    Both, where the dealer gave it up for what his display did not show: then either is right.
+    """
+
+    outcome: dict[str, Any]
+    void: bool = False
+
+
+class Look(Struct, frozen=True):
+    """What the table's display shows: the round and its phase, the game's facts so far, and how the last rounds ended.
+
+    `ended`: by round, whether it counts.
+    """
+
+    phase: str = "-"
+    round: str = ""
+    detail: dict[str, Any] = {}
+    ended: dict[str, bool] = {}
+
+    @property
+    def over(self) -> bool:
+        """No round is open."""
+        return self.phase not in OPEN
+
+    @property
+    def mine(self) -> str:
+        """The round that is shown; none where that has ended: a broker with an old memory shows an old screen."""
+        return "" if self.round in self.ended else self.round
+
+
+class Floor(Struct, frozen=True):
+    """What a dealer stands at: the devices' sockets, the pace, the display, and what may be told to the devices.
+
+    `ready` waits until all devices of the table are known to be online, and returns whether they were not: nobody deals
+    at a dark table. `tell` gives a device a command and returns how that ended: done, refused or failed.
+    """
+
+    sockets: dict[str, Socket]
+    pace: Pace
+    ready: Callable[[], Awaitable[bool]]
+    look: Callable[[], Look]
+    tell: Callable[[str, str, dict[str, Any]], Awaitable[str]]
+
+    def press(self, console: Console, key: str, reason: int = 0) -> None:
+        """A key of the console."""
+        console.press(key, self.pace.now(), reason)
+        self.stir("console-1")
+
+    def stir(self, device: str) -> None:
+        """Something was done to a device by hand."""
+        self.sockets[device].stir()
+
+
+class Table(Protocol):
+    """One table with its devices and its dealer.
+
+    Where `ruleset` is empty no game is resolved yet: its truth is told by events, and `outcome` says which.
+    """
+
+    ruleset: ClassVar[str]
+    options: ClassVar[dict[str, Any]]
+    devices: dict[str, Device]
+
+    def __init__(self, seed: int) -> None:
+        """Everything that chance decides comes from `seed`."""
+        ...
+
+    @property
+    def truth(self) -> list[Truth]:
+        """How the rounds dealt so far truly ended."""
+        ...
+
+    def outcome(self, type_: str, data: dict[str, Any]) -> dict[str, Any] | None:
+        """What an event says of a round where no ruleset does; None where it says nothing."""
+        ...
+
+    async def deal(self, floor: Floor, rounds: int) -> None:
+        """Play `rounds` rounds."""
+        ...
+
+
+class Ruled:
+    """A table whose rounds a ruleset resolves: events by themselves say nothing of them."""
+
+    def outcome(self, type_: str, data: dict[str, Any]) -> dict[str, Any] | None:  # noqa: ARG002 - as every table
+        """Nothing."""
+        return None
+
+
+class AnyShoe(Device, Protocol):
+    """Any shoe, as its dealer sees it."""
+
+    def draw(self, now: float) -> str: ...
+    def shuffle(self, now: float) -> None: ...
+    @property
+    def left(self) -> int: ...
+
+
+class ShoeTable(Ruled):
+    """A table whose cards come from a shoe, the white card among them, and whose dealer has a console."""
+
+    def __init__(self, rng: random.Random, shoe: AnyShoe, console: Console) -> None:
+        """`rng` is the dealer's own. The shoe waits to be shuffled."""
+        self._rng = rng
+        self.shoe = shoe
+        self.console = console
+        self.truth: list[Truth] = []
+        self._below_cut = 0
+        self._cut_shown = True
+
+    async def _pause(self, floor: Floor, least: float, most: float) -> None:
+        await floor.pace.sleep(self._rng.uniform(least, most))
+
+    def _shuffle(self, floor: Floor, below_cut: int) -> None:
+        """A new shoe, the white card before its last `below_cut` cards."""
+        self.shoe.shuffle(floor.pace.now())
+        self._below_cut = below_cut
+        self._cut_shown = False
+        floor.press(self.console, "new_shoe")
+
+    async def _draw(self, floor: Floor) -> str:
+        """The white card lies before the last cards; the dealer shows it when it comes."""
+        await floor.ready()
+        if self.shoe.left <= self._below_cut and not self._cut_shown:
+            self._cut_shown = True
+            floor.press(self.console, "cut_card")
+            await floor.pace.sleep(0.5)
+        card = self.shoe.draw(floor.pace.now())
+        floor.stir("shoe-1")
+        await self._pause(floor, 0.8, 1.6)
+        return card
+
+    async def _press_until(self, floor: Floor, key: str, phases: tuple[str, ...], reason: int = 0) -> bool:
+        """A key, until the display shows what it means; whether it ever does."""
+        for _ in range(PRESSES):
+            await floor.ready()
+            floor.press(self.console, key, reason)
+            await floor.pace.sleep(1.0)
+            if floor.look().phase in phases:
+                return True
+            await floor.pace.sleep(2.0)
+        return False
+
+
+async def open_bets(floor: Floor, console: Console) -> None:
+    """Press the key, again and again until the display shows a round that is open: an old screen shows the last one."""
+    for _ in range(PRESSES):
+        floor.press(console, "bets_opened")
+        if await shows(floor, lambda look: not look.over):
+            return
+        await floor.ready()
+
+
+async def settle(floor: Floor, console: Console, rng: random.Random, mine: str = "") -> bool:
+    """Give the display a moment to show the end of the round `mine`; whether that counts.
+
+    Where the display waits for a person, in this round or in one that a stray signal opened, it is declared void.
+    """
+    await floor.pace.sleep(rng.uniform(2.0, 4.0))
+    over = await shows(floor, lambda look: look.over)
+    if not over:
+        floor.press(console, "void", 2)
+        await shows(floor, lambda look: look.over)
+    return floor.look().ended.get(mine, over)
+
+
+async def shows(floor: Floor, what: Callable[[Look], bool]) -> bool:
+    """Whether the display shows it before it was lit for PATIENCE without showing it."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + PATIENCE
+    while not what(floor.look()) and loop.time() < until:
+        if await floor.ready():  # it was dark, and may still show what was
+            until = loop.time() + PATIENCE
+        await floor.pace.sleep(0.5)
+    return what(floor.look())

@@ -1,0 +1,1105 @@
+"""Sessions with a real broker: in order, acknowledged, within the window; refused, killed, and back."""
+
+import asyncio
+import contextlib
+import gc
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Literal, cast
+
+import aiomqtt
+import pytest
+import structlog
+
+from daemon.broker import session as mqtt
+from daemon.broker.retained import Retained
+from daemon.broker.session import (
+    WINDOW,
+    BrokerLost,
+    BrokerRefused,
+    Message,
+    Session,
+    Will,
+    connect,
+    last_word,
+    stay_connected,
+)
+from daemon.config.model import Mqtt
+from protocols.contract.topics import CONTENT_TYPE
+from simulators.lab import broker as broker_module
+from simulators.lab.broker import Broker, find_mosquitto, free_port
+
+PATIENCE = 20.0
+ACL = "topic readwrite ok/#\ntopic deny no/#\n"
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Whatever happens to a broker is said once, by us: no traceback from a library or the loop."""
+    yield
+    gc.collect()
+    assert [record.getMessage() for record in caplog.get_records("call") + caplog.records] == []
+
+
+@contextlib.asynccontextmanager
+async def running(folder: Path, **options: Any) -> AsyncIterator[Broker]:
+    broker = Broker(folder, **options)
+    if broker.version == "5" and find_mosquitto() is None:
+        pytest.skip("no mosquitto on this computer")
+    await broker.start()
+    try:
+        yield broker
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(broker.pid, signal.SIGCONT)
+        await broker.stop()
+
+
+@pytest.fixture
+async def broker(tmp_path: Path) -> AsyncIterator[Broker]:
+    async with running(tmp_path) as one:
+        yield one
+
+
+@pytest.fixture(params=["mosquitto", "embedded"])
+async def either(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Broker]:
+    if request.param == "embedded":
+        pytest.importorskip("amqtt")
+    async with running(tmp_path, embedded=request.param == "embedded") as one:
+        yield one
+
+
+def settings(broker: Broker, **more: Any) -> Mqtt:
+    version = cast("Any", broker.version)
+    return Mqtt(port=broker.port, **{"version": version, **more})
+
+
+async def some(session: Session, count: int) -> list[Message]:
+    """The next `count` messages."""
+    found: list[Message] = []
+    async with asyncio.timeout(PATIENCE):
+        while len(found) < count:
+            found += await session.messages()
+    return found
+
+
+class Log:
+    """What is logged, and a way to wait for it."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, dict[str, Any]]] = []
+        self._news = asyncio.Event()
+
+    def info(self, event: str, **fields: Any) -> None:
+        self.said.append((event, fields))
+        self._news.set()
+
+    warning = info
+
+    @property
+    def words(self) -> list[str]:
+        return [word for word, _ in self.said]
+
+    async def until(self, count: int) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while len(self.said) < count:
+                self._news.clear()
+                await self._news.wait()
+
+    @property
+    def log(self) -> structlog.typing.FilteringBoundLogger:
+        return cast("structlog.typing.FilteringBoundLogger", self)
+
+
+async def cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    async with asyncio.timeout(PATIENCE):
+        await asyncio.wait([task])
+    assert task.cancelled()
+
+
+# ---- publishing and hearing
+
+
+async def test_messages_arrive_and_are_acknowledged_in_order(either: Broker) -> None:
+    acknowledged: list[int] = []
+    async with connect(settings(either), "reader") as reader, connect(settings(either), "writer") as writer:
+        await reader.subscribe("t/#", "u/+")
+        for n in range(300):
+            await writer.publish(f"t/{n % 3}", b"%d" % n, acknowledged=lambda n=n: acknowledged.append(n))  # type: ignore[misc]
+            assert writer.flying <= WINDOW
+        async with asyncio.timeout(PATIENCE):
+            await writer.drained()
+        assert acknowledged == list(range(300))
+        assert writer.flying == 0
+        assert await some(reader, 300) == [Message(f"t/{n % 3}", b"%d" % n) for n in range(300)]
+
+
+async def test_only_an_event_says_that_it_is_one(broker: Broker) -> None:
+    """Who unpacks CloudEvents by their content type finds none in a state, a result or a command."""
+    told: list[tuple[str, str | None]] = []
+    reader = aiomqtt.Client("127.0.0.1", broker.port, protocol=aiomqtt.ProtocolVersion.V5)
+    async with reader, connect(settings(broker), "writer") as writer:
+        await reader.subscribe("t/#", 1)
+        await writer.publish("t/event", b"{}", event=True)
+        await writer.publish("t/state", b"{}", retain=True)
+        await writer.publish("t/reply", b"{}", correlation=b"7")
+        messages = aiter(reader.messages)
+        async with asyncio.timeout(PATIENCE):
+            while len(told) < 3:
+                message = await anext(messages)
+                told.append((str(message.topic), getattr(message.properties, "ContentType", None)))
+    assert told == [("t/event", CONTENT_TYPE), ("t/state", None), ("t/reply", None)]
+
+
+async def test_retained_topics_stay_until_they_are_cleared(either: Broker) -> None:
+    async with connect(settings(either), "writer") as writer:
+        await writer.publish("r/a", b"1", retain=True)
+        await writer.publish("r/b", b"2", retain=True)
+        await writer.publish("r/c", b"3")
+        await writer.publish("r/a", b"", retain=True)
+        await writer.drained()
+        async with connect(settings(either), "late") as late:
+            await late.subscribe("r/#")
+            await writer.publish("r/end", b".")
+            assert await some(late, 2) == [Message("r/b", b"2", retain=True), Message("r/end", b".")]
+
+
+async def test_a_glance_hears_what_stands_and_nothing_that_comes_after(either: Broker) -> None:
+    async with connect(settings(either), "writer") as writer, connect(settings(either), "reader") as reader:
+        for n in range(50):  # more than a broker sends at once
+            await writer.publish(f"r/{n}/x", b"%d" % n, retain=True)
+        await writer.drained()
+        await reader.glance("r/+/x")
+        await reader.subscribe("end")
+        await writer.publish("r/0/x", b"new", retain=True)
+        await writer.publish("end", b".")
+        heard = await some(reader, 51)
+        assert sorted(heard[:-1], key=lambda one: int(one.payload)) == [
+            Message(f"r/{n}/x", b"%d" % n, retain=True) for n in range(50)
+        ]
+        assert heard[-1] == Message("end", b".")
+
+
+async def test_any_bytes_pass_unchanged(either: Broker) -> None:
+    blocks = [b"\x00\xff" * 100, bytes(range(256)), b"x" * 100_000]
+    async with connect(settings(either), "both") as session:
+        await session.subscribe("b")
+        for block in blocks:
+            await session.publish("b", block)
+        assert [message.payload for message in await some(session, 3)] == blocks
+
+
+@pytest.mark.parametrize("version", ["3.1.1", "5"])
+@pytest.mark.parametrize("pause", [0.0, 0.01])
+async def test_messages_of_either_quality_arrive_unchanged_however_they_are_cut(
+    broker: Broker, version: Literal["3.1.1", "5"], pause: float
+) -> None:
+    """Lengths about those where the length itself grows by a byte and where a reading of the socket ends."""
+    sizes = [0, 1, 100, 127, 128, 129, 16_300, 16_383, 16_384, 65_530, 65_535, 65_536, 65_537, 200_000, 3, 2_097_152]
+    async with connect(Mqtt(port=broker.port, version=version), "both") as session:
+        session.unhurried(pause)
+        await session.subscribe("plain/#", qos=0)
+        await session.subscribe("sure/#")
+        told: list[Message] = []
+        for n in range(3):
+            for size in sizes[: 15 + (n == 0)]:
+                told.append(Message(f"{('plain', 'sure')[(n + len(told)) % 2]}/ä/{n}", bytes([n]) * size))
+                await session.publish(told[-1].topic, told[-1].payload)
+        said = await some(session, len(told))
+        for kind in ("plain", "sure"):  # of each quality in order
+            assert [one for one in said if one.topic.startswith(kind)] == [
+                one for one in told if one.topic.startswith(kind)
+            ]
+        await session.drained()
+
+
+async def test_what_is_retained_is_known_by_it_at_either_quality(broker: Broker) -> None:
+    async with connect(settings(broker), "both") as session:
+        await session.publish("plain", b"1", retain=True)
+        await session.drained()
+        await session.subscribe("plain", qos=0)
+        await session.publish("plain", b"2", retain=True)
+        assert await some(session, 2) == [Message("plain", b"1", retain=True), Message("plain", b"2")]
+
+
+async def test_who_reads_unhurriedly_hears_when_the_broker_dies(tmp_path: Path) -> None:
+    async with running(tmp_path) as broker, connect(settings(broker), "reader") as session:
+        session.unhurried(0.05)
+        await session.subscribe("t")
+        await session.publish("t", b"1")
+        await some(session, 1)
+        os.kill(broker.pid, signal.SIGKILL)
+        with pytest.raises(BrokerLost):
+            async with asyncio.timeout(PATIENCE):
+                await session.until_lost()
+
+
+async def test_an_unhurried_reader_takes_one_piece_between_two_pauses() -> None:
+    """Also where the piece ends within a message: the rest of that brought all that had come behind it."""
+    go = asyncio.Event()
+
+    async def says(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: bytes) -> None:
+        writer.write(b"\x90\x03" + number + b"\x00")
+        await go.wait()
+        writer.write(b"\x30\x04\x00\x01ab" * 200)
+
+    async with to_our_own(says, 0) as session:
+        session.unhurried(0.5, 64)
+        go.set()
+        first = await session.messages()
+        await asyncio.sleep(0.1)
+        assert len(first) + len(session._waiting) <= 11
+
+
+Says = Callable[[asyncio.StreamReader, asyncio.StreamWriter, bytes], Coroutine[Any, Any, None]]
+
+
+@contextlib.asynccontextmanager
+async def to_our_own(says: Says, qos: Literal[0, 1]) -> AsyncIterator[Session]:
+    """A reader of "a" at a broker of our own: CONNACK, and what `says` answers to the number of its SUBSCRIBE.
+
+    At the end the reader's line must be closed.
+    """
+    ended = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"reader")
+        writer.write(b"\x20\x02\x00\x00")
+        await says(reader, writer, (await reader.readexactly(8))[2:4])
+        with contextlib.suppress(ConnectionError):
+            await reader.read()
+            writer.close()
+            await writer.wait_closed()
+        ended.set()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with connect(Mqtt(port=port, version="3.1.1"), "reader") as session, asyncio.timeout(PATIENCE):
+            await session.subscribe("a", qos=qos)
+            yield session
+        async with asyncio.timeout(PATIENCE):
+            await ended.wait()
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"\x30\x04\x00\x02\xff\xfe",  # a topic that is no text
+        b"\x30\xff\xff\xff\xff\x7f",  # a length of five bytes
+        b"\x30\x03\x00\x09a",  # a topic longer than its message
+        b"\x30\x01\x00",
+        b"\xf0\x00",
+    ],
+)
+async def test_garbage_in_place_of_messages_ends_the_connection(garbage: bytes) -> None:
+    async def says(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: bytes) -> None:
+        writer.write(b"\x90\x03" + number + b"\x00\x30\x04\x00\x01ab" + garbage)
+
+    async with to_our_own(says, 0) as session:
+        assert await some(session, 1) == [Message("a", b"b")]
+        with pytest.raises(BrokerLost):
+            await session.until_lost()
+
+
+async def test_each_message_that_came_with_others_is_acknowledged_by_its_number() -> None:
+    said: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    async def says(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: bytes) -> None:
+        told = [b"\x32\x06\x00\x01a\x00\x07x", b"\x30\x04\x00\x01ay", b"\x3b\x05\x00\x01a\x01\x02"]
+        writer.write(b"\x90\x03" + number + b"\x01" + b"".join(told) + b"\x32\x06\x00\x01a\x00")
+        said.set_result(await reader.readexactly(8))
+        writer.write(b"\x09z")  # the rest of the last
+        assert await reader.readexactly(4) == b"\x40\x02\x00\x09"
+
+    async with to_our_own(says, 1) as session:
+        expected = [Message("a", b"x"), Message("a", b"y"), Message("a", b"", retain=True), Message("a", b"z")]
+        assert await some(session, 4) == expected
+        assert await said == b"\x40\x02\x00\x07\x40\x02\x01\x02"
+
+
+class Exact:
+    """A broker of MQTT 5 that goes by the letter: no more publishes at once than it said, and none where nobody `may`.
+
+    A refusal does not end the connection; one publish too many does.
+    """
+
+    def __init__(self, receive_maximum: int | None = None, may: Callable[[str], bool] = lambda _: True) -> None:
+        self.port = 0
+        self.connections = 0
+        self.most = 0
+        self.said: list[tuple[str, bytes]] = []
+        self.refused: list[str] = []
+        self._maximum = receive_maximum
+        self._may = may
+        self._flying = 0
+        self._writer: asyncio.StreamWriter | None = None
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator["Exact"]:
+        async with await asyncio.start_server(self._serve, "127.0.0.1", 0) as server:
+            self.port = server.sockets[0].getsockname()[1]
+            yield self
+
+    def ask(self, topic: str, payload: bytes, reply_to: str) -> None:
+        """Tell whoever came last, with a response topic."""
+        assert self._writer is not None
+        properties = b"\x08" + _text(reply_to)
+        self._tell(self._writer, 0x30, _text(topic) + bytes([len(properties)]) + properties + payload)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self._writer = writer
+        self._flying = 0
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while self._hear(writer, *await self._packet(reader)):
+                await writer.drain()
+        writer.close()
+
+    def _hear(self, writer: asyncio.StreamWriter, first: int, packet: bytes) -> bool:
+        """Whether it goes on."""
+        match first >> 4:
+            case 1:
+                limit = b"" if self._maximum is None else b"\x21" + self._maximum.to_bytes(2, "big")
+                self._tell(writer, 0x20, b"\x00\x00" + bytes([len(limit)]) + limit)
+            case 3 if first & 6:
+                return self._publish(writer, packet)
+            case 8:  # as many codes as there are topics, each with its length before it and its options behind
+                at, codes = 3 + packet[2], b""
+                while at < len(packet):
+                    at += 3 + int.from_bytes(packet[at : at + 2], "big")
+                    codes += b"\x01"
+                self._tell(writer, 0x90, packet[:2] + b"\x00" + codes)
+            case 10:
+                self._tell(writer, 0xB0, packet[:2] + b"\x00\x00")
+            case 12:
+                self._tell(writer, 0xD0, b"")
+            case 14:
+                return False
+            case _:
+                pass
+        return True
+
+    def _publish(self, writer: asyncio.StreamWriter, packet: bytes) -> bool:
+        end = 2 + int.from_bytes(packet[:2], "big")
+        topic, number = packet[2:end].decode(), packet[end : end + 2]
+        self._flying += 1
+        self.most = max(self.most, self._flying)
+        if self._maximum is not None and self._flying > self._maximum:
+            self._tell(writer, 0xE0, b"\x93\x00")
+            return False
+        may = self._may(topic)
+        if may:
+            self.said.append((topic, packet[end + 3 + packet[end + 2] :]))
+        else:
+            self.refused.append(topic)
+        asyncio.get_running_loop().call_later(0.005, self._acknowledge, writer, number, may)
+        return True
+
+    def _acknowledge(self, writer: asyncio.StreamWriter, number: bytes, may: bool) -> None:
+        self._flying -= 1
+        if not writer.is_closing():
+            self._tell(writer, 0x40, number + (b"\x00" if may else b"\x87") + b"\x00")
+
+    @staticmethod
+    async def _packet(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+        first = (await reader.readexactly(1))[0]
+        length = shift = 0
+        while True:
+            byte = (await reader.readexactly(1))[0]
+            length |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return first, await reader.readexactly(length)
+
+    @staticmethod
+    def _tell(writer: asyncio.StreamWriter, first: int, packet: bytes) -> None:
+        length, rest = b"", len(packet)
+        while rest > 0x7F:
+            length += bytes([rest & 0x7F | 0x80])
+            rest >>= 7
+        writer.write(bytes([first]) + length + bytes([rest]) + packet)
+
+
+def _text(text: str) -> bytes:
+    return len(text.encode()).to_bytes(2, "big") + text.encode()
+
+
+@pytest.mark.parametrize("maximum", [1, 2, 10, WINDOW, WINDOW + 1, 65_535, None])
+async def test_no_more_is_in_flight_than_the_broker_takes_at_once(maximum: int | None) -> None:
+    """Its CONNACK says how many (Receive Maximum). aiomqtt and paho do not look; a broker ends the connection."""
+    acknowledged: list[int] = []
+    async with Exact(maximum).running() as broker, connect(Mqtt(port=broker.port), "writer") as session:
+        async with asyncio.timeout(PATIENCE):
+            for n in range(150):
+                await session.publish("t", b"%d" % n, acknowledged=partial(acknowledged.append, n))
+            await session.drained()
+        assert broker.said == [("t", b"%d" % n) for n in range(150)]
+        assert acknowledged == list(range(150))
+        assert broker.most <= min(WINDOW, maximum or WINDOW)
+        assert broker.connections == 1
+
+
+async def test_who_has_much_to_say_at_first_says_it_within_what_the_broker_takes() -> None:
+    retained = Retained()
+    for n in range(50):
+        retained.put(f"r/{n}", b"%d" % n)
+    async with Exact(10).running() as broker, connect(Mqtt(port=broker.port), "edge") as session:
+        async with asyncio.timeout(PATIENCE):
+            await retained.publish_all(session)
+            await session.drained()
+        assert broker.said == [(f"r/{n}", b"%d" % n) for n in range(50)]
+
+
+@pytest.mark.parametrize("maximum", [2, 10, WINDOW])
+async def test_the_last_word_has_its_place_however_much_is_in_flight(maximum: int) -> None:
+    """It waits for no room; a broker that ends the connection for it would not hear it."""
+    async with Exact(maximum).running() as broker, connect(Mqtt(port=broker.port), "edge") as session:
+        while session.room:
+            session.send("t", b"x")
+        async with asyncio.timeout(PATIENCE):
+            await last_word(session, "w", b"offline")
+        assert broker.said[-1] == ("w", b"offline")
+        assert broker.most == maximum
+        assert session.flying == 0
+
+
+async def test_no_more_than_the_window_is_in_flight(broker: Broker) -> None:
+    """The broker stands still: publishing waits, and goes on with it."""
+    async with connect(settings(broker), "writer") as session:
+        os.kill(broker.pid, signal.SIGSTOP)
+        for n in range(WINDOW):
+            await session.publish("t", b"%d" % n)
+        waiting = asyncio.ensure_future(session.publish("t", b"more"))
+        await asyncio.sleep(0)
+        assert session.flying == WINDOW
+        assert not waiting.done()
+        os.kill(broker.pid, signal.SIGCONT)
+        async with asyncio.timeout(PATIENCE):
+            await waiting
+            await session.drained()
+
+
+async def test_what_nobody_takes_is_bounded_by_its_bytes_too(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mqtt, "MAX_WAITING_BYTES", 1000)
+    async with connect(settings(broker), "reader") as reader, connect(settings(broker), "writer") as writer:
+        await reader.subscribe("t")
+        for n in range(20):
+            await writer.publish("t", b"%300d" % n)
+        await writer.drained()
+        async with asyncio.timeout(PATIENCE):
+            while not reader._waiting or int(reader._waiting[-1].payload) != 19:
+                reader._arrived.clear()
+                await reader._arrived.wait()
+        assert [int(one.payload) for one in await reader.messages()] == [17, 18, 19]
+        await writer.publish(
+            "t", b"x" * 2000
+        )  # one that is larger alone is heard: its reader says what is wrong with it
+        assert [len(one.payload) for one in await reader.messages()] == [2000]
+        assert reader._waiting_bytes == 0
+
+
+async def test_what_nobody_takes_is_bounded_and_the_newest_is_kept(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What falls out is a gap, which the reader finds by its seq."""
+    monkeypatch.setattr(mqtt, "MAX_WAITING", 10)
+    async with connect(settings(broker), "reader") as reader, connect(settings(broker), "writer") as writer:
+        await reader.subscribe("t")
+        for n in range(50):
+            await writer.publish("t", b"%d" % n)
+        await writer.drained()
+        last: list[Message] = []
+        async with asyncio.timeout(PATIENCE):
+            while not reader._waiting or reader._waiting[-1].payload != b"49":
+                reader._arrived.clear()
+                await reader._arrived.wait()
+                assert len(reader._waiting) <= 10
+        last = await reader.messages()
+        assert [int(message.payload) for message in last] == list(range(40, 50))
+
+
+async def test_messages_are_given_in_portions(broker: Broker) -> None:
+    async with connect(settings(broker), "both") as session:
+        await session.subscribe("t")
+        for n in range(5):
+            await session.publish("t", b"%d" % n)
+        await session.drained()
+        found: list[bytes] = []
+        async with asyncio.timeout(PATIENCE):
+            while len(found) < 5:
+                portion = await session.messages(2)
+                assert 1 <= len(portion) <= 2
+                found += [message.payload for message in portion]
+        assert found == [b"0", b"1", b"2", b"3", b"4"]
+
+
+@pytest.mark.parametrize("version", ["5", "3.1.1"])
+async def test_a_session_that_vanishes_leaves_its_last_word(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    monkeypatch.setattr(mqtt, "WILL_DELAY", 0)
+    will = Will("w/availability", b"offline")
+    async with connect(settings(broker), "reader") as reader:
+        await reader.subscribe("w/#")
+        with contextlib.suppress(BrokerLost):
+            async with connect(settings(broker, version=version), "vanishes", will) as session:
+                await session.publish("w/availability", b"online", retain=True)
+                assert await some(reader, 1) == [Message("w/availability", b"online")]
+                cast("Any", session._paho.socket()).shutdown(socket.SHUT_RDWR)
+                async with asyncio.timeout(PATIENCE):
+                    await session.until_lost()
+        assert await some(reader, 1) == [Message("w/availability", b"offline")]
+
+
+async def test_a_session_that_ends_in_order_leaves_no_last_word(broker: Broker) -> None:
+    async with connect(settings(broker), "reader") as reader:
+        await reader.subscribe("w/#")
+        async with connect(settings(broker), "ends", Will("w/a", b"offline")):
+            pass
+        await reader.publish("w/end", b".")
+        assert await some(reader, 1) == [Message("w/end", b".")]
+
+
+# ---- refused
+
+
+@pytest.fixture
+async def strict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Broker]:
+    """A broker that lets everybody use ok/# and nobody no/#."""
+    acl = tmp_path / "acl"
+    acl.write_text(ACL)
+    acl.chmod(0o600)
+    monkeypatch.setattr(broker_module, "_MOSQUITTO", f"{broker_module._MOSQUITTO}acl_file {acl}\n")
+    async with running(tmp_path) as one:
+        yield one
+
+
+async def test_a_refused_publication_is_noticed_though_nothing_follows(strict: Broker) -> None:
+    """aiomqtt takes it for a success."""
+    acknowledged: list[str] = []
+    async with connect(settings(strict), "writer") as session:
+        await session.publish("ok/1", b"1", acknowledged=lambda: acknowledged.append("ok/1"))
+        await session.publish("no/1", b"2", acknowledged=lambda: acknowledged.append("no/1"))
+        said = "the broker refuses no/1: Not authorized; allow this client to write there"
+        for attempt in (session.until_lost, session.drained, lambda: session.publish("ok/3", b"4")):
+            with pytest.raises(BrokerRefused) as caught:
+                async with asyncio.timeout(PATIENCE):
+                    await attempt()
+            assert str(caught.value) == said
+        assert acknowledged == ["ok/1"]
+
+
+async def test_what_is_not_vital_may_be_refused(strict: Broker) -> None:
+    acknowledged: list[str] = []
+    async with connect(settings(strict), "writer") as session:
+        for topic in ("ok/1", "no/1"):  # mosquitto 2.0.11 leaves who tries twice
+            await session.publish(
+                topic,
+                b"1",
+                vital=False,
+                acknowledged=lambda topic=topic: acknowledged.append(topic),  # type: ignore[misc]
+            )
+        async with asyncio.timeout(PATIENCE):
+            await session.drained()
+        assert acknowledged == ["ok/1"]
+        assert session.room
+
+
+async def test_who_may_be_refused_is_told_that_he_was_and_goes_on() -> None:
+    refused: list[str] = []
+    acknowledged: list[str] = []
+    async with (
+        Exact(may=lambda topic: topic == "ok").running() as broker,
+        connect(Mqtt(port=broker.port), "writer") as session,
+    ):
+        for topic in ("no", "ok"):
+            done = partial(acknowledged.append, topic)
+            await session.publish(topic, b"1", vital=False, acknowledged=done, refused=refused.append)
+        async with asyncio.timeout(PATIENCE):
+            await session.drained()
+        assert (refused, acknowledged) == (["Not authorized"], ["ok"])
+        await session.publish("ok", b"2")
+        await session.drained()
+        assert broker.said == [("ok", b"1"), ("ok", b"2")]
+
+
+async def test_a_refusal_wakes_who_waits_and_nothing_counts_after_it(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What follows a refused message is sent again after it, in order, though the broker took it."""
+    monkeypatch.setattr(mqtt, "WINDOW", 4)
+    acknowledged: list[int] = []
+    async with connect(settings(broker), "writer") as session:
+        os.kill(broker.pid, signal.SIGSTOP)
+        for n in range(4):
+            await session.publish("t", b"x", acknowledged=partial(acknowledged.append, n))
+        mids = list(session._flying)
+        waiting = [asyncio.ensure_future(one) for one in (session.publish("t", b"x"), session.drained())]
+        await asyncio.sleep(0)
+        for mid, failed in zip(mids, (False, True, False), strict=False):
+            session._on_publish(None, None, mid, SimpleNamespace(is_failure=failed), None)
+        async with asyncio.timeout(PATIENCE):
+            for one in waiting:
+                with pytest.raises(BrokerRefused):
+                    await one
+        assert acknowledged == [0]
+        os.kill(broker.pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (SimpleNamespace(is_failure=True, __str__=lambda: "x"), "the broker refuses to let us read no/#: "),
+        (128, "the broker refuses to let us read no/#: 128; allow this client to read it"),
+    ],
+)
+async def test_a_refused_subscription_is_named(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, code: Any, said: str
+) -> None:
+    """mosquitto 2.0 accepts every subscription and then says nothing; other brokers refuse, each version in its way."""
+
+    async def answers(_self: aiomqtt.Client, topics: list[tuple[str, int]]) -> list[Any]:
+        return [code if topic == "no/#" else SimpleNamespace(is_failure=False) for topic, _ in topics]
+
+    monkeypatch.setattr(aiomqtt.Client, "subscribe", answers)
+    async with connect(settings(broker), "reader") as session:
+        await session.subscribe("ok/#")
+        with pytest.raises(BrokerRefused) as caught:
+            await session.subscribe("ok/#", "no/#")
+        assert str(caught.value).startswith(said)
+
+
+async def test_a_password_that_is_wrong_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    passwords = tmp_path / "passwords"
+    passwords.write_text("")
+    passwords.chmod(0o600)
+    template = broker_module._MOSQUITTO.replace("allow_anonymous true", f"password_file {passwords}")
+    monkeypatch.setattr(broker_module, "_MOSQUITTO", template)
+    secret = tmp_path / "secret"
+    async with running(tmp_path) as broker:
+        with pytest.raises(BrokerLost, match="secret: No such file or directory"):
+            async with connect(settings(broker, username="edge", password_file=str(secret)), "x"):
+                pass
+        secret.write_text("wrong\n")
+        with pytest.raises(BrokerLost, match="Not authorized"):
+            async with connect(settings(broker, username="edge", password_file=str(secret)), "x"):
+                pass
+
+
+async def test_a_password_that_is_no_text_is_named_and_can_be_mended(tmp_path: Path) -> None:
+    """As one that is not there: said once, and looked at again and again. Nothing of it stands in the message."""
+    secret = tmp_path / "secret"
+    secret.write_bytes("contraseña".encode("latin-1"))
+    log = Log()
+
+    async def serve(_session: Session) -> None:
+        await asyncio.Event().wait()
+
+    async with Exact().running() as broker:
+        user = Mqtt(port=broker.port, username="edge", password_file=str(secret))
+        staying = asyncio.create_task(stay_connected(user, "edge", None, serve, log.log))
+        await log.until(1)
+        assert log.said[0][1]["reason"] == f"{secret}: the password is no UTF-8 text; write the file anew as UTF-8"
+        await asyncio.sleep(0.5)
+        assert log.words == ["broker.lost"]
+        secret.write_text("contraseña", encoding="utf-8")
+        await log.until(2)
+        assert log.words == ["broker.lost", "broker.back"]
+        await cancelled(staying)
+
+
+async def test_a_broker_that_refuses_is_said_once_and_not_stormed(
+    strict: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mqtt, "TRIAL", 0.3)
+    monkeypatch.setattr(mqtt, "AT_ONCE", PATIENCE)  # a busy machine is no broker that let us work for a second
+    log = Log()
+    began: list[float] = []
+    often, works = asyncio.Event(), asyncio.Event()
+
+    async def serve(session: Session) -> None:
+        began.append(asyncio.get_running_loop().time())
+        if len(began) == 4:
+            often.set()
+        await session.publish("no/1", b"x")
+        await session.drained()
+        works.set()
+        await asyncio.Event().wait()
+
+    staying = asyncio.create_task(stay_connected(settings(strict), "edge", None, serve, log.log))
+    async with asyncio.timeout(PATIENCE):
+        await often.wait()
+        waits = [b - a for a, b in pairwise(began)]
+        assert all(wait >= least for wait, least in zip(waits, (0.1, 0.2, 0.4), strict=True))
+        assert log.words == ["broker.connected", "broker.lost"]
+        assert log.said[1][1]["reason"].startswith("the broker refuses no/1: Not authorized")
+        (tmp_path / "acl").write_text("topic readwrite #\n")
+        os.kill(strict.pid, signal.SIGHUP)  # mosquitto reads its list again
+        await works.wait()
+        await log.until(3)
+    assert log.words == ["broker.connected", "broker.lost", "broker.back"]
+    await cancelled(staying)
+
+
+async def test_a_broker_that_drops_us_again_and_again_is_said_once(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another client with our name, say: each takes the other's place. It is back when it lets us stay."""
+    monkeypatch.setattr(mqtt, "TRIAL", 0.3)
+    log = Log()
+    sessions = 0
+
+    async def serve(_session: Session) -> None:
+        nonlocal sessions
+        sessions += 1
+        if sessions < 4:
+            raise BrokerLost("dropped")
+        await asyncio.Event().wait()
+
+    staying = asyncio.create_task(stay_connected(settings(broker), "edge", None, serve, log.log))
+    await log.until(3)
+    await cancelled(staying)
+    assert sessions == 4
+    assert log.words == ["broker.connected", "broker.lost", "broker.back"]
+
+
+# ---- killed
+
+
+async def test_a_broker_killed_while_we_publish_is_noticed_at_once(broker: Broker) -> None:
+    """A publication in flight would wait for ever."""
+    acknowledged = 0
+    enough = asyncio.Event()
+
+    def count() -> None:
+        nonlocal acknowledged
+        acknowledged += 1
+        if acknowledged == 500:
+            enough.set()
+
+    async def publish(session: Session) -> None:
+        while True:
+            await session.publish("t", b"x" * 100, acknowledged=count)
+
+    loop = asyncio.get_running_loop()
+
+    async def work() -> None:
+        async with connect(settings(broker), "writer") as session, asyncio.TaskGroup() as group:
+            group.create_task(session.until_lost())
+            group.create_task(publish(session))
+
+    working = asyncio.create_task(work())
+    async with asyncio.timeout(PATIENCE):
+        await enough.wait()
+        killed = loop.time()
+        await broker.kill()
+        with pytest.raises(ExceptionGroup) as caught:
+            await working
+    assert loop.time() - killed < 2.0
+    assert caught.group_contains(BrokerLost)
+    lost, others = caught.value.split(BrokerLost)
+    assert lost is not None
+    assert others is None
+
+
+async def test_it_comes_back_and_says_so_once(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mqtt, "TRIAL", 0.0)
+    log = Log()
+    sessions: list[Session] = []
+    served = asyncio.Event()
+
+    async def serve(session: Session) -> None:
+        await session.subscribe("t")
+        sessions.append(session)
+        await session.publish("t", b"%d" % len(sessions))
+        assert await session.messages() == [Message("t", b"%d" % len(sessions))]
+        served.set()
+        await asyncio.Event().wait()
+
+    staying = asyncio.create_task(stay_connected(settings(broker), "edge", None, serve, log.log))
+    for life in range(3):
+        async with asyncio.timeout(PATIENCE):
+            await served.wait()
+            await log.until(1 + 2 * life)
+            served.clear()
+            if life == 2:
+                break
+            await broker.kill()
+            await log.until(2 + 2 * life)
+            await broker.start()
+    where = f"127.0.0.1:{broker.port}"
+    assert log.words == ["broker.connected", *["broker.lost", "broker.back"] * 2]
+    assert all(fields["broker"] == where for _, fields in log.said)
+    assert all(fields["reason"] for word, fields in log.said if word == "broker.lost")
+    assert len({id(session) for session in sessions}) == 3
+    await cancelled(staying)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "nobody.invalid", "a" * 64])
+async def test_a_broker_that_was_never_there_is_said_once(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = Log()
+    tries = 0
+    enough = asyncio.Event()
+    real = mqtt.connect
+
+    def counted(*given: Any) -> Any:
+        nonlocal tries
+        tries += 1
+        if tries == 3:
+            enough.set()
+        return real(*given)
+
+    async def serve(_session: Session) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(mqtt, "connect", counted)
+    staying = asyncio.create_task(stay_connected(Mqtt(host=host, port=free_port()), "edge", None, serve, log.log))
+    async with asyncio.timeout(PATIENCE):
+        await enough.wait()
+    await cancelled(staying)
+    assert log.words == ["broker.lost"]
+    assert log.said[0][1]["reason"]
+    assert "TaskGroup" not in log.said[0][1]["reason"]
+
+
+async def test_the_reason_is_what_happened_not_where_it_was_caught(strict: Broker) -> None:
+    """A session's work is tasks within tasks; the log says the innermost word."""
+    log = Log()
+
+    async def inner(session: Session) -> None:
+        await session.publish("no/1", b"x")
+        await session.drained()
+
+    async def serve(session: Session) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(inner(session))
+
+    staying = asyncio.create_task(stay_connected(settings(strict), "edge", None, serve, log.log))
+    await log.until(2)
+    await cancelled(staying)
+    assert log.said[1][1]["reason"].startswith("the broker refuses no/1: Not authorized")
+
+
+async def test_a_bug_in_the_work_is_not_taken_for_a_lost_broker(broker: Broker) -> None:
+    async def serve(_session: Session) -> None:
+        raise ZeroDivisionError
+
+    log = Log()
+    with pytest.raises(ExceptionGroup) as caught:
+        async with asyncio.timeout(PATIENCE):
+            await stay_connected(settings(broker), "edge", None, serve, log.log)
+    assert caught.group_contains(ZeroDivisionError, depth=1)
+    assert "broker.lost" not in log.words
+
+
+@pytest.mark.parametrize("when", ["serving", "connecting", "waiting"])
+async def test_cancelled_it_ends_wherever_it_is(broker: Broker, when: str) -> None:
+    log = Log()
+    serving = asyncio.Event()
+
+    async def serve(_session: Session) -> None:
+        serving.set()
+        await asyncio.Event().wait()
+
+    if when == "waiting":
+        await broker.kill()
+    if when == "connecting":
+        os.kill(broker.pid, signal.SIGSTOP)
+    staying = asyncio.create_task(stay_connected(settings(broker), "edge", None, serve, log.log))
+    async with asyncio.timeout(PATIENCE):
+        if when == "serving":
+            await serving.wait()
+        elif when == "waiting":
+            await log.until(1)
+        else:
+            await asyncio.sleep(0)
+    await cancelled(staying)
+
+
+async def test_cancelled_while_its_thread_still_connects_it_leaves_nothing(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """aiomqtt connects in a thread, which nobody can stop: it opens its socket after the cancellation."""
+    opening, go_on, opened = threading.Event(), threading.Event(), threading.Event()
+    connecting = aiomqtt.Client._client_connect
+
+    def slowly(client: aiomqtt.Client) -> None:
+        opening.set()
+        go_on.wait(PATIENCE)
+        connecting(client)
+        opened.set()
+
+    monkeypatch.setattr(aiomqtt.Client, "_client_connect", slowly)
+
+    async def use() -> None:
+        async with connect(settings(broker), "edge"):
+            raise AssertionError("nobody waits for it")
+
+    using = asyncio.create_task(use())
+    await asyncio.to_thread(opening.wait, PATIENCE)
+    using.cancel()
+    await asyncio.sleep(0)
+    go_on.set()
+    await cancelled(using)
+    await asyncio.to_thread(opened.wait, PATIENCE)
+    async with asyncio.timeout(PATIENCE):  # what its thread still hands to the loop comes and is ended in turns
+        while ours := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(ours)
+
+
+# ---- the broker as a child
+
+
+@pytest.mark.parametrize("embedded", [False, True])
+async def test_a_port_in_use_is_said(tmp_path: Path, embedded: bool) -> None:
+    if find_mosquitto() is None and not embedded:
+        pytest.skip("no mosquitto on this computer")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        broker = Broker(tmp_path, port=taken.getsockname()[1], embedded=embedded)
+        with pytest.raises(RuntimeError, match=r"the broker ended with \d+: (?s:.*)[Aa]ddress already in use"):
+            await broker.start()
+
+
+def test_a_brokers_port_is_nobody_elses_while_it_is_down(tmp_path: Path) -> None:
+    """A port that was only looked up went to another's connection before the broker was there."""
+    broker = Broker(tmp_path)
+    port = broker.port
+    with socket.socket() as other, pytest.raises(OSError, match="in use"):
+        other.bind(("127.0.0.1", port))
+    with socket.socket() as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.bind(("127.0.0.1", port))
+        server.listen()
+    del broker
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", port))
+
+
+FORGETFUL = """\
+#!{python}
+import signal, socket, time
+told = []
+signal.signal(signal.SIGTERM, lambda *_: told.append(1) if not told else exit())
+port = next(line.split()[1] for line in open({config!r}) if line.startswith("listener"))
+server = socket.create_server(("127.0.0.1", int(port)))
+while True:
+    time.sleep(60)
+"""
+
+
+async def test_a_broker_that_forgets_the_first_word_is_told_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As mosquitto does with what comes between its listening and its loop."""
+    program = tmp_path / "forgetful"
+    program.write_text(FORGETFUL.format(python=sys.executable, config=str(tmp_path / "mosquitto.conf")))
+    program.chmod(0o700)
+    monkeypatch.setattr(broker_module, "find_mosquitto", lambda: str(program))
+    monkeypatch.setattr(broker_module, "SAID_AGAIN", 0.05)
+    broker = Broker(tmp_path)
+    await broker.start()
+    pid = broker.pid
+    async with asyncio.timeout(PATIENCE):
+        await broker.stop()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+async def test_it_is_kept_alive(broker: Broker) -> None:
+    keeping = asyncio.create_task(broker.keep())
+    first = broker.pid
+    assert broker._process is not None
+    ended = broker._process.wait()
+    os.kill(first, signal.SIGKILL)
+    await ended
+    log = Log()
+    served = asyncio.Event()
+
+    async def serve(_session: Session) -> None:
+        served.set()
+        await asyncio.Event().wait()
+
+    staying = asyncio.create_task(stay_connected(settings(broker), "edge", None, serve, log.log))
+    async with asyncio.timeout(PATIENCE):
+        await served.wait()
+    assert broker.pid != first
+    await cancelled(staying)
+    await cancelled(keeping)
+
+
+def test_where_no_mosquitto_is_installed_the_embedded_one_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(broker_module, "find_mosquitto", lambda: None)
+    broker = Broker(tmp_path)
+    assert (broker.name, broker.version) == ("embedded broker (amqtt)", "3.1.1")
+
+
+async def test_a_connection_cancelled_before_the_answer_leaves_no_complaint() -> None:
+    """A broker that takes the connection and says nothing, and a Ctrl-C meanwhile."""
+    loop = asyncio.get_running_loop()
+    complaints: list[dict[str, Any]] = []
+    loop.set_exception_handler(lambda _loop, context: complaints.append(context))
+    asked, ended = asyncio.Event(), asyncio.Event()
+
+    async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        asked.set()
+        while await reader.read(4096):
+            pass
+        ended.set()
+        writer.close()
+
+    server = await asyncio.start_server(mute, "127.0.0.1", 0)
+
+    async def look() -> None:
+        async with connect(Mqtt(port=server.sockets[0].getsockname()[1]), "cancelled"):
+            raise AssertionError("it never answered")
+
+    async with server:
+        task = asyncio.create_task(look())
+        async with asyncio.timeout(PATIENCE):
+            await asked.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await ended.wait()
+    assert complaints == []
+
+
+@pytest.mark.parametrize("step", ["__aenter__", "subscribe"])
+async def test_an_end_that_meets_the_brokers_answer_is_not_lost(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """As wait_for of Python 3.11 does it: told to stop in the moment of the answer, it gives the answer."""
+    answered = asyncio.Event()
+    plain = getattr(aiomqtt.Client, step)
+
+    async def drops_a_cancellation(*arguments: Any) -> Any:
+        answer = await plain(*arguments)
+        answered.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return answer
+
+    async def serve(session: mqtt.Session) -> None:
+        await session.subscribe("a/#")
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(aiomqtt.Client, step, drops_a_cancellation)
+    task = asyncio.create_task(mqtt.stay_connected(settings(broker), "late", None, serve, structlog.get_logger()))
+    async with asyncio.timeout(PATIENCE):
+        await answered.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task

@@ -1,0 +1,490 @@
+"""The page of alerts: who sees what, what they may do, what is kept of it."""
+
+import asyncio
+import csv
+import io
+import re
+import tomllib
+from collections.abc import Iterator
+from datetime import UTC, timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+from console_floor import T0, Console, opened
+from starlette.routing import Route
+
+from daemon.console.alerts.incidents import Filter
+from daemon.console.alerts.pages import Watch, fragment, routes
+from daemon.console.auth.users import Role
+from daemon.console.pages.live import Looker
+from daemon.console.words import words
+from daemon.read_model import Alert
+from protocols.contract.events import ShoeStarted
+from protocols.contract.topics import device_topic
+
+WORDS = Path(words.__file__).parents[1] / "words"
+TEMPLATES = Path(words.__file__).parents[1] / "templates"
+
+
+@pytest.fixture
+def console(tmp_path: Path) -> Iterator[Console]:
+    with opened(tmp_path) as one:
+        one.begin()
+        one.device("bac-12", "shoe-1", "bee_tek_shoe")
+        one.wait(0)
+        yield one
+
+
+def jam(console: Console, table: str = "bac-12", **more: str) -> None:
+    console.alert(table, "shoe-1-card-jam", code="card.jam", device="shoe-1", **more)
+
+
+def seen(console: Console, n: int = 1) -> str:
+    """As what an alert stands on a page now."""
+    one = console.house.incidents.get(n)
+    assert one is not None
+    return console.house.incidents.seen(one)
+
+
+# ---- what is seen
+
+
+async def test_what_is_open_stands_there_with_what_to_do(console: Console) -> None:
+    jam(console, text="a card is <stuck>")
+    console.alert("rou-3", "wheel-1-oil", code="oil.low", severity="warning", text="oil is low", device="wheel-1")
+    async with console.browser("viewer") as browser:
+        page = (await browser.get("/alerts")).text
+        assert page.index("a card is &lt;stuck&gt;") < page.index("oil is low")
+        assert "open the shoe" in page
+        assert '<span class="badge error">2 open</span>' in page
+        assert 'action="/alerts/' not in page  # who only looks has no buttons
+        assert "1 times" not in page
+        console.alert("bac-12", "shoe-1-card-jam")
+        jam(console)
+        assert "2 times" in (await browser.get("/alerts")).text
+
+
+@pytest.mark.parametrize(("lang", "word"), [("en", "No open alerts."), ("pt", "Não há"), ("zh-Hant", "沒有未解決")])
+async def test_in_three_languages(console: Console, lang: str, word: str) -> None:
+    async with console.browser("viewer", **{"accept-language": lang}) as browser:
+        assert word in (await browser.get("/alerts")).text
+        console.edge("rules", online=False)
+        console.wait(1)
+        page = (await browser.get("/alerts")).text
+        assert words.catalog(lang)["alerts.code.rules.offline"].format(name="rules") in page
+
+
+async def test_without_the_broker_nothing_is_said_to_be_well(console: Console) -> None:
+    async with console.browser("viewer") as browser:
+        console.lose()
+        page = (await browser.get("/alerts")).text
+        assert "No open alerts." not in page
+        assert "these are the last that were known" in page
+        console.wait(5)
+        assert "The console has lost the broker" in (await browser.get("/alerts")).text
+
+
+async def test_a_screen_of_some_tables_sees_theirs_and_the_sites(console: Console) -> None:
+    jam(console)
+    console.alert("rou-3", "x", code="x", text="the wheel squeaks")
+    console.edge(online=False)
+    console.wait(1)
+    mine = fragment(console.house, "en", "viewer", ("rou-3",))
+    assert sorted(line.one.code for line in mine["lines"]) == ["edge.offline", "x"]
+    html = console.house.live.html("alerts", Looker("en", "viewer", ("rou-3",)))
+    assert html.startswith('<section class="card" data-live="alerts"')
+    assert "a card is stuck" not in html
+    past = console.house.incidents.history(Filter(among=("rou-3",)), 9)
+    assert sorted(one.code for one in past) == ["edge.offline", "x"]
+
+
+def test_many_alerts_are_not_all_rendered(console: Console) -> None:
+    for number in range(130):
+        console.alert("bac-12", f"x-{number}", code=f"x-{number}", device="shoe-1")
+    values = fragment(console.house, "en", "viewer")
+    assert (len(values["lines"]), values["more"], values["loud"]) == (100, 30, 130)
+    pit = console.house.live.html("alerts/worst", Looker("en", "viewer"))
+    assert pit.count("<article") == 5
+    assert "and 125 more" in pit
+    with pytest.raises(KeyError):
+        console.house.live.html("alerts/else", Looker("en", "viewer"))
+
+
+def test_pages_hear_when_something_is_otherwise(console: Console) -> None:
+    heard: list[str] = []
+    console.house.site.on_change.append(heard.append)
+    console.wait(1)
+    console.wait(1)
+    assert "alerts" not in heard
+    console.house.incidents.silence(
+        "bac-12", "", "", console.now + timedelta(minutes=1), "ana", "new felt", console.now
+    )
+    console.wait(1)
+    assert heard.count("alerts") == 1
+    console.wait(60)
+    assert heard.count("alerts") == 2  # the silence has ended by itself
+    console.lose()
+    console.wait(5)
+    assert heard.count("alerts") == 3
+
+
+def test_what_the_console_finds_itself_stands_at_its_table_at_once(console: Console) -> None:
+    """The table was not drawn anew before something happened there: a quiet one never said it."""
+    looker = Looker("en", "viewer")
+    assert "bends" not in console.house.live.html("tile/rou-3", looker)
+    console.house.incidents.begin(("rou-3", "fair"), Alert("fair.x", "the wheel bends", "look", "error"), console.now)
+    console.wait(1)
+    assert "bends" in console.house.live.html("tile/rou-3", looker)
+    console.house.incidents.end(("rou-3", "fair"), console.now)
+    console.wait(1)
+    assert "bends" not in console.house.live.html("tile/rou-3", looker)
+
+
+def test_an_event_draws_the_age_of_the_last_alone(console: Console) -> None:
+    live, looker = console.house.live, Looker("en", "viewer")
+    table = ("tile/bac-12", "round/bac-12", "board/bac-12", "history/bac-12", "result/bac-12", "jackpots/bac-12")
+    first = {name: live.html(name, looker) for name in table}
+    assert all("no event" in first[name].lower() for name in table[:2])
+    assert "no event" in live.html("last/bac-12", looker).lower()
+    assert live.wanted(["tile/bac-12"], looker).keys() == {"tile/bac-12", "last/bac-12"}
+    console.event("bac-12", "shoe-1", ShoeStarted())
+    assert {name: live.html(name, looker) for name in table} == first
+    last = live.html("last/bac-12", looker)
+    assert f'data-at="{T0:%Y-%m-%dT%H:%M:%S.%f}Z"' in last
+    console.alert("bac-12", "shoe-1-card-jam", code="card.jam", device="shoe-1")
+    assert last in live.html("tile/bac-12", looker)  # drawn anew, it has it too
+
+
+async def test_the_watch_looks_every_second(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("daemon.console.alerts.pages.EVERY", 0.001)
+    watch = Watch(console.house)
+    looked = asyncio.Event()
+    console.lose()
+    console.now += timedelta(seconds=5)
+    console.house.site.on_change.append(lambda key: looked.set() if key == "alerts" else None)
+    task = asyncio.create_task(watch.run())
+    await looked.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [one.incident.code for one in console.house.incidents.open(console.now)] == ["broker.lost"]
+
+
+async def test_messages_nobody_can_read_are_told(console: Console) -> None:
+    topic = "felt/1/lisboa/table/bac-12"
+    for leaf in ("alert/x", "device/shoe-1/state", "device/shoe-1/event/x", "round/event/x"):
+        console.say(f"{topic}/{leaf}", b"\xff{")
+    console.say("felt/1/lisboa/edge/edge-7/health", b"[]")
+    console.say(f"{topic}/device/shoe-1/meta", b"")  # cleared: nothing to read
+    console.wait(1)
+    [shown] = console.house.incidents.open(console.now)
+    assert shown.incident.text == "5 messages on the broker could not be read"
+
+
+async def test_a_time_without_a_zone_harms_nobody(console: Console) -> None:
+    for time in ("2026-11-20T20:00:00", "2026-11-20T20:00:01"):
+        console.edge(time=time)
+        console.wait(1)
+        console.lose()
+        console.connect()
+        console.edge(time=time)
+        console.wait(1)
+    console.alert("bac-12", "x", code="x", since="2026-11-20T20:00:00")
+    console.wait(1)
+    health = console.house.site.edges["edge-7"].health
+    assert health is not None
+    assert health.time.tzinfo is UTC  # the last good one
+    [shown] = console.house.incidents.open(console.now)
+    assert shown.incident.text == "5 messages on the broker could not be read"
+
+
+# ---- what is done
+
+
+async def test_a_technician_acknowledges_and_it_is_written_down(console: Console) -> None:
+    jam(console)
+    async with console.browser("technician") as browser:
+        page = (await browser.get("/alerts")).text
+        assert 'action="/alerts/1/acknowledge"' in page
+        assert "/alerts/silence" not in page
+        assert f'name="seen" value="{seen(console)}"' in page
+        answer = await browser.post("/alerts/1/acknowledge", data={"note": "on my <way>", "seen": seen(console)})
+        assert (answer.status_code, answer.headers["location"]) == (303, "/alerts")
+        page = (await browser.get("/alerts")).text
+        assert "Acknowledged by technician@lisboa" in page
+        assert "on my &lt;way&gt;" in page
+        assert 'action="/alerts/1/acknowledge"' not in page
+        late = await browser.post("/alerts/1/acknowledge", data={"note": "me too", "seen": seen(console)})
+        assert late.status_code == 409
+        assert "technician@lisboa has already acknowledged it." in late.text
+        assert (await browser.post("/alerts/99/acknowledge", data={})).status_code == 404
+    [row] = console.journal.range("bac-12", 1, 9)
+    assert (row.type, row.device) == ("console.acknowledge", "technician@lisboa")
+    assert b'"note":"on my <way>"' in row.data
+
+
+@pytest.mark.parametrize("lang", words.LANGS)
+async def test_a_trouble_that_nobody_saw_is_not_acknowledged(console: Console, lang: words.Lang) -> None:
+    """While somebody writes the part of the page stands still: what they read may be over."""
+    console.alert("bac-12", "shoe-1-x", code="shoe.low", severity="warning", text="few cards", device="shoe-1")
+    shown = seen(console)
+    console.alert("bac-12", "shoe-1-x", code="shoe.low", severity="error", text="no card", device="shoe-1")
+    async with console.browser("technician", **{"accept-language": lang}) as browser:
+        for form in ({"note": "on my <way>", "seen": shown}, {"note": "on my <way>"}):
+            answer = await browser.post("/alerts/1/acknowledge", data=form)
+            assert answer.status_code == 409
+            assert words.say(lang, "alerts.changed") in answer.text
+            assert 'value="on my &lt;way&gt;" data-kept' in answer.text
+            assert answer.text.count('data-live="alerts"') == 1
+            assert f'name="seen" value="{seen(console)}"' in answer.text
+        page = (await browser.get("/alerts")).text  # nobody else gets the note
+        assert ("on my" in page, "data-kept" in page) == (False, False)
+        one = console.house.incidents.get(1)
+        assert one is not None
+        assert (one.state, one.by) == ("open", "")
+        assert console.journal.range("bac-12", 1, 9) == []
+        again = {"note": "on my way", "seen": seen(console)}
+        assert (await browser.post("/alerts/1/acknowledge", data=again)).status_code == 303
+
+
+async def test_the_button_to_close_appears_by_itself(console: Console) -> None:
+    """Nothing else changes when it is known that nobody holds an alert any more."""
+    jam(console, "gone-1")
+    looker = Looker("en", "supervisor")
+    console.lose()
+    console.begin()
+    heard: list[str] = []
+    for _ in range(9):
+        console.wait(1)
+        assert "/close" not in console.house.live.html("alerts", looker)
+    console.house.site.on_change.append(heard.append)
+    console.wait(1)
+    assert heard.count("alerts") == 1
+    assert 'action="/alerts/1/close"' in console.house.live.html("alerts", looker)
+
+
+async def test_what_the_store_does_not_take_is_acknowledged_all_the_same(console: Console) -> None:
+    jam(console)
+    async with console.browser("technician") as browser:
+        console.store.db.execute("PRAGMA query_only=ON")
+        form = {"note": "on my way", "seen": seen(console)}
+        assert (await browser.post("/alerts/1/acknowledge", data=form)).status_code == 303
+        assert "Acknowledged by technician@lisboa" in (await browser.get("/alerts")).text
+        console.store.db.execute("PRAGMA query_only=OFF")
+        console.wait(1)
+    [(by,)] = console.store.db.execute("SELECT by FROM incident").fetchall()
+    assert by == "technician@lisboa"
+    assert [row.type for row in console.journal.range("bac-12", 1, 9)] == ["console.acknowledge"]
+
+
+async def test_a_supervisor_silences_and_ends_it(console: Console) -> None:
+    jam(console)
+    async with console.browser("supervisor") as browser:
+        asked = {"table": "bac-12", "device": "shoe-1", "code": "", "minutes": "60", "why": "the shoe is changed"}
+        assert (await browser.post("/alerts/silence", data=asked)).status_code == 303
+        page = (await browser.get("/alerts")).text
+        assert "silenced until" in page
+        assert "the shoe is changed" in page
+        assert "a card is stuck" in page  # hidden from lamps, not from here
+        assert '<span class="badge error">' not in page
+        [silence] = console.house.incidents.silences(console.now)
+        assert silence.until == T0 + timedelta(hours=1)
+        assert (await browser.post("/alerts/silence/1/end")).status_code == 303
+        assert console.house.incidents.silences(console.now) == []
+        over = await browser.post("/alerts/silence/1/end")
+        assert over.status_code == 409
+        assert "This silence is over." in over.text
+    assert [row.type for row in console.journal.range("bac-12", 1, 9)] == ["console.silence", "console.silence.end"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"minutes": "721"}, "within 12 hours"),
+        ({"minutes": "0"}, "within 12 hours"),
+        ({"minutes": "x"}, "within 12 hours"),
+        ({"minutes": "9" * 15}, "within 12 hours"),
+        ({"why": " "}, "says why"),
+        ({"table": ""}, "names a table"),
+    ],
+)
+async def test_a_silence_that_is_none_is_refused_and_not_written_down(
+    console: Console, change: dict[str, str], said: str
+) -> None:
+    asked = {"table": "bac-12", "minutes": "60", "why": "the shoe is changed", **change}
+    async with console.browser("supervisor") as browser:
+        answer = await browser.post("/alerts/silence", data=asked)
+    assert answer.status_code == 409
+    assert said in answer.text
+    assert console.house.incidents.silences(console.now) == []
+    assert console.journal.range("bac-12", 1, 9) == []
+
+
+async def test_a_supervisor_closes_what_nobody_ends(console: Console) -> None:
+    jam(console, "gone-1")
+    async with console.browser("supervisor") as browser:
+        assert 'action="/alerts/1/close"' not in (await browser.get("/alerts")).text
+        still = await browser.post("/alerts/1/close", data={})
+        assert (still.status_code, "It is still so" in still.text) == (409, True)
+        console.lose()
+        console.begin()
+        console.wait(60)
+        assert 'action="/alerts/1/close"' in (await browser.get("/alerts")).text
+        assert (await browser.post("/alerts/1/close", data={"note": "taken away"})).status_code == 303
+        over = await browser.post("/alerts/1/close", data={})
+        assert (over.status_code, "This alert is over." in over.text) == (409, True)
+    assert console.house.incidents.open(console.now) == []
+    assert [row.type for row in console.journal.range("gone-1", 1, 9)] == ["console.alert.close"]
+
+
+WHAT = [
+    ("/alerts/1/acknowledge", {"technician", "supervisor"}),
+    ("/alerts/1/close", {"supervisor"}),
+    ("/alerts/silence", {"supervisor"}),
+    ("/alerts/silence/1/end", {"supervisor"}),
+]
+
+
+@pytest.mark.parametrize("role", ["viewer", "dealer", "technician", "supervisor", "inspector", None])
+@pytest.mark.parametrize(("path", "roles"), WHAT)
+async def test_who_may_do_what(console: Console, role: Role | None, path: str, roles: set[str]) -> None:
+    jam(console)
+    async with console.browser(role) as browser:
+        status = (await browser.post(path, data={})).status_code
+        assert status in ((303, 409) if role in roles else (303,) if role is None else (403,))
+        if role is not None:
+            strange = await browser.post(path, data={}, headers={"origin": "http://elsewhere.test"})
+            assert strange.status_code == 403
+    if role not in roles:
+        assert console.house.incidents.open(console.now)[0].incident.state == "open"
+
+
+@pytest.mark.parametrize("path", ["/alerts", "/alerts.csv"])
+async def test_a_dealer_and_a_stranger_see_nothing(console: Console, path: str) -> None:
+    async with console.browser("dealer") as browser:
+        assert (await browser.get(path)).status_code == 403
+    async with console.browser() as browser:
+        assert (await browser.get(path)).headers["location"].startswith("/login")
+
+
+# ---- what there was
+
+
+async def test_the_history_is_found_and_paged(console: Console) -> None:
+    for number in range(60):
+        console.alert("bac-12", f"x-{number}", code=f"x-{number}", device="shoe-1")
+        console.alert("bac-12", f"x-{number}")
+    console.alert("rou-3", "y", code="y&z", severity="warning")
+    async with console.browser("viewer") as browser:
+        page = (await browser.get("/alerts")).text
+        assert page.count("<tr><td") == 50
+        older = re.search(r'href="(/alerts\?before=\d+)#history"', page)
+        assert older is not None
+        page = (await browser.get(older[1])).text
+        assert page.count("<tr><td") == 11
+        assert "before=" not in page
+        page = (await browser.get("/alerts", params={"table": "bac-12", "severity": "error"})).text
+        assert "table=bac-12&amp;severity=error&amp;before=" in page
+        assert 'href="/alerts.csv?table=bac-12&amp;severity=error"' in page
+        page = (await browser.get("/alerts", params={"code": "y&z"})).text
+        assert page.count("<tr><td") == 1
+        for day, count in (("2026-11-19", 50), ("2026-11-22", 0), ("no day", 50), ("9999-12-31", 0)):
+            page = (await browser.get("/alerts", params={"since": day})).text
+            assert page.count("<tr><td class") == count, day
+        assert (await browser.get("/alerts", params={"until": "9999-12-31", "before": "-1"})).status_code == 200
+
+
+async def test_the_history_is_taken_away_as_csv(console: Console) -> None:
+    jam(console, text='=HYPERLINK("http://x")')
+    console.house.incidents.acknowledge(1, "maria", "no, really\nsoon", console.now)
+    console.wait(90)
+    console.alert("bac-12", "shoe-1-card-jam")
+    for number in range(1500):
+        console.alert("rou-3", f"x-{number}", code="x")
+    async with console.browser("inspector") as browser:
+        answer = await browser.get("/alerts.csv")
+        assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+        assert 'filename="alerts-lisboa-20261120T200130Z.csv"' in answer.headers["content-disposition"]
+        rows = list(csv.DictReader(io.StringIO(answer.text.removeprefix("\ufeff"), newline="")))
+        assert len(rows) == 1501
+        assert [int(row["number"]) for row in rows] == list(range(1501, 0, -1))
+        last = rows[-1]
+        assert last["text"] == '\'=HYPERLINK("http://x")'
+        assert (last["by"], last["note"], last["seconds"], last["state"]) == (
+            "maria",
+            "no, really\nsoon",
+            "90",
+            "resolved",
+        )
+        assert last["began"] == "2026-11-20T20:00:00+00:00"
+        some = (await browser.get("/alerts.csv", params={"table": "bac-12"})).text
+        assert len(some.strip().splitlines()) == 3  # its note has two lines
+
+
+# ---- words
+
+
+def test_words_are_complete_and_take_the_same_values() -> None:
+    catalogs = [tomllib.loads((WORDS / f"alerts.{lang}.toml").read_text("utf-8")) for lang in words.LANGS]
+    for key in {key for catalog in catalogs for key in catalog}:
+        assert len({tuple(sorted(re.findall(r"{(\w+)}", catalog[key]))) for catalog in catalogs}) == 1, key
+
+
+def test_every_word_that_is_said_is_there() -> None:
+    catalog = words.catalog("en")
+    said = "".join((TEMPLATES / name).read_text("utf-8") for name in ("_alerts.html", "alerts_page.html"))
+    keys = set(re.findall(r"[\"'](alerts\.[a-z_.]+[a-z])[\"']", said))
+    source = Path(words.__file__).parents[1]
+    code = (source / "alerts/incidents.py").read_text("utf-8") + (source / "alerts/pages.py").read_text("utf-8")
+    keys |= set(re.findall(r'NotOpen\(\s*"(alerts\.\w+)"', code))
+    assert len(keys) > 40
+    assert keys - set(catalog) == set()
+    own = {key.removeprefix("alerts.code.") for key in catalog if key.startswith("alerts.code.")}
+    assert own == set(re.findall(r'"((?:broker|edge|rules|disk|journal|messages)\.[a-z]+)"', code))
+    assert own == {key.removeprefix("alerts.remedy.") for key in catalog if key.startswith("alerts.remedy.")}
+
+
+def test_every_page_is_a_route(console: Console) -> None:
+    assert {one.path for one in routes(console.house)} <= {
+        one.path for one in console.app.routes if isinstance(one, Route)
+    }
+
+
+# ---- on the pit
+
+
+async def test_the_pit_shows_what_is_open_and_a_silence_takes_it_from_the_lamps(console: Console) -> None:
+    console.device("rou-3", "wheel-1", "cammegh_ss2")
+    fault = {"code": "card.jam", "text": "a card is stuck", "severity": "error", "remedy": "", "since": console.now}
+    state = msgspec.json.encode({"online": True, "faults": [fault]})
+    console.say(device_topic("lisboa", "bac-12", "shoe-1", "state"), state)
+    jam(console)
+
+    def tile() -> str:
+        return console.house.live.html("tile/bac-12", Looker("en", "viewer"))
+
+    async with console.browser("supervisor") as browser:
+        pit = (await browser.get("/")).text
+        assert 'data-live="alerts/worst"' in pit
+        assert 'action="/alerts/1/acknowledge"' in pit
+        assert 'class="card tile error"' in tile()
+        assert "a card is stuck" in tile()
+        asked = {"table": "bac-12", "device": "shoe-1", "minutes": "15", "why": "the shoe is cleaned"}
+        assert (await browser.post("/alerts/silence", data=asked)).status_code == 303
+        assert 'class="card tile good"' in tile()
+        assert "a card is stuck" not in tile()
+        assert 'class="lamp error"' in tile()  # the device's own lamp tells the truth
+        assert "a card is stuck" in (await browser.get("/alerts")).text
+    console.wait(15 * 60)
+    assert 'class="card tile error"' in tile()
+
+
+async def test_a_silence_of_one_fault_hides_no_other(console: Console) -> None:
+    console.device("bac-12", "shoe-1", "bee_tek_shoe", online=False)
+    console.house.incidents.silence("", "", "card.jam", console.now + timedelta(hours=1), "ana", "known", console.now)
+    console.wait(1)
+    assert 'class="card tile offline"' in console.house.live.html("tile/bac-12", Looker("en", "viewer"))
+    console.house.incidents.silence("", "", "device.offline", console.now + timedelta(hours=1), "ana", "x", console.now)
+    console.wait(1)
+    assert 'class="card tile good"' in console.house.live.html("tile/bac-12", Looker("en", "viewer"))

@@ -1,0 +1,518 @@
+"""The dealer's page: each key once, answered truthfully, nothing guessed; a supervisor's keys are theirs alone."""
+
+import asyncio
+import html
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, get_args
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon.config.model import parse
+from daemon.console.auth.access import may
+from daemon.console.auth.users import ROLES, By, Hashed, Role, _scrypt
+from daemon.console.dealer import pages as dealer
+from daemon.console.dealer.pages import ACTED, GAMES, KEYS, WRONG, BadPress, happenings_of
+from daemon.console.dealer.unit import State
+from daemon.console.pages.app import House, make_app
+from daemon.console.site.actions import read_actions
+from daemon.console.site.store import BadStore, Store
+from daemon.console.words import words
+from daemon.journal.store import Journal
+from drivers.fdl_console import ConsoleOptions, FdlConsole
+from protocols.contract.events import SeatActed
+from protocols.fdl import frame as fdl
+from protocols.fdl.console import (
+    ACTIONS,
+    HAPPENINGS,
+    THROW_REASONS,
+    VOID_REASONS,
+    BallEntered,
+    BallLaunched,
+    BallReplaced,
+    ButtonsCounted,
+    CardDamaged,
+    CardExposed,
+    Corrected,
+    DiceEntered,
+    DiceThrown,
+    HandPassed,
+    JackpotPaid,
+    JackpotWon,
+    NewShoe,
+    RoundVoid,
+    SeatAction,
+    SeatClosed,
+    SeatOpened,
+    SupervisorKey,
+)
+from rules import RULESETS
+
+NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+CONFIG = """
+[site]
+name = "lisboa"
+[edge]
+name = "edge-1"
+[console.dealer]
+bac-1 = "127.0.0.1:0"
+bj-1 = "127.0.0.1:0"
+none-1 = "127.0.0.1:0"
+[[table]]
+name = "bac-1"
+ruleset = "macau.baccarat"
+[[table]]
+name = "bj-1"
+ruleset = "macau.blackjack"
+[[table]]
+name = "none-1"
+"""
+PASSWORD = "twelve chars and more"
+ORIGIN = {"origin": "http://pit.test", "sec-fetch-site": "same-origin"}
+JSON = ORIGIN | {"accept": "application/json"}
+
+
+def cheap(password: str) -> Hashed:
+    salt = b"salt of a test.."
+    return Hashed(2, 8, 1, salt, _scrypt(password, 2, 8, 1, salt))
+
+
+class Inn:
+    """A console with dealer pages."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = Store(folder / "console.db")
+        self.journal = Journal(folder / "journal.db")
+        self.house = House(parse(CONFIG), self.store, self.journal, lambda: NOON)
+        self.dealers = self.house.dealers
+        people: tuple[tuple[str, Role, tuple[str, ...]], ...] = (
+            ("dea", "dealer", ("bac-1",)), ("sup", "supervisor", ()), ("vie", "viewer", ()), ("all", "dealer", ()),
+        )  # fmt: skip
+        for name, role, tables in people:
+            self.house.access.users.add(By("root", "system"), name, role, tables, cheap(PASSWORD))
+        self.app = make_app(self.house)
+
+    def browser(self, name: str) -> httpx.AsyncClient:
+        session = self.house.access.users.begin(name, "", "")
+        transport = httpx.ASGITransport(self.app)
+        return httpx.AsyncClient(transport=transport, base_url="http://pit.test", cookies={"feltd": session})
+
+    def close(self) -> None:
+        self.house.close()
+        self.journal.close()
+        self.store.close()
+
+
+@pytest.fixture
+def inn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Inn]:
+    one = Inn(tmp_path)
+    yield one
+    one.close()
+
+
+def identity(n: int) -> str:
+    return f"{n:032x}"
+
+
+# ---- from a form to what happened
+
+
+@pytest.mark.parametrize(
+    ("key", "form", "happening"),
+    [
+        ("void", {"reason": "1"}, RoundVoid(1)),
+        ("void", {}, RoundVoid()),
+        ("new_shoe", {"decks": "8"}, NewShoe(8)),
+        ("new_shoe", {}, NewShoe()),
+        ("dice", {"faces": "2 5,5"}, DiceEntered((2, 5, 5))),
+        ("dice", {"faces": "255", "leaning": "1"}, DiceEntered((2, 5, 5), 0, 1)),
+        ("throw", {"faces": "3 4"}, DiceThrown((3, 4))),
+        ("throw", {"faces": "", "throw_reason": "2"}, DiceThrown((), 2)),
+        ("buttons", {"count": "119", "fragments": "1"}, ButtonsCounted(119, 1)),
+        ("ball_launched", {"ball": "1", "rotor": "2"}, BallLaunched(1, 2)),
+        ("ball", {"pocket": "00"}, BallEntered("00")),
+        ("ball_replaced", {"pocket": ""}, BallReplaced()),
+        ("seat_opened", {"seat": "3"}, SeatOpened(3)),
+        ("seat_closed", {"seat": "99"}, SeatClosed(99)),
+        ("action", {"seat": "3", "action": "hit"}, SeatAction(3, 2)),
+        ("action", {"seat": "3", "hand": "2", "action": "double", "amount": "10000"}, SeatAction(3, 4, 2, 10000)),
+        ("hand_passed", {}, HandPassed(0)),
+        ("card_exposed", {"owner": "Dealer", "card": "10h"}, CardExposed("dealer", "TH")),
+        ("card_exposed", {"owner": "seat_3_2"}, CardExposed("seat_3_2")),
+        ("card_damaged", {"card": "kc"}, CardDamaged("KC")),
+        ("jackpot_won", {"level": "1", "seat": "3"}, JackpotWon(1, 3)),
+    ],
+)
+def test_a_key_with_its_values_says_what_happened(key: str, form: dict[str, str], happening: fdl.Happening) -> None:
+    assert happenings_of(key, form, supervisor=False) == (happening,)
+
+
+@pytest.mark.parametrize(
+    ("key", "form", "bad"),
+    [
+        ("dice", {"faces": "2 5 7"}, "faces"),
+        ("dice", {"faces": "1" * 17}, "faces"),
+        ("throw", {"faces": ""}, "faces"),
+        ("buttons", {"count": "0"}, "count"),
+        ("buttons", {"count": "many"}, "count"),
+        ("buttons", {}, "count"),
+        ("ball", {"pocket": "37"}, "pocket"),
+        ("ball", {}, "pocket"),
+        ("ball_replaced", {"pocket": "99"}, "pocket_or_none"),
+        ("ball_launched", {"ball": "1"}, "rotor"),
+        ("seat_opened", {"seat": "100"}, "seat"),
+        ("seat_opened", {"seat": "３"}, "seat"),
+        ("action", {"seat": "3", "action": "fly"}, "seat"),
+        ("action", {"seat": "3", "action": "hit", "hand": "10"}, "hand"),
+        ("action", {"seat": "3", "action": "hit", "amount": "5000000000"}, "amount"),
+        ("card_exposed", {"owner": "me"}, "owner"),
+        ("card_damaged", {"card": "1X"}, "card"),
+        ("void", {"reason": "9"}, "reason"),
+        ("new_shoe", {"decks": "13"}, "decks"),
+    ],
+)
+def test_what_is_no_value_is_refused_with_its_words(key: str, form: dict[str, str], bad: str) -> None:
+    with pytest.raises(BadPress) as caught:
+        happenings_of(key, form, supervisor=False)
+    assert caught.value.key == f"dealer.bad_{bad}"
+    assert f"dealer.bad_{bad}" in words.catalog("en")
+
+
+@pytest.mark.parametrize(
+    ("key", "form", "happening"),
+    [
+        (
+            "correct",
+            {"hands": "player: 9D 10c\nBANKER as\n\n"},
+            Corrected((("player", ("9D", "TC")), ("banker", ("AS",)))),
+        ),
+        ("jackpot_paid", {"level": "1", "amount": "5"}, JackpotPaid(1, 0, 5)),
+        ("void", {"reason": "5"}, RoundVoid(5)),
+    ],
+)
+def test_a_supervisors_key_is_between_two_turns_and_nobody_elses(
+    key: str, form: dict[str, str], happening: fdl.Happening
+) -> None:
+    assert happenings_of(key, form, supervisor=True) == (SupervisorKey(True), happening, SupervisorKey(False))
+    with pytest.raises(BadPress, match=r"dealer\.supervisor_only"):
+        happenings_of(key, form, supervisor=False)
+
+
+@pytest.mark.parametrize("hands", ["", "player 9D\nplayer KC", "me 9D", "player 1X", "player " + "9D " * 300])
+def test_a_correction_that_is_none_is_refused(hands: str) -> None:
+    with pytest.raises(BadPress, match=r"dealer\.bad_hands"):
+        happenings_of("correct", {"hands": hands}, supervisor=True)
+
+
+@given(
+    key=st.sampled_from(sorted(KEYS)),
+    form=st.dictionaries(
+        st.sampled_from(sorted({field for key in KEYS.values() for field in key.fields} | {"seat", "pocket"})),
+        st.one_of(
+            st.integers(-1, 300).map(str), st.text(max_size=12), st.sampled_from([*ACTIONS.values(), "9D", "player"])
+        ),
+    ),
+)
+def test_whatever_is_typed_is_refused_or_told_by_the_driver(key: str, form: dict[str, str]) -> None:
+    try:
+        told = happenings_of(key, form, supervisor=True)
+    except BadPress as error:
+        bad = error.key
+        assert bad in WRONG
+    else:
+        bad, driver = "", FdlConsole(ConsoleOptions())
+        assert all(_reads(driver, one) for one in told)
+    assert not bad or bad in words.catalog("en")
+
+
+def _reads(driver: FdlConsole, happening: fdl.Happening) -> bool:
+    again = fdl.read_happening(happening.KIND, happening.to_bytes(), HAPPENINGS)
+    return again == happening and bool(driver.translate(happening))
+
+
+def test_every_key_of_the_console_has_a_key_here() -> None:
+    values = {
+        "faces": "1", "count": "1", "ball": "1", "rotor": "2", "pocket": "1", "seat": "1", "action": "hit",
+        "owner": "dealer", "hands": "player 9D",
+    }  # fmt: skip
+    said = {type(one) for key in KEYS for one in happenings_of(key, values, supervisor=True)}
+    assert said == set(HAPPENINGS.values())
+
+
+def test_every_game_has_its_keys_and_its_players_decisions() -> None:
+    assert set(GAMES) == set(RULESETS)
+    for keys in GAMES.values():
+        assert set(keys) <= set(KEYS)
+        assert {"bets_opened", "bell", "paid", "void"} <= set(keys)
+    for ruleset, actions in ACTED.items():
+        assert "action" in GAMES[ruleset]
+        assert set(actions) <= set(ACTIONS.values())
+    assert {one for one in GAMES if "action" in GAMES[one]} == set(ACTED)
+    assert SeatActed(1, "hit").action in ACTED["macau.blackjack"]
+
+
+# ---- words
+
+
+def test_every_word_of_the_page_is_there_in_all_languages() -> None:
+    folder = Path(dealer.__file__).parents[1]
+    catalogs = [
+        tomllib.loads((folder / f"words/dealer.{lang}.toml").read_text(encoding="utf-8")) for lang in words.LANGS
+    ]
+    assert catalogs[0].keys() == catalogs[1].keys() == catalogs[2].keys()
+    fields = {f"field_{field}" for key in KEYS.values() for field in key.fields}
+    wanted = {*KEYS, *fields, *(f"state_{state}" for state in get_args(State))}
+    wanted |= {f"void_{n}" for n in VOID_REASONS} | {f"throw_{n}" for n in THROW_REASONS}
+    wanted |= {f"act_{word}" for word in ACTIONS.values()} | {"turn_1", "turn_2"}
+    wanted |= {
+        f"bad_{field.removesuffix('_or_none')}" for key in KEYS.values() for field in key.fields if field != "action"
+    }
+    assert wanted <= {key.removeprefix("dealer.") for key in catalogs[0]}
+    template = (folder / "templates/dealer_page.html").read_text(encoding="utf-8")
+    assert set(re.findall(r"""t\(["'](dealer\.[a-z_]+)["'][,)]""", template)) <= set(catalogs[0])
+
+
+# ---- the page
+
+
+async def test_a_dealer_sees_the_keys_of_the_game_and_how_things_stand(inn: Inn) -> None:
+    async with inn.browser("dea") as browser:
+        page = await browser.get("/dealer/bac-1")
+    assert page.status_code == 200
+    keys = re.findall(r'action="/dealer/bac-1/key/([a-z_]+)"', page.text)
+    assert sorted(keys) == sorted(key for key in GAMES["macau.baccarat"] if not KEYS[key].supervisor)
+    assert words.say("en", "dealer.edge_away") in page.text
+    assert "unknown" in page.text
+    assert "<script>" not in page.text
+    assert " on" + "click" not in page.text
+    assert len(set(re.findall(r'name="id" value="([0-9a-f]{32})"', page.text))) == len(keys)
+
+
+async def test_a_supervisor_has_more_keys_and_a_table_without_a_game_has_all(inn: Inn) -> None:
+    async with inn.browser("sup") as browser:
+        page = await browser.get("/dealer/none-1")
+    assert set(re.findall(r"/key/([a-z_]+)", page.text)) == set(KEYS)
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "status"),
+    [
+        ("dea", "/dealer/bj-1", 403),
+        ("vie", "/dealer/bac-1", 403),
+        ("all", "/dealer/bj-1", 200),
+        ("sup", "/dealer/gone", 404),
+        ("dea", "/dealer/bac-1/stream-not", 404),
+    ],
+)
+async def test_who_may_deal(inn: Inn, name: str, path: str, status: int) -> None:
+    async with inn.browser(name) as browser:
+        assert (await browser.get(path)).status_code == status
+
+
+async def test_a_key_is_one_key_however_often_it_is_sent(inn: Inn) -> None:
+    async with inn.browser("dea") as browser:
+        answers = [
+            (await browser.post("/dealer/bac-1/key/bell", data={"id": identity(1)}, headers=JSON)).json()
+            for _ in range(3)
+        ]
+        second = await asyncio.gather(
+            *(browser.post("/dealer/bac-1/key/paid", data={"id": identity(2)}, headers=JSON) for _ in range(5))
+        )
+    assert {answer["state"] for answer in answers} == {"here"}
+    assert {answer.status_code for answer in second} == {200}
+    kinds = [
+        row[0] for row in inn.store.db.execute("SELECT kind FROM dealer_event WHERE place = 'bac-1' ORDER BY counter")
+    ]
+    assert kinds == [0x03, 0x21, 0x23]
+    said = read_actions(inn.journal.path, 10, action="dealer")
+    assert [(one.user, one.target, one.detail["key"]) for one in said] == [
+        ("dea", "bac-1", "paid"), ("dea", "bac-1", "bell"),
+    ]  # fmt: skip
+
+
+async def test_a_press_with_the_id_of_another_is_refused(inn: Inn) -> None:
+    fold = {"id": identity(1), "seat": "3", "action": "stand"}
+    async with inn.browser("all") as browser:
+        for form, status in ((fold, 200), (fold, 200), (fold | {"seat": "4", "action": "hit"}, 400)):
+            answer = await browser.post("/dealer/bj-1/key/action", data=form, headers=JSON)
+            assert answer.status_code == status
+        assert answer.json()["wrong"] == words.say("en", "dealer.bad_id")
+        other = await browser.post("/dealer/bj-1/key/bell", data={"id": identity(1)}, headers=ORIGIN)
+        assert other.headers["location"] == "/dealer/bj-1?wrong=dealer.bad_id"
+    assert [one.detail for one in inn.dealers.units["bj-1"].last(5)] == ["3 stand"]
+
+
+async def test_no_entry_is_shown_while_the_other_is_made(inn: Inn) -> None:
+    """docs/protocols/fdl_console.md: who enters it again must not copy what stands there."""
+    async with inn.browser("all") as browser:
+
+        async def enter(n: int, faces: str) -> dict[str, str]:
+            form = {"id": identity(n), "faces": faces}
+            said: dict[str, str] = (await browser.post("/dealer/none-1/key/dice", data=form, headers=JSON)).json()
+            return said
+
+        first, second = await enter(1, "6 6 1"), await enter(2, "6 6 2")
+        page = await browser.get("/dealer/none-1", params={"pressed": identity(1)})
+        follow = inn.dealers._follow(inn.dealers.units["none-1"], "en", lambda: True)
+        stream = (await anext(follow)).decode()
+        assert [(one["state"], one["detail"]) for one in (first, second)] == [("again", ""), ("differs", "")]
+        for text in (page.text, stream):
+            assert "6 6" not in text
+        assert (await enter(3, "6 6 2"))["detail"] == "6 6 2"
+
+
+async def test_the_times_of_keys_are_instants_and_utc_without_a_script(inn: Inn) -> None:
+    async with inn.browser("dea") as browser:
+        form = {"id": identity(1)}
+        answer = (await browser.post("/dealer/bac-1/key/bell", data=form, headers=JSON)).json()
+        assert answer["at"] == "2026-11-20T12:00:00.000000Z"
+        page = await browser.get("/dealer/bac-1")
+    assert '<time datetime="2026-11-20T12:00:00.000000Z" data-clock>12:00:00 UTC</time>' in page.text
+
+
+@pytest.mark.parametrize(
+    ("name", "tables"), [("dea", []), ("all", ["bac-1", "bj-1", "none-1"]), ("sup", ["bac-1", "bj-1", "none-1"])]
+)
+async def test_a_dealer_of_several_tables_goes_from_one_to_another(inn: Inn, name: str, tables: list[str]) -> None:
+    async with inn.browser(name) as browser:
+        page = await browser.get("/dealer/bac-1")
+        assert re.findall(r'href="/dealer/([a-z0-9-]+)"', page.text) == tables
+        first = await browser.get("/dealer")
+    assert (first.status_code, first.headers["location"]) == (303, "/dealer/bac-1")
+
+
+async def test_a_dealer_of_no_table_with_a_page_goes_where_he_begins(inn: Inn) -> None:
+    hashed = cheap(PASSWORD)
+    inn.house.access.users.add(By("root", "system"), "far", "dealer", ("gone-1",), hashed)
+    async with inn.browser("far") as browser:
+        sent = await browser.get("/dealer")
+        assert (sent.status_code, sent.headers["location"]) == (303, "/account")
+        assert 'href="/dealer"' not in (await browser.get("/account")).text
+
+
+async def test_without_a_script_the_page_answers_too(inn: Inn) -> None:
+    async with inn.browser("dea") as browser:
+        sent = await browser.post("/dealer/bac-1/key/void", data={"id": identity(1), "reason": "2"}, headers=ORIGIN)
+        assert sent.status_code == 303
+        page = await browser.get(sent.headers["location"])
+        assert words.say("en", "dealer.state_here") in page.text
+        wrong = await browser.post("/dealer/bac-1/key/void", data={"id": identity(2), "reason": "77"}, headers=ORIGIN)
+        page = await browser.get(wrong.headers["location"])
+        assert words.say("en", "dealer.bad_reason") in page.text
+
+
+@pytest.mark.parametrize("lang", words.LANGS)
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "dealer.table_closed_by_the_pit_boss_press_void_now",
+        "dealer.sure",  # a word of the page, but none that says what was wrong
+        "dealer.void_1",
+        "dealer.state_edge",
+        "dealer.bad_",
+        "bad_seat",
+        "<b>dealer.bad_seat</b>",
+        "",
+    ],
+)
+async def test_a_link_puts_no_words_into_the_page(inn: Inn, wrong: str, lang: words.Lang) -> None:
+    async with inn.browser("dea") as browser:
+        headers = {"accept-language": lang}
+        plain = await browser.get("/dealer/bac-1", headers=headers)
+        page = await browser.get("/dealer/bac-1", params={"wrong": wrong}, headers=headers)
+    ids = re.compile(r'name="id" value="[0-9a-f]{32}"')
+    assert page.status_code == 200
+    assert ids.sub("", page.text) == ids.sub("", plain.text)
+
+
+@pytest.mark.parametrize("lang", words.LANGS)
+async def test_every_word_of_what_was_wrong_is_said(inn: Inn, lang: words.Lang) -> None:
+    assert {*WRONG} <= {*words.catalog(lang)}
+    assert {"dealer.full", "dealer.disk", "dealer.supervisor_only", "dealer.bad_id", "dealer.bad_reason"} <= WRONG
+    async with inn.browser("dea") as browser:
+        for wrong in sorted(WRONG):
+            page = await browser.get("/dealer/bac-1", params={"wrong": wrong}, headers={"accept-language": lang})
+            assert f'<p class="alert" role="status">{words.say(lang, wrong)}</p>' in html.unescape(page.text)
+
+
+@pytest.mark.parametrize(
+    ("key", "form", "status"),
+    [
+        ("bell", {}, 400),
+        ("bell", {"id": "short"}, 400),
+        ("bell", {"id": "<script>alert(1)</script>"}, 400),
+        ("ball", {"id": identity(1), "pocket": "7"}, 404),  # not of this game
+        ("fly", {"id": identity(1)}, 404),
+        ("correct", {"id": identity(1), "hands": "player 9D"}, 400),
+        ("void", {"id": identity(1), "reason": "5"}, 400),
+    ],
+)
+async def test_what_is_no_key_for_this_dealer_presses_nothing(
+    inn: Inn, key: str, form: dict[str, str], status: int
+) -> None:
+    async with inn.browser("dea") as browser:
+        answer = await browser.post(f"/dealer/bac-1/key/{key}", data=form, headers=JSON)
+    assert answer.status_code == status
+    assert inn.dealers.units["bac-1"].last(5) == []
+
+
+async def test_a_page_of_somebody_else_presses_nothing(inn: Inn) -> None:
+    async with inn.browser("dea") as browser:
+        headers = {"origin": "http://evil.test", "sec-fetch-site": "cross-site"}
+        answer = await browser.post("/dealer/bac-1/key/bell", data={"id": identity(1)}, headers=headers)
+    assert answer.status_code == 403
+    assert inn.dealers.units["bac-1"].last(5) == []
+
+
+async def test_a_key_that_cannot_be_kept_says_so(inn: Inn, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any) -> None:
+        raise BadStore("disk full")
+
+    monkeypatch.setattr(inn.dealers.units["bac-1"], "press", fails)
+    async with inn.browser("dea") as browser:
+        answer = await browser.post("/dealer/bac-1/key/bell", data={"id": identity(1)}, headers=JSON)
+    assert (answer.status_code, answer.json()["wrong"]) == (503, words.say("en", "dealer.disk"))
+
+
+async def test_a_corrections_cards_are_in_no_log_and_on_no_list(inn: Inn) -> None:
+    async with inn.browser("sup") as browser:
+        form = {"id": identity(1), "hands": "player 9D KC\nbanker AS"}
+        answer = await browser.post("/dealer/bac-1/key/correct", data=form, headers=JSON)
+        assert answer.json()["state"] == "here"
+        page = await browser.get("/dealer/bac-1")
+    assert "9D" not in page.text
+    assert "9D" not in str(read_actions(inn.journal.path, 10))
+
+
+async def test_the_stream_tells_each_change_once(inn: Inn) -> None:
+    unit = inn.dealers.units["bac-1"]
+    going = [True]
+    follow = inn.dealers._follow(unit, "en", lambda: going[0])
+    first = json.loads((await anext(follow))[6:])
+    assert (first["edge"], first["waiting"], first["last"]) == (False, 1, [])
+    async with inn.browser("dea") as browser:
+        await browser.post("/dealer/bac-1/key/bell", data={"id": identity(1)}, headers=JSON)
+    said = json.loads((await anext(follow))[6:])
+    assert [(one["id"], one["state"]) for one in said["last"]] == [(identity(1), "here")]
+    going[0] = False
+    unit.on_change()
+    assert [one async for one in follow] == [b"event: over\ndata: \n\n"]
+    assert not inn.dealers._changed["bac-1"]
+
+
+def test_the_phase_is_unknown_where_nobody_knows_it(inn: Inn) -> None:
+    view = inn.house.site.tables["bac-1"]
+    view.phase = "betting"
+    assert inn.dealers._phase("bac-1") == "unknown"  # no broker
+    assert inn.dealers._phase("none-1") == "unknown"
+
+
+def test_roles() -> None:
+    assert {role for role in ROLES if may(role, "deal")} == {"dealer", "supervisor"}

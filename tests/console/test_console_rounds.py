@@ -1,0 +1,298 @@
+"""How rounds look: the house's own reds; and that nothing said of a round breaks a page."""
+
+import asyncio
+import copy
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import structlog
+from console_floor import Console, opened
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from daemon.console.fairness import pages as fair_pages
+from daemon.console.pages import shapes
+from daemon.console.pages.live import Looker
+from daemon.read_model import Detail
+from protocols.contract.topics import Wire, encode_wire, table_topic
+
+ROU, BAC = "rou-3", "bac-12"
+EVEN = list(range(2, 37, 2))
+
+
+@pytest.fixture
+def console(tmp_path: Path) -> Iterator[Console]:
+    with opened(tmp_path) as one:
+        one.begin()
+        yield one
+
+
+def result(table: str, number: int, outcome: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A result as the rules publish it."""
+    said = {
+        "round": f"{table}:2026-11-20:{number}",
+        "ruleset": {ROU: "macau.roulette", BAC: "macau.baccarat"}[table],
+        "edition": "2004",
+        "options": {"red": EVEN},
+        "demo": False,
+        "outcome": outcome,
+        "winners": [],
+        "pushes": [],
+        "void": None,
+        "jackpots": [],
+        "settlements": [],
+        "irregularities": [],
+        "announcements": {"en": "so it is", "pt": "assim é", "zh-Hant": "如此"},
+        "evidence": [f"edge-7:{table}:{number}"],
+        "law": ["art. 4"],
+    }
+    return said | more
+
+
+def verdict(console: Console, table: str, number: int, data: Any, kind: str = "resolved") -> None:
+    """The rules say something of a round."""
+    at = console.now + timedelta(seconds=number)
+    source = table_topic("lisboa", table, "round")
+    raw = msgspec.Raw(json.dumps(data).encode())
+    wire = Wire("1.0", f"edge-7:{table}:{number}/0", source, kind, at, number, data=raw, journal="j")
+    console.say(f"{source}/event/{kind}", encode_wire(wire))
+
+
+async def test_a_wheel_whose_even_numbers_are_red_is_so_on_every_page(console: Console) -> None:
+    for number, (pocket, colour) in enumerate([("2", "red"), ("3", "black"), ("0", "")], 1):
+        outcome = {"pocket": pocket} | ({"colour": colour} if colour else {})
+        verdict(console, ROU, number, {"result": result(ROU, number, outcome)})
+    async with console.browser("viewer") as browser:
+        pit = (await browser.get("/")).text
+        table = (await browser.get(f"/table/{ROU}")).text
+        rounds = [(await browser.get(f"/table/{ROU}/round/{ROU}:2026-11-20:{number}")).text for number in (1, 2, 3)]
+        fairness = (await browser.get(f"/table/{ROU}/fairness")).text
+    for page in (pit, table):
+        for pocket, colour in (("2", "red"), ("3", "black"), ("0", "green")):
+            assert f'<span class="chip {colour}" title="so it is">{pocket}</span>' in page
+    for page, colour in zip(rounds, ("red", "black", "green"), strict=True):
+        assert f'<span class="pocket {colour}">' in page
+        assert f"<span>{'zero' if colour == 'green' else colour}</span>" in page
+    assert '<span class="chip black">3<span class="sr"> black' in table
+    assert '<span class="chip red">2<span class="sr"> red' in table
+    assert '<th scope="row">32 <span class="soft">red</span>' in fairness
+    assert '<th scope="row">19 <span class="soft">black</span>' in fairness
+
+
+def test_zero_has_no_colour_of_its_own() -> None:
+    assert shapes.round_shape(Detail(pocket="0"), "en").colour == "green"
+    assert shapes.round_shape(Detail(pocket="2", colour="red"), "en").colour == "red"
+    assert shapes.round_shape(Detail(reason="x"), "en").colour == ""
+
+
+def test_the_pictures_of_fairness_have_the_colours_of_the_wheel(console: Console) -> None:
+    verdict(console, ROU, 1, {"result": result(ROU, 1, {"pocket": "2", "colour": "red"})})
+    console.house.fairness.flush()
+    [wheel] = fair_pages.view(console.house.fairness, ROU, "service", frozenset(EVEN)).wheels
+    assert {wedge.name: wedge.kind for wedge in wheel.ring.wedges} == {
+        str(number): "green" if not number else "red" if number in EVEN else "black" for number in range(37)
+    }
+
+
+# ---- what cannot be read
+
+
+OUTCOMES: dict[str, dict[str, Any]] = {
+    ROU: {"pocket": "2", "colour": "red", "dozen": 1},
+    BAC: {
+        "hands": {"player": ["TD", "5S"], "banker": ["AH", "?"]},
+        "totals": {"player": 5, "banker": 1},
+        "winner": "player",
+    },
+}
+DETAILS: dict[str, dict[str, Any]] = {
+    ROU: {"last_pocket": "2", "reason": "no launch was seen"},
+    BAC: {
+        "hands": {"player": ["TD"], "banker": [], "1.2": ["9H", "?"]},
+        "totals": {"player": 0},
+        "say": {"en": "card for the banker"},
+        "open": ["2C"],
+        "seats": {"1.2": "wins"},
+        "combinations": {"dealer": "flush"},
+        "faces": [1, 6],
+        "figures": ["crab"],
+        "number": 4,
+        "count": 60,
+        "total": 7,
+        "antes": [1, 2],
+        "missing": ["shoe-1"],
+    },
+}
+
+
+def state(console: Console, table: str, data: Any) -> None:
+    console.say(table_topic("lisboa", table, "round/state"), msgspec.json.encode(data))
+
+
+def shown(console: Console, table: str, *rounds: str) -> dict[str, str]:
+    """Every page that shows something of a table's rounds, for who may see all, and its fragments."""
+    paths = ["/", f"/table/{table}", f"/table/{table}/fairness"]
+    paths += [f"/table/{table}/round/{name}" for name in rounds]
+
+    async def ask() -> dict[str, str]:
+        async with console.browser("supervisor") as browser:
+            answers = {path: await browser.get(path) for path in paths}
+        assert {path: one.status_code for path, one in answers.items()} == dict.fromkeys(paths, 200)
+        return {path: one.text for path, one in answers.items()}
+
+    pages = asyncio.run(ask())
+    looker = Looker("zh-Hant", "inspector")
+    for kind in ("tile", "round", "result", "history", "board"):
+        pages[kind] = console.house.live.html(f"{kind}/{table}", looker)
+    return pages
+
+
+JUNK: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=5,
+) | st.sampled_from([10**400, "9" * 5000, "²", "seat_²", "", [[[[]]]], {"": {"": {}}}])
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Where in a value something else could stand."""
+    inner = list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if type(value) is list else []
+    return [path, *(place for key, one in inner for place in places(one, (*path, key)))]
+
+
+def put(value: Any, path: tuple[Any, ...], junk: Any) -> Any:
+    if not path:
+        return junk
+    changed = copy.deepcopy(value)
+    place = changed
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = junk
+    return changed
+
+
+@st.composite
+def spoiled(draw: st.DrawFn, whole: Any) -> Any:
+    """Something true with up to three places in which something else stands, of the right kind or not."""
+    for _ in range(draw(st.integers(1, 3))):
+        whole = put(whole, draw(st.sampled_from(places(whole))), draw(JUNK))
+    return whole
+
+
+@st.composite
+def said(draw: st.DrawFn) -> tuple[str, Any, list[Any]]:
+    """A table, its state, and the data of the ends of some rounds."""
+    table = draw(st.sampled_from([ROU, BAC]))
+    standing = {"phase": "betting", "round": f"{table}:2026-11-20:9", "detail": DETAILS[table]}
+    options = {"red": EVEN, "decks": 8, "device": "shoe"}
+    ends = [
+        {"result": draw(spoiled(result(table, number, OUTCOMES[table], options=options)))}
+        if draw(st.booleans())
+        else draw(spoiled({"result": result(table, number, OUTCOMES[table], options=options)}))
+        for number in range(1, draw(st.integers(1, 3)) + 1)
+    ]
+    return table, draw(spoiled(standing)), ends
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@given(said())
+def test_nothing_that_is_said_of_a_round_breaks_a_page(console: Console, given_: tuple[str, Any, list[Any]]) -> None:
+    table, standing, ends = given_
+    picture = console.house.site.picture
+    console.say(table_topic("lisboa", table, "round/state"), json.dumps(standing).encode())
+    for end in ends:
+        stream = picture._rounds.get(("j", table))
+        verdict(console, table, stream.expected if stream else 1, end)
+    shown(console, table)
+
+
+def test_what_cannot_be_read_of_a_round_is_refused_once_and_the_table_shown_without_it(console: Console) -> None:
+    good = result(ROU, 1, OUTCOMES[ROU])
+    verdict(console, ROU, 1, {"result": good})
+    state(console, ROU, {"phase": "betting", "round": "rou-3:2026-11-20:2", "detail": {}})
+    assert "bets are open" in shown(console, ROU)["/"]
+    with structlog.testing.capture_logs() as logged:
+        for number in (2, 3):
+            verdict(console, ROU, number, {"result": result(ROU, number, {"pocket": ["17"]})})
+            state(
+                console, ROU, {"phase": "running", "round": "rou-3:2026-11-20:3", "detail": {"say": "rien ne va plus"}}
+            )
+    assert [(one["topic"], one["reason"]) for one in logged if one["event"] == "console.unreadable"] == [
+        ("felt/1/lisboa/table/rou-3/round/event/resolved", "Expected `str`, got `array` - at `$.outcome.pocket`"),
+        ("felt/1/lisboa/table/rou-3/round/state", "Expected `object`, got `str` - at `$.say`"),
+    ]
+    assert console.house.site.picture.refused == 4
+    pages = shown(console, ROU, good["round"])
+    assert '<span class="chip red" title="so it is">2</span>' in pages["/"]
+    # What stood before is no longer so.
+    assert "bets are open" not in pages["/"]
+    assert list(console.house.site.tables[ROU].results) == [good]
+    verdict(console, ROU, 4, {"result": result(ROU, 4, {"pocket": "0"})})
+    state(console, ROU, {"phase": "running", "round": "rou-3:2026-11-20:5", "detail": {}})
+    pages = shown(console, ROU)
+    assert '<span class="chip green" title="so it is">0</span>' in pages["/"]
+    assert "ball is running" in pages["/"]
+
+
+def test_what_was_remembered_and_cannot_be_read_is_not_shown(tmp_path: Path) -> None:
+    with opened(tmp_path) as console, console.store.write() as db:
+        outcomes: list[dict[str, Any]] = [{"pocket": "2", "colour": "red"}, {"pocket": 17}]
+        for number, outcome in enumerate(outcomes, 1):
+            text = msgspec.json.encode(result(ROU, number, outcome)).decode()
+            db.execute("INSERT INTO past_result (place, round, result) VALUES (?, ?, ?)", (ROU, str(number), text))
+    with opened(tmp_path) as console:
+        console.connect()
+        assert [one["outcome"]["pocket"] for one in console.house.site.tables[ROU].results] == ["2"]
+        shown(console, ROU)
+
+
+def test_a_result_nested_deeper_than_a_page_can_write_it_is_refused(console: Console) -> None:
+    deep: Any = []
+    for _ in range(400):
+        deep = [deep]
+    verdict(console, ROU, 1, {"result": result(ROU, 1, OUTCOMES[ROU], options={"red": deep})})
+    assert not console.house.site.tables[ROU].results
+    shown(console, ROU)
+
+
+@pytest.mark.parametrize("at", ["2026-11-20T20:00:00", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_an_event_of_no_instant_is_refused(console: Console, at: str) -> None:
+    said = {"specversion": "1.0", "id": "edge-7:rou-3:1", "type": "ball.landed", "time": at, "seq": 1}
+    source = "felt/1/lisboa/table/rou-3/device/wheel-1"
+    console.say(f"{source}/event/ball.landed", json.dumps(said | {"source": source}).encode())
+    source = table_topic("lisboa", ROU, "round")
+    end = said | {"source": source, "type": "resolved", "data": {"result": result(ROU, 1, OUTCOMES[ROU])}}
+    console.say(f"{source}/event/resolved", json.dumps(end).encode())
+    assert console.house.site.picture.refused == 2
+    assert "no event heard yet" in shown(console, ROU)["/"]
+
+
+FAR = "0001-01-01T00:00:00+14:00"
+FAULT = {"code": "jam", "text": "a card is stuck", "severity": "error", "remedy": "open it"}
+WHEEL = f"table/{ROU}/device/wheel-1"
+
+
+@pytest.mark.parametrize(
+    ("topic", "said"),
+    [
+        (f"{WHEEL}/state", {"faults": [FAULT | {"since": FAR}]}),
+        (f"{WHEEL}/state", {"last_event": {"type": "ball.landed", "time": FAR, "seq": 1}}),
+        (f"table/{ROU}/alert/x", FAULT | {"since": FAR}),
+        ("edge/edge-7/health", {"time": FAR}),
+        ("edge/edge-7/health", {"time": "2026-11-20T20:00:00Z", "disk_free": 10**400}),
+    ],
+)
+async def test_what_no_page_could_tell_of_devices_and_edges_is_refused(
+    console: Console, topic: str, said: dict[str, Any]
+) -> None:
+    console.device(ROU, "wheel-1", "cammegh_ss2")
+    console.say(f"felt/1/lisboa/{topic}", json.dumps(said).encode())
+    assert console.house.site.picture.refused == 1
+    async with console.browser("supervisor") as browser:
+        for path in ("/", f"/table/{ROU}", f"/{WHEEL}", "/alerts", "/metrics"):
+            assert (await browser.get(path)).status_code == 200

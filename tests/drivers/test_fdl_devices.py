@@ -1,0 +1,2231 @@
+"""The FDL drivers against the simulated devices over every kind of cable, and the session by itself."""
+
+import asyncio
+import contextlib
+import functools
+import random
+import re
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+from helpers import START, MemoryLink, Notebook, play, script, virtual_time
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+
+from drivers import DRIVERS
+from drivers.driver import Chunk, CommandFailed, CommandRefused, DeviceRefused, Driver, LinkLost, Obeys, Sighting
+from drivers.faults import Standing
+from drivers.fdl_console import FAULTS as CONSOLE_FAULTS
+from drivers.fdl_console import ConsoleOptions, FdlConsole
+from drivers.fdl_session import (
+    COMMON_FAULTS,
+    HOST_FAULTS,
+    FdlDriver,
+    Heard,
+    Memory,
+    Session,
+    SessionOptions,
+    remembered,
+)
+from drivers.fdl_shaker import FAULTS as SHAKER_FAULTS
+from drivers.fdl_shaker import FdlShaker
+from protocols.contract.commands import Agitate, ClearBets, Command, Light, SelfTest
+from protocols.contract.events import (
+    BallLanded,
+    BallLaunched,
+    BallReplaced,
+    BetsClosed,
+    BetsOpened,
+    ButtonsCounted,
+    ButtonsSeparated,
+    CardDamaged,
+    CardExposed,
+    CardUnreadable,
+    CutCardDrawn,
+    DealCorrected,
+    DealerRelieved,
+    DeviceFaulted,
+    DeviceOnline,
+    DeviceRecovered,
+    DiceAgitated,
+    DiceCovered,
+    DiceDisturbed,
+    DiceRead,
+    DiceReplaced,
+    DiceSeized,
+    DiceThrown,
+    DiceUncovered,
+    Event,
+    EventsMissed,
+    HandPassed,
+    JackpotPaid,
+    JackpotWon,
+    LampsLit,
+    RoundDemo,
+    RoundPaid,
+    RoundVoided,
+    SeatActed,
+    SeatClosed,
+    SeatOpened,
+    ShoeStarted,
+    SupervisorKeyed,
+    type_of,
+)
+from protocols.fdl import console as fdl_console
+from protocols.fdl import frame as fdl
+from protocols.fdl import shaker as fdl_shaker
+from rules.engine.ruleset import Resolved, Suspended, Voided
+from rules.macau.cussec import Cussec, CussecOptions
+from simulators.devices.fdl_console import KEYS, Console
+from simulators.devices.fdl_device import BOOT, RING, FdlDevice
+from simulators.devices.fdl_shaker import CYCLE, Shaker
+from simulators.devices.line import Line
+
+DOCS = Path(__file__).parents[2] / "docs" / "protocols"
+DOC = "".join((DOCS / name).read_text() for name in ("fdl.md", "fdl_shaker.md", "fdl_console.md"))
+LATENCY = 0.002
+BYTE = 10 / 115_200
+UNIT = ("Felt", "Console", "SIM-CONSOLE-1")
+
+# ---- the mirror: simulator, cable, driver, in virtual time
+
+Mangle = Callable[[bytes], list[bytes]]
+
+
+def whole(data: bytes) -> list[bytes]:
+    return [data]
+
+
+def byte_by_byte(data: bytes) -> list[bytes]:
+    return [bytes((byte,)) for byte in data]
+
+
+def lossy(seed: int) -> Mangle:
+    """One byte in a hundred is lost, one in two hundred has a wrong bit."""
+    rng = random.Random(seed)
+
+    def mangle(data: bytes) -> list[bytes]:
+        kept = bytearray()
+        for byte in data:
+            fate = rng.random()
+            if fate >= 0.01:
+                kept.append(byte ^ 1 << rng.randrange(8) if fate < 0.015 else byte)
+        return [bytes(kept)] if kept else []
+
+    return mangle
+
+
+def make(driver: type[FdlShaker | FdlConsole], memory: bytes | None) -> FdlShaker | FdlConsole:
+    return FdlConsole(ConsoleOptions(), memory) if issubclass(driver, FdlConsole) else driver(SessionOptions(), memory)
+
+
+class Bench:
+    """A device, its cable and a supervisor that makes a new driver whenever the link is lost."""
+
+    def __init__(
+        self, device: FdlDevice, driver: type[FdlShaker | FdlConsole], notebook: Notebook, mangle: Mangle
+    ) -> None:
+        self.device = device
+        self.notebook = notebook
+        self.line = Line(random.Random(1))
+        self.lost: list[str] = []
+        self.ended: list[str] = []
+        self.spoken: FdlShaker | FdlConsole | None = None
+        self._driver = driver
+        self._mangle = mangle
+        self._link: MemoryLink | None = None
+        self._nudge = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._arrives_up = 0.0
+        self._arrives_down = 0.0
+
+    def stamp(self) -> Chunk:
+        return Chunk(b"", START, self.now)
+
+    @property
+    def now(self) -> float:
+        return self._loop.time()
+
+    def cut(self) -> None:
+        """Whatever is on its way is lost too."""
+        if self._link is not None:
+            self._link.hang_up()
+            self._link = None
+
+    def do(self, action: Callable[[float], object]) -> None:
+        """Let something happen at the device."""
+        action(self.now)
+        self._nudge.set()
+
+    def inject(self, fault: str) -> None:
+        """A fault of the device or of its line."""
+        if fault in self.device.line:
+            self.line.inject(fault, self.now)
+            if self.line.plug_at < float("inf"):
+                self.cut()
+        else:
+            self.device.inject(fault, self.now)
+        self._nudge.set()
+
+    async def caught_up(self, seconds: float = 120) -> None:
+        for _ in range(int(seconds * 100)):
+            there = self._link is not None and self.spoken is not None and self.spoken._session.opening
+            if there and not self.device.unacknowledged and self.notebook.sightings:
+                return
+            await asyncio.sleep(0.01)
+        pytest.fail(f"{self.device.unacknowledged} events left; lost: {self.lost}")
+
+    async def live(self) -> None:
+        """The device's side."""
+        due = self.now
+        while True:
+            self._up(self.device.wake(max(due, self.now)))
+            self._nudge.clear()
+            due = min(self.device.due(), self.line.due())
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(due):
+                    await self._nudge.wait()
+                    due = self.now
+
+    async def supervise(self) -> None:
+        """The host's side."""
+        while True:
+            if self.line.plug_at < float("inf"):
+                await asyncio.sleep(self.line.plug_at - self.now)
+                self.line.plug_at = float("inf")
+            self._link = MemoryLink()
+            self._link.on_write = self._down
+            self.spoken = make(self._driver, self.notebook.memory)
+            try:
+                await self.spoken.run(self._link, self.notebook)
+            except (LinkLost, DeviceRefused) as ended:
+                self._link = None
+                self.lost.append(str(ended))
+                self.ended += ["device.refused"] * isinstance(ended, DeviceRefused) + ["device.offline"]
+                await asyncio.sleep(0.5)
+
+    def _up(self, data: bytes) -> None:
+        link = self._link
+        data = self.line.to_host(data, self.now)
+        if data and link is not None:
+            for piece in self._mangle(data):
+                self._arrives_up = max(self._arrives_up, self.now + LATENCY) + len(piece) * BYTE
+                self._loop.call_at(self._arrives_up, self._host_hears, link, piece)
+
+    def _down(self, data: bytes) -> None:
+        link = self._link
+        for piece in self._mangle(data):
+            self._arrives_down = max(self._arrives_down, self.now + LATENCY) + len(piece) * BYTE
+            self._loop.call_at(self._arrives_down, self._device_hears, link, piece)
+
+    def _host_hears(self, link: MemoryLink, data: bytes) -> None:
+        if link is self._link:
+            link.feed(data)
+
+    def _device_hears(self, link: MemoryLink | None, data: bytes) -> None:
+        if link is not None and link is self._link:
+            self._up(self.device.hear(self.line.to_device(data, self.now), self.now))
+            self._nudge.set()
+
+
+@contextlib.asynccontextmanager
+async def bench(
+    device: FdlDevice,
+    mangle: Mangle = whole,
+    notebook: Notebook | None = None,
+    *,
+    driver: type[FdlShaker | FdlConsole] | None = None,
+) -> AsyncIterator[Bench]:
+    own = FdlShaker if isinstance(device, Shaker) else FdlConsole
+    made = Bench(device, driver or own, notebook or Notebook(), mangle)
+    tasks = [asyncio.create_task(made.live()), asyncio.create_task(made.supervise())]
+    try:
+        yield made
+    finally:
+        for task in tasks:
+            task.cancel()
+        ends = await asyncio.gather(*tasks, return_exceptions=True)
+        made.cut()
+    for end in ends:
+        if not isinstance(end, asyncio.CancelledError):
+            assert isinstance(end, BaseException)
+            raise end
+
+
+def shaker(seed: int = 1) -> Shaker:
+    return Shaker(random.Random(seed))
+
+
+def console(seed: int = 1) -> Console:
+    return Console(random.Random(seed))
+
+
+def void(reason: int) -> RoundVoided:
+    return RoundVoided(fdl_console.VOID_REASONS.get(reason, f"reason {reason} of the console"))
+
+
+def happened(notebook: Notebook) -> list[Event]:
+    """What it told beside the comings and goings of the device."""
+    return [event for event in notebook.events if not isinstance(event, DeviceOnline)]
+
+
+def onlines(notebook: Notebook) -> list[bool]:
+    return [event.continuous for event in notebook.events if isinstance(event, DeviceOnline)]
+
+
+def reading(device: Shaker, now: float) -> DiceRead:
+    seen = device.read(now)
+    assert seen is not None
+    return DiceRead(*seen)
+
+
+async def deal(table: Bench, device: Shaker) -> list[Event]:
+    """One round of dice, as a dealer does it; what must be told."""
+    told: list[Event] = []
+    table.do(device.cover)
+    for _ in range(3):
+        await asyncio.sleep(0.3)
+        table.do(device.pull_lever)
+    await asyncio.sleep(1)
+    table.do(device.uncover)
+    await asyncio.sleep(0.5)
+    table.do(lambda now: told.append(reading(device, now)))
+    return [DiceCovered(), *[DiceAgitated("lever", 1)] * 3, DiceUncovered(), *told]
+
+
+@virtual_time
+async def test_a_round_of_dice() -> None:
+    device = shaker()
+    async with bench(device) as table:
+        await table.caught_up()
+        wanted = await deal(table, device)
+        await table.caught_up()
+    first, *rest = table.notebook.events
+    assert first == DeviceOnline(continuous=False, model="Felt Shaker", serial="SIM-SHAKER-1", firmware="1.0")
+    assert rest == wanted
+    assert table.lost == []
+
+
+@virtual_time
+async def test_every_key_of_the_console() -> None:
+    device = console()
+    async with bench(device) as table:
+        await table.caught_up()
+        for key in KEYS:
+            table.do(functools.partial(device.press, key, reason=2))
+        await table.caught_up()
+    assert happened(table.notebook) == [
+        BetsOpened(),
+        BetsClosed(),
+        RoundVoided("equipment fault"),
+        RoundPaid(),
+        ShoeStarted(8),
+        CutCardDrawn(),
+        RoundDemo(),
+        DealerRelieved(),
+        DiceDisturbed(),
+        DiceReplaced(),
+        DiceSeized(),
+        ButtonsSeparated(),
+    ]
+
+
+CABLES: dict[str, tuple[Mangle, bool]] = {
+    "whole": (whole, False),
+    "byte by byte": (byte_by_byte, False),
+    **{f"lossy {seed}": (lossy(seed), False) for seed in range(6)},
+    "cut": (whole, True),
+    "cut byte by byte": (byte_by_byte, True),
+    **{f"lossy {seed} and cut": (lossy(seed), True) for seed in range(6, 9)},
+}
+
+
+@pytest.mark.parametrize("cable", CABLES)
+@virtual_time
+async def test_every_event_once_and_in_order(cable: str) -> None:
+    mangle, cuts = CABLES[cable]
+    rng = random.Random(cable)
+    device = shaker()
+    wanted: list[Event] = []
+    async with bench(device, mangle) as table:
+        await table.caught_up()
+        for _ in range(15):
+            if cuts:
+                asyncio.get_running_loop().call_later(rng.uniform(0, 3), table.cut)
+            wanted += await deal(table, device)
+        await table.caught_up()
+    assert happened(table.notebook) == wanted
+    assert onlines(table.notebook) == [False] + [True] * (len(onlines(table.notebook)) - 1)
+    assert len(onlines(table.notebook)) > 3 or not cuts
+
+
+@virtual_time
+async def test_the_wire_is_the_evidence() -> None:
+    device = shaker()
+    async with bench(device, byte_by_byte) as table:
+        await table.caught_up()
+        table.do(device.read)
+        await table.caught_up()
+    online, read = table.notebook.sightings
+    for sighting, kind in ((online, fdl.Identity), (read, fdl.EventReport)):
+        [frame] = fdl.Decoder().feed(sighting.wire)
+        assert isinstance(frame, fdl.Frame)
+        assert isinstance(fdl.read(frame), kind)
+    assert read.chunk.data == b"\0"  # the last byte of the frame
+
+
+@virtual_time
+async def test_a_cut_cable_loses_nothing_but_an_overrun_ring_is_counted() -> None:
+    device = console()
+    async with bench(device) as table:
+        await table.caught_up()
+        table.do(lambda now: device.press("bell", now))
+        await table.caught_up()
+        table.cut()
+        for n in range(RING + 44):
+            device.press("void", table.now, reason=6 + n % 200)
+        await table.caught_up()
+    assert onlines(table.notebook) == [False, False]
+    told = happened(table.notebook)
+    assert told[:2] == [BetsClosed(), EventsMissed(44)]
+    assert told[2:] == [void(6 + n % 200) for n in range(44, RING + 44)]
+
+
+@virtual_time
+async def test_a_full_ring_loses_nothing() -> None:
+    device = console()
+    async with bench(device) as table:
+        await table.caught_up()
+        table.cut()
+        for n in range(RING):
+            device.press("void", table.now, reason=6 + n % 200)
+        await table.caught_up()
+    assert onlines(table.notebook) == [False, True]
+    assert len(happened(table.notebook)) == RING
+
+
+class SlowDisk(Notebook):
+    """A journal that stands still when asked to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.free = asyncio.Event()
+        self.free.set()
+
+    async def __call__(self, sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
+        await self.free.wait()
+        await super().__call__(sightings, memory)
+
+
+@virtual_time
+async def test_a_ring_overrun_while_the_disk_stands_still() -> None:
+    """Also: ten seconds of a busy disk are not ten seconds of a silent device."""
+    device = console()
+    disk = SlowDisk()
+    async with bench(device, notebook=disk) as table:
+        await table.caught_up()
+        disk.free.clear()
+        for n in range(400):
+            table.do(functools.partial(device.press, "void", reason=6 + n % 200))
+            await asyncio.sleep(0.025)
+        assert happened(disk) == []
+        disk.free.set()
+        await table.caught_up()
+    first, *rest = happened(disk)
+    assert first == void(6)  # under way when the disk stopped
+    assert sum(event.count for event in rest if isinstance(event, EventsMissed)) == 400 - RING - 1
+    assert [event for event in rest if not isinstance(event, EventsMissed)] == [
+        void(6 + n % 200) for n in range(400 - RING, 400)
+    ]
+    assert onlines(disk) == [False]
+    assert table.lost == []
+
+
+@virtual_time
+async def test_power_loss_is_told_in_its_place() -> None:
+    device = console()
+    async with bench(device) as table:
+        await table.caught_up()
+        table.do(lambda now: device.press("bets_opened", now))  # not yet sent when the power goes
+        table.do(lambda now: device.inject("power_loss", now))
+        await asyncio.sleep(BOOT / 2)
+        table.do(lambda now: device.press("bell", now))  # unseen: it is off
+        await asyncio.sleep(BOOT)
+        table.do(lambda now: device.press("paid", now))
+        await table.caught_up()
+    assert [type(event) for event in table.notebook.events] == [DeviceOnline, BetsOpened, DeviceOnline, RoundPaid]
+    assert onlines(table.notebook) == [False, False]
+    assert table.lost == []
+
+
+@virtual_time
+async def test_memory_loss_begins_a_new_epoch() -> None:
+    device = console()
+    async with bench(device) as table:
+        await table.caught_up()
+        table.do(lambda now: device.press("bets_opened", now))
+        table.do(lambda now: device.inject("memory_loss", now))  # the press is gone for good
+        await asyncio.sleep(BOOT)
+        table.do(lambda now: device.press("paid", now))
+        await table.caught_up()
+    assert [type(event) for event in table.notebook.events] == [DeviceOnline, DeviceOnline, DeviceOnline, RoundPaid]
+    assert onlines(table.notebook) == [False, False, False]  # first contact; new epoch; the start itself
+    memory = remembered(table.notebook.memory)
+    assert memory is not None
+    assert memory.last == 2
+
+
+@virtual_time
+async def test_old_events_of_an_unknown_table_are_not_played_back() -> None:
+    device = console()
+    device.press("bets_opened", 0)
+    device.press("bell", 0)
+    async with bench(device) as table:
+        await table.caught_up()
+        table.do(lambda now: device.press("paid", now))
+        await table.caught_up()
+    assert happened(table.notebook) == [RoundPaid()]
+
+
+@virtual_time
+async def test_a_spare_unit_is_a_first_contact_even_in_the_same_epoch() -> None:
+    spare = Console(random.Random(1), serial="SPARE")
+    for _ in range(5):
+        spare.press("bell", 0)
+    notebook = Notebook()
+    notebook.memory = msgspec.json.encode(Memory(spare._epoch, 2, UNIT))
+    async with bench(spare, notebook=notebook) as table:
+        await table.caught_up()
+        table.do(lambda now: spare.press("paid", now))
+        await table.caught_up()
+    assert onlines(notebook) == [False]
+    assert happened(notebook) == [RoundPaid()]
+
+
+@virtual_time
+async def test_a_host_restored_from_a_backup_is_told_again() -> None:
+    """Acknowledged events stay in the ring."""
+    device = console()
+    async with bench(device) as table:
+        await table.caught_up()
+        backup = table.notebook.memory
+        table.do(lambda now: device.press("bets_opened", now))
+        table.do(lambda now: device.press("bell", now))
+        await table.caught_up()
+        table.cut()
+        table.notebook.memory = backup
+        await asyncio.sleep(1)
+        await table.caught_up()
+    assert happened(table.notebook) == [BetsOpened(), BetsClosed()] * 2
+    assert onlines(table.notebook) == [False, True]
+
+
+# ---- every fault, of the devices and of their lines
+
+
+def codes_of(events: Sequence[Event]) -> set[str]:
+    return {event.code for event in events if isinstance(event, DeviceFaulted)}
+
+
+def standing_of(events: Sequence[Event]) -> set[str]:
+    """The faults told and not told to be over."""
+    standing = set()
+    for event in events:
+        if isinstance(event, DeviceFaulted):
+            standing.add(event.code)
+        elif isinstance(event, DeviceRecovered):
+            standing.discard(event.code)
+    return standing
+
+
+async def play_cussec(table: Bench, device: Shaker, strikes: str = "") -> None:
+    """One round with a console whose keys are always told; `strikes` is a fault that comes when it has begun."""
+    seen = table.notebook.sightings
+
+    def press(event: Event) -> None:
+        seen.append(Sighting(event, b"", table.stamp()))
+
+    table.do(device.cover)
+    await asyncio.sleep(0.1)
+    if strikes:
+        table.inject(strikes)
+    await asyncio.sleep(1)
+    for _ in range(3):
+        table.do(device.pull_lever)
+        await asyncio.sleep(1)
+    press(BetsOpened())
+    await asyncio.sleep(15)
+    press(BetsClosed())
+    await asyncio.sleep(1)
+    table.do(device.uncover)
+    await asyncio.sleep(1)
+    table.do(device.read)
+    await asyncio.sleep(3)
+    press(RoundPaid())
+    await asyncio.sleep(1)
+
+
+async def play_console(table: Bench, device: Console, strikes: str = "") -> None:
+    table.do(lambda now: device.press("bets_opened", now))
+    await asyncio.sleep(0.1)
+    if strikes:
+        table.inject(strikes)
+    await asyncio.sleep(15)
+    table.do(lambda now: device.press("bell", now))
+    await asyncio.sleep(12)
+    table.do(lambda now: device.press("paid", now))
+    await asyncio.sleep(2)
+
+
+async def one_round(table: Bench, strikes: str = "") -> None:
+    match table.device:
+        case Shaker() as device:
+            await play_cussec(table, device, strikes)
+        case Console() as device:
+            await play_console(table, device, strikes)
+
+
+WHOLE_ROUND: dict[type[FdlDevice], list[str]] = {
+    Shaker: [
+        "dice.covered",
+        *["dice.agitated"] * 3,
+        "bets.opened",
+        "bets.closed",
+        "dice.uncovered",
+        "dice.read",
+        "round.paid",
+    ],
+    Console: ["bets.opened", "bets.closed", "round.paid"],
+}
+
+
+def types(events: Sequence[Event]) -> list[str]:
+    """The events of the game."""
+    return [type_of(event) for event in events if not type_of(event).startswith(("device.", "events."))]
+
+
+def judged(before: Sequence[Event], during: Sequence[Event]) -> str:
+    """What the ruleset makes of the round in `during`."""
+    ruleset = Cussec(CussecOptions(payment="console"))
+    assert len([one for one in play(ruleset, before) if isinstance(one, Resolved)]) == 1
+    state = ruleset.start("t-1")
+    verdicts: list[object] = []
+    for n, seen in enumerate(script([*before, *during])):
+        state, new = ruleset.apply(state, seen)
+        verdicts += new if n >= len(before) else ()
+    for one in verdicts:
+        match one:
+            case Resolved():
+                return "counts"
+            case Voided():
+                return "void"
+            case Suspended():
+                return "suspended"
+    assert state.round is not None  # never read: it waits
+    return "suspended"
+
+
+@pytest.mark.parametrize(
+    ("kind", "fault"), [(kind, fault) for kind in (Shaker, Console) for fault in (*kind.faults, *kind.line)]
+)
+@virtual_time
+async def test_every_fault(kind: type[Shaker] | type[Console], fault: str) -> None:
+    """It is told, and nothing else; nothing is invented; the round is what it says; and all is well again."""
+    device = kind(random.Random(3))
+    ailment = {**kind.faults, **kind.line}[fault]
+    async with bench(device) as table:
+        await table.caught_up()
+        await one_round(table)
+        before = len(table.notebook.sightings)
+        await one_round(table, fault)
+        during = len(table.notebook.sightings)
+        await asyncio.sleep(15)
+        if ailment.person:
+            device.repair(table.now)
+            table.do(lambda _: None)
+        await asyncio.sleep(15)
+        await table.caught_up()
+        again = len(table.notebook.sightings)
+        await one_round(table)
+        await asyncio.sleep(8)
+        await table.caught_up()
+    events = table.notebook.events
+    happened_here = events[before:]
+    told = codes_of(events) | {type_of(event) for event in happened_here} | set(table.ended)
+    assert set(ailment.told) <= told
+    assert codes_of(events) == {code for code in ailment.told if "." in code and code.split(".")[0] in CODE_GROUPS}
+    assert set(table.ended) == set(ailment.told) & {"device.offline", "device.refused"}
+    assert ("device.online" in ailment.told) == (False in onlines_of(events[before:during]))
+    assert standing_of(events) == set()
+    # The round in which it struck, and the one after.
+    one = WHOLE_ROUND[kind]
+    assert types(events[again:]) == one
+    assert types(events[:before]) == one
+    if fault in kind.line:
+        assert sorted(types(events[before:again])) == sorted(one)
+    elif kind is Shaker:
+        assert judged(events[:before], events[before:during]) == ailment.round
+    elif ailment.round == "counts":
+        assert types(events[before:during]) == one
+
+
+CODE_GROUPS = {"fdl", "shaker", "console"}
+
+
+def onlines_of(events: Sequence[Event]) -> list[bool]:
+    return [event.continuous for event in events if isinstance(event, DeviceOnline)]
+
+
+@virtual_time
+async def test_many_events_on_a_line_slower_than_the_repeats_come_late_and_whole() -> None:
+    """50 bytes a second: the repeats fill the line's queue, which drains long after the fault."""
+    device = console()
+    async with bench(device) as table:
+        await table.caught_up()
+        table.inject("slow_drip")
+        for n in range(6, 12):
+            table.do(functools.partial(device.press, "void", reason=n))
+        await asyncio.sleep(90)
+        await table.caught_up()
+    assert happened(table.notebook) == [void(n) for n in range(6, 12)]
+    assert False not in onlines(table.notebook)[1:]
+
+
+@virtual_time
+async def test_a_power_loss_under_a_running_motor_is_told() -> None:
+    device = shaker()
+    async with bench(device) as table:
+        await table.caught_up()
+        table.do(device.cover)
+        assert device.agitate(table.now)
+        await asyncio.sleep(CYCLE / 2)
+        table.do(lambda now: device.inject("power_loss", now))
+        await asyncio.sleep(BOOT + 1)
+        await table.caught_up()
+        assert standing_of(table.notebook.events) == {"shaker.not_finished"}
+        table.do(device.pull_lever)
+        await asyncio.sleep(1)
+    assert types(table.notebook.events) == ["dice.covered", "dice.agitated"]  # only that of the lever
+    assert standing_of(table.notebook.events) == set()
+
+
+def test_what_the_dealer_sees_where_the_shaker_does_not() -> None:
+    device = shaker()
+    device.cover(0)
+    device.inject("dice_not_moved", 0)
+    lay = device.lie()
+    assert not device.pull_lever(1)
+    assert device.lie() == lay
+    assert device.pull_lever(2)
+    device.inject("lever_stuck", 3)
+    assert not device.lever_works(3)
+    before = device._next
+    assert device.pull_lever(4)  # the dice move, nobody counts it
+    assert device._next == before
+    device.uncover(5)
+    device.inject("unreadable", 5)
+    assert device.read(6) is None
+    device.repair(7)
+    assert device.lever_works(7)
+    assert device.read(8) == device.lie() != lay
+    device.inject("die_missing", 9)
+    seen = device.read(10)
+    assert seen == device.lie()
+    assert len(seen[0]) == 2
+    device.power_cycle(11, lose_memory=False)
+    assert device.read(11.1) is None
+
+
+@virtual_time
+async def test_lifting_the_dome_stops_the_motor() -> None:
+    device = shaker()
+    async with bench(device) as table:
+        await table.caught_up()
+        table.do(device.cover)
+        assert device.agitate(table.now)
+        assert not device.agitate(table.now)  # busy
+        await asyncio.sleep(CYCLE / 2)
+        table.do(device.uncover)
+        await asyncio.sleep(CYCLE)
+    assert types(table.notebook.events) == ["dice.covered", "dice.uncovered"]
+    assert codes_of(table.notebook.events) == {"shaker.not_finished"}
+
+
+@virtual_time
+async def test_a_second_failure_in_one_cycle_is_an_error_and_a_good_throw_begins_anew() -> None:
+    device = shaker()
+    async with bench(device) as table:
+        await table.caught_up()
+        for _ in range(2):
+            device.inject("dice_not_moved", table.now)
+            table.do(device.pull_lever)
+            await asyncio.sleep(1)
+        table.do(device.pull_lever)
+        await asyncio.sleep(1)
+        table.do(device.read)
+        await asyncio.sleep(1)
+        device.inject("dice_not_moved", table.now)
+        table.do(device.pull_lever)
+        await asyncio.sleep(1)
+    faults = [event for event in table.notebook.events if isinstance(event, DeviceFaulted)]
+    assert [fault.severity for fault in faults] == ["warning", "error", "warning"]
+    assert {fault.code for fault in faults} == {"shaker.no_shake"}
+
+
+@virtual_time
+async def test_a_fault_outlives_the_restart_of_the_host_and_of_the_device() -> None:
+    device = console()
+    notebook = Notebook()
+    async with bench(device, notebook=notebook) as table:
+        await table.caught_up()
+        table.do(lambda now: device.inject("key_stuck", now))
+        await asyncio.sleep(1)
+    [fault] = [event for event in happened(notebook) if isinstance(event, DeviceFaulted)]
+    assert (fault.code, fault.severity) == ("console.key_stuck", "warning")
+    assert fault.text.endswith("(place 4)")
+    async with bench(device, notebook=notebook) as table:
+        await asyncio.sleep(20)
+        assert len(happened(notebook)) == 1  # not told again, not over
+        table.do(lambda now: device.power_cycle(now, lose_memory=False))
+        await asyncio.sleep(20)
+        again = happened(notebook)[1]
+        assert isinstance(again, DeviceFaulted)  # its self-test finds it again
+        assert (again.code, again.severity, again.text[-9:]) == ("console.key_stuck", "error", "(place 4)")
+        assert len(happened(notebook)) == 2
+        device.repair(table.now)
+        table.do(lambda _: None)
+        await asyncio.sleep(1)
+    assert happened(notebook)[2:] == [DeviceRecovered("console.key_stuck")]
+
+
+@virtual_time
+async def test_a_fault_that_was_lost_with_the_memory_ends_by_the_heartbeat() -> None:
+    device = console()
+    async with bench(device) as table:
+        await table.caught_up()
+        table.do(lambda now: device.inject("hot", now))
+        await asyncio.sleep(1)
+        table.do(lambda now: device.power_cycle(now, lose_memory=True))
+        await asyncio.sleep(BOOT + 4.5)
+        assert standing_of(table.notebook.events) == {"fdl.temperature"}
+        await asyncio.sleep(2)
+        assert standing_of(table.notebook.events) == set()
+    assert len(happened(table.notebook)) == 2
+
+
+@virtual_time
+async def test_a_fault_from_before_the_first_contact_is_told_and_asked_for() -> None:
+    device = console()
+    device.inject("bell_dead", 0)
+    async with bench(device) as table:
+        await asyncio.sleep(8)
+        assert standing_of(table.notebook.events) == {"fdl.untold_fault"}
+        assert table.spoken is not None
+        assert await table.spoken.obey(SelfTest()) == {}
+        await asyncio.sleep(2)
+        assert standing_of(table.notebook.events) == {"console.bell"}
+        device.repair(table.now)
+        await asyncio.sleep(3)
+    assert standing_of(table.notebook.events) == set()
+
+
+@virtual_time
+async def test_a_spare_unit_ends_what_the_broken_one_had_reported() -> None:
+    notebook = Notebook()
+    async with bench(console(), notebook=notebook) as table:
+        await table.caught_up()
+        table.device.inject("bell_dead", table.now)
+        await asyncio.sleep(2)
+    async with bench(Console(random.Random(2), "SPARE"), notebook=notebook) as table:
+        await asyncio.sleep(2)
+        assert standing_of(notebook.events) == {"console.bell"}
+        await asyncio.sleep(6)
+    assert standing_of(notebook.events) == set()
+
+
+@pytest.mark.parametrize("fault", ["counters_reset", "malformed_frame", "strange_event"])
+@virtual_time
+async def test_a_spare_unit_ends_what_the_host_had_found_of_the_broken_one(fault: str) -> None:
+    """The spare is sound and starts before anybody listens: no start of it is ever told."""
+    notebook = Notebook()
+    async with bench(console(), notebook=notebook) as table:
+        await one_round(table)
+        await table.caught_up()
+        table.inject(fault)
+        await one_round(table)
+        await table.caught_up()
+    [found] = standing_of(notebook.events)
+    spare = Console(random.Random(2), "SPARE")
+    spare.power_cycle(0.0, lose_memory=True)
+    spare.wake(BOOT)
+    async with bench(spare, notebook=notebook) as table:
+        await table.caught_up()
+        await asyncio.sleep(10)
+    assert standing_of(notebook.events) == set()
+    assert notebook.events.count(DeviceRecovered(found)) == 1
+    memory = remembered(notebook.memory)
+    assert memory is not None
+    assert memory.faults.open == ()
+
+
+# ---- commands
+
+
+def dropping(type_: int, times: int) -> Mangle:
+    """The first frames of one type do not arrive."""
+    left = [times]
+
+    def mangle(data: bytes) -> list[bytes]:
+        drop = any(isinstance(found, fdl.Frame) and found.type == type_ for found in fdl.Decoder().feed(data))
+        if drop and left[0]:
+            left[0] -= 1
+            return []
+        return [data]
+
+    return mangle
+
+
+class Counting(Shaker):
+    """Counts what it does."""
+
+    done = 0
+
+    def do(self, code: int, data: bytes, now: float) -> tuple[int, int, bytes]:
+        self.done += 1
+        return super().do(code, data, now)
+
+
+def counting(seed: int = 1) -> Counting:
+    return Counting(random.Random(seed))
+
+
+async def ask(table: Bench, command: Command) -> str:
+    """How it ended: done, or the class and the words."""
+    assert isinstance(table.spoken, Obeys)
+    try:
+        assert await table.spoken.obey(command) == {}
+    except (CommandRefused, CommandFailed) as error:
+        return f"{type(error).__name__}: {error}"
+    return "done"
+
+
+@virtual_time
+async def test_agitate_and_light() -> None:
+    device = counting()
+    async with bench(device) as table:
+        await table.caught_up()
+        table.do(device.cover)
+        await asyncio.sleep(0.1)
+        assert await ask(table, Agitate(2)) == "done"
+        assert await ask(table, Agitate()) == "CommandRefused: the device says: it is busy"
+        await asyncio.sleep(2 * CYCLE)
+        assert await ask(table, Light(("reading",))) == "done"
+        assert await ask(table, Light(("reading",))) == "done"
+        assert await ask(table, Light()) == "done"
+        await table.caught_up()
+    assert happened(table.notebook) == [
+        DiceCovered(),
+        DiceAgitated("electronic", 2),
+        LampsLit(("reading",)),
+        LampsLit(()),
+    ]
+    assert device.done == 5
+
+
+@virtual_time
+async def test_what_the_shaker_refuses() -> None:
+    device = counting()
+    async with bench(device) as table:
+        await table.caught_up()
+        # Not yet known to the host: the device itself refuses.
+        assert await ask(table, Agitate()) == "CommandRefused: the device says: a cover or door is open"
+        table.do(device.cover)
+        table.do(lambda now: device.inject("motor_fault", now))
+        await asyncio.sleep(0.5)
+        assert await ask(table, Agitate()) == "CommandRefused: the device says: a fault stands"
+        table.do(device.uncover)
+        await asyncio.sleep(0.5)
+        asked = device.done
+        assert await ask(table, Agitate()) == "CommandRefused: the dome is open: cover the dice first"
+        assert await ask(table, Light(("win",))) == "CommandRefused: the shaker has no lamp 'win'; it has: reading"
+        assert await ask(table, ClearBets()) == "CommandRefused: such a device does not have this command"
+        assert device.done == asked
+        device.inject("lamp_out", table.now)
+        assert await ask(table, Light(("reading",))) == "CommandRefused: the device says: a fault stands"
+    assert device.do(fdl_shaker.AGITATE, b"\x0b", 100)[:2] == (fdl.REFUSED, 0x04)
+    assert device.do(fdl_shaker.AGITATE, b"", 100)[:2] == (fdl.REFUSED, 0x04)
+    assert device.do(fdl_shaker.LIGHT, b"\x02", 100)[:2] == (fdl.REFUSED, 0x04)
+    assert device.do(fdl.SELF_TEST, b"\x02", 100)[0] == fdl.NOT_KNOWN
+
+
+@pytest.mark.parametrize("type_", [fdl.Command.TYPE, fdl.Answer.TYPE])
+@virtual_time
+async def test_lost_commands_and_answers_cost_time_only(type_: int) -> None:
+    device = counting()
+    async with bench(device, dropping(type_, 6)) as table:
+        await table.caught_up()
+        table.do(device.cover)
+        await asyncio.sleep(0.1)
+        began = table.now
+        assert await ask(table, Agitate()) == "done"
+        assert table.now == pytest.approx(began + 1.8, abs=0.1)
+        await asyncio.sleep(2 * CYCLE)
+    assert device.done == 1
+    assert happened(table.notebook) == [DiceCovered(), DiceAgitated("electronic", 1)]
+
+
+@virtual_time
+async def test_no_answer_is_no_refusal() -> None:
+    device = counting()
+    async with bench(device, dropping(fdl.Answer.TYPE, 1000)) as table:
+        await table.caught_up()
+        began = table.now
+        ended = await ask(table, SelfTest())
+        assert ended == (
+            "CommandFailed: no answer in 2.1 s: whether the device acted is not known, its events will tell"
+        )
+        assert table.now == pytest.approx(began + 2.1)
+    assert device.done == 1
+
+
+@virtual_time
+async def test_a_command_is_not_carried_over_a_restart_of_the_device() -> None:
+    """The device no longer knows that it did it: a repeat would be a second time."""
+    device = counting()
+    async with bench(device, dropping(fdl.Answer.TYPE, 1000)) as table:
+        await table.caught_up()
+        # Off and on again in an instant; the answer was lost.
+        off = functools.partial(device.power_cycle, table.now + 0.1 - BOOT, lose_memory=False)
+        asyncio.get_running_loop().call_later(0.1, table.do, lambda _: off())
+        ended = await ask(table, SelfTest())
+        assert ended.startswith("CommandFailed: the session ended before an answer came")
+        await asyncio.sleep(5)
+    assert device.done == 1
+
+
+@virtual_time
+async def test_a_command_that_the_cable_cuts_off() -> None:
+    device = counting()
+    async with bench(device, dropping(fdl.Answer.TYPE, 1000)) as table:
+        await table.caught_up()
+        asyncio.get_running_loop().call_later(0.4, table.cut)
+        assert (await ask(table, SelfTest())).startswith("CommandFailed: the session ended before an answer came")
+
+
+@virtual_time
+async def test_a_command_that_cannot_be_written_has_no_known_outcome() -> None:
+    def gone(_: bytes) -> None:
+        raise LinkLost("write error")
+
+    async with bench(counting()) as table:
+        await table.caught_up()
+        assert table._link is not None
+        table._link.on_write = gone
+        assert (await ask(table, SelfTest())).startswith("CommandFailed: write error: whether the device acted")
+
+
+@virtual_time
+async def test_no_command_without_a_session() -> None:
+    driver = shaker_driver()
+    with pytest.raises(CommandRefused, match="no session with the device is open"):
+        await driver.obey(SelfTest())
+    device = counting()
+    async with bench(device, dropping(fdl.Hello.TYPE, 1000)) as table:
+        await asyncio.sleep(2)
+        assert await ask(table, SelfTest()) == "CommandRefused: no session with the device is open"
+    assert device.done == 0
+
+
+@virtual_time
+async def test_answers_that_nobody_waits_for() -> None:
+    device = counting()
+    async with bench(device, dropping(fdl.Command.TYPE, 3)) as table:
+        await table.caught_up()
+        link = table._link
+        assert link is not None
+        link.feed(fdl.encode(fdl.Answer(77, fdl.DONE), 1))
+        asked = asyncio.create_task(ask(table, SelfTest()))
+        await asyncio.sleep(0.1)
+        [ticket] = [one.ticket for one in said(bytes(link.sent)) if isinstance(one, fdl.Command)]
+        link.feed(fdl.encode(fdl.Answer(ticket - 1, fdl.REFUSED, 1), 1))  # of the command before
+        link.feed(fdl.encode_frame(fdl.Answer.TYPE, 1, ticket.to_bytes(4) + b"\x07\x00"))  # no such status
+        await asyncio.sleep(0.1)
+        assert not asked.done()
+        assert await asked == "done"
+        link.feed(fdl.encode(fdl.Answer(ticket, fdl.REFUSED, 1), 1))  # too late to matter
+        await asyncio.sleep(1)
+    assert codes_of(table.notebook.events) == {"fdl.malformed"}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@virtual_time
+async def test_commands_over_a_bad_cable_run_once(seed: int) -> None:
+    device = counting()
+    ends = []
+    async with bench(device, lossy(seed)) as table:
+        await table.caught_up()
+        for _ in range(30):
+            with contextlib.suppress(AssertionError):
+                await table.caught_up()
+            ends.append(await ask(table, SelfTest()))
+    assert ends.count("done") > 25
+    assert ends.count("done") <= device.done <= len([end for end in ends if not end.startswith("CommandRefused")])
+
+
+def test_a_ticket_runs_once_and_the_last_eight_answers_are_kept() -> None:
+    device = counting()
+    device.wake(0)
+    device.hear(fdl.encode(fdl.Hello(device._epoch, 0), 1), 0)
+
+    def command(ticket: int, code: int = fdl.SELF_TEST) -> list[object]:
+        return said(device.hear(fdl.encode(fdl.Command(ticket, code), 1), 0.1))
+
+    for ticket in range(1, 9):
+        assert command(ticket) == [fdl.Answer(ticket, fdl.DONE)]
+    assert device.done == 8
+    assert command(1, code=0x7F) == [fdl.Answer(1, fdl.DONE)]  # the ticket counts, not what else it says
+    assert device.done == 8
+    assert command(9, code=0x7F) == [fdl.Answer(9, fdl.NOT_KNOWN)]
+    assert command(1) == [fdl.Answer(1, fdl.DONE)]  # forgotten, as the document allows: nine are too many
+    assert device.done == 10
+    assert said(device.hear(fdl.encode_frame(fdl.Command.TYPE, 1, b"\0\0\0"), 0.2)) == []
+
+
+def test_a_device_takes_no_commands_in_a_closed_session() -> None:
+    device = counting()
+    device.wake(0)
+    assert device.hear(fdl.encode(fdl.Command(1, fdl.SELF_TEST), 1), 0.1) == b""
+    device.hear(fdl.encode(fdl.Hello(device._epoch, 0), 1), 0.2)
+    device.power_cycle(0.3, lose_memory=False)
+    device.wake(0.3 + BOOT)
+    assert device.hear(fdl.encode(fdl.Command(2, fdl.SELF_TEST), 1), 0.5 + BOOT) == b""
+    assert device.done == 0
+
+
+# ---- what is entered at the console
+
+
+def reported(device: Console) -> list[Event]:
+    """What its ring says, in the casino's words."""
+    driver = make(FdlConsole, None)
+    events: list[Event] = []
+    for kept in device._ring:
+        happening = fdl.read_happening(kept.kind, kept.data, fdl_console.HAPPENINGS)
+        events += driver.translate(happening) or () if not isinstance(happening, fdl.Malformed) else ()
+    return events
+
+
+def test_a_value_is_reported_when_it_is_entered_twice_alike() -> None:
+    device = console()
+    assert not device.enter_dice((2, 5, 5), 0)
+    assert not device.enter_dice((2, 5, 4), 1)  # takes the place of the first
+    assert device.enter_dice((2, 5, 4), 2)
+    assert not device.enter_dice((2, 5, 4), 3)  # a new value begins
+    assert not device.enter_dice((2, 5, 4), 40)  # too late to confirm it
+    assert device.enter_dice((2, 5, 4), 41, stacked=0)
+    assert not device.enter_buttons(119, 1, 42)
+    assert not device.enter_dice((2, 5, 4), 43)  # something else in between
+    assert not device.enter_ball("17", 80)
+    assert device.enter_ball("17", 81)
+    assert not device.throw_dice((3, 4), 82)
+    assert device.throw_dice((3, 4), 83)
+    assert device.throw_dice((), 84, reason=3)  # no result: once is enough
+    assert not device.enter_buttons(119, 1, 85)
+    assert device.enter_buttons(119, 1, 86)
+    assert reported(device) == [
+        DiceRead((2, 5, 4)),
+        DiceRead((2, 5, 4)),
+        BallLanded("17"),
+        DiceThrown((3, 4)),
+        DiceThrown((), valid=False, reason="a die off the table"),
+        ButtonsCounted(119, 1),
+    ]
+
+
+def test_three_entries_and_no_two_alike_are_a_fault() -> None:
+    device = console()
+    for n in (1, 2, 3):
+        assert not device.enter_dice((n,), 0)
+    assert device._ails(0x25, 0)
+    assert not device.enter_dice((3,), 1)  # begins anew
+    assert device.enter_dice((3,), 2)
+    assert not device._ails(0x25, 2)
+
+
+def test_a_half_made_entry_does_not_outlive_the_power() -> None:
+    device = console()
+    device.enter_dice((1, 2, 3), 0)
+    device.power_cycle(1, lose_memory=False)
+    assert not device.enter_dice((1, 2, 3), 1.1)  # it is off
+    assert not device.enter_dice((1, 2, 3), 4)
+    assert device.enter_dice((1, 2, 3), 5)
+
+
+def test_corrections_payments_and_the_supervisor_s_void_need_the_key() -> None:
+    device = console()
+    hands = {"player": ("9H", "KC"), "seat_3_2": ("AS",)}
+    device.press("void", 0, reason=fdl_console.SUPERVISORS_DECISION)
+    assert not device.correct(hands, 0)
+    assert not device.pay_jackpot(1, 3, 0)
+    assert reported(device) == []
+    device.supervisor_key(on=True, now=1)
+    device.supervisor_key(on=True, now=1)
+    assert device.correct(hands, 2)
+    assert device.pay_jackpot(1, 3, 2, amount=500)
+    device.press("void", 2, reason=fdl_console.SUPERVISORS_DECISION)
+    device.supervisor_key(on=False, now=3)
+    assert not device.correct(hands, 4)
+    assert reported(device) == [
+        SupervisorKeyed(present=True),
+        DealCorrected({"player": ("9H", "KC"), "seat_3_2": ("AS",)}),
+        JackpotPaid("table", 1, 3, 500),
+        RoundVoided("supervisor's decision"),
+        SupervisorKeyed(present=False),
+    ]
+    with pytest.raises(ValueError, match="a card is"):
+        device.correct({"player": ("1S",)}, 5)
+
+
+def test_a_start_and_a_broken_switch_turn_the_key_off() -> None:
+    device = console()
+    device.supervisor_key(on=True, now=0)
+    device.power_cycle(1, lose_memory=False)
+    assert not device.correct({"player": ("9H",)}, 5)
+    device.supervisor_key(on=True, now=6)
+    device.inject("key_switch", 7)
+    assert not device.correct({"player": ("9H",)}, 8)
+    device.supervisor_key(on=True, now=9)
+    assert not device.correct({"player": ("9H",)}, 10)
+    device.repair(11)
+    device.supervisor_key(on=True, now=12)
+    assert device.correct({"player": ("9H",)}, 13)
+
+
+def test_a_dark_display_takes_no_values_and_a_dead_keypad_nothing() -> None:
+    device = console()
+    device.supervisor_key(on=True, now=0)
+    device.inject("display_dark", 1)
+    assert not device.enter_dice((1,), 2)
+    assert not device.enter_dice((1,), 3)
+    assert not device.correct({"player": ("9H",)}, 4)
+    device.press("bell", 5)
+    device.inject("keypad_dead", 6)
+    device.press("paid", 7)
+    device.repair(8)
+    device.press("demo", 9)
+    assert reported(device) == [SupervisorKeyed(present=True), BetsClosed(), RoundDemo()]
+
+
+@virtual_time
+async def test_the_other_words_of_the_console() -> None:
+    device = console()
+    async with bench(device) as table:
+        await table.caught_up()
+        now = table.now
+        device.seat(3, now, on=True)
+        device.act(3, "double", now, hand=2, amount=10_000)
+        device.seat(3, now, on=False)
+        device.pass_hand(5, now)
+        device.expose_card("dealer", "AS", now)
+        device.expose_card("seat_3", None, now)
+        device.damage_card("TD", now)
+        device.launch_ball(fdl_console.CLOCKWISE, fdl_console.ANTICLOCKWISE, now)
+        device.replace_ball("00", now)
+        device.replace_ball(None, now)
+        device.win_jackpot(1, 3, now, amount=5)
+        table.do(lambda _: None)
+        await table.caught_up()
+    assert happened(table.notebook) == [
+        SeatOpened(3),
+        SeatActed(3, "double", 2, 10_000),
+        SeatClosed(3),
+        HandPassed(5),
+        CardExposed("dealer", "AS"),
+        CardExposed("seat_3"),
+        CardDamaged("TD"),
+        BallLaunched("clockwise", "anticlockwise"),
+        BallReplaced("00"),
+        BallReplaced(),
+        JackpotWon("table", 1, 3, 5),
+    ]
+    with pytest.raises(ValueError, match="no action 'wink'"):
+        device.act(1, "wink", 0)
+
+
+def test_every_act_is_an_event() -> None:
+    for name in console().acts():
+        device = console()
+        device.acts()[name](0)
+        assert len(reported(device)) == 1, name
+    for name in shaker().acts():
+        under = shaker()
+        under.cover(0)
+        under.acts()[name](1)
+        assert len(under._ring) == 2 or name == "agitate"
+    assert all(act in shaker().acts() for act, _ in Shaker.routine)
+    assert all(act in console().acts() for act, _ in Console.routine)
+
+
+def test_whose_jackpot_it_is() -> None:
+    driver = FdlConsole(msgspec.convert({"pool": "mega-1"}, ConsoleOptions))
+    assert driver.translate(fdl_console.JackpotWon(2, 0, 7)) == (JackpotWon("mega-1", 2, 0, 7),)
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"pool": "Mega 1"}, ConsoleOptions)
+
+
+def test_every_event_of_the_two_devices_has_words() -> None:
+    """And a driver knows only its own."""
+    for driver, own in ((make(FdlShaker, None), fdl_shaker), (make(FdlConsole, None), fdl_console)):
+        assert driver.happenings == own.HAPPENINGS
+    assert make(FdlShaker, None).translate(fdl_console.BetsOpened()) is None
+    assert make(FdlConsole, None).translate(fdl_shaker.Covered()) is None
+
+
+def test_what_the_simulators_do_not_have() -> None:
+    for device in (shaker(), console(), FdlDevice(random.Random(1))):
+        with pytest.raises(ValueError, match="has no fault 'flood'"):
+            device.inject("flood", 0)
+        for fault in device.faults:
+            device.inject(fault, 0)
+    with pytest.raises(ValueError, match="has no key"):
+        console().press("coffee", 0)
+
+
+def test_dice_are_the_seed_s() -> None:
+    def throws(seed: int) -> list[DiceRead]:
+        device = shaker(seed)
+        seen = []
+        for n in range(50):
+            assert device.pull_lever(n)
+            seen.append(reading(device, n))
+        return seen
+
+    assert throws(5) == throws(5) != throws(6)
+    assert {face for seed in range(50) for face in reading(shaker(seed), 0).faces} == {
+        1,
+        2,
+        3,
+        4,
+        5,
+        6,
+    }
+
+
+def test_what_happens_between_wakes_is_due_now() -> None:
+    device = console()
+    device.wake(0)
+    epoch = device._epoch
+    device.hear(fdl.encode(fdl.Hello(epoch, 0), 1), 0.1)
+    assert device.due() == 1.0
+    device.press("bell", 0.4)
+    assert device.due() <= 0.4
+    assert device.unacknowledged == 1
+    assert device.wake(0.4)
+    assert device.due() == pytest.approx(0.6)
+    device.hear(fdl.encode(fdl.Ack(epoch + 1, 1), 1), 0.5)  # of another epoch: not for this event
+    assert device.unacknowledged == 1
+    device.hear(fdl.encode(fdl.Ack(epoch, 2), 1), 0.5)  # of an event that has not happened
+    assert device.unacknowledged == 1
+    device.hear(fdl.encode(fdl.Ack(epoch, 1), 1), 0.5)
+    assert (device.unacknowledged, device.due()) == (0, 1.0)
+
+
+# ---- drivers on a bare link
+
+
+async def ends(
+    driver: Driver, feed: Callable[[MemoryLink, float], None], seconds: float = 60
+) -> tuple[Exception, float, MemoryLink, Notebook]:
+    """Run the driver, feed its link each 0.2 s; how it ended, and when."""
+    loop = asyncio.get_running_loop()
+    link, notebook = MemoryLink(), Notebook()
+    task = asyncio.create_task(driver.run(link, notebook))
+    async with asyncio.timeout(seconds):
+        while not task.done():
+            feed(link, loop.time())
+            await asyncio.wait({task}, timeout=0.2)
+    error = task.exception()
+    assert isinstance(error, Exception)
+    return error, loop.time(), link, notebook
+
+
+def shaker_driver() -> FdlShaker:
+    return FdlShaker(SessionOptions())
+
+
+@virtual_time
+async def test_silence_is_a_lost_link_after_three_seconds() -> None:
+    error, at, link, _ = await ends(shaker_driver(), lambda *_: None)
+    assert isinstance(error, LinkLost)
+    assert at == pytest.approx(3, abs=0.01)
+    asked = [fdl.read(found) for found in fdl.Decoder().feed(bytes(link.sent)) if isinstance(found, fdl.Frame)]
+    assert asked == [fdl.Hello(0, 0)] * 6
+
+
+@virtual_time
+async def test_noise_is_no_sign_of_life() -> None:
+    rng = random.Random(1)
+    error, at, _, notebook = await ends(shaker_driver(), lambda link, _: link.feed(rng.randbytes(500)))
+    assert isinstance(error, LinkLost)
+    assert at < 3.3
+    assert notebook.events == []
+
+
+@virtual_time
+async def test_a_looped_cable_is_no_sign_of_life() -> None:
+    def loop_back(link: MemoryLink, now: float) -> None:
+        link.on_write = link.feed
+
+    error, at, _, _ = await ends(shaker_driver(), loop_back)
+    assert isinstance(error, LinkLost)
+    assert at < 3.3
+
+
+@virtual_time
+async def test_a_hang_up_is_a_lost_link() -> None:
+    error, _, _, _ = await ends(shaker_driver(), lambda link, _: link.hang_up())
+    assert isinstance(error, LinkLost)
+
+
+@virtual_time
+async def test_a_device_that_does_not_hear_us_is_refused_with_the_reason() -> None:
+    deaf = shaker()
+    error, at, _, notebook = await ends(
+        shaker_driver(), lambda link, now: link.feed(data) if (data := deaf.wake(now)) else None
+    )
+    assert isinstance(error, DeviceRefused)
+    assert "transmit line" in str(error)
+    assert at == pytest.approx(10, abs=0.5)
+    assert notebook.events == []
+
+
+@pytest.mark.parametrize(("position", "at"), [(5, 11), (0, 10)])
+@virtual_time
+async def test_a_device_that_heard_us_once_and_no_more_is_refused_with_that_reason(position: int, at: float) -> None:
+    """It was told to answer otherwise than FDL says, by what it had said before the host's line broke.
+
+    Position 0 is what FDL says at the first meeting: it asks for a HELLO that names where to go on.
+    """
+
+    def feed(link: MemoryLink, now: float) -> None:
+        beat = fdl.Heartbeat(500, 5, fdl.WAITS_FOR_HELLO if now > 1 else 0)
+        link.feed(identity(position=position) if now < 0.1 else fdl.encode(beat, 2))
+
+    error, ended, _, _ = await ends(shaker_driver(), feed)
+    assert isinstance(error, DeviceRefused)
+    assert "transmit line" in str(error)
+    assert ended == pytest.approx(at, abs=0.5)
+
+
+def identity(**changes: object) -> bytes:
+    fields = {"kind": fdl.SHAKER, "epoch": 7, "oldest": 1, "next": 5, "position": 0, "vendor": "Acme", "model": "DS-3"}
+    return fdl.encode(msgspec.convert({**fields, **changes}, fdl.Identity), 1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (identity(kind=fdl.CONSOLE), r"Acme DS-3  is a console \(kind 2\), not a shaker \(kind 1\): check the port"),
+        (identity(kind=99), "device of an unknown kind"),
+        (identity(version=2), "speaks FDL version 2, this driver version 1"),
+        (identity(oldest=6), "does not say who it is as FDL says"),
+        (identity(epoch=0), "does not say who it is as FDL says"),
+    ],
+)
+@virtual_time
+async def test_who_is_refused(answer: bytes, reason: str) -> None:
+    error, at, _, notebook = await ends(shaker_driver(), lambda link, _: link.feed(answer))
+    assert isinstance(error, DeviceRefused)
+    assert re.search(reason, str(error))
+    assert at < 1
+    assert notebook.events == []
+
+
+@virtual_time
+async def test_a_device_that_never_goes_where_it_is_asked_is_refused() -> None:
+    answer = identity(position=3)
+    error, at, link, notebook = await ends(shaker_driver(), lambda link, _: link.feed(answer))
+    assert isinstance(error, DeviceRefused)
+    assert "does not go on from where it is asked" in str(error)
+    assert len(notebook.events) == 1
+    assert len(link.sent) < 30 * 20  # no storm of HELLOs
+    assert at < 11
+
+
+@virtual_time
+async def test_the_wrong_driver_is_refused_on_the_bench() -> None:
+    async with bench(console(), driver=FdlShaker) as table:
+        await asyncio.sleep(1)
+    assert table.lost
+    assert "is a console (kind 2), not a shaker (kind 1)" in table.lost[0]
+    assert table.notebook.events == []
+
+
+class Crash(Exception):
+    """The program dies here."""
+
+
+class CrashingDisk(Notebook):
+    """Dies at the second call, before or after it is durable."""
+
+    def __init__(self, *, durable: bool) -> None:
+        super().__init__()
+        self._durable = durable
+        self._calls = 0
+
+    async def __call__(self, sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
+        self._calls += 1
+        if self._calls != 2 or self._durable:
+            await super().__call__(sightings, memory)
+        if self._calls == 2:
+            raise Crash
+
+
+@pytest.mark.parametrize("durable", [False, True])
+@virtual_time
+async def test_an_event_is_acknowledged_only_when_durable_and_told_once(durable: bool) -> None:
+    device = console()
+    disk = CrashingDisk(durable=durable)
+
+    async def until_it_dies() -> None:
+        async with bench(device, notebook=disk) as table:
+            await table.caught_up()
+            table.do(lambda now: device.press("bell", now))
+            await asyncio.sleep(1)
+
+    with pytest.raises(Crash):
+        await until_it_dies()
+    assert device.unacknowledged == 1
+    assert len(happened(disk)) == int(durable)
+    async with bench(device, notebook=disk) as table:
+        await asyncio.sleep(1)
+        await table.caught_up()
+    assert happened(disk) == [BetsClosed()]
+    assert onlines(disk) == [False, True]
+
+
+# ---- the session by itself
+
+
+def session(memory: Memory | None = None, kind: int = fdl.CONSOLE) -> Session:
+    made = Session(
+        kind,
+        CONSOLE_FAULTS if kind == fdl.CONSOLE else SHAKER_FAULTS,
+        fdl_console.HAPPENINGS if kind == fdl.CONSOLE else fdl_shaker.HAPPENINGS,
+        make(FdlConsole if kind == fdl.CONSOLE else FdlShaker, None).translate,
+        SessionOptions(),
+        msgspec.json.encode(memory) if memory else None,
+    )
+    made.begin(0)
+    return made
+
+
+def opened(last: int = 10, kind: int = fdl.CONSOLE) -> Session:
+    made = session(Memory(7, last, UNIT), kind)
+    heard = hear(made, fdl.Identity(kind, 7, 1, last + 1, last + 1, *UNIT))
+    assert [event.continuous for event in events_of(heard) if isinstance(event, DeviceOnline)] == [True]
+    return made
+
+
+def hear(host: Session, *messages: fdl.Message, now: float = 0.0) -> Heard:
+    return host.hear(Chunk(b"".join(fdl.encode(message, 1) for message in messages), START, now), now)
+
+
+def events_of(heard: Heard) -> list[Event]:
+    return [sighting.event for sighting in heard.sightings]
+
+
+def said(data: bytes) -> list[object]:
+    return [fdl.read(found) for found in fdl.Decoder().feed(data) if isinstance(found, fdl.Frame)]
+
+
+def bell(counter: int) -> fdl.EventReport:
+    return fdl.EventReport(counter, 0, fdl_console.BetsClosed.KIND)
+
+
+def test_one_chunk_is_one_batch_and_one_ack() -> None:
+    heard = hear(opened(), bell(11), bell(12), bell(12), bell(13))
+    assert events_of(heard) == [BetsClosed()] * 3
+    assert said(heard.answer) == [fdl.Ack(7, 13)]
+    assert remembered(heard.memory) == Memory(7, 13, UNIT)
+
+
+def test_a_duplicate_is_acknowledged_and_dropped() -> None:
+    heard = hear(opened(), bell(9))
+    assert heard == Heard((), None, heard.answer)
+    assert said(heard.answer) == [fdl.Ack(7, 10)]
+
+
+def test_a_gap_is_asked_for_and_not_told() -> None:
+    host = opened()
+    heard = hear(host, bell(12), bell(13))
+    assert events_of(heard) == []
+    assert said(heard.answer) == [fdl.Nak(fdl.GAP, 7, 11)]
+    assert said(hear(host, bell(12), now=0.05).answer) == []
+    assert said(hear(host, bell(12), now=0.1).answer) == [fdl.Nak(fdl.GAP, 7, 11)]
+
+
+def test_garbage_is_asked_for_again_but_not_for_each_piece() -> None:
+    host = opened()
+    noise = Chunk(b"\x09noise\0" * 20, START, 0)
+    assert said(host.hear(noise, 0.5).answer) == [fdl.Nak(fdl.UNREADABLE, 7, 11)]
+    assert said(host.hear(noise, 0.59).answer) == []
+    assert said(host.hear(noise, 0.6).answer) == [fdl.Nak(fdl.UNREADABLE, 7, 11)]
+    hear(host, bell(11), now=0.6)
+    assert said(host.hear(noise, 0.61).answer) == [fdl.Nak(fdl.UNREADABLE, 7, 12)]
+
+
+def test_no_event_counts_before_the_session_is_open() -> None:
+    host = session(Memory(7, 10, UNIT))
+    heard = hear(host, bell(11))
+    assert heard == Heard((), None, b"")
+
+
+def test_a_heartbeat_that_waits_is_answered_with_hello() -> None:
+    host = opened()
+    assert host.wake(0.9) == b""
+    hear(host, fdl.Heartbeat(0, 11, fdl.WAITS_FOR_HELLO), now=1.0)
+    assert host.due() == 1.0
+    assert said(host.wake(1.0)) == [fdl.Hello(7, 10)]
+    assert said(host.wake(1.5)) == [fdl.Hello(7, 10)]
+
+
+def test_no_event_counts_while_the_device_is_asked_again() -> None:
+    host = opened()
+    hear(host, fdl.Heartbeat(0, 11, fdl.WAITS_FOR_HELLO), now=1.0)
+    assert hear(host, bell(11), now=1.1) == Heard((), None, b"")
+    hear(host, fdl.Identity(fdl.CONSOLE, 7, 1, 12, 11, *UNIT), now=1.2)
+    assert events_of(hear(host, bell(11), now=1.3)) == [BetsClosed()]
+
+
+def test_a_device_that_stands_elsewhere_is_asked_again() -> None:
+    host = opened()
+    assert events_of(hear(host, fdl.Identity(fdl.CONSOLE, 7, 1, 12, 5, *UNIT), now=1.0)) == []
+    assert said(host.wake(1.0)) == [fdl.Hello(7, 10)]
+
+
+def test_hello_does_not_follow_hello_at_once() -> None:
+    host = session()
+    heard = hear(host, fdl.Identity(fdl.CONSOLE, 7, 1, 12, 0, *UNIT), now=0.01)
+    assert remembered(heard.memory) == Memory(7, 11, UNIT)
+    assert host.due() == pytest.approx(0.1)
+    assert said(host.wake(0.05)) == []
+    assert said(host.wake(0.1)) == [fdl.Hello(7, 11)]
+
+
+def test_events_that_do_not_get_through_end_the_link() -> None:
+    host = opened()
+    for second in range(1, 10):
+        hear(host, fdl.Heartbeat(0, 12), now=second)
+    with pytest.raises(LinkLost, match="does it hear us"):
+        hear(host, fdl.Heartbeat(0, 12), now=10)
+
+
+def test_a_counter_that_goes_back_is_a_fault_and_no_proof() -> None:
+    host = opened()
+    heard = hear(host, fdl.Heartbeat(0, 5), now=1)
+    assert said(host.wake(1)) == [fdl.Hello(7, 10)]
+    heard = hear(host, fdl.Identity(fdl.CONSOLE, 7, 1, 5, 0, *UNIT), now=1)
+    online, fault = events_of(heard)
+    assert isinstance(online, DeviceOnline)
+    assert not online.continuous
+    assert isinstance(fault, DeviceFaulted)
+    assert fault.code == "fdl.counter_back"
+    assert said(host.wake(1.2)) == [fdl.Hello(7, 4)]
+
+
+def test_malformed_frames_are_told_once() -> None:
+    host = opened()
+    short = fdl.encode_frame(fdl.EventReport.TYPE, 1, b"\x00\x00")
+    heard = host.hear(Chunk(short * 3, START, 0), 0)
+    [fault] = events_of(heard)
+    assert isinstance(fault, DeviceFaulted)
+    assert fault.code == "fdl.malformed"
+    assert said(heard.answer) == [fdl.Nak(fdl.MALFORMED, 7, 11)]
+    assert host.hear(Chunk(short, START, 1), 1).sightings == ()
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_malformed_frames_are_told_again_after_a_start_of_the_device(early: bool) -> None:
+    """Also those that come before the self-test is over: they are not what the start ended."""
+    host = opened()
+    short = Chunk(fdl.encode_frame(fdl.EventReport.TYPE, 1, b"\x00\x00"), START, 0)
+    assert codes_of(events_of(host.hear(short, 0))) == {"fdl.malformed"}
+    hear(host, started(11))
+    if not early:
+        assert events_of(hear(host, beat(11, 6000))) == [DeviceRecovered("fdl.malformed")]
+    told = [*events_of(host.hear(short, 1)), *events_of(host.hear(short, 2))]
+    assert [type(event) for event in told] == [DeviceFaulted]
+    assert events_of(hear(host, beat(11, 7000))) == []
+    assert host._faults.is_open("fdl.malformed")
+
+
+def test_a_counter_that_goes_back_after_a_start_is_not_what_the_start_ended() -> None:
+    host = found_by_the_host()
+    hear(host, fdl.Identity(fdl.CONSOLE, 7, 1, 5, 5, *UNIT), started(5), fdl.Heartbeat(0, 3), now=2)
+    hear(host, fdl.Identity(fdl.CONSOLE, 7, 1, 3, 0, *UNIT), now=3)
+    hear(host, fdl.Identity(fdl.CONSOLE, 7, 1, 3, 3, *UNIT), now=4)
+    assert DeviceRecovered("fdl.unknown_event") in (over := events_of(hear(host, beat(2, 6000), now=8)))
+    assert DeviceRecovered("fdl.counter_back") not in over
+
+
+def test_a_strange_event_after_a_start_is_not_what_the_start_ended() -> None:
+    host = opened()
+    strange = [fdl.EventReport(n, 0, 0x7F) for n in (11, 13)]
+    hear(host, strange[0], started(12), strange[1])
+    assert events_of(hear(host, beat(13, 6000))) == []
+    assert host._faults.is_open("fdl.unknown_event")
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "words"),
+    [
+        (0x7F, b"\x01\x02", "event 11 of kind 7F with data [01 02]: this kind of event is not known"),
+        (0x24, b"\x63", "event 11 of kind 24 with data [63]: a new shoe is 0 to 12 decks"),
+        (
+            0x13,
+            b"\x00\x00\x00",
+            "event 11 of kind 13 with data [00 00 00]: this kind of event is not known",
+        ),
+    ],
+)
+def test_what_nobody_can_read_is_told_and_acknowledged(kind: int, data: bytes, words: str) -> None:
+    heard = hear(opened(), fdl.EventReport(11, 0, kind, data))
+    *missed, fault = events_of(heard)
+    assert missed == ([EventsMissed(1)] if kind in fdl_console.HAPPENINGS else [])
+    assert isinstance(fault, DeviceFaulted)
+    assert (fault.code, fault.severity) == ("fdl.unknown_event", "warning")
+    assert fault.text == f"the device reports an event that this version does not know ({words})"
+    assert said(heard.answer) == [fdl.Ack(7, 11)]
+
+
+# ---- what may be a card that lies face down
+
+TELLING = {
+    name: driver
+    for name, driver in DRIVERS.items()
+    if isinstance(driver, type) and issubclass(driver, FdlDriver) and driver.tells_cards
+}
+TELLERS: list[tuple[str, dict[str, bool]]] = [
+    *((name, {}) for name in TELLING),
+    ("fdl_continuous", {"masked": True}),
+    ("fdl_continuous", {"reads": False}),
+]
+SECRET = bytes.fromhex("C1 A7 C3")
+# What stands in the place of an event whose card cannot be read, by its kind.
+IN_ITS_PLACE: dict[str, dict[int, Event]] = {
+    "fdl_continuous": {0x52: CardUnreadable(), 0x56: CardDamaged()},
+    "fdl_shuffler": {0x47: CardUnreadable(), 0x4B: CardDamaged()},
+    "fdl_console": {0x2F: CardDamaged()},
+    "fdl_peek": {},
+}
+
+
+async def told_of(name: str, options: dict[str, bool], *frames: bytes) -> list[Sighting]:
+    """What a driver tells of these frames in a session that is open, event 6 being the next."""
+    driver = TELLING[name](msgspec.convert(options, TELLING[name].Options))
+    link, notebook = MemoryLink(), Notebook()
+    task = asyncio.create_task(driver.run(link, notebook))
+    link.feed(fdl.encode(fdl.Identity(driver.kind, 7, 1, 6, 0), 1))
+    await asyncio.sleep(0.2)
+    link.feed(fdl.encode(fdl.Identity(driver.kind, 7, 1, 6, 6), 2))
+    for frame in frames:
+        link.feed(frame)
+    await asyncio.sleep(0.2)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    online, *told = notebook.sightings
+    assert isinstance(online.event, DeviceOnline)
+    return told
+
+
+def hides(sighting: Sighting, kind: int = 0) -> bool:
+    """Whether nothing of SECRET stands in it; the event's own kind may."""
+    text = sighting.event.text.replace(f"kind {kind:02X}", "") if isinstance(sighting.event, DeviceFaulted) else ""
+    words = {f"{byte:02x}" for byte in SECRET}
+    return sighting.wire == sighting.chunk.data == b"" and not any(word in text.casefold() for word in words)
+
+
+@pytest.mark.parametrize(("name", "options"), TELLERS)
+@virtual_time
+async def test_an_event_that_may_hold_a_card_is_told_without_its_data(name: str, options: dict[str, bool]) -> None:
+    """Each kind there is, with data that is none: the fault, and what stands in a card's place, once."""
+    cut = [SECRET[:n] for n in (1, 2, 3)] + [bytes(3) + SECRET, SECRET * 20]
+    strange = [
+        (kind, data)
+        for kind in range(256)
+        for data in cut
+        if isinstance(fdl.read_happening(kind, data, TELLING[name].happenings), fdl.Malformed)
+    ]
+    assert {kind for kind, _ in strange} > TELLING[name].happenings.keys() - {0x4A, 0x59, 0x22}
+    reports = [fdl.encode(fdl.EventReport(n, 0, *one), 3) for n, one in enumerate(strange, 6)]
+    told = await told_of(name, options, *(report * 2 for report in reports))  # each comes twice, as the wire allows
+    left = iter(told)
+    for kind, _ in strange:
+        if kind in TELLING[name].happenings:
+            instead = next(left)
+            assert instead.event == IN_ITS_PLACE[name].get(kind, EventsMissed(1))
+            assert hides(instead)
+        fault = next(left)
+        assert isinstance(fault.event, DeviceFaulted)
+        assert fault.event.code == "fdl.unknown_event"
+        assert f"of kind {kind:02X} with data [not told]: " in fault.event.text
+        assert hides(fault, kind)
+    assert list(left) == []
+
+
+@pytest.mark.parametrize(("name", "options"), TELLERS)
+@pytest.mark.parametrize("payload", [bytes(8) + b"\x52" + SECRET, SECRET, bytes(5) + SECRET])
+@virtual_time
+async def test_a_frame_that_may_hold_a_card_is_told_without_its_bytes(
+    name: str, options: dict[str, bool], payload: bytes
+) -> None:
+    """An EVENT with counter 0, and two that are too short."""
+    [fault] = await told_of(name, options, fdl.encode_frame(fdl.EventReport.TYPE, 3, payload))
+    assert isinstance(fault.event, DeviceFaulted)
+    assert fault.event.code == "fdl.malformed"
+    assert hides(fault)
+
+
+@pytest.mark.parametrize(("name", "options"), TELLERS)
+@virtual_time
+async def test_what_comes_in_one_chunk_with_a_card_does_not_carry_it(name: str, options: dict[str, bool]) -> None:
+    card = fdl.encode(fdl.EventReport(6, 0, 0x85, SECRET), 3)
+    fault = fdl.encode(fdl.EventReport(7, 0, fdl.Fault.KIND, fdl.Fault(0x06, 1).to_bytes()), 4)
+    told = await told_of(name, options, card + fault)
+    assert codes_of([one.event for one in told]) == {"fdl.unknown_event", "fdl.door"}
+    assert all(SECRET not in one.wire + one.chunk.data for one in told)
+    assert told[-1].wire  # the evidence of what is known is kept
+
+
+def test_the_devices_that_tell_cards() -> None:
+    assert TELLING.keys() == IN_ITS_PLACE.keys()
+    for name, stands in IN_ITS_PLACE.items():
+        assert stands.keys() <= TELLING[name].happenings.keys()
+
+
+# ---- faults
+
+
+@pytest.mark.parametrize(("kind", "faults"), [(fdl.SHAKER, SHAKER_FAULTS), (fdl.CONSOLE, CONSOLE_FAULTS)])
+def test_every_fault_has_its_code_and_ends_by_it(kind: int, faults: dict[int, object]) -> None:
+    host = opened(kind=kind)
+    codes = set()
+    for n, code in enumerate(range(256)):
+        begins = fdl.EventReport(11 + 2 * n, 0, fdl.Fault.KIND, fdl.Fault(code, 1).to_bytes())
+        over = fdl.EventReport(12 + 2 * n, 0, fdl.Recovered.KIND, fdl.Recovered(code).to_bytes())
+        fault, recovered = events_of(hear(host, begins, over))
+        assert isinstance(fault, DeviceFaulted)
+        assert recovered == DeviceRecovered(fault.code)
+        assert fault.text
+        assert fault.remedy
+        assert fault.code.startswith("fdl.fault_") == (code not in COMMON_FAULTS and code not in faults)
+        codes.add(fault.code)
+    assert len(codes) == 256
+
+
+def test_the_document_lists_every_fault() -> None:
+    rows = re.findall(r"^\| ([0-9A-F]{2}) \| (all|shaker|console) \| `([a-z_.]+)`", DOC, re.MULTILINE)
+    printed = {(device, int(code, 16), name) for code, device, name in rows}
+    tables = {"all": COMMON_FAULTS, "shaker": SHAKER_FAULTS, "console": CONSOLE_FAULTS}
+    assert printed == {
+        (device, code, fault.code) for device, faults in tables.items() for code, fault in faults.items()
+    }
+
+
+@given(st.binary(max_size=60))
+def test_a_corrupt_memory_is_no_memory(junk: bytes) -> None:
+    assert remembered(junk) is None
+    assert remembered(b'{"epoch":7,"last":3,"unit":["a","b","' + junk) is None
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [
+        None,
+        b"",
+        b'{"epoch":0,"last":3,"unit":["","",""]}',
+        b'{"epoch":1,"last":-3,"unit":["","",""]}',
+        b'{"epoch":1,"last":4294967296,"unit":["","",""]}',
+        b'{"epoch":1,"last":3}',
+        b'{"epoch":1,"last":3,"unit":["\xff","",""]}',
+    ],
+)
+def test_a_memory_that_cannot_be_is_none(memory: bytes | None) -> None:
+    assert remembered(memory) is None
+
+
+def test_a_memory_of_before_faults_were_kept() -> None:
+    host = Session(
+        fdl.CONSOLE,
+        CONSOLE_FAULTS,
+        fdl_console.HAPPENINGS,
+        make(FdlConsole, None).translate,
+        SessionOptions(),
+        b'{"epoch":7,"last":10,"unit":["Felt","Console","SIM-CONSOLE-1"]}',
+    )
+    host.begin(0)
+    heard = hear(host, fdl.Identity(fdl.CONSOLE, 7, 1, 11, 11, *UNIT))
+    assert [event.continuous for event in events_of(heard) if isinstance(event, DeviceOnline)] == [True]
+    assert events_of(hear(host, bell(11))) == [BetsClosed()]
+
+
+def fault(counter: int, code: int = 0x20, severity: int = 1) -> fdl.EventReport:
+    return fdl.EventReport(counter, 0, fdl.Fault.KIND, fdl.Fault(code, severity).to_bytes())
+
+
+def recovered(counter: int, code: int = 0x20) -> fdl.EventReport:
+    return fdl.EventReport(counter, 0, fdl.Recovered.KIND, fdl.Recovered(code).to_bytes())
+
+
+def started(counter: int) -> fdl.EventReport:
+    return fdl.EventReport(counter, 0, fdl.Started.KIND)
+
+
+def beat(last: int, uptime: int = 60_000, *, faulty: bool = False) -> fdl.Heartbeat:
+    return fdl.Heartbeat(uptime, last + 1, fdl.FAULTY if faulty else 0)
+
+
+def restarted(host_memory: bytes | None) -> Session:
+    """The host's program began anew and found the device where it had left it."""
+    memory = remembered(host_memory)
+    assert memory is not None
+    made = session(memory)
+    [online] = events_of(hear(made, fdl.Identity(fdl.CONSOLE, 7, 1, memory.last + 1, memory.last + 1, *UNIT)))
+    assert isinstance(online, DeviceOnline)
+    assert online.continuous
+    return made
+
+
+def severities(heard: Heard) -> list[str]:
+    return [event.severity for event in events_of(heard) if isinstance(event, DeviceFaulted)]
+
+
+def test_the_second_time_in_a_cycle_is_an_error_also_after_a_restart_of_the_host() -> None:
+    host = opened()
+    first = hear(host, fault(11))
+    assert severities(first) == ["warning"]
+    memory = remembered(first.memory)
+    assert memory is not None
+    assert memory.faults == Standing(("console.key_stuck",), ("console.key_stuck",))
+    host = restarted(first.memory)
+    over = hear(host, recovered(12))
+    assert events_of(over) == [DeviceRecovered("console.key_stuck")]
+    assert severities(hear(restarted(over.memory), fault(13))) == ["error"]
+    host.good_cycle()
+    assert severities(hear(host, fault(13))) == ["warning"]
+
+
+def test_what_a_device_says_is_an_error_is_one_the_first_time() -> None:
+    assert severities(hear(opened(), fault(11, severity=2))) == ["error"]
+
+
+def test_a_standing_fault_is_not_over_because_somebody_restarted_something() -> None:
+    memory = hear(opened(), fault(11)).memory
+    for uptime in (0, 4999, 5000, 100_000):
+        assert events_of(hear(restarted(memory), beat(11, uptime, faulty=True))) == []
+    # Nor by a heartbeat without the fault, while the device did not start and lost nothing: its event will come.
+    assert events_of(hear(restarted(memory), beat(11))) == []
+
+
+def test_after_a_start_what_the_self_test_does_not_find_is_over() -> None:
+    host = opened()
+    hear(host, fault(11), fault(12, 0x21))
+    memory = hear(host, started(13), fault(14, 0x21)).memory
+    host = restarted(memory)  # also where the host's program begins anew in between
+    assert events_of(hear(host, beat(14, 4999, faulty=True))) == []
+    assert events_of(hear(host, beat(15, 5000, faulty=True))) == []  # an event is missing
+    heard = hear(host, beat(14, 5000, faulty=True))
+    assert events_of(heard) == [DeviceRecovered("console.key_stuck")]
+    memory_after = remembered(heard.memory)
+    assert memory_after is not None
+    assert memory_after.faults.open == ("console.display",)
+    assert memory_after.doubted == ()
+
+
+def test_after_lost_events_only_a_sound_device_ends_a_fault() -> None:
+    host = opened()
+    hear(host, fault(11))
+    hear(host, beat(20), fdl.Identity(fdl.CONSOLE, 7, 20, 30, 20, *UNIT), now=1)
+    heard = hear(host, fdl.Identity(fdl.CONSOLE, 7, 20, 21, 20, *UNIT), bell(20), now=2)
+    assert BetsClosed() in events_of(heard)
+    assert events_of(hear(host, beat(20, faulty=True), now=2)) == []
+    assert events_of(hear(host, beat(20), now=3)) == [DeviceRecovered("console.key_stuck")]
+
+
+def test_a_fault_that_nobody_told() -> None:
+    host = opened()
+    [untold] = events_of(hear(host, beat(10, faulty=True)))
+    assert isinstance(untold, DeviceFaulted)
+    assert untold.code == "fdl.untold_fault"
+    assert events_of(hear(host, beat(10, faulty=True))) == []
+    hear(host, fault(11))
+    assert events_of(hear(host, beat(11, faulty=True))) == [DeviceRecovered("fdl.untold_fault")]
+
+
+def test_faults_that_the_host_finds_end_with_a_start_of_the_device() -> None:
+    host = opened()
+    hear(host, fdl.EventReport(11, 0, 0x7F))
+    assert events_of(hear(host, beat(11))) == []
+    hear(host, started(12))
+    assert events_of(hear(host, beat(12, 5000))) == [DeviceRecovered("fdl.unknown_event")]
+
+
+def found_by_the_host() -> Session:
+    """A session whose device has done all that only the host can find."""
+    host = opened()
+    hear(host, fault(11), fdl.EventReport(12, 0, 0x7F))
+    host.hear(Chunk(fdl.encode_frame(fdl.EventReport.TYPE, 1, b"\0"), START, 0), 0)
+    hear(host, fdl.Heartbeat(0, 5), now=1)
+    hear(host, fdl.Identity(fdl.CONSOLE, 7, 1, 5, 0, *UNIT), now=1)
+    return host
+
+
+FOUND = ["fdl.unknown_event", "fdl.malformed", "fdl.counter_back"]
+
+
+@pytest.mark.parametrize("same_line", [False, True])
+def test_what_the_host_found_of_a_unit_ends_with_another_unit(same_line: bool) -> None:
+    host = found_by_the_host()
+    kept = hear(host, fdl.Identity(fdl.CONSOLE, 7, 1, 5, 5, *UNIT), beat(4, 5000, faulty=True), now=2)
+    assert events_of(kept) == []  # it is the same one
+    if not same_line:
+        host = session(Memory(7, 4, UNIT, host._faults.standing))
+    spare = ("Felt", "Console", "SPARE")
+    met = hear(host, fdl.Identity(fdl.CONSOLE, 9, 1, 2, 0, *spare), now=3)
+    online, *over = events_of(met)
+    assert isinstance(online, DeviceOnline)
+    assert sorted(over, key=str) == sorted(map(DeviceRecovered, FOUND), key=str)
+    opens = hear(host, fdl.Identity(fdl.CONSOLE, 9, 1, 2, 2, *spare), beat(1, 86_400_000), now=4)
+    assert events_of(opens) == [DeviceRecovered("console.key_stuck")]
+    memory = remembered(opens.memory)
+    assert memory is not None
+    assert memory.faults.open == ()
+    # What this one does wrong is told again.
+    again = host.hear(Chunk(fdl.encode_frame(fdl.EventReport.TYPE, 1, b"\0"), START, 5), 5)
+    assert codes_of(events_of(again)) == {"fdl.malformed"}
+
+
+def test_the_same_unit_with_a_new_memory_keeps_what_the_host_found() -> None:
+    """Its firmware is the one that did it; its start ends them."""
+    host = found_by_the_host()
+    hear(host, fdl.Identity(fdl.CONSOLE, 8, 1, 2, 0, *UNIT), now=3)
+    hear(host, fdl.Identity(fdl.CONSOLE, 8, 1, 2, 1, *UNIT), now=3)
+    assert set(host._faults.standing.open) == {*FOUND, "console.key_stuck"}
+    over = hear(host, started(1), beat(1, 5000), now=9)
+    assert set(events_of(over)[1:]) == {*map(DeviceRecovered, FOUND), DeviceRecovered("console.key_stuck")}
+
+
+def test_the_fault_lists_of_the_drivers() -> None:
+    for driver, own in ((FdlShaker, SHAKER_FAULTS), (FdlConsole, CONSOLE_FAULTS)):
+        assert driver.faults == (*own.values(), *COMMON_FAULTS.values(), *HOST_FAULTS)
+        codes = [one.code for one in driver.faults]
+        assert len(set(codes)) == len(codes)
+        simulated = {
+            code for ailment in (Shaker if driver is FdlShaker else Console).faults.values() for code in ailment.told
+        }
+        # The others: the device lives on the first contact, which no fault of its own brings about.
+        assert {code for code in codes if code not in simulated} == {"fdl.untold_fault"}
+
+
+def test_options() -> None:
+    for driver, default in ((FdlShaker, SessionOptions(3.0)), (FdlConsole, ConsoleOptions(3.0, "table"))):
+        assert msgspec.convert({}, driver.Options) == default
+        with pytest.raises(msgspec.ValidationError, match="silense"):
+            msgspec.convert({"silense": 3}, driver.Options)
+
+
+ANY_FRAMES = st.lists(
+    st.binary(max_size=40)
+    | st.builds(
+        fdl.encode_frame,
+        st.sampled_from([1, 2, 3, 0x81, 0x82, 0x83, 0x99]),
+        st.integers(0, 255),
+        st.binary(max_size=60) | st.binary(max_size=60).map(lambda data: b"\x01\x02" + data),
+    )
+    | st.builds(
+        lambda counter, kind, data: fdl.encode(fdl.EventReport(counter, 0, kind, data), 0),
+        st.integers(9, 14),
+        st.sampled_from([*fdl.COMMON, *fdl_console.HAPPENINGS, 0x7F]),
+        st.binary(max_size=6),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=150)
+@given(ANY_FRAMES)
+def test_whatever_comes_the_session_ends_only_as_a_driver_may(frames: list[bytes]) -> None:
+    for host in (session(), opened()):
+        with contextlib.suppress(LinkLost, DeviceRefused):
+            for n, frame in enumerate(frames):
+                heard = host.hear(Chunk(frame, START, n), n)
+                assert (heard.memory is None) or heard.sightings
+                host.wake(n)
+
+
+@settings(max_examples=150)
+@given(ANY_FRAMES)
+def test_whatever_comes_the_device_lives(frames: list[bytes]) -> None:
+    device = console()
+    device.press("bell", 0)
+    for n, frame in enumerate(frames):
+        device.hear(frame, n)
+    assert said(device.wake(100))
+
+
+# ---- any order of mishaps
+
+
+class Mishaps(RuleBasedStateMachine):
+    """One console and one session after another over a line that loses frames; nothing is told twice, wrong or late.
+
+    The evidence judges: each event told stands on the wire frame that it was read from, with its counter.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.device = console()
+        self.cable = Line(random.Random(1))
+        self.memory: bytes | None = None
+        self.truth: dict[int, dict[int, tuple[int, bytes]]] = {}
+        self.epoch = 0
+        self.expected = 0
+        self.pressed = 0
+        self.dies: str = ""
+        self.connect()
+
+    def connect(self) -> None:
+        self.host = Session(
+            fdl.CONSOLE,
+            CONSOLE_FAULTS,
+            fdl_console.HAPPENINGS,
+            make(FdlConsole, None).translate,
+            SessionOptions(),
+            self.memory,
+        )
+        self.line: deque[tuple[str, bytes]] = deque([("down", self.host.begin(self.now))])
+
+    def watch(self) -> None:
+        """What the device has truly seen."""
+        seen = self.truth.setdefault(self.device._epoch, {})
+        for kept in reversed(self.device._ring):
+            if kept.counter in seen:
+                break
+            seen[kept.counter] = (kept.kind, kept.data)
+
+    def durable(self, heard: Heard) -> None:
+        for sighting in heard.sightings:
+            [frame] = fdl.Decoder().feed(sighting.wire)
+            assert isinstance(frame, fdl.Frame)
+            message, event = fdl.read(frame), sighting.event
+            match message, event:
+                case fdl.Identity(), DeviceOnline(continuous=True):
+                    assert message.epoch == self.epoch
+                    assert message.oldest <= self.expected <= message.next
+                case fdl.Identity(), DeviceOnline():
+                    if message.epoch != self.epoch:
+                        self.expected = message.oldest if self.epoch else message.next
+                        self.epoch = message.epoch
+                case fdl.Identity(), EventsMissed(count):
+                    self.expected += count
+                    assert self.expected == message.oldest
+                case fdl.EventReport(), _:
+                    assert message.counter == self.expected
+                    assert (message.kind, message.data) == self.truth[self.epoch][self.expected]
+                    if message.kind == fdl.Started.KIND:
+                        assert isinstance(event, DeviceOnline)
+                        assert not event.continuous
+                    else:
+                        assert event == void(message.data[0])
+                    self.expected += 1
+                case _:
+                    pytest.fail(f"told {event} on the evidence of {message}")
+        if heard.memory is not None:
+            self.memory = heard.memory
+
+    def carry(self, loses: Callable[[], bool]) -> None:
+        """Until nothing is on the line."""
+        while self.line:
+            way, data = self.line.popleft()
+            if not data or loses():
+                continue
+            if way == "down":
+                heard_there = self.cable.to_device(data, self.now)
+                self.line.append(("up", self.cable.to_host(self.device.hear(heard_there, self.now), self.now)))
+                self.watch()
+                continue
+            heard = self.host.hear(Chunk(data, START, self.now), self.now)
+            if self.dies == "before" and heard.sightings:
+                self.dies = ""
+                self.connect()
+                continue
+            self.durable(heard)
+            if self.dies == "after" and heard.sightings:
+                self.dies = ""
+                self.connect()
+                continue
+            self.line.append(("down", heard.answer))
+
+    def live(self, seconds: float, loses: Callable[[], bool]) -> None:
+        end = self.now + seconds
+        while True:
+            try:
+                self.line.append(("up", self.cable.to_host(self.device.wake(self.now), self.now)))
+                self.watch()
+                self.line.append(("down", self.host.wake(self.now)))
+                self.carry(loses)
+            except (LinkLost, DeviceRefused):
+                self.connect()
+            if self.now >= end:
+                return
+            self.now = min(end, max(self.now + 0.001, min(self.device.due(), self.host.due())))
+
+    @rule(
+        seconds=st.sampled_from([0.01, 0.15, 0.4, 1.1, 4.0]),
+        seed=st.integers(0, 9),
+        odds=st.sampled_from([0, 0.2, 0.6]),
+    )
+    def time_passes(self, seconds: float, seed: int, odds: float) -> None:
+        rng = random.Random(seed)
+        self.live(seconds, lambda: rng.random() < odds)
+
+    @rule(times=st.sampled_from([1, 2, 5, RING, RING + 50]))
+    def keys_are_pressed(self, times: int) -> None:
+        for _ in range(times):
+            self.pressed += 1
+            self.device.press("void", self.now, reason=self.pressed % 256)
+            self.watch()
+
+    @rule()
+    def the_cable_is_cut(self) -> None:
+        self.connect()
+
+    @rule(lose_memory=st.booleans())
+    def the_power_fails(self, lose_memory: bool) -> None:
+        self.device.power_cycle(self.now, lose_memory=lose_memory)
+
+    @rule(fault=st.sampled_from(["silence", "garbage", "half_frame", "repeated", "wrong_baud"]))
+    def the_line_is_bad(self, fault: str) -> None:
+        self.cable.inject(fault, self.now)
+
+    @precondition(lambda self: not self.dies)
+    @rule(when=st.sampled_from(["before", "after"]))
+    def the_host_will_die(self, when: str) -> None:
+        """Before or after the next event is durable."""
+        self.dies = when
+
+    def teardown(self) -> None:
+        self.dies = ""
+        self.live(30, lambda: False)
+        assert (self.epoch, self.expected) == (self.device._epoch, self.device._next)
+        assert self.device.unacknowledged == 0
+
+
+TestMishaps = Mishaps.TestCase
+TestMishaps.settings = settings(max_examples=100, stateful_step_count=20)

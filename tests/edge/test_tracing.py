@@ -1,0 +1,371 @@
+"""A live trace: what passes on a device's wire, for a while, bounded, and no private card before its time."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from helpers import START, virtual_time
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon.broker.session import MOST_TOLD, Session, Will
+from daemon.edge.commands import BETWEEN_ROUNDS
+from daemon.edge.links.link import Way
+from daemon.edge.tracing import LINES, PIECE, SETTLED, WAITING, Frame, Trace, publish
+from daemon.journal import store as journal
+from drivers import DRIVERS
+from protocols.fdl import frame as fdl
+from simulators.clock import JumpingLoop
+from simulators.lab.broker import find_mosquitto
+from simulators.lab.pit import Pit
+from simulators.lab.virtual_time import House, all_out, jumping, run_jumping
+from tests.edge.test_commands import Bench, soon
+
+mosquitto = pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
+TOPIC = "felt/1/site/table/t-1/device/d-1/trace"
+
+
+class Ear:
+    """A session that takes what is told while it has room."""
+
+    def __init__(self) -> None:
+        self.room = True
+        self.messages: list[bytes] = []
+
+    def tell(self, topic: str, payload: bytes) -> bool:
+        assert topic == TOPIC
+        if self.room:
+            self.messages.append(payload)
+        return self.room
+
+    @property
+    def frames(self) -> list[Frame]:
+        return [msgspec.json.decode(line, type=Frame) for one in self.messages for line in one.split(b"\n")]
+
+
+class Side:
+    """One device's trace and who publishes it, in virtual time."""
+
+    def __init__(self, shown: Callable[[], bool] | None = None) -> None:
+        self.news = asyncio.Event()
+        self.ended: list[float] = []
+        self.trace = Trace(TOPIC, shown, lambda: self.ended.append(asyncio.get_running_loop().time()), self.news)
+        self.ear = Ear()
+        ear: Any = self.ear
+        self.task = asyncio.create_task(publish(ear, [self.trace], self.news))
+
+    def passes(self, data: bytes, way: Way = "in") -> None:
+        tap = self.trace.tap
+        assert tap is not None
+        tap(way, START + timedelta(seconds=asyncio.get_running_loop().time()), data)
+
+    async def end(self) -> list[Frame]:
+        await asyncio.sleep(60)
+        self.task.cancel()
+        await asyncio.wait([self.task])
+        return self.ear.frames
+
+
+# ---- what is published
+
+
+@virtual_time
+async def test_what_passes_is_published_in_order_with_its_instant_and_way() -> None:
+    side = Side()
+    side.trace.begin(10, START)
+    side.passes(b"*X\r\n", "out")
+    await asyncio.sleep(0.5)
+    side.passes(b"17")
+    assert await side.end() == [
+        Frame(START, "out", "2a580d0a", 1, 0),
+        Frame(START + timedelta(seconds=0.5), "in", "3137", 2, 0),
+    ]
+    assert side.ended == [10.0]
+    assert (side.trace.tap, side.trace.until) == (None, None)
+
+
+@virtual_time
+async def test_it_ends_when_it_is_told_to_and_goes_on_when_it_is_asked_again() -> None:
+    side = Side()
+    side.trace.begin(10, START)
+    await asyncio.sleep(9)
+    side.trace.begin(10, START)
+    await asyncio.sleep(9)
+    side.passes(b"still")
+    side.trace.begin(0, START)
+    assert side.trace.tap is None
+    await side.end()
+    assert side.ended == []  # nobody need be told of what he asked for
+
+
+@given(data=st.lists(st.binary(min_size=1, max_size=3 * PIECE), max_size=20))
+def test_pieces_together_are_the_bytes_whatever_their_size(data: list[bytes]) -> None:
+    @virtual_time
+    async def body() -> None:
+        side = Side()
+        side.trace.begin(600, START)
+        for one in data:
+            side.passes(one)
+        frames = await side.end()
+        assert b"".join(bytes.fromhex(frame.hex) for frame in frames) == b"".join(data)
+        assert [frame.n for frame in frames] == list(range(1, len(frames) + 1))
+        assert all(len(frame.hex) <= 2 * PIECE for frame in frames)
+
+    body()
+
+
+@virtual_time
+async def test_more_than_there_is_room_for_is_left_out_and_counted() -> None:
+    """The oldest goes; memory is bounded; nobody waits; what was left out is told with the next line."""
+    side = Side()
+    side.trace.begin(600, START)
+    side.ear.room = False
+    for n in range(3 * WAITING):
+        side.passes(n.to_bytes(2))
+    assert side.trace.waiting == WAITING
+    await asyncio.sleep(5)
+    assert side.trace.waiting == WAITING
+    side.ear.room = True
+    frames = await side.end()
+    assert [frame.n for frame in frames] == list(range(2 * WAITING + 1, 3 * WAITING + 1))
+    assert {frame.dropped for frame in frames} == {2 * WAITING}
+
+
+@virtual_time
+async def test_no_more_lines_a_second_than_people_can_use() -> None:
+    side = Side()
+    side.trace.begin(600, START)
+    for n in range(1000):
+        side.passes(n.to_bytes(2))
+    await asyncio.sleep(0.95)
+    assert len(side.ear.messages) == 10
+    assert len(side.ear.frames) == 10 * LINES
+    assert len(await side.end()) == 1000
+
+
+# ---- what tells cards
+
+
+@virtual_time
+async def test_what_tells_cards_waits_until_no_round_is_open_and_a_while_longer() -> None:
+    opens: list[bool] = [False]
+    side = Side(lambda: not opens[0])
+    side.trace.begin(600, START)
+    side.passes(b"burn")
+    await asyncio.sleep(SETTLED - 0.5)
+    assert side.ear.messages == []
+    opens[0] = True
+    side.passes(b"first card")
+    await asyncio.sleep(300)
+    assert side.ear.messages == []
+    opens[0] = False
+    side.passes(b"a card of the next round, nobody knows it yet")
+    await asyncio.sleep(1)
+    assert [bytes.fromhex(frame.hex) for frame in side.ear.frames] == [b"burn", b"first card"]
+    assert len(await side.end()) == 3
+
+
+@virtual_time
+async def test_what_is_held_back_is_bounded() -> None:
+    opens = [True]
+    side = Side(lambda: not opens[0])
+    side.trace.begin(600, START)
+    for n in range(WAITING + 7):
+        side.passes(n.to_bytes(2))
+    await asyncio.sleep(60)
+    opens[0] = False
+    frames = await side.end()
+    assert (len(frames), frames[0].n, frames[0].dropped) == (WAITING, 8, 7)
+
+
+def test_every_driver_says_whether_it_tells_cards() -> None:
+    assert {name for name, driver in DRIVERS.items() if driver.tells_cards} == {
+        "bee_tek_shoe", "hid_shoe", "fdl_continuous", "fdl_shuffler", "fdl_console", "fdl_peek",
+    }  # fmt: skip
+
+
+class Watcher:
+    """Hears all that is told of devices that tell cards, at the moment it is told."""
+
+    def __init__(self, house: House) -> None:
+        self.house = house
+        self.told: dict[str, list[Frame]] = {}
+        self.early: list[str] = []
+
+    def heard(self, topic: str, payload: bytes) -> None:
+        words = topic.split("/")
+        table, device = words[4], words[6]
+        driver = next(one.device.driver for one in self.house.edge.posts if one.state_topic.startswith(topic[:-5]))
+        self.told.setdefault(f"{table}/{device}", []).extend(
+            msgspec.json.decode(line, type=Frame) for line in payload.split(b"\n")
+        )
+        phase = self.house.consumer.view(table).phase
+        known = self.house.consumer.position(table) == self.house.edge.journal.last(table)
+        if DRIVERS[driver].tells_cards and not (known and phase in BETWEEN_ROUNDS):
+            self.early.append(f"{topic} in {phase}")
+
+
+@pytest.mark.system
+@mosquitto
+@pytest.mark.parametrize("seed", [3, 4])
+def test_in_a_whole_pit_no_card_is_told_before_its_round_is_over(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every device of four card tables traced: what is told of cards is told between rounds, and all of it is told."""
+
+    async def body(busy: list[Any]) -> tuple[Watcher, dict[str, int]]:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, JumpingLoop)
+        pit = Pit(tmp_path, seed, kinds=("bac", "csm", "bj", "stud"))
+        async with jumping(pit, busy) as house:
+            watcher = Watcher(house)
+            tell = Session.tell
+
+            def told(session: Session, topic: str, payload: bytes) -> bool:
+                watcher.heard(topic, payload)
+                return tell(session, topic, payload)
+
+            monkeypatch.setattr(Session, "tell", told)
+            for post in house.edge.posts:
+                post._traced(600)
+
+            async def again() -> None:
+                while True:
+                    await asyncio.sleep(500)
+                    for post in house.edge.posts:
+                        post._traced(600)
+
+            extending = asyncio.create_task(again())
+            await pit.deal(house.pace, 8, house.picture, loop.utc)
+            house.settling = True
+            await all_out(pit, house.picture, pit.dealt())
+            house.settling = False
+            await asyncio.sleep(2 * SETTLED)
+            extending.cancel()
+            await asyncio.wait([extending])
+            cards: dict[str, int] = {}
+            for row in house.edge.journal.after(0, 100_000):
+                if row.type == "card.drawn":
+                    place = f"{row.place}/{row.device}"
+                    cards[place] = cards.get(place, 0) + 1
+                    frames = watcher.told.get(place, [])
+                    assert row.wire in b"".join(bytes.fromhex(one.hex) for one in frames if one.way == "in"), row
+        return watcher, cards
+
+    watcher, cards = run_jumping(body)
+    assert not watcher.early
+    assert len(cards) >= 3
+    assert sum(cards.values()) > 30
+
+
+# ---- with everything real
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> Any:
+    made = Bench(tmp_path)
+    await made.broker.start()
+    from tests.edge.test_commands import config_at
+
+    made.config = config_at(tmp_path, made.broker.port)
+    living = asyncio.create_task(made.socket.live())
+    try:
+        yield made
+    finally:
+        living.cancel()
+        await asyncio.wait([living])
+        await made.broker.stop()
+
+
+@pytest.mark.system
+@mosquitto
+async def test_over_a_real_broker_a_trace_is_asked_for_told_and_ended(bench: Bench) -> None:
+    """FDL frames of a shaker on a tty, as mosquitto_sub hears them; the command is answered and in the journal."""
+    async with bench.running():
+        listening = asyncio.create_task(bench.client("mosquitto_sub", "-t", TOPIC, "-C", "5", "-W", "15"))
+        await asyncio.sleep(0.2)
+        reply = await bench.rr("trace", {"id": "t", "expires": soon(), "args": {"seconds": 60}})
+        assert (reply.status, reply.data) == ("done", {"held_back": False})
+        assert bench.post.state()["traced_until"] is not None
+        _, out = await listening
+        frames = [msgspec.json.decode(line, type=Frame) for line in out.splitlines()]
+        assert [frame.n for frame in frames] == list(range(1, len(frames) + 1))
+        came = b"".join(bytes.fromhex(frame.hex) for frame in frames if frame.way == "in")
+        beats = [fdl.read(one) for one in fdl.Decoder().feed(came) if isinstance(one, fdl.Frame)]
+        assert any(isinstance(beat, fdl.Heartbeat) for beat in beats)
+        assert abs(frames[0].at - datetime.now(UTC)) < timedelta(seconds=30)
+
+        assert (await bench.rr("trace", {"id": "e", "expires": soon(), "args": {"seconds": 0}})).status == "done"
+        assert bench.post.trace.tap is None
+        assert bench.post.state()["traced_until"] is None
+        too_long = await bench.rr("trace", {"id": "x", "expires": soon(), "args": {"seconds": 601}})
+        assert too_long.status == "refused"
+        orders = [json.loads(row.wire) for row in bench.rows() if row.type == "device.commanded"]
+        assert orders == [{"command": "trace", "seconds": 60}, {"command": "trace", "seconds": 0}]
+
+
+@pytest.mark.system
+@mosquitto
+async def test_a_device_that_is_away_can_be_traced_too(bench: Bench) -> None:
+    """What is tried is seen: that is what a trace is for."""
+    async with bench.running():
+        bench.socket.port.unplug()
+        await bench.until(lambda: not bench.post.online)
+        reply = await bench.rr("trace", {"id": "t", "expires": soon(), "args": {}})
+        assert reply.status == "done"
+        bench.socket.port.plug()
+        listening = asyncio.create_task(bench.client("mosquitto_sub", "-t", TOPIC, "-C", "1", "-W", "15"))
+        await bench.until(lambda: bench.post.online)
+        code, out = await listening
+        assert code == 0, out
+
+
+@virtual_time
+async def test_without_a_ruleset_what_tells_cards_is_not_traced(tmp_path: Path) -> None:
+    from daemon.config.model import parse
+    from daemon.edge.edge import Edge
+    from tests.edge.test_commands import CONFIG, ask
+
+    text = CONFIG.format(path=tmp_path, port=1).replace("fdl_shaker", "bee_tek_shoe")
+    kept = journal.Journal(tmp_path / "edge.db")
+    edge = Edge(parse(text), kept)
+    from tests.edge.test_commands import Wire
+
+    wire: Any = Wire()
+    edge.desk.connected(wire)
+    async with asyncio.TaskGroup() as group:
+        life = (datetime.now(UTC) - datetime(2026, 11, 20, 20, tzinfo=UTC)).total_seconds() + 10
+        await edge.desk.take(ask("trace", life=life), group)
+    assert [(reply.status, reply.text[:15]) for reply in wire.replies] == [("refused", "it tells cards,")]
+    kept.close()
+
+
+@pytest.mark.system
+@mosquitto
+async def test_what_the_socket_does_not_take_is_not_piled_up(tmp_path: Path) -> None:
+    """A broker that stopped reading: `tell` says no instead of growing."""
+    from daemon.broker.session import connect
+    from daemon.config.model import Mqtt
+    from simulators.lab.broker import Broker
+
+    broker = Broker(tmp_path)
+    await broker.start()
+    try:
+        async with connect(Mqtt(port=broker.port), "test", Will("x", b"")) as session:
+            assert session.tell("a/b", b"x")
+            async with asyncio.timeout(10):
+                while not session._told[0].is_published():  # noqa: ASYNC110 - in the socket's own time
+                    await asyncio.sleep(0.01)
+            big = bytes(1_000_000)
+            took = 0
+            while session.tell("a/b", big):  # without a turn of the loop: nothing gets out but what the kernel takes
+                took += 1
+                assert took < 100
+            assert len(session._told) == MOST_TOLD
+    finally:
+        await broker.stop()

@@ -1,0 +1,77 @@
+"""Scripts an inspector can read, resolve and compare: `feltd resolve` gives the expected results, byte for byte.
+
+Each line of `scripts/NAME.ndjson` is one event; evidence names the lines. The settlements stand here once more, worked
+out by hand from the articles, so that no expected file can be renewed with a wrong amount in it.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from daemon.cli.main import main
+
+SCRIPTS = Path(__file__).parents[1] / "scripts"
+
+# Script: ruleset, options, and per result what each bet brings back, stake included.
+RUNS: dict[str, tuple[str, str, list[list[int]]]] = {
+    "baccarat-commission": (
+        "macau.baccarat",
+        "opening=bell burn=fixed burn_fixed=2 demonstration_rounds=1 smallest_chip=100",
+        [[], [0, 1000, 1200, 0], [1950, 650], [300, 900, 1200]],
+    ),
+    "baccarat-jackpot": (
+        "macau.baccarat",
+        "opening=bell jackpot=A commission=dragon_7_push",
+        [[1000, 410, 0, 0, 0], [2000, 0, 0, 0, 0], [0, 0], [0, 0], [120, 20, 0], [10, 50]],
+    ),
+    "baccarat-doubt": (
+        "macau.baccarat",
+        "decks=8 burn=first_card cut_card=one_more",
+        [[200], [], [195], [195], [100], []],
+    ),
+    "cussec-stacked": (
+        "macau.cussec",
+        "smallest_chip=10 rounding=up total_6_15=16",
+        [[], [150, 340, 510, 0, 60], [135, 125, 20, 0], [60, 310, 80, 0]],
+    ),
+    "cussec-2003": ("macau.cussec", "edition=2003", [[], [0, 1510, 1000]]),
+    "cussec-doubt": ("macau.cussec", "agitation=either payment=console", [[200], [200], [], [0], [], [200], []]),
+    "roulette-null": (
+        "macau.roulette",
+        "nines=1-2-3-4-5-6-7-8-9",
+        [[540, 180, 0], [], [], [90, 20], [360, 0, 0], [60, 30, 30], [], [0, 0, 0]],
+    ),
+    "roulette-no-more-bets": (
+        "macau.roulette",
+        "betting=no_more_bets payment=console zero_combinations=true",
+        [[180, 120, 90], [0, 0]],
+    ),
+    "roulette-missed": ("macau.roulette", "edition=2003", [[], [25], [10], [], [10], []]),
+}
+
+
+def resolved(name: str) -> bytes:
+    ruleset, options, _ = RUNS[name]
+    chosen = [word for option in options.split() for word in ("--option", option)]
+    script = str(SCRIPTS / f"{name}.ndjson")
+    run = CliRunner().invoke(main, ["resolve", "--ruleset", ruleset, "--table", "t-1", *chosen, script])
+    assert run.exit_code == 0, run.output
+    return run.stdout_bytes
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_script_resolves_byte_for_byte(name: str) -> None:
+    assert resolved(name) == (SCRIPTS / f"{name}.expected.ndjson").read_bytes()
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_its_settlements_are_those_worked_out_by_hand(name: str) -> None:
+    results: list[dict[str, Any]] = [msgspec.json.decode(line) for line in resolved(name).splitlines()]
+    assert [[one["returned"] for one in result["settlements"]] for result in results] == RUNS[name][2]
+
+
+def test_no_script_is_left_out() -> None:
+    assert {path.name.split(".")[0] for path in SCRIPTS.iterdir()} == set(RUNS)

@@ -1,0 +1,347 @@
+"""Each command that the pages show can be typed as it stands there.
+
+The shell lines of README.md, docs/*.md and systemd/README.md are parsed by the program's own options, also where prose
+names a command. Those of RUN are run here, in small form, in the order in which a technician would: against simulated
+devices, a broker, an edge and rules. What only parses stands in PARSED_ONLY with the reason.
+"""
+
+import asyncio
+import contextlib
+import json
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from helpers import IDLE_S, NIGHTLY, said_by
+
+from daemon.cli.main import main
+from simulators.lab.broker import Broker, find_mosquitto
+
+ROOT = Path(__file__).parents[2]
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "systemd/README.md")
+FENCE = re.compile(r"(?ms)^```sh\n(.*?)^```")
+INLINE = re.compile(r"`(feltd [^`]+)`")
+OPERATORS = re.compile(r"[|;&]+")
+
+PARSED_ONLY = {
+    "make demo": "test_use.py and test_system.py run the demo; make itself installs packages",
+    "make test": "it is what runs this",
+    "make install": "it installs packages",
+    "make .venv/.openid": "it installs packages",
+}
+# A minute each and more: `make nightly` runs them here, test_campaign.py runs what is in them.
+LONG = (
+    "feltd campaign --rounds 1000 --seed 7",
+    "feltd campaign --real --kills 40",
+    "feltd campaign --rounds 1000000 --seed $seed",
+    "feltd campaign --real --kills 500 --seed $seed",
+)
+# Of a wire or a round that exists here, and in small form.
+SMALL = {
+    "acl feltd.toml": f"acl {ROOT}/systemd/feltd.toml",
+    "/etc/feltd/$part-key.pem": "{folder}/journal-key.pem",
+    "/etc/feltd/mac/$name.key": "{folder}/name.key",
+    "/var/lib/feltd/edge/journal.db": "edge.db",
+    "bac-12": "rou-3",
+    "rou-3:2026-11-20:17": "{round}",
+    "--rounds 1000000": "--rounds 5",
+    "--rounds 1000": "--rounds 5",
+    "--kills 500": "--kills 1",
+    "--kills 40": "--kills 1",
+    "$seed": "7",
+    "tty:/tmp/wheel": "tty:{folder}/other-wheel",
+    "/opt/feltd/.venv/bin/": "",
+    "/etc/feltd/": "{folder}/",
+    "2026-11-20T12:00:00+08:00": "2020-01-01T00:00:00+08:00",
+    "2026-11-21T00:00:00+08:00": "2099-01-01T00:00:00+08:00",
+    "journal.db": "edge.db",
+    "key.pem.pub": "journal-key.pem.pub",
+    "journal-key.pem.pub.pub": "journal-key.pem.pub",
+}
+SMALL_BENCH = ["--rates", "100", "--seconds", "1"]
+
+
+def pieces(line: str) -> Iterator[list[str]]:
+    """The commands of a shell line, without what is before and after them."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars="|;<>&")
+    lexer.whitespace_split = True
+    lexer.commenters = "#"
+    words: list[str] = []
+    for word in [*lexer, ";"]:
+        if not OPERATORS.fullmatch(word):
+            words.append(word)
+            continue
+        if ">" in words:
+            words = words[: words.index(">")]
+        if words[:1] == ["sudo"]:
+            words = words[3:] if words[1:2] == ["-u"] else words[1:]
+        if words[:1] in (["then"], ["do"]):
+            words = words[1:]
+            if words[:1] == ["sudo"]:
+                words = words[1:]
+        if words and Path(words[0]).name in ("feltd", "make"):
+            yield [Path(words[0]).name, *words[1:]]
+        words = []
+
+
+def shown() -> dict[str, str]:
+    """Each command of a fenced block, and the page that shows it first."""
+    found: dict[str, str] = {}
+    for page in PAGES:
+        for block in FENCE.findall(page.read_text(encoding="utf-8")):
+            for line in re.sub(r"(\\|(?<=\|))\n", " ", block).splitlines():
+                for words in pieces(line):
+                    found.setdefault(" ".join(words), page.name)
+    return found
+
+
+SHOWN = shown()
+
+
+def parsed(words: list[str]) -> click.Context:
+    """The command as click understands it. Raises UsageError."""
+    context = main.make_context("feltd", list(words), resilient_parsing=False)
+    while isinstance(context.command, click.Group):
+        rest = [*context._protected_args, *context.args]
+        if not rest:
+            return context
+        name, command, more = context.command.resolve_command(context, rest)
+        assert command is not None
+        context = command.make_context(name or "", more, parent=context)
+    return context
+
+
+def test_the_pages_show_commands() -> None:
+    assert len(SHOWN) > 25
+    assert {page.name for page in PAGES} >= set(SHOWN.values()) >= {"README.md", "journal.md", "console.md"}
+    assert set(PARSED_ONLY) <= set(SHOWN), "a reason for what no page shows"
+
+
+@pytest.mark.parametrize("line", [line for line in SHOWN if line.startswith("feltd")])
+def test_a_command_of_a_page_is_one_of_the_program(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("rou-3.ndjson", "x.capture", "journal.db", "key.pem.pub"):
+        (tmp_path / name).touch()
+    asks = pytest.raises(click.exceptions.Exit) if "--help" in line else contextlib.nullcontext()
+    with asks, parsed(shlex.split(line.replace("$seed", "7"))[1:]):
+        pass
+
+
+@pytest.mark.parametrize("line", [line for line in SHOWN if line.startswith("make")])
+def test_a_target_of_a_page_is_one_of_make(line: str) -> None:
+    targets = re.findall(r"(?m)^([\w./%-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    patterns = [target.replace(".", r"\.").replace("%", r"[\w.-]+") for target in targets]
+    assert any(re.fullmatch(pattern, line.split()[1]) for pattern in patterns)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_command_that_prose_names_exists(page: Path) -> None:
+    """Its words as far as they are commands and options; values may be missing there."""
+    prose = FENCE.sub("", page.read_text(encoding="utf-8"))
+    for line in INLINE.findall(prose):
+        command: click.Command = main
+        for word in shlex.split(line)[1:]:
+            if word.startswith("-"):
+                options = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+                assert word in {*options, "--help"}, line
+            elif isinstance(command, click.Group) and word not in ("…", "2"):
+                assert word in command.commands, line
+                command = command.commands[word]
+
+
+# ---- run
+
+
+CONFIG = """\
+[site]
+name = "lisboa"
+[edge]
+name = "edge-1"
+journal = "{folder}/edge.db"
+[journal]
+key = "{folder}/journal-key.pem"
+[rules]
+journal = "{folder}/rules.db"
+[console]
+store = "{folder}/console.db"
+journal = "{folder}/actions.db"
+[mqtt]
+port = {port}
+[[table]]
+name = "rou-3"
+ruleset = "macau.roulette"
+[table.options]
+betting = "no_more_bets"
+[[table.device]]
+name = "wheel-1"
+driver = "cammegh_ss2"
+url = "serial://{folder}/wheel"
+options = {{ shortest_spin = 0.5 }}
+[[table]]
+name = "cus-1"
+ruleset = "macau.cussec"
+[[table.device]]
+name = "shaker-1"
+driver = "fdl_shaker"
+url = "tcp://127.0.0.1:{shaker}"
+"""
+HURRIED = ("--speed", "20")
+
+
+class Floor:
+    """A folder with a configuration, in which commands are typed. `ran`: the shown lines that were."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ran: set[str] = set()
+        self.round = ""
+        self._children = contextlib.ExitStack()
+
+    def _words(self, line: str) -> list[str]:
+        """As it is shown, with what exists here in the place of what exists there."""
+        for there, here in SMALL.items():
+            line = line.replace(there, here.format(folder=self.folder, round=self.round))
+        return [sys.executable, "-m", "daemon.cli", *shlex.split(line)[1:]]
+
+    def type(self, line: str, *more: str, stdin: str = "") -> str:
+        """One line of a page, run to its end: what it writes."""
+        self.ran.add(line)
+        done = subprocess.run(
+            [*self._words(line), *more], cwd=self.folder, input=stdin, text=True, capture_output=True, check=False
+        )
+        assert done.returncode == 0, f"{line}: {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        return done.stdout
+
+    @contextlib.contextmanager
+    def typed(self, line: str, *more: str) -> Iterator[subprocess.Popen[str]]:
+        """One that goes on until Ctrl-C."""
+        self.ran.add(line)
+        with subprocess.Popen(
+            [*self._words(line), *more],
+            cwd=self.folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        ) as process:
+            try:
+                yield process
+                process.send_signal(signal.SIGINT)
+                assert process.stdout is not None
+                while process.stdout.read(4096):  # a full pipe would keep it from its end
+                    pass
+                assert process.wait(IDLE_S) in (0, 130), line
+            finally:
+                process.kill()
+
+
+@pytest.mark.system
+@pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
+@pytest.mark.timeout(3600)  # by its progress it ends long before
+async def test_the_commands_of_the_pages_run(tmp_path: Path) -> None:
+    """In the order in which they need each other."""
+    broker = Broker(tmp_path)
+    await broker.start()
+    try:
+        await asyncio.to_thread(_run_all, Floor(tmp_path), broker.port)
+    finally:
+        await broker.stop()
+
+
+def _run_all(floor: Floor, port: int) -> None:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        shaker = one.getsockname()[1]
+    config = CONFIG.format(folder=floor.folder, port=port, shaker=shaker)
+    (floor.folder / "feltd.toml").write_text(config, encoding="utf-8")
+    floor.type("feltd journal key /etc/feltd/$part-key.pem")
+    with (
+        floor.typed("feltd simulate cammegh_ss2 --listen tty:" + str(floor.folder / "wheel"), *HURRIED) as wheel,
+        floor.typed(f"feltd simulate fdl_shaker --listen tcp://127.0.0.1:{shaker}", *HURRIED) as dice,
+    ):
+        for device in (wheel, dice):
+            assert device.stdout is not None
+            assert device.stdout.readline()
+        _with_the_edge_stopped(floor)
+        with floor.typed("feltd edge -c feltd.toml"), floor.typed("feltd rules -c feltd.toml"):
+            _with_the_edge_running(floor)
+    _with_its_journals(floor)
+    _alone(floor)
+    assert set(SHOWN) - floor.ran - set(PARSED_ONLY) - ({*LONG} if not NIGHTLY else set()) == set()
+
+
+def _with_the_edge_stopped(floor: Floor) -> None:
+    for line in ("feltd check -c feltd.toml --probe", "feltd check -c /etc/feltd/feltd.toml", "feltd detect"):
+        floor.type(line)
+    capture = floor.folder / "x.capture"
+    with floor.typed("feltd record rou-3/wheel-1 -c feltd.toml") as recording, capture.open("w") as written:
+        while capture.stat().st_size < 20_000:
+            assert recording.stdout is not None
+            line = recording.stdout.readline()
+            assert line, "the recording ended"
+            written.write(line)
+            written.flush()
+    events = floor.type("feltd replay x.capture --driver cammegh_ss2")
+    assert '"ball.landed"' in events
+    assert '"pocket"' in floor.type("feltd resolve --ruleset macau.roulette", stdin=events)
+
+
+def _with_the_edge_running(floor: Floor) -> None:
+    with floor.typed("feltd watch bac-12 -c feltd.toml") as watching:
+        assert "resolved" in said_by(watching, "resolved")
+    assert "done" in floor.type("feltd command -c feltd.toml cus-1/shaker-1 agitate")
+    floor.type("feltd forget -c feltd.toml edge-7")
+    floor.type("feltd journal verify -c feltd.toml")
+    floor.type("feltd journal verify -c /etc/feltd/feltd.toml")
+
+
+def _with_its_journals(floor: Floor) -> None:
+    exported = floor.type("feltd journal export -c feltd.toml rou-3")
+    span = "--from 2026-11-20T12:00:00+08:00 --to 2026-11-21T00:00:00+08:00"
+    assert floor.type(f"feltd journal export -c feltd.toml rou-3 {span}")
+    (floor.folder / "rou-3.ndjson").write_text(exported, encoding="utf-8")
+    results = floor.type("feltd journal export -c feltd.toml rou-3 --rules")
+    floor.round = re.findall(r'"round":\s*"(rou-3:[^"]+)"', results)[0]
+    assert "art." in floor.type("feltd journal recall -c feltd.toml rou-3 --rounds 3")
+    assert floor.round in floor.type("feltd journal recall -c feltd.toml rou-3 --round rou-3:2026-11-20:17")
+    floor.type("feltd journal verify --public key.pem.pub journal.db")
+    floor.type("feltd journal verify --public key.pem.pub rou-3.ndjson")
+    again = "feltd resolve --ruleset macau.roulette --option betting=no_more_bets --table rou-3 rou-3.ndjson"
+    assert floor.round in floor.type(again)
+    floor.type("feltd bundle -c feltd.toml")
+    assert list(floor.folder.glob("feltd-lisboa-*.zip"))
+    (floor.folder / "edge.db-signed").unlink()  # as where a copy was put back without it
+    floor.type("feltd journal accept /var/lib/feltd/edge/journal.db")
+
+
+def _alone(floor: Floor) -> None:
+    cards = [{"type": "card.drawn", "data": {"card": card}} for card in ("9D", "2C", "KH", "5S")]
+    told = "\n".join(map(json.dumps, cards))
+    assert '"winner":"player"' in floor.type("feltd resolve --ruleset macau.baccarat", stdin=told)
+    with floor.typed("feltd simulate cammegh_ss2 --listen tty:/tmp/wheel") as device:
+        assert device.stdout is not None
+        assert "other-wheel" in device.stdout.readline()
+    maria = "feltd console -c /etc/feltd/feltd.toml user add maria --role supervisor"
+    floor.type(maria, stdin="a password of some length\n")
+    (floor.folder / "console.db").unlink()
+    floor.type(maria.replace("/etc/feltd/", ""), stdin="a password of some length\n")
+    for line in (
+        "feltd --help",
+        "feltd acl feltd.toml",
+        "feltd devices fdl_shaker",
+        "feltd devices shaker.clasp",
+        "feltd figures macau.roulette",
+    ):
+        assert floor.type(line)
+    floor.type("feltd mac-key /etc/feltd/mac/$name.key")
+    floor.type("feltd mac-key edge-7.key")
+    assert "wire to result" in floor.type("feltd bench", *SMALL_BENCH)
+    for line in LONG if NIGHTLY else ():
+        floor.type(line)

@@ -1,0 +1,299 @@
+"""A small pit with everything real, for tests that look at it with a browser: broker, edge, rules and console run.
+
+It lives in a thread of its own, so that a test may wait for a browser. The pit is played at a pace; devices are broken
+and mended from the test.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+from unittest.mock import patch
+
+import msgspec
+from selenium import webdriver
+from selenium.webdriver.common.by import By as Find
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.wait import WebDriverWait
+
+from daemon.config.model import parse
+from daemon.console.auth.users import By, Role, Users, hash_password
+from daemon.console.site.store import Store
+from daemon.read_model import Picture
+from simulators.clock import Pace
+from simulators.lab.broker import Broker, free_port
+from simulators.lab.demo import Child
+from simulators.lab.pit import SITE, Pit
+
+T = TypeVar("T")
+
+KINDS = ("rou", "cus", "bac", "stud")
+PASSWORD = "a felt of many colours"
+PEOPLE: dict[str, Role] = {
+    "vera": "viewer",
+    "dora": "dealer",
+    "tess": "technician",
+    "sam": "supervisor",
+    "ines": "inspector",
+}
+PATIENCE = 20.0
+
+
+class Floor:
+    """The pit and its processes, from `open` to `close`."""
+
+    def __init__(self, directory: Path, *, kinds: tuple[str, ...] = KINDS, speed: float = 10, dealer: str = "") -> None:
+        """`dealer`: a table that has a dealer's page beside its console."""
+        self.directory = directory
+        self.pace: Pace
+        self._speed = speed
+        self._dealer = dealer
+        self.pit = Pit(directory, 5, kinds=kinds, speed=speed)
+        self.broker = Broker(directory)
+        self.config = directory / "feltd.toml"
+        self.edge, self.rules, self.console = (Child(name, self.config) for name in ("edge", "rules", "console"))
+        self.picture: Picture
+        self._broken: dict[tuple[str, str], Any] = {}
+        self.port = 0
+        self._loop: asyncio.AbstractEventLoop
+        self._ready: Future[None] = Future()
+        self._over: asyncio.Event
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._live()), name="floor")
+
+    def open(self) -> None:
+        """Return when every device of the pit is online and the console serves."""
+        self._users()
+        self._thread.start()
+        self._ready.result(60)
+
+    def close(self) -> None:
+        """End all processes."""
+        self._loop.call_soon_threadsafe(self._over.set)
+        self._thread.join(60)
+        assert not self._thread.is_alive()
+
+    def do(self, work: Callable[[], T]) -> T:
+        """In the floor's own thread: to break and mend devices."""
+
+        async def body() -> T:
+            return work()
+
+        return self.wait(body())
+
+    def wait(self, body: Coroutine[Any, Any, T]) -> T:
+        """Something of the floor that takes time."""
+        return asyncio.run_coroutine_threadsafe(body, self._loop).result(PATIENCE)
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until the floor's own picture shows it."""
+
+        async def body() -> None:
+            async with asyncio.timeout(PATIENCE):
+                await self.picture.until(condition)
+
+        self.wait(body())
+
+    def breaks(self, table: str, device: str, fault: str) -> None:
+        """Something happens to a simulated device, and no dealer or supervisor mends it before `repairs`."""
+        one = self.pit.sockets[table][device]
+        self._broken[table, device] = patch.object(one.device, "repair")
+        self._broken[table, device].start()
+        self.do(lambda: one.inject(fault))
+
+    def repairs(self, table: str, device: str) -> None:
+        """Somebody puts right what `breaks` broke."""
+        one = self.pit.sockets[table][device]
+        self._broken.pop((table, device)).stop()
+
+        def mend() -> None:
+            one.device.repair(self.pace.now())
+            one.stir()
+
+        self.do(mend)
+
+    def signals(self, child: Child, number: int) -> None:
+        """Something happens to a process."""
+        assert child.process is not None
+        child.process.send_signal(number)
+
+    @property
+    def url(self) -> str:
+        """Where the console is."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def secret(self, name: str) -> str:
+        """The cookie of a new session of somebody."""
+        store = Store(self.directory / "console.db")
+        try:
+            return Users(store, _now).begin(name, "127.0.0.1", "test")
+        finally:
+            store.close()
+
+    def token(self, name: str, tables: tuple[str, ...] = ()) -> str:
+        """The token of a new screen on the wall."""
+        store = Store(self.directory / "console.db")
+        try:
+            return Users(store, _now).add_token(By("test", "system"), name, "viewer", tables)
+        finally:
+            store.close()
+
+    def _users(self) -> None:
+        store = Store(self.directory / "console.db")
+        try:
+            users, hashed = Users(store, _now), hash_password(PASSWORD)
+            for name, role in PEOPLE.items():
+                users.add(By("test", "system"), name, role, (), hashed)
+        finally:
+            store.close()
+
+    async def _live(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._over = asyncio.Event()
+        self.pace = Pace(self._speed)
+        await self.broker.start()
+        try:
+            self.pit.open(self.pace, self.broker.port, self.broker.version)
+            console = f'store = "{self.directory}/console.db"\njournal = "{self.directory}/console-journal.db"'
+            text = f"{self.pit.config(self.broker.port, self.broker.version)}\n[console]\nport = 0\n{console}\n"
+            if self._dealer:
+                text = _with_dealer(text, self._dealer)
+            self.config.write_text(text, encoding="utf-8")
+            mqtt = parse(self.config.read_text(encoding="utf-8")).mqtt
+            self.picture = Picture(mqtt, SITE, from_start=True)
+            self.picture.on_result = self.pit.heard
+            self.picture.on_event = self.pit.saw
+            async with asyncio.TaskGroup() as group:
+                tasks = [
+                    group.create_task(body)
+                    for body in (
+                        self.pit.live(),
+                        self.pit.serve(mqtt),
+                        self.picture.run(),
+                        self.broker.keep(),
+                        self.edge.keep(),
+                        self.rules.keep(),
+                        self.console.keep(),
+                        self.pit.deal(self.pace, 10**9, self.picture),
+                    )
+                ]
+                try:
+                    await self._until_ready()
+                    self._ready.set_result(None)
+                    await self._over.wait()
+                finally:
+                    for task in tasks:
+                        task.cancel()
+        except BaseException as error:
+            if not self._ready.done():
+                self._ready.set_exception(error)
+            raise
+        finally:
+            await self.broker.stop()
+
+    async def _until_ready(self) -> None:
+        async with asyncio.timeout(50):
+            names = {f"{table}/{device}" for table, one in self.pit.tables.items() for device in one.devices}
+            await self.picture.until(lambda: names <= self._online())
+            while not (port := self._console_port()):  # noqa: ASYNC110 - a process says it in its log
+                await asyncio.sleep(0.05)
+        self.port = port
+
+    def _online(self) -> set[str]:
+        views = self.picture.tables.items()
+        return {f"{table}/{device}" for table, view in views for device, there in view.online.items() if there}
+
+    def _console_port(self) -> int:
+        log = self.directory / "console.log"
+        lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+        started = [msgspec.json.decode(line) for line in lines if '"console.started"' in line]
+        return int(started[-1]["port"]) if started else 0
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _with_dealer(text: str, table: str) -> str:
+    """The table has one more device, behind the console's page for its dealer."""
+    address = f"127.0.0.1:{free_port()}"
+    device = f'[[table.device]]\nname = "page-1"\ndriver = "fdl_console"\nurl = "tcp://{address}"\n\n'
+    before, name, after = text.partition(f'[[table]]\nname = "{table}"')
+    own, following, rest = after.partition("[[table]]" if "[[table]]" in after else "[console]")
+    return f'{before}{name}{own}{device}{following}{rest}[console.dealer]\n{table} = "{address}"\n'
+
+
+class Browser:
+    """A real browser, and what somebody does with it."""
+
+    def __init__(self, floor: Floor, size: tuple[int, int] = (1280, 900)) -> None:
+        """Nobody has come in yet."""
+        self.floor = floor
+        options = webdriver.ChromeOptions()
+        for option in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--lang=en"):
+            options.add_argument(option)
+        options.add_argument(f"--window-size={size[0]},{size[1]}")
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        self.driver = webdriver.Chrome(options=options, service=webdriver.ChromeService("/usr/bin/chromedriver"))
+
+    def close(self) -> None:
+        """End it."""
+        self.driver.quit()
+
+    def come_in(self, name: str, *, lang: str = "en", theme: str = "light") -> None:
+        """As somebody who logged in."""
+        self.driver.get(f"{self.floor.url}/static/icon.svg")
+        self.driver.delete_all_cookies()
+        for key, value in (("feltd", self.floor.secret(name)), ("lang", lang), ("theme", theme)):
+            self.driver.add_cookie({"name": key, "value": value})
+
+    def go(self, path: str) -> None:
+        """Open a page of the console."""
+        self.driver.get(self.floor.url + path)
+
+    def find(self, css: str) -> WebElement:
+        """The first element, at once."""
+        return self.driver.find_element(Find.CSS_SELECTOR, css)
+
+    def text(self, css: str) -> str:
+        """What stands in all such elements; "" where there is none."""
+        script = "return [...document.querySelectorAll(arguments[0])].map((one) => one.innerText).join('\\n')"
+        return str(self.driver.execute_script(script, css))
+
+    def until(self, css: str, words: str = "", *, gone: bool = False, patience: float = PATIENCE) -> None:
+        """Wait until `words` stand in such an element, or do no longer."""
+        waiting = WebDriverWait(self.driver, patience, 0.02)
+        if gone:
+            waiting.until(lambda _: words not in self.text(css) if words else not self.there(css))
+        else:
+            waiting.until(lambda _: words in self.text(css) if words else self.there(css))
+
+    def when(self, condition: Callable[[], bool], patience: float = PATIENCE) -> None:
+        """Wait until it is so."""
+        WebDriverWait(self.driver, patience, 0.02).until(lambda _: condition())
+
+    def press(self, css: str) -> None:
+        """Press what is there at this moment: the page may be another in the next."""
+        self.driver.execute_script("document.querySelector(arguments[0]).click()", css)
+
+    def there(self, css: str) -> bool:
+        """Whether there is such an element."""
+        return bool(self.driver.find_elements(Find.CSS_SELECTOR, css))
+
+    def complaints(self) -> list[str]:
+        """What the browser itself found wrong since it was asked last: scripts, styles, policies, missing files."""
+        entries = self.driver.get_log("browser")  # type: ignore[no-untyped-call]
+        return [entry["message"] for entry in entries if entry["level"] in ("SEVERE", "WARNING")]
+
+
+@contextmanager
+def browser(floor: Floor, size: tuple[int, int] = (1280, 900)) -> Iterator[Browser]:
+    """A browser for a while."""
+    one = Browser(floor, size)
+    try:
+        yield one
+    finally:
+        one.close()
