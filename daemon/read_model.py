@@ -11,8 +11,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from daemon import logs
+from daemon.broker.connection import Connect, stay_connected
 from daemon.broker.gap_recovery import ASK_AGAIN, Again, Stream, ask
-from daemon.broker.session import UNREADABLE, BrokerLost, Connect, Message, Session, stay_connected
+from daemon.broker.session import UNREADABLE, BrokerLost, Message, Session
 from daemon.config.model import Mqtt
 from protocols.contract.events import LONGEST_TEXT
 from protocols.contract.topics import (
@@ -289,7 +290,7 @@ class Picture:
         for view in self.tables.values():
             view.online.clear()
         if self._sparing:
-            session.unhurried(UNHURRIED)
+            session.set_read_interval(UNHURRIED)
             await session.subscribe(table_topic(self._site, "+", EVENTS), qos=0)
             leaves = (table_topic(self._site, "+", leaf) for leaf in ALL_BUT_EVENTS)
             await session.subscribe(*leaves, edge_topic(self._site, "+", "+"))

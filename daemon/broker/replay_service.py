@@ -22,8 +22,9 @@ from typing import Any
 import msgspec
 import structlog
 
+from daemon.broker.connection import Connect, stay_connected
 from daemon.broker.gap_recovery import PAGE, Answer, Request, mac_of_answer
-from daemon.broker.session import UNREADABLE, Connect, Message, Session, stay_connected
+from daemon.broker.session import UNREADABLE, Message, Session
 from daemon.config.model import Mqtt
 from daemon.journal.store import Journal, Row
 
@@ -43,9 +44,8 @@ MOST_RANGES = 64
 """Ranges of a table that are kept apart; beyond that the two nearest become one."""
 MOST_BYTES = 1024
 """Of one request; a longer one is unreadable."""
-# Requests are read from the socket so many bytes at a time, with a pause between: some 3000 a second. More than a
-# record of TLS has.
-READ, READ_PAUSE = 17_000, 0.1
+READ_INTERVAL_S = 0.1
+"""Between two readings of the socket. What comes faster waits in the broker, which the session does not hold up."""
 AT_ONCE = 32
 READY_S = 1.0
 """Seconds that a session waits for the connection of the requests before it says that it is online."""
@@ -236,14 +236,10 @@ class ReplayService:
     # ---- requests
 
     async def listen(self, settings: Mqtt, identifier: str, connecting: Connect | None) -> None:
-        """Hear requests until cancelled, on a connection beside that of `identifier`.
-
-        It speaks MQTT 3.1.1, whose messages are decoded in a tenth of the time; a request has no properties.
-        """
+        """Hear requests until cancelled, on a connection beside that of `identifier`."""
         if not self._topics:
             return
         self._heard.clear()
-        settings = msgspec.structs.replace(settings, version="3.1.1")
         log: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
             None, processors=[self._silenced], wrapper_class=structlog.make_filtering_bound_logger(logging.INFO)
         )
@@ -256,7 +252,7 @@ class ReplayService:
 
     async def _hear_all(self, session: Session) -> None:
         try:
-            session.unhurried(READ_PAUSE, READ)
+            session.set_read_interval(READ_INTERVAL_S)
             await session.subscribe(*self._topics.values())
             self._heard.set()
             while True:

@@ -117,7 +117,7 @@ class Leftovers:
         """Hear of what stands under `topic`; `own`: something of ours does, so that we know whether we hear."""
         self._own = not own
         try:
-            await session.glance(topic)
+            await session.read_retained(topic)
         except BrokerLost as error:  # refused, or slow; that a connection is lost others notice
             reason = str(error)
         else:

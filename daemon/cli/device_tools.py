@@ -17,7 +17,8 @@ import msgspec
 from msgspec import Struct
 
 from daemon import logs
-from daemon.broker.session import UNREADABLE, Message, Session, stay_connected
+from daemon.broker.connection import stay_connected
+from daemon.broker.session import UNREADABLE, Message, Session
 from daemon.cli.captures import CAPTURE_HEAD, Frame, capture_line
 from daemon.config.model import Config, Device
 from daemon.edge.links import mqtt as links_mqtt

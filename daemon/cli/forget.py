@@ -2,7 +2,8 @@
 
 import asyncio
 
-from daemon.broker.session import Message, Session, connect
+from daemon.broker.connection import connect
+from daemon.broker.session import Message, Session
 from daemon.broker.stale_topics import METAS, STATES, left_by_edge, left_by_rules
 from daemon.config.model import Config, broker_of
 from drivers import FAULTS
@@ -61,7 +62,7 @@ def _availability_last(topic: str) -> bool:
 
 async def _standing(session: Session, *topics: str) -> dict[str, bytes]:
     """What stands under these topics."""
-    await session.glance(*topics)
+    await session.read_retained(*topics)
     heard: dict[str, bytes] = {}
     try:
         while True:

@@ -18,12 +18,13 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from daemon import logs, version
+from daemon.broker.connection import Connect, stay_connected
 from daemon.broker.gap_recovery import ASK_AGAIN, PAGE, Answer, Stream, ask, mac_of_answer
 from daemon.broker.mac_keys import load_mac_keys
 from daemon.broker.outbox import Outbox
 from daemon.broker.replay_service import ReplayService
 from daemon.broker.retained import Retained
-from daemon.broker.session import UNREADABLE, Connect, Message, Session, Will, leaving, stay_connected
+from daemon.broker.session import UNREADABLE, Message, Session, Will, publish_offline_on_exit
 from daemon.broker.stale_topics import CONFLICT, FORGED, STATES, Leftovers, alert_topic, left_by_rules
 from daemon.config.model import Config, Table, broker_of
 from daemon.journal.store import Entry, Journal, Row
@@ -643,7 +644,7 @@ class Consumer:
     async def _serve(self, session: Session) -> None:
         if not self._whole:  # what ended the last session got lost on its way
             raise RuntimeError("a batch was used and not written: nothing may be written that rests on it")
-        async with leaving(session, edge_topic(self.site, self.name, "availability"), b"offline"):
+        async with publish_offline_on_exit(session, edge_topic(self.site, self.name, "availability"), b"offline"):
             try:
                 await self._served(session)
             finally:

@@ -19,11 +19,12 @@ import msgspec
 from msgspec import Struct
 
 from daemon import logs, version
+from daemon.broker.connection import Connect, stay_connected
 from daemon.broker.mac_keys import load_mac_key
 from daemon.broker.outbox import Outbox
 from daemon.broker.replay_service import ReplayService
 from daemon.broker.retained import Retained
-from daemon.broker.session import Connect, Message, Session, Will, leaving, stay_connected
+from daemon.broker.session import Message, Session, Will, publish_offline_on_exit
 from daemon.broker.stale_topics import METAS, Leftovers, alert_topic, left_by_edge
 from daemon.config.model import Config, Device, Table, broker_of
 from daemon.edge import home_assistant
@@ -503,7 +504,7 @@ class Edge:
     # ---- on the broker
 
     async def _serve(self, session: Session) -> None:
-        async with leaving(session, edge_topic(self.site, self.name, "availability"), OFFLINE):
+        async with publish_offline_on_exit(session, edge_topic(self.site, self.name, "availability"), OFFLINE):
             try:
                 await self._served(session)
             finally:

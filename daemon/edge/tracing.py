@@ -133,6 +133,6 @@ async def publish(session: Session, traces: Iterable[Trace], news: asyncio.Event
         while waiting := [trace for trace in known if trace.waiting]:
             for trace in waiting:
                 lines, pieces = trace.lines(loop.time())
-                if pieces and session.tell(trace.topic, lines):
+                if pieces and session.publish_qos0(trace.topic, lines):
                     trace.told(pieces)
             await asyncio.sleep(PAUSE)

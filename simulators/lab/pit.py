@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 from daemon import logs
-from daemon.broker.session import UNREADABLE, BrokerLost, Connect, Session, stay_connected
+from daemon.broker.connection import Connect, stay_connected
+from daemon.broker.session import UNREADABLE, BrokerLost, Session
 from daemon.config.model import Mqtt as MqttSettings
 from daemon.edge.links import usb as links_usb
 from daemon.read_model import Picture

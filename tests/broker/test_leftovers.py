@@ -11,7 +11,8 @@ import msgspec
 import pytest
 from console_floor import Console, opened
 
-from daemon.broker.session import Message, connect
+from daemon.broker.connection import connect
+from daemon.broker.session import Message
 from daemon.config.model import Mqtt
 from daemon.console.pages.live import Looker
 from protocols.contract.events import SpinStarted

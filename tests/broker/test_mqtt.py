@@ -12,25 +12,27 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Literal, cast
 
 import aiomqtt
+import mqtt5
 import pytest
 import structlog
 
-from daemon.broker import session as mqtt
+from daemon.broker import connection, mqtt5_session
+from daemon.broker import session as session_module
+from daemon.broker.connection import connect, stay_connected
+from daemon.broker.mqtt5_session import Mqtt5Session
 from daemon.broker.retained import Retained
 from daemon.broker.session import (
+    RECEIVE_WINDOW,
     WINDOW,
     BrokerLost,
     BrokerRefused,
     Message,
     Session,
     Will,
-    connect,
-    last_word,
-    stay_connected,
+    publish_last,
 )
 from daemon.config.model import Mqtt
 from protocols.contract.topics import CONTENT_TYPE
@@ -135,11 +137,11 @@ async def test_messages_arrive_and_are_acknowledged_in_order(either: Broker) -> 
         await reader.subscribe("t/#", "u/+")
         for n in range(300):
             await writer.publish(f"t/{n % 3}", b"%d" % n, acknowledged=lambda n=n: acknowledged.append(n))  # type: ignore[misc]
-            assert writer.flying <= WINDOW
+            assert writer.in_flight <= WINDOW
         async with asyncio.timeout(PATIENCE):
             await writer.drained()
         assert acknowledged == list(range(300))
-        assert writer.flying == 0
+        assert writer.in_flight == 0
         assert await some(reader, 300) == [Message(f"t/{n % 3}", b"%d" % n) for n in range(300)]
 
 
@@ -178,7 +180,7 @@ async def test_a_glance_hears_what_stands_and_nothing_that_comes_after(either: B
         for n in range(50):  # more than a broker sends at once
             await writer.publish(f"r/{n}/x", b"%d" % n, retain=True)
         await writer.drained()
-        await reader.glance("r/+/x")
+        await reader.read_retained("r/+/x")
         await reader.subscribe("end")
         await writer.publish("r/0/x", b"new", retain=True)
         await writer.publish("end", b".")
@@ -206,7 +208,7 @@ async def test_messages_of_either_quality_arrive_unchanged_however_they_are_cut(
     """Lengths about those where the length itself grows by a byte and where a reading of the socket ends."""
     sizes = [0, 1, 100, 127, 128, 129, 16_300, 16_383, 16_384, 65_530, 65_535, 65_536, 65_537, 200_000, 3, 2_097_152]
     async with connect(Mqtt(port=broker.port, version=version), "both") as session:
-        session.unhurried(pause)
+        session.set_read_interval(pause)
         await session.subscribe("plain/#", qos=0)
         await session.subscribe("sure/#")
         told: list[Message] = []
@@ -233,7 +235,7 @@ async def test_what_is_retained_is_known_by_it_at_either_quality(broker: Broker)
 
 async def test_who_reads_unhurriedly_hears_when_the_broker_dies(tmp_path: Path) -> None:
     async with running(tmp_path) as broker, connect(settings(broker), "reader") as session:
-        session.unhurried(0.05)
+        session.set_read_interval(0.05)
         await session.subscribe("t")
         await session.publish("t", b"1")
         await some(session, 1)
@@ -243,21 +245,23 @@ async def test_who_reads_unhurriedly_hears_when_the_broker_dies(tmp_path: Path) 
                 await session.until_lost()
 
 
-async def test_an_unhurried_reader_takes_one_piece_between_two_pauses() -> None:
-    """Also where the piece ends within a message: the rest of that brought all that had come behind it."""
-    go = asyncio.Event()
+async def test_between_two_readings_nothing_is_taken() -> None:
+    go_on = asyncio.Event()
 
     async def says(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: bytes) -> None:
-        writer.write(b"\x90\x03" + number + b"\x00")
-        await go.wait()
-        writer.write(b"\x30\x04\x00\x01ab" * 200)
+        writer.write(b"\x90\x04" + number + b"\x00\x00\x30\x05\x00\x01a\x00b")
+        await go_on.wait()
+        writer.write(b"\x30\x05\x00\x01a\x00c" * 200)
 
     async with to_our_own(says, 0) as session:
-        session.unhurried(0.5, 64)
-        go.set()
-        first = await session.messages()
+        session.set_read_interval(0.5)
+        assert await some(session, 1) == [Message("a", b"b")]
+        go_on.set()
+        if not session._waiting:  # the first reading was before the interval was set: this one begins a pause
+            await some(session, 1)
+        waiting = len(session._waiting)
         await asyncio.sleep(0.1)
-        assert len(first) + len(session._waiting) <= 11
+        assert len(session._waiting) == waiting
 
 
 Says = Callable[[asyncio.StreamReader, asyncio.StreamWriter, bytes], Coroutine[Any, Any, None]]
@@ -272,9 +276,10 @@ async def to_our_own(says: Says, qos: Literal[0, 1]) -> AsyncIterator[Session]:
     ended = asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"reader")
-        writer.write(b"\x20\x02\x00\x00")
-        await says(reader, writer, (await reader.readexactly(8))[2:4])
+        connect_packet = await reader.readuntil(b"reader")
+        assert b"\x21" + RECEIVE_WINDOW.to_bytes(2, "big") in connect_packet  # Receive Maximum
+        writer.write(b"\x20\x03\x00\x00\x00")
+        await says(reader, writer, (await reader.readexactly(9))[2:4])
         with contextlib.suppress(ConnectionError):
             await reader.read()
             writer.close()
@@ -283,47 +288,35 @@ async def to_our_own(says: Says, qos: Literal[0, 1]) -> AsyncIterator[Session]:
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        async with connect(Mqtt(port=port, version="3.1.1"), "reader") as session, asyncio.timeout(PATIENCE):
+        async with connect(Mqtt(port=port), "reader") as session, asyncio.timeout(PATIENCE):
             await session.subscribe("a", qos=qos)
             yield session
         async with asyncio.timeout(PATIENCE):
             await ended.wait()
 
 
-@pytest.mark.parametrize(
-    "garbage",
-    [
-        b"\x30\x04\x00\x02\xff\xfe",  # a topic that is no text
-        b"\x30\xff\xff\xff\xff\x7f",  # a length of five bytes
-        b"\x30\x03\x00\x09a",  # a topic longer than its message
-        b"\x30\x01\x00",
-        b"\xf0\x00",
-    ],
-)
-async def test_garbage_in_place_of_messages_ends_the_connection(garbage: bytes) -> None:
-    async def says(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: bytes) -> None:
-        writer.write(b"\x90\x03" + number + b"\x00\x30\x04\x00\x01ab" + garbage)
-
-    async with to_our_own(says, 0) as session:
-        assert await some(session, 1) == [Message("a", b"b")]
-        with pytest.raises(BrokerLost):
-            await session.until_lost()
-
-
-async def test_each_message_that_came_with_others_is_acknowledged_by_its_number() -> None:
-    said: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+async def test_a_message_is_acknowledged_by_its_number_when_it_is_taken() -> None:
+    """Until then it counts against Receive Maximum, so the broker slows down instead of piling up messages here."""
+    acknowledged: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
     async def says(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: bytes) -> None:
-        told = [b"\x32\x06\x00\x01a\x00\x07x", b"\x30\x04\x00\x01ay", b"\x3b\x05\x00\x01a\x01\x02"]
-        writer.write(b"\x90\x03" + number + b"\x01" + b"".join(told) + b"\x32\x06\x00\x01a\x00")
-        said.set_result(await reader.readexactly(8))
-        writer.write(b"\x09z")  # the rest of the last
+        told = [b"\x32\x07\x00\x01a\x00\x07\x00x", b"\x30\x05\x00\x01a\x00y", b"\x3b\x06\x00\x01a\x01\x02\x00"]
+        writer.write(b"\x90\x04" + number + b"\x00\x01" + b"".join(told) + b"\x32\x07\x00\x01a\x00")
+        acknowledged.set_result(await reader.readexactly(4))
+        assert await reader.readexactly(4) == b"\x40\x02\x01\x02"
+        writer.write(b"\x09\x00z")  # the rest of the last
         assert await reader.readexactly(4) == b"\x40\x02\x00\x09"
 
     async with to_our_own(says, 1) as session:
-        expected = [Message("a", b"x"), Message("a", b"y"), Message("a", b"", retain=True), Message("a", b"z")]
-        assert await some(session, 4) == expected
-        assert await said == b"\x40\x02\x00\x07\x40\x02\x01\x02"
+        while len(session._waiting) < 3:
+            session._arrived.clear()
+            await session._arrived.wait()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not acknowledged.done()
+        assert await some(session, 1) == [Message("a", b"x"), Message("a", b"y"), Message("a", b"", retain=True)]
+        assert await acknowledged == b"\x40\x02\x00\x07"
+        assert await some(session, 1) == [Message("a", b"z")]
 
 
 class Exact:
@@ -466,10 +459,10 @@ async def test_the_last_word_has_its_place_however_much_is_in_flight(maximum: in
         while session.room:
             session.send("t", b"x")
         async with asyncio.timeout(PATIENCE):
-            await last_word(session, "w", b"offline")
+            await publish_last(session, "w", b"offline")
         assert broker.said[-1] == ("w", b"offline")
         assert broker.most == maximum
-        assert session.flying == 0
+        assert session.in_flight == 0
 
 
 async def test_no_more_than_the_window_is_in_flight(broker: Broker) -> None:
@@ -480,7 +473,7 @@ async def test_no_more_than_the_window_is_in_flight(broker: Broker) -> None:
             await session.publish("t", b"%d" % n)
         waiting = asyncio.ensure_future(session.publish("t", b"more"))
         await asyncio.sleep(0)
-        assert session.flying == WINDOW
+        assert session.in_flight == WINDOW
         assert not waiting.done()
         os.kill(broker.pid, signal.SIGCONT)
         async with asyncio.timeout(PATIENCE):
@@ -488,43 +481,54 @@ async def test_no_more_than_the_window_is_in_flight(broker: Broker) -> None:
             await session.drained()
 
 
-async def test_what_nobody_takes_is_bounded_by_its_bytes_too(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mqtt, "MAX_WAITING_BYTES", 1000)
+async def test_what_waits_is_bounded_by_its_bytes_too(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "MAX_WAITING_BYTES", 1000)
     async with connect(settings(broker), "reader") as reader, connect(settings(broker), "writer") as writer:
-        await reader.subscribe("t")
+        await reader.subscribe("t", qos=0)
         for n in range(20):
             await writer.publish("t", b"%300d" % n)
         await writer.drained()
         async with asyncio.timeout(PATIENCE):
-            while not reader._waiting or int(reader._waiting[-1].payload) != 19:
+            while not reader._waiting or int(reader._waiting[-1][0].payload) != 19:
                 reader._arrived.clear()
                 await reader._arrived.wait()
         assert [int(one.payload) for one in await reader.messages()] == [17, 18, 19]
-        await writer.publish(
-            "t", b"x" * 2000
-        )  # one that is larger alone is heard: its reader says what is wrong with it
+        await writer.publish("t", b"x" * 2000)  # one that is larger alone arrives: its reader says what is wrong
         assert [len(one.payload) for one in await reader.messages()] == [2000]
         assert reader._waiting_bytes == 0
 
 
-async def test_what_nobody_takes_is_bounded_and_the_newest_is_kept(
+async def test_a_slow_reader_slows_the_broker_down_and_loses_nothing(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What falls out is a gap, which the reader finds by its seq."""
-    monkeypatch.setattr(mqtt, "MAX_WAITING", 10)
+    """The broker holds back what exceeds Receive Maximum until the reader has taken what it was sent."""
+    monkeypatch.setattr(mqtt5_session, "RECEIVE_WINDOW", 10)
     async with connect(settings(broker), "reader") as reader, connect(settings(broker), "writer") as writer:
         await reader.subscribe("t")
         for n in range(50):
             await writer.publish("t", b"%d" % n)
         await writer.drained()
-        last: list[Message] = []
+        taken: list[int] = []
         async with asyncio.timeout(PATIENCE):
-            while not reader._waiting or reader._waiting[-1].payload != b"49":
+            while len(taken) < 50:
+                taken += [int(message.payload) for message in await reader.messages(3)]
+        assert taken == list(range(50))
+
+
+async def test_of_qos_0_the_newest_are_kept(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is dropped is a gap, which the reader finds by seq."""
+    monkeypatch.setattr(session_module, "MAX_WAITING", 10)
+    async with connect(settings(broker), "reader") as reader, connect(settings(broker), "writer") as writer:
+        await reader.subscribe("t", qos=0)
+        for n in range(50):
+            await writer.publish("t", b"%d" % n)
+        await writer.drained()
+        async with asyncio.timeout(PATIENCE):
+            while not reader._waiting or reader._waiting[-1][0].payload != b"49":
                 reader._arrived.clear()
                 await reader._arrived.wait()
                 assert len(reader._waiting) <= 10
-        last = await reader.messages()
-        assert [int(message.payload) for message in last] == list(range(40, 50))
+        assert [int(message.payload) for message in await reader.messages()] == list(range(40, 50))
 
 
 async def test_messages_are_given_in_portions(broker: Broker) -> None:
@@ -542,11 +546,21 @@ async def test_messages_are_given_in_portions(broker: Broker) -> None:
         assert found == [b"0", b"1", b"2", b"3", b"4"]
 
 
+def cut_line(session: Session) -> None:
+    """End its TCP connection without a word of MQTT."""
+    if isinstance(session, Mqtt5Session):
+        assert session._transport is not None
+        session._transport.abort()
+    else:
+        sock: Any = cast("Any", session)._client._client.socket()
+        sock.shutdown(socket.SHUT_RDWR)
+
+
 @pytest.mark.parametrize("version", ["5", "3.1.1"])
 async def test_a_session_that_vanishes_leaves_its_last_word(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, version: str
 ) -> None:
-    monkeypatch.setattr(mqtt, "WILL_DELAY", 0)
+    monkeypatch.setattr(mqtt5_session, "WILL_DELAY_S", 0)
     will = Will("w/availability", b"offline")
     async with connect(settings(broker), "reader") as reader:
         await reader.subscribe("w/#")
@@ -554,7 +568,7 @@ async def test_a_session_that_vanishes_leaves_its_last_word(
             async with connect(settings(broker, version=version), "vanishes", will) as session:
                 await session.publish("w/availability", b"online", retain=True)
                 assert await some(reader, 1) == [Message("w/availability", b"online")]
-                cast("Any", session._paho.socket()).shutdown(socket.SHUT_RDWR)
+                cut_line(session)
                 async with asyncio.timeout(PATIENCE):
                     await session.until_lost()
         assert await some(reader, 1) == [Message("w/availability", b"offline")]
@@ -636,17 +650,17 @@ async def test_a_refusal_wakes_who_waits_and_nothing_counts_after_it(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What follows a refused message is sent again after it, in order, though the broker took it."""
-    monkeypatch.setattr(mqtt, "WINDOW", 4)
+    monkeypatch.setattr(mqtt5_session, "WINDOW", 4)
     acknowledged: list[int] = []
     async with connect(settings(broker), "writer") as session:
         os.kill(broker.pid, signal.SIGSTOP)
         for n in range(4):
             await session.publish("t", b"x", acknowledged=partial(acknowledged.append, n))
-        mids = list(session._flying)
+        numbers = list(session._in_flight)
         waiting = [asyncio.ensure_future(one) for one in (session.publish("t", b"x"), session.drained())]
         await asyncio.sleep(0)
-        for mid, failed in zip(mids, (False, True, False), strict=False):
-            session._on_publish(None, None, mid, SimpleNamespace(is_failure=failed), None)
+        for number, refusal in zip(numbers, ("", "Not authorized", ""), strict=False):
+            session._settle(number, refusal)
         async with asyncio.timeout(PATIENCE):
             for one in waiting:
                 with pytest.raises(BrokerRefused):
@@ -656,26 +670,118 @@ async def test_a_refusal_wakes_who_waits_and_nothing_counts_after_it(
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("version", "answer", "said"),
     [
-        (SimpleNamespace(is_failure=True, __str__=lambda: "x"), "the broker refuses to let us read no/#: "),
-        (128, "the broker refuses to let us read no/#: 128; allow this client to read it"),
+        ("5", b"\x90\x05%s\x00\x01\x87", "the broker refuses to let us read no/#: Not authorized; allow"),
+        ("3.1.1", b"\x90\x04%s\x01\x80", "the broker refuses to let us read no/#; allow this client to read it"),
     ],
 )
-async def test_a_refused_subscription_is_named(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch, code: Any, said: str
-) -> None:
+async def test_a_refused_subscription_is_named(version: Literal["5", "3.1.1"], answer: bytes, said: str) -> None:
     """mosquitto 2.0 accepts every subscription and then says nothing; other brokers refuse, each version in its way."""
 
-    async def answers(_self: aiomqtt.Client, topics: list[tuple[str, int]]) -> list[Any]:
-        return [code if topic == "no/#" else SimpleNamespace(is_failure=False) for topic, _ in topics]
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"reader")
+        writer.write(b"\x20\x03\x00\x00\x00" if version == "5" else b"\x20\x02\x00\x00")
+        subscribe = await reader.readuntil(b"no/#")
+        writer.write(answer % subscribe[2:4])
+        while await reader.read(100):
+            pass
+        writer.close()
 
-    monkeypatch.setattr(aiomqtt.Client, "subscribe", answers)
-    async with connect(settings(broker), "reader") as session:
-        await session.subscribe("ok/#")
-        with pytest.raises(BrokerRefused) as caught:
-            await session.subscribe("ok/#", "no/#")
-        assert str(caught.value).startswith(said)
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        where = Mqtt(port=server.sockets[0].getsockname()[1], version=version)
+        async with connect(where, "reader") as session, asyncio.timeout(PATIENCE):
+            with pytest.raises(BrokerRefused) as caught:
+                await session.subscribe("ok/#", "no/#")
+            assert str(caught.value).startswith(said)
+
+
+async def test_a_subscription_without_an_answer_is_a_lost_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker that took the connection and then was silent ended the whole process."""
+    monkeypatch.setattr(mqtt5_session, "ANSWER_TIMEOUT_S", 0.2)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"reader")
+        writer.write(b"\x20\x03\x00\x00\x00")
+        while await reader.read(100):
+            pass
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        session = Mqtt5Session(mqtt5.ConnectPacket("reader").write())
+        await asyncio.get_running_loop().create_connection(lambda: session, *server.sockets[0].getsockname())
+        await session.connected
+        with pytest.raises(BrokerLost, match="does not answer"):
+            await session.subscribe("a")
+        await session.close()
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [
+        b"\xf0\x00",  # AUTH, which nothing asked for
+        b"\x34\x07\x00\x01a\x00\x01\x00x",  # QoS 2
+        b"\x32\x07\x00\x01a\x00\x00\x00x",  # packet id 0
+        b"\x30\x07\x00\x00\x03\x23\x00\x01x",  # no topic but an alias
+        pytest.param(
+            b"\x30\x05\x00\x02\xff\xfe\x00",  # a topic that is no UTF-8, at which the codec panics
+            marks=pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+        ),
+        b"\x30\xff\xff\xff\xff\x7f",  # a length of five bytes
+        b"\x30\x04\x00\x09a\x00",  # a topic longer than its packet
+        b"\x10\x10\x00\x04MQTT\x05\x00\x00\x00\x00\x00\x03abc",  # CONNECT from a broker
+        b"\x00\x00",
+        b"\xe0\x01\x8b",  # DISCONNECT, the server is shutting down
+    ],
+)
+async def test_what_is_no_mqtt_5_ends_the_connection(packet: bytes) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"reader")
+        writer.write(b"\x20\x03\x00\x00\x00\x30\x05\x00\x01a\x00b" + packet)
+        while await reader.read(100):
+            pass
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        where = Mqtt(port=server.sockets[0].getsockname()[1])
+        async with connect(where, "reader") as session, asyncio.timeout(PATIENCE):
+            assert await some(session, 1) == [Message("a", b"b")]
+            with pytest.raises(BrokerLost):
+                await session.until_lost()
+            with pytest.raises(BrokerLost):
+                session.send("t", b"")
+
+
+async def test_a_message_larger_than_the_broker_takes_is_refused_with_its_size() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"writer")
+        writer.write(b"\x20\x08\x00\x00\x05\x27\x00\x00\x00\x40")  # maximum packet size 64
+        while await reader.read(100):
+            pass
+        writer.close()
+
+    refused: list[str] = []
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        where = Mqtt(port=server.sockets[0].getsockname()[1])
+        async with connect(where, "writer") as session, asyncio.timeout(PATIENCE):
+            session.send("t", bytes(100), vital=False, refused=refused.append)
+            await session.drained()
+    assert refused == ["108 bytes are more than the 64 that it takes"]
+
+
+@pytest.mark.parametrize(("properties", "why"), [(b"\x24\x00", "no QoS 1"), (b"\x25\x00", "no QoS 1")])
+async def test_a_broker_without_qos_1_or_retained_messages_is_not_used(properties: bytes, why: str) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"writer")
+        writer.write(b"\x20\x05\x00\x00\x02" + properties)
+        while await reader.read(100):
+            pass
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        with pytest.raises(BrokerLost, match=why):
+            async with connect(Mqtt(port=server.sockets[0].getsockname()[1]), "writer"):
+                raise AssertionError("it is of no use")
 
 
 async def test_a_password_that_is_wrong_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -720,8 +826,8 @@ async def test_a_password_that_is_no_text_is_named_and_can_be_mended(tmp_path: P
 async def test_a_broker_that_refuses_is_said_once_and_not_stormed(
     strict: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mqtt, "TRIAL", 0.3)
-    monkeypatch.setattr(mqtt, "AT_ONCE", PATIENCE)  # a busy machine is no broker that let us work for a second
+    monkeypatch.setattr(connection, "TRIAL_S", 0.3)
+    monkeypatch.setattr(connection, "LOST_AT_ONCE_S", PATIENCE)
     log = Log()
     began: list[float] = []
     often, works = asyncio.Event(), asyncio.Event()
@@ -754,7 +860,7 @@ async def test_a_broker_that_drops_us_again_and_again_is_said_once(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another client with our name, say: each takes the other's place. It is back when it lets us stay."""
-    monkeypatch.setattr(mqtt, "TRIAL", 0.3)
+    monkeypatch.setattr(connection, "TRIAL_S", 0.3)
     log = Log()
     sessions = 0
 
@@ -812,7 +918,7 @@ async def test_a_broker_killed_while_we_publish_is_noticed_at_once(broker: Broke
 
 
 async def test_it_comes_back_and_says_so_once(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mqtt, "TRIAL", 0.0)
+    monkeypatch.setattr(connection, "TRIAL_S", 0.0)
     log = Log()
     sessions: list[Session] = []
     served = asyncio.Event()
@@ -849,7 +955,7 @@ async def test_a_broker_that_was_never_there_is_said_once(host: str, monkeypatch
     log = Log()
     tries = 0
     enough = asyncio.Event()
-    real = mqtt.connect
+    real = connection.connect
 
     def counted(*given: Any) -> Any:
         nonlocal tries
@@ -861,7 +967,7 @@ async def test_a_broker_that_was_never_there_is_said_once(host: str, monkeypatch
     async def serve(_session: Session) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(mqtt, "connect", counted)
+    monkeypatch.setattr(connection, "connect", counted)
     staying = asyncio.create_task(stay_connected(Mqtt(host=host, port=free_port()), "edge", None, serve, log.log))
     async with asyncio.timeout(PATIENCE):
         await enough.wait()
@@ -941,7 +1047,7 @@ async def test_cancelled_while_its_thread_still_connects_it_leaves_nothing(
     monkeypatch.setattr(aiomqtt.Client, "_client_connect", slowly)
 
     async def use() -> None:
-        async with connect(settings(broker), "edge"):
+        async with connect(settings(broker, version="3.1.1"), "edge"):
             raise AssertionError("nobody waits for it")
 
     using = asyncio.create_task(use())
@@ -1077,13 +1183,12 @@ async def test_a_connection_cancelled_before_the_answer_leaves_no_complaint() ->
     assert complaints == []
 
 
-@pytest.mark.parametrize("step", ["__aenter__", "subscribe"])
 async def test_an_end_that_meets_the_brokers_answer_is_not_lost(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch, step: str
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As wait_for of Python 3.11 does it: told to stop in the moment of the answer, it gives the answer."""
     answered = asyncio.Event()
-    plain = getattr(aiomqtt.Client, step)
+    plain = aiomqtt.Client.subscribe
 
     async def drops_a_cancellation(*arguments: Any) -> Any:
         answer = await plain(*arguments)
@@ -1092,12 +1197,14 @@ async def test_an_end_that_meets_the_brokers_answer_is_not_lost(
             await asyncio.Event().wait()
         return answer
 
-    async def serve(session: mqtt.Session) -> None:
+    async def serve(session: Session) -> None:
         await session.subscribe("a/#")
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(aiomqtt.Client, step, drops_a_cancellation)
-    task = asyncio.create_task(mqtt.stay_connected(settings(broker), "late", None, serve, structlog.get_logger()))
+    monkeypatch.setattr(aiomqtt.Client, "subscribe", drops_a_cancellation)
+    task = asyncio.create_task(
+        connection.stay_connected(settings(broker, version="3.1.1"), "late", None, serve, structlog.get_logger())
+    )
     async with asyncio.timeout(PATIENCE):
         await answered.wait()
         task.cancel()

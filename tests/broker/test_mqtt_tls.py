@@ -13,7 +13,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from daemon.broker.session import BrokerLost, Message, connect
+from daemon.broker.connection import connect
+from daemon.broker.session import BrokerLost, Message
 from daemon.config.model import BadConfig, Mqtt, parse
 from daemon.edge.links.mqtt import open_link
 from drivers.driver import DeviceRefused, LinkLost

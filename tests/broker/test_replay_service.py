@@ -348,9 +348,8 @@ class Apart:
     async def __aexit__(self, *_: object) -> None:
         return
 
-    def unhurried(self, pause: float, most: int) -> None:
+    def set_read_interval(self, pause: float) -> None:
         assert pause > 0
-        assert most < 20_000
 
     async def subscribe(self, *topics: str) -> None:
         self.filters = topics

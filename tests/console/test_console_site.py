@@ -513,7 +513,7 @@ async def test_the_console_hears_each_topic_once_and_only_events_with_less_care(
             self.filters: dict[str, int] = {}
             self.pause = 0.0
 
-        def unhurried(self, pause: float) -> None:
+        def set_read_interval(self, pause: float) -> None:
             self.pause = pause
 
         async def subscribe(self, *topics: str, qos: int = 1) -> None:

@@ -657,7 +657,7 @@ class Line:
     async def subscribe(self, *topics: str) -> None:
         self.subscribed += topics
 
-    async def glance(self, *_topics: str) -> None:
+    async def read_retained(self, *_topics: str) -> None:
         return
 
     async def messages(self, most: int = 500) -> list[Message]:

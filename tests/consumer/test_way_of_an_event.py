@@ -19,9 +19,10 @@ from paho.mqtt.client import topic_matches_sub
 from structlog.testing import capture_logs
 
 from daemon import logs
-from daemon.broker import session as mqtt_module
+from daemon.broker import connection as mqtt_module
+from daemon.broker.connection import stay_connected
 from daemon.broker.retained import Retained
-from daemon.broker.session import BrokerLost, BrokerRefused, Message, Session, stay_connected
+from daemon.broker.session import BrokerLost, BrokerRefused, Message, Session
 from daemon.cli import main as cli
 from daemon.config.model import Mqtt, parse
 from daemon.consumer.consumer import Consumer
@@ -144,7 +145,7 @@ class Broker:
             self.subscribing.set()
             await asyncio.sleep(float("inf"))
 
-    async def glance(self, *topics: str) -> None:
+    async def read_retained(self, *topics: str) -> None:
         if self.glances == "refused":
             raise BrokerRefused("the broker refuses to let us read")
         if self.glances == "slow":

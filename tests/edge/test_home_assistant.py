@@ -13,7 +13,8 @@ import jinja2
 import msgspec
 import pytest
 
-from daemon.broker.session import Message, connect
+from daemon.broker.connection import connect
+from daemon.broker.session import Message
 from daemon.config.model import Mqtt, parse
 from daemon.edge import home_assistant
 from daemon.edge.edge import Edge

@@ -11,10 +11,13 @@ from random import Random
 from urllib.parse import quote
 
 import aiomqtt
+import mqtt5
 import pytest
 from helpers import Notebook
 
-from daemon.broker.session import WINDOW, connect
+from daemon.broker.connection import connect
+from daemon.broker.mqtt5_session import Mqtt5Session
+from daemon.broker.session import WINDOW
 from daemon.config import model as config
 from daemon.edge.links import mqtt as links_mqtt
 from daemon.edge.links.link import BadUrl, check_url
@@ -320,11 +323,11 @@ async def test_a_topic_that_we_may_not_write(tmp_path: Path, monkeypatch: pytest
 
 
 async def test_a_topic_that_we_may_not_read(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def refused(*_args: object) -> list[int]:
-        return [128]
+    async def refused(*_args: object) -> list[mqtt5.SubAckReasonCode]:
+        return [mqtt5.SubAckReasonCode.NOT_AUTHORIZED]
 
-    monkeypatch.setattr(aiomqtt.Client, "subscribe", refused)
-    with pytest.raises(DeviceRefused, match=f"refuses to let us read {HEAR}: 128"):
+    monkeypatch.setattr(Mqtt5Session, "_ask", refused)
+    with pytest.raises(DeviceRefused, match=f"refuses to let us read {HEAR}: Not authorized"):
         async with open_link(url_of(broker.port), now):
             pass
 

@@ -14,8 +14,9 @@ from paho.mqtt import client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 
 from daemon.broker import session as mqtt_module
+from daemon.broker.connection import bound, connect
 from daemon.broker.mac_keys import make_mac_key
-from daemon.broker.session import BrokerLost, Session, bound, connect
+from daemon.broker.session import BrokerLost, Session
 from daemon.cli.access_list import BadSite, access_list
 from daemon.cli.forget import forget
 from daemon.cli.main import main

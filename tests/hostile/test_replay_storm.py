@@ -22,8 +22,9 @@ import pytest
 from helpers import NIGHTLY, at_length
 from structlog.testing import capture_logs
 
+from daemon.broker.connection import connect
 from daemon.broker.replay_service import RATE
-from daemon.broker.session import Message, connect
+from daemon.broker.session import Message
 from daemon.config.model import Mqtt, parse
 from daemon.consumer.consumer import Consumer
 from daemon.edge.edge import Edge
@@ -185,7 +186,7 @@ async def pit(folder: Path) -> AsyncIterator[Reader]:
                 children.append(child)
         async with connect(Mqtt(port=broker.port, version="3.1.1"), "reader") as session:
             reader = Reader(broker.port)
-            session.heard_by(reader.hear)
+            session.deliver_to(reader.hear)
             await session.subscribe("felt/1/s/table/+/round/event/+", "felt/1/s/table/+/device/+/event/+")
             await reader.until(lambda: reader.live > 20)
             yield reader

@@ -8,12 +8,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from types import SimpleNamespace, TracebackType
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from helpers import virtual_time
 
-from daemon.broker.session import Session, _Thread, last_word
+from daemon.broker.session import Session, publish_last
 from daemon.edge.links.link import StreamLink
 from simulators.lab.broker import Broker
 
@@ -90,17 +90,8 @@ async def test_a_broker_that_does_not_take_a_last_word() -> None:
         await asyncio.Event().wait()
 
     session = SimpleNamespace(send=lambda topic, *_args, **_options: sent.append(topic), drained=never)
-    assert await cancelled(lambda: last_word(cast("Session", session), "felt/1/x", b"offline"))
+    assert await cancelled(lambda: publish_last(cast("Session", session), "felt/1/x", b"offline"))
     assert sent == ["felt/1/x"]
-
-
-@virtual_time
-async def test_a_connecting_thread_that_takes_long() -> None:
-    dropped: list[str] = []
-    paho = SimpleNamespace(disconnect=lambda: dropped.append("disconnect"), on_disconnect=None)
-    client: Any = SimpleNamespace(_client=paho, _client_connect=lambda: None)
-    assert await cancelled(_Thread(client).give_up)
-    assert dropped == ["disconnect"]
 
 
 @virtual_time

@@ -17,7 +17,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import aiomqtt
 import msgspec
 import pytest
 import structlog
@@ -26,7 +25,7 @@ from click.testing import CliRunner
 from daemon import logs
 from daemon.broker.gap_recovery import Stream
 from daemon.broker.outbox import Outbox
-from daemon.broker.session import BrokerLost, Session
+from daemon.broker.session import Session
 from daemon.cli.main import main
 from daemon.config.model import Mqtt
 from daemon.consumer.consumer import Consumer
@@ -558,23 +557,6 @@ def test_a_lost_round_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 # ---- what it found
 
 
-async def test_a_subscription_without_an_answer_is_a_lost_broker() -> None:
-    """A broker that took the connection and then was silent ended the whole process."""
-
-    class Silent:
-        _client: Any = type("Paho", (), {})()
-
-        def __init__(self) -> None:
-            self._disconnected: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        async def subscribe(self, _topics: object) -> None:
-            raise aiomqtt.MqttError("Operation timed out")
-
-    client: Any = Silent()
-    with pytest.raises(BrokerLost, match="timed out"):
-        await Session(client, True).subscribe("a")
-
-
 def test_a_number_of_the_next_spin_is_never_told_of_this_one() -> None:
     """Killed at a spin's first line with a number, and back at the next spin's: life 21, a wrong result."""
     first = listen(every([*[line(2, 7)] * 2, line(3, 7), *[line(4, 7)] * 2]))
@@ -626,7 +608,7 @@ def test_the_picture_asks_again_where_its_request_is_lost(lost: set[int], reques
         def publish(n: int) -> None:
             data = msgspec.Raw(b'{"result":{"round":"%d"}}' % n)
             wire = Wire("1.0", f"e:t:{n}/0", "s", "resolved", loop.utc(), n, "", "R", False, data)
-            broker.take("rules", f"{table}/event/resolved", encode_wire(wire), False, None)
+            broker.take("rules", f"{table}/event/resolved", encode_wire(wire), False)
 
         def answer(_identifier: str, topic: str, payload: bytes) -> None:
             if topic == f"{table}/cmd/replay":
@@ -640,7 +622,7 @@ def test_the_picture_asks_again_where_its_request_is_lost(lost: set[int], reques
         for n in range(1, 6):
             if n not in lost:
                 publish(n)
-            broker.take("rules", f"{table}/result", b'{"round":"%d"}' % n, True, None)
+            broker.take("rules", f"{table}/result", b'{"round":"%d"}' % n, True)
             await asyncio.sleep(1)
         await asyncio.sleep(100)
         looking.cancel()

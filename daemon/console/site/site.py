@@ -16,7 +16,8 @@ from msgspec import Struct
 
 from daemon import logs
 from daemon import read_model as picture
-from daemon.broker.session import UNREADABLE, Connect, Message
+from daemon.broker.connection import Connect
+from daemon.broker.session import UNREADABLE, Message
 from daemon.config.model import Config, Table
 from daemon.read_model import Alert, BadRound, Picture, TableView
 from protocols.contract.events import EVENT_TYPES, MOST

@@ -17,9 +17,8 @@ from datetime import datetime
 from typing import Literal, cast
 from urllib.parse import parse_qs, urlsplit
 
-import aiomqtt
-
-from daemon.broker.session import BrokerLost, BrokerRefused, Message, Session, connect
+from daemon.broker.connection import connect
+from daemon.broker.session import BrokerLost, BrokerRefused, Message, Session
 from daemon.config.model import Mqtt
 from daemon.edge.links.link import BadUrl, Tap
 from protocols.link import Chunk, DeviceRefused, LinkLost
@@ -32,8 +31,6 @@ MAX_LINE = 65536
 MAX_WAITING = 262_144
 ACKNOWLEDGED_WITHIN = 10.0  # seconds for room to say one thing more
 SPACES = bytes.maketrans(b"\r\n", b"  ")
-# What a broker answers to a client that it does not want, by number of MQTT 5 and of MQTT 3.1.1; all else may pass.
-REFUSALS = {1, 2, 4, 5, 132, 133, 134, 135, 138, 140}
 KNOWN = "hear, say, username, password_file, version, ca_file"
 USAGE = "write mqtt://host/?hear=TOPIC&say=TOPIC"
 
@@ -123,7 +120,7 @@ class MqttLink:
         self._reader: asyncio.Future[None] | None = None
         self.received_bytes = 0
         self.sent_bytes = 0
-        session.heard_by(self._heard)  # its own queue does not know the instant
+        session.deliver_to(self._heard)  # its own queue does not know the instant
 
     def _heard(self, message: Message) -> None:
         if message.retain:
@@ -197,10 +194,7 @@ class MqttLink:
 def _in_words(error: BaseException, target: _Target) -> LinkLost | DeviceRefused:
     """A broker's trouble as a link's."""
     cause = error.__cause__
-    code = cause.rc if isinstance(cause, aiomqtt.MqttCodeError) else None
-    number = getattr(code, "value", code)
-    connecting = isinstance(cause, aiomqtt.MqttCodeError) and type(cause) is not aiomqtt.MqttCodeError
-    if isinstance(error, BrokerRefused) or (connecting and number in REFUSALS):
+    if isinstance(error, BrokerRefused):
         return DeviceRefused(f"{target.where}: {error}")
     if isinstance(cause, OSError) and cause.filename in {target.settings.password_file, target.settings.ca_file}:
         return DeviceRefused(f"{error}: it cannot be read")
@@ -217,7 +211,7 @@ async def open_link(url: str, now: Callable[[], datetime]) -> AsyncIterator[Mqtt
             session = await stack.enter_async_context(connect(target.settings, f"feltd-{secrets.token_hex(8)}"))
             link = MqttLink(session, target, now)
             await session.subscribe(*target.hear)
-        except (BrokerLost, aiomqtt.MqttError) as error:
+        except BrokerLost as error:
             raise _in_words(error, target) from error
         watch = asyncio.create_task(session.until_lost())
         watch.add_done_callback(link._until_over)  # noqa: SLF001 - the two are one

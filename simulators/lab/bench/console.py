@@ -23,8 +23,9 @@ import msgspec
 from msgspec import Struct
 
 from daemon import logs
+from daemon.broker.connection import stay_connected
 from daemon.broker.retained import Retained
-from daemon.broker.session import Session, stay_connected
+from daemon.broker.session import Session
 from daemon.config.model import Mqtt
 from daemon.console.auth.users import By, Users
 from daemon.console.site.store import Store

@@ -19,7 +19,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from daemon.broker.session import Session, connect
+from daemon.broker.connection import connect
+from daemon.broker.session import Session
 from daemon.config.model import Keeping, Mqtt
 from daemon.journal.inspection import verify
 from daemon.journal.signing import make_key

@@ -27,7 +27,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from daemon.broker.session import Message, Session, connect
+from daemon.broker.connection import connect
+from daemon.broker.session import Message, Session
 from daemon.config.model import Mqtt
 from protocols.bee_tek_shoe import Drawn, encode
 from simulators.clock import Pace

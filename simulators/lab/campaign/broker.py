@@ -1,4 +1,4 @@
-"""A broker in memory, as unkind as MQTT allows: below the real `Session`, in the place of the library's client.
+"""A broker in memory, as unkind as MQTT allows: the real `Session`, with its packets in memory instead of a socket.
 
 QoS 1: what it acknowledged it took; what it delivers may come late, twice, in another order between two topics, or, as
 brokers with full queues do, not at all. It restarts with all it knew, with what it wrote down long ago or with nothing.
@@ -13,11 +13,10 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import TypeVar, cast
+from typing import Literal
 
-import aiomqtt
-
-from daemon.broker.session import TIMEOUT, WILL_DELAY, BrokerLost, Session, Will
+from daemon.broker.mqtt5_session import ANSWER_TIMEOUT_S, WILL_DELAY_S
+from daemon.broker.session import BrokerLost, Message, Session, Will
 from daemon.config.model import Mqtt
 from simulators.lab.campaign.loop import Process, VirtualLoop
 
@@ -26,42 +25,6 @@ __all__ = ["Broker", "Weather"]
 LATENCY = 0.002
 PATIENCE = 10.0
 """Seconds until an end of a dead connection notices, at most."""
-
-
-class _Reason:
-    """What a publish came to."""
-
-    def __init__(self, text: str, failure: bool) -> None:
-        self.text = text
-        self.is_failure = failure
-
-    def __str__(self) -> str:
-        return self.text
-
-
-_DONE, _REFUSED = _Reason("Success", False), _Reason("Not authorized", True)
-
-A = TypeVar("A")
-
-
-class _Message:
-    """As paho hands it over."""
-
-    __slots__ = ("payload", "properties", "retain", "topic")
-
-    def __init__(self, topic: str, payload: bytes, retain: bool, properties: object) -> None:
-        self.topic = topic
-        self.payload = payload
-        self.retain = retain
-        self.properties = properties
-
-
-class _Info:
-    __slots__ = ("mid", "rc")
-
-    def __init__(self, rc: int, mid: int) -> None:
-        self.rc = rc
-        self.mid = mid
 
 
 class Weather:
@@ -78,10 +41,11 @@ class Weather:
         return not (self.doubled or self.delayed or self.swapped or self.dropped)
 
 
-class _Client:
-    """One connection: what `Session` sees of aiomqtt and of paho, and the two directions of the wire."""
+class _Client(Session):
+    """One connection: the real `Session` with the two directions of its wire in memory."""
 
     def __init__(self, broker: "Broker", identifier: str, will: Will | None) -> None:
+        super().__init__()
         self.broker = broker
         self.loop = broker.loop
         self.identifier = identifier
@@ -91,50 +55,50 @@ class _Client:
         self.open = True  # the broker has it
         self.dead = False  # nothing passes any more
         self.filters: list[str] = []
-        self.on_publish: Callable[..., None] = lambda *_: None
-        self.on_message: Callable[..., None] = lambda *_: None
-        self.on_socket_register_write: object = None
-        self._client = self
-        self._disconnected: asyncio.Future[None] = self.loop.create_future()
-        self._mid = 0
-        self._up: deque[tuple[int, str, bytes, bool, object]] = deque()
-        self._down: deque[_Message | tuple[int, _Reason]] = deque()
+        self._up: deque[tuple[int, str, bytes, bool, bytes]] = deque()
+        self._down: deque[Message | tuple[int, str]] = deque()
         self._up_waits = self._down_waits = False
         self._held_until = 0.0
 
-    # ---- paho's side
+    # ---- what the session sends
 
-    def publish(self, topic: str, payload: bytes, _qos: int, retain: bool, properties: object) -> _Info:
-        """Into the socket."""
-        if self._disconnected.done() or (self.process is not None and not self.process.alive):
-            return _Info(4, 0)
-        self._mid += 1
-        self._up.append((self._mid, topic, payload, retain, properties))
+    def _transmit(self, number: int, topic: str, payload: bytes, retain: bool, correlation: bytes, event: bool) -> None:
+        del event
+        if self.process is not None and not self.process.alive:
+            raise BrokerLost("the process is dead")
+        self._up.append((number, topic, payload, retain, correlation))
         if not self._up_waits:
             self._up_waits = True
             self.loop.call_later(self.broker.latency(), self._arrive, context=self.loop.world)
-        return _Info(0, self._mid)
 
-    async def subscribe(self, topics: list[tuple[str, int]]) -> list[int]:
-        """As aiomqtt does it: an error of its own where no answer comes."""
-        answer: asyncio.Future[list[int]] = self.loop.create_future()
-        return await self._answered(answer, "subscribe to", self._subscribed, topics)
+    def publish_qos0(self, topic: str, payload: bytes) -> bool:
+        """With QoS 1: what the pit tells is not lost for that."""
+        if not self.room:
+            return False
+        self.send(topic, payload)
+        return True
 
-    async def unsubscribe(self, topics: list[str]) -> None:
-        """As aiomqtt does it."""
+    async def subscribe(self, *topics: str, qos: Literal[0, 1] = 1) -> None:
+        """As `Session.subscribe`; no answer is a lost broker."""
+        del qos
+        await self._answered(self._subscribed, topics)
+
+    async def read_retained(self, *topics: str) -> None:
+        """As `Session.read_retained`."""
+        await self.subscribe(*topics)
+        await self._answered(self._unsubscribed, topics)
+
+    async def _answered(
+        self, ask: Callable[[tuple[str, ...], asyncio.Future[None]], None], topics: tuple[str, ...]
+    ) -> None:
+        self._check()
         answer: asyncio.Future[None] = self.loop.create_future()
-        return await self._answered(answer, "unsubscribe from", self._unsubscribed, topics)
-
-    async def _answered(self, answer: asyncio.Future[A], what: str, ask: Callable[..., None], topics: object) -> A:
-        if self._disconnected.done():
-            raise aiomqtt.MqttCodeError(4, f"Could not {what} topic")
         self.loop.call_later(self.broker.latency(), ask, topics, answer, context=self.loop.world)
-        await asyncio.wait([answer], timeout=TIMEOUT)
+        await asyncio.wait([answer], timeout=ANSWER_TIMEOUT_S)
         if not answer.done():
-            raise aiomqtt.MqttError("Operation timed out")
-        return answer.result()
+            raise BrokerLost("the broker does not answer")
 
-    def _unsubscribed(self, topics: list[str], answer: asyncio.Future[None]) -> None:
+    def _unsubscribed(self, topics: tuple[str, ...], answer: asyncio.Future[None]) -> None:
         if self.dead or not self.open:
             return
         self.filters = [one for one in self.filters if one not in topics]
@@ -142,17 +106,17 @@ class _Client:
         if not answer.done():
             answer.set_result(None)
 
-    def _subscribed(self, topics: list[tuple[str, int]], answer: asyncio.Future[list[int]]) -> None:
+    def _subscribed(self, topics: tuple[str, ...], answer: asyncio.Future[None]) -> None:
         if self.dead or not self.open:
             return
-        self.filters += [topic for topic, _ in topics]
+        self.filters += topics
         self.broker.routes.clear()
         if not answer.done():
-            answer.set_result([0] * len(topics))
-        for filter_, _ in topics:
+            answer.set_result(None)
+        for filter_ in topics:
             for topic, payload in self.broker.retained.items():
                 if matches(filter_, topic):
-                    self.deliver(_Message(topic, payload, True, None))
+                    self.deliver(Message(topic, payload, retain=True))
 
     # ---- the wire
 
@@ -163,14 +127,14 @@ class _Client:
             self._up.clear()
             return
         while self._up:
-            mid, topic, payload, retain, properties = self._up.popleft()
+            number, topic, payload, retain, correlation = self._up.popleft()
             if self.broker.refuses(self, topic):
-                self._send((mid, _REFUSED))
+                self._send((number, "Not authorized"))
                 continue
-            self.broker.take(self.identifier, topic, payload, retain, properties)
-            self._send((mid, _DONE))
+            self.broker.take(self.identifier, topic, payload, retain, correlation)
+            self._send((number, ""))
 
-    def deliver(self, message: _Message) -> None:
+    def deliver(self, message: Message) -> None:
         """To the client, unless the weather will have it otherwise."""
         weather, rng = self.broker.weather, self.broker.rng
         if weather.fine:
@@ -189,11 +153,11 @@ class _Client:
             self._send(message)
         if len(self._down) > 1 and rng.random() < weather.swapped:
             last, before = self._down[-1], self._down[-2]
-            if isinstance(last, _Message) and isinstance(before, _Message) and last.topic != before.topic:
+            if isinstance(last, Message) and isinstance(before, Message) and last.topic != before.topic:
                 self.broker.count("deliveries swapped")
                 self._down[-1], self._down[-2] = before, last
 
-    def _send(self, what: "_Message | tuple[int, _Reason]") -> None:
+    def _send(self, what: Message | tuple[int, str]) -> None:
         self._down.append(what)
         if not self._down_waits:
             self._down_waits = True
@@ -213,18 +177,16 @@ class _Client:
         while self._down:
             one = self._down.popleft()
             if isinstance(one, tuple):
-                self.on_publish(None, None, one[0], one[1], None)
+                self._settle(*one)
             else:
-                self.on_message(None, None, one)
+                self._received(one)
 
     # ---- the end
 
     def lose(self, reason: str) -> None:
         """The client notices."""
         self.dead = True
-        if not self._disconnected.done():
-            self._disconnected.set_exception(aiomqtt.MqttError(reason))
-            self._disconnected.exception()  # known, whether or not anybody asks any more
+        self._lose(BrokerLost(reason))
 
     def cut(self, client_notices: float, broker_notices: float) -> None:
         """Nothing passes from now on."""
@@ -248,8 +210,7 @@ class _Client:
         self.dead = True
         self.will = None
         self.broker.gone(self)
-        if not self._disconnected.done():
-            self._disconnected.set_result(None)
+        self._lose(BrokerLost("closed"))
 
 
 class _Connection(AbstractAsyncContextManager[Session]):
@@ -270,7 +231,7 @@ class _Connection(AbstractAsyncContextManager[Session]):
         if client.process is not None:
             client.process.on_death.append(client.killed)
         self._broker.meet(client)
-        return Session(cast("aiomqtt.Client", client), True)
+        return client
 
     async def __aexit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
@@ -330,7 +291,7 @@ class Broker:
             self.count("network: connection cut as soon as it was made")
             self.cut(client.identifier)
 
-    def take(self, identifier: str, topic: str, payload: bytes, retain: bool, properties: object) -> None:
+    def take(self, identifier: str, topic: str, payload: bytes, retain: bool, correlation: bytes = b"") -> None:
         """A message is the broker's now."""
         self.on_taken(identifier, topic, payload)
         if retain:
@@ -342,7 +303,7 @@ class Broker:
             clients = [one for one in self._clients.values() if any(matches(filter_, topic) for filter_ in one.filters)]
             self.routes[topic] = clients
         if clients:
-            message = _Message(topic, payload, False, properties)
+            message = Message(topic, payload, correlation=correlation)
             for client in clients:
                 client.deliver(message)
 
@@ -354,7 +315,7 @@ class Broker:
         if self._clients.get(client.identifier) is client:
             del self._clients[client.identifier]
         if client.will is not None:
-            self.loop.call_later(WILL_DELAY, self._publish_will, client, context=self.loop.world)
+            self.loop.call_later(WILL_DELAY_S, self._publish_will, client, context=self.loop.world)
 
     def _leave(self, client: _Client) -> None:
         client.open = False
@@ -363,7 +324,7 @@ class Broker:
     def _publish_will(self, client: _Client) -> None:
         """Unless it came back meanwhile."""
         if client.will is not None and self.up and (client.identifier not in self._clients):
-            self.take(client.identifier, client.will.topic, client.will.payload, True, None)
+            self.take(client.identifier, client.will.topic, client.will.payload, True)
 
     # ---- what happens to it
 

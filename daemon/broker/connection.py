@@ -1,0 +1,159 @@
+"""Connecting to the broker, and staying connected.
+
+`connect` makes one session, by MQTT 5 or 3.1.1 as configured; `stay_connected` serves one session after the other and
+logs once when the broker is lost and once when it is back.
+"""
+
+import asyncio
+import hmac
+import ssl
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from daemon import logs
+from daemon.broker.mqtt5_session import connect_mqtt5
+from daemon.broker.session import BrokerLost, BrokerRefused, Session, Will
+from daemon.config.model import Mqtt
+
+__all__ = ["Connect", "connect", "stay_connected"]
+
+LOST_AT_ONCE_S = 1.0
+"""A session shorter than this counts as a refusal: the broker is back only when it lets us work."""
+TRIAL_S = 10.0
+FIRST_DELAY_S, LONGEST_DELAY_S = 0.1, 5.0
+NEVER = float("-inf")
+
+Connect = Callable[[Mqtt, str, Will | None], AbstractAsyncContextManager[Session]]
+
+
+def connect(settings: Mqtt, identifier: str, will: Will | None = None) -> AbstractAsyncContextManager[Session]:
+    """A session with the broker, as a client whose id is `bound`; "": one of the broker's own.
+
+    Raises BrokerLost, also for a password or certificate that cannot be read.
+    """
+    password = _password(settings)
+    identifier = bound(identifier, password)
+    options: dict[str, Any] = {
+        "username": settings.username,
+        "password": password,
+        "tls": _tls(settings),
+        "will": will,
+    }
+    if settings.version == "5":
+        return connect_mqtt5(settings.host, settings.port, identifier, **options)
+    from daemon.broker.mqtt311_session import connect_mqtt311
+
+    return connect_mqtt311(settings.host, settings.port, identifier, **options)
+
+
+def _password(settings: Mqtt) -> str | None:
+    if not settings.password_file:
+        return None
+    try:
+        return Path(settings.password_file).read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise BrokerLost(f"{settings.password_file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:  # which tells a byte of it
+        text = f"{settings.password_file}: the password is no UTF-8 text; write the file anew as UTF-8"
+        raise BrokerLost(text) from error
+
+
+def bound(identifier: str, password: str | None) -> str:
+    """The client id for `identifier` that only somebody with the password can know; as it is where there is none.
+
+    A broker ends the session of a client when another comes under its id, whatever user that is: a plain id would let
+    each user end the session of every other. It is the same after a restart, which the delay of the will rests on.
+    """
+    if not identifier or not password:
+        return identifier
+    digest = hmac.digest(password.encode(), f"feltd client id {identifier}".encode(), "sha256")
+    return f"{identifier}-{digest.hex()[:16]}"
+
+
+def _tls(settings: Mqtt) -> ssl.SSLContext | None:
+    """What to speak TLS with, where that is configured. Raises BrokerLost, which names the file."""
+    if not settings.ca_file:
+        return None
+    files = [one for one in (settings.ca_file, settings.certificate, settings.key) if one]
+    try:
+        for one in files:  # OpenSSL does not say which it cannot read
+            with Path(one).open("rb"):
+                pass
+        context = ssl.create_default_context(cafile=settings.ca_file)
+        if settings.certificate:
+            context.load_cert_chain(settings.certificate, settings.key, password=_no_password)
+    except ssl.SSLError as error:
+        raise BrokerLost(f"{', '.join(files)}: no certificate as PEM, or the key of another, or locked") from error
+    except OSError as error:
+        raise BrokerLost(f"{error.filename}: {error.strerror}") from error
+    return context
+
+
+def _no_password() -> str:
+    """Else OpenSSL asks whoever sits at the terminal."""
+    return ""
+
+
+async def stay_connected(
+    settings: Mqtt,
+    identifier: str,
+    will: Will | None,
+    serve: Callable[[Session], Coroutine[Any, Any, None]],
+    log: structlog.typing.FilteringBoundLogger,
+    connecting: Connect | None = None,
+) -> None:
+    """Serve one session after the other, for ever. Log once when lost, once when back.
+
+    `connecting` is what to connect with, where it is not `connect`: simulations have a broker of their own.
+    """
+    loop = asyncio.get_running_loop()
+    delay_s, trial_s = FIRST_DELAY_S, 0.0
+    lost = False
+    reason = ""
+    where = f"{settings.host}:{settings.port}"
+    served = NEVER
+
+    async def one_session() -> None:
+        nonlocal served, lost, trial_s
+        met = (connecting or connect)(settings, identifier, will)
+        async with met as session, asyncio.TaskGroup() as group:
+            served = loop.time()
+            group.create_task(session.until_lost())
+            group.create_task(serve(session))
+            await asyncio.sleep(trial_s)
+            log.info("broker.back" if lost else "broker.connected", broker=where)
+            lost, trial_s = False, 0.0
+
+    while True:
+        served = NEVER
+        # In a task of its own: a group of tasks that fails while it is cancelled would tell only of its failure, and
+        # who was told to stop would connect again.
+        session = asyncio.create_task(one_session())
+        session.add_done_callback(_retrieve)
+        try:
+            await asyncio.wait([session])
+            session.result()
+        except* BrokerLost as errors:
+            reason = str(logs.first(errors.subgroup(BrokerRefused) or errors))
+        finally:
+            if session.cancel():
+                await asyncio.wait([session])
+        if loop.time() - served < LOST_AT_ONCE_S:
+            trial_s = TRIAL_S  # it refused us, or left us at once: it is back when it lets us work, not when it answers
+        elif served > NEVER:
+            delay_s = FIRST_DELAY_S
+        if not lost:
+            log.warning("broker.lost", broker=where, reason=reason, remedy="nothing is lost; look at the broker")
+            lost = True
+        await asyncio.sleep(delay_s)
+        delay_s = min(delay_s * 2, LONGEST_DELAY_S)
+
+
+def _retrieve(task: asyncio.Task[None]) -> None:
+    """Mark the outcome of a task as seen, whether or not anything asks for it."""
+    if not task.cancelled():
+        task.exception()
