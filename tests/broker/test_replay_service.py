@@ -374,7 +374,7 @@ async def test_requests_are_heard_on_a_connection_of_their_own(place: Place) -> 
     with capture_logs() as told:
         await place.service.until_heard()
         assert apart.filters == tuple(map(topic, TABLES))
-        assert apart.met == [(Mqtt(version="3.1.1"), "feltd-rules-x-replay")]
+        assert apart.met == [(Mqtt(), "feltd-rules-x-replay")]
         apart.requests.put_nowait(Message(topic("b"), b'{"from":7,"to":9}'))
         await place.answer_for(5)
     assert place.broker.seqs("b") == [7, 8, 9]

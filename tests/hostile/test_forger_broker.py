@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from paho.mqtt import client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 
-from daemon.broker import session as mqtt_module
+from daemon.broker import connection
 from daemon.broker.connection import bound, connect
 from daemon.broker.mac_keys import make_mac_key
 from daemon.broker.session import BrokerLost, Session
@@ -325,7 +325,7 @@ async def test_nobody_ends_the_session_of_the_rules(site: Site, monkeypatch: pyt
     guesses = [("display", plain), ("edge-2", plain), ("display", bound(plain, password("display")))]
     assert not await thrown_out(site, plain, "rules", guesses)
     with monkeypatch.context() as patch:
-        patch.setattr(mqtt_module, "bound", lambda identifier, _password: identifier)
+        patch.setattr(connection, "bound", lambda identifier, _password: identifier)
         assert await thrown_out(site, plain, "rules", guesses)
 
 
