@@ -236,11 +236,11 @@ def test_a_value_is_never_a_pattern() -> None:
 def test_what_is_looked_up_is_bounded_and_quick() -> None:
     """Of what others may say, in time and in memory."""
     words._looked_up.cache_clear()
-    began = time.perf_counter()
+    began = time.process_time()
     for n in range(1000):
         for text in (f"seat {n} on " + 190 * "x ", f"{n} " + 99 * "of x " + "was seen", (f"seat{n}: " * 60)[:399]):
             assert words.told("pt", "round", text) == text
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
     assert words._looked_up.cache_info().currsize <= words.REMEMBERED
     before = words._looked_up.cache_info().misses
     words.told("pt", "round", (words.LONGEST + 1) * "x")

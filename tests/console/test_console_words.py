@@ -95,7 +95,7 @@ def test_no_header_keeps_the_others_waiting(accepted: str) -> None:
     """It comes before any login."""
     began = time.process_time()
     assert words.choose("", accepted) == "en"
-    assert time.process_time() - began < 0.1
+    assert time.process_time() - began < 1  # measured: 0.0001
 
 
 def test_a_word_nobody_translated_stands_as_it_is() -> None:

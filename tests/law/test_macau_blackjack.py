@@ -1,6 +1,5 @@
 """Macau blackjack, article by article: Despacho 57/2009, and Despacho 56/2004 with 42/2007."""
 
-import time
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, Literal
@@ -3164,20 +3163,3 @@ def test_facts_said_twice_change_nothing(data: st.DataObject, options: dict[str,
         for events in (night, twice)
     )
     assert plain == repeated
-
-
-def test_it_keeps_up() -> None:
-    """More than 100 000 events a second; asserted at a tenth of it for slow machines."""
-    ruleset = game()
-    state = ruleset.start("t-1")
-    seats = dict.fromkeys(range(1, 7), "TS 5C")
-    decided: list[Event] = []
-    for seat in seats:
-        decided += [act(seat, "hit"), *draw("3D"), act(seat, "stand")]
-    events = whole(seats, "7H", decided, draw("TD"), RoundPaid(), bets=[bet(seat) for seat in seats])
-    seen = script(events * 300)
-    begin = time.perf_counter()
-    for one_ in seen:
-        state, _ = ruleset.apply(state, one_)
-    assert len(seen) / (time.perf_counter() - begin) > 10_000
-    assert state.count == 300

@@ -1,7 +1,6 @@
 """Virtual time: hours in no time, and never past what is still under way."""
 
 import asyncio
-import time
 from pathlib import Path
 from random import Random
 
@@ -14,11 +13,10 @@ from simulators.ports.port import Pty, Socket
 
 @virtual_time
 async def test_hours_pass_at_once() -> None:
-    began = time.monotonic()
+    """On the wall clock this would exceed the time limit of a test."""
     loop = asyncio.get_running_loop()
     await asyncio.sleep(7200)
     assert loop.time() >= 7200
-    assert time.monotonic() - began < 60
 
 
 @virtual_time

@@ -228,7 +228,7 @@ def test_while_something_is_under_way_time_runs_as_on_the_wall() -> None:
         busy = False
         await asyncio.sleep(86400)
 
-    assert 0.1 <= in_jumping_time(body(), busy=lambda: busy) < 10
+    assert in_jumping_time(body(), busy=lambda: busy) >= 0.1  # the day after it would exceed the limit of a test
 
 
 def test_the_wall_clock_belongs_to_the_loop() -> None:
@@ -287,7 +287,7 @@ def test_no_time_limit_ends_while_its_bytes_are_under_way(tmp_path: Path, kind: 
             await late
         port.unplug()
 
-    assert in_jumping_time(body(), busy=busy) < 20
+    in_jumping_time(body(), busy=busy)  # the day would exceed the limit of a test, if it did not jump
 
 
 @virtual_time
