@@ -1,31 +1,39 @@
-"""Every fault of every device, end to end: simulator, real port, driver, edge, broker, rules, alert, round.
+"""Every fault of every device, end to end: simulator, port, driver, edge, broker, rules, alert, round.
 
 The lists are those of the simulators; `docs/devices/` is made from the same. What a pair must show stands in its
 `Ailment`: what is told, what becomes of the round, and that it ends.
+
+Each pair runs once, in virtual time, on a cable and a broker in memory. Over real ports and mosquitto runs one pair of
+each (transport, effect on the round); `make nightly` runs all of them.
 """
 
 import asyncio
+import contextlib
+import random
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers import NIGHTLY
 from msgspec import Struct
 
+from daemon.consumer.consumer import Consumer
+from daemon.edge.edge import Edge
+from daemon.journal.store import Journal
+from daemon.read_model import Picture
 from simulators import SIMULATORS
-from simulators.clock import JumpingLoop
+from simulators.clock import JumpingLoop, Pace
 from simulators.devices.compare import Account
 from simulators.devices.device import Ailment, ailments
 from simulators.lab.broker import find_mosquitto
-from simulators.lab.pit import KINDS, Pit
-from simulators.lab.virtual_time import House, all_out, jumping, run_jumping
-
-pytestmark = [
-    pytest.mark.system,
-    pytest.mark.skipif(find_mosquitto() is None, reason="no mosquitto on this computer"),
-]
+from simulators.lab.campaign.broker import Broker
+from simulators.lab.campaign.loop import VirtualLoop
+from simulators.lab.campaign.pit import VirtualPit
+from simulators.lab.pit import KINDS, SITE, Pit
+from simulators.lab.virtual_time import all_out, jumping, run_jumping
 
 LAW = Path(__file__).parents[1] / "law"
 # "art. 4", "art. 3(3)", "art. 2(2)-(3)".
@@ -68,6 +76,71 @@ for _kind, _table in KINDS.items():
 
 PAIRS = [(name, fault) for name in PLACES for fault in ailments(SIMULATORS[name])]
 
+MQTT_DEVICES = ("billy_iii", "idp_dice")
+OF_THE_BROKER = {(device, "unplugged") for device in MQTT_DEVICES}
+"""A broker says nothing of a device that is gone, where a cable in memory does: only over the real one."""
+
+
+class World(Struct):
+    """A pit that runs: its table, the display, the pace of the dealers, and how to wait for the last results."""
+
+    pit: Pit
+    picture: Picture
+    pace: Pace
+    settle: Callable[[dict[str, int]], Coroutine[Any, Any, None]]
+    utc: Callable[[], Any]
+
+
+@contextlib.asynccontextmanager
+async def in_memory(kind: str, seed: int, directory: Path) -> AsyncIterator[World]:
+    """Cables and a broker in memory; the edge, the rules and their journals are the real ones."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    broker = Broker(loop, random.Random(f"{seed} broker"), lambda _fault: None)
+    pit = VirtualPit(loop, seed, (kind,), KINDS)
+    config = pit.parsed()
+    edge_journal, rules_journal = Journal(directory / "edge.db"), Journal(directory / "rules.db")
+    edge = Edge(config, edge_journal, now=loop.utc, opener=pit.opener(loop.utc), connect=broker.connect)
+    consumer = Consumer(config, rules_journal, connect=broker.connect)
+    picture = Picture(config.mqtt, SITE, from_start=True, connect=broker.connect)
+    _listen(pit, picture)
+
+    async def settle(dealt: dict[str, int]) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(60.0):
+                await picture.until(lambda: all(len(pit.outcomes[name]) >= count for name, count in dealt.items()))
+
+    serving = pit.serve(config.mqtt, broker.connect)
+    async with asyncio.TaskGroup() as group:
+        running = [group.create_task(one) for one in (edge.run(), consumer.run(), picture.run("display"), serving)]
+        yield World(pit, picture, Pace(), settle, loop.utc)
+        for task in running:
+            task.cancel()
+    edge_journal.close()
+    rules_journal.close()
+    assert not loop.trouble, loop.trouble
+
+
+@contextlib.asynccontextmanager
+async def over_real_ports(kind: str, seed: int, directory: Path, busy: list[Any]) -> AsyncIterator[World]:
+    """Terminals, TCP, pyusb and mosquitto, on a clock that jumps only while nothing is under way."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, JumpingLoop)
+    pit = Pit(directory, seed, kinds=(kind,), usb=True)
+    async with jumping(pit, busy) as house:
+
+        async def settle(dealt: dict[str, int]) -> None:
+            house.settling = True
+            await all_out(pit, house.picture, dealt, 3.0)
+
+        yield World(pit, house.picture, house.pace, settle, loop.utc)
+
+
+def _listen(pit: Pit, picture: Picture) -> None:
+    picture.on_opened = pit.opened
+    picture.on_result = pit.heard
+    picture.on_event = pit.saw
+
 
 class Seen(Struct, frozen=True):
     """What came of one fault."""
@@ -80,64 +153,64 @@ class Seen(Struct, frozen=True):
     voids: tuple[dict[str, Any], ...]
 
 
-async def _try(kind: str, place: str, fault: str, ailment: Ailment, directory: Path, busy: list[Any]) -> Seen:
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, JumpingLoop)
-    tried = KINDS[kind](1).devices[place].name
-    pit = Pit(directory, SEEDS.get(tried, SEED), kinds=(kind,), usb=True)
+async def _try(device: str, fault: str, world: World) -> Seen:
+    """Deal some rounds, with the fault in one of them."""
+    place = PLACES[device][1]
+    ailment = ailments(SIMULATORS[device])[fault]
+    pit, pace = world.pit, world.pace
     [(name, table)] = pit.tables.items()
+    socket, tried = pit.sockets[name][place], table.devices[place]
     late = fault == COUNTED
-    rounds = MORE.get(tried, ROUNDS) + late
-    async with jumping(pit, busy) as house:
-        dealing = asyncio.create_task(pit.deal(house.pace, rounds, house.picture, loop.utc))
-        while len(table.truth) < BEFORES.get(tried, BEFORE) + late:
-            await house.pace.sleep(0.5)
-        await house.pace.sleep(3.0)
-        device = table.devices[place]
-        if device.name in MOMENTS and f"{device.name}-{fault}" not in EARLY:
-            while not MOMENTS[device.name](device):
-                await house.pace.sleep(0.1)
-        before = len(pit.told[name])
-        pit.sockets[name][place].inject(fault)
-        if ailment.person and fault not in AFTERWARDS:
-            await _until_told(house, ailment, pit, name, before)
-            await house.pace.sleep(10.0)
-            pit.sockets[name][place].device.repair(house.pace.now())
-            pit.sockets[name][place].stir()
-        await dealing
-        if fault in AFTERWARDS:
-            pit.sockets[name][place].device.repair(house.pace.now())
-            pit.sockets[name][place].stir()
-        await _quiet(house, name)
-        dealt = pit.dealt()
-        house.settling = True
-        await all_out(pit, house.picture, dealt, 3.0)
-        view = house.picture.tables[name]
-        return Seen(
-            tuple(pit.told[name][before:]),
-            pit.accounts(dealt)[name],
-            {key: f"{alert.code}: {alert.text}" for key, alert in view.alerts.items()},
-            tuple(device for device, online in view.online.items() if not online),
-            bool(table.ruleset),
-            tuple(result for result in view.results if result["void"] is not None),
-        )
+    dealing = asyncio.create_task(pit.deal(pace, MORE.get(device, ROUNDS) + late, world.picture, world.utc))
+    while len(table.truth) < BEFORES.get(device, BEFORE) + late:
+        await pace.sleep(0.5)
+    await pace.sleep(3.0)
+    if device in MOMENTS and f"{device}-{fault}" not in EARLY:
+        while not MOMENTS[device](tried):
+            await pace.sleep(0.1)
+    before = len(pit.told[name])
+    socket.inject(fault)
+
+    def repair() -> None:
+        socket.device.repair(pace.now())
+        socket.stir()
+
+    if ailment.person and fault not in AFTERWARDS:
+        await _until_told(world, ailment, name, before)
+        await pace.sleep(10.0)
+        repair()
+    await dealing
+    if fault in AFTERWARDS:
+        repair()
+    await _quiet(world, name)
+    dealt = pit.dealt()
+    await world.settle({one: count for one, count in dealt.items() if pit.tables[one].ruleset})
+    view = world.picture.tables[name]
+    return Seen(
+        tuple(pit.told[name][before:]),
+        pit.accounts(dealt)[name],
+        {key: f"{alert.code}: {alert.text}" for key, alert in view.alerts.items()},
+        tuple(one for one, online in view.online.items() if not online),
+        bool(table.ruleset),
+        tuple(result for result in view.results if result["void"] is not None),
+    )
 
 
-async def _until_told(house: House, ailment: Ailment, pit: Pit, name: str, before: int) -> None:
+async def _until_told(world: World, ailment: Ailment, name: str, before: int) -> None:
     """A person comes when there is something to see, or after two minutes."""
     waited = 0.0
-    while waited < 120.0 and not set(ailment.told) <= set(pit.told[name][before:]):
-        await house.pace.sleep(1.0)
+    while waited < 120.0 and not set(ailment.told) <= set(world.pit.told[name][before:]):
+        await world.pace.sleep(1.0)
         waited += 1.0
 
 
-async def _quiet(house: House, name: str) -> None:
+async def _quiet(world: World, name: str) -> None:
     """Until every alert is closed and every device back, or three minutes passed."""
     waited = 0.0
     while waited < 180.0:
-        await house.pace.sleep(5.0)
+        await world.pace.sleep(5.0)
         waited += 5.0
-        view = house.picture.tables[name]
+        view = world.picture.tables[name]
         if waited >= 20.0 and not view.alerts and all(view.online.values()):
             return
 
@@ -152,26 +225,72 @@ def grounds(result: dict[str, Any]) -> set[str]:
     return {key for key in text["articles"] if key.rpartition(":")[2] in named}
 
 
-@pytest.mark.parametrize(("device", "fault"), PAIRS, ids=[f"{device}-{fault}" for device, fault in PAIRS])
-def test_a_fault_is_told_ends_and_makes_no_result_wrong(device: str, fault: str, tmp_path: Path) -> None:
-    kind, place = PLACES[device]
+def judge(device: str, fault: str, seen: Seen) -> None:
+    """The fault was told, it ended, and no result is wrong; where it may touch no round, each came out."""
     ailment = ailments(SIMULATORS[device])[fault]
-    seen = run_jumping(lambda busy: _try(kind, place, fault, ailment, tmp_path, busy))
     missing = set(ailment.told) - set(seen.told)
     assert not missing, f"not told: {missing}; told: {[word for word in seen.told if '.' in word]}"
     assert not seen.alerts
     assert not seen.offline
+    account = seen.account
     if seen.ruled:
-        assert seen.account.wrong == 0, seen.account
-        assert seen.account.lost == 0, seen.account
-        assert seen.account.right + seen.account.voided + seen.account.unseen == MORE.get(device, ROUNDS) + (
-            fault == COUNTED
-        )
+        assert account.wrong == 0, account
+        assert account.lost == 0, account
+        ended = account.right + account.voided + account.unseen
+        assert ended == MORE.get(device, ROUNDS) + (fault == COUNTED)
     for result in seen.voids:
         assert grounds(result), f"void, and no article of the text says so: {result['void']}, {result['law']}"
     if ailment.round in ("counts", "none"):
-        account = seen.account
         assert (account.lost, account.voided, account.extra, account.wrong, account.unseen) == (0, 0, 0, 0, 0), account
+
+
+@pytest.mark.parametrize(("device", "fault"), [pair for pair in PAIRS if pair not in OF_THE_BROKER])
+def test_a_fault_is_told_ends_and_makes_no_result_wrong(device: str, fault: str, tmp_path: Path) -> None:
+    async def body() -> Seen:
+        async with in_memory(PLACES[device][0], _seed(device) * 100 + 1, tmp_path) as world:
+            return await _try(device, fault, world)
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        judge(device, fault, runner.run(body()))
+
+
+def transport(device: str) -> str:
+    """What a host reaches it by, at a table of the demo."""
+    match device:
+        case "fdl_console":
+            return "tcp"
+        case _ if device in MQTT_DEVICES:
+            return "mqtt"
+        case "hid_shoe":
+            return "usb"
+        case _:
+            return "pty"
+
+
+def _one_of_each() -> list[tuple[str, str]]:
+    """The first pair of each way to a device, effect on the round, and of faults of the device and of its line."""
+    found: dict[tuple[str, str, bool], tuple[str, str]] = {}
+    for device, fault in PAIRS:
+        simulator = SIMULATORS[device]
+        found.setdefault(
+            (transport(device), ailments(simulator)[fault].round, fault in simulator.line), (device, fault)
+        )
+    return sorted({*found.values()} | OF_THE_BROKER)
+
+
+@pytest.mark.system
+@pytest.mark.skipif(find_mosquitto() is None, reason="no mosquitto on this computer")
+@pytest.mark.parametrize(("device", "fault"), PAIRS if NIGHTLY else _one_of_each())
+def test_the_same_over_real_ports_and_mosquitto(device: str, fault: str, tmp_path: Path) -> None:
+    async def body(busy: list[Any]) -> Seen:
+        async with over_real_ports(PLACES[device][0], _seed(device), tmp_path, busy) as world:
+            return await _try(device, fault, world)
+
+    judge(device, fault, run_jumping(body))
+
+
+def _seed(device: str) -> int:
+    return SEEDS.get(device, SEED)
 
 
 def test_every_device_is_tried() -> None:

@@ -65,9 +65,10 @@ class Server:
     def close(self) -> None:
         self._listening.close()
         self.hang_up()
+        self.port.close()  # the thread that reads it ends by that
         for thread in self._threads:
             thread.join(PATIENCE)
-        self.port.close()
+            assert not thread.is_alive()
 
 
 @pytest.fixture

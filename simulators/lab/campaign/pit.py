@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
@@ -343,12 +343,14 @@ _CONFIGS: dict[str, Config] = {}
 class VirtualPit(Pit):
     """A pit on cables in memory."""
 
-    def __init__(self, loop: VirtualLoop, seed: int, kinds: tuple[str, ...]) -> None:
-        """`kinds` of tables, one of each."""
+    def __init__(
+        self, loop: VirtualLoop, seed: int, kinds: tuple[str, ...], tables: Mapping[str, type[Table]] = KINDS
+    ) -> None:
+        """`kinds` of tables, one of each. `tables`: what they are made of; tests of single faults hand in slow ones."""
         super().__init__(Path("/"), seed, kinds=())
         self._loop = loop
         self.pace = Hands()
-        self.tables = {f"{kind}-1": KINDS[kind](seed) for kind in kinds}
+        self.tables = {f"{kind}-1": tables[kind](seed) for kind in kinds}
         self.outcomes = {name: [] for name in self.tables}
         self.told = {name: [] for name in self.tables}
         self.cables: dict[str, Cable] = {}
