@@ -9,30 +9,24 @@ each (transport, effect on the round); `make nightly` runs all of them.
 
 import asyncio
 import contextlib
-import random
 import re
 import tomllib
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers import NIGHTLY
+from memory_pit import World, in_memory
 from msgspec import Struct
 
-from daemon.consumer.consumer import Consumer
-from daemon.edge.edge import Edge
-from daemon.journal.store import Journal
-from daemon.read_model import Picture
 from simulators import SIMULATORS
-from simulators.clock import JumpingLoop, Pace
+from simulators.clock import JumpingLoop
 from simulators.devices.compare import Account
 from simulators.devices.device import Ailment, ailments
 from simulators.lab.broker import find_mosquitto
-from simulators.lab.campaign.broker import Broker
 from simulators.lab.campaign.loop import VirtualLoop
-from simulators.lab.campaign.pit import VirtualPit
-from simulators.lab.pit import KINDS, SITE, Pit
+from simulators.lab.pit import KINDS, Pit
 from simulators.lab.virtual_time import all_out, jumping, run_jumping
 
 LAW = Path(__file__).parents[1] / "law"
@@ -81,46 +75,6 @@ OF_THE_BROKER = {(device, "unplugged") for device in MQTT_DEVICES}
 """A broker says nothing of a device that is gone, where a cable in memory does: only over the real one."""
 
 
-class World(Struct):
-    """A pit that runs: its table, the display, the pace of the dealers, and how to wait for the last results."""
-
-    pit: Pit
-    picture: Picture
-    pace: Pace
-    settle: Callable[[dict[str, int]], Coroutine[Any, Any, None]]
-    utc: Callable[[], Any]
-
-
-@contextlib.asynccontextmanager
-async def in_memory(kind: str, seed: int, directory: Path) -> AsyncIterator[World]:
-    """Cables and a broker in memory; the edge, the rules and their journals are the real ones."""
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
-    broker = Broker(loop, random.Random(f"{seed} broker"), lambda _fault: None)
-    pit = VirtualPit(loop, seed, (kind,), KINDS)
-    config = pit.parsed()
-    edge_journal, rules_journal = Journal(directory / "edge.db"), Journal(directory / "rules.db")
-    edge = Edge(config, edge_journal, now=loop.utc, opener=pit.opener(loop.utc), connect=broker.connect)
-    consumer = Consumer(config, rules_journal, connect=broker.connect)
-    picture = Picture(config.mqtt, SITE, from_start=True, connect=broker.connect)
-    _listen(pit, picture)
-
-    async def settle(dealt: dict[str, int]) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(60.0):
-                await picture.until(lambda: all(len(pit.outcomes[name]) >= count for name, count in dealt.items()))
-
-    serving = pit.serve(config.mqtt, broker.connect)
-    async with asyncio.TaskGroup() as group:
-        running = [group.create_task(one) for one in (edge.run(), consumer.run(), picture.run("display"), serving)]
-        yield World(pit, picture, Pace(), settle, loop.utc)
-        for task in running:
-            task.cancel()
-    edge_journal.close()
-    rules_journal.close()
-    assert not loop.trouble, loop.trouble
-
-
 @contextlib.asynccontextmanager
 async def over_real_ports(kind: str, seed: int, directory: Path, busy: list[Any]) -> AsyncIterator[World]:
     """Terminals, TCP, pyusb and mosquitto, on a clock that jumps only while nothing is under way."""
@@ -134,12 +88,6 @@ async def over_real_ports(kind: str, seed: int, directory: Path, busy: list[Any]
             await all_out(pit, house.picture, dealt, 3.0)
 
         yield World(pit, house.picture, house.pace, settle, loop.utc)
-
-
-def _listen(pit: Pit, picture: Picture) -> None:
-    picture.on_opened = pit.opened
-    picture.on_result = pit.heard
-    picture.on_event = pit.saw
 
 
 class Seen(Struct, frozen=True):

@@ -2,27 +2,23 @@
 
 import asyncio
 import random
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers import at_length
+from memory_pit import in_memory
 from msgspec.structs import replace
 
 from protocols.fdl.shuffler import CARDS
 from rules.macau.stud_poker import OPENING, value
 from simulators.devices.compare import Account
 from simulators.devices.fdl_shuffler import PACKET_OF, Shuffler
-from simulators.lab.broker import find_mosquitto
-from simulators.lab.pit import Pit
-from simulators.lab.virtual_time import all_out, jumping, run_jumping
+from simulators.lab.campaign.loop import VirtualLoop
 from simulators.tables import stud_poker as table_stud_poker
 from simulators.tables.stud_poker import MISHAPS, Mishap, StudPokerTable, compared, opens
 from simulators.tables.table import Floor, Look
-
-needs_broker = pytest.mark.skipif(find_mosquitto() is None, reason="no mosquitto on this computer")
-
 
 # ---- the dealer's eye
 
@@ -77,11 +73,11 @@ def test_ace_and_king_open(cards: str, may: bool) -> None:
     assert opens(cards.split()) is may
 
 
-def test_dealer_and_ruleset_agree_on_forty_thousand_hands() -> None:
+def test_dealer_and_ruleset_agree_on_whole_decks() -> None:
     """Two rankings that know nothing of each other put whole decks, dealt into ten hands, in one order."""
     rng = random.Random("two rankings")
     deck = list(CARDS)
-    for _ in range(4_000):
+    for _ in range(at_length(1_000, 4_000)):
         rng.shuffle(deck)
         hands = [tuple(deck[at : at + 5]) for at in range(0, 50, 5)]
         assert sorted(hands, key=compared) == sorted(hands, key=value)
@@ -92,7 +88,7 @@ def test_they_agree_on_high_hands() -> None:
     """Full houses, fours and flushes are rare: out of a deck of twelve cards they are not."""
     rng = random.Random("high hands")
     deck = [rank + suit for rank in "A5432KQJ" for suit in "SHCD"]
-    for _ in range(3_000):
+    for _ in range(at_length(1_000, 3_000)):
         suits = rng.sample("SHCD", 2)
         few = rng.choice(([card for card in deck if card[1] in suits], [card for card in deck if card[0] in "A5K"]))
         rng.shuffle(few)
@@ -152,31 +148,28 @@ def play(directory: Path, rounds: int, seed: int) -> tuple[StudPokerTable, Accou
     """The table, the account, and every result that came out."""
     results: list[dict[str, Any]] = []
 
-    async def body(busy: list[Callable[[], bool]]) -> tuple[StudPokerTable, Account]:
-        loop = asyncio.get_running_loop()
-        pit = Pit(directory, seed, kinds=("stud",), usb=True)
-        [table] = pit.tables.values()
-        assert isinstance(table, StudPokerTable)
-        async with jumping(pit, busy) as house:
+    async def body() -> tuple[StudPokerTable, Account]:
+        async with in_memory("stud", seed, directory) as world:
+            pit = world.pit
+            [table] = pit.tables.values()
+            assert isinstance(table, StudPokerTable)
 
             def heard(name: str, kind: str, result: dict[str, Any]) -> None:
                 results.append(result)
                 pit.heard(name, kind, result)
 
-            house.picture.on_result = heard
+            world.picture.on_result = heard
             async with asyncio.timeout(rounds * PATIENCE):
-                await pit.deal(house.pace, rounds, house.picture, loop.utc)  # type: ignore[attr-defined]
+                await pit.deal(world.pace, rounds, world.picture, world.utc)
             dealt = pit.dealt()
-            house.settling = True
-            await all_out(pit, house.picture, dealt, 3.0)
+            await world.settle(dealt)
             return table, pit.accounts(dealt)["stud-1"]
 
-    table, account = run_jumping(body)
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        table, account = runner.run(body())
     return table, account, results
 
 
-@needs_broker
-@pytest.mark.system
 def test_a_night_comes_out_as_it_was(tmp_path: Path) -> None:
     table, account, results = play(tmp_path, 20, 1)
     assert account == Account(right=20)
@@ -196,8 +189,6 @@ def test_a_night_comes_out_as_it_was(tmp_path: Path) -> None:
     assert all(one != other for one, other in pairwise(hands))
 
 
-@needs_broker
-@pytest.mark.system
 @pytest.mark.parametrize("mishap", MISHAPS)
 def test_each_mishap_ends_as_article_11_says(mishap: Mishap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_stud_poker, "MISHAPS", {mishap: 1000})
@@ -221,8 +212,6 @@ def test_each_mishap_ends_as_article_11_says(mishap: Mishap, tmp_path: Path, mon
             assert result["void"]["jackpot_bets"] == "carried"
 
 
-@needs_broker
-@pytest.mark.system
 def test_jackpot_bets_of_a_void_round_are_laid_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_stud_poker, "MISHAPS", {"wrong_order": 500})
     _, account, results = play(tmp_path, 12, 5)
@@ -267,8 +256,6 @@ def show_old_memory(monkeypatch: pytest.MonkeyPatch, at: str, old: str) -> list[
     return times
 
 
-@needs_broker
-@pytest.mark.system
 @pytest.mark.parametrize(
     ("at", "old"),
     [

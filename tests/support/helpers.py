@@ -20,11 +20,12 @@ from simulators.tables.table import Floor, Look
 NIGHTLY = os.environ.get("FELTD_NIGHTLY") == "1"
 """Whether `make nightly` runs the tests: those that can be small or long are long."""
 
+T = TypeVar("T")
 START = datetime(2026, 11, 20, 20, 0, 0, tzinfo=UTC)
 
 
-def at_length(small: int, nightly: int) -> int:
-    """How many cases a test tries: `small` in `make test`, `nightly` in `make nightly`."""
+def at_length(small: T, nightly: T) -> T:
+    """What a test tries, or how much of it: `small` in `make test`, `nightly` in `make nightly`."""
     return nightly if NIGHTLY else small
 
 
@@ -127,7 +128,6 @@ def floor(look: Callable[[], Look], pace: Pace | None = None) -> Floor:
     return Floor(_Sockets(), pace or Pace(), ready, look, tell)
 
 
-T = TypeVar("T")
 IDLE_S = 120.0
 """How long a test waits without any progress. A busy machine is slow, and still something moves."""
 
