@@ -21,7 +21,7 @@ from uuid import UUID
 import msgspec
 import pytest
 from console_tour import Said, ask, pages, streams
-from helpers import START
+from helpers import START, at_length
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
@@ -84,7 +84,7 @@ def tape(tmp_path_factory: pytest.TempPathFactory) -> Tape:
             house.picture.on_message = lambda message: heard.append(Heard(loop.utc(), message))
             for post in house.edge.posts:
                 post._traced(100_000)
-            await pit.deal(house.pace, 3 * len(KINDS), house.picture, loop.utc)
+            await pit.deal(house.pace, at_length(2, 6) * len(KINDS), house.picture, loop.utc)
             house.settling = True
             await all_out(pit, house.picture, pit.dealt())
             house.settling = False
@@ -221,8 +221,11 @@ async def told_alike(two: tuple[World, World], who: str, lang: str, paths: Itera
         alike(path, await two[0].ask(who, lang, path), await two[1].ask(who, lang, path))
 
 
-async def played(tape: Tape, two: tuple[World, World], every: int = 60) -> None:
-    """At each step what is pushed, to everybody in turn; every so often all pages, of everybody in turn."""
+EVERY = at_length(200, 20)
+
+
+async def played(tape: Tape, two: tuple[World, World]) -> None:
+    """At each event what is pushed, to everybody in turn; every so often and at the end all pages."""
     lookers = [(who, lang) for who in (*ROLES, "screen") for lang in LANGS]
     for n, one in enumerate(tape.heard):
         two[0].hear(one)
@@ -233,8 +236,8 @@ async def played(tape: Tape, two: tuple[World, World], every: int = 60) -> None:
         who, lang = lookers[n % len(lookers)]
         if is_event(one.message):
             await told_alike(two, who, lang, streams(two[0].house)[:1])
-        if n % every == 0:
-            who, lang = lookers[n // every % len(lookers)]
+        if n % EVERY == 0 or n == len(tape.heard) - 1:
+            who, lang = lookers[n // EVERY % len(lookers)]
             await told_alike(two, who, lang, [*pages(two[0].house, rounds_of(two[0])), *streams(two[0].house)])
 
 

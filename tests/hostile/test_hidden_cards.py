@@ -61,7 +61,7 @@ from rules.macau.baccarat import Baccarat, hands
 from rules.macau.blackjack import Blackjack
 from rules.macau.stud_poker import StudPoker
 
-DEALS = at_length(500, 10_000)
+DEALS = at_length(200, 10_000)
 SITE, TABLE = "s", "t-1"
 STATE = table_topic(SITE, TABLE, "round/state")
 RESULT = table_topic(SITE, TABLE, "round/result")

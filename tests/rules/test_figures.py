@@ -11,6 +11,7 @@ from random import Random
 import msgspec
 import pytest
 from click.testing import CliRunner
+from helpers import at_length
 
 from daemon.cli.main import main
 from protocols.contract.events import BetsOpened, CardDrawn
@@ -51,7 +52,7 @@ def quick(variant: Variant) -> bool:
 
 @pytest.mark.parametrize("name", [name for name in GAMES if name not in SIMULATED])
 def test_what_is_kept_is_what_the_ruleset_gives(name: str) -> None:
-    variants = [variant for variant in GAMES[name].variants if quick(variant)]
+    variants = [variant for variant in GAMES[name].variants if quick(variant)][:: at_length(3, 1)]
     texts = {variant.text for variant in variants}
     assert [row for row in kept(name) if row.options in texts] == figures(name, variants)
 
