@@ -9,7 +9,7 @@ from random import Random
 
 import msgspec
 import pytest
-from helpers import MemoryLink, Notebook, virtual_time
+from helpers import MemoryLink, Notebook, at_length, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from message_mirror import Carry, Mirror, byte_by_byte, lossy, whole
@@ -505,7 +505,7 @@ async def test_mirror_with_a_cut_line() -> None:
 
 
 @pytest.mark.parametrize("fault", [*Billy.faults, *Billy.line])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(at_length(1, 10)))
 @virtual_time
 async def test_mirror_of_every_fault(fault: str, seed: int) -> None:
     billy, mirror = mirrored(seed)

@@ -15,7 +15,7 @@ from typing import Literal
 
 import msgspec
 import pytest
-from helpers import START, MemoryLink, Notebook, virtual_time
+from helpers import START, MemoryLink, Notebook, at_length, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -1615,7 +1615,7 @@ HARMLESS = (
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", ["whole", "byte by byte", "repeated"])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(at_length(1, 10)))
 def test_a_whole_cable_tells_every_spin_as_it_was(seed: int, kind: str, mode: str) -> None:
     mirror = Mirror(seed, kind, MODES[mode], HARMLESS, 8)
     assert mirror.heard.ends == mirror.truth
@@ -1625,7 +1625,7 @@ def test_a_whole_cable_tells_every_spin_as_it_was(seed: int, kind: str, mode: st
 
 @pytest.mark.parametrize("fault", [*Wheel.faults, None])
 def test_each_fault_of_the_wheel(fault: str | None) -> None:
-    for seed in range(2):
+    for seed in range(at_length(1, 10)):
         mirror = Mirror(seed, "whole", ARCADE, [fault] if fault else [], 8)
         mirror.never_wrong()
         pockets = [one for one in mirror.truth if one != "void"]
@@ -1636,27 +1636,9 @@ def test_each_fault_of_the_wheel(fault: str | None) -> None:
             assert all(one in remaining for one in mirror.heard.landed)
 
 
-FAULT_CODES = {
-    "launch_failed": "wheel.launch_failed",
-    "launch_retried": "wheel.launch_failed",
-    "launch_retried_now_and_then": "wheel.launch_failed",
-    "misfires": "wheel.launch_failed",
-    "ball_not_detected": "wheel.ball_not_detected",
-    "sensor": "wheel.sensor_or_motor",
-}
-
-
-@pytest.mark.parametrize("fault", FAULT_CODES)
-def test_each_fault_is_told_and_over(fault: str) -> None:
-    faults = Mirror(3, "whole", ARCADE, [fault], 8).heard.faults
-    code = FAULT_CODES[fault]
-    assert faults[:2] == [f"+{code}", f"-{code}"]
-    assert set(faults) == {f"+{code}", f"-{code}"}
-
-
 @pytest.mark.parametrize("kind", ["lossy", "noisy", "cut"])
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(at_length(1, 20)))
 def test_a_bad_cable_never_tells_a_wrong_number(seed: int, kind: str, mode: str) -> None:
     mirror = Mirror(seed, kind, MODES[mode], tuple(Wheel.faults), 10)
     mirror.never_wrong()

@@ -175,16 +175,16 @@ def no_wrong_landing(one: Bench) -> None:
 # ---- every fault, of the wheel and of its line
 
 
-@pytest.mark.parametrize("mode", [ARCADE, ARCADE - AUTOMATIC_STATUS], ids=["by itself", "asked"])
 @pytest.mark.parametrize("fault", [*Wheel.faults, *Wheel.line])
-def test_every_fault_is_told_its_round_is_as_said_and_all_is_over(fault: str, mode: int) -> None:
+def test_every_fault_of_a_wheel_that_is_asked(fault: str) -> None:
+    """`test_every_fault.py` has a wheel that speaks by itself."""
     in_line = fault in Wheel.line
     ailment = Wheel.line[fault] if in_line else Wheel.faults[fault]
     ruleset = Roulette(RouletteOptions(betting="no_more_bets"))
 
     @virtual_time
     async def body() -> None:
-        async with bench(2, spin=10, mode=mode) as one:
+        async with bench(2, spin=10, mode=ARCADE - AUTOMATIC_STATUS) as one:
             await one.until(lambda: any(isinstance(event, SpinStarted) for event in one.events))
             (one.line if in_line else one.wheel).inject(fault, one.now)
             ended = len(one.wheel.truth)

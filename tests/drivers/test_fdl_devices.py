@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from helpers import START, MemoryLink, Notebook, play, script, virtual_time
+from helpers import START, MemoryLink, Notebook, at_length, play, script, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
@@ -2228,4 +2228,4 @@ class Mishaps(RuleBasedStateMachine):
 
 
 TestMishaps = Mishaps.TestCase
-TestMishaps.settings = settings(max_examples=100, stateful_step_count=20)
+TestMishaps.settings = settings(max_examples=at_length(50, 2000), stateful_step_count=20)

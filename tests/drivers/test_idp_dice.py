@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from helpers import START, MemoryLink, Notebook, virtual_time
+from helpers import START, MemoryLink, Notebook, at_length, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from message_mirror import Carry, Mirror, byte_by_byte, lossy, whole
@@ -557,7 +557,7 @@ async def test_mirror_over_a_line_that_loses_messages_never_tells_a_wrong_readin
 
 
 @pytest.mark.parametrize("fault", [*Recogniser.faults, *Recogniser.line])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(at_length(1, 10)))
 @virtual_time
 async def test_mirror_of_every_fault(fault: str, seed: int) -> None:
     recogniser, mirror = mirrored(seed)

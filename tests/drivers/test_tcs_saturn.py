@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import msgspec
 import pytest
-from helpers import MemoryLink, Notebook, play, results, virtual_time
+from helpers import MemoryLink, Notebook, at_length, play, results, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -35,7 +35,6 @@ from protocols.contract.events import (
     WagerPlaced,
     WheelStarted,
     WheelStopped,
-    type_of,
 )
 from protocols.tcs_saturn import (
     ERROR_NAMES,
@@ -54,7 +53,6 @@ from protocols.tcs_saturn import (
     encode,
 )
 from rules.macau.roulette import Roulette, RouletteOptions
-from simulators.devices.device import ailments
 from simulators.devices.line import Line
 from simulators.devices.tcs_saturn import POCKETS, Saturn
 
@@ -625,7 +623,7 @@ async def test_a_restart_in_each_state_goes_on_with_the_spin() -> None:
         await desk.end()
 
 
-@pytest.mark.parametrize("cuts", [[400], [250, 20, 100], [100, 100, 100, 100]], ids=str)
+@pytest.mark.parametrize("cuts", at_length([[250, 20, 100]], [[400], [250, 20, 100], [100, 100, 100, 100]]), ids=str)
 @pytest.mark.parametrize("long", range(5))
 @virtual_time
 async def test_a_state_may_last_long_and_the_line_be_cut_in_it(long: int, cuts: list[int]) -> None:
@@ -1361,7 +1359,7 @@ class Mirror:
 
 
 @pytest.mark.parametrize("cable", ["whole", "byte by byte", "lossy", "noisy"])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(at_length(1, 10)))
 @virtual_time
 async def test_every_spin_is_told_as_it_was(seed: int, cable: str) -> None:
     async with Mirror(seed, cable, spin=Random(seed).choice((1, 120, 9997))) as mirror:
@@ -1371,54 +1369,6 @@ async def test_every_spin_is_told_as_it_was(seed: int, cable: str) -> None:
         turns = [event for event in mirror.notes.events if isinstance(event, BallLaunched)]
         assert all(a.rotor not in (b.rotor, a.direction) for a, b in pairwise(turns))
         assert mirror.offline == 0
-
-
-TYPES = ("device.offline", "spin.voided", "spin.missed")
-
-
-def told_by(mirror: Mirror) -> set[str]:
-    """The fault codes and the event types of trouble that were told."""
-    told = {event.code for event in mirror.notes.events if isinstance(event, DeviceFaulted)}
-    told |= {type_of(event) for event in mirror.notes.events if type_of(event) in TYPES}
-    return told | ({"device.offline"} if mirror.offline else set())
-
-
-async def trouble(fault: str, seed: int) -> None:
-    """One fault at the beginning of the second round; then, if it must be, a person; then two good rounds."""
-    ailment = ailments(Saturn)[fault]
-    async with Mirror(seed) as mirror:
-        wheel = mirror.wheel
-        await mirror.spins(1)
-        await mirror.until(lambda: wheel.state is State.PLACE_BETS)
-        await asyncio.sleep(0.5)
-        now = asyncio.get_running_loop().time()
-        if fault in Saturn.faults:
-            wheel.inject(fault, now)
-        else:
-            mirror.line.inject(fault, now)
-        await mirror.until(lambda: len(wheel.truth) == 2)
-        await asyncio.sleep(12)
-        assert told_by(mirror) == set(ailment.told)
-        assert (mirror.truth[1] != "void") is (ailment.round == "counts")
-        await asyncio.sleep(30)
-        if ailment.person:
-            before = len([one for one in codes(mirror.notes.events) if one.startswith("-")])
-            wheel.repair(asyncio.get_running_loop().time())
-            await asyncio.sleep(2)
-            assert len([one for one in codes(mirror.notes.events) if one.startswith("-")]) == before + 1
-        await mirror.spins(2)
-        assert mirror.ends == mirror.truth
-        assert mirror.truth[-1] != "void"
-        told = codes(mirror.notes.events)
-        opened = {one[1:].rstrip("!") for one in told if one.startswith("+")}
-        assert opened == {one[1:] for one in told if one.startswith("-")}
-        assert TcsSaturn(SaturnOptions(), mirror.notes.memory)._faults.standing.open == ()
-        assert wheel.misfires == 0
-
-
-@pytest.mark.parametrize("fault", [*Saturn.faults, *Saturn.line])
-def test_each_trouble_is_told_and_over(fault: str) -> None:
-    virtual_time(trouble)(fault, len(fault))
 
 
 def test_every_fault_of_the_line_is_answered_for_and_every_error_has_a_trouble() -> None:
@@ -1436,7 +1386,7 @@ async def test_two_failed_launches_are_a_warning_and_an_error() -> None:
         assert codes(mirror.notes.events) == [f"+{code}", f"-{code}", f"+{code}!"]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(at_length(1, 20)))
 @virtual_time
 async def test_any_troubles_one_after_the_other_never_tell_a_wrong_number(seed: int) -> None:
     # On a bad line the first of two numbers may not arrive; then the second is all that anybody knows.
