@@ -14,11 +14,11 @@ test: .venv/.runtime .venv/.dev
 	@tests/need-programs
 	$(BIN)/pytest -n auto --dist worksteal $(ARGS)
 
-# What takes too long for each change: the attacks and foreign bytes at length, a long campaign, real kills.
+# All tests at length: each `at_length` gives its second size, every fault runs over its real port. Then a long campaign
+# and real kills.
 nightly: .venv/.runtime .venv/.dev
 	@tests/need-programs
-	FELTD_NIGHTLY=1 $(BIN)/pytest -n auto --dist worksteal --timeout 3600 tests/hostile tests/foreign \
-	  tests/project/test_documented_commands.py tests/rules $(ARGS)
+	FELTD_NIGHTLY=1 $(BIN)/pytest -n auto --dist worksteal --timeout 3600 $(ARGS)
 	$(BIN)/feltd campaign --rounds 100000 --seed $$(date +%j)
 	$(BIN)/feltd campaign --real --kills 100 --seed $$(date +%j)
 

@@ -16,6 +16,7 @@ import jinja2
 import pytest
 import pytest_asyncio
 import structlog
+from helpers import at_length
 from hypothesis import HealthCheck, settings
 
 # A disk in memory. Its durable writes cost nothing; no test can show that those of a disk are durable.
@@ -28,8 +29,10 @@ def pytest_configure() -> None:
 
     Bytecode is kept whatever the environment says: a hundred processes are started here, half a second each to compile.
     """
-    # How long an example takes says how busy the computer is.
-    settings.register_profile("feltd", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    # How long an example takes says how busy the computer is. What asks for no number of examples gets this one.
+    settings.register_profile(
+        "feltd", deadline=None, max_examples=at_length(40, 400), suppress_health_check=[HealthCheck.too_slow]
+    )
     settings.load_profile("feltd")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False

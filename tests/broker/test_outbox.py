@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import msgspec
 import pytest
-from helpers import START, virtual_time
+from helpers import START, at_length, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -291,7 +291,7 @@ async def test_memory_stays_bounded_while_the_broker_is_away(post: Post) -> None
         max_size=25,
     )
 )
-@settings(max_examples=60)
+@settings(max_examples=at_length(25, 300))
 def test_whatever_happens_each_row_arrives_in_order(steps: list[tuple[str, int]]) -> None:
     """Sessions that break, acknowledgements out of order, restarts: after the last session nothing is missing."""
 

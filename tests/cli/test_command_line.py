@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import structlog
 from click.testing import CliRunner, Result
-from helpers import START
+from helpers import START, at_length
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -780,7 +780,7 @@ main(sys.argv[1:])
 @given(
     st.one_of(st.binary(max_size=200), st.binary(max_size=200).map(lambda tail: CAPTURE_HEAD.encode() + b"\n" + tail))
 )
-@settings(max_examples=100)
+@settings(max_examples=at_length(25, 500))
 def test_any_bytes_are_a_capture_or_are_refused(raw: bytes) -> None:
     try:
         frames = capture_frames(raw, "x", 0.5)
@@ -800,7 +800,7 @@ def test_what_is_recorded_is_read_back(them: list[tuple[int, bool, bytes]]) -> N
 
 
 @given(st.binary(max_size=300), st.sampled_from(sorted(DRIVERS)))
-@settings(max_examples=60)
+@settings(max_examples=at_length(25, 300))
 def test_any_bytes_go_through_any_driver(raw: bytes, driver: str) -> None:
     try:
         seen = replay(capture_frames(raw, "x", 0.5), driver, {})
@@ -837,7 +837,7 @@ def is_good(line: str) -> bool:
 
 
 @given(st.lists(LINES, max_size=12), st.sampled_from(sorted(RULESETS)))
-@settings(max_examples=100)
+@settings(max_examples=at_length(25, 500))
 def test_any_lines_are_events_or_are_refused(lines: list[str], name: str) -> None:
     ruleset: Ruleset[Any] = RULESETS[name](RULESETS[name].Options())
     good = [line for line in lines if is_good(line)]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from helpers import at_length
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -531,7 +532,7 @@ def slips(text: str) -> list[tuple[int, str]]:
 
 
 @given(st.one_of(st.text(max_size=200), st.lists(PIECES, max_size=25).map("\n".join)))
-@settings(max_examples=200)
+@settings(max_examples=at_length(50, 1_000))
 def test_any_text_is_a_configuration_or_a_named_mistake(text: str) -> None:
     found = slips(text)
     assert all(1 <= number <= text.count("\n") + 1 for number, _ in found)
@@ -539,7 +540,7 @@ def test_any_text_is_a_configuration_or_a_named_mistake(text: str) -> None:
 
 
 @given(st.data())
-@settings(max_examples=100)
+@settings(max_examples=at_length(25, 500))
 def test_a_good_file_with_lines_lost_or_doubled(data: st.DataObject) -> None:
     """What an editor's slip makes of it is still good, or is named."""
     lines = GOOD.split("\n")

@@ -17,7 +17,7 @@ from urllib.parse import quote
 import msgspec
 import pytest
 from click.testing import CliRunner
-from helpers import START
+from helpers import START, at_length
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -493,7 +493,7 @@ def plant(path: Path, secret: str) -> Config:
 @given(secret=SECRETS)
 @example(secret="Zq%25percent+9x")
 @example(secret="Zq/slash@at:colon9x")
-@settings(max_examples=30)
+@settings(max_examples=at_length(6, 300))
 def test_no_secret_that_stands_anywhere_is_in_any_file(tmp_path_factory: pytest.TempPathFactory, secret: str) -> None:
     path = tmp_path_factory.mktemp("site")
     config = plant(path, secret)

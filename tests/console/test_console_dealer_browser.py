@@ -244,7 +244,9 @@ async def test_what_was_changed_after_no_answer_is_another_press(
         monkeypatch.setattr(floor.house.dealers.units["cus-1"], "last", lambda _most: [])
         await asyncio.to_thread(come_in(floor, browser, "dealer", "/dealer/cus-1"))
         lost = """
-            const real = window.fetch;
+            const real = window.fetch, now = performance.now.bind(performance), later = window.setTimeout;
+            performance.now = () => 20 * now(); // a key gives up after ten seconds
+            window.setTimeout = (what, milliseconds) => later(what, milliseconds / 20);
             window.cut = true;
             window.fetch = async (...words) => {
               const answer = await real(...words);

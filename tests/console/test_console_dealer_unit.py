@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import pytest
 import structlog
-from helpers import MemoryLink, virtual_time
+from helpers import MemoryLink, at_length, virtual_time
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
@@ -646,7 +646,7 @@ class Dealing(RuleBasedStateMachine):
 
 
 def test_any_interleaving_of_presses_cuts_and_restarts_loses_and_repeats_nothing() -> None:
-    run_state_machine_as_test(Dealing, settings=settings(max_examples=60, stateful_step_count=30))
+    run_state_machine_as_test(Dealing, settings=settings(max_examples=at_length(25, 300), stateful_step_count=30))
 
 
 # ---- over a real port

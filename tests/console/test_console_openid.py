@@ -18,6 +18,7 @@ import httpx
 import pytest
 import uvicorn
 from console_inn import PASSWORD, Inn, log_in, post, text
+from helpers import at_length
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from joserfc import jwt
@@ -329,7 +330,7 @@ async def test_a_token_that_the_provider_did_not_sign(both: Both, how: str) -> N
     assert both.who() == []
 
 
-@settings(max_examples=200)
+@settings(max_examples=at_length(50, 1_000))
 @given(st.text(max_size=100) | st.binary(max_size=100).map(lambda raw: raw.decode("latin-1")))
 def test_no_text_is_a_token(shared: Any, token: str) -> None:
     with pytest.raises(openid._Refused):

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 import structlog
 from console_inn import CONFIG, Inn, post
+from helpers import at_length
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -187,7 +188,7 @@ def test_a_damaged_store_is_one_message_with_a_remedy(store: Store, damage: str)
     assert ("check disk, owner and rights" if damage == "folder" else "move it and the files that begin") in said
 
 
-@settings(max_examples=60)
+@settings(max_examples=at_length(25, 300))
 @given(st.binary(max_size=300), st.integers(0, 4000))
 @example(b"\x80", 3995)
 def test_any_bytes_are_a_store_or_refused(tmp_path_factory: pytest.TempPathFactory, raw: bytes, at: int) -> None:

@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, get_args
 
 import pytest
+from helpers import at_length
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
@@ -348,7 +349,7 @@ def test_the_store_opens_nothing(users: Users, store: Store) -> None:
     assert secret.encode() not in store.path.read_bytes()
 
 
-@settings(max_examples=300)
+@settings(max_examples=at_length(75, 1_500))
 @given(st.text(max_size=200) | st.binary(max_size=200).map(lambda raw: raw.decode("latin-1")))
 def test_no_bytes_let_anybody_in(shared_users: Users, text: str) -> None:
     assert shared_users.session(text) is None

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import msgspec
 import pytest
-from helpers import START, script, virtual_time
+from helpers import START, at_length, script, virtual_time
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -155,7 +155,7 @@ EVENTS = [replace(one, journal="A") for one in script([SpinStarted(n % 256) for 
     st.randoms(use_true_random=False),
     st.sampled_from([0.0, 0.3, 0.9]),
 )
-@settings(max_examples=100)
+@settings(max_examples=at_length(25, 500))
 def test_each_event_once_and_in_order_however_it_comes(order: list[int], rng: Random, loss: float) -> None:
     """Any order, any repetition, any loss; then the gaps are replayed over a way that loses as much."""
     stream: Stream[Envelope] = Stream()
@@ -363,7 +363,7 @@ class Mortal:
     st.integers(1, 40),
     st.booleans(),
 )
-@settings(max_examples=30)
+@settings(max_examples=at_length(8, 300))
 def test_killed_between_any_two_steps_the_rows_are_the_same(
     seed: int, kills: list[tuple[int, bool]], size: int, idle: bool
 ) -> None:
@@ -492,7 +492,7 @@ ONE_TABLE = '[site]\nname = "s"\n[edge]\nname = "e"\n[[table]]\nname = "t-1"\nru
 @given(
     nights=st.lists(NIGHTS, min_size=2, max_size=3), other=st.sampled_from(["", *RULESETS]), restarts=st.integers(1, 2)
 )
-@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=at_length(5, 150), suppress_health_check=[HealthCheck.too_slow])
 def test_what_was_open_where_the_rules_changed_is_void_and_no_number_comes_twice(
     name: str, nights: list[list[Event]], other: str, restarts: int
 ) -> None:

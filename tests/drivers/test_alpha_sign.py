@@ -255,7 +255,7 @@ def test_a_frame_without_end_is_given_up() -> None:
 
 
 @given(st.lists(FRAMES, max_size=5), st.lists(st.integers(0, 2000), max_size=20))
-@settings(max_examples=100, derandomize=True)
+@settings(max_examples=at_length(25, 500), derandomize=True)
 def test_any_chunking_gives_the_same_frames(frames: list[Frame], cuts: list[int]) -> None:
     data = b"".join(map(encode, frames))
     expected = [msgspec.structs.replace(frame, raw=encode(frame).lstrip(b"\x00")) for frame in frames]
@@ -269,7 +269,7 @@ NOISE = st.binary(max_size=30) | st.lists(
 
 
 @given(st.lists(NOISE | FRAMES.map(encode), max_size=8), st.lists(st.integers(0, 3000), max_size=30))
-@settings(max_examples=200, derandomize=True)
+@settings(max_examples=at_length(50, 1_000), derandomize=True)
 def test_any_noise_is_told_whole(pieces: list[bytes], cuts: list[int]) -> None:
     data = b"".join(pieces)
     told, held = decode(data)
@@ -282,7 +282,7 @@ def test_any_noise_is_told_whole(pieces: list[bytes], cuts: list[int]) -> None:
 
 
 @given(st.sampled_from(sorted(VECTORS)), st.integers(9, 200), st.integers(0, 7))
-@settings(max_examples=150, derandomize=True)
+@settings(max_examples=at_length(40, 750), derandomize=True)
 def test_one_flipped_bit_is_never_another_command(name: str, at: int, bit: int) -> None:
     commands, data = VECTORS[name]
     at = 9 + at % (len(data) - 9)

@@ -7,7 +7,7 @@ from random import Random
 
 import msgspec
 import pytest
-from helpers import MemoryLink, Notebook, virtual_time
+from helpers import MemoryLink, Notebook, at_length, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -138,7 +138,7 @@ def test_what_is_no_card(data: bytes, expected: list[Message]) -> None:
 
 
 @given(st.lists(CARDS.map(Drawn) | OTHERS, max_size=12), st.lists(st.integers(0, 2000), max_size=30), st.booleans())
-@settings(max_examples=150)
+@settings(max_examples=at_length(40, 750))
 def test_any_chunking_gives_the_same_messages(sent: list[Drawn | Other], cuts: list[int], game_mode: bool) -> None:
     data = b""
     expected: list[Message] = []
@@ -156,7 +156,7 @@ NOISE = st.binary(max_size=30) | st.text("*0D31DE8\r\n", max_size=20).map(str.en
 
 
 @given(st.lists(NOISE | CARDS.map(LINES.__getitem__), max_size=12), st.lists(st.integers(0, 3000), max_size=30))
-@settings(max_examples=300)
+@settings(max_examples=at_length(75, 1_500))
 def test_any_noise_is_told_whole_and_never_held_for_long(pieces: list[bytes], cuts: list[int]) -> None:
     data = b"".join(pieces)
     whole = decode(data)
@@ -172,7 +172,7 @@ def test_any_noise_is_told_whole_and_never_held_for_long(pieces: list[bytes], cu
 
 
 @given(st.binary(max_size=100).map(lambda noise: noise.replace(b"*", b"")), CARDS)
-@settings(max_examples=100)
+@settings(max_examples=at_length(25, 500))
 def test_after_any_noise_the_next_star_is_read(noise: bytes, card: str) -> None:
     assert decode(noise + LINES[card])[-1] == Drawn(card, LINES[card])
     assert decode(b"*" + noise + b"\r\n" + LINES[card])[-1] == Drawn(card, LINES[card])

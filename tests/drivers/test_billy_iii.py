@@ -80,7 +80,7 @@ def test_what_no_message_can_carry(message: State | Cycle) -> None:
 PIECES = st.one_of(st.binary(max_size=40), st.sampled_from([line for line, _ in EXACT]))
 
 
-@settings(max_examples=60, derandomize=True)
+@settings(max_examples=at_length(25, 300), derandomize=True)
 @given(st.lists(PIECES, max_size=12), st.integers(1, 9))
 def test_any_bytes_in_any_chunks(pieces: list[bytes], size: int) -> None:
     data = b"".join(pieces) + b"\n"

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from helpers import at_length
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -162,7 +163,7 @@ def test_check_value_of_the_crc() -> None:
 FRAMES = st.tuples(st.integers(0, 255), st.integers(0, 255), st.binary(max_size=fdl.MAX_PAYLOAD))
 
 
-@settings(max_examples=100)
+@settings(max_examples=at_length(25, 500))
 @given(FRAMES)
 def test_any_frame_there_and_back(frame: tuple[int, int, bytes]) -> None:
     on_line = fdl.encode_frame(*frame)
@@ -185,7 +186,7 @@ def cut(data: bytes, at: list[int]) -> list[bytes]:
 PIECES = st.lists(st.one_of(FRAMES.map(lambda one: fdl.encode_frame(*one)), st.binary(max_size=300)), max_size=6)
 
 
-@settings(max_examples=150)
+@settings(max_examples=at_length(40, 750))
 @given(PIECES.map(b"".join), st.lists(st.integers(0, 5000), max_size=12))
 def test_any_chunking(data: bytes, at: list[int]) -> None:
     """Noise or frames: the pieces tell what the whole tells."""
@@ -195,7 +196,7 @@ def test_any_chunking(data: bytes, at: list[int]) -> None:
     assert len(decoder._partial) <= fdl.MAX_STUFFED
 
 
-@settings(max_examples=150)
+@settings(max_examples=at_length(40, 750))
 @given(st.lists(FRAMES, max_size=5), st.lists(st.binary(max_size=400), min_size=6, max_size=6))
 def test_noise_between_frames_costs_no_frame(frames: list[tuple[int, int, bytes]], noise: list[bytes]) -> None:
     stream = noise[0] + b"".join(fdl.encode_frame(*one) + dirt for one, dirt in zip(frames, noise[1:], strict=False))
@@ -205,7 +206,7 @@ def test_noise_between_frames_costs_no_frame(frames: list[tuple[int, int, bytes]
     assert [(one.type, one.seq, one.payload) for one in found] == frames
 
 
-@settings(max_examples=100)
+@settings(max_examples=at_length(25, 500))
 @given(FRAMES, st.data())
 def test_a_broken_bit_is_found(frame: tuple[int, int, bytes], data: st.DataObject) -> None:
     body = naive_body(fdl.encode_frame(*frame))
@@ -244,7 +245,7 @@ def test_longest_frame_is_no_garbage() -> None:
     assert Decoder().feed(on_line) == [Frame(0x82, 1, bytes(range(1, 201)), on_line[1:])]
 
 
-@settings(max_examples=200)
+@settings(max_examples=at_length(50, 1_000))
 @given(st.integers(0, 255), st.binary(max_size=fdl.MAX_PAYLOAD))
 def test_any_payload_is_a_value(type_: int, payload: bytes) -> None:
     """Whatever is read can be written, and reads the same again."""
@@ -258,7 +259,7 @@ def test_any_payload_is_a_value(type_: int, payload: bytes) -> None:
             assert fdl.read(again) == message
 
 
-@settings(max_examples=200)
+@settings(max_examples=at_length(50, 1_000))
 @given(st.integers(0, 255) | st.sampled_from(sorted(HAPPENINGS)), st.binary(max_size=20))
 def test_any_event_data_is_a_value(kind: int, data: bytes) -> None:
     happening = fdl.read_happening(kind, data, OWN)

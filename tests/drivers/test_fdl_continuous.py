@@ -146,7 +146,7 @@ def test_what_no_wire_can_carry(happening: fdl.Happening) -> None:
 
 
 @given(st.sampled_from(sorted(fdl_continuous.HAPPENINGS)), st.binary(max_size=70))
-@settings(max_examples=300, derandomize=True)
+@settings(max_examples=at_length(75, 1_500), derandomize=True)
 def test_any_data_is_read_or_refused_and_read_data_is_written_as_it_came(kind: int, data: bytes) -> None:
     happening = fdl.read_happening(kind, data, fdl_continuous.HAPPENINGS)
     if not isinstance(happening, fdl.Malformed):

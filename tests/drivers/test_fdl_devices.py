@@ -2057,7 +2057,7 @@ ANY_FRAMES = st.lists(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=at_length(40, 750))
 @given(ANY_FRAMES)
 def test_whatever_comes_the_session_ends_only_as_a_driver_may(frames: list[bytes]) -> None:
     for host in (session(), opened()):
@@ -2068,7 +2068,7 @@ def test_whatever_comes_the_session_ends_only_as_a_driver_may(frames: list[bytes
                 host.wake(n)
 
 
-@settings(max_examples=150)
+@settings(max_examples=at_length(40, 750))
 @given(ANY_FRAMES)
 def test_whatever_comes_the_device_lives(frames: list[bytes]) -> None:
     device = console()

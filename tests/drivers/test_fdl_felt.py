@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from helpers import START, MemoryLink, Notebook, play, virtual_time
+from helpers import START, MemoryLink, Notebook, at_length, play, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from shuffler_bench import Bench, Carry, carrying, whole
@@ -276,7 +276,7 @@ def test_what_cannot_be(number: int, data: str) -> None:
 
 
 @given(st.sampled_from(sorted(EXAMPLES)), st.binary(max_size=10))
-@settings(max_examples=300, derandomize=True)
+@settings(max_examples=at_length(75, 1_500), derandomize=True)
 def test_any_data_is_read_or_refused_and_read_data_is_written_as_it_came(number: int, data: bytes) -> None:
     kind = EXAMPLES[number][0]
     happening = fdl.read_happening(number, data, kind.happenings)
@@ -786,7 +786,7 @@ async def test_an_order_that_the_device_did_not_take_is_never_repeated() -> None
         assert device.lit == {2}
 
 
-@settings(max_examples=60, derandomize=True)
+@settings(max_examples=at_length(25, 300), derandomize=True)
 @given(st.binary(max_size=60))
 def test_a_corrupt_memory_of_the_lamps_is_none(junk: bytes) -> None:
     for memory in (junk, b'{"session":null,"ordered":["1"' + junk):

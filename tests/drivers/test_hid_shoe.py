@@ -7,7 +7,7 @@ from random import Random
 
 import msgspec
 import pytest
-from helpers import MemoryLink, Notebook, virtual_time
+from helpers import MemoryLink, Notebook, at_length, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -167,7 +167,7 @@ TYPED = "".join(chr(n) for n in range(32, 127))
 
 
 @given(st.lists(st.text(TYPED, min_size=1, max_size=LONGEST), max_size=6), st.lists(st.integers(0, 9999), max_size=20))
-@settings(max_examples=60)
+@settings(max_examples=at_length(25, 300))
 def test_any_codes_in_any_chunks(codes: list[str], cuts: list[int]) -> None:
     data = b"".join(encode(Code(code)) for code in codes)
     told = decode(data, cuts)
@@ -182,7 +182,7 @@ NOISE = st.lists(
 
 
 @given(NOISE, st.lists(st.integers(0, 999), max_size=20))
-@settings(max_examples=150)
+@settings(max_examples=at_length(40, 750))
 def test_any_noise_in_any_chunks_is_told_alike_and_bounded(noise: bytes, cuts: list[int]) -> None:
     told = decode(noise, cuts)
     assert told == decode(noise)

@@ -128,7 +128,7 @@ def test_the_tail_of_what_is_too_long_is_no_answer() -> None:
 PIECES = st.one_of(st.binary(max_size=30), st.sampled_from([DETECT, READ, NOTHING, b"{}\n", b'{"response":"result"']))
 
 
-@settings(max_examples=60, derandomize=True)
+@settings(max_examples=at_length(25, 300), derandomize=True)
 @given(st.lists(PIECES, max_size=12), st.integers(1, 9))
 def test_any_bytes_in_any_chunks(pieces: list[bytes], size: int) -> None:
     data = b"".join(pieces) + b"\n"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers import at_length
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -193,7 +194,7 @@ def test_the_checksum_is_kermit() -> None:
 
 
 @given(st.binary(max_size=60))
-@settings(max_examples=100, derandomize=True)
+@settings(max_examples=at_length(25, 500), derandomize=True)
 def test_the_checksum_by_its_definition(data: bytes) -> None:
     assert crc(data) == slow_crc(data)
 
@@ -333,7 +334,7 @@ def test_after_a_pause_a_machine_hears_again() -> None:
 
 
 @given(st.lists(st.sampled_from([poll for _, poll in POLLS]), max_size=15), st.lists(st.integers(0, 400), max_size=20))
-@settings(max_examples=80, derandomize=True)
+@settings(max_examples=at_length(25, 400), derandomize=True)
 def test_polls_in_any_pieces(polls: list[Poll], cuts: list[int]) -> None:
     assert machine(b"".join(map(encode, polls)), cuts) == polls
 
@@ -345,7 +346,7 @@ NOISE = st.binary(max_size=400) | st.lists(
 
 
 @given(NOISE, st.lists(st.integers(0, 900), max_size=20), st.sampled_from([p for _, p in POLLS] + [LongPoll(1, 0x54)]))
-@settings(max_examples=200, derandomize=True)
+@settings(max_examples=at_length(50, 1_000), derandomize=True)
 def test_any_noise_in_any_pieces_is_the_same_and_bounded(data: bytes, cuts: list[int], poll: Poll) -> None:
     if poll == GeneralPoll(1) or isinstance(poll, LongPoll):
         assert host(poll, data, cuts) == host(poll, data)

@@ -122,14 +122,14 @@ NOISE = st.binary(max_size=40) | st.text("\x01\x02\x03\x040S", max_size=20).map(
 
 
 @given(st.lists(FRAMES, max_size=8), st.lists(st.integers(0, 3000), max_size=30))
-@settings(max_examples=100, derandomize=True)
+@settings(max_examples=at_length(25, 500), derandomize=True)
 def test_any_chunking_gives_the_same_frames(frames: list[Frame], cuts: list[int]) -> None:
     data = b"".join(map(encode, frames))
     assert decode(data, cuts) == [replace(frame, raw=encode(frame)) for frame in frames]
 
 
 @given(st.lists(NOISE | FRAMES.map(encode), max_size=12), st.lists(st.integers(0, 3000), max_size=30))
-@settings(max_examples=200, derandomize=True)
+@settings(max_examples=at_length(50, 1_000), derandomize=True)
 def test_any_noise_is_told_whole(pieces: list[bytes], cuts: list[int]) -> None:
     data = b"".join(pieces)
     whole = decode(data + SR2)
@@ -185,7 +185,7 @@ def test_the_assumed_answer_and_the_known_place_of_its_error_flag() -> None:
         st.booleans(),
     )
 )
-@settings(max_examples=60, derandomize=True)
+@settings(max_examples=at_length(25, 300), derandomize=True)
 def test_every_status_both_ways(one: Status) -> None:
     assert replace(CODEC.read(CODEC.write(one)), raw=b"") == one
 
@@ -1207,7 +1207,7 @@ async def test_asking_for_error_and_status() -> None:
         max_size=25,
     )
 )
-@settings(max_examples=60, derandomize=True)
+@settings(max_examples=at_length(25, 300), derandomize=True)
 def test_any_answers_tell_a_lawful_story(walk: list[tuple[State, int, str, bool, bool, str, float]]) -> None:
     @virtual_time
     async def play() -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from helpers import virtual_time
+from helpers import at_length, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +23,7 @@ async def tell(gate: Gate, device: str, happened: list[float], journal: list[tup
     st.lists(st.lists(st.floats(-1000, 0), max_size=8).map(sorted), min_size=1, max_size=4),
     st.lists(st.sampled_from([0.0, 0.001, 0.02, 0.1]), min_size=4, max_size=4),
 )
-@settings(max_examples=200)
+@settings(max_examples=at_length(50, 1_000))
 def test_the_pasts_of_all_devices_become_one(pasts: list[list[float]], lags: list[float]) -> None:
     @virtual_time
     async def play() -> None:

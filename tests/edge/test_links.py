@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import serial
+from helpers import at_length
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -113,7 +114,7 @@ URLISH = st.lists(
 
 
 @given(URLISH)
-@settings(max_examples=300)
+@settings(max_examples=at_length(75, 1_500))
 def test_any_text_is_a_url_or_is_refused(url: str) -> None:
     with contextlib.suppress(BadUrl):
         check_url(url)

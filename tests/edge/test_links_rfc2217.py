@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 import serial
+from helpers import at_length
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from serial import rfc2217
@@ -285,7 +286,7 @@ PIECE = st.one_of(
 
 
 @given(st.lists(PIECE, max_size=12).map(b"".join), st.lists(st.integers(0, 200), max_size=12))
-@settings(max_examples=200, derandomize=True)
+@settings(max_examples=at_length(50, 1_000), derandomize=True)
 def test_any_chunking_gives_the_same(data: bytes, cuts: list[int]) -> None:
     whole = Telnet().feed(data)
     telnet = Telnet()
@@ -298,7 +299,7 @@ def test_any_chunking_gives_the_same(data: bytes, cuts: list[int]) -> None:
 
 
 @given(st.lists(st.binary(max_size=200), max_size=10))
-@settings(max_examples=200, derandomize=True)
+@settings(max_examples=at_length(50, 1_000), derandomize=True)
 def test_any_bytes_hold_a_bounded_rest(chunks: list[bytes]) -> None:
     telnet = Telnet()
     with contextlib.suppress(ValueError):

@@ -13,7 +13,7 @@ import pytest
 import usb.backend.libusb0
 import usb.backend.libusb1
 import usb.backend.openusb
-from helpers import Notebook, virtual_time
+from helpers import Notebook, at_length, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -116,7 +116,7 @@ PARTS = st.sampled_from(
 
 
 @given(st.lists(st.one_of(PARTS, st.text(max_size=3)), max_size=12).map("".join))
-@settings(max_examples=150)
+@settings(max_examples=at_length(40, 750))
 def test_any_text_is_a_url_or_is_refused(url: str) -> None:
     with contextlib.suppress(BadUrl):
         check(url)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 import msgspec
 import pytest
 import structlog
-from helpers import MemoryLink, virtual_time
+from helpers import MemoryLink, at_length, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
@@ -597,7 +597,7 @@ ENDS: dict[str, Callable[[], Exception]] = {
         max_size=12,
     )
 )
-@settings(max_examples=60)
+@settings(max_examples=at_length(25, 300))
 def test_whatever_sessions_bring_each_thing_is_said_once(steps: list[tuple[str, str, bool, float]]) -> None:
     """Online and offline alternate, so do a fault and its end, so do lost and back in the log."""
 

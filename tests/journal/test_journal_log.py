@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from helpers import at_length
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -177,7 +178,7 @@ def head(path: Path) -> int:
 
 
 @given(data=st.data(), bit=st.integers(0, 7))
-@settings(max_examples=150)
+@settings(max_examples=at_length(40, 1500))
 def test_any_flipped_bit_before_the_last_transaction_is_found(
     whole: tuple[Path, bytes, bytes], data: st.DataObject, bit: int
 ) -> None:
@@ -193,7 +194,7 @@ def test_any_flipped_bit_before_the_last_transaction_is_found(
 
 
 @given(first=st.integers(0, 19), count=st.integers(1, 6), seed=st.integers(0, 9))
-@settings(max_examples=60)
+@settings(max_examples=at_length(20, 600))
 def test_a_lost_frame_before_the_last_transaction_is_found(
     whole: tuple[Path, bytes, bytes], first: int, count: int, seed: int
 ) -> None:
@@ -273,7 +274,7 @@ def torn(request: pytest.FixtureRequest) -> Iterator[tuple[Path, bytes, bytes, b
 
 
 @given(kept=st.integers(0, 2**80 - 1))
-@settings(max_examples=120)
+@settings(max_examples=at_length(30, 1200))
 def test_what_a_power_cut_tore_is_no_finding(torn: tuple[Path, bytes, bytes, bytes, int], kept: int) -> None:
     path, file, before, after, told = torn
     path.write_bytes(file)
@@ -283,7 +284,7 @@ def test_what_a_power_cut_tore_is_no_finding(torn: tuple[Path, bytes, bytes, byt
 
 
 @given(kept=st.integers(0, 2**80 - 1))
-@settings(max_examples=20)
+@settings(max_examples=at_length(8, 200))
 def test_what_a_power_cut_tore_starts(torn: tuple[Path, bytes, bytes, bytes, int], kept: int) -> None:
     path, file, before, after, told = torn
     path.write_bytes(file)
@@ -295,7 +296,7 @@ def test_what_a_power_cut_tore_starts(torn: tuple[Path, bytes, bytes, bytes, int
 
 @given(seed=st.integers(0, 2**32))
 @example(seed=10425491)  # an old mark of a commit in a sector of its own, before the sums of the new frame
-@settings(max_examples=15)
+@settings(max_examples=at_length(5, 150))
 def test_power_cuts_one_after_the_other_are_no_finding(seed: int) -> None:
     """Behind the end of the log stands what several of them tore, with the salts of this round."""
     rng = Random(seed)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 import pytest
-from helpers import START, play, results, script
+from helpers import START, at_length, play, results, script
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -1106,7 +1106,7 @@ FEW_RANKS = st.lists(st.sampled_from([card for card in DECK if card[0] in "AJQK4
     "13(1)(4)(4) A(v)",
     "13(1)(4)(4) A(vi)",
 )
-@settings(max_examples=200)
+@settings(max_examples=at_length(50, 1_000))
 @given(ROYAL | FEW_RANKS)
 def test_jackpot_a_agrees_with_its_article_word_by_word(cards: list[str]) -> None:
     assert combination_a(tuple(cards), "points") == by_the_letter_a(cards)
@@ -1925,7 +1925,7 @@ def check_settlements(result: Result) -> None:
             assert one.returned == (one.stake + int(one.stake * paid[one.bet]) if one.bet in paid else 0)
 
 
-@settings(max_examples=120)
+@settings(max_examples=at_length(30, 600))
 @given(HOUSES, st.lists(ANYTHING, max_size=60))
 def test_every_opened_round_ends_exactly_once_or_is_still_open(house: dict[str, Any], events: list[Event]) -> None:
     ruleset = game(**house)
@@ -2047,7 +2047,7 @@ FAULTS: list[Fault] = ["unreadable", "noise", "lost", "lost_offline"]
 SPARSE = st.dictionaries(st.integers(0, 110), st.sampled_from(FAULTS), max_size=6)
 
 
-@settings(max_examples=150)
+@settings(max_examples=at_length(40, 750))
 @given(
     st.fixed_dictionaries({"burn": st.sampled_from(["decks", "first_card", "fixed"]), "burn_each_coup": st.booleans()}),
     st.integers(0, 10**6),

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 import pytest
-from helpers import play, results, script
+from helpers import at_length, play, results, script
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -3058,7 +3058,7 @@ LIES: st.SearchStrategy[Event] = st.sampled_from(
 
 
 @given(st.data(), st.sampled_from(SCRIPTED), st.sampled_from(["none", "before_any_card", "before_own_card"]))
-@settings(max_examples=150)
+@settings(max_examples=at_length(40, 750))
 def test_no_decision_at_any_moment_raises(data: st.DataObject, round_: list[Event], option: str) -> None:
     """Whatever is keyed before the deal, in it, after the last decision, while the round waits and after its end."""
     events = list(round_)
@@ -3070,7 +3070,7 @@ def test_no_decision_at_any_moment_raises(data: st.DataObject, round_: list[Even
 
 
 @given(st.data(), st.sampled_from(VARIANTS), st.sampled_from([0, 4, 30]))
-@settings(max_examples=250)
+@settings(max_examples=at_length(60, 1_250))
 def test_any_night_ends_each_round_once_and_loses_no_chip(
     data: st.DataObject, options: dict[str, Any], noise: int
 ) -> None:
@@ -3146,7 +3146,7 @@ def _brought_back(result: Result, settled: Settlement) -> int | None:
 
 
 @given(st.data(), st.sampled_from(VARIANTS))
-@settings(max_examples=100)
+@settings(max_examples=at_length(25, 500))
 def test_facts_said_twice_change_nothing(data: st.DataObject, options: dict[str, Any]) -> None:
     """The bell, the decisions, the peek and the payment, each told twice under ids of their own."""
     ruleset = game(**options)

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from helpers import START, play, results, script
+from helpers import START, at_length, play, results, script
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -1133,7 +1133,7 @@ def stakes(result: Result) -> int:
 
 
 @given(PLAY, st.sampled_from([{}, {"edition": "2003"}, {"agitation": "either", "payment": "console"}]))
-@settings(max_examples=500)
+@settings(max_examples=at_length(125, 2_500))
 def test_no_chip_is_lost_or_made(events: list[Event], options: dict[str, Any]) -> None:
     """Every chip on the cloth was laid there, and leaves it only when taken back or settled, once."""
     ruleset = game(**options)
@@ -1171,7 +1171,7 @@ def test_no_chip_is_lost_or_made(events: list[Event], options: dict[str, Any]) -
 
 @pytest.mark.article("1(2)(2)", "3(1)")
 @given(PLAY)
-@settings(max_examples=400)
+@settings(max_examples=at_length(100, 2_000))
 def test_a_throw_counts_only_where_the_dice_were_hidden_from_the_shaking_to_the_bell(events: list[Event]) -> None:
     """An independent watcher of the dome: what resolves was shaken under it, and hidden until the bell."""
     ruleset = game()
@@ -1199,7 +1199,7 @@ def test_a_throw_counts_only_where_the_dice_were_hidden_from_the_shaking_to_the_
 
 @pytest.mark.article("2003:3(3)")
 @given(PLAY)
-@settings(max_examples=200)
+@settings(max_examples=at_length(50, 1_000))
 def test_edition_2003_never_gives_back_what_stands(events: list[Event]) -> None:
     ruleset = game(edition="2003")
     state = ruleset.start("t-1")

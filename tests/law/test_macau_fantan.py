@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from helpers import START, play, results, script
+from helpers import START, at_length, play, results, script
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -808,7 +808,7 @@ HOUSES = st.sampled_from([{}, {"opening": "implied"}, {"bets_offered": ("fan", "
 
 
 @given(PLAY, HOUSES)
-@settings(max_examples=400)
+@settings(max_examples=at_length(100, 2_000))
 def test_no_chip_is_lost_or_made(events: list[Event], options: dict[str, Any]) -> None:
     """Every chip on the cloth was laid there, and leaves it when taken back or settled, once; a void gives it back."""
     ruleset = game(**options)
@@ -846,7 +846,7 @@ def test_no_chip_is_lost_or_made(events: list[Event], options: dict[str, Any]) -
 
 
 @given(PLAY, HOUSES)
-@settings(max_examples=400)
+@settings(max_examples=at_length(100, 2_000))
 def test_a_round_resolves_only_where_nothing_was_known_before_the_bell(
     events: list[Event], options: dict[str, Any]
 ) -> None:
@@ -890,7 +890,7 @@ def night(rounds: Sequence[tuple[int, bool, bool]]) -> tuple[list[Event], list[i
 
 
 @given(st.lists(ROUND, min_size=1, max_size=5), st.data())
-@settings(max_examples=400)
+@settings(max_examples=at_length(100, 2_000))
 def test_what_is_lost_and_proven_lost_makes_no_result_wrong(
     rounds: list[tuple[int, bool, bool]], data: st.DataObject
 ) -> None:
@@ -916,7 +916,7 @@ def test_what_is_lost_and_proven_lost_makes_no_result_wrong(
 
 
 @given(st.lists(ROUND, min_size=1, max_size=4), st.data())
-@settings(max_examples=200)
+@settings(max_examples=at_length(50, 1_000))
 def test_a_fact_told_twice_changes_no_result(rounds: list[tuple[int, bool, bool]], data: st.DataObject) -> None:
     events, _ = night(rounds)
     twice: list[Event] = []
@@ -935,7 +935,7 @@ def test_a_fact_told_twice_changes_no_result(rounds: list[tuple[int, bool, bool]
 
 
 @given(PLAY, HOUSES)
-@settings(max_examples=200)
+@settings(max_examples=at_length(50, 1_000))
 def test_every_round_ends_once_and_a_state_may_be_read_back_at_any_point(
     events: list[Event], options: dict[str, Any]
 ) -> None:

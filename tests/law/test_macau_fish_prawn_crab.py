@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from helpers import play, results, script, virtual_time
+from helpers import at_length, play, results, script, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -618,7 +618,7 @@ PLAY = st.lists(PARTS, max_size=8).map(lambda parts: [event for part in parts fo
 
 
 @given(PLAY, st.sampled_from([{}, {"agitation": "either", "payment": "console"}]))
-@settings(max_examples=300)
+@settings(max_examples=at_length(75, 1_500))
 def test_every_round_ends_once_pays_what_it_should_and_its_state_may_be_written_down(
     events: list[Event], options: dict[str, Any]
 ) -> None:

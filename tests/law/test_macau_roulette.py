@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from helpers import START, play, results, script
+from helpers import START, at_length, play, results, script
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -1212,7 +1212,7 @@ def lying(wagers: Iterable[Wager]) -> int:
 
 
 @given(PLAY, st.sampled_from([{}, {"edition": "2003"}, {"betting": "no_more_bets", "payment": "console"}]))
-@settings(max_examples=500)
+@settings(max_examples=at_length(125, 2_500))
 def test_no_chip_is_lost_or_made(events: list[Event], options: dict[str, Any]) -> None:
     """Every chip on the cloth was laid there, and leaves it only when taken back or settled, once.
 
@@ -1243,7 +1243,7 @@ def test_no_chip_is_lost_or_made(events: list[Event], options: dict[str, Any]) -
 
 
 @given(PLAY)
-@settings(max_examples=300)
+@settings(max_examples=at_length(75, 1_500))
 def test_a_spin_resolves_only_to_the_pocket_reported_after_its_own_launch(events: list[Event]) -> None:
     """An independent watcher of the ball: nothing doubtful lies between the launch and the landing."""
     ruleset = wheel()

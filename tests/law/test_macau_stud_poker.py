@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from helpers import START, play, results, script
+from helpers import START, at_length, play, results, script
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -2315,7 +2315,7 @@ def nights(draw: st.DrawFn) -> list[Event]:
     return night
 
 
-@settings(max_examples=80)
+@settings(max_examples=at_length(25, 400))
 @given(nights() | st.lists(ANY, max_size=60))
 def test_any_night(night: list[Event]) -> None:
     """Never raises; each round ends once; the state survives being written down; settlements add up."""
@@ -2371,7 +2371,7 @@ def check(result: Result) -> None:
         assert len(cards) == len(set(cards))
 
 
-@settings(max_examples=80)
+@settings(max_examples=at_length(25, 400))
 @given(st.permutations(DECK), st.sets(st.integers(1, 7), min_size=1, max_size=7), st.data())
 def test_an_event_lost_and_proven_lost_never_gives_a_wrong_result(
     deck: list[str], seats: set[int], data: st.DataObject
@@ -2396,7 +2396,7 @@ def test_an_event_lost_and_proven_lost_never_gives_a_wrong_result(
             }
 
 
-@settings(max_examples=80)
+@settings(max_examples=at_length(25, 400))
 @given(st.permutations(DECK), st.integers(1, 7), st.data())
 def test_a_silently_lost_card_or_decision_gives_no_result(deck: list[str], seats: int, data: st.DataObject) -> None:
     order = list(range(1, seats + 1))

@@ -71,7 +71,7 @@ from rules.engine.ruleset import (
 Game: TypeAlias = Ruleset[Any]
 
 every_game = pytest.mark.parametrize("name", sorted(RULESETS))
-pace = settings(max_examples=50)
+pace = settings(max_examples=at_length(25, 500))
 
 
 @cache
@@ -203,7 +203,7 @@ def run(ruleset: Game, seen: Iterable[Envelope], state: Any = None) -> tuple[Any
 
 
 @given(ANY_EVENT)
-@settings(max_examples=200)
+@settings(max_examples=at_length(50, 1_000))
 def test_the_events_of_these_tests_are_such_as_the_wire_carries(event: Event) -> None:
     assert decode_data(type_of(event), encode_data(event)) == event
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, cast
 
 import msgspec
 import pytest
-from helpers import virtual_time
+from helpers import at_length, virtual_time
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
@@ -89,7 +89,7 @@ WORDS = st.lists(st.sampled_from(["heads", "tails", "void"]), max_size=6)
 
 
 @given(WORDS, WORDS)
-@settings(max_examples=200)
+@settings(max_examples=at_length(50, 1_000))
 def test_an_account_counts_everything_and_does_the_least_damage(happened: list[str], came: list[str]) -> None:
     truths = [VOID if word == "void" else Truth({"side": word}) for word in happened]
     account = compare(truths, [out(word) for word in came])
@@ -171,7 +171,7 @@ def well_heard(draw: st.DrawFn) -> tuple[list[Truth], list[Outcome]]:
 
 
 @given(well_heard())
-@settings(max_examples=300)
+@settings(max_examples=at_length(75, 1_500))
 def test_in_a_night_that_was_well_heard_nothing_is_wrong(night: tuple[list[Truth], list[Outcome]]) -> None:
     truths, outcomes = night
     account = compare(truths, outcomes)
@@ -182,7 +182,7 @@ def test_in_a_night_that_was_well_heard_nothing_is_wrong(night: tuple[list[Truth
 
 
 @given(well_heard(), st.data())
-@settings(max_examples=300)
+@settings(max_examples=at_length(75, 1_500))
 def test_a_number_that_does_not_come_out_is_always_found(
     night: tuple[list[Truth], list[Outcome]], data: st.DataObject
 ) -> None:
@@ -196,7 +196,7 @@ def test_a_number_that_does_not_come_out_is_always_found(
 
 
 @given(st.lists(st.sampled_from([str(n) for n in range(37)]), max_size=40), st.data())
-@settings(max_examples=60)
+@settings(max_examples=at_length(25, 300))
 def test_a_number_that_was_never_there_is_always_wrong(pockets: list[str], data: st.DataObject) -> None:
     truths = [Truth({"pocket": pocket}) for pocket in pockets]
     outcomes = [Outcome("r", {"pocket": pocket}) for pocket in pockets if data.draw(st.booleans())]
@@ -922,7 +922,7 @@ PAYLOADS = st.one_of(
 
 
 @given(st.lists(st.tuples(st.sampled_from(TOPICS), PAYLOADS), max_size=10))
-@settings(max_examples=150)
+@settings(max_examples=at_length(40, 750))
 def test_whatever_comes_the_picture_stays(them: list[tuple[str, bytes]]) -> None:
     picture = Picture(Mqtt(), SITE)
     for topic, payload in them:
