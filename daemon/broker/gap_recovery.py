@@ -4,24 +4,19 @@ The same for the events of an edge (`cmd/replay`) and for what the rules made of
 a broker forgot, or that was published while nobody listened, is lost to a reader.
 """
 
-from typing import Annotated, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
 
 from daemon.broker.session import Session
-from protocols.contract.topics import mac_of_texts
+from protocols.contract.documents import ReplayRequest
 
-__all__ = ["ASK_AGAIN", "BUFFER", "PAGE", "Again", "Answer", "Request", "Stream", "ask", "mac_of_answer"]
+__all__ = ["ASK_AGAIN", "BUFFER", "PAGE", "Again", "Stream", "ask"]
 
 BUFFER = 2000
 PAGE = 500
 ASK_AGAIN, ASK_AT_LEAST = 2.0, 30.0
 """Seconds until what is still missing is asked for again, at first and after many times in vain."""
-
-# What JSON and SQLite can both hold; a larger number is a mistake.
-_Number = Annotated[int, Meta(ge=-(2**53), le=2**53)]
-_Name = Annotated[str, Meta(max_length=64)]
 
 
 class Numbered(Protocol):
@@ -108,35 +103,6 @@ class Stream(Generic[T]):
         return (gap[0], min(gap[1], gap[0] + PAGE - 1)) if self._again.due(gap[0], now) else None
 
 
-class Request(Struct, frozen=True, rename={"first": "from", "last": "to"}):
-    """From one seq to another, or to the newest; of one writer (`edge`), or of all."""
-
-    first: _Number
-    last: _Number | None = None
-    edge: _Name = ""
-
-
-class Answer(Struct, frozen=True, rename={"first": "from", "last": "to"}):
-    """What was published again, the newest there is, and the oldest that is still there: 0 where none is.
-
-    `mac`: by the key of the edge, where it has one.
-    """
-
-    edge: _Name
-    journal: _Name
-    first: _Number
-    last: _Number
-    newest: _Number
-    oldest: _Number = 0
-    mac: Annotated[str, Meta(max_length=64)] | UnsetType = UNSET
-
-
-def mac_of_answer(said: Answer, topic: str, key: bytes) -> str:
-    """The message authentication code of an answer on `topic`, by the key of its edge."""
-    numbers = (said.first, said.last, said.newest, said.oldest)
-    return mac_of_texts(("feltd answer", topic, said.edge, said.journal, *map(str, numbers)), key)
-
-
 async def ask(session: Session, topic: str, writer: str, first: int, last: int | None = None) -> None:
     """Ask for a gap under `topic` (…/cmd/replay). Raises BrokerLost."""
-    await session.publish(topic, msgspec.json.encode(Request(first, last, writer)))
+    await session.publish(topic, msgspec.json.encode(ReplayRequest(first, last, writer)))

@@ -23,10 +23,11 @@ import msgspec
 import structlog
 
 from daemon.broker.connection import Connect, stay_connected
-from daemon.broker.gap_recovery import PAGE, Answer, Request, mac_of_answer
+from daemon.broker.gap_recovery import PAGE
 from daemon.broker.session import UNREADABLE, Message, Session
 from daemon.config.model import Mqtt
 from daemon.journal.store import Journal, Row
+from protocols.contract.documents import ReplayAnswer, ReplayRequest, mac_of_answer
 
 __all__ = ["COOLDOWN", "MOST_REQUESTS", "PORTION", "RATE", "STORM", "STORM_RATE", "ReplayService"]
 
@@ -278,7 +279,7 @@ class ReplayService:
         try:
             if len(message.payload) > MOST_BYTES:
                 raise msgspec.DecodeError(f"a request has at most {MOST_BYTES} bytes")
-            request = msgspec.json.decode(message.payload, type=Request)
+            request = msgspec.json.decode(message.payload, type=ReplayRequest)
         except UNREADABLE as error:
             if not self._unreadable and not self._storm.is_set():
                 self._log.warning("command.refused", topic=message.topic, reason=str(error))
@@ -352,7 +353,7 @@ class ReplayService:
                 wanted.failed(first, last)
         for said in wanted.published(first, last):
             newest, oldest = self._journal.last(table), self._journal.oldest(table)
-            answer = Answer(self._writer, self._journal.name, *said, newest, oldest)
+            answer = ReplayAnswer(self._writer, self._journal.name, *said, newest, oldest)
             topic = self._topics[table] + "/result"
             if self._mac_key:
                 answer = msgspec.structs.replace(answer, mac=mac_of_answer(answer, topic, self._mac_key))

@@ -10,9 +10,10 @@ from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 import structlog
-from msgspec import Struct
 
 from daemon.broker.session import UNREADABLE, BrokerLost, Message, Session
+from protocols.contract.documents import DeviceMeta
+from protocols.contract.results import BadRound, decode_state
 from protocols.contract.topics import device_topic, table_topic
 
 __all__ = [
@@ -34,19 +35,6 @@ SOON = 5.0
 MOST_CLEARED = 10_000
 FORGED, CONFLICT = "events.forged", "events.conflict"
 """The codes of the alerts of the rules at a table, besides that of a suspended round."""
-
-
-class _Meta(Struct, frozen=True):
-    """What is looked at in `meta`."""
-
-    edge: str = ""
-    driver: str = ""
-
-
-class _State(Struct, frozen=True):
-    """What is looked at in `round/state`."""
-
-    rules: str = ""
 
 
 def alert_topic(site: str, table: str, device: str, code: str) -> str:
@@ -73,7 +61,7 @@ def left_by_edge(
     `faults`: by driver, the codes of the alerts there may be; `alerted`: those that there were. `tables` it still has.
     """
     try:
-        meta = msgspec.json.decode(message.payload, type=_Meta)
+        meta = msgspec.json.decode(message.payload, type=DeviceMeta)
     except UNREADABLE:  # empty: cleared just now
         return []
     if meta.edge != name:
@@ -92,8 +80,8 @@ def left_by_edge(
 def left_by_rules(site: str, name: str, message: Message) -> list[str]:
     """All that stands of the rounds of a `round/state`, if the rules `name` put it there; the state itself last."""
     try:
-        state = msgspec.json.decode(message.payload, type=_State)
-    except UNREADABLE:
+        state = decode_state(message.payload)
+    except BadRound:
         return []
     if state.rules != name:
         return []

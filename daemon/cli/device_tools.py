@@ -10,11 +10,9 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
-from msgspec import Struct
 
 from daemon import logs
 from daemon.broker.connection import stay_connected
@@ -26,6 +24,7 @@ from daemon.edge.links.link import open_link
 from drivers import DRIVERS
 from drivers.driver import Chunk, DeviceRefused, Link, LinkLost, Sighting
 from protocols.contract.commands import Reply, Request, decode_command, typed
+from protocols.contract.results import BadRound, decode_end
 from protocols.contract.topics import BadEnvelope, decode_wire, device_topic, table_topic
 from protocols.fdl import frame as fdl
 from simulators.alone import keep_busy, make
@@ -90,20 +89,6 @@ async def record(device: Device, write: Callable[[str], None]) -> str:
     return "the driver ended"
 
 
-class _Result(Struct, frozen=True):
-    """What is shown of a result."""
-
-    round: str
-    void: dict[str, Any] | None = None
-    announcements: dict[str, str] = {}
-
-
-class _Ended(Struct, frozen=True):
-    """The data of the end of a round."""
-
-    result: _Result
-
-
 async def watch(config: Config, what: str, say: Callable[[str], None]) -> None:
     """Say each event and each end of a round as it comes over the broker, for "table", "table/device" or all."""
     table, _, device = what.partition("/")
@@ -118,9 +103,10 @@ async def watch(config: Config, what: str, say: Callable[[str], None]) -> None:
         where = f"{words[4]}/{words[6] if words[5] == 'device' else 'round'}"
         text = bytes(wire.data).decode(errors="replace")
         if words[5] == "round":
-            with contextlib.suppress(*UNREADABLE):
-                result = msgspec.json.decode(wire.data, type=_Ended).result
-                text = f"{result.round} {result.void or result.announcements.get('en', '')}"
+            with contextlib.suppress(BadRound):
+                result = decode_end(wire.data)
+                said = msgspec.to_builtins(result.void) if result.void else result.announcements.get("en", "")
+                text = f"{result.round} {said}"
         again = "  (replay)" if wire.replay else ""
         say(f"{wire.time:%H:%M:%S.%f} {where:24} {wire.type:18} {text}{again}")
 

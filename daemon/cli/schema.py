@@ -7,43 +7,36 @@ from typing import Any
 
 import msgspec
 
-from daemon.broker.gap_recovery import Answer, Request
-from daemon.consumer.consumer import Standing
-from daemon.edge.tracing import Frame
-from daemon.read_model import Alert
-from protocols.contract.commands import COMMANDS, Command, Reply, name_of
+from protocols.contract.commands import COMMANDS, Command, Reply, Request, name_of
+from protocols.contract.documents import (
+    Alert,
+    DeviceMeta,
+    DeviceState,
+    EdgeHealth,
+    EdgeInfo,
+    ReplayAnswer,
+    ReplayRequest,
+    TraceLine,
+)
 from protocols.contract.events import EVENT_TYPES
-from protocols.contract.topics import CONTENT_TYPE
-from rules.engine.ruleset import Closed, Corrected, Noted, Opened, Resolved, Result, Suspended, Voided
+from protocols.contract.results import VERDICTS, Result, RoundFacts, RoundState
+from protocols.contract.topics import CONTENT_TYPE, Wire
 
 __all__ = ["asyncapi"]
 
-VERDICTS: tuple[type[Any], ...] = (Opened, Closed, Suspended, Resolved, Voided, Corrected, Noted)
-ENVELOPE = {
-    "type": "object",
-    "required": ["specversion", "id", "source", "type", "time", "seq", "data"],
-    "properties": {
-        "specversion": {"const": "1.0"},
-        "id": {"type": "string", "description": "of an event <edge>:<table>:<seq>; of a verdict <event id>/<number>"},
-        "source": {"type": "string", "description": "the topic of who says it"},
-        "type": {"type": "string"},
-        "time": {"type": "string", "format": "date-time", "description": "UTC, when the bytes arrived"},
-        "seq": {"type": "integer", "description": "gapless per journal and table, from 1"},
-        "bootid": {"type": "string", "description": "of the edge's process"},
-        "journal": {
-            "type": "string",
-            "description": "which journal counted; a replaced disk counts from 1 in a new one",
-        },
-        "replay": {"type": "boolean", "description": "published before, or later than it happened"},
-        "data": {"type": "object"},
-        "mac": {
-            "type": "string",
-            "pattern": "^[0-9a-f]{32}$",
-            "description": "of an event whose edge has a key: BLAKE2b with that key, 16 bytes, over <length>:<text> of "
-            "id, source, type, time (as 2026-11-20T20:00:01.000250+00:00), seq and journal, and the bytes of data",
-        },
-    },
+DOCUMENTS: dict[str, type[Any]] = {
+    "result": Result,
+    "state": RoundState,
+    "alert": Alert,
+    "replay": ReplayRequest,
+    "answer": ReplayAnswer,
+    "reply": Reply,
+    "meta": DeviceMeta,
+    "snapshot": DeviceState,
+    "info": EdgeInfo,
+    "health": EdgeHealth,
 }
+"""By the name of the message."""
 QUOTA = (
     "at most 500 a request, at a limited rate and behind live ones. Requests are coalesced, and a row is published "
     "again at most once a second; what did not come after 2 s is asked for again, and then ever more seldom"
@@ -59,89 +52,28 @@ PARAMETERS = {
 }
 
 
-COMMAND_REQUEST = {
-    "type": "object",
-    "required": ["id", "expires"],
-    "properties": {
-        "id": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 64,
-            "description": "tells it from every other: what is asked twice is done once and answered twice",
-        },
-        "expires": {
-            "type": "string",
-            "format": "date-time",
-            "description": "after this it is refused; at most 10 minutes from now",
-        },
-        "args": {"type": "object", "default": {}, "description": "the command's fields"},
-    },
-    "additionalProperties": False,
-}
-
-
-def _tag(kind: type[Any]) -> str:
-    return str(kind.__struct_config__.tag)
-
-
 def asyncapi(version: str) -> dict[str, Any]:
     """The document."""
-    others = (Result, Standing, Alert, Request, Answer, Reply, Frame)
-    kinds = [*EVENT_TYPES.values(), *VERDICTS, *COMMANDS.values(), *others]
+    enveloped = EVENT_TYPES | VERDICTS
+    kinds = [*enveloped.values(), *COMMANDS.values(), *DOCUMENTS.values(), RoundFacts, Wire, Request, TraceLine]
     _, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
-    for kind in (*EVENT_TYPES.values(), *VERDICTS):  # the type stands in the envelope, not in the data
-        schema = schemas[kind.__name__]
-        schema["properties"].pop("type")
-        schema["required"] = [name for name in schema["required"] if name != "type"]
-    for command in COMMANDS.values():  # its name stands in the topic
-        schema = schemas[command.__name__]
-        schema["properties"].pop("command")
-        schema["required"] = [name for name in schema["required"] if name != "command"]
-    schemas["Envelope"] = ENVELOPE
-    schemas["CommandRequest"] = COMMAND_REQUEST
-    messages = {
-        _tag(kind): {
-            "name": _tag(kind),
-            "summary": (kind.__doc__ or "").strip().partition("\n")[0],
-            "contentType": CONTENT_TYPE,
-            "payload": {
-                "allOf": [
-                    {"$ref": "#/components/schemas/Envelope"},
-                    {"properties": {"type": {"const": _tag(kind)}, "data": _ref(kind.__name__)}},
-                ]
-            },
-        }
-        for kind in (*EVENT_TYPES.values(), *VERDICTS)
-    }
-    names = ("result", "state", "alert", "replay", "answer")
-    for name, kind in zip(names, others, strict=False):
-        messages[name] = {"name": name, "contentType": "application/json", "payload": _ref(kind.__name__)}
+    for kind in (*enveloped.values(), *COMMANDS.values()):  # the envelope or the topic holds the tag
+        schema, tag = schemas[kind.__name__], str(kind.__struct_config__.tag_field)
+        schema["properties"].pop(tag)
+        schema["required"].remove(tag)
+    for kind in DOCUMENTS.values():
+        if not kind.__struct_config__.omit_defaults and kind not in (ReplayRequest, ReplayAnswer):
+            schemas[kind.__name__]["required"] = list(schemas[kind.__name__]["properties"])  # every field is written
+    messages = {name: _enveloped(name, kind) for name, kind in enveloped.items()}
+    messages |= {name: _document(name, kind) for name, kind in DOCUMENTS.items()}
     messages |= {f"command.{name}": _command(kind) for name, kind in COMMANDS.items()}
-    messages["reply"] = {
-        "name": "reply",
-        "summary": "what became of a command; also to the response topic of MQTT 5, if the request names one",
-        "contentType": "application/json",
-        "payload": _ref("Reply"),
-    }
     words = {"type": "string", "enum": ["online", "offline"]}
     messages["availability"] = {"name": "availability", "contentType": "text/plain", "payload": words}
-    for name, text in (
-        ("meta", "driver, model, serial, firmware, url, edge"),
-        ("snapshot", "online, reason, faults, counters, last_event, traced_until"),
-        ("info", "version, configuration digest, drivers, boot and journal ids"),
-        ("health", "outbox, loop lag, disk, CPU, memory, newest seq of each table; every 30 s"),
-    ):
-        messages[name] = {
-            "name": name,
-            "summary": text,
-            "contentType": "application/json",
-            "payload": {"type": "object"},
-        }
     messages["trace"] = {
         "name": "trace",
         "summary": "JSON lines, each of this shape; gaps in `n` beyond `dropped` were lost on the way",
         "contentType": "application/x-ndjson",
-        "payload": _ref("Frame"),
+        "payload": _ref("TraceLine"),
     }
     table, device, edge = "table/{table}", "table/{table}/device/{device}", "edge/{edge}"
     channels = {
@@ -160,7 +92,7 @@ def asyncapi(version: str) -> dict[str, Any]:
             "what passes on its wire while the command `trace` lasts; QoS 0; what tells cards when no round is open",
             ["trace"],
         ),
-        "roundEvent": (f"{table}/round/event/{{type}}", "what became of a round", [_tag(kind) for kind in VERDICTS]),
+        "roundEvent": (f"{table}/round/event/{{type}}", "what became of a round", list(VERDICTS)),
         "roundState": (f"{table}/round/state", "retained, the round as it stands", ["state"]),
         "roundResult": (f"{table}/round/result", "retained, the last result", ["result"]),
         "alert": (f"{table}/alert/{{alert}}", "retained while open; empty closes it", ["alert"]),
@@ -188,15 +120,38 @@ def asyncapi(version: str) -> dict[str, Any]:
     }
 
 
+def _enveloped(name: str, kind: type[Any]) -> dict[str, Any]:
+    data = {"properties": {"type": {"const": name}, "data": _ref(kind.__name__)}}
+    return {
+        "name": name,
+        "summary": _summary(kind),
+        "contentType": CONTENT_TYPE,
+        "payload": {"allOf": [_ref("Wire"), data]},
+    }
+
+
+def _document(name: str, kind: type[Any]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "summary": _summary(kind),
+        "contentType": "application/json",
+        "payload": _ref(kind.__name__),
+    }
+
+
+def _summary(kind: type[Any]) -> str:
+    return (kind.__doc__ or "").strip().partition("\n")[0]
+
+
 def _command(kind: type[Command]) -> dict[str, Any]:
     when = " Refused while a round is open." if kind.between_rounds else ""
     return {
         "name": f"command.{name_of(kind)}",
-        "summary": (kind.__doc__ or "").strip().partition("\n")[0] + when,
+        "summary": _summary(kind) + when,
         "contentType": "application/json",
         "payload": {
             "allOf": [
-                {"$ref": "#/components/schemas/CommandRequest"},
+                _ref("Request"),
                 {"properties": {"args": _ref(kind.__name__)}},
             ]
         },

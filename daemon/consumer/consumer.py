@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
 from daemon import logs, version
 from daemon.broker.connection import Connect, stay_connected
-from daemon.broker.gap_recovery import ASK_AGAIN, PAGE, Answer, Stream, ask, mac_of_answer
+from daemon.broker.gap_recovery import ASK_AGAIN, PAGE, Stream, ask
 from daemon.broker.mac_keys import load_mac_keys
 from daemon.broker.outbox import Outbox
 from daemon.broker.replay_service import ReplayService
@@ -28,8 +28,23 @@ from daemon.broker.session import UNREADABLE, Message, Session, Will, publish_of
 from daemon.broker.stale_topics import CONFLICT, FORGED, STATES, Leftovers, alert_topic, left_by_rules
 from daemon.config.model import Config, Table, broker_of
 from daemon.journal.store import Entry, Journal, Row
-from protocols.contract.events import MOST, EventsMissed, UnknownEvent, encode_data
+from protocols.contract.documents import Alert, EdgeHealth, EdgeInfo, ReplayAnswer, mac_of_answer
+from protocols.contract.events import EventsMissed, UnknownEvent, encode_data
 from protocols.contract.events import type_of as event_type
+from protocols.contract.results import (
+    ENDS,
+    VERDICTS,
+    Corrected,
+    Noted,
+    Resolved,
+    RoundState,
+    Suspended,
+    Verdict,
+    View,
+    Voided,
+    encode_verdict,
+)
+from protocols.contract.results import type_of as verdict_type
 from protocols.contract.topics import (
     DIGEST_SIZE,
     LONGEST_EVENT_ID,
@@ -49,27 +64,12 @@ from protocols.contract.topics import (
 )
 from rules import RULESETS
 from rules.engine.rounds import abandoned, numbered_after
-from rules.engine.ruleset import (
-    Corrected,
-    Noted,
-    Resolved,
-    Ruleset,
-    Suspended,
-    Verdict,
-    View,
-    Voided,
-    conflict,
-    judge,
-    options_from,
-)
-from rules.engine.ruleset import type_of as verdict_type
+from rules.engine.ruleset import Ruleset, conflict, judge, options_from
 
-__all__ = ["Consumer", "Standing"]
+__all__ = ["Consumer"]
 
 # Behind the position in a journal that its edge no longer counts in, as it was written before there was a Position.
 LEFT = b" left"
-ENDS = ("resolved", "voided", "corrected")
-VERDICTS = (*ENDS, "opened", "bets-closed", "suspended", "irregular")
 KEPT_DIGESTS = 2000
 """Of how many used events of a stream the digests are in memory, to notice another event under one of their numbers."""
 IN_CONFLICT = b"\xff" * DIGEST_SIZE
@@ -87,22 +87,6 @@ REMEDIES = {
     "export); where no copy of that journal was put back, change the edge's password on the broker and give it a MAC "
     "key (feltd mac-key)",
 }
-
-
-class Health(Struct, frozen=True):
-    """The part of an edge's health that tells of events we may not have heard of."""
-
-    newest: dict[str, Annotated[int, Meta(ge=0, le=MOST)]]
-
-
-class Standing(View, frozen=True):
-    """`round/state`.
-
-    `heard`: by journal of an edge, the seq of the last event of the table that it rests on. `rules`: who says it.
-    """
-
-    heard: dict[str, int]
-    rules: str
 
 
 class Position(Struct, frozen=True, omit_defaults=True):
@@ -471,12 +455,13 @@ class Consumer:
             return
         event, _, number = last.cause.rpartition("/")
         cause = f"{event}/{int(number) + 1}"
-        self._commit([Entry(table.name, "round", verdict_type(verdict), last.time, _data(verdict), cause=cause)])
+        type_, data = verdict_type(verdict), encode_verdict(verdict)
+        self._commit([Entry(table.name, "round", type_, last.time, data, cause=cause)])
         self._tell(table, verdict)
 
     def _newest(self, table: _Table) -> tuple[Row | None, Row | None]:
         """The last opening of a round, and the last verdict."""
-        return self.journal.latest(table.name, ("opened",)), self.journal.latest(table.name, VERDICTS)
+        return self.journal.latest(table.name, ("opened",)), self.journal.latest(table.name, tuple(VERDICTS))
 
     def _open_or_in_doubt(self, table: _Table) -> bool:
         opened, last = self._newest(table)
@@ -528,7 +513,7 @@ class Consumer:
             # The id is made of the event and its consequence, so that a standby says the same.
             cause = f"{envelope.id}/{number}"
             entries.append(
-                Entry(table.name, "round", verdict_type(verdict), envelope.time, _data(verdict), cause=cause)
+                Entry(table.name, "round", verdict_type(verdict), envelope.time, encode_verdict(verdict), cause=cause)
             )
             verdicts.append((table.name, verdict))
 
@@ -588,8 +573,8 @@ class Consumer:
         table.alerted = doubt is not None
         text = b""
         if doubt is not None:
-            alert = {"round": doubt.round, "code": "round.suspended", "text": doubt.reason, "severity": "error"}
-            text = msgspec.json.encode({**alert, "remedy": doubt.remedy})
+            alert = Alert(round=doubt.round, code="round.suspended", text=doubt.reason, remedy=doubt.remedy)
+            text = msgspec.json.encode(alert)
         self.retained.put(table_topic(self.site, table.name, "alert/round-suspended"), text)
 
     def _alarm(self, table: str, code: str, text: str) -> None:
@@ -605,14 +590,8 @@ class Consumer:
         self.retained.put(topic, partial(self._alarm_says, code, alarm))
 
     @staticmethod
-    def _alarm_says(code: str, alarm: _Alarm) -> dict[str, Any]:
-        return {
-            "code": code,
-            "text": alarm.text,
-            "severity": "error",
-            "remedy": REMEDIES[code],
-            "count": alarm.count,
-        }
+    def _alarm_says(code: str, alarm: _Alarm) -> Alert:
+        return Alert(code=code, text=alarm.text, remedy=REMEDIES[code], count=alarm.count)
 
     def _end_alarms(self, seconds: float) -> None:
         """So many seconds have passed: end what was quiet for long enough."""
@@ -662,7 +641,7 @@ class Consumer:
             if (last := self.journal.latest(table.name, ENDS)) is not None:
                 result = msgspec.json.decode(last.data, type=dict[str, msgspec.Raw])["result"]
                 self.retained.put(table_topic(self.site, table.name, "round/result"), bytes(result))
-        info = {"version": version(), "config": self.config.digest, "rules": True}
+        info = EdgeInfo(version(), self.config.digest, rules=True)
         self.retained.put(edge_topic(self.site, self.name, "info"), msgspec.json.encode(info))
         self.retained.put(edge_topic(self.site, self.name, "availability"), b"online")
         await self.replay.until_heard()  # who hears that we are online asks at once
@@ -693,11 +672,11 @@ class Consumer:
         """The round of `table` as it stands."""
         return self._tables[table].ruleset.view(self._tables[table].state)
 
-    def standing(self, table: str) -> Standing:
+    def standing(self, table: str) -> RoundState:
         """The same with what it rests on, for who must know whether an event is behind it or still before it."""
         view = self.view(table)
         heard = {journal: stream.expected - 1 for (_, journal, name), stream in self._streams.items() if name == table}
-        return Standing(view.round, view.phase, view.detail, heard, self.name)
+        return RoundState(view.round, view.phase, view.detail, heard, self.name)
 
     def position(self, table: str) -> int:
         """The seq of the last event of `table` that was used, in the journal that counts now."""
@@ -786,11 +765,11 @@ class Consumer:
                 await self._ask(session, name, edge, max(self._next(edge, name) - 1, 1), None)
         elif leaf == "health":
             with contextlib.suppress(*UNREADABLE):
-                self._told[edge] = msgspec.json.decode(message.payload, type=Health).newest, _now()
+                self._told[edge] = msgspec.json.decode(message.payload, type=EdgeHealth).newest, _now()
 
     async def _answered(self, session: Session, name: str, message: Message) -> None:
         try:
-            said = msgspec.json.decode(message.payload, type=Answer)
+            said = msgspec.json.decode(message.payload, type=ReplayAnswer)
         except UNREADABLE as error:
             self._log.warning("answer.refused", topic=message.topic, reason=str(error))
             return
@@ -888,9 +867,3 @@ def _stream_key(key: tuple[str, ...]) -> str:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
-
-
-def _data(verdict: Verdict) -> bytes:
-    """The verdict's fields without its tag: the envelope's type says it."""
-    tagged = msgspec.json.encode(verdict)
-    return b"{" + tagged[tagged.index(b",") + 1 :]

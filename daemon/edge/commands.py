@@ -26,6 +26,7 @@ from daemon.broker.session import UNREADABLE, BrokerLost, Message, Session
 from drivers.driver import CommandFailed, CommandRefused, LinkLost
 from protocols.contract.commands import BadCommand, Command, Reply, Request, decode_command, name_of
 from protocols.contract.events import DeviceCommanded
+from protocols.contract.results import BadRound, RoundState, decode_state
 
 __all__ = ["Case", "Desk", "Station", "obeyed"]
 
@@ -83,13 +84,6 @@ class Case(Struct, frozen=True):
         return f"{KEY}{self.table}/{self.number % KEPT}"
 
 
-class _RoundState(Struct, frozen=True):
-    """What is looked at in `round/state`."""
-
-    phase: str
-    heard: dict[str, int] = {}
-
-
 class Desk:
     """Where the commands of one edge come in."""
 
@@ -112,7 +106,7 @@ class Desk:
         self._now = now
         self._log = log
         self._session: Session | None = None
-        self._rounds: dict[str, _RoundState] = {}
+        self._rounds: dict[str, RoundState] = {}
         self._rounds_changed = asyncio.Event()
         self._rules_online = False
         self._cases: dict[tuple[str, str, str], Case] = {}
@@ -163,8 +157,8 @@ class Desk:
     def round_is(self, table: str, payload: bytes) -> None:
         """`round/state` of a table."""
         try:
-            self._rounds[table] = msgspec.json.decode(payload, type=_RoundState)
-        except UNREADABLE:
+            self._rounds[table] = decode_state(payload)
+        except BadRound:
             self._rounds.pop(table, None)
         self._rounds_changed.set()
 
@@ -231,7 +225,7 @@ class Desk:
         self._put(case)
         return station, case
 
-    def _between_rounds(self, table: str) -> _RoundState:
+    def _between_rounds(self, table: str) -> RoundState:
         """What the rules said last. Raises CommandRefused where a round is open, or nobody knows."""
         said = self._rounds.get(table)
         if said is None or not self._rules_online:

@@ -38,6 +38,16 @@ from drivers import DRIVERS, FAULTS
 from drivers.driver import CommandFailed, CommandRefused, Driver, Obeys, Sighting
 from protocols.contract import commands
 from protocols.contract.commands import Command, name_of
+from protocols.contract.documents import (
+    Alert,
+    DeviceMeta,
+    DeviceState,
+    EdgeHealth,
+    EdgeInfo,
+    Fault,
+    LastEvent,
+    OutboxHealth,
+)
 from protocols.contract.events import (
     ASIDE,
     DeviceCommanded,
@@ -56,16 +66,6 @@ __all__ = ["Edge"]
 
 HEALTH_EVERY = 30.0
 ONLINE, OFFLINE = b"online", b"offline"
-
-
-class Fault(Struct, frozen=True):
-    """An open fault of a device, as its state and its alert show it."""
-
-    code: str
-    text: str
-    severity: str
-    remedy: str
-    since: datetime
 
 
 # What is said of a device that nobody has met: it waits for no past, and is no sign that the device has none.
@@ -265,16 +265,10 @@ class DevicePost:
             event = msgspec.structs.replace(event, overtaken=late)
         return Entry(self.table, self.device.name, type_of(event), one.chunk.at, encode_data(event), one.wire)
 
-    def meta(self) -> dict[str, Any]:
+    def meta(self) -> DeviceMeta:
         """The retained `meta`."""
-        return {
-            "driver": self.device.driver,
-            "model": self.board.model,
-            "serial": self.board.serial,
-            "firmware": self.board.firmware,
-            "url": self.device.url,
-            "edge": self._edge.name,
-        }
+        board, device = self.board, self.device
+        return DeviceMeta(device.driver, board.model, board.serial, board.firmware, device.url, self._edge.name)
 
     @property
     def found(self) -> home_assistant.FoundDevice:
@@ -285,20 +279,20 @@ class DevicePost:
             self.table, device.name, device.driver, board.model, board.serial, board.firmware
         )
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> DeviceState:
         """The retained `state`: a full snapshot."""
         received, sent = self.traffic
         # How many bytes a card took says which it may be: `H10` is longer than `HK`.
         traffic = {} if self._tells_cards else {"bytes_received": received, "bytes_sent": sent}
         last = self.last
-        return {
-            "online": self.board.online,
-            "reason": self.board.reason,
-            "faults": self.board.faults,
-            "counters": {"events": self.events, **traffic},
-            "last_event": {"type": last.type, "time": last.time, "seq": last.seq} if last else None,
-            "traced_until": self.trace.until,
-        }
+        return DeviceState(
+            self.board.online,
+            self.board.reason,
+            self.board.faults,
+            {"events": self.events, **traffic},
+            LastEvent(last.type, last.time, last.seq) if last else None,
+            self.trace.until,
+        )
 
 
 def _shortened(one: Sighting) -> Sighting:
@@ -452,17 +446,12 @@ class Edge:
         self.retained.put(place("availability"), ONLINE if post.board.online else OFFLINE)
         alerts = dict.fromkeys((*post.board.alerted, "device.offline"), b"")
         for fault in post.board.faults:
-            alert = {"device": post.device.name, **msgspec.to_builtins(fault, builtin_types=(datetime,))}
+            alert = Alert(device=post.device.name, **msgspec.structs.asdict(fault))
             alerts[fault.code] = msgspec.json.encode(alert)
         if not post.board.online:
             text = f"{post.device.name} does not answer: {post.board.reason or 'never seen'}"
-            offline = {
-                "device": post.device.name,
-                "code": "device.offline",
-                "text": text,
-                "severity": "error",
-                "remedy": "check power and cable; it comes back by itself",
-            }
+            remedy = "check power and cable; it comes back by itself"
+            offline = Alert(device=post.device.name, code="device.offline", text=text, remedy=remedy)
             alerts["device.offline"] = msgspec.json.encode(offline)
         self._discovery.touch()
         for code, value in alerts.items():
@@ -519,14 +508,8 @@ class Edge:
             topics += [table_topic(self.site, table, leaf) for leaf in ("round/state", METAS)]
             topics.append(device_topic(self.site, table, "+", "cmd/+"))
         await session.subscribe(*topics)
-        info = {
-            "version": version(),
-            "config": self.config.digest,
-            "drivers": sorted({post.device.driver for post in self.posts}),
-            "bootid": self._boot,
-            "journal": self.journal.name,
-            "boots": self._boots,
-        }
+        drivers = tuple(sorted({post.device.driver for post in self.posts}))
+        info = EdgeInfo(version(), self.config.digest, drivers, self._boot, self.journal.name, self._boots)
         self.retained.put(edge_topic(self.site, self.name, "info"), msgspec.json.encode(info))
         self.retained.put(edge_topic(self.site, self.name, "health"), self.health)
         for post in self.posts:
@@ -582,24 +565,22 @@ class Edge:
 
     # ---- health
 
-    def health(self) -> dict[str, Any]:
+    def health(self) -> EdgeHealth:
         """How the edge is: what waits, how late the loop is, what room there is."""
         oldest = self.journal.after(self.outbox.cursor, 1) if self.outbox.depth else []
         usage = resource.getrusage(resource.RUSAGE_SELF)
-        return {
-            "time": self.now(),
-            "outbox": {
-                "depth": self.outbox.depth,
-                "age_s": (self.now() - oldest[0].time).total_seconds() if oldest else 0.0,
-            },
-            "loop_lag_ms": round(self._lag * 1000, 1),
-            "disk_free": shutil.disk_usage(self.journal.path.parent).free,
-            "cpu_s": round(usage.ru_utime + usage.ru_stime, 3),
-            "rss": _resident(),
-            "boots": self._boots,
-            "devices": {f"{post.table}/{post.device.name}": post.board.online for post in self.posts},
-            "newest": {table.name: self.journal.last(table.name) for table in self.config.table},
-        }
+        age_s = (self.now() - oldest[0].time).total_seconds() if oldest else 0.0
+        return EdgeHealth(
+            time=self.now(),
+            outbox=OutboxHealth(self.outbox.depth, age_s),
+            loop_lag_ms=round(self._lag * 1000, 1),
+            disk_free=shutil.disk_usage(self.journal.path.parent).free,
+            cpu_s=round(usage.ru_utime + usage.ru_stime, 3),
+            rss=_resident(),
+            boots=self._boots,
+            devices={f"{post.table}/{post.device.name}": post.board.online for post in self.posts},
+            newest={table.name: self.journal.last(table.name) for table in self.config.table},
+        )
 
     async def _health(self) -> None:
         while True:

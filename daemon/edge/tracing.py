@@ -19,8 +19,9 @@ from msgspec import Struct
 
 from daemon.broker.session import Session
 from daemon.edge.links.link import Way
+from protocols.contract.documents import TraceLine
 
-__all__ = ["SETTLED", "WAITING", "Frame", "Trace", "publish"]
+__all__ = ["SETTLED", "WAITING", "Trace", "publish"]
 
 # Pieces of one device, each of PIECE bytes at most: some 2 MB.
 WAITING = 2000
@@ -32,20 +33,6 @@ PAUSE = 0.1
 SETTLED = 5.0
 
 Shown: TypeAlias = Callable[[], bool]
-
-
-class Frame(Struct, frozen=True):
-    """One line of a trace: what came from the device (`in`) or went to it (`out`), as hexadecimal digits.
-
-    `n` counts what passed since the edge began, `dropped` what of it was left out so far; an `n` that is missing beyond
-    those was lost on its way.
-    """
-
-    at: datetime
-    way: Way
-    hex: str
-    n: int
-    dropped: int
 
 
 class _Piece(Struct, frozen=True):
@@ -114,7 +101,7 @@ class Trace:
         else:
             ready = 0
         pieces = [self._waiting[index] for index in range(ready)]
-        frames = [Frame(one.at, one.way, one.data.hex(), one.n, self._dropped) for one in pieces]
+        frames = [TraceLine(one.at, one.way, one.data.hex(), one.n, self._dropped) for one in pieces]
         return b"\n".join(map(msgspec.json.encode, frames)), ready
 
     def told(self, pieces: int) -> None:

@@ -30,6 +30,7 @@ from daemon.journal.hash_chain import (
 )
 from daemon.journal.schema import TAMPERED, WrongSchema
 from daemon.journal.store import changed_log, closed_files, heads_at, instant, log_of, no_time, note_of, open_to_read
+from protocols.contract.results import Result
 from protocols.contract.topics import EARLIEST, device_topic, table_topic
 
 __all__ = [
@@ -1052,21 +1053,6 @@ class Recalled(Struct, frozen=True):
     evidence: tuple[Evidence, ...]
 
 
-class _Result(Struct, frozen=True):
-    """The part of a result that is read here."""
-
-    round: str
-    ruleset: str
-    edition: str
-    outcome: dict[str, Any] = {}
-    announcements: dict[str, str] = {}
-    evidence: tuple[str, ...] = ()
-    law: tuple[str, ...] = ()
-    void: dict[str, Any] | None = None
-    supersedes: str = ""
-    irregularities: tuple[dict[str, Any], ...] = ()
-
-
 def recall(rules: Path, edge: Path, table: str, rounds: int, only: str = "") -> list[Recalled]:
     """The last ends of rounds of a table, the newest first; of the round `only`. Raises sqlite3.Error or OSError."""
     with Files(rules) as verdicts:
@@ -1085,7 +1071,7 @@ def _recalled(ends: Iterable[tuple[Any, ...]], edge: Path, table: str, only: str
     with Files(edge) as events:
         for _n, _place, seq, _device, type_, time, data, _wire, cause, hash_ in ends:
             raw = msgspec.json.decode(data, type=dict[str, msgspec.Raw])["result"]
-            result = msgspec.json.decode(raw, type=_Result)
+            result = msgspec.json.decode(raw, type=Result)
             if only and result.round != only:
                 continue
             at = instant(time) or EARLIEST
@@ -1116,7 +1102,7 @@ def recall_text(recalled: Sequence[Recalled]) -> str:
     """For a person to read."""
     lines: list[str] = []
     for one in recalled:
-        result = msgspec.json.decode(one.result, type=_Result)
+        result = msgspec.json.decode(one.result, type=Result)
         said = result.announcements.get("en", "")
         at = "at an unknown time" if one.time == EARLIEST else f"{one.time:%Y-%m-%d %H:%M:%S} UTC"
         lines.append(f"round {result.round}  {one.type} {at}  {said}".rstrip())
@@ -1124,11 +1110,11 @@ def recall_text(recalled: Sequence[Recalled]) -> str:
         if result.supersedes:
             lines.append(f"  instead of {result.supersedes}")
         if result.void is not None:
-            lines.append(f"  void      {result.void.get('reason', '')}; bets {result.void.get('bets', '')}")
+            lines.append(f"  void      {result.void.reason}; bets {result.void.bets}")
         if result.outcome:
             lines.append(f"  outcome   {msgspec.json.encode(result.outcome).decode()}")
         lines += [f"  law       {article}" for article in result.law]
-        lines += [f"  irregular {note.get('text', '')} ({note.get('law', '')})" for note in result.irregularities]
+        lines += [f"  irregular {note.text} ({note.law})" for note in result.irregularities]
         for event in one.evidence:
             if event.time is None:
                 lines.append(f"  event     {event.id}: {event.note}")

@@ -25,6 +25,7 @@ from daemon.config.model import Config, Keeping
 from daemon.journal.hash_chain import Noted
 from daemon.journal.inspection import Report, verify, verify_recent
 from daemon.journal.store import BadJournal, Journal, not_started
+from protocols.contract.documents import Alert
 
 __all__ = ["Room", "accept", "kept", "room", "take_up"]
 
@@ -109,7 +110,7 @@ async def kept(
 ) -> None:
     """Run `process` while its journal is kept; `writer` is its name in alerts. Raises BadJournal, in a group."""
 
-    def tell(alert: dict[str, str] | None) -> None:
+    def tell(alert: Alert | None) -> None:
         value = b"" if alert is None else msgspec.json.encode(alert)
         for table in config.table:
             retained.put(room_topic(config.site.name, table.name, writer), value)
@@ -135,7 +136,7 @@ async def kept(
 async def _keep(
     journal: Journal,
     keeping: Keeping,
-    tell: Callable[[dict[str, str] | None], None],
+    tell: Callable[[Alert | None], None],
     log: structlog.typing.FilteringBoundLogger,
 ) -> None:
     loop = asyncio.get_running_loop()
@@ -181,7 +182,7 @@ async def _keep(
         if new != level:
             if new:
                 alert = _alert(journal, now, keeping, new)
-                log.warning("journal.room", **alert)
+                log.warning("journal.room", **msgspec.to_builtins(alert))
                 tell(alert)
             else:
                 tell(None)
@@ -211,15 +212,15 @@ def _remedy(keeping: Keeping) -> str:
     )
 
 
-def _alert(journal: Journal, now: Room, keeping: Keeping, level: int) -> dict[str, str]:
+def _alert(journal: Journal, now: Room, keeping: Keeping, level: int) -> Alert:
     of = "disk" if now.by_disk else "limit"
     text = f"{journal.path} takes {now.used // _MB} MB, {now.share:.0%} of its {of}; at 100 % play stops"
-    return {
-        "code": "journal.room",
-        "text": _full(journal, now, keeping) if level == 3 else text,
-        "severity": "warning" if level == 1 else "error",
-        "remedy": _remedy(keeping),
-    }
+    return Alert(
+        code="journal.room",
+        text=_full(journal, now, keeping) if level == 3 else text,
+        severity="warning" if level == 1 else "error",
+        remedy=_remedy(keeping),
+    )
 
 
 def _full(journal: Journal, now: Room, keeping: Keeping) -> str:

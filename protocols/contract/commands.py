@@ -9,9 +9,10 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import Meta, Raw, Struct, field
 
 from protocols.contract.events import MOST, Turn
+from protocols.contract.topics import ANY_VALUES
 
 Status: TypeAlias = Literal["done", "refused", "failed"]
 
@@ -216,21 +217,30 @@ def name_of(command: Command | type[Command]) -> str:
 
 
 class Request(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is published under cmd/<name>. `id` tells it from every other; after `expires` (UTC) it is refused."""
+    """What is published under cmd/<name>."""
 
-    id: Annotated[str, Meta(min_length=1, max_length=64)]
-    expires: Annotated[datetime, Meta(tz=True)]
-    args: Raw = Raw(b"{}")
+    id: Annotated[
+        str,
+        Meta(
+            min_length=1, max_length=64, description="unique; a request that comes twice is done once, answered twice"
+        ),
+    ]
+    expires: Annotated[datetime, Meta(tz=True, description="then it is refused; at most 10 minutes from now")]
+    args: Annotated[Raw, Meta(description="the command's fields", extra_json_schema=ANY_VALUES)] = field(
+        default_factory=lambda: Raw(b"{}")
+    )
 
 
 class Reply(Struct, frozen=True):
-    """What became of a request, under cmd/<name>/result. `data` is what the device said."""
+    """What became of a request, under cmd/<name>/result and to the response topic of MQTT 5, if it names one."""
 
     id: str
     command: str
     status: Status
     text: str = ""
-    data: dict[str, Any] = {}
+    data: Annotated[dict[str, Any], Meta(description="what the device said", extra_json_schema=ANY_VALUES)] = field(
+        default_factory=dict
+    )
 
 
 class BadCommand(ValueError):

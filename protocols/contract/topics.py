@@ -26,7 +26,18 @@ LONGEST_DOCUMENT = 1024 * 1024
 _LONGEST_ID = 200
 LONGEST_EVENT_ID = 160  # a verdict's id is its event's id and a number behind it
 
+_MAC = (
+    "of an event whose edge has a key: 32 hexadecimal digits, BLAKE2b with that key, 16 bytes, over <length>:<text> of "
+    "id, source, type, time (as 2026-11-20T20:00:01.000250+00:00), seq and journal, and the bytes of data"
+)
+ANY_VALUES = {
+    "type": "object",
+    "additionalProperties": {"type": ["string", "number", "boolean", "array", "object", "null"]},
+}
+"""The schema of an object of named values of any kind."""
+
 _ID = re.compile("[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")
+Time: TypeAlias = Annotated[datetime, Meta(extra_json_schema={"format": "date-time"})]
 Id: TypeAlias = Annotated[str, Meta(pattern=f"^{_ID.pattern}$(?!\\n)", description="a-z 0-9 -")]
 
 
@@ -87,22 +98,26 @@ class Envelope(msgspec.Struct, frozen=True):
 
 
 class Wire(msgspec.Struct, frozen=True):
-    """The envelope as CloudEvents 1.0 structured JSON; `data` stays as it came until its type is known.
+    """The envelope as CloudEvents 1.0 structured JSON; `data` stays as it came until its type is known."""
 
-    `mac`: the message authentication code of the edge, where it has a key (`mac_of`).
-    """
-
-    specversion: Annotated[str, Meta(max_length=8)]
-    id: Annotated[str, Meta(max_length=_LONGEST_ID)]
-    source: Annotated[str, Meta(max_length=512)]
+    specversion: Annotated[str, Meta(max_length=8, description='"1.0"')]
+    id: Annotated[
+        str,
+        Meta(max_length=_LONGEST_ID, description="of an event <edge>:<table>:<seq>; of a verdict <event id>/<number>"),
+    ]
+    source: Annotated[str, Meta(max_length=512, description="the topic of the device, or of the round")]
     type: Annotated[str, Meta(max_length=64)]
-    time: datetime
-    seq: Annotated[int, Meta(ge=0, le=MOST)] = 0
-    bootid: Annotated[str, Meta(max_length=64)] = ""
-    journal: Annotated[str, Meta(max_length=64)] = ""
-    replay: bool = False
-    data: msgspec.Raw = msgspec.Raw(b"{}")
-    mac: str | UnsetType = UNSET
+    time: Annotated[Time, Meta(description="UTC, when the bytes arrived")]
+    seq: Annotated[int, Meta(ge=0, le=MOST, description="gapless per journal and table, from 1")] = 0
+    bootid: Annotated[str, Meta(max_length=64, description="of the edge's process")] = ""
+    journal: Annotated[
+        str, Meta(max_length=64, description="which journal counted; a replaced disk counts from 1 in a new one")
+    ] = ""
+    replay: Annotated[bool, Meta(description="published before, or later than it happened")] = False
+    data: Annotated[msgspec.Raw, Meta(extra_json_schema=ANY_VALUES)] = msgspec.field(
+        default_factory=lambda: msgspec.Raw(b"{}")
+    )
+    mac: Annotated[str, Meta(description=_MAC)] | UnsetType = UNSET
 
 
 _ENCODER = msgspec.json.Encoder()

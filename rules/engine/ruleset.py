@@ -5,14 +5,63 @@ for byte, so a night's journal replays to the same results. No game knows a devi
 the round by its article; it never resolves wrongly.
 """
 
-from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
 
 from protocols.contract.events import EventsMissed, RoundPaid, RoundVoided, SpinMissed, SpinVoided
 from protocols.contract.events import type_of as event_type
+from protocols.contract.results import (
+    Award,
+    Closed,
+    Corrected,
+    Irregularity,
+    Noted,
+    Opened,
+    Push,
+    Resolved,
+    Result,
+    Settlement,
+    Suspended,
+    Verdict,
+    View,
+    Void,
+    Voided,
+    Win,
+    type_of,
+)
 from protocols.contract.topics import Envelope
+
+__all__ = [
+    "Award",
+    "BadOption",
+    "Bet",
+    "Closed",
+    "Corrected",
+    "Irregularity",
+    "Noted",
+    "Opened",
+    "OptionInfo",
+    "Push",
+    "Resolved",
+    "Result",
+    "Ruleset",
+    "Settlement",
+    "Suspended",
+    "Verdict",
+    "View",
+    "Void",
+    "Voided",
+    "Wager",
+    "Win",
+    "conflict",
+    "judge",
+    "option",
+    "options_from",
+    "options_of",
+    "type_of",
+]
 
 
 class Bet(msgspec.Struct, frozen=True):
@@ -24,33 +73,6 @@ class Bet(msgspec.Struct, frozen=True):
     text: str
 
 
-class Win(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A bet that wins on this outcome. `pays` is net of commission; `gross` stands beside it where they differ."""
-
-    bet: str
-    pays: str
-    gross: str = ""
-    seat: int = 0
-    hand: int = 0
-
-
-class Push(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A bet that comes back to one seat, or to one of its hands; one that comes back to everybody is its name alone."""
-
-    bet: str
-    seat: int
-    hand: int = 0
-
-
-class Void(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Why the round does not count, and what becomes of the bets."""
-
-    reason: str
-    bets: Literal["returned", "may_change", "stand", "stand_may_add"]
-    jackpot_bets: Literal["", "carried", "returned"] = ""
-    streak_bets: Literal["", "carried"] = ""
-
-
 class Wager(msgspec.Struct, frozen=True, omit_defaults=True):
     """`amount` minor units on `bet` from `seat`; `hand` where a seat holds several."""
 
@@ -58,126 +80,6 @@ class Wager(msgspec.Struct, frozen=True, omit_defaults=True):
     bet: str
     amount: int
     hand: int = 0
-
-
-class Settlement(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one wager brings back, stake included. `exact` stands where the smallest chip forced a rounding."""
-
-    seat: int
-    bet: str
-    stake: int
-    returned: int
-    exact: str = ""
-    hand: int = 0
-
-
-class Irregularity(msgspec.Struct, frozen=True):
-    """Something the text does not allow. `code` is stable; `event` is the id of the event that showed it."""
-
-    code: str
-    text: str
-    law: str
-    event: str
-
-
-class Award(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A jackpot combination that fell: the rules name it, a ledger pays it.
-
-    `pays`: the whole pool, a fixed amount, or the larger of the fixed amount and `share` (a fraction) of the pool.
-    `among`: the seats that share it in equal parts, where the bettors are known. A share is of the pool as it was
-    before the round; `after` names the combination whose prizes leave it first. Awards stand in the order of payment.
-    """
-
-    jackpot: str
-    combination: str
-    pays: Literal["pool", "fixed", "larger_of_fixed_and_share"]
-    law: str
-    share: str = ""
-    among: tuple[int, ...] = ()
-    after: str = ""
-
-
-class Result(msgspec.Struct, frozen=True):
-    """The end of a round, resolved or void. A bet offered that is neither in `winners`, `pushes` nor `stands` loses."""
-
-    round: str
-    ruleset: str
-    edition: str
-    options: msgspec.Raw
-    demo: bool
-    outcome: dict[str, Any]
-    winners: tuple[Win, ...]
-    pushes: tuple[str | Push, ...]
-    void: Void | None
-    jackpots: tuple[Award, ...]
-    settlements: tuple[Settlement, ...]
-    irregularities: tuple[Irregularity, ...]
-    announcements: dict[str, str]
-    evidence: tuple[str, ...]
-    law: tuple[str, ...]
-    stands: tuple[str, ...] = ()
-    moves: dict[str, str] = {}
-    supersedes: str = ""
-
-
-class Opened(msgspec.Struct, frozen=True, tag_field="type", tag="opened"):
-    """A round begins."""
-
-    round: str
-
-
-class Closed(msgspec.Struct, frozen=True, tag_field="type", tag="bets-closed"):
-    """Nothing more may be bet on it."""
-
-    round: str
-
-
-class Suspended(msgspec.Struct, frozen=True, tag_field="type", tag="suspended"):
-    """What happened is doubtful: the round waits for a person."""
-
-    round: str
-    reason: str
-    remedy: str
-
-
-class Resolved(msgspec.Struct, frozen=True, tag_field="type", tag="resolved"):
-    """The round ended by its article."""
-
-    result: Result
-
-
-class Voided(msgspec.Struct, frozen=True, tag_field="type", tag="voided"):
-    """The round ended without counting."""
-
-    result: Result
-
-
-class Corrected(msgspec.Struct, frozen=True, tag_field="type", tag="corrected"):
-    """A new result stands in the place of an earlier one of the same round."""
-
-    result: Result
-
-
-class Noted(msgspec.Struct, frozen=True, tag_field="type", tag="irregular"):
-    """An irregularity while no round was open."""
-
-    irregularity: Irregularity
-
-
-Verdict: TypeAlias = Opened | Closed | Suspended | Resolved | Voided | Corrected | Noted
-
-
-def type_of(verdict: Verdict) -> str:
-    """The last word of its topic, e.g. "bets-closed"."""
-    return str(verdict.__struct_config__.tag)
-
-
-class View(msgspec.Struct, frozen=True):
-    """The round as it stands, for everybody who looks: phase, and the game's own facts so far."""
-
-    round: str
-    phase: str
-    detail: dict[str, Any]
 
 
 S = TypeVar("S")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from daemon import logs
-from daemon.broker.gap_recovery import ASK_AGAIN, PAGE, Answer
+from daemon.broker.gap_recovery import ASK_AGAIN, PAGE
 from daemon.broker.replay_service import (
     COOLDOWN,
     MOST_RANGES,
@@ -30,6 +30,7 @@ from daemon.broker.replay_service import (
 from daemon.broker.session import BrokerLost, Message, Session
 from daemon.config.model import Mqtt
 from daemon.journal.store import Entry, Journal, Row
+from protocols.contract.documents import ReplayAnswer
 
 TABLES = ("a", "b", "c")
 ROWS = 2000
@@ -44,7 +45,7 @@ class Broker:
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, int, float]] = []
-        self.answers: list[tuple[str, Answer, float]] = []
+        self.answers: list[tuple[str, ReplayAnswer, float]] = []
         self.silent = False
         self.lost = False
 
@@ -61,7 +62,7 @@ class Broker:
         if event:
             self.rows.append((where, int(payload), now))
         else:
-            self.answers.append((where.split("/")[4], msgspec.json.decode(payload, type=Answer), now))
+            self.answers.append((where.split("/")[4], msgspec.json.decode(payload, type=ReplayAnswer), now))
         if not self.silent:
             asyncio.get_running_loop().call_soon(acknowledged)
 

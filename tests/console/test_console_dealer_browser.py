@@ -21,10 +21,10 @@ from daemon.console.auth.users import By, Hashed, _scrypt
 from daemon.console.pages import app as app_module
 from daemon.console.pages.app import House, serve
 from daemon.edge.edge import Edge
-from daemon.edge.tracing import Frame
 from daemon.journal.store import Journal
 from daemon.read_model import Alert
 from protocols import bee_tek_shoe
+from protocols.contract.documents import TraceLine
 from simulators.lab.broker import free_port
 
 pytestmark = [
@@ -290,7 +290,7 @@ async def test_a_trace_is_shown_filtered_and_paused(
 
         def pass_(n: int, card: str) -> None:
             data = bee_tek_shoe.encode(bee_tek_shoe.Drawn(card))
-            frame = Frame(datetime.now(UTC), "in", data.hex(), n, 0)
+            frame = TraceLine(datetime.now(UTC), "in", data.hex(), n, 0)
             for hear in floor.house.site.on_trace:
                 hear("cus-1", "page-1", msgspec.json.encode(frame))
 

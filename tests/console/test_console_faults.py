@@ -128,13 +128,13 @@ def test_a_journal_without_room(tmp_path: Path, level: int, by_disk: bool) -> No
     journal = Journal(tmp_path / "edge.db")
     alert = keeping._alert(journal, keeping.Room(960_000_000, 1000_000_000, by_disk), Keeping(), level)
     journal.close()
-    for said in (alert["text"], alert["remedy"]):
-        told = words.told("pt", alert["code"], said)
+    for said in (alert.text, alert.remedy):
+        told = words.told("pt", alert.code, said)
         assert told != said
         assert ("play stops" in said) == ("o jogo pára" in told)
         assert ("90 days" in said) == ("90 dias" in told)
         assert (str(journal.path) in said) == (str(journal.path) in told)
-        assert words.told("zh-Hant", alert["code"], said) not in (said, told)
+        assert words.told("zh-Hant", alert.code, said) not in (said, told)
 
 
 def test_an_alarm_of_fairness() -> None:

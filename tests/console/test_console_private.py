@@ -33,9 +33,10 @@ from daemon.console.pages.app import House, make_app
 from daemon.console.site import site as site_module
 from daemon.console.site.store import Store
 from daemon.console.words.words import LANGS
-from daemon.edge.tracing import SETTLED, Frame
+from daemon.edge.tracing import SETTLED
 from daemon.journal.inspection import recall, recall_text
 from daemon.journal.store import Entry, Journal
+from protocols.contract.documents import TraceLine
 from protocols.contract.events import EVENT_TYPES, Card
 from protocols.contract.topics import Wire, decode_wire
 from simulators.clock import JumpingLoop
@@ -255,7 +256,7 @@ def _in_hexadecimal(world: World) -> None:
     """As bytes of the wire, among what passed."""
 
     def heard(table: str, wire: Wire) -> None:
-        frame = Frame(wire.time, "in", bytes(wire.data).hex(), wire.seq, 0)
+        frame = TraceLine(wire.time, "in", bytes(wire.data).hex(), wire.seq, 0)
         topic = f"felt/1/demo/table/{table}/device/{wire.source.rpartition('/')[2]}/trace"
         world.house.site._look(Message(topic, msgspec.json.encode(frame)))
 
@@ -408,7 +409,7 @@ def test_a_trace_waits_for_the_end_of_the_round(tape: Tape) -> None:
                 waiting.pop(table, None)  # they were burned, before the first round of a shoe
             case ["table", table, "device", device, "trace"]:
                 for line in one.message.payload.split(b"\n"):
-                    frame = msgspec.json.decode(line, type=Frame)
+                    frame = msgspec.json.decode(line, type=TraceLine)
                     assert waiting.get(table, {}).get(frame.at) != device, one.message.topic
                     shown += frame.way == "in"
     assert shown > 50

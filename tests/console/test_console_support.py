@@ -20,12 +20,12 @@ from daemon.console.pages.app import House, make_app
 from daemon.console.site.actions import read_actions
 from daemon.console.site.store import Store
 from daemon.console.words import words
-from daemon.edge.tracing import Frame
 from daemon.journal import inspection
 from daemon.journal.store import Entry, Journal
 from daemon.read_model import Alert
 from protocols import bee_tek_shoe
 from protocols.contract.commands import Reply
+from protocols.contract.documents import TraceLine
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 PASSWORD = "twelve chars and more"
@@ -162,7 +162,7 @@ async def test_a_trace_that_nobody_answers_is_said_so(inn: Inn, monkeypatch: pyt
 
 
 async def test_what_the_edge_publishes_can_be_downloaded(inn: Inn) -> None:
-    frame = Frame(NOON, "in", bee_tek_shoe.encode(bee_tek_shoe.Drawn("KH")).hex(), 1, 0)
+    frame = TraceLine(NOON, "in", bee_tek_shoe.encode(bee_tek_shoe.Drawn("KH")).hex(), 1, 0)
     for hear in inn.house.site.on_trace:
         hear("bac-1", "shoe-1", msgspec.json.encode(frame))
         hear("bac-1", "a-device-nobody-knows", msgspec.json.encode(frame))

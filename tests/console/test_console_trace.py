@@ -16,9 +16,9 @@ from daemon.cli.offline import capture_frames
 from daemon.console.pages import trace
 from daemon.console.pages.trace import BEHIND, KEPT, MOST_TRACED, SHOWN, Reader, Traces
 from daemon.edge.links.link import Way
-from daemon.edge.tracing import Frame
 from drivers import DRIVERS
 from protocols import bee_tek_shoe, billy_iii, cammegh_ss2
+from protocols.contract.documents import TraceLine
 from protocols.fdl import console as fdl_console
 from protocols.fdl import frame as fdl
 
@@ -29,12 +29,12 @@ def driver_of(_table: str, device: str) -> str:
     return DRIVER.get(device, "")
 
 
-def message(*frames: Frame) -> bytes:
+def message(*frames: TraceLine) -> bytes:
     return b"\n".join(map(msgspec.json.encode, frames))
 
 
-def frame(n: int, data: bytes, way: Way = "in", dropped: int = 0) -> Frame:
-    return Frame(START + timedelta(seconds=n), way, data.hex(), n, dropped)
+def frame(n: int, data: bytes, way: Way = "in", dropped: int = 0) -> TraceLine:
+    return TraceLine(START + timedelta(seconds=n), way, data.hex(), n, dropped)
 
 
 # ---- in words

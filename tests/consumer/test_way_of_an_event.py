@@ -412,7 +412,7 @@ async def test_what_was_cleared_once_may_be_anothers_at_the_next_meeting(tmp_pat
     topic = f"felt/1/s/table/rou-9/{'device/wheel/meta' if kind == 'edge' else 'round/state'}"
     for owner in ("ours", "another"):
         name = {"ours": "e" if kind == "edge" else "rules", "another": "another"}[owner]
-        broker.kept[topic] = b'{"edge":"%b","rules":"%b"}' % (name.encode(), name.encode())
+        broker.kept[topic] = b'{"phase":"idle","edge":"%b","rules":"%b"}' % (name.encode(), name.encode())
         await connected(process._serve, broker)
         assert (topic in broker.kept) is (owner == "another")
     journal.close()
@@ -470,7 +470,7 @@ async def test_what_may_not_be_cleared_keeps_nobody_from_work(tmp_path: Path, ki
     broker.refuses_clears = True
     process = made(kind, journal)
     topic = f"felt/1/s/table/rou-9/{'device/wheel/meta' if kind == 'edge' else 'round/state'}"
-    broker.kept[topic] = b'{"edge":"e","rules":"rules"}'
+    broker.kept[topic] = b'{"phase":"idle","edge":"e","rules":"rules"}'
     with capture_logs() as said:
         for _ in range(3):
             await connected(process._serve, broker)

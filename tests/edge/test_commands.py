@@ -952,7 +952,7 @@ def test_the_document_has_every_command_its_fields_and_the_reply() -> None:
     for kind in COMMANDS.values():
         assert set(schemas[kind.__name__]["properties"]) == set(kind.__struct_fields__)
         assert "command" not in schemas[kind.__name__]["required"]
-    assert set(schemas["CommandRequest"]["properties"]) == set(Request.__struct_fields__)
+    assert set(schemas["Request"]["properties"]) == set(Request.__struct_fields__)
     assert set(schemas["Reply"]["properties"]) == set(Reply.__struct_fields__)
 
 

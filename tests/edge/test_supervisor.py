@@ -799,7 +799,7 @@ async def test_an_exchange_stands_in_the_journal_whole_or_not_at_all(
     edge = Edge(config, journal, now=now)
     assert (journal.head, edge.posts[0].memory()) == (3, None)
     assert not edge.posts[0].may_have_kept_events
-    assert edge.posts[0].meta()["model"] == ""
+    assert edge.posts[0].meta().model == ""
     last = edge.posts[0].last
     assert last is not None
     assert (last.type, last.time) == ("device.recovered", now())

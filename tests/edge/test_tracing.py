@@ -18,9 +18,10 @@ from daemon.broker.mqtt311_session import Mqtt311Session
 from daemon.broker.session import Will
 from daemon.edge.commands import BETWEEN_ROUNDS
 from daemon.edge.links.link import Way
-from daemon.edge.tracing import LINES, PIECE, SETTLED, WAITING, Frame, Trace, publish
+from daemon.edge.tracing import LINES, PIECE, SETTLED, WAITING, Trace, publish
 from daemon.journal import store as journal
 from drivers import DRIVERS
+from protocols.contract.documents import TraceLine
 from protocols.fdl import frame as fdl
 from simulators.clock import JumpingLoop
 from simulators.lab.broker import find_mosquitto
@@ -46,8 +47,8 @@ class Ear:
         return self.room
 
     @property
-    def frames(self) -> list[Frame]:
-        return [msgspec.json.decode(line, type=Frame) for one in self.messages for line in one.split(b"\n")]
+    def frames(self) -> list[TraceLine]:
+        return [msgspec.json.decode(line, type=TraceLine) for one in self.messages for line in one.split(b"\n")]
 
 
 class Side:
@@ -66,7 +67,7 @@ class Side:
         assert tap is not None
         tap(way, START + timedelta(seconds=asyncio.get_running_loop().time()), data)
 
-    async def end(self) -> list[Frame]:
+    async def end(self) -> list[TraceLine]:
         await asyncio.sleep(60)
         self.task.cancel()
         await asyncio.wait([self.task])
@@ -84,8 +85,8 @@ async def test_what_passes_is_published_in_order_with_its_instant_and_way() -> N
     await asyncio.sleep(0.5)
     side.passes(b"17")
     assert await side.end() == [
-        Frame(START, "out", "2a580d0a", 1, 0),
-        Frame(START + timedelta(seconds=0.5), "in", "3137", 2, 0),
+        TraceLine(START, "out", "2a580d0a", 1, 0),
+        TraceLine(START + timedelta(seconds=0.5), "in", "3137", 2, 0),
     ]
     assert side.ended == [10.0]
     assert (side.trace.tap, side.trace.until) == (None, None)
@@ -196,7 +197,7 @@ class Watcher:
 
     def __init__(self, house: House) -> None:
         self.house = house
-        self.told: dict[str, list[Frame]] = {}
+        self.told: dict[str, list[TraceLine]] = {}
         self.early: list[str] = []
 
     def heard(self, topic: str, payload: bytes) -> None:
@@ -204,7 +205,7 @@ class Watcher:
         table, device = words[4], words[6]
         driver = next(one.device.driver for one in self.house.edge.posts if one.state_topic.startswith(topic[:-5]))
         self.told.setdefault(f"{table}/{device}", []).extend(
-            msgspec.json.decode(line, type=Frame) for line in payload.split(b"\n")
+            msgspec.json.decode(line, type=TraceLine) for line in payload.split(b"\n")
         )
         phase = self.house.consumer.view(table).phase
         known = self.house.consumer.position(table) == self.house.edge.journal.last(table)
@@ -294,9 +295,9 @@ async def test_over_a_real_broker_a_trace_is_asked_for_told_and_ended(bench: Ben
         await asyncio.sleep(0.2)
         reply = await bench.rr("trace", {"id": "t", "expires": soon(), "args": {"seconds": 60}})
         assert (reply.status, reply.data) == ("done", {"held_back": False})
-        assert bench.post.state()["traced_until"] is not None
+        assert bench.post.state().traced_until is not None
         _, out = await listening
-        frames = [msgspec.json.decode(line, type=Frame) for line in out.splitlines()]
+        frames = [msgspec.json.decode(line, type=TraceLine) for line in out.splitlines()]
         assert [frame.n for frame in frames] == list(range(1, len(frames) + 1))
         came = b"".join(bytes.fromhex(frame.hex) for frame in frames if frame.way == "in")
         beats = [fdl.read(one) for one in fdl.Decoder().feed(came) if isinstance(one, fdl.Frame)]
@@ -305,7 +306,7 @@ async def test_over_a_real_broker_a_trace_is_asked_for_told_and_ended(bench: Ben
 
         assert (await bench.rr("trace", {"id": "e", "expires": soon(), "args": {"seconds": 0}})).status == "done"
         assert bench.post.trace.tap is None
-        assert bench.post.state()["traced_until"] is None
+        assert bench.post.state().traced_until is None
         too_long = await bench.rr("trace", {"id": "x", "expires": soon(), "args": {"seconds": 601}})
         assert too_long.status == "refused"
         orders = [json.loads(row.wire) for row in bench.rows() if row.type == "device.commanded"]

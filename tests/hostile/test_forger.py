@@ -18,7 +18,6 @@ from msgspec import UNSET
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
-from daemon.broker.gap_recovery import Answer, mac_of_answer
 from daemon.broker.mac_keys import BadMacKey, load_mac_key, load_mac_keys, make_mac_key
 from daemon.cli.main import main
 from daemon.config.model import parse
@@ -27,6 +26,7 @@ from daemon.consumer import consumer as consumer_module
 from daemon.consumer.consumer import ALERT_FOR, KEPT_DIGESTS, MOST_EDGES, Consumer
 from daemon.edge.edge import Edge
 from daemon.journal.store import Journal
+from protocols.contract.documents import ReplayAnswer, mac_of_answer
 from protocols.contract.events import BallLanded, BallSettling, BetsClosed, Event, SpinStarted, WagerPlaced
 from protocols.contract.topics import (
     Envelope,
@@ -455,7 +455,7 @@ async def test_an_edge_whose_key_the_rules_have_not_is_not_believed(tmp_path: Pa
     desk.line.deliver("felt/1/s/edge/e/availability", b"online")
     await asyncio.sleep(1)
     topic = f"felt/1/s/table/{TABLE}/cmd/replay/result"
-    back = Answer("e", "A", 6, 6, 1, 1)
+    back = ReplayAnswer("e", "A", 6, 6, 1, 1)
     for said in (back, replace(back, mac="0" * 32), replace(back, edge="x", journal="X", oldest=9)):
         desk.line.deliver(topic, msgspec.json.encode(said))
     for one in played(SPIN):

@@ -30,12 +30,12 @@ from daemon.config.model import Config, Keeping, parse
 from daemon.console.pages.live import Looker
 from daemon.consumer.consumer import Consumer
 from daemon.edge.edge import Edge
-from daemon.edge.tracing import Frame
 from daemon.journal.inspection import verify
 from daemon.journal.retention import take_up
 from daemon.journal.store import Entry, Journal
 from drivers.driver import Chunk, Sighting
 from protocols.contract.commands import COMMANDS
+from protocols.contract.documents import TraceLine
 from protocols.contract.events import (
     EVENT_TYPES,
     DeviceFaulted,
@@ -217,7 +217,7 @@ def documents() -> tuple[Document, ...]:
     for name, kind in COMMANDS.items():
         request = {"id": f"c-{name}", "expires": "2026-11-20T20:05:00Z", "args": sampled(kind)}
         found.append(Document(device_topic("lisboa", "t-0", "d-1", f"cmd/{name}"), request))
-    frame = Frame(START, "in", "3c", 1, 0)
+    frame = TraceLine(START, "in", "3c", 1, 0)
     found.append(Document(device_topic("lisboa", "t-0", "d-1", "trace"), msgspec.to_builtins(frame)))
     reply = {"id": "c", "command": "ask", "status": "done", "text": "", "data": {"a": [1]}}
     found.append(Document(device_topic("lisboa", "t-0", "d-1", "cmd/ask/result"), reply))

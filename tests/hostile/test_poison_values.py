@@ -265,7 +265,7 @@ def test_a_bad_row_of_the_edge_is_published_as_a_loss(folder: Path, micros: int)
     take_up(journal, Keeping())
     edge = Edge(config, journal)
     messages = [Message(*edge._message_of(row, True)) for row in journal.after(0, 100)]
-    assert edge.health()["outbox"]["depth"] == len(SPIN)
+    assert edge.health().outbox.depth == len(SPIN)
     journal.close()
     consumer = Consumer(config, Journal(folder / "rules.db"))
     take(consumer, messages)

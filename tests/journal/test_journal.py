@@ -24,7 +24,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from daemon.broker.gap_recovery import Answer
 from daemon.broker.replay_service import ReplayService
 from daemon.broker.retained import Retained
 from daemon.broker.session import Message
@@ -36,6 +35,7 @@ from daemon.journal.retention import kept
 from daemon.journal.signing import make_key
 from daemon.journal.store import BadJournal, Entry, Journal, Row, closed_files, note_of, open_to_read
 from daemon.logs import get
+from protocols.contract.documents import ReplayAnswer
 from protocols.contract.topics import EARLIEST, LATEST
 from tests.journal.test_inspection import cells, root_of, varint
 
@@ -860,7 +860,7 @@ async def test_who_asks_for_what_stands_on_a_bad_page_is_answered(tmp_path: Path
     await asyncio.wait([answering])
     *events, (last, payload) = session.said
     assert last == topic + "/result"
-    said = msgspec.json.decode(payload, type=Answer)
+    said = msgspec.json.decode(payload, type=ReplayAnswer)
     assert (said.first, said.last, said.oldest) == (BIG + 25, 2 * BIG + 5, 1)
     assert [seq for seq, _ in events][-5:] == [str(2 * BIG + n) for n in range(1, 6)]
     journal.close()

@@ -23,7 +23,6 @@ from starlette.routing import Route
 from daemon.broker.session import UNREADABLE
 from daemon.cli.captures import CAPTURE_HEAD, capture_line
 from daemon.cli.captures import Frame as Captured
-from daemon.edge.tracing import Frame
 from drivers import DRIVERS
 from protocols import (
     alpha_sign,
@@ -35,6 +34,7 @@ from protocols import (
     sas,
     tcs_saturn,
 )
+from protocols.contract.documents import TraceLine
 from protocols.contract.topics import in_utc
 from protocols.fdl import (
     bets as fdl_bets,
@@ -274,7 +274,7 @@ class Traces:
         traced = self._of(table, device)
         for text in payload.split(b"\n"):
             try:
-                frame = msgspec.json.decode(text, type=Frame)
+                frame = msgspec.json.decode(text, type=TraceLine)
                 data = bytes.fromhex(frame.hex)
                 in_utc(frame.at)
             except (ValueError, *UNREADABLE):

@@ -16,7 +16,6 @@ from contextlib import ExitStack, asynccontextmanager, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
 from daemon.broker.connection import connect
@@ -27,8 +26,9 @@ from daemon.journal.signing import make_key
 from daemon.journal.store import Entry, Journal
 from protocols.bee_tek_shoe import Drawn, encode
 from protocols.contract.events import BetsClosed, BetsOpened, CardDrawn, Event, RoundPaid, encode_data, type_of
+from protocols.contract.topics import decode_wire
 from simulators.lab.bench.machine import machine
-from simulators.lab.bench.spine import Seen, program
+from simulators.lab.bench.spine import program
 from simulators.lab.broker import Broker
 from simulators.ports.port import Tcp
 
@@ -194,7 +194,7 @@ async def _consumer_turn(config: Path, broker: Broker, turn: int, missed: int, n
         await session.subscribe(topic)
         began = time.monotonic()
         async with program("daemon.cli", "rules", "-c", str(config)):
-            ended = await _heard(session, lambda _, text: msgspec.json.decode(text, type=Seen).id.startswith(last))
+            ended = await _heard(session, lambda _, text: decode_wire(text).id.startswith(last))
             return ended - began
 
 

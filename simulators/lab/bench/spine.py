@@ -24,13 +24,14 @@ from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
 from daemon.broker.connection import connect
 from daemon.broker.session import Message, Session
 from daemon.config.model import Mqtt
 from protocols.bee_tek_shoe import Drawn, encode
+from protocols.contract.results import decode_end
+from protocols.contract.topics import decode_wire
 from simulators.clock import Pace
 from simulators.devices.fdl_console import Console
 from simulators.lab.bench.machine import cpu_seconds, machine, resident
@@ -63,30 +64,6 @@ class Pair(Struct, frozen=True):
     feltd: tuple[float, float]
     yards: dict[str, tuple[float, float]]
     ratios: dict[str, tuple[float, float]]
-
-
-class Seen(Struct, frozen=True):
-    """As much of an event as is needed here."""
-
-    id: str
-
-
-class Ended(Struct, frozen=True):
-    """As much of a result as is needed here."""
-
-    evidence: tuple[str, ...]
-
-
-class Verdict(Struct, frozen=True):
-    """As much of a verdict as is needed here."""
-
-    result: Ended
-
-
-class Resolved(Struct, frozen=True):
-    """The envelope of a verdict."""
-
-    data: Verdict
 
 
 class Report(Struct, frozen=True):
@@ -181,7 +158,7 @@ class Side:
         if message.topic == OPENINGS:
             self.opened += 1
         elif message.topic == RESULTS:
-            evidence = msgspec.json.decode(message.payload, type=Resolved).data.result.evidence
+            evidence = decode_end(decode_wire(message.payload).data).evidence
             if evidence[-1] in self._which:
                 self.resolved.append((self._which[evidence[-1]], now))
         elif message.topic.endswith("/result"):
@@ -189,7 +166,7 @@ class Side:
         elif message.topic.startswith(YARDS):
             self.heard.append(now)
         else:
-            id_ = msgspec.json.decode(message.payload, type=Seen).id
+            id_ = decode_wire(message.payload).id
             if id_ not in self._which:
                 self._which[id_] = len(self.heard)
                 self.heard.append(now)

@@ -35,11 +35,12 @@ from rich.table import Table as Grid
 
 from daemon import logs
 from daemon.config.model import Config, Rules
-from daemon.consumer.consumer import ENDS, Consumer
+from daemon.consumer.consumer import Consumer
 from daemon.edge.edge import Edge
 from daemon.journal.store import BadJournal, Row
 from daemon.read_model import Picture
 from protocols.contract.events import BallLanded, SpinMissed, SpinVoided, decode_data
+from protocols.contract.results import ENDS
 from rules import RULESETS
 from rules.engine.ruleset import Ruleset
 from simulators.devices.cammegh_ss2 import SpinTruth

@@ -4,35 +4,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-from msgspec import Struct
-
 from daemon.config.model import Config, Table
-from daemon.consumer.consumer import ENDS
 from daemon.journal.store import Row
 from protocols.contract.events import decode_data
+from protocols.contract.results import ENDS, decode_end, encode_verdict, type_of
 from protocols.contract.topics import Envelope, device_topic
 from rules import RULESETS
 from rules.engine.ruleset import Ruleset, judge, options_from
-from rules.engine.ruleset import type_of as verdict_type
 from simulators.lab.campaign.disk import WrongError
 
 __all__ = ["judge_journals"]
-
-
-class _Void(Struct, frozen=True):
-    reason: str
-
-
-class _Result(Struct, frozen=True):
-    round: str
-    void: _Void | None = None
-
-
-class _End(Struct, frozen=True):
-    """What is looked at in the end of a round."""
-
-    result: _Result
 
 
 def judge_journals(config: Config, events: Sequence[Row], told: Mapping[str, Sequence[Row]]) -> None:
@@ -77,7 +58,7 @@ def _once(name: str, rows: Sequence[Row]) -> None:
     ended: set[str] = set()
     for row in rows:
         if row.type in ENDS[:2]:
-            result = msgspec.json.decode(row.data, type=_End).result
+            result = decode_end(row.data)
             if result.round in ended:
                 raise WrongError(f"{name}: the round {result.round} ended twice")
             ended.add(result.round)
@@ -99,7 +80,5 @@ def _judged_again(config: Config, table: Table, events: Sequence[Row]) -> list[t
         id_ = f"{config.edge.name}:{table.name}:{row.seq}"
         state, new = judge(ruleset, state, Envelope(id_, source, row.time, event, row.seq))
         for number, verdict in enumerate(new):
-            tagged = msgspec.json.encode(verdict)
-            data = b"{" + tagged[tagged.index(b",") + 1 :]
-            verdicts.append((verdict_type(verdict), data, f"{id_}/{number}"))
+            verdicts.append((type_of(verdict), encode_verdict(verdict), f"{id_}/{number}"))
     return verdicts
