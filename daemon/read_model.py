@@ -5,17 +5,17 @@ import contextlib
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from datetime import datetime
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct
 
 from daemon import logs
 from daemon.broker.connection import Connect, stay_connected
 from daemon.broker.gap_recovery import ASK_AGAIN, Again, Stream, ask
 from daemon.broker.session import UNREADABLE, BrokerLost, Message, Session
 from daemon.config.model import Mqtt
-from protocols.contract.events import LONGEST_TEXT
+from protocols.contract.documents import Alert
+from protocols.contract.results import ENDS, BadRound, Irregularity, Noted, Opened, Result, decode_end, decode_state
 from protocols.contract.topics import (
     LONGEST_DOCUMENT,
     LONGEST_EVENT,
@@ -23,12 +23,11 @@ from protocols.contract.topics import (
     Wire,
     decode_wire,
     edge_topic,
-    in_utc,
     is_id,
     table_topic,
 )
 
-__all__ = ["Alert", "BadRound", "Detail", "Ended", "Picture", "TableView", "detail_of", "ended_of"]
+__all__ = ["Picture", "TableView"]
 
 LAST = 12
 RULES = "rules"
@@ -39,145 +38,13 @@ ALL_BUT_EVENTS = (
     *("device/+/+", "device/+/cmd/+/result", "alert/+"),
     *("round/+", "round/event/+", "round/cmd/replay/result"),
 )
-ENDS = ("resolved", "voided", "corrected")
 REMEMBERED = 50_000
 MOST_TABLES = 500
 MOST_ALERTS = 200
 
-# Characters of a round's name: it stands in addresses and in the journal of actions.
-LONGEST_NAME = 200
 # Bytes of what is said of a device or an edge.
 LONGEST_SAID = 256 * 1024
-# How deep a result may be nested; those of today reach 4.
-DEEPEST = 20
-
-# A text of an alert: two of an event, and words between them.
-Said: TypeAlias = Annotated[str, Meta(max_length=2 * LONGEST_TEXT + 200)]
-
 T = TypeVar("T", bound=Hashable)
-
-
-class Alert(Struct, frozen=True):
-    """An open alert."""
-
-    code: Said
-    text: Said
-    remedy: Said
-    severity: Said = "error"
-    device: Said = ""
-    since: datetime | None = None
-    round: Said = ""
-
-    def __post_init__(self) -> None:
-        """Refuse a time that is not plausible."""
-        if self.since is not None:
-            in_utc(self.since)
-
-
-class BadRound(ValueError):
-    """What was said of a round is not what rounds are like. The message says where."""
-
-
-class Detail(Struct, frozen=True):
-    """What is looked at in the detail of `round/state` and in the outcome of a result, whatever the game."""
-
-    say: dict[str, str] = {}
-    reason: str = ""
-    refused: str = ""
-    pocket: str = ""
-    colour: str = ""
-    hands: dict[str, tuple[str, ...]] = {}
-    open: tuple[str, ...] = ()
-    totals: dict[str, int] = {}
-    combinations: dict[str, str] = {}
-    seats: dict[str, str] | tuple[int, ...] = ()
-    winner: str = ""
-    opens: bool = False
-    faces: tuple[int, ...] = ()
-    figures: tuple[str, ...] = ()
-    triple: bool = False
-    number: int | None = None
-    count: int | None = None
-    total: int | None = None
-    antes: tuple[int, ...] = ()
-    raised: tuple[int, ...] = ()
-    folded: tuple[int, ...] = ()
-    undecided: tuple[int, ...] = ()
-    missing: tuple[str, ...] = ()
-
-
-class Void(Struct, frozen=True):
-    """Why a round does not count."""
-
-    reason: str = ""
-    bets: str = ""
-
-
-class Winner(Struct, frozen=True):
-    """A bet that won."""
-
-    bet: str = ""
-    pays: str = ""
-    seat: int = 0
-
-
-class Note(Struct, frozen=True):
-    """An irregularity."""
-
-    code: str = ""
-    text: str = ""
-    law: str = ""
-
-
-class _Noted(Struct, frozen=True):
-    """What is looked at in an irregularity while no round was open."""
-
-    irregularity: Note
-
-
-class Prize(Struct, frozen=True):
-    """A jackpot combination that fell."""
-
-    jackpot: str = ""
-    combination: str = ""
-    law: str = ""
-
-
-class Ended(Struct, frozen=True):
-    """What is looked at in a result."""
-
-    round: Annotated[str, Meta(max_length=LONGEST_NAME)]
-    ruleset: str = ""
-    edition: str = ""
-    outcome: Detail = Detail()
-    winners: tuple[Winner, ...] = ()
-    void: Void | None = None
-    jackpots: tuple[Prize, ...] = ()
-    irregularities: tuple[Note, ...] = ()
-    announcements: dict[str, str] = {}
-    evidence: tuple[str, ...] = ()
-    law: tuple[str, ...] = ()
-    supersedes: Annotated[str, Meta(max_length=LONGEST_NAME)] = ""
-
-
-class _State(Struct, frozen=True):
-    """What is looked at in `round/state`."""
-
-    phase: str
-    round: str
-    detail: dict[str, Any] = {}
-
-
-class _Opened(Struct, frozen=True):
-    """What is looked at in the beginning of a round."""
-
-    round: str
-
-
-class _Ended(Struct, frozen=True):
-    """What is looked at in the end of a round; the result stays as it came."""
-
-    result: msgspec.Raw
 
 
 class TableView:
@@ -193,8 +60,8 @@ class TableView:
         self.last_event: datetime | None = None
         self.lately: deque[Wire] = deque(maxlen=LAST)
         """The last events of its devices; not what they say of themselves."""
-        self.results: deque[dict[str, Any]] = deque(maxlen=keep)
-        self.noted: deque[tuple[datetime, Note]] = deque(maxlen=LAST)
+        self.results: deque[Result] = deque(maxlen=keep)
+        self.noted: deque[tuple[datetime, Irregularity]] = deque(maxlen=LAST)
         """Irregularities while no round was open, the oldest first."""
         self.resolved = 0
         self.voided = 0
@@ -238,7 +105,7 @@ class Picture:
         self._standing: dict[str, tuple[int, Again | None]] = {}
         """By table, the result that stands on the broker while the end of its round has not come."""
         self._known: OrderedDict[tuple[str, int], None] = OrderedDict()
-        self._recalled: dict[str, deque[dict[str, Any]]] = {}
+        self._recalled: dict[str, deque[Result]] = {}
         self._mqtt = mqtt
         self._site = site
         self.tables: dict[str, TableView] = {}
@@ -252,7 +119,7 @@ class Picture:
         self.on_round: Callable[[str], None] = lambda _table: None
         self.on_noted: Callable[[str], None] = lambda _table: None
         self.on_opened: Callable[[str, str], None] = lambda _table, _round: None
-        self.on_result: Callable[[str, str, dict[str, Any]], None] = lambda _table, _kind, _result: None
+        self.on_result: Callable[[str, str, Result], None] = lambda _table, _kind, _result: None
         self.on_refused: Callable[[str, str], None] = lambda _topic, _why: None
         """Hears of what nobody could read of a round: its topic, and why."""
         self._seen: OrderedDict[tuple[str, str, datetime], None] = OrderedDict()
@@ -268,9 +135,8 @@ class Picture:
             raise BrokerLost("the broker is not there")
         await self._session.publish(topic, payload)
 
-    def recall(self, table: str, result: dict[str, Any]) -> None:
-        """A result of before we looked: it is shown, and not told again should it come. Raises BadRound."""
-        ended_of(result)
+    def recall(self, table: str, result: Result) -> None:
+        """A result of before we looked: it is shown, and not told again should it come."""
         self._table(table).results.append(result)
         self._recalled.setdefault(table, deque(maxlen=self._keep)).append(result)
 
@@ -378,7 +244,7 @@ class Picture:
             case ["table", table, "round", "result"]:
                 if not message.payload:
                     self._standing.pop(table, None)
-                elif (mark := hash(message.payload)) != self._standing.get(table, (None, None))[0]:
+                elif (mark := hash(b'{"result":%b}' % message.payload)) != self._standing.get(table, (None, None))[0]:
                     self._standing[table] = mark, None
             case ["table", table, "round", "event", _]:
                 self._verdict(table, message)
@@ -401,9 +267,8 @@ class Picture:
         view = self._table(table)
         stood = view.phase, view.round, view.detail
         try:
-            state = msgspec.json.decode(message.payload, type=_State)
-            detail_of(state.detail)
-        except (BadRound, *UNREADABLE) as error:  # what stood before is no longer so
+            state = decode_state(message.payload)
+        except BadRound as error:  # what stood before is no longer so
             view.phase, view.round, view.detail = "-", "", {}
             if message.payload:  # else it was cleared: the rules no longer have this table
                 self._refuse(message.topic, error)
@@ -462,14 +327,14 @@ class Picture:
 
     def _begun(self, table: str, wire: Wire) -> None:
         try:
-            opened = msgspec.json.decode(wire.data, type=_Opened)
+            opened = msgspec.json.decode(wire.data, type=Opened)
         except UNREADABLE:
             return
         self.on_opened(table, opened.round)
 
     def _noted(self, table: str, wire: Wire) -> None:
         try:
-            noted = msgspec.json.decode(wire.data, type=_Noted)
+            noted = msgspec.json.decode(wire.data, type=Noted)
         except UNREADABLE as error:
             self._refuse(table_topic(self._site, table, "round/event/irregular"), error)
             return
@@ -478,13 +343,11 @@ class Picture:
 
     def _ended(self, table: str, wire: Wire) -> None:
         try:
-            text = msgspec.json.decode(wire.data, type=_Ended).result
-            result = msgspec.json.decode(text, type=dict[str, Any])
-            ended_of(result)
-        except (BadRound, *UNREADABLE) as error:
+            result = decode_end(wire.data)
+        except BadRound as error:
             self._refuse(table_topic(self._site, table, f"round/event/{wire.type}"), error)
             return
-        _first_time(self._known, (table, hash(bytes(text))))
+        _first_time(self._known, (table, hash(bytes(wire.data))))
         if result in self._recalled.get(table, ()):
             return
         view = self._table(table)
@@ -497,35 +360,6 @@ class Picture:
 def _in_words(wire: Wire) -> str:
     data = bytes(wire.data).decode(errors="replace")
     return f"{wire.time:%H:%M:%S} {wire.type} {data if data != '{}' else ''}"[:64].rstrip()
-
-
-def detail_of(detail: dict[str, Any]) -> Detail:
-    """What is looked at in it. Raises BadRound."""
-    try:
-        return msgspec.convert(detail, Detail)
-    except UNREADABLE as error:
-        raise BadRound(str(error)) from error
-
-
-def ended_of(result: dict[str, Any]) -> Ended:
-    """What is looked at in it. Raises BadRound."""
-    if not _flat(result, DEEPEST):
-        raise BadRound(f"it is nested deeper than {DEEPEST}")
-    try:
-        return msgspec.convert(result, Ended)
-    except UNREADABLE as error:
-        raise BadRound(str(error)) from error
-
-
-def _flat(value: Any, most: int) -> bool:
-    """Whether lists and objects are nested no deeper than `most`: writing it out must not take the whole stack."""
-    match value:
-        case dict():
-            return most > 0 and all(_flat(one, most - 1) for one in value.values())
-        case list():
-            return most > 0 and all(_flat(one, most - 1) for one in value)
-        case _:
-            return True
 
 
 def _named(words: list[str]) -> bool:

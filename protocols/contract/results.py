@@ -122,7 +122,7 @@ class RoundFacts(Struct, frozen=True):
     last: bool = False
     shoe: int = 0
     # baccarat
-    winner: Literal["", "banker", "player", "tie"] = ""
+    winner: str = ""
     natural: bool = False
     player_pair: bool = False
     banker_pair: bool = False
@@ -296,19 +296,22 @@ def encode_verdict(verdict: Verdict) -> bytes:
 def decode_end(data: bytes | Raw) -> Result:
     """The result in the data of an envelope of a type of ENDS. Raises BadRound."""
     try:
-        result = _END.decode(data).result
+        return _checked(_END.decode(data).result)
     except UNREADABLE as error:
         raise BadRound(str(error)) from error
-    facts_of(result.outcome)
-    return result
 
 
 def decode_result(payload: bytes | Raw) -> Result:
     """A result. Raises BadRound."""
     try:
-        result = _RESULT.decode(payload)
+        return _checked(_RESULT.decode(payload))
     except UNREADABLE as error:
         raise BadRound(str(error)) from error
+
+
+def _checked(result: Result) -> Result:
+    if not _flat(msgspec.json.decode(result.options), DEEPEST):
+        raise BadRound(f"its options are nested deeper than {DEEPEST}")
     facts_of(result.outcome)
     return result
 

@@ -28,6 +28,7 @@ from rich.text import Text
 from daemon import logs
 from daemon.config.model import Config, parse
 from daemon.read_model import Picture, TableView
+from protocols.contract.results import Result
 from simulators.clock import JumpingLoop, Pace
 from simulators.devices.compare import Account
 from simulators.lab.broker import Broker
@@ -394,11 +395,8 @@ def _lamp(good: bool, name: str) -> Text:
     return Text("● ", style="green" if good else "red").append(name, style="")
 
 
-def _result(result: dict[str, object]) -> Text:
-    announcements = result["announcements"]
-    assert isinstance(announcements, dict)
-    void = result["void"]
-    text = Text(str(result["round"]).partition(":")[2] + "  ", style="dim")
-    if isinstance(void, dict):
-        return text.append(f"void: {void['reason']}", style="yellow not dim")
-    return text.append(str(announcements.get("en", "")), style="not dim")
+def _result(result: Result) -> Text:
+    text = Text(result.round.partition(":")[2] + "  ", style="dim")
+    if result.void is not None:
+        return text.append(f"void: {result.void.reason}", style="yellow not dim")
+    return text.append(result.announcements.get("en", ""), style="not dim")

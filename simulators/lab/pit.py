@@ -25,6 +25,7 @@ from drivers.hid_shoe import HidShoeOptions
 from drivers.sas_machine import MachineOptions
 from drivers.tcs_saturn import SaturnOptions
 from protocols.contract.commands import Reply, Request
+from protocols.contract.results import Result
 from protocols.contract.topics import Wire, device_topic, table_topic
 from simulators.clock import Pace
 from simulators.devices.compare import Account, Outcome, compare
@@ -168,17 +169,17 @@ class Pit:
         if table in self.tables:
             self._opened[table, round_] = len(self.tables[table].truth)
 
-    def heard(self, table: str, kind: str, result: dict[str, Any]) -> None:
+    def heard(self, table: str, kind: str, result: Result) -> None:
         """One result came out, or took the place of the one before."""
         if table not in self.outcomes:
             return
-        round_, void = result["round"], result["void"]["reason"] if result["void"] else ""
+        round_, void = result.round, result.void.reason if result.void else ""
         if kind != "corrected":
             span = self._opened.pop((table, round_), 0), len(self.tables[table].truth)
-            self.outcomes[table].append(Outcome(round_, result["outcome"], void, span))
+            self.outcomes[table].append(Outcome(round_, result.outcome, void, span))
             return
         self.outcomes[table] = [
-            msgspec.structs.replace(one, outcome=result["outcome"], void=void) if one.round == round_ else one
+            msgspec.structs.replace(one, outcome=result.outcome, void=void) if one.round == round_ else one
             for one in self.outcomes[table]
         ]
 
@@ -264,7 +265,7 @@ class Pit:
             view = picture.tables.get(name)
             if view is None:
                 return Look()
-            ended = {str(result["round"]): not result["void"] for result in view.results}
+            ended = {result.round: result.void is None for result in view.results}
             return Look(view.phase, view.round, view.detail, ended)
 
         self.dealing += 1

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 from console_floor import Console, opened
+from helpers import result_of
 
 from daemon.broker.connection import connect
 from daemon.broker.session import Message
@@ -96,7 +97,9 @@ async def test_a_page_that_was_open_keeps_the_tile_until_the_broker_is_back(tmp_
     """The console was restarted, and the broker is slower: that a table is not known yet does not take it away."""
     with opened(tmp_path) as console:
         if known == "its past":
-            console.house.site.remember_result("rou-9", {"round": "rou-9:2026-11-20:1", "ruleset": "macau.roulette"})
+            console.house.site.remember_result(
+                "rou-9", result_of({"round": "rou-9:2026-11-20:1", "ruleset": "macau.roulette"})
+            )
         following = console.house.live.follow({"tile/rou-9": ("table/rou-9",)}, LOOKER, lambda: True)
         first = msgspec.json.decode((await anext(following)).removeprefix(b"data: "))["put"]
         assert first.get("tile/rou-9") != ""

@@ -23,7 +23,7 @@ from daemon.console.auth.access import Throttle, Wait, inside, of_the_same_origi
 from daemon.console.auth.users import ROLES, By, Hashed, Role, Users
 from daemon.console.site.actions import read_actions
 from daemon.console.words import words
-from daemon.read_model import Alert
+from protocols.contract.documents import Alert
 
 
 @pytest.fixture(autouse=True)
@@ -150,7 +150,7 @@ async def test_a_store_that_cannot_be_written_keeps_nobody_from_reading(inn: Inn
 
 @pytest.mark.parametrize("lang", words.LANGS)
 async def test_what_cannot_be_written_is_not_done_and_said(inn: Inn, lang: words.Lang) -> None:
-    inn.house.incidents.begin(("bac-1", "x"), Alert("x", "", ""), inn.clock.now)
+    inn.house.incidents.begin(("bac-1", "x"), Alert(code="x", text="", remedy=""), inn.clock.now)
     secret = inn.users.begin("sup", "10.0.0.7", "browser")
     async with inn.browser(secret) as browser:
         browser.headers["accept-language"] = lang

@@ -19,7 +19,7 @@ from daemon.console.alerts.pages import Watch, fragment, routes
 from daemon.console.auth.users import Role
 from daemon.console.pages.live import Looker
 from daemon.console.words import words
-from daemon.read_model import Alert
+from protocols.contract.documents import Alert
 from protocols.contract.events import ShoeStarted
 from protocols.contract.topics import device_topic
 
@@ -133,7 +133,9 @@ def test_what_the_console_finds_itself_stands_at_its_table_at_once(console: Cons
     """The table was not drawn anew before something happened there: a quiet one never said it."""
     looker = Looker("en", "viewer")
     assert "bends" not in console.house.live.html("tile/rou-3", looker)
-    console.house.incidents.begin(("rou-3", "fair"), Alert("fair.x", "the wheel bends", "look", "error"), console.now)
+    console.house.incidents.begin(
+        ("rou-3", "fair"), Alert(code="fair.x", text="the wheel bends", remedy="look", severity="error"), console.now
+    )
     console.wait(1)
     assert "bends" in console.house.live.html("tile/rou-3", looker)
     console.house.incidents.end(("rou-3", "fair"), console.now)

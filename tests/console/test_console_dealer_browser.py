@@ -22,9 +22,8 @@ from daemon.console.pages import app as app_module
 from daemon.console.pages.app import House, serve
 from daemon.edge.edge import Edge
 from daemon.journal.store import Journal
-from daemon.read_model import Alert
 from protocols import bee_tek_shoe
-from protocols.contract.documents import TraceLine
+from protocols.contract.documents import Alert, TraceLine
 from simulators.lab.broker import free_port
 
 pytestmark = [
@@ -327,7 +326,7 @@ async def test_a_new_alert_waits_for_who_writes_a_note_and_no_longer(
 
         def begin(name: str) -> int:
             key = "cus-1", name
-            alert = Alert(name, f"the {name} is stuck", "free it", "error", "page-1")
+            alert = Alert(code=name, text=f"the {name} is stuck", remedy="free it", severity="error", device="page-1")
             floor.house.incidents.on_alert(key, alert, floor.house.now())
             floor.house.watch.look()
             one = floor.house.incidents.of(key)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from console_floor import T0, Console, opened
+from helpers import result_of
 
 from daemon.console.fairness.fairness import Chart
 from daemon.console.site.actions import read_actions
@@ -24,7 +25,9 @@ def floor(tmp_path: Path) -> Iterator[Console]:
         fair.on_event("rou-3", decode_wire(encode_envelope(landed)))
         for number in range(1, 4):
             name = f"rou-3:2026-11-20:{number}"
-            fair.on_result("rou-3", "resolved", {"round": name, "outcome": {"pocket": "17"}, "evidence": [landed.id]})
+            fair.on_result(
+                "rou-3", "resolved", result_of({"round": name, "outcome": {"pocket": "17"}, "evidence": [landed.id]})
+            )
         yield one
 
 
@@ -77,7 +80,7 @@ async def test_a_service_is_noted_before_it_is_done(floor: Console) -> None:
 async def test_cards_whose_reader_nobody_named_can_be_new_too(floor: Console) -> None:
     hands = {"player": ["9D", "2C"], "banker": ["KS", "QS"]}
     result = {"round": "bac-12:2026-11-20:1:1", "ruleset": "macau.baccarat", "outcome": {"hands": hands}}
-    floor.house.fairness.on_result("bac-12", "resolved", result)
+    floor.house.fairness.on_result("bac-12", "resolved", result_of(result))
     async with floor.browser("technician") as browser:
         path = "/table/bac-12/fairness"
         assert "what the results show" in (await browser.get(path)).text

@@ -15,6 +15,7 @@ from typing import Any
 import jinja2
 import msgspec
 import pytest
+from helpers import result_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -86,7 +87,7 @@ def event(fair: Fairness, table: str, seq: int, kind: str, device: str, seconds:
 
 def ended(fair: Fairness, table: str, number: int, game: str, outcome: dict[str, Any], **more: Any) -> None:
     given_ = {"round": f"{table}:2026-11-20:{number}", "ruleset": game, "outcome": outcome, "void": None}
-    fair.on_result(table, "resolved", given_ | {"evidence": [f"edge-1:{table}:{number}"]} | more)
+    fair.on_result(table, "resolved", result_of(given_ | {"evidence": [f"edge-1:{table}:{number}"]} | more))
 
 
 def spins(fair: Fairness, pockets: list[str], table: str = "rou-1") -> None:
@@ -328,7 +329,7 @@ BOARDS = [
 
 
 def board(results: list[dict[str, Any]], lang: str) -> str:
-    made = scoreboards.board(results)
+    made = scoreboards.board(map(result_of, results))
     assert made is not None
     text = '{% import "_scoreboards.html" as boards %}{{ boards.scoreboard(board, kind) }}'
     return environment(lang).from_string(text).render(board=made, kind=scoreboards.kind(made))

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from helpers import virtual_time
+from helpers import result_of, virtual_time
 from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
@@ -23,7 +23,7 @@ from structlog.testing import capture_logs
 from daemon.console.fairness import fairness, statistics
 from daemon.console.fairness.fairness import ALPHA, DECK, EACH, FLUSH, GAP, RANGES, WHEEL, Chart, Fairness, Ranges
 from daemon.console.site.store import BadStore, Store
-from daemon.read_model import Alert
+from protocols.contract.documents import Alert
 from protocols.contract.topics import Wire
 
 NOW = datetime(2026, 11, 20, 20, 0, 0, tzinfo=UTC)
@@ -70,7 +70,7 @@ def spins(fair: Fairness, pockets: list[str], first: int = 1) -> None:
     """So many spins of wheel-1, with the events that say so."""
     for number, pocket in enumerate(pockets, first):
         fair.on_event(TABLE, wire(number, "ball.landed", data={"pocket": pocket}))
-        fair.on_result(TABLE, "resolved", spin(number, pocket, evidence=[f"edge-1:{TABLE}:{number}"]))
+        fair.on_result(TABLE, "resolved", result_of(spin(number, pocket, evidence=[f"edge-1:{TABLE}:{number}"])))
     fair.flush()
 
 
@@ -83,7 +83,7 @@ def test_pockets_are_counted_for_the_wheel_that_told_them(store: Store) -> None:
     assert fair.charts(TABLE) == [SPINS]
     assert fair.counts(SPINS, "all") == {"17": 2, "0": 1}
     # A result whose event was not seen belongs to the wheel that told the last one.
-    fair.on_result(TABLE, "resolved", spin(4, "5"))
+    fair.on_result(TABLE, "resolved", result_of(spin(4, "5")))
     fair.flush()
     assert fair.counts(SPINS, "all") == {"17": 2, "0": 1, "5": 1}
 
@@ -92,13 +92,13 @@ def test_results_of_before_the_first_start_are_the_first_tellers(store: Store) -
     """A console that starts asks for the last results, and has seen none of their events."""
     fair = house(store)
     for number, pocket in ((1, "5"), (2, "6")):
-        fair.on_result(TABLE, "resolved", spin(number, pocket))
+        fair.on_result(TABLE, "resolved", result_of(spin(number, pocket)))
     fair.on_event(TABLE, wire(1, "bets.opened"))
     fair.on_event(TABLE, wire(2, "bets.opened", 60))
     fair.flush()
-    fair.on_result(TABLE, "resolved", spin(3, "7"))
+    fair.on_result(TABLE, "resolved", result_of(spin(3, "7")))
     fair.on_event(TABLE, wire(3, "ball.landed", 70))
-    fair.on_result(TABLE, "resolved", spin(4, "8", evidence=[f"edge-1:{TABLE}:3"]))
+    fair.on_result(TABLE, "resolved", result_of(spin(4, "8", evidence=[f"edge-1:{TABLE}:3"])))
     fair.flush()
     assert fair.charts(TABLE) == [Chart(TABLE, "phase.round"), SPINS]
     assert fair.counts(SPINS, "all") == {"5": 1, "6": 1, "7": 1, "8": 1}
@@ -106,7 +106,7 @@ def test_results_of_before_the_first_start_are_the_first_tellers(store: Store) -
     assert threshold(house(store), SPINS) == pytest.approx(math.log(2 / ALPHA))
     for number in (1, 3):
         name = f"{TABLE}:2026-11-20:{number}"
-        fair.on_result(TABLE, "corrected", spin(number, "9", supersedes=name))
+        fair.on_result(TABLE, "corrected", result_of(spin(number, "9", supersedes=name)))
     fair.flush()
     assert fair.counts(SPINS, "all") == {"6": 1, "8": 1, "9": 2}
     assert len(looked(fair)) == 0
@@ -114,14 +114,14 @@ def test_results_of_before_the_first_start_are_the_first_tellers(store: Store) -
 
 def test_shoes_of_before_the_first_start_are_the_first_tellers_too(store: Store) -> None:
     fair = house(store)
-    fair.on_result("bac-1", "resolved", coup(1, ["9D", "KC"]))
+    fair.on_result("bac-1", "resolved", result_of(coup(1, ["9D", "KC"])))
     fair.on_event("bac-1", wire(1, "card.drawn", table="bac-1", device="shoe-1"))
-    fair.on_result("bac-1", "resolved", coup(2, ["2C"], evidence=["edge-1:bac-1:1"]))
+    fair.on_result("bac-1", "resolved", result_of(coup(2, ["2C"], evidence=["edge-1:bac-1:1"])))
     fair.flush()
     test = fair.test(Chart("bac-1", "cards", "shoe-1"))
     assert test is not None
     assert test.n == 3
-    fair.on_result("bac-1", "corrected", coup(1, ["9D", "QC"], supersedes="bac-1:2026-11-20:1:1"))
+    fair.on_result("bac-1", "corrected", result_of(coup(1, ["9D", "QC"], supersedes="bac-1:2026-11-20:1:1")))
     fair.flush()
     (shoe,) = fair.shoes("bac-1")
     assert (shoe.counts[DECK.index("KC")], shoe.drawn) == (0, 3)
@@ -133,19 +133,21 @@ def test_a_correction_takes_back_and_a_void_counts_nothing(store: Store) -> None
     spins(fair, ["17"])
     name = f"{TABLE}:2026-11-20:1"
     void = {"reason": "an object on the wheel", "bets": "stand"}
-    fair.on_result(TABLE, "corrected", spin(1, "17", supersedes=name) | {"outcome": {}, "void": void})
-    fair.on_result(TABLE, "voided", result(2, {}, void=void))
+    fair.on_result(TABLE, "corrected", result_of(spin(1, "17", supersedes=name) | {"outcome": {}, "void": void}))
+    fair.on_result(TABLE, "voided", result_of(result(2, {}, void=void)))
     fair.flush()
     assert fair.counts(SPINS, "all") == {}
-    fair.on_result(TABLE, "resolved", spin(1, "17", evidence=[f"edge-1:{TABLE}:1"]))  # told again, after all that
+    fair.on_result(
+        TABLE, "resolved", result_of(spin(1, "17", evidence=[f"edge-1:{TABLE}:1"]))
+    )  # told again, after all that
     fair.flush()
     assert fair.counts(SPINS, "all") == {}
 
 
 def test_what_a_correction_supersedes_may_come_after_it(store: Store) -> None:
     fair = house(store)
-    fair.on_result(TABLE, "corrected", spin(1, "5", supersedes=f"{TABLE}:2026-11-20:1"))
-    fair.on_result(TABLE, "resolved", spin(1, "17"))
+    fair.on_result(TABLE, "corrected", result_of(spin(1, "5", supersedes=f"{TABLE}:2026-11-20:1")))
+    fair.on_result(TABLE, "resolved", result_of(spin(1, "17")))
     fair.flush()
     assert fair.counts(Chart(TABLE, "wheel"), "all") == {"5": 1}
 
@@ -154,7 +156,7 @@ def test_the_first_of_two_corrections_told_again_changes_nothing(store: Store) -
     fair = house(store)
     first = spin(1, "5", supersedes=f"{TABLE}:2026-11-20:1")
     for one in (first, spin(1, "6", supersedes=f"{TABLE}:2026-11-20:1"), first):
-        fair.on_result(TABLE, "corrected", one)
+        fair.on_result(TABLE, "corrected", result_of(one))
     fair.flush()
     assert fair.counts(Chart(TABLE, "wheel"), "all") == {"6": 1}
 
@@ -191,7 +193,7 @@ def test_each_round_counts_once_as_it_stands_at_last(script: list[tuple[str, Any
                     stands[number] = pocket if kind == "resolved" else ""
                     one = spin(number, pocket) if kind == "resolved" else result(number, {}, void=void)
                     told.append((kind, one))
-                    fair.on_result(TABLE, *told[-1])
+                    fair.on_result(TABLE, told[-1][0], result_of(told[-1][1]))
                 case "correct" if stands:
                     back, pocket = what
                     number = max(1, len(stands) - back)
@@ -204,12 +206,13 @@ def test_each_round_counts_once_as_it_stands_at_last(script: list[tuple[str, Any
                     }
                     one = result(number, outcome, supersedes=f"{TABLE}:2026-11-20:{number}", **more)
                     told.append(("corrected", one))
-                    fair.on_result(TABLE, *told[-1])
+                    fair.on_result(TABLE, told[-1][0], result_of(told[-1][1]))
                 case "again":
                     for one_ in told[max(0, len(told) - what) :]:
-                        fair.on_result(TABLE, *one_)
+                        fair.on_result(TABLE, one_[0], result_of(one_[1]))
                 case "once more" if told:
-                    fair.on_result(TABLE, *told[what % len(told)])
+                    kind, one = told[what % len(told)]
+                    fair.on_result(TABLE, kind, result_of(one))
                 case "flush":
                     fair.flush()
                     safe = len(told)
@@ -220,7 +223,7 @@ def test_each_round_counts_once_as_it_stands_at_last(script: list[tuple[str, Any
                 case "crash":
                     fair = house(store)
                     for one_ in told[safe:]:  # who was away asks for what it missed
-                        fair.on_result(TABLE, *one_)
+                        fair.on_result(TABLE, one_[0], result_of(one_[1]))
         fair.flush()
         expected = Counter(pocket for pocket in stands.values() if pocket)
         assert fair.counts(Chart(TABLE, "wheel"), "all") == dict(expected)
@@ -305,7 +308,7 @@ def test_what_a_full_disk_does_not_take_waits_and_counts_once(store: Store) -> N
     breaking.broken = True
     fair.on_event(TABLE, wire(3, "bets.closed", 12))
     for _ in range(2):
-        fair.on_result(TABLE, "resolved", spin(2, "5"))
+        fair.on_result(TABLE, "resolved", result_of(spin(2, "5")))
         with pytest.raises(BadStore):
             fair.flush()
     assert fair.counts(SPINS, "all") == {"17": 1}
@@ -319,23 +322,23 @@ def test_what_waits_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(fairness, "WAITING", 3)
     fair = house(store)
     for number in range(1, 10):
-        fair.on_result(TABLE, "resolved", spin(number, "5"))
+        fair.on_result(TABLE, "resolved", result_of(spin(number, "5")))
     fair.flush()
     assert fair.counts(Chart(TABLE, "wheel"), "all") == {"5": 3}
 
 
 def test_rounds_too_old_to_come_again_are_forgotten_and_stay_counted(store: Store) -> None:
     fair = Fairness(store, lambda: NOW)
-    fair.on_result(TABLE, "resolved", spin(1, "5"))
+    fair.on_result(TABLE, "resolved", result_of(spin(1, "5")))
     fair.flush()
     later = Fairness(store, lambda: NOW + timedelta(days=200))
     new = {"round": f"{TABLE}:2027-06-08:1"}
-    later.on_result(TABLE, "resolved", spin(1, "6") | new)
+    later.on_result(TABLE, "resolved", result_of(spin(1, "6") | new))
     later.flush()  # the newest round says that the clock is right
     again = Fairness(store, lambda: NOW + timedelta(days=200))
-    again.on_result(TABLE, "resolved", spin(2, "7") | {"round": f"{TABLE}:2027-06-08:2"})
+    again.on_result(TABLE, "resolved", result_of(spin(2, "7") | {"round": f"{TABLE}:2027-06-08:2"}))
     again.flush()
-    again.on_result(TABLE, "resolved", spin(1, "5"))
+    again.on_result(TABLE, "resolved", result_of(spin(1, "5")))
     again.flush()
     assert again.counts(Chart(TABLE, "wheel"), "all") == {"5": 1, "6": 1, "7": 1}
     assert store.db.execute("SELECT COUNT(*) FROM fair_round").fetchone() == (2,)
@@ -344,17 +347,16 @@ def test_rounds_too_old_to_come_again_are_forgotten_and_stay_counted(store: Stor
 def test_a_clock_that_was_set_wrong_forgets_nothing(store: Store) -> None:
     spins(house(store), ["5"])
     wrong = Fairness(store, lambda: NOW + timedelta(days=2000))
-    wrong.on_result(TABLE, "resolved", spin(1, "5"))
+    wrong.on_result(TABLE, "resolved", result_of(spin(1, "5")))
     wrong.flush()
     assert wrong.counts(SPINS, "all") == {"5": 1}
 
 
 def test_what_is_no_result_is_left_out(store: Store) -> None:
     fair = house(store)
-    for broken in ({}, {"round": 5}, spin(1, "99"), spin(2, "5") | {"outcome": {"pocket": ["5"]}}):
-        fair.on_result(TABLE, "resolved", broken)
-    fair.on_result(TABLE, "resolved", result(3, {"faces": [1, 7, "x"]}))
-    fair.on_result(TABLE, "resolved", result(4, {"hands": {"player": ["ZZ", 4], "banker": 7}}))
+    fair.on_result(TABLE, "resolved", result_of(spin(1, "99")))
+    fair.on_result(TABLE, "resolved", result_of(result(3, {"faces": [1, 7, 6]})))
+    fair.on_result(TABLE, "resolved", result_of(result(4, {"hands": {"player": ["ZZ"], "banker": []}})))
     fair.on_event(TABLE, wire(1, "dice.read", data={"faces": "many"}))
     fair.flush()
     assert fair.charts(TABLE) == []
@@ -366,13 +368,13 @@ def test_what_is_no_result_is_left_out(store: Store) -> None:
 def test_spans_by_day_and_since_the_service(store: Store) -> None:
     fair = house(store)
     for number, day in enumerate(("2026-11-20", "2026-11-15", "2026-10-25", "2026-01-01")):
-        fair.on_result(TABLE, "resolved", spin(number, "5") | {"round": f"{TABLE}:{day}:{number}"})
+        fair.on_result(TABLE, "resolved", result_of(spin(number, "5") | {"round": f"{TABLE}:{day}:{number}"}))
     fair.flush()
     chart = Chart(TABLE, "wheel")
     counted = {span: sum(fair.counts(chart, span).values()) for span in fairness.SPANS}
     assert counted == {"today": 1, "week": 2, "month": 3, "all": 4, "service": 4}
     fair.serviced(TABLE, "", "levelled")
-    fair.on_result(TABLE, "resolved", spin(9, "5"))
+    fair.on_result(TABLE, "resolved", result_of(spin(9, "5")))
     fair.flush()
     counted = {span: sum(fair.counts(chart, span).values()) for span in fairness.SPANS}
     assert counted == {"today": 2, "week": 3, "month": 4, "all": 5, "service": 1}
@@ -514,10 +516,10 @@ def test_the_week_of_a_serviced_shuffler_begins_with_its_service(store: Store) -
 def test_faces_are_counted_for_the_device_that_told_them_and_for_no_single_die(store: Store) -> None:
     fair = house(store)
     fair.on_event(TABLE, wire(1, "dice.read", device="shaker-1", data={"faces": [6, 1, 6]}))
-    fair.on_result(TABLE, "resolved", result(1, {"faces": [1, 6, 6]}, evidence=[f"edge-1:{TABLE}:1"]))
-    fair.on_result(TABLE, "resolved", result(2, {"faces": [1, 2, 3]}))  # its reading was not seen
+    fair.on_result(TABLE, "resolved", result_of(result(1, {"faces": [1, 6, 6]}, evidence=[f"edge-1:{TABLE}:1"])))
+    fair.on_result(TABLE, "resolved", result_of(result(2, {"faces": [1, 2, 3]})))  # its reading was not seen
     void = {"reason": "stacked_or_leaning", "bets": "may_change"}
-    fair.on_result(TABLE, "voided", result(3, {"faces": [4, 4, 4], "stacked": 1}, void=void))
+    fair.on_result(TABLE, "voided", result_of(result(3, {"faces": [4, 4, 4], "stacked": 1}, void=void)))
     fair.flush()
     assert {chart: fair.counts(chart, "all") for chart in fair.charts(TABLE)} == {
         Chart(TABLE, "dice", "shaker-1"): {"1": 2, "2": 1, "3": 1, "6": 2},
@@ -541,7 +543,7 @@ def throws(
         told = faces if rng.random() < seen else sorted(faces)
         fair.on_event(table, wire(number, "dice.read", device=device, table=table, data={"faces": told}))
         one = result(number, {"faces": sorted(faces)}, table, evidence=[f"edge-1:{table}:{number}"])
-        fair.on_result(table, "resolved", one)
+        fair.on_result(table, "resolved", result_of(one))
     fair.flush()
 
 
@@ -619,7 +621,7 @@ def test_each_chart_keeps_the_threshold_it_began_with(store: Store) -> None:
     first = threshold(fair, SPINS)
     assert first == pytest.approx(math.log(2 / ALPHA))
     for number, table in enumerate(("a", "b", "c"), 2):
-        fair.on_result(table, "resolved", spin(1, "5", table=table))
+        fair.on_result(table, "resolved", result_of(spin(1, "5", table=table)))
         fair.flush()
         assert threshold(fair, Chart(table, "wheel")) == pytest.approx(math.log(number * (number + 1) / ALPHA))
     again = house(store)
@@ -627,7 +629,7 @@ def test_each_chart_keeps_the_threshold_it_began_with(store: Store) -> None:
     again.serviced(TABLE, "wheel-1", "levelled")
     assert threshold(again, SPINS) == pytest.approx(math.log(30 / ALPHA))  # what it will have with its first spin
     spins(again, ["5"], first=2)
-    again.on_result("d", "resolved", spin(1, "5", table="d"))
+    again.on_result("d", "resolved", result_of(spin(1, "5", table="d")))
     again.flush()
     assert threshold(again, SPINS) == pytest.approx(math.log(30 / ALPHA))
 
@@ -653,7 +655,7 @@ def test_the_parts_of_all_charts_ever_begun_are_at_most_alpha(script: list[tuple
             match act:
                 case "spin":
                     for table in where:
-                        fair.on_result(table, "resolved", spin(number, "5", table=table))
+                        fair.on_result(table, "resolved", result_of(spin(number, "5", table=table)))
                     fair.flush()
                     for table in where:
                         now = threshold(fair, Chart(table, "wheel"))
@@ -673,7 +675,7 @@ def test_an_alarm_outlives_what_is_begun_and_serviced_elsewhere(store: Store) ->
     """A worn wheel is taken out of play, as the remedy says: nothing is counted there any more."""
     fair, told, rng = house(store), Told(), random.Random(7)
     worn = [1.6 if 10 <= place < 19 else 1.0 for place in range(37)]
-    fair.on_result("other", "resolved", spin(1, "5", table="other"))
+    fair.on_result("other", "resolved", result_of(spin(1, "5", table="other")))
     number = 0
     while number < 3000 and not looked(fair):
         spins(fair, rng.choices(WHEEL, worn, k=5), first=number + 1)
@@ -681,10 +683,10 @@ def test_an_alarm_outlives_what_is_begun_and_serviced_elsewhere(store: Store) ->
     fair.tell(told.begin, told.end)
     assert list(told.standing) == [(TABLE, "wheel-1-fairness-wheel")]
     for table in range(40):
-        fair.on_result(f"new-{table}", "resolved", spin(1, "5", table=f"new-{table}"))
+        fair.on_result(f"new-{table}", "resolved", result_of(spin(1, "5", table=f"new-{table}")))
     for turn in range(5):
         fair.serviced("other", "", "cleaned")
-        fair.on_result("other", "resolved", spin(2 + turn, "5", table="other"))
+        fair.on_result("other", "resolved", result_of(spin(2 + turn, "5", table="other")))
         fair.flush()
         fair.tell(told.begin, told.end)
     again = house(store)
@@ -720,7 +722,7 @@ def test_a_store_of_before_the_thresholds_opens_and_keeps_its_alarms(store: Stor
         again.serviced(table, "wheel-1", "levelled")
     assert [alarm.name for alarm in looked(again)] == ["wheel-1-fairness-wheel"]
     name = "cus-1:2026-11-20:1"
-    again.on_result("cus-1", "corrected", result(1, {"faces": [1, 1, 1]}, "cus-1", supersedes=name))
+    again.on_result("cus-1", "corrected", result_of(result(1, {"faces": [1, 1, 1]}, "cus-1", supersedes=name)))
     again.flush()
     assert again.charts("cus-1") == [Chart("cus-1", "dice", "console-1")]
     assert again.counts(Chart("cus-1", "dice", "console-1"), "all") == {"1": 3}
@@ -728,7 +730,7 @@ def test_a_store_of_before_the_thresholds_opens_and_keeps_its_alarms(store: Stor
     limits = [row[0] for row in store.db.execute("SELECT threshold FROM fair_limit WHERE tbl != ?", (TABLE,))]
     assert len(set(limits)) == len(limits) == 4
     spins(again, ["7"], first=3)
-    again.on_result("new", "resolved", spin(1, "5", table="new"))
+    again.on_result("new", "resolved", result_of(spin(1, "5", table="new")))
     again.flush()
     assert threshold(again, Chart("new", "wheel")) == pytest.approx(math.log(6 * 7 / ALPHA))
 
@@ -752,7 +754,7 @@ def deal(fair: Fairness, rng: random.Random, shoe: int, cards: list[str], seen: 
     """A shoe of so many cards, dealt by five."""
     dealt = rng.sample(cards, seen)
     for number, first in enumerate(range(0, seen, 5), 1):
-        fair.on_result("bac-1", "resolved", coup(number, dealt[first : first + 5], shoe))
+        fair.on_result("bac-1", "resolved", result_of(coup(number, dealt[first : first + 5], shoe)))
     fair.flush()
 
 
@@ -762,10 +764,12 @@ CARDS = Chart("bac-1", "cards")
 def test_cards_are_counted_by_shoe_from_results_only(store: Store) -> None:
     fair = house(store)
     fair.on_event("bac-1", wire(1, "card.drawn", table="bac-1", device="shoe-1", data={"card": "AS"}))
-    fair.on_result("bac-1", "resolved", coup(1, ["9D", "9D", "KC", "2H"]))
+    fair.on_result("bac-1", "resolved", result_of(coup(1, ["9D", "9D", "KC", "2H"])))
     # What a void coup showed came out of the shoe, too.
-    fair.on_result("bac-1", "voided", coup(2, ["3D"], void={"reason": "card_unreadable", "bets": "returned"}))
-    fair.on_result("bac-1", "resolved", coup(1, ["AC", "AD", "AH", "5S"], shoe=2))
+    fair.on_result(
+        "bac-1", "voided", result_of(coup(2, ["3D"], void={"reason": "card_unreadable", "bets": "returned"}))
+    )
+    fair.on_result("bac-1", "resolved", result_of(coup(1, ["AC", "AD", "AH", "5S"], shoe=2)))
     fair.flush()
     second, first = fair.shoes("bac-1")
     assert (first.name, first.decks, first.drawn) == ("2026-11-20 1", 8, 5)
@@ -803,7 +807,7 @@ def test_fair_shoes_are_not_accused_and_a_lacking_card_is_named(store: Store) ->
 def test_a_ninth_card_of_eight_decks_is_told_at_once(store: Store) -> None:
     fair = house(store)
     for number in range(1, 4):
-        fair.on_result("bac-1", "resolved", coup(number, ["9D"] * 3))
+        fair.on_result("bac-1", "resolved", result_of(coup(number, ["9D"] * 3)))
     fair.flush()
     (alarm,) = fair.alarms()
     assert (alarm.code, alarm.values) == ("fairness.too_often", {"card": "9♦", "count": 9, "decks": 8})
@@ -812,8 +816,8 @@ def test_a_ninth_card_of_eight_decks_is_told_at_once(store: Store) -> None:
 
 def test_a_corrected_coup_is_taken_out_of_its_shoe(store: Store) -> None:
     fair = house(store)
-    fair.on_result("bac-1", "resolved", coup(1, ["9D", "KC"]))
-    fair.on_result("bac-1", "corrected", coup(1, ["9D", "QC"], supersedes="bac-1:2026-11-20:1:1"))
+    fair.on_result("bac-1", "resolved", result_of(coup(1, ["9D", "KC"])))
+    fair.on_result("bac-1", "corrected", result_of(coup(1, ["9D", "QC"], supersedes="bac-1:2026-11-20:1:1")))
     fair.flush()
     (shoe,) = fair.shoes("bac-1")
     assert (shoe.counts[DECK.index("KC")], shoe.counts[DECK.index("QC")], shoe.drawn) == (0, 1, 2)
@@ -831,12 +835,12 @@ def blackjack(number: int, cards: list[str], device: str = "shoe", seq: int = 0)
 
 def test_blackjack_belongs_to_the_shoe_that_was_begun_before(store: Store) -> None:
     fair = house(store)
-    fair.on_result("bj-1", "resolved", blackjack(1, ["9D"], seq=5))  # of a shoe that nobody saw begin
+    fair.on_result("bj-1", "resolved", result_of(blackjack(1, ["9D"], seq=5)))  # of a shoe that nobody saw begin
     fair.on_event("bj-1", wire(10, "shoe.started", 0, "console-1", "bj-1"))
-    fair.on_result("bj-1", "resolved", blackjack(2, ["8D"], seq=11))
-    fair.on_result("bj-1", "resolved", blackjack(3, ["7D"], seq=9))  # told late
+    fair.on_result("bj-1", "resolved", result_of(blackjack(2, ["8D"], seq=11)))
+    fair.on_result("bj-1", "resolved", result_of(blackjack(3, ["7D"], seq=9)))  # told late
     fair.on_event("bj-1", wire(12 + GAP, "bets.opened", 0, "console-1", "bj-1"))  # who knows what was meanwhile
-    fair.on_result("bj-1", "resolved", blackjack(4, ["6D"], seq=12 + GAP))
+    fair.on_result("bj-1", "resolved", result_of(blackjack(4, ["6D"], seq=12 + GAP)))
     fair.flush()
     (shoe,) = fair.shoes("bj-1")
     assert [card for card, count in zip(DECK, shoe.counts, strict=True) if count] == ["8D"]
@@ -847,15 +851,15 @@ def test_each_round_of_a_metal_box_is_a_deck_of_its_own(store: Store) -> None:
     fair, rng = house(store), random.Random(6)
     lacking = [card for card in DECK if card != "AS"]
     for number in range(1, 401):
-        fair.on_result("bj-1", "resolved", blackjack(number, rng.sample(lacking, 15), "metal_box"))
+        fair.on_result("bj-1", "resolved", result_of(blackjack(number, rng.sample(lacking, 15), "metal_box")))
     fair.flush()
     (alarm,) = looked(fair)
     assert (alarm.key, alarm.values["card"]) == ("fair.alarm_card_lacks", "A♠")
     # What is taken back leaves no trace in the bets.
     before = fair.test(Chart("bj-1", "cards"))
     extra = blackjack(500, rng.sample(lacking, 15), "metal_box")
-    fair.on_result("bj-1", "resolved", extra)
-    fair.on_result("bj-1", "corrected", extra | {"supersedes": extra["round"], "outcome": {}})
+    fair.on_result("bj-1", "resolved", result_of(extra))
+    fair.on_result("bj-1", "corrected", result_of(extra | {"supersedes": extra["round"], "outcome": {}}))
     fair.flush()
     after = fair.test(Chart("bj-1", "cards"))
     assert before is not None
@@ -867,7 +871,7 @@ def test_stud_poker_shows_a_chosen_part_of_the_deck_and_is_not_tested(store: Sto
     fair = house(store)
     shown = {"ruleset": "macau.stud-poker", "outcome": {"hands": {"dealer": ["AS", "AH", "AD", "AC", "KS"]}}}
     for number in range(1, 200):
-        fair.on_result("stud-1", "resolved", result(number, {}, "stud-1") | shown)
+        fair.on_result("stud-1", "resolved", result_of(result(number, {}, "stud-1") | shown))
     fair.flush()
     assert fair.test(Chart("stud-1", "cards")) is None
     assert looked(fair) == []
@@ -957,7 +961,9 @@ def test_alarms_of_several_devices_have_names_of_their_own(store: Store) -> None
         for number in range(1 + 600 * first, 601 + 600 * first):
             faces = sorted(rng.choices(range(1, 7), [1, 1, 1, 1, 1, 2], k=3))
             fair.on_event(TABLE, wire(number, "dice.read", device=device, data={"faces": faces}))
-            fair.on_result(TABLE, "resolved", result(number, {"faces": faces}, evidence=[f"edge-1:{TABLE}:{number}"]))
+            fair.on_result(
+                TABLE, "resolved", result_of(result(number, {"faces": faces}, evidence=[f"edge-1:{TABLE}:{number}"]))
+            )
     fair.flush()
     names = {alarm.name for alarm in looked(fair)}
     assert names == {"shaker-1-fairness-dice", "console-1-fairness-dice"}
@@ -973,21 +979,21 @@ async def test_it_writes_every_few_seconds_and_at_the_end() -> None:
         def written() -> int:
             return sum(fair.counts(Chart(TABLE, "wheel"), "all").values())
 
-        fair.on_result(TABLE, "resolved", spin(1, "5"))
+        fair.on_result(TABLE, "resolved", result_of(spin(1, "5")))
         await asyncio.sleep(FLUSH + 0.1)
         assert written() == 1
         breaking.broken = True
-        fair.on_result(TABLE, "resolved", spin(2, "5"))
+        fair.on_result(TABLE, "resolved", result_of(spin(2, "5")))
         with capture_logs() as logged:
             await asyncio.sleep(10 * FLUSH)
             breaking.broken = False
             await asyncio.sleep(FLUSH)
         assert [one["event"] for one in logged] == ["fairness.not_written"]  # once, however often it was tried
         assert written() == 2
-        fair.on_result("bac-1", "resolved", coup(1, ["9D"] * 9))
+        fair.on_result("bac-1", "resolved", result_of(coup(1, ["9D"] * 9)))
         await asyncio.sleep(2 * EACH * FLUSH)
         assert list(told.standing) == [("bac-1", "fairness-too_often")]
-        fair.on_result(TABLE, "resolved", spin(3, "5"))
+        fair.on_result(TABLE, "resolved", result_of(spin(3, "5")))
         running.cancel()
         await asyncio.wait([running])
         assert running.cancelled()

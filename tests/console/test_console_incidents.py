@@ -26,12 +26,12 @@ from daemon.console.alerts.incidents import (
     NotOpen,
 )
 from daemon.console.site.store import BadStore, Store
-from daemon.read_model import Alert
+from protocols.contract.documents import Alert
 
 T0 = datetime(2026, 11, 20, 20, 0, tzinfo=UTC)
 KEY = ("bac-12", "shoe-1-card-jam")
-JAM = Alert("card.jam", "a card is stuck", "open the shoe", "error", "shoe-1")
-SUSPENDED = Alert("round.suspended", "a card was missed", "count the cards", "error")
+JAM = Alert(code="card.jam", text="a card is stuck", remedy="open the shoe", severity="error", device="shoe-1")
+SUSPENDED = Alert(code="round.suspended", text="a card was missed", remedy="count the cards", severity="error")
 
 
 def later(seconds: float) -> datetime:
@@ -91,7 +91,11 @@ def test_what_is_said_again_is_the_same_incident(store: Store) -> None:
     incidents = Incidents(store)
     incidents.on_alert(KEY, JAM, T0)
     incidents.on_alert(KEY, JAM, later(1))
-    incidents.on_alert(KEY, Alert("card.jam", "two cards are stuck", "open the shoe", "error", "shoe-1"), later(2))
+    incidents.on_alert(
+        KEY,
+        Alert(code="card.jam", text="two cards are stuck", remedy="open the shoe", severity="error", device="shoe-1"),
+        later(2),
+    )
     one = only(incidents, later(3))
     assert (one.n, one.text, one.began, one.changed) == (1, "two cards are stuck", T0, later(2))
     assert one.times == 1
@@ -99,8 +103,8 @@ def test_what_is_said_again_is_the_same_incident(store: Store) -> None:
 
 def test_it_began_when_the_device_says_so_but_never_in_the_future(store: Store) -> None:
     incidents = Incidents(store)
-    incidents.on_alert(("a", "x"), Alert("x", "", "", since=later(-60)), T0)
-    incidents.on_alert(("b", "x"), Alert("x", "", "", since=later(60)), T0)
+    incidents.on_alert(("a", "x"), Alert(code="x", text="", remedy="", since=later(-60)), T0)
+    incidents.on_alert(("b", "x"), Alert(code="x", text="", remedy="", since=later(60)), T0)
     assert {one.incident.table: one.incident.began for one in incidents.open(T0)} == {"a": later(-60), "b": T0}
 
 
@@ -134,7 +138,9 @@ def test_two_people_acknowledge(store: Store) -> None:
     assert incidents.get(2) is None
 
 
-LOW = Alert("shoe.low", "few cards are left", "change the shoe", "warning", "shoe-1", T0)
+LOW = Alert(
+    code="shoe.low", text="few cards are left", remedy="change the shoe", severity="warning", device="shoe-1", since=T0
+)
 
 
 @pytest.mark.parametrize(
@@ -190,24 +196,22 @@ def test_what_is_the_same_trouble_stays_acknowledged(store: Store, new: Alert) -
     assert {one.incident.state for one in incidents.open(later(43))} == {"acknowledged"}
 
 
-class OfRound(Alert, frozen=True):
-    """As the rules say it: of which round."""
-
-    round: str = ""
-
-
 @pytest.mark.parametrize("restarted", [False, True])
 def test_another_round_that_waits_is_not_the_one_that_somebody_saw(store: Store, restarted: bool) -> None:
     """The end of the first was never heard: without an instant only the round's name tells them apart."""
     key = ("bac-12", "round-suspended")
     incidents = Incidents(store)
-    incidents.on_alert(key, OfRound("round.suspended", "a card was missed", "count", round="5"), T0)
+    incidents.on_alert(key, Alert(code="round.suspended", text="a card was missed", remedy="count", round="5"), T0)
     incidents.acknowledge(1, "maria", "I count them", later(5))
     if restarted:
         incidents = Incidents(store)
-    incidents.on_alert(key, OfRound("round.suspended", "a card was missed", "count", round="5"), later(30))
+    incidents.on_alert(
+        key, Alert(code="round.suspended", text="a card was missed", remedy="count", round="5"), later(30)
+    )
     assert only(incidents, later(30)).state == "acknowledged"
-    incidents.on_alert(key, OfRound("round.suspended", "a card was missed", "count", round="6"), later(40))
+    incidents.on_alert(
+        key, Alert(code="round.suspended", text="a card was missed", remedy="count", round="6"), later(40)
+    )
     one = only(incidents, later(40))
     assert (one.n, one.state, one.round, one.by) == (1, "open", "6", "maria")
     incidents.look(Floor(), later(41))
@@ -228,13 +232,13 @@ def test_without_an_instant_other_words_are_another_trouble(
 ) -> None:
     key = ("bac-12", name)
     incidents = Incidents(store)
-    incidents.on_alert(key, Alert(code, texts[0], ""), T0)
+    incidents.on_alert(key, Alert(code=code, text=texts[0], remedy=""), T0)
     incidents.acknowledge(1, "maria", "", later(5))
     if restarted:
         incidents = Incidents(store)
-    incidents.on_alert(key, Alert(code, texts[0], ""), later(30))
+    incidents.on_alert(key, Alert(code=code, text=texts[0], remedy=""), later(30))
     assert only(incidents, later(30)).state == "acknowledged"
-    incidents.on_alert(key, Alert(code, texts[1], ""), later(40))
+    incidents.on_alert(key, Alert(code=code, text=texts[1], remedy=""), later(40))
     assert (only(incidents, later(40)).state, only(incidents, later(40)).text) == ("open", texts[1])
 
 
@@ -243,16 +247,20 @@ def test_figures_that_move_and_a_round_that_an_older_version_did_not_note_are_no
     key = ("bac-12", "edge-7-room")
     incidents = Incidents(store)
     for n, text in enumerate(("takes 801 MB, 80% of its limit", "takes 812 MB, 81% of its limit")):
-        incidents.on_alert(key, Alert("journal.room", text, "", "warning"), later(n))
+        incidents.on_alert(key, Alert(code="journal.room", text=text, remedy="", severity="warning"), later(n))
         if not n:
             incidents.acknowledge(1, "maria", "", later(0.5))
     assert only(incidents, later(2)).state == "acknowledged"
     incidents.on_alert(
-        key, Alert("journal.room", "takes 812 MB, 81% of its limit", "", "warning", round="r:5"), later(3)
+        key,
+        Alert(code="journal.room", text="takes 812 MB, 81% of its limit", remedy="", severity="warning", round="r:5"),
+        later(3),
     )
     assert only(incidents, later(3)).state == "acknowledged"
     incidents.on_alert(
-        key, Alert("journal.room", "takes 812 MB, 81% of its limit", "", "warning", round="r:6"), later(4)
+        key,
+        Alert(code="journal.room", text="takes 812 MB, 81% of its limit", remedy="", severity="warning", round="r:6"),
+        later(4),
     )
     assert only(incidents, later(4)).state == "open"
 
@@ -296,9 +304,13 @@ def test_what_was_not_shown_is_not_acknowledged(store: Store, happens: Callable[
 
 def test_another_round_was_not_shown(store: Store) -> None:
     incidents = Incidents(store)
-    incidents.on_alert(("bac-12", "round-suspended"), OfRound("round.suspended", "missed", "count", round="5"), T0)
+    incidents.on_alert(
+        ("bac-12", "round-suspended"), Alert(code="round.suspended", text="missed", remedy="count", round="5"), T0
+    )
     seen = incidents.seen(only(incidents, T0))
-    incidents.on_alert(("bac-12", "round-suspended"), OfRound("round.suspended", "missed", "count", round="6"), T0)
+    incidents.on_alert(
+        ("bac-12", "round-suspended"), Alert(code="round.suspended", text="missed", remedy="count", round="6"), T0
+    )
     with pytest.raises(NotOpen, match="changed"):
         incidents.may_acknowledge(1, seen)
 
@@ -330,11 +342,11 @@ def test_what_the_console_says_anew_after_a_start_is_no_other_trouble(store: Sto
 
 def test_the_worst_stands_first(store: Store) -> None:
     incidents = Incidents(store)
-    incidents.on_alert(("t-1", "warn"), Alert("w", "", "", "warning"), T0)
-    incidents.on_alert(("t-2", "old"), Alert("e", "", ""), later(1))
-    incidents.on_alert(("t-3", "new"), Alert("e", "", ""), later(2))
-    incidents.on_alert(("t-4", "known"), Alert("e", "", ""), T0)
-    incidents.on_alert(("t-5", "quiet"), Alert("e", "", ""), T0)
+    incidents.on_alert(("t-1", "warn"), Alert(code="w", text="", remedy="", severity="warning"), T0)
+    incidents.on_alert(("t-2", "old"), Alert(code="e", text="", remedy=""), later(1))
+    incidents.on_alert(("t-3", "new"), Alert(code="e", text="", remedy=""), later(2))
+    incidents.on_alert(("t-4", "known"), Alert(code="e", text="", remedy=""), T0)
+    incidents.on_alert(("t-5", "quiet"), Alert(code="e", text="", remedy=""), T0)
     incidents.acknowledge(4, "maria", "", later(3))
     incidents.silence("t-5", "", "", later(600), "ana", "new felt", later(3))
     assert [one.incident.table for one in incidents.open(later(4))] == ["t-2", "t-3", "t-4", "t-1", "t-5"]
@@ -345,7 +357,7 @@ def test_a_flood_of_alerts_has_a_bound(store: Store, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("daemon.console.alerts.incidents.MOST_OPEN", 3)
     incidents = Incidents(store)
     for number in range(20):
-        incidents.on_alert(("t", f"x-{number}"), Alert("x" * 5000, "t" * 5000, ""), T0)
+        incidents.on_alert(("t", f"x-{number}"), Alert(code="x" * 5000, text="t" * 5000, remedy=""), T0)
     assert len(incidents.open(T0)) == 3
     assert max(len(one.incident.text) for one in incidents.open(T0)) == 2000
     incidents.on_alert(("t", "x-0"), None, T0)
@@ -397,7 +409,9 @@ def test_after_a_restart_what_stands_goes_on_and_what_ended_has_ended(store: Sto
     floor.edge("edge-7", T0)
     incidents = Incidents(store)
     incidents.on_alert(KEY, JAM, T0)
-    incidents.on_alert(("bac-12", "shoe-1-lid"), Alert("lid.open", "", "", "warning", "shoe-1"), T0)
+    incidents.on_alert(
+        ("bac-12", "shoe-1-lid"), Alert(code="lid.open", text="", remedy="", severity="warning", device="shoe-1"), T0
+    )
     incidents.acknowledge(1, "maria", "on my way", later(1))
     again = Incidents(store)
     assert [one.incident for one in again.open(later(5))] == [one.incident for one in incidents.open(later(5))]
@@ -457,7 +471,7 @@ def test_the_rules_end_what_is_theirs(store: Store) -> None:
     floor.edges["rules"] = SimpleNamespace(online=False, health=None, heard=T0)
     incidents = Incidents(store)
     incidents.on_alert(("bac-12", "round-suspended"), SUSPENDED, later(-100))
-    incidents.on_alert(("bac-12", "rules-journal-room"), Alert("journal.room", "", ""), later(-99))
+    incidents.on_alert(("bac-12", "rules-journal-room"), Alert(code="journal.room", text="", remedy=""), later(-99))
     incidents = Incidents(store)
     for seconds in range(60):
         incidents.look(floor, later(seconds))
@@ -495,7 +509,11 @@ def test_an_alarm_of_fairness_that_stands_is_not_closed_by_hand(store: Store) ->
     """The console says it itself, of a device: no edge that went away. That of an edge of this name was cleared."""
     floor = Floor()
     incidents = Incidents(store)
-    incidents.begin(("rou-3", "wheel-1-fair"), Alert("fairness.bias", "the wheel bends", "", "error", "wheel-1"), T0)
+    incidents.begin(
+        ("rou-3", "wheel-1-fair"),
+        Alert(code="fairness.bias", text="the wheel bends", remedy="", severity="error", device="wheel-1"),
+        T0,
+    )
     floor.edge("wheel-1", T0)
     for seconds in range(30):
         incidents.look(floor, later(seconds))
@@ -729,7 +747,7 @@ def test_history_is_filtered_and_paged(store: Store) -> None:
     incidents = Incidents(store)
     for number in range(10):
         table = "bac-12" if number % 2 else "rou-3"
-        alert = Alert("x", "", "", "warning" if number < 4 else "error", f"d-{number}")
+        alert = Alert(code="x", text="", remedy="", severity="warning" if number < 4 else "error", device=f"d-{number}")
         incidents.on_alert((table, f"x-{number}"), alert, later(number))
     incidents.on_alert(("bac-12", "x-1"), None, later(20))
     numbers = [one.n for one in incidents.history(Filter(), 4)]
@@ -791,11 +809,15 @@ def test_words_that_change_all_the_time_do_not_wear_the_disk(store: Store, monke
 
     monkeypatch.setattr(store, "write", counted)
     for number in range(100):
-        incidents.on_alert(KEY, Alert("card.jam", f"{number} cards are stuck", "", "error", "shoe-1"), later(number))
+        incidents.on_alert(
+            KEY,
+            Alert(code="card.jam", text=f"{number} cards are stuck", remedy="", severity="error", device="shoe-1"),
+            later(number),
+        )
     assert writes == 0
     incidents.look(floor, later(100))
     assert only(Incidents(store), later(100)).text == "99 cards are stuck"
-    worse = Alert("card.jam", "99 cards are stuck", "", "warning", "shoe-1")
+    worse = Alert(code="card.jam", text="99 cards are stuck", remedy="", severity="warning", device="shoe-1")
     before = writes
     incidents.on_alert(KEY, worse, later(101))
     assert writes == before + 1
@@ -856,7 +878,9 @@ class Life(RuleBasedStateMachine):
     def hear(self, key: AlertKey) -> None:
         """The broker says that it stands."""
         severity = self.says(key)
-        self.incidents.on_alert(key, Alert(key[1], "text", "remedy", severity, "shoe-1"), self.now)
+        self.incidents.on_alert(
+            key, Alert(code=key[1], text="text", remedy="remedy", severity=severity, device="shoe-1"), self.now
+        )
         one = self.begun(key, severity)
         if not one.standing:
             one.standing, one.severity = True, severity
@@ -986,7 +1010,11 @@ class Life(RuleBasedStateMachine):
         if self.floor.broker:
             for key, one in self.known.items():
                 if one.ended is None and (one.standing or not self.online):
-                    self.incidents.on_alert(key, Alert(key[1], "text", "remedy", self.says(key), "shoe-1"), self.now)
+                    self.incidents.on_alert(
+                        key,
+                        Alert(code=key[1], text="text", remedy="remedy", severity=self.says(key), device="shoe-1"),
+                        self.now,
+                    )
             if self.online:
                 self.settle()
 

@@ -204,7 +204,7 @@ def rounds_of(world: World) -> list[tuple[str, str]]:
     """The last that ended of each table, and the one that may be open."""
     found = []
     for table, view in world.house.site.tables.items():
-        names = {str(result["round"]) for result in list(view.results)[-1:]} | {view.round}
+        names = {result.round for result in list(view.results)[-1:]} | {view.round}
         found += [(table, name) for name in sorted(names) if name]
     return found
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from daemon.console.fairness import pages as fair_pages
 from daemon.console.pages import shapes
 from daemon.console.pages.live import Looker
-from daemon.read_model import Detail
+from protocols.contract.results import RoundFacts
 from protocols.contract.topics import Wire, encode_wire, table_topic
 
 ROU, BAC = "rou-3", "bac-12"
@@ -85,9 +85,9 @@ async def test_a_wheel_whose_even_numbers_are_red_is_so_on_every_page(console: C
 
 
 def test_zero_has_no_colour_of_its_own() -> None:
-    assert shapes.round_shape(Detail(pocket="0"), "en").colour == "green"
-    assert shapes.round_shape(Detail(pocket="2", colour="red"), "en").colour == "red"
-    assert shapes.round_shape(Detail(reason="x"), "en").colour == ""
+    assert shapes.round_shape(RoundFacts(pocket="0"), "en").colour == "green"
+    assert shapes.round_shape(RoundFacts(pocket="2", colour="red"), "en").colour == "red"
+    assert shapes.round_shape(RoundFacts(reason="x"), "en").colour == ""
 
 
 def test_the_pictures_of_fairness_have_the_colours_of_the_wheel(console: Console) -> None:
@@ -223,7 +223,7 @@ def test_what_cannot_be_read_of_a_round_is_refused_once_and_the_table_shown_with
                 console, ROU, {"phase": "running", "round": "rou-3:2026-11-20:3", "detail": {"say": "rien ne va plus"}}
             )
     assert [(one["topic"], one["reason"]) for one in logged if one["event"] == "console.unreadable"] == [
-        ("felt/1/lisboa/table/rou-3/round/event/resolved", "Expected `str`, got `array` - at `$.outcome.pocket`"),
+        ("felt/1/lisboa/table/rou-3/round/event/resolved", "Expected `str`, got `array` - at `$.pocket`"),
         ("felt/1/lisboa/table/rou-3/round/state", "Expected `object`, got `str` - at `$.say`"),
     ]
     assert console.house.site.picture.refused == 4
@@ -231,7 +231,7 @@ def test_what_cannot_be_read_of_a_round_is_refused_once_and_the_table_shown_with
     assert '<span class="chip red" title="so it is">2</span>' in pages["/"]
     # What stood before is no longer so.
     assert "bets are open" not in pages["/"]
-    assert list(console.house.site.tables[ROU].results) == [good]
+    assert [one.round for one in console.house.site.tables[ROU].results] == [good["round"]]
     verdict(console, ROU, 4, {"result": result(ROU, 4, {"pocket": "0"})})
     state(console, ROU, {"phase": "running", "round": "rou-3:2026-11-20:5", "detail": {}})
     pages = shown(console, ROU)
@@ -247,7 +247,7 @@ def test_what_was_remembered_and_cannot_be_read_is_not_shown(tmp_path: Path) -> 
             db.execute("INSERT INTO past_result (place, round, result) VALUES (?, ?, ?)", (ROU, str(number), text))
     with opened(tmp_path) as console:
         console.connect()
-        assert [one["outcome"]["pocket"] for one in console.house.site.tables[ROU].results] == ["2"]
+        assert [one.outcome["pocket"] for one in console.house.site.tables[ROU].results] == ["2"]
         shown(console, ROU)
 
 

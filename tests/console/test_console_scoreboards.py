@@ -1,12 +1,13 @@
 """The players' boards, by examples worked by hand and by what must hold for every shoe."""
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby, pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import pytest
-from helpers import play
+from helpers import play, result_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,13 +25,20 @@ from protocols.contract.events import (
     RoundVoided,
     ShoeStarted,
 )
+from protocols.contract.results import Result
 from rules import RULESETS
 from rules.engine.ruleset import Corrected, Resolved, Ruleset, Voided
 from rules.macau.baccarat import Baccarat, BaccaratOptions
 from rules.macau.fantan import Fantan, FantanOptions
 from rules.macau.roulette import Roulette, RouletteOptions
 
+T = TypeVar("T")
 WON = {"B": "banker", "P": "player", "T": "tie"}
+
+
+def board_of(make: Callable[[list[Result]], T], results: Iterable[Mapping[str, Any]]) -> T:
+    """A board of results as they are read from the broker."""
+    return make([*map(result_of, results)])
 
 
 def coup(number: int, letter: str, shoe: int = 1, day: str = "2026-11-20", **more: Any) -> dict[str, Any]:
@@ -52,7 +60,7 @@ def shoe(letters: str) -> list[dict[str, Any]]:
 
 def drawn(letters: str) -> list[str]:
     """The big road as text: a small letter has ties on it."""
-    found = scoreboards.baccarat(shoe(letters))
+    found = board_of(scoreboards.baccarat, shoe(letters))
     width = max((cell.column for cell in found.road), default=-1) + 1
     rows = []
     for row in found.big_road(width):
@@ -96,7 +104,7 @@ def test_the_big_road_by_hand(letters: str, road: list[str]) -> None:
 
 
 def test_the_next_run_begins_beside_the_beginning_of_the_last_not_beside_its_tail() -> None:
-    road = scoreboards.baccarat(shoe("B" * 12 + "P")).road
+    road = board_of(scoreboards.baccarat, shoe("B" * 12 + "P")).road
     assert (road[-2].column, road[-2].row) == (6, 5)
     assert (road[-1].column, road[-1].row) == (1, 0)
 
@@ -105,7 +113,7 @@ def test_ties_and_pairs_are_marked_on_their_coup() -> None:
     results = shoe("PTT")
     results[0]["outcome"] |= {"player_pair": True}
     results[2]["outcome"] |= {"banker_pair": True}  # a pair in a tie is on the bead plate only
-    found = scoreboards.baccarat(results)
+    found = board_of(scoreboards.baccarat, results)
     names = tuple(one["round"] for one in results)
     assert found.road == (Cell(0, 0, "player", 2, player_pair=True, rounds=names),)
     assert [(one.player_pair, one.banker_pair) for one in found.coups] == [(True, False), (False, False), (False, True)]
@@ -117,7 +125,7 @@ letters_of = st.text("BPT", max_size=120)
 @given(letters_of)
 def test_each_coup_is_in_exactly_one_cell_and_no_two_cells_share_a_place(letters: str) -> None:
     results = shoe(letters)
-    found = scoreboards.baccarat(results)
+    found = board_of(scoreboards.baccarat, results)
     rounds = [name for cell in found.road for name in cell.rounds]
     assert rounds == [one["round"] for one in results]
     places = [(cell.column, cell.row) for cell in found.road]
@@ -129,7 +137,7 @@ def test_each_coup_is_in_exactly_one_cell_and_no_two_cells_share_a_place(letters
 
 @given(letters_of)
 def test_a_run_is_one_unbroken_line_down_and_then_right(letters: str) -> None:
-    cells = [cell for cell in scoreboards.baccarat(shoe(letters)).road if cell.winner]
+    cells = [cell for cell in board_of(scoreboards.baccarat, shoe(letters)).road if cell.winner]
     lengths = [len(list(run)) for _, run in groupby(letters.replace("T", ""))]
     begun = -1
     for length in lengths:
@@ -146,7 +154,7 @@ def test_a_run_is_one_unbroken_line_down_and_then_right(letters: str) -> None:
 
 @given(letters_of, st.integers(1, 30))
 def test_what_is_drawn_is_the_end_of_the_board(letters: str, columns: int) -> None:
-    found = scoreboards.baccarat(shoe(letters))
+    found = board_of(scoreboards.baccarat, shoe(letters))
     bead = found.bead(columns)
     assert [len(row) for row in bead] == [columns] * 6
     shown = [one.round for column in range(columns) for row in range(6) if (one := bead[row][column])]
@@ -158,7 +166,7 @@ def test_what_is_drawn_is_the_end_of_the_board(letters: str, columns: int) -> No
 
 
 def test_the_bead_plate_fills_columns_of_six() -> None:
-    bead = scoreboards.baccarat(shoe("BPTBPTBP")).bead(2)
+    bead = board_of(scoreboards.baccarat, shoe("BPTBPTBP")).bead(2)
     assert [[one.winner[:1] if one else "" for one in row] for row in bead] == [
         ["b", "b"],
         ["p", "p"],
@@ -177,32 +185,32 @@ def test_the_bead_plate_fills_columns_of_six() -> None:
 def test_a_new_shoe_clears_the_board_and_midnight_does_not() -> None:
     evening = [coup(1, "B", shoe=4), coup(2, "P", shoe=4)]
     night = [coup(3, "P", shoe=1, day="2026-11-21")]  # the rules number the shoe under way anew, not its coups
-    assert len(scoreboards.baccarat(evening + night).coups) == 3
+    assert len(board_of(scoreboards.baccarat, evening + night).coups) == 3
     fresh = [coup(1, "T", shoe=2, day="2026-11-21")]
-    assert [one.winner for one in scoreboards.baccarat(evening + night + fresh).coups] == ["tie"]
+    assert [one.winner for one in board_of(scoreboards.baccarat, evening + night + fresh).coups] == ["tie"]
 
 
 def test_a_new_shoe_is_seen_though_its_first_coups_are_on_no_board() -> None:
     old = [coup(1, "B", shoe=3), coup(2, "P", shoe=3)]
     void = {"reason": "card_unreadable", "bets": "returned"}
     new = [coup(1, "T", shoe=4, demo=True), coup(2, "B", shoe=4, void=void), coup(3, "P", shoe=4)]
-    assert [one.round for one in scoreboards.baccarat(old + new).coups] == [new[2]["round"]]
+    assert [one.round for one in board_of(scoreboards.baccarat, old + new).coups] == [new[2]["round"]]
     second = coup(3, "P", shoe=2, day="2026-11-21")  # of a day of which nothing else is known
-    assert [one.round for one in scoreboards.baccarat([*old, second]).coups] == [second["round"]]
+    assert [one.round for one in board_of(scoreboards.baccarat, [*old, second]).coups] == [second["round"]]
 
 
 def test_a_correction_takes_the_place_of_what_it_supersedes() -> None:
     results = [*shoe("BBP"), coup(2, "P", supersedes="bac-1:2026-11-20:1:2")]
-    assert [one.winner for one in scoreboards.baccarat(results).coups] == ["banker", "player", "player"]
+    assert [one.winner for one in board_of(scoreboards.baccarat, results).coups] == ["banker", "player", "player"]
     told_again = [*results, coup(2, "B")]
-    assert scoreboards.baccarat(told_again) == scoreboards.baccarat(results)
+    assert board_of(scoreboards.baccarat, told_again) == board_of(scoreboards.baccarat, results)
 
 
 def test_void_rounds_demonstrations_and_the_unreadable_are_on_no_board() -> None:
     void = {"reason": "card_unreadable", "bets": "returned"}
     taken_back = coup(1, "B", supersedes="bac-1:2026-11-20:1:1", void=void)
     results = [*shoe("BP"), taken_back, coup(3, "T", demo=True), coup(4, "B", outcome={"winner": "nobody"})]
-    assert [one.winner for one in scoreboards.baccarat(results).coups] == ["player"]
+    assert [one.winner for one in board_of(scoreboards.baccarat, results).coups] == ["player"]
 
 
 # ---- by the rulesets themselves
@@ -222,7 +230,9 @@ def test_baccarat_as_the_ruleset_tells_it() -> None:
     first: list[Event] = [BetsOpened(), BetsClosed(), *(CardDrawn(card) for card in ("9D", "KC", "TS", "2H"))]
     second: list[Event] = [BetsOpened(), BetsClosed(), *(CardDrawn(card) for card in ("9D", "9C", "KS", "KH"))]
     burn = [CardDrawn("2S")] * 9
-    found = scoreboards.board(published(Baccarat(BaccaratOptions()), [ShoeStarted(8), *burn[:8], *first, *second]))
+    found = board_of(
+        scoreboards.board, published(Baccarat(BaccaratOptions()), [ShoeStarted(8), *burn[:8], *first, *second])
+    )
     assert isinstance(found, scoreboards.Baccarat)
     assert [(one.winner, one.points) for one in found.coups] == [("player", 9), ("tie", 9)]
     assert (found.coups[1].player_pair, found.coups[1].banker_pair) == (False, False)
@@ -233,7 +243,7 @@ def test_roulette_as_the_ruleset_tells_it() -> None:
     for pocket in ("17", "0", "17", "32"):
         events += [BetsOpened(), BetsClosed(), BallLaunched("clockwise", "anticlockwise"), BallLanded(pocket)]
     taken_back = RoundVoided("an object on the wheel")
-    found = scoreboards.board(published(Roulette(RouletteOptions()), [*events, taken_back]))
+    found = board_of(scoreboards.board, published(Roulette(RouletteOptions()), [*events, taken_back]))
     assert isinstance(found, scoreboards.Roulette)
     assert [(one.pocket, one.colour) for one in found.last] == [("17", "black"), ("0", ""), ("17", "black")]
     assert found.hot == (Heat("17", "black", 2, 0),)
@@ -244,7 +254,7 @@ def test_fantan_as_the_ruleset_tells_it() -> None:
     events: list[Event] = []
     for count in (4, 7, 13):
         events += [BetsOpened(), ButtonsSeparated(), BetsClosed(), ButtonsCounted(count)]
-    found = scoreboards.board(published(Fantan(FantanOptions()), events))
+    found = board_of(scoreboards.board, published(Fantan(FantanOptions()), events))
     assert isinstance(found, scoreboards.Fantan)
     assert [one.number for one in found.counts] == [1, 3, 4]
     assert found.often == (1, 0, 1, 1)
@@ -260,7 +270,7 @@ def result(game: str, number: int, outcome: dict[str, Any]) -> dict[str, Any]:
 def test_hot_and_cold_numbers() -> None:
     pockets = [str(number) for number in range(37)] + ["17", "17", "5", "5", "0", "20"]
     results = [result("macau.roulette", n, {"pocket": pocket}) for n, pocket in enumerate(pockets)]
-    found = scoreboards.roulette(results)
+    found = board_of(scoreboards.roulette, results)
     assert [(one.pocket, one.count) for one in found.hot] == [("5", 3), ("17", 3), ("20", 2), ("0", 2)]
     # all the rest came once: the longest ago is the coldest
     assert [one.pocket for one in found.cold] == ["1", "2", "3", "4"]
@@ -270,8 +280,8 @@ def test_hot_and_cold_numbers() -> None:
 
 @given(st.lists(st.integers(0, 36), max_size=60))
 def test_hot_is_never_rarer_than_cold(pockets: list[int]) -> None:
-    found = scoreboards.roulette(
-        [result("macau.roulette", n, {"pocket": str(pocket)}) for n, pocket in enumerate(pockets)]
+    found = board_of(
+        scoreboards.roulette, [result("macau.roulette", n, {"pocket": str(pocket)}) for n, pocket in enumerate(pockets)]
     )
     counts = Counter(map(str, pockets))
     assert all(one.count == counts[one.pocket] >= 2 for one in found.hot)
@@ -284,18 +294,19 @@ def test_hot_is_never_rarer_than_cold(pockets: list[int]) -> None:
 
 def test_the_wheel_says_which_numbers_are_red() -> None:
     given_ = result("macau.roulette", 1, {"pocket": "2", "colour": "red"}) | {"options": {"red": list(range(2, 37, 2))}}
-    found = scoreboards.roulette([given_])
+    found = board_of(scoreboards.roulette, [given_])
     assert found.last == (Spin("t-1:2026-11-20:1", "2", "red"),)
     assert {one.pocket: one.colour for one in found.cold} == {"0": "", "1": "black", "3": "black", "4": "red"}
 
 
 def test_dice_with_their_size_and_figures() -> None:
-    found = scoreboards.board(
+    found = board_of(
+        scoreboards.board,
         [
             result("macau.cussec", 1, {"faces": [1, 2, 3], "total": 6, "triple": False, "size": "small"}),
             result("macau.cussec", 2, {"faces": [5, 5, 6], "total": 16, "triple": False, "size": "big"}),
             result("macau.cussec", 3, {"faces": [4, 4, 4], "total": 12, "triple": True}),
-        ]
+        ],
     )
     assert isinstance(found, scoreboards.Dice)
     assert [(one.total, one.size) for one in found.throws] == [(12, "triple"), (16, "big"), (6, "small")]
@@ -305,14 +316,15 @@ def test_dice_with_their_size_and_figures() -> None:
 def test_blackjack_in_short_words() -> None:
     outcome = {"totals": {"dealer": 23, "1.1": 20}, "blackjack": False, "bust": True}
     fates = {"1.1": "win", "1.2": "push", "2.1": "lose", "3.1": "surrender"}
-    found = scoreboards.board([result("macau.blackjack", 1, outcome | {"results": fates})])
+    found = board_of(scoreboards.board, [result("macau.blackjack", 1, outcome | {"results": fates})])
     assert isinstance(found, scoreboards.Deals)
     assert found.deals == (scoreboards.Deal("t-1:2026-11-20:1", "bust", 23, won=1, tied=1, lost=2),)
 
 
 def test_stud_poker_in_short_words() -> None:
     plain = {"opens": False, "hands": {}, "combinations": {}}
-    found = scoreboards.stud_poker(
+    found = board_of(
+        scoreboards.stud_poker,
         [
             result(
                 "macau.stud-poker",
@@ -329,7 +341,7 @@ def test_stud_poker_in_short_words() -> None:
                 plain | {"seats": {"seat_1": "not_opened"}, "combinations": {"dealer": "high_card"}},
             ),
             result("macau.stud-poker", 3, plain | {"seats": {"seat_1": "folded"}}),
-        ]
+        ],
     )
     assert [(one.dealer, one.won, one.lost, one.folded) for one in found.deals] == [
         ("all_folded", 0, 0, 1),
@@ -339,8 +351,8 @@ def test_stud_poker_in_short_words() -> None:
 
 
 def test_a_table_without_results_or_without_a_game_has_no_board() -> None:
-    assert scoreboards.board([]) is None
-    assert scoreboards.board([result("macau.something", 1, {})]) is None
+    assert board_of(scoreboards.board, []) is None
+    assert board_of(scoreboards.board, [result("macau.something", 1, {})]) is None
 
 
 def test_every_ruleset_has_a_board() -> None:

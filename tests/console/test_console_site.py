@@ -20,7 +20,8 @@ from daemon.console.site import site as site_module
 from daemon.console.site.past import Past
 from daemon.console.site.site import Lamp, Site
 from daemon.console.site.store import Store
-from daemon.read_model import LONGEST_SAID, Alert
+from daemon.read_model import LONGEST_SAID
+from protocols.contract.documents import Alert, EdgeInfo
 from protocols.contract.topics import LONGEST_DOCUMENT, Wire, encode_wire
 
 CONFIG = parse(
@@ -226,7 +227,7 @@ def test_an_alert_is_told_as_it_begins_and_as_it_ends() -> None:
     heard.says("table/bac-12/alert/shoe-1-jam", {"code": "jam", "text": "stuck", "remedy": "open", "device": "shoe-1"})
     heard.says("table/bac-12/alert/shoe-1-jam", b"")
     key = ("bac-12", "shoe-1-jam")
-    assert told == [(key, Alert("jam", "stuck", "open", device="shoe-1")), (key, None)]
+    assert told == [(key, Alert(code="jam", text="stuck", remedy="open", device="shoe-1")), (key, None)]
 
 
 def test_a_jackpot_is_shown_as_its_table_tells_it() -> None:
@@ -301,15 +302,15 @@ def test_results_and_history_are_there_after_a_restart_and_not_told_twice(tmp_pa
     first.event("device.offline", {"reason": "unplugged"}, 9)
     second = Heard()
     told: list[str] = []
-    second.site.on_result.append(lambda _table, _kind, result: told.append(result["round"]))
+    second.site.on_result.append(lambda _table, _kind, result: told.append(result.round))
     Past(store, second.site)
-    assert [one["round"][-1] for one in second.site.tables["bac-12"].results] == ["1", "2", "3"]
+    assert [one.round[-1] for one in second.site.tables["bac-12"].results] == ["1", "2", "3"]
     assert [one.text for one in second.site.devices["bac-12", "shoe-1"].history] == ["unplugged"]
     for number in range(1, 5):  # the first three are replayed
         second.ended(number, second.result(number))
     second.event("device.offline", {"reason": "unplugged"}, 9)
     assert told == ["bac-12:2026-11-20:1:4"]
-    assert [one["round"][-1] for one in second.site.tables["bac-12"].results] == ["1", "2", "3", "4"]
+    assert [one.round[-1] for one in second.site.tables["bac-12"].results] == ["1", "2", "3", "4"]
     assert len(second.site.devices["bac-12", "shoe-1"].history) == 1
     store.close()
 
@@ -348,7 +349,7 @@ def test_what_the_store_does_not_take_is_shown_and_written_later(
         heard.event("device.offline", {"reason": "unplugged"}, 9)
         past.flush()
         past.flush()
-    assert [one["round"][-1] for one in heard.site.tables["bac-12"].results] == ["1", "2", "3", "4", "5"]
+    assert [one.round[-1] for one in heard.site.tables["bac-12"].results] == ["1", "2", "3", "4", "5"]
     assert [one.text for one in heard.site.devices["bac-12", "shoe-1"].history] == ["unplugged"]
     assert tried == 3  # at once, then as often as it is asked to: a store that is held makes each try wait
     assert [(one["event"], one["log_level"]) for one in logs] == [("past.unwritten", "error")]
@@ -360,7 +361,7 @@ def test_what_the_store_does_not_take_is_shown_and_written_later(
     assert tried == 5
     again = Heard()
     Past(store, again.site)
-    assert [one["round"][-1] for one in again.site.tables["bac-12"].results] == ["1", "2", "3", "4", "5", "6"]
+    assert [one.round[-1] for one in again.site.tables["bac-12"].results] == ["1", "2", "3", "4", "5", "6"]
     assert [one.text for one in again.site.devices["bac-12", "shoe-1"].history] == ["unplugged"]
     store.close()
 
@@ -458,7 +459,7 @@ def test_a_document_that_is_too_long_is_refused() -> None:
         refused = heard.site.picture.refused
         heard.says(topic, b'{"phase":"x","round":"x","y":"%s"}' % (b"x" * longest))
         assert heard.site.picture.refused == refused + 1
-    assert heard.site.edges["edge-7"].info == {}
+    assert heard.site.edges["edge-7"].info == EdgeInfo()
 
 
 def test_who_writes_on_the_broker_cannot_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
+from helpers import result_of
 
 from daemon.config.model import parse
 from daemon.console.auth.users import ROLES, By, Hashed, _scrypt
@@ -22,10 +23,9 @@ from daemon.console.site.store import Store
 from daemon.console.words import words
 from daemon.journal import inspection
 from daemon.journal.store import Entry, Journal
-from daemon.read_model import Alert
 from protocols import bee_tek_shoe
 from protocols.contract.commands import Reply
-from protocols.contract.documents import TraceLine
+from protocols.contract.documents import Alert, TraceLine
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 PASSWORD = "twelve chars and more"
@@ -193,7 +193,7 @@ async def test_a_bundle_is_one_file_and_leaves_none_behind(
     inn: Inn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "spool").mkdir()
-    fault = Alert("wheel.jam", "the ball sticks, password=Zqhunter9x", "free it")
+    fault = Alert(code="wheel.jam", text="the ball sticks, password=Zqhunter9x", remedy="free it")
     inn.house.incidents.on_alert(("bac-1", "shoe-1-jam"), fault, NOON)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "spool"))
     async with inn.browser("sup") as browser:
@@ -250,7 +250,7 @@ async def test_a_round_names_its_events_and_the_inspector_reads_the_command_that
     async with inn.browser(name) as browser:
         assert (await browser.get(f"/table/bac-1/round/{round_}")).status_code == 404  # no result told of it yet
         result = {"round": round_, "ruleset": "macau.baccarat", "edition": "1", "announcements": {"en": "tie"}}
-        inn.house.site.remember_result("bac-1", result | {"evidence": ["edge-1:bac-1:1"]})
+        inn.house.site.remember_result("bac-1", result_of(result | {"evidence": ["edge-1:bac-1:1"]}))
         page = await browser.get(f"/table/bac-1/round/{round_}")
     assert page.status_code == 200
     assert "tie" in page.text

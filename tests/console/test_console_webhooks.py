@@ -21,11 +21,11 @@ from daemon.config.model import Webhook
 from daemon.console.alerts.incidents import AGAIN, Incidents
 from daemon.console.alerts.webhooks import BadWebhook, Webhooks
 from daemon.console.site.store import BadStore, Store
-from daemon.read_model import Alert
+from protocols.contract.documents import Alert
 
 T0 = datetime(2026, 11, 20, 20, 0, tzinfo=UTC)
-JAM = Alert("card.jam", "a card is stuck", "open the shoe", "error", "shoe-1")
-LID = Alert("lid.open", "the lid is open", "close it", "warning", "shoe-1")
+JAM = Alert(code="card.jam", text="a card is stuck", remedy="open the shoe", severity="error", device="shoe-1")
+LID = Alert(code="lid.open", text="the lid is open", remedy="close it", severity="warning", device="shoe-1")
 KEY = ("bac-12", "shoe-1-card-jam")
 SECRET = b"0123456789abcdef0123456789abcdef"
 SITE: Any = SimpleNamespace(broker=True, lost=None, edges={}, devices={})

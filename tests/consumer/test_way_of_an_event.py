@@ -859,7 +859,7 @@ def test_what_two_rules_say_of_one_table_is_one_result() -> None:
     """A standby says the same with the same id, counted in its own journal."""
     picture = Picture(Mqtt(), "s")
     ends: list[str] = []
-    picture.on_result = lambda _table, _kind, result: ends.append(result["round"])
+    picture.on_result = lambda _table, _kind, result: ends.append(result.round)
     for n in range(1, 4):
         picture._look(verdict(n, f"e:t:{n}/0", "R", n))
         picture._look(verdict(n + 7, f"e:t:{n}/0", "S", n))

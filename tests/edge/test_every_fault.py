@@ -21,6 +21,7 @@ from memory_pit import World, in_memory
 from msgspec import Struct
 
 from drivers import DRIVERS
+from protocols.contract.results import Result
 from simulators import SIMULATORS
 from simulators.clock import JumpingLoop
 from simulators.devices.compare import Account
@@ -131,7 +132,7 @@ class Seen(Struct, frozen=True):
     alerts: dict[str, str]
     offline: tuple[str, ...]
     ruled: bool
-    voids: tuple[dict[str, Any], ...]
+    voids: tuple[Result, ...]
 
 
 async def _try(device: str, fault: str, world: World) -> Seen:
@@ -173,7 +174,7 @@ async def _try(device: str, fault: str, world: World) -> Seen:
         {key: f"{alert.code}: {alert.text}" for key, alert in view.alerts.items()},
         tuple(one for one, online in view.online.items() if not online),
         bool(table.ruleset),
-        tuple(result for result in view.results if result["void"] is not None),
+        tuple(result for result in view.results if result.void is not None),
     )
 
 
@@ -196,11 +197,11 @@ async def _quiet(world: World, name: str) -> None:
             return
 
 
-def grounds(result: dict[str, Any]) -> set[str]:
+def grounds(result: Result) -> set[str]:
     """The articles a void names that the checklist of its text has: in our words, each speaks of what is void."""
-    text = tomllib.loads((LAW / f"{result['ruleset']}.toml").read_text(encoding="utf-8"))
+    text = tomllib.loads((LAW / f"{result.ruleset}.toml").read_text(encoding="utf-8"))
     named = set()
-    for law in result["law"]:
+    for law in result.law:
         for before, first, last in ARTICLE.findall(law):
             named |= {f"{before}{n})" for n in range(int(first), int(last or first) + 1)} if first else {before}
     return {key for key in text["articles"] if key.rpartition(":")[2] in named}
@@ -224,7 +225,7 @@ def judge(device: str, fault: str, seen: Seen) -> None:
         assert ended == MORE.get(device, ROUNDS) + (fault == COUNTED)
         assert seen.voids or ailment.round != "void" or (device, fault) in DEALT_AGAIN
     for result in seen.voids:
-        assert grounds(result), f"void, and no article of the text says so: {result['void']}, {result['law']}"
+        assert grounds(result), f"void, and no article of the text says so: {result.void}, {result.law}"
     if ailment.round in ("counts", "none"):
         assert (account.lost, account.voided, account.extra, account.wrong, account.unseen) == (0, 0, 0, 0, 0), account
 

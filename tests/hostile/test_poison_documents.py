@@ -372,7 +372,7 @@ def test_the_console_shows_every_page_whatever_is_said(seed: int) -> None:
 async def walk(console: Console) -> None:
     secret = console.house.access.users.begin("admin@lisboa", "10.0.0.7", "test", outside="admin")
     user = [("cookie", f"feltd={secret}"), ("accept-language", "pt")]
-    rounds = [(table, str(one["round"])) for table, view in console.house.site.tables.items() for one in view.results]
+    rounds = [(table, one.round) for table, view in console.house.site.tables.items() for one in view.results]
     for path in pages(console.house, rounds[-4:]):
         said = await ask(console.app, path, headers=user)
         assert said.status < 500 or path == "/readyz", (path, said.body)

@@ -36,6 +36,7 @@ from daemon.read_model import Picture
 from drivers.cammegh_ss2 import CammeghSS2
 from drivers.sas_machine import SasMachine
 from protocols.contract.events import BallLanded, DeviceOnline, JackpotWon, SpinMissed, SpinStarted
+from protocols.contract.results import Result
 from protocols.contract.topics import Envelope, Wire, encode_wire
 from simulators.devices.cammegh_ss2 import SpinTruth
 from simulators.lab.broker import find_mosquitto
@@ -341,8 +342,8 @@ async def test_a_real_round_that_is_lost_is_found(monkeypatch: pytest.MonkeyPatc
     """And the files of its night are kept."""
     heard = Pit.heard
 
-    def deaf(self: Pit, table: str, kind: str, result: dict[str, Any]) -> None:
-        if not result["round"].endswith(":1"):
+    def deaf(self: Pit, table: str, kind: str, result: Result) -> None:
+        if not result.round.endswith(":1"):
             heard(self, table, kind, result)
 
     monkeypatch.setattr(Pit, "heard", deaf)
@@ -613,7 +614,7 @@ def test_the_picture_asks_again_where_its_request_is_lost(lost: set[int], reques
     async def body(loop: VirtualLoop) -> None:
         broker = Broker(loop, random.Random(1), lambda _: None)
         picture = Picture(Mqtt(), SITE, from_start=from_start, connect=broker.connect)
-        picture.on_result = lambda _table, _type, result: seen.append(result["round"])
+        picture.on_result = lambda _table, _type, result: seen.append(result.round)
         looking = asyncio.create_task(picture.run("picture"))
         await asyncio.sleep(1)
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, cast
 
 import msgspec
 import pytest
-from helpers import at_length, virtual_time
+from helpers import at_length, result_of, virtual_time
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
@@ -826,11 +826,13 @@ async def test_who_opens_the_bets_sees_that_they_are_open(phases: list[str], pre
 def test_a_pits_account_is_of_the_rounds_asked_for(tmp_path: Path) -> None:
     pit = Pit(tmp_path, 1, kinds=("cus",))
     pit.tables["cus-1"].truth[:] = [Truth({"faces": [1, 2, 3]}), Truth({}, void=True), Truth({"faces": [4, 5, 6]})]
-    pit.heard("cus-1", "resolved", {"round": "1", "outcome": {"faces": [1, 2, 9]}, "void": None})
-    pit.heard("cus-1", "voided", {"round": "2", "outcome": {}, "void": {"reason": "leaning"}})
+    pit.heard("cus-1", "resolved", result_of({"round": "1", "outcome": {"faces": [1, 2, 9]}, "void": None}))
+    pit.heard(
+        "cus-1", "voided", result_of({"round": "2", "outcome": {}, "void": {"reason": "leaning", "bets": "returned"}})
+    )
     assert pit.accounts({"cus-1": 2}) == {"cus-1": Account(right=1, lost=1, wrong=1)}
-    pit.heard("cus-1", "corrected", {"round": "1", "outcome": {"faces": [1, 2, 3]}, "void": None})
-    pit.heard("elsewhere", "resolved", {"round": "1", "outcome": {}, "void": None})
+    pit.heard("cus-1", "corrected", result_of({"round": "1", "outcome": {"faces": [1, 2, 3]}, "void": None}))
+    pit.heard("elsewhere", "resolved", result_of({"round": "1", "outcome": {}, "void": None}))
     assert pit.accounts({"cus-1": 2}) == {"cus-1": Account(right=2)}
     assert pit.accounts(pit.dealt()) == {"cus-1": Account(right=2, lost=1)}
 
@@ -838,7 +840,9 @@ def test_a_pits_account_is_of_the_rounds_asked_for(tmp_path: Path) -> None:
 def test_a_round_that_was_void_because_its_dealer_was_sent_away_is_no_result(tmp_path: Path) -> None:
     """A live demo was interrupted in its second second: nothing was dealt, and one round was void."""
     pit = Pit(tmp_path, 1, kinds=("cus",))
-    pit.heard("cus-1", "voided", {"round": "1", "outcome": {}, "void": {"reason": "leaning"}})
+    pit.heard(
+        "cus-1", "voided", result_of({"round": "1", "outcome": {}, "void": {"reason": "leaning", "bets": "returned"}})
+    )
     assert pit.accounts(pit.dealt(), cut_short=True) == {"cus-1": Account()}
     assert pit.accounts(pit.dealt()) == {"cus-1": Account(extra=1)}
 
@@ -847,14 +851,14 @@ def test_a_pit_knows_when_a_round_opened_and_ended(tmp_path: Path) -> None:
     """By how many rounds had truly ended: the spin that was given up early is the one that was under way."""
     pit = Pit(tmp_path, 1, kinds=("cus",))
     truth = pit.tables["cus-1"].truth
-    void: dict[str, Any] = {"outcome": {}, "void": {"reason": "equipment fault"}}
+    void: dict[str, Any] = {"outcome": {}, "void": {"reason": "equipment fault", "bets": "returned"}}
     pit.opened("cus-1", "1")
-    pit.heard("cus-1", "voided", {"round": "1", **void})
+    pit.heard("cus-1", "voided", result_of({"round": "1", **void}))
     truth += [Truth({"faces": [1, 2, 3]})]
     pit.opened("cus-1", "2")
     truth += [Truth({}, void=True)]
-    pit.heard("cus-1", "voided", {"round": "2", **void})
-    pit.heard("cus-1", "voided", {"round": "3", **void})
+    pit.heard("cus-1", "voided", result_of({"round": "2", **void}))
+    pit.heard("cus-1", "voided", result_of({"round": "3", **void}))
     pit.opened("elsewhere", "1")
     assert [outcome.span for outcome in pit.outcomes["cus-1"]] == [(0, 0), (1, 2), (0, 2)]
     truth += [Truth({}, void=True)]

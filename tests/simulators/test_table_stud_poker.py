@@ -6,11 +6,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from helpers import at_length
 from memory_pit import in_memory
 from msgspec.structs import replace
 
+from protocols.contract.results import Result
 from protocols.fdl.shuffler import CARDS
 from rules.macau.stud_poker import OPENING, value
 from simulators.devices.compare import Account
@@ -154,8 +156,8 @@ def play(directory: Path, rounds: int, seed: int) -> tuple[StudPokerTable, Accou
             [table] = pit.tables.values()
             assert isinstance(table, StudPokerTable)
 
-            def heard(name: str, kind: str, result: dict[str, Any]) -> None:
-                results.append(result)
+            def heard(name: str, kind: str, result: Result) -> None:
+                results.append(msgspec.json.decode(msgspec.json.encode(result)))
                 pit.heard(name, kind, result)
 
             world.picture.on_result = heard

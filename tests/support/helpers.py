@@ -6,12 +6,15 @@ import os
 import queue
 import subprocess
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, ParamSpec, TypeVar
 
+import msgspec
+
 from drivers.driver import Chunk, LinkLost, Sighting
 from protocols.contract.events import Event
+from protocols.contract.results import decode_result
 from protocols.contract.topics import Envelope
 from rules.engine.ruleset import Resolved, Result, Ruleset, Verdict, Voided
 from simulators.clock import JumpingLoop, Pace
@@ -192,3 +195,8 @@ def virtual_time(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, No
             runner.run(body())
 
     return run
+
+
+def result_of(given: Mapping[str, Any]) -> Result:
+    """A result as it is read from the broker."""
+    return decode_result(msgspec.json.encode(given))

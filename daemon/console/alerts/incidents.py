@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from daemon import logs
 from daemon.console.site.store import BadStore, Store
 from daemon.journal.retention import ANNOUNCED, URGENT
-from daemon.read_model import Alert
+from protocols.contract.documents import Alert
 
 __all__ = [
     "AGAIN",
@@ -673,9 +673,9 @@ class Incidents:
             self._met.clear()
         lost = site.lost or now
         alert = Alert(
-            "broker.lost",
-            "the console has lost the broker: what it shows is old",
-            "look at the broker and the network; the tables go on without the console",
+            code="broker.lost",
+            text="the console has lost the broker: what it shows is old",
+            remedy="look at the broker and the network; the tables go on without the console",
             since=lost,
         )
         self._own(("", "broker-lost"), alert, not site.broker and now - lost >= BROKER_LOST, site.broker, now)
@@ -717,11 +717,11 @@ class Incidents:
             online = site.edges[name].online if name in site.edges else None
             is_rules = name == self._rules
             alert = Alert(
-                "rules.offline" if is_rules else "edge.offline",
-                f"the rules ({name}) are offline: no round is resolved"
+                code="rules.offline" if is_rules else "edge.offline",
+                text=f"the rules ({name}) are offline: no round is resolved"
                 if is_rules
                 else f"edge {name} is offline: its tables are not seen",
-                "look at the process and its log on that computer; events are kept meanwhile. "
+                remedy="look at the process and its log on that computer; events are kept meanwhile. "
                 f"One that was taken away for good: feltd forget {name}",
                 device=name,
             )
@@ -732,11 +732,11 @@ class Incidents:
         outbox = health.outbox
         grows = outbox.age_s > BACKLOG and (before is None or outbox.depth >= before.outbox.depth)
         alert = Alert(
-            "edge.backlog",
-            f"{outbox.depth} events of edge {name} wait for the broker, the oldest for {outbox.age_s:.0f} s",
-            "look at the broker and the network between them; nothing is lost",
-            "warning",
-            name,
+            code="edge.backlog",
+            text=f"{outbox.depth} events of edge {name} wait for the broker, the oldest for {outbox.age_s:.0f} s",
+            remedy="look at the broker and the network between them; nothing is lost",
+            severity="warning",
+            device=name,
         )
         self._own(("", f"{name}-backlog"), alert, grows, outbox.age_s <= BACKLOG_OVER, now)
 
@@ -744,11 +744,11 @@ class Incidents:
         """Twice in a row: one message may come late."""
         before, met.off = met.off, off
         alert = Alert(
-            "edge.clock",
-            f"the clock of edge {name} is {abs(off):.0f} s {'ahead of' if off > 0 else 'behind'} the console's",
-            "check time synchronisation (chronyc tracking) on both computers",
-            "warning",
-            name,
+            code="edge.clock",
+            text=f"the clock of edge {name} is {abs(off):.0f} s {'ahead of' if off > 0 else 'behind'} the console's",
+            remedy="check time synchronisation (chronyc tracking) on both computers",
+            severity="warning",
+            device=name,
         )
         wrong = min(abs(before), abs(off)) > CLOCK and (before > 0) == (off > 0)
         self._own(("", f"{name}-clock"), alert, wrong, abs(off) <= CLOCK_OVER, now)
@@ -756,11 +756,11 @@ class Incidents:
     def _disk(self, name: str, free: int, now: datetime) -> None:
         severity = "error" if free < DISK_ERROR else "warning"
         alert = Alert(
-            "disk.full",
-            f"the disk of {name} has {free / 1e9:.1f} GB left",
-            "make room on that computer; at the end of it play stops rather than lose an event",
-            severity,
-            name,
+            code="disk.full",
+            text=f"the disk of {name} has {free / 1e9:.1f} GB left",
+            remedy="make room on that computer; at the end of it play stops rather than lose an event",
+            severity=severity,
+            device=name,
         )
         self._own(("", f"{name}-disk"), alert, free < DISK_WARNING, free > DISK_WARNING * 1.1, now)
 
@@ -768,14 +768,14 @@ class Incidents:
         """How full the console's own journal is; 1: nothing can be written. To be called at each step of that."""
         full = share >= 1
         alert = Alert(
-            "journal.full" if full else "journal.room",
-            "the console's journal of actions has no room: pages can be read, nothing can be done"
+            code="journal.full" if full else "journal.room",
+            text="the console's journal of actions has no room: pages can be read, nothing can be done"
             if full
             else "the console's journal of actions has little room",
-            "give more room (limit_mb under [journal], or disk), or move closed files (*.000001.db …) to an archive; "
-            "with none left nothing can be done at the console",
-            "warning" if share < URGENT else "error",
-            OURSELVES,
+            remedy="give more room (limit_mb under [journal], or disk), or move closed files (*.000001.db …) to an "
+            "archive; with none left nothing can be done at the console",
+            severity="warning" if share < URGENT else "error",
+            device=OURSELVES,
         )
         self._own(("", f"{OURSELVES}-journal-room"), alert, share >= ANNOUNCED, share < ANNOUNCED, now)
 
@@ -784,10 +784,11 @@ class Incidents:
             self._refused_at = now
         self._refused = refused
         alert = Alert(
-            "messages.refused",
-            f"{refused} messages on the broker could not be read",
-            "somebody else writes there, or programs of different versions run: compare them under `edge/+/info`",
-            "warning",
+            code="messages.refused",
+            text=f"{refused} messages on the broker could not be read",
+            remedy="somebody else writes there, or programs of different versions run: compare them under "
+            "`edge/+/info`",
+            severity="warning",
         )
         recent = self._refused_at is not None and now - self._refused_at < AGAIN
         self._own(("", "messages-refused"), alert, recent, not recent, now)

@@ -8,7 +8,7 @@ import importlib.metadata
 import platform
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -23,6 +23,7 @@ from daemon.console.alerts.incidents import Incidents
 from daemon.console.alerts.webhooks import Webhooks
 from daemon.console.site.site import Lamp, Site
 from daemon.console.site.store import BadStore, Store
+from protocols.contract.results import Result
 from protocols.contract.topics import Wire
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Metrics(Collector):
         if wire.replay:
             self._replayed[key[0]] = self._replayed.get(key[0], 0) + 1
 
-    def _result(self, table: str, kind: str, _result: dict[str, Any]) -> None:
+    def _result(self, table: str, kind: str, _result: Result) -> None:
         if (table, kind) not in self._rounds and len(self._rounds) >= MOST_COUNTED:
             table = "other"
         self._rounds[table, kind] = self._rounds.get((table, kind), 0) + 1

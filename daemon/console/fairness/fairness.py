@@ -25,14 +25,15 @@ from datetime import date, datetime, timedelta
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from daemon import logs
 from daemon.console.fairness import statistics
 from daemon.console.site.store import BadStore, Store
 from daemon.console.words import words
-from daemon.read_model import Alert
+from protocols.contract.documents import Alert
 from protocols.contract.events import DeviceOnline, ShoeStarted, UnknownEvent, decode_data
+from protocols.contract.results import Result, facts_of
 from protocols.contract.topics import Wire
 
 __all__ = ["DECK", "SPANS", "WHEEL", "Alarm", "Chart", "Fairness", "Phase", "Shoe", "Span", "Test", "shown"]
@@ -200,7 +201,7 @@ class Alarm(Struct, frozen=True):
         """As an alert, in English as those of the edges are."""
         severity = "error" if self.code in GRAVE else "warning"
         text, remedy = words.say("en", self.key, **self.values), words.say("en", self.remedy)
-        return Alert(self.code, text, remedy, severity, self.device)
+        return Alert(code=self.code, text=text, remedy=remedy, severity=severity, device=self.device)
 
 
 class Shoe(Struct, frozen=True):
@@ -235,20 +236,11 @@ class _Facts(Struct, frozen=True):
     decks: int = 0
 
 
-class _Void(Struct, frozen=True):
-    reason: str = ""
+class _Options(Struct, frozen=True):
+    """The options of a card game that are read here."""
 
-
-class _Result(Struct, frozen=True):
-    """What is looked at in a result."""
-
-    round: str
-    ruleset: str = ""
-    options: dict[str, Any] = field(default_factory=dict)
-    outcome: dict[str, Any] = field(default_factory=dict)
-    void: _Void | None = None
-    supersedes: str = ""
-    evidence: tuple[str, ...] = ()
+    decks: int = 0
+    device: str = ""
 
 
 class Ranges:
@@ -297,7 +289,7 @@ class _Gap(Struct, frozen=True):
     """So much went by unseen that nothing under way is certain."""
 
 
-_Item: TypeAlias = tuple[str, Wire | _Gap | tuple[str, dict[str, Any]]]
+_Item: TypeAlias = tuple[str, Wire | _Gap | tuple[str, Result]]
 
 
 class Fairness:
@@ -367,7 +359,7 @@ class Fairness:
         if wire.type in _WANTED:
             self._wait((table, wire))
 
-    def on_result(self, table: str, kind: str, result: dict[str, Any]) -> None:
+    def on_result(self, table: str, kind: str, result: Result) -> None:
         """The end of a round: resolved, voided or corrected."""
         self._wait((table, (kind, result)))
 
@@ -522,16 +514,12 @@ class Fairness:
 
     # ---- results
 
-    def _result(self, table: str, kind: str, given: dict[str, Any]) -> None:
-        try:
-            result = msgspec.convert(given, _Result)
-        except msgspec.ValidationError:
-            return  # of another version
+    def _result(self, table: str, kind: str, result: Result) -> None:
         name = result.supersedes or result.round
         day = _day(name) or self._now().date().isoformat()
         if day < self._horizon:
             return  # counted and forgotten long ago
-        mark = hashlib.sha256(msgspec.json.encode([kind, given], order="deterministic")).hexdigest()[:16]
+        mark = hashlib.sha256(msgspec.json.encode([kind, result], order="deterministic")).hexdigest()[:16]
         row = self._db.execute(
             "SELECT kind, said, facts FROM fair_round WHERE tbl = ? AND round = ?", (table, name)
         ).fetchone()
@@ -548,15 +536,14 @@ class Fairness:
             (table, name, day, kind, f"{said} {mark}".strip(), msgspec.json.encode(facts).decode()),
         )
 
-    def _facts(self, table: str, result: _Result, day: str) -> _Facts:
+    def _facts(self, table: str, result: Result, day: str) -> _Facts:
         counts: dict[str, Counter[str]] = defaultdict(Counter)
-        outcome, shoe, decks = result.outcome, "", 0
-        faces = _faces(outcome.get("faces"))
-        if result.void is None and outcome.get("pocket") in WHEEL:
-            counts["wheel"][outcome["pocket"]] += 1
-        elif result.void is None and faces:
-            counts["dice"].update(map(str, faces))
-        elif cards := _cards(outcome.get("hands")):
+        outcome, shoe, decks = facts_of(result.outcome), "", 0
+        if result.void is None and outcome.pocket in WHEEL:
+            counts["wheel"][outcome.pocket] += 1
+        elif result.void is None and outcome.faces and all(1 <= face <= 6 for face in outcome.faces):
+            counts["dice"].update(map(str, outcome.faces))
+        elif cards := [card for hand in outcome.hands.values() for card in hand if card in _PLACE]:
             # The cards of a void round came out of the shoe as well.
             counts["cards"].update(cards)
             shoe, decks = self._shoe_of(table, result)
@@ -596,14 +583,17 @@ class Fairness:
                 )
         self._changed = {known: None for known in self._changed if (known.table, known.device) != (table, "")}
 
-    def _shoe_of(self, table: str, result: _Result) -> tuple[str, int]:
+    def _shoe_of(self, table: str, result: Result) -> tuple[str, int]:
         """The shoe and its decks. Without a shoe: no name, and the decks that all were in play in this one round.
 
         Stud poker shows only the hands that somebody had a reason to show: they are no fair sample of a deck.
         """
-        decks = result.options.get("decks")
-        decks = decks if isinstance(decks, int) and 0 < decks <= 12 else 0
-        match result.ruleset, result.options.get("device"):
+        try:
+            options = msgspec.json.decode(result.options, type=_Options)
+        except msgspec.DecodeError:
+            options = _Options()
+        decks = options.decks if 0 < options.decks <= 12 else 0
+        match result.ruleset, options.device:
             case "macau.baccarat" | "macau.blackjack", "continuous" | "metal_box":
                 return "", decks
             case "macau.baccarat", _:
@@ -613,7 +603,7 @@ class Fairness:
             case _:
                 return "", 0
 
-    def _standing(self, table: str, result: _Result) -> str:
+    def _standing(self, table: str, result: Result) -> str:
         """The shoe that was begun before the round's events, where both were seen."""
         row = self._db.execute("SELECT shoe, edge, seq FROM fair_standing WHERE tbl = ?", (table,)).fetchone()
         first = result.evidence[0].split("/")[0].split(":") if result.evidence else []
@@ -1017,17 +1007,6 @@ def _day(name: str) -> str:
         return date.fromisoformat(parts[1]).isoformat() if len(parts) > 2 else ""
     except ValueError:
         return ""
-
-
-def _faces(value: object) -> tuple[int, ...]:
-    faces = tuple(value) if isinstance(value, list | tuple) else ()
-    return faces if faces and all(isinstance(face, int) and 1 <= face <= 6 for face in faces) else ()
-
-
-def _cards(hands: object) -> list[str]:
-    """All cards of an outcome's hands."""
-    every = hands.values() if isinstance(hands, dict) else ()
-    return [card for hand in every if isinstance(hand, list | tuple) for card in hand if card in _PLACE]
 
 
 def _bets(shoe: Shoe) -> list[float] | None:

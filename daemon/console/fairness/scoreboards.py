@@ -5,13 +5,16 @@ published: a corrected one follows what it supersedes and takes its place; void 
 board. What this version cannot read is left out.
 """
 
+import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, Literal, TypeAlias, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, TypeAlias
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
+
+from protocols.contract.results import BadRound, Result, RoundFacts, facts_of
 
 ROWS: Final = 6
 NUMBERS_SHOWN: Final = 18
@@ -19,20 +22,18 @@ HOT: Final = 4
 # Where a wheel says nothing else.
 RED: Final = frozenset((1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36))
 
-Winner: TypeAlias = Literal["banker", "player", "tie"]
-Size: TypeAlias = Literal["small", "big", "triple"]
-T = TypeVar("T")
+WINNERS: Final = ("banker", "player", "tie")
 
 
-def standing(results: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def standing(results: Iterable[Result]) -> list[Result]:
     """What counts of `results`, each round once, in the order in which the rounds first ended."""
-    last: dict[str, Mapping[str, Any]] = {}
+    last: dict[str, Result] = {}
     for result in results:
-        name = str(result.get("supersedes") or result.get("round", ""))
-        if name in last and not result.get("supersedes"):
+        name = result.supersedes or result.round
+        if name in last and not result.supersedes:
             continue  # told again
         last[name] = result
-    return [one for one in last.values() if not one.get("void") and not one.get("demo")]
+    return [one for one in last.values() if one.void is None and not one.demo]
 
 
 # ---- baccarat
@@ -42,7 +43,7 @@ class Coup(Struct, frozen=True):
     """One coup, for the bead plate: who won with how many points, and the pairs."""
 
     round: str
-    winner: Winner
+    winner: str
     points: int
     player_pair: bool = False
     banker_pair: bool = False
@@ -56,7 +57,7 @@ class Cell(Struct, frozen=True):
 
     column: int
     row: int
-    winner: Literal["banker", "player", ""]
+    winner: str
     ties: int = 0
     player_pair: bool = False
     banker_pair: bool = False
@@ -86,17 +87,12 @@ class Baccarat(Struct, frozen=True):
         return [[places.get((column, row)) for column in range(columns)] for row in range(ROWS)]
 
 
-class _CoupFacts(Struct, frozen=True):
-    winner: Winner
-    totals: dict[str, int]
-    player_pair: bool = False
-    banker_pair: bool = False
-
-
-def baccarat(results: Iterable[Mapping[str, Any]]) -> Baccarat:
+def baccarat(results: Iterable[Result]) -> Baccarat:
     """The boards of the shoe that the last result is of; a shuffler that deals has one shoe without an end."""
     coups: list[Coup] = []
-    for name, facts in _read(results, _CoupFacts):
+    for name, facts in _read(results, "winner", "totals"):
+        if facts.winner not in WINNERS:
+            continue
         if coups and not _goes_on(coups[-1].round, name):
             coups.clear()
         points = facts.totals.get("banker" if facts.winner == "banker" else "player", 0)
@@ -163,14 +159,14 @@ class Spin(Struct, frozen=True):
 
     round: str
     pocket: str
-    colour: Literal["red", "black", ""]
+    colour: str
 
 
 class Heat(Struct, frozen=True):
     """How often a number came in the results, and how many spins ago it was last; None: not in them."""
 
     pocket: str
-    colour: Literal["red", "black", ""]
+    colour: str
     count: int
     ago: int | None
 
@@ -184,14 +180,9 @@ class Roulette(Struct, frozen=True):
     spins: int
 
 
-class _SpinFacts(Struct, frozen=True):
-    pocket: str
-    colour: Literal["red", "black", ""] = ""
-
-
-def roulette(results: Sequence[Mapping[str, Any]]) -> Roulette:
+def roulette(results: Sequence[Result]) -> Roulette:
     """Hot is what came at least twice, the most frequent first; cold the rarest, the longest ago first."""
-    spins = [Spin(name, facts.pocket, facts.colour) for name, facts in _read(results, _SpinFacts)]
+    spins = [Spin(name, facts.pocket, facts.colour) for name, facts in _read(results, "pocket")]
     counts = Counter(spin.pocket for spin in spins)
     ago = {spin.pocket: len(spins) - 1 - place for place, spin in enumerate(spins)}
     red = red_of(results)
@@ -208,12 +199,11 @@ class _Red(Struct, frozen=True):
     red: frozenset[int] = RED
 
 
-def red_of(results: Sequence[Mapping[str, Any]]) -> frozenset[int]:
+def red_of(results: Sequence[Result]) -> frozenset[int]:
     """The red numbers of the wheel, as the last result's options say."""
-    options = results[-1].get("options", {}) if results else {}
     try:
-        return msgspec.convert(options, _Red).red
-    except msgspec.ValidationError:
+        return msgspec.json.decode(results[-1].options, type=_Red).red if results else RED
+    except msgspec.DecodeError:
         return RED
 
 
@@ -226,7 +216,7 @@ class Throw(Struct, frozen=True):
     round: str
     faces: tuple[int, ...]
     total: int
-    size: Size
+    size: str
     figures: tuple[str, ...] = ()
 
 
@@ -239,20 +229,12 @@ class Dice(Struct, frozen=True):
     triple: int
 
 
-class _ThrowFacts(Struct, frozen=True):
-    faces: tuple[int, ...]
-    total: int
-    triple: bool
-    size: Literal["small", "big", ""] = ""
-    figures: tuple[str, ...] = ()
-
-
-def dice(results: Iterable[Mapping[str, Any]]) -> Dice:
+def dice(results: Iterable[Result]) -> Dice:
     """A triple is neither small nor big."""
     throws = []
-    for name, facts in _read(results, _ThrowFacts):
+    for name, facts in _read(results, "faces", "total", "triple"):
         size = facts.size or "triple"
-        throws.append(Throw(name, facts.faces, facts.total, size, facts.figures))
+        throws.append(Throw(name, facts.faces, facts.total or 0, size, facts.figures))
     sizes = Counter(throw.size for throw in throws)
     return Dice(tuple(reversed(throws)), sizes["small"], sizes["big"], sizes["triple"])
 
@@ -274,13 +256,9 @@ class Fantan(Struct, frozen=True):
     often: tuple[int, int, int, int]
 
 
-class _CountFacts(Struct, frozen=True):
-    number: Literal[1, 2, 3, 4]
-
-
-def fantan(results: Iterable[Mapping[str, Any]]) -> Fantan:
+def fantan(results: Iterable[Result]) -> Fantan:
     """The remainders."""
-    counts = [Count(name, facts.number) for name, facts in _read(results, _CountFacts)]
+    counts = [Count(name, facts.number) for name, facts in _read(results, "number") if facts.number in (1, 2, 3, 4)]
     often = Counter(one.number for one in counts)
     return Fantan(tuple(reversed(counts)), (often[1], often[2], often[3], often[4]))
 
@@ -306,23 +284,10 @@ class Deals(Struct, frozen=True):
     deals: tuple[Deal, ...]
 
 
-class _BlackjackFacts(Struct, frozen=True):
-    totals: dict[str, int]
-    results: dict[str, str]
-    blackjack: bool = False
-    bust: bool = False
-
-
-class _PokerFacts(Struct, frozen=True):
-    opens: bool
-    seats: dict[str, str]
-    combinations: dict[str, str] = field(default_factory=dict)
-
-
-def blackjack(results: Iterable[Mapping[str, Any]]) -> Deals:
+def blackjack(results: Iterable[Result]) -> Deals:
     """`dealer` is blackjack, bust or total."""
     deals = []
-    for name, facts in _read(results, _BlackjackFacts):
+    for name, facts in _read(results, "totals", "results"):
         fates = Counter(facts.results.values())
         dealer = "blackjack" if facts.blackjack else "bust" if facts.bust else "total"
         total = facts.totals.get("dealer", 0)
@@ -332,11 +297,11 @@ def blackjack(results: Iterable[Mapping[str, Any]]) -> Deals:
     return Deals(tuple(reversed(deals)))
 
 
-def stud_poker(results: Iterable[Mapping[str, Any]]) -> Deals:
+def stud_poker(results: Iterable[Result]) -> Deals:
     """`dealer` is not_opened, all_folded or the name of his combination. Who did not open pays the ante: those won."""
     deals = []
-    for name, facts in _read(results, _PokerFacts):
-        fates = Counter(facts.seats.values())
+    for name, facts in _read(results, "opens", "seats"):
+        fates = Counter(facts.seats.values() if isinstance(facts.seats, dict) else ())
         won = fates["wins"] + fates["not_opened"]
         held = facts.combinations.get("dealer", "")
         dealer = held if facts.opens else "not_opened" if held else "all_folded"
@@ -346,7 +311,7 @@ def stud_poker(results: Iterable[Mapping[str, Any]]) -> Deals:
 
 Board: TypeAlias = Baccarat | Roulette | Dice | Fantan | Deals
 
-BOARDS: Final[dict[str, Callable[[list[Mapping[str, Any]]], Board]]] = {
+BOARDS: Final[dict[str, Callable[[list[Result]], Board]]] = {
     "macau.baccarat": baccarat,
     "macau.roulette": roulette,
     "macau.cussec": dice,
@@ -362,19 +327,16 @@ def kind(board: Board) -> str:
     return type(board).__name__.lower()
 
 
-def board(results: Iterable[Mapping[str, Any]]) -> Board | None:
+def board(results: Iterable[Result]) -> Board | None:
     """The board of a table's game, as its last result names it; None for a game without one, or without results."""
     kept = list(results)
-    make = BOARDS.get(str(kept[-1].get("ruleset"))) if kept else None
-    return None if make is None else make([one for one in kept if one.get("ruleset") == kept[-1].get("ruleset")])
+    make = BOARDS.get(kept[-1].ruleset) if kept else None
+    return None if make is None else make([one for one in kept if one.ruleset == kept[-1].ruleset])
 
 
-def _read(results: Iterable[Mapping[str, Any]], facts: type[T]) -> list[tuple[str, T]]:
-    """The name of each round that counts and its outcome."""
-    found = []
+def _read(results: Iterable[Result], *needed: str) -> Iterator[tuple[str, RoundFacts]]:
+    """The name and the facts of each round that counts and has the facts that are needed."""
     for result in standing(results):
-        try:
-            found.append((str(result.get("round", "")), msgspec.convert(result.get("outcome"), facts)))
-        except msgspec.ValidationError:  # of another version
-            continue
-    return found
+        if all(name in result.outcome for name in needed):
+            with contextlib.suppress(BadRound):  # of another version
+                yield result.round, facts_of(result.outcome)

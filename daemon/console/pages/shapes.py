@@ -3,7 +3,8 @@
 from msgspec import Struct
 
 from daemon.console.words import words
-from daemon.read_model import Detail, Ended, TableView, detail_of
+from daemon.read_model import TableView
+from protocols.contract.results import Result, RoundFacts, facts_of
 
 __all__ = ["Card", "Chip", "Hand", "RoundShape", "chip", "doubt", "pips", "round_shape"]
 
@@ -77,12 +78,12 @@ def pips(face: int) -> tuple[tuple[int, int], ...]:
     return PIPS.get(face, ())
 
 
-def colour_of(outcome: Detail) -> str:
+def colour_of(outcome: RoundFacts) -> str:
     """Of the pocket of a roulette outcome: which are red the house says, and a zero has no colour there."""
     return outcome.colour or "green"
 
 
-def round_shape(detail: Detail, lang: words.Lang) -> RoundShape:
+def round_shape(detail: RoundFacts, lang: words.Lang) -> RoundShape:
     """The drawing of a round as it stands, or of its outcome."""
     notes = {**detail.combinations, **(detail.seats if isinstance(detail.seats, dict) else {})}
     hands = [_hand(name, cards, detail.totals.get(name), notes) for name, cards in detail.hands.items()]
@@ -112,7 +113,7 @@ def round_shape(detail: Detail, lang: words.Lang) -> RoundShape:
 
 def doubt(view: TableView, lang: words.Lang) -> tuple[str, str]:
     """Why the open round waits for a person, and what to do; else why the last decision was not taken."""
-    detail = detail_of(view.detail)
+    detail = facts_of(view.detail)
     if view.phase != "suspended":
         return (words.say(lang, f"irregular.{detail.refused}"), "") if detail.refused else ("", "")
     alert = view.alerts.get("round-suspended")  # the state of a round says no remedy
@@ -133,12 +134,12 @@ def _number(word: str) -> int:
     return int(word) if word.isdecimal() and len(word) < MOST_DIGITS else 0
 
 
-def chip(result: Ended, lang: words.Lang) -> Chip:
+def chip(result: Result, lang: words.Lang) -> Chip:
     """The shortest word for a result."""
     title = result.announcements.get(lang, "")
     if result.void is not None:
         return Chip("–", "void", words.told(lang, "round", result.void.reason))
-    outcome = result.outcome
+    outcome = facts_of(result.outcome)
     match result.ruleset.removeprefix("macau."):
         case "roulette":
             return Chip(outcome.pocket or "?", colour_of(outcome), title)

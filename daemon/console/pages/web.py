@@ -23,10 +23,10 @@ from daemon.console.pages import shapes
 from daemon.console.pages.live import Fragment, Gone, Looker
 from daemon.console.site.site import DeviceNow, Lamp
 from daemon.console.words import words
-from daemon.read_model import LONGEST_NAME, detail_of, ended_of
 from drivers import DRIVERS
 from protocols.contract.commands import BadCommand, Command, Reply, decode_command, name_of, typed
 from protocols.contract.commands import Request as Asking
+from protocols.contract.results import LONGEST_ROUND, facts_of
 from protocols.contract.topics import device_topic
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def _tile_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
         "ruleset": ruleset,
         "round": view.round.partition(":")[2],
         "phase": view.phase if sure else "unknown",
-        "chips": [shapes.chip(ended_of(result), looker.lang) for result in list(view.results)[-8:]],
+        "chips": [shapes.chip(result, looker.lang) for result in list(view.results)[-8:]],
         "lamps": sorted(lamps, key=lambda one: WORST.index(one[1])),
         "alerts": [(one, *alerts.said(one, looker.lang)) for one in open_[:3]],
         "worst": worst,
@@ -179,7 +179,7 @@ def _round_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
         "round": view.round.partition(":")[2],
         "phase": view.phase if sure else "unknown",
         "sure": sure,
-        "drawn": shapes.round_shape(detail_of(view.detail), looker.lang),
+        "drawn": shapes.round_shape(facts_of(view.detail), looker.lang),
         "remedy": shapes.doubt(view, looker.lang)[1],
         "last": view.last_event,
     }
@@ -189,12 +189,12 @@ def _result_values(house: "House", table: str, looker: Looker) -> dict[str, Any]
     results = house.site.tables[table].results
     if not results:
         return {"result": None}
-    result = ended_of(results[-1])
-    return {"result": result, "drawn": shapes.round_shape(result.outcome, looker.lang)}
+    result = results[-1]
+    return {"result": result, "drawn": shapes.round_shape(facts_of(result.outcome), looker.lang)}
 
 
 def _history_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
-    results = [ended_of(result) for result in reversed(house.site.tables[table].results)]
+    results = reversed(house.site.tables[table].results)
     return {"rounds": [(result, shapes.chip(result, looker.lang)) for result in results]}
 
 
@@ -424,16 +424,18 @@ class _Pages:
         table = self._table(request)
         wanted: str = request.path_params["round"]
         lang = self.house.lang(request)
-        if len(wanted) > LONGEST_NAME:
+        if len(wanted) > LONGEST_ROUND:
             raise HTTPException(404)
-        versions = [one for one in self.house.site.tables[table].results if one.get("round") == wanted]
+        versions = [one for one in self.house.site.tables[table].results if one.round == wanted]
         if not versions:
             raise HTTPException(404)
-        read = [(ended_of(one), one) for one in reversed(versions)]
-        shown = [(one, whole, shapes.round_shape(one.outcome, lang)) for one, whole in read]
+        shown = [
+            (one, msgspec.json.decode(msgspec.json.encode(one)), shapes.round_shape(facts_of(one.outcome), lang))
+            for one in reversed(versions)
+        ]
         # The journals are not the console's to read: they hold the cards of rounds that are open.
         recall = f"sudo feltd journal recall {table} --round {shlex.quote(wanted)}"
-        return self.house.page(request, "round.html", table=table, result=read[0][0], versions=shown, recall=recall)
+        return self.house.page(request, "round.html", table=table, result=versions[-1], versions=shown, recall=recall)
 
     async def preferences(self, request: Request) -> Response:
         given = await self.house.form(request)

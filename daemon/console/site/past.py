@@ -7,7 +7,6 @@ import asyncio
 from collections import deque
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 import structlog
@@ -16,6 +15,7 @@ from msgspec import Struct
 from daemon import logs
 from daemon.console.site.site import CHANGES, ROUNDS, Change, Site
 from daemon.console.site.store import BadStore, Store
+from protocols.contract.results import BadRound, Result, decode_result
 
 __all__ = ["Past"]
 
@@ -100,18 +100,22 @@ class Past:
             self._failing = False
             self._waiting.clear()
 
-    def _results(self) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _results(self) -> Iterator[tuple[str, Result]]:
+        """Those that this version can read."""
         for place, text in self._store.db.execute("SELECT place, result FROM past_result ORDER BY n"):
-            yield place, msgspec.json.decode(text, type=dict[str, Any])
+            try:
+                yield place, decode_result(text.encode())
+            except BadRound as error:
+                self._log.warning("console.unreadable", table=place, reason=str(error))
 
     def _changes(self) -> Iterator[tuple[str, str, Change]]:
         rows = self._store.db.execute("SELECT place, device, at, kind, said FROM past_change ORDER BY n")
         for place, device, at, kind, said in rows:
             yield place, device, Change(datetime.fromisoformat(at), kind, said)
 
-    def _ended(self, table: str, _kind: str, result: dict[str, Any]) -> None:
+    def _ended(self, table: str, _kind: str, result: Result) -> None:
         text = msgspec.json.encode(result).decode()
-        self._keep(_Row(_RESULT, (table, str(result.get("round", "")), text), _FEWER_RESULTS, (table, ROUNDS)))
+        self._keep(_Row(_RESULT, (table, result.round, text), _FEWER_RESULTS, (table, ROUNDS)))
 
     def _changed(self, table: str, device: str, change: Change) -> None:
         values = (table, device, change.at.astimezone(UTC).isoformat(), change.kind, change.text)

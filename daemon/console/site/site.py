@@ -8,10 +8,9 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
-from msgspec import Meta as Number
 from msgspec import Struct
 
 from daemon import logs
@@ -19,15 +18,16 @@ from daemon import read_model as picture
 from daemon.broker.connection import Connect
 from daemon.broker.session import UNREADABLE, Message
 from daemon.config.model import Config, Table
-from daemon.read_model import Alert, BadRound, Picture, TableView
-from protocols.contract.events import EVENT_TYPES, MOST
-from protocols.contract.topics import Wire, in_utc, is_id, table_topic
+from daemon.read_model import Picture, TableView
+from protocols.contract.documents import Alert, DeviceMeta, DeviceState, EdgeHealth, EdgeInfo, Whole
+from protocols.contract.events import EVENT_TYPES
+from protocols.contract.results import Result
+from protocols.contract.topics import Wire, is_id
 
-__all__ = ["AlertKey", "Amount", "Change", "DeviceNow", "EdgeNow", "Fault", "Lamp", "Meta", "Seen", "Site", "State"]
+__all__ = ["AlertKey", "Amount", "Change", "DeviceNow", "EdgeNow", "Lamp", "Seen", "Site"]
 
 Lamp: TypeAlias = Literal["good", "warning", "error", "offline", "unknown"]
 AlertKey: TypeAlias = tuple[str, str]
-Whole: TypeAlias = Annotated[int, Number(ge=-MOST, le=MOST)]
 
 ROUNDS = 100
 CHANGES = 200
@@ -48,51 +48,6 @@ PRIVATE = frozenset(
 )
 # Whatever a newer edge may tell besides is not known to hold none.
 SHOWN = frozenset(EVENT_TYPES) - PRIVATE
-
-
-class Fault(Struct, frozen=True):
-    """An open fault, as the device's state says it."""
-
-    code: str
-    text: str
-    severity: str
-    remedy: str
-    since: datetime
-
-    def __post_init__(self) -> None:
-        """Refuse a time that is not plausible."""
-        in_utc(self.since)
-
-
-class _Last(Struct, frozen=True):
-    type: str
-    time: datetime
-    seq: Whole
-
-    def __post_init__(self) -> None:
-        """Refuse a time that is not plausible."""
-        in_utc(self.time)
-
-
-class State(Struct, frozen=True):
-    """A device's retained `state`."""
-
-    online: bool = False
-    reason: str = ""
-    faults: tuple[Fault, ...] = ()
-    counters: dict[str, Whole] = {}
-    last_event: _Last | None = None
-
-
-class Meta(Struct, frozen=True):
-    """A device's retained `meta`."""
-
-    driver: str = ""
-    model: str = ""
-    serial: str = ""
-    firmware: str = ""
-    url: str = ""
-    edge: str = ""
 
 
 class Change(Struct, frozen=True):
@@ -126,27 +81,6 @@ class Amount(Struct, frozen=True):
     confirmed: bool = False
 
 
-class _Outbox(Struct, frozen=True):
-    depth: Whole = 0
-    age_s: float = 0.0
-
-
-class Health(Struct, frozen=True):
-    """An edge's retained `health`."""
-
-    time: datetime
-    outbox: _Outbox = _Outbox()
-    loop_lag_ms: float = 0.0
-    disk_free: Whole = 0
-    cpu_s: float = 0.0
-    rss: Whole = 0
-    boots: Whole = 0
-
-    def __post_init__(self) -> None:
-        """Refuse a time that is not plausible."""
-        in_utc(self.time)
-
-
 class DeviceNow:
     """One device."""
 
@@ -155,8 +89,8 @@ class DeviceNow:
         self.table = table
         self.name = name
         self.online: bool | None = None
-        self.meta = Meta()
-        self.state = State()
+        self.meta = DeviceMeta()
+        self.state = DeviceState()
         self.heard: datetime | None = None
         """When the broker last said something of it."""
         self.history: deque[Change] = deque(maxlen=CHANGES)
@@ -176,8 +110,8 @@ class EdgeNow:
         """Nothing is known yet."""
         self.name = name
         self.online: bool | None = None
-        self.info: dict[str, Any] = {}
-        self.health: Health | None = None
+        self.info = EdgeInfo()
+        self.health: EdgeHealth | None = None
         self.heard: datetime | None = None
 
 
@@ -214,9 +148,9 @@ class Site:
         self.devices: dict[tuple[str, str], DeviceNow] = {}
         self.edges: dict[str, EdgeNow] = {}
         self.configured: dict[str, Table] = {table.name: table for table in config.table}
-        self._configured: dict[tuple[str, str], Meta] = {}
+        self._configured: dict[tuple[str, str], DeviceMeta] = {}
         self.on_event: list[Callable[[str, Wire], None]] = []
-        self.on_result: list[Callable[[str, str, dict[str, Any]], None]] = []
+        self.on_result: list[Callable[[str, str, Result], None]] = []
         self.on_alert: list[Callable[[AlertKey, Alert | None, datetime], None]] = []
         self.on_trace: list[Callable[[str, str, bytes], None]] = []
         self.on_reply: list[Callable[[str, str, bytes], None]] = []
@@ -231,7 +165,7 @@ class Site:
             self.picture.tables.setdefault(table.name, TableView(ROUNDS))
             for device in table.device:
                 known = self._device(table.name, device.name)
-                known.meta = self._configured[table.name, device.name] = Meta(
+                known.meta = self._configured[table.name, device.name] = DeviceMeta(
                     driver=device.driver, url=device.url, edge=config.edge.name
                 )
 
@@ -262,7 +196,7 @@ class Site:
         if table in self.configured:
             return self.configured[table].ruleset
         results = self.tables[table].results
-        return str(results[-1].get("ruleset", "")) if results else ""
+        return results[-1].ruleset if results else ""
 
     def known(self, device: DeviceNow) -> bool:
         """Whether what is known of a device is known to be so now."""
@@ -285,13 +219,10 @@ class Site:
 
     # ---- what was before
 
-    def remember_result(self, table: str, result: dict[str, Any]) -> None:
-        """A result of before the start, the oldest first. One that cannot be read is not shown."""
+    def remember_result(self, table: str, result: Result) -> None:
+        """A result of before the start, the oldest first."""
         if self._room(table):
-            try:
-                self.picture.recall(table, result)
-            except BadRound as error:
-                self._refused(table_topic(self.site, table, "round/result"), str(error))
+            self.picture.recall(table, result)
 
     def remember_change(self, table: str, device: str, change: Change) -> None:
         """A line of a device's history of before the start, the oldest first."""
@@ -377,9 +308,9 @@ class Site:
                             self._told(device, lamp=True)
                     self.changed("present")
                 case "info":
-                    edge.info = msgspec.json.decode(payload, type=dict[str, Any])
+                    edge.info = msgspec.json.decode(payload, type=EdgeInfo)
                 case "health":
-                    edge.health = msgspec.json.decode(payload, type=Health)
+                    edge.health = msgspec.json.decode(payload, type=EdgeHealth)
                 case _:
                     return
         edge.heard = self.now()
@@ -393,10 +324,10 @@ class Site:
                 case "availability":
                     device.online = payload == b"online" if payload else None
                 case "meta":
-                    configured = self._configured.get((table, name), Meta())
-                    device.meta = msgspec.json.decode(payload, type=Meta) if payload else configured
+                    configured = self._configured.get((table, name), DeviceMeta())
+                    device.meta = msgspec.json.decode(payload, type=DeviceMeta) if payload else configured
                 case "state":
-                    device.state = msgspec.json.decode(payload, type=State) if payload else State()
+                    device.state = msgspec.json.decode(payload, type=DeviceState) if payload else DeviceState()
                 case _:
                     return
         device.heard = self.now()
@@ -471,7 +402,7 @@ class Site:
         if table in self.tables:
             self.changed(f"noted/{table}")
 
-    def _result(self, table: str, kind: str, result: dict[str, Any]) -> None:
+    def _result(self, table: str, kind: str, result: Result) -> None:
         for hear in self.on_result:
             hear(table, kind, result)
         if self._room(table):
