@@ -1,20 +1,26 @@
-"""The site as anybody on the broker sees it: devices, rounds, results, alerts. What `watch` and the demo show."""
+"""A site's state, built from what the broker publishes: edges, devices, tables, rounds, results, alerts.
+
+One place turns messages into state: the console, the metrics, the demo, the simulated dealers and the campaign read it.
+What an absent edge said of its devices before is not known to be so now, and without the broker nothing is.
+"""
 
 import asyncio
 import contextlib
 from collections import OrderedDict, deque
-from collections.abc import Callable, Hashable
-from datetime import datetime
-from typing import Any, TypeVar
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from daemon import logs
 from daemon.broker.connection import Connect, stay_connected
 from daemon.broker.gap_recovery import ASK_AGAIN, Again, Stream, ask
 from daemon.broker.session import UNREADABLE, BrokerLost, Message, Session
-from daemon.config.model import Mqtt
-from protocols.contract.documents import Alert
+from daemon.config.model import Config, Mqtt, Table
+from protocols.contract.documents import Alert, DeviceMeta, DeviceState, EdgeHealth, EdgeInfo, Whole
+from protocols.contract.events import EVENT_TYPES
 from protocols.contract.results import ENDS, BadRound, Irregularity, Noted, Opened, Result, decode_end, decode_state
 from protocols.contract.topics import (
     LONGEST_DOCUMENT,
@@ -27,12 +33,14 @@ from protocols.contract.topics import (
     table_topic,
 )
 
-__all__ = ["Picture", "TableView"]
+__all__ = ["AlertKey", "Amount", "Change", "DeviceView", "EdgeView", "Lamp", "Seen", "SiteState", "TableView", "utc"]
+
+Lamp: TypeAlias = Literal["good", "warning", "error", "offline", "unknown"]
+AlertKey: TypeAlias = tuple[str, str]
 
 LAST = 12
-RULES = "rules"
 UNHURRIED = 0.02
-EVENTS = "device/+/event/+"
+EVENT_TOPICS = "device/+/event/+"
 # No two of these filters may fit one topic: a broker may then say it twice.
 ALL_BUT_EVENTS = (
     *("device/+/+", "device/+/cmd/+/result", "alert/+"),
@@ -44,7 +52,100 @@ MOST_ALERTS = 200
 
 # Bytes of what is said of a device or an edge.
 LONGEST_SAID = 256 * 1024
+ROUNDS = 100
+CHANGES = 200
+EVENTS = 50
+MOST_DEVICES = 5000
+MOST_EDGES = 500
+MOST_AMOUNTS = 40
+MOST_COMPLAINED = 1000
+# Bytes of an event on a page, of which some are kept for each device.
+LONGEST_SHOWN = 4096
+JACKPOT = ("display.shown", "jackpot.won", "jackpot.paid", "jackpot.reset")
+# What of an event may be a card: shown by the round's own view when its time has come, and nowhere else.
+PRIVATE = frozenset(
+    (
+        *("card.damaged", "card.drawn", "card.exposed", "deal.corrected", "deck.miscounted", "hole_card.peeked"),
+        *("wager.placed", "wager.withdrawn"),
+    )
+)
+# Whatever a newer edge may tell besides is not known to hold none.
+SHOWN = frozenset(EVENT_TYPES) - PRIVATE
+
 T = TypeVar("T", bound=Hashable)
+
+
+class Change(Struct, frozen=True):
+    """One line of a device's history."""
+
+    at: datetime
+    kind: str
+    text: str
+
+
+class Seen(Struct, frozen=True):
+    """One event of a device. `data` is empty where it may hold a card."""
+
+    at: datetime
+    seq: int
+    type: str
+    data: str
+    id: str
+    replay: bool
+
+
+class Amount(Struct, frozen=True):
+    """A jackpot as told: what a display shows (`confirmed`: read back from it), or what became of a pool."""
+
+    name: str
+    at: datetime
+    type: str
+    text: str = ""
+    amount: int = 0
+    level: int = 0
+    confirmed: bool = False
+
+
+class DeviceView:
+    """One device."""
+
+    def __init__(self, table: str, name: str) -> None:
+        """Nothing is known yet."""
+        self.table = table
+        self.name = name
+        self.online: bool | None = None
+        self.meta = DeviceMeta()
+        self.state = DeviceState()
+        self.heard: datetime | None = None
+        """When the broker last said something of it."""
+        self.history: deque[Change] = deque(maxlen=CHANGES)
+        self.events: deque[Seen] = deque(maxlen=EVENTS)
+        self.count = 0
+
+    @property
+    def there(self) -> bool:
+        """Whether anybody tells of it. Of one that was taken away only the past is known."""
+        return self.online is not None or self.meta.edge != ""
+
+
+class EdgeView:
+    """One edge, or the rules."""
+
+    def __init__(self, name: str) -> None:
+        """Nothing is known yet."""
+        self.name = name
+        self.online: bool | None = None
+        self.info = EdgeInfo()
+        self.health: EdgeHealth | None = None
+        self.heard: datetime | None = None
+
+
+class _AmountData(Struct, frozen=True):
+    pool: str = ""
+    text: str = ""
+    amount: Whole = 0
+    level: Whole = 0
+    confirmed: bool = False
 
 
 class TableView:
@@ -73,27 +174,41 @@ class TableView:
         return [_in_words(wire) for wire in self.lately]
 
 
-class Picture:
-    """Kept up to date by `run`; everything in it came over MQTT."""
+class SiteState:
+    """Kept up to date by `run`; everything in it came over MQTT. Listeners hear of what changed by its key.
+
+    Keys: `broker`; `present`, which edges and rules are there; `edges`, also what they say of themselves; `alerts`;
+    `table/<table>`, the round, the lamps, the alerts; `results/<table>`; `last/<table>`, there was an event;
+    `noted/<table>`; `devices/<table>` and `device/<table>/<device>`, what devices say of themselves;
+    `events/<table>/<device>`.
+    """
 
     def __init__(
         self,
         mqtt: Mqtt,
         site: str,
         *,
+        tables: Sequence[Table] = (),
+        edge: str = "",
+        rules: str = "rules",
         from_start: bool = False,
         back: int = 0,
         keep: int = LAST,
         sparing: bool = False,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
         connect: Connect | None = None,
     ) -> None:
         """`on_event` hears of each event once; `on_opened` and `on_result` of each round, in order and without a gap.
 
-        `sparing`: hear of events with QoS 0, and not at every moment; verdicts, states and alerts as ever.
-        `from_start`: of those, too, that ended before we looked; `back`: of what the last so many verdicts before the
-        first we hear say. `on_message` hears of every message, before it is looked at; `on_round` when a round stands
-        otherwise than before, `on_noted` when something irregular was noted between two.
+        `tables` of the configuration, and their `edge`, are there from the start, unknown until the broker speaks of
+        them. `sparing`: read events with QoS 0, in batches; verdicts, states and alerts as ever. `from_start`: read
+        also the rounds that ended before; `back`: the last so many verdicts before the first that comes.
         """
+        self.site = site
+        self.now = now
+        self.rules_name = rules
+        self._log = logs.get(site=site)
+        self._mqtt = mqtt
         self._from_start = from_start
         self._back = back
         self._keep = keep
@@ -106,27 +221,58 @@ class Picture:
         """By table, the result that stands on the broker while the end of its round has not come."""
         self._known: OrderedDict[tuple[str, int], None] = OrderedDict()
         self._recalled: dict[str, deque[Result]] = {}
-        self._mqtt = mqtt
-        self._site = site
-        self.tables: dict[str, TableView] = {}
-        self.edges: dict[str, bool] = {}
-        self.connected = False
-        self.refused = 0
-        """How many messages nobody could read."""
-        self.changed = asyncio.Event()
-        self.on_message: Callable[[Message], None] = lambda _message: None
-        self.on_event: Callable[[str, Wire], None] = lambda _table, _wire: None
-        self.on_round: Callable[[str], None] = lambda _table: None
-        self.on_noted: Callable[[str], None] = lambda _table: None
-        self.on_opened: Callable[[str, str], None] = lambda _table, _round: None
-        self.on_result: Callable[[str, str, Result], None] = lambda _table, _kind, _result: None
-        self.on_refused: Callable[[str, str], None] = lambda _topic, _why: None
-        """Hears of what nobody could read of a round: its topic, and why."""
         self._seen: OrderedDict[tuple[str, str, datetime], None] = OrderedDict()
+        self._complained: set[str] = set()
+        self.tables: dict[str, TableView] = {}
+        self.devices: dict[tuple[str, str], DeviceView] = {}
+        self.edges: dict[str, EdgeView] = {}
+        self.configured: dict[str, Table] = {table.name: table for table in tables}
+        self._configured: dict[tuple[str, str], DeviceMeta] = {}
+        self.amounts: dict[str, dict[str, Amount]] = {}
+        """By table, by display or pool, the last that was told."""
+        self.connected = False
+        self.lost: datetime | None = now()
+        """Since when the broker has been away; None while it is there."""
+        self.messages = 0
+        self.refused = 0
+        """How many messages could not be read."""
+        self.changed = asyncio.Event()
+        self.on_message: list[Callable[[Message], None]] = []
+        self.on_event: list[Callable[[str, Wire], None]] = []
+        self.on_opened: list[Callable[[str, str], None]] = []
+        self.on_result: list[Callable[[str, str, Result], None]] = []
+        self.on_alert: list[Callable[[AlertKey, Alert | None, datetime], None]] = []
+        self.on_trace: list[Callable[[str, str, bytes], None]] = []
+        self.on_reply: list[Callable[[str, str, bytes], None]] = []
+        self.on_history: list[Callable[[str, str, Change], None]] = []
+        self.on_change: list[Callable[[str], None]] = []
+        for table in tables:
+            self.tables[table.name] = TableView(keep)
+            for device in table.device:
+                known = self._device(table.name, device.name)
+                known.meta = self._configured[table.name, device.name] = DeviceMeta(
+                    driver=device.driver, url=device.url, edge=edge
+                )
+
+    @classmethod
+    def of_console(cls, config: Config, now: Callable[[], datetime], connect: Connect | None = None) -> Self:
+        """As the pages need it: with the tables of the configuration and the last rounds of each."""
+        return cls(
+            config.mqtt,
+            config.site.name,
+            tables=config.table,
+            edge=config.edge.name,
+            rules=config.rules.name,
+            back=ROUNDS,
+            keep=ROUNDS,
+            sparing=True,
+            now=now,
+            connect=connect,
+        )
 
     async def run(self, identifier: str = "") -> None:
         """Look for ever."""
-        log = logs.get(client="picture")
+        log = logs.get(client="site")
         await stay_connected(self._mqtt, identifier, None, self._serve, log, self._connect)
 
     async def publish(self, topic: str, payload: bytes) -> None:
@@ -134,11 +280,6 @@ class Picture:
         if self._session is None:
             raise BrokerLost("the broker is not there")
         await self._session.publish(topic, payload)
-
-    def recall(self, table: str, result: Result) -> None:
-        """A result of before we looked: it is shown, and not told again should it come."""
-        self._table(table).results.append(result)
-        self._recalled.setdefault(table, deque(maxlen=self._keep)).append(result)
 
     @property
     def gaps(self) -> int:
@@ -152,35 +293,30 @@ class Picture:
             await self.changed.wait()
 
     async def _serve(self, session: Session) -> None:
-        self.edges.clear()  # a broker that forgot says nothing of who is there: then nobody knows
-        for view in self.tables.values():
-            view.online.clear()
         if self._sparing:
             session.set_read_interval(UNHURRIED)
-            await session.subscribe(table_topic(self._site, "+", EVENTS), qos=0)
-            leaves = (table_topic(self._site, "+", leaf) for leaf in ALL_BUT_EVENTS)
-            await session.subscribe(*leaves, edge_topic(self._site, "+", "+"))
+            await session.subscribe(table_topic(self.site, "+", EVENT_TOPICS), qos=0)
+            leaves = (table_topic(self.site, "+", leaf) for leaf in ALL_BUT_EVENTS)
+            await session.subscribe(*leaves, edge_topic(self.site, "+", "+"))
         else:
-            await session.subscribe(table_topic(self._site, "+", "#"), edge_topic(self._site, "+", "+"))
-        self.connected = True
+            await session.subscribe(table_topic(self.site, "+", "#"), edge_topic(self.site, "+", "+"))
         self._session = session
-        self.changed.set()
+        self.set_connected(True)
         try:
             self._asked.clear()
             await self._ask_for_rest(session)
             while True:
                 for message in await self._arrived(session):
                     self._look(message)
-                    if message.topic.endswith(f"/edge/{RULES}/availability"):
+                    if message.topic.endswith(f"/edge/{self.rules_name}/availability"):
                         self._asked.clear()  # who was away did not hear us
-                    if message.topic.endswith((f"/edge/{RULES}/availability", "/round/cmd/replay/result")):
+                    if message.topic.endswith((f"/edge/{self.rules_name}/availability", "/round/cmd/replay/result")):
                         await self._ask_for_rest(session)
                 self.changed.set()
                 await self._ask_again(session)
         finally:
-            self.connected = False
             self._session = None
-            self.changed.set()
+            self.set_connected(False)
 
     async def _ask_for_rest(self, session: Session) -> None:
         """What ended while we did not look, as far as that was not asked for already."""
@@ -205,7 +341,7 @@ class Picture:
         now = asyncio.get_running_loop().time()
         for (_, table), stream in self._rounds.items():
             if (gap := stream.to_ask(now)) is not None:
-                await ask(session, table_topic(self._site, table, "round/cmd/replay"), "", *gap)
+                await ask(session, table_topic(self.site, table, "round/cmd/replay"), "", *gap)
         for table, (mark, again) in list(self._standing.items()):
             nexts = {stream.expected for (_, name), stream in self._rounds.items() if name == table}
             if (table, mark) in self._known or not (nexts or self._from_start):
@@ -214,13 +350,223 @@ class Picture:
                 self._standing[table] = mark, Again(now + ASK_AGAIN)
             elif again.due(mark, now):
                 for first in sorted(nexts or {1}):
-                    await ask(session, table_topic(self._site, table, "round/cmd/replay"), "", first)
+                    await ask(session, table_topic(self.site, table, "round/cmd/replay"), "", first)
 
     async def _ask(self, session: Session, key: tuple[str, str], first: int, last: int | None) -> None:
         """Each journal's next is asked for once: another journal may answer, and will not have it."""
         if self._asked.get(key) != first:
             self._asked[key] = first
-            await ask(session, table_topic(self._site, key[1], "round/cmd/replay"), "", first, last)
+            await ask(session, table_topic(self.site, key[1], "round/cmd/replay"), "", first, last)
+
+    # ---- what is asked of it
+
+    def devices_of(self, table: str) -> list[DeviceView]:
+        """The devices that are at one table, in the order of the configuration."""
+        return [device for (name, _), device in self.devices.items() if name == table and device.there]
+
+    def there(self, table: str) -> bool:
+        """Whether the table is: in the configuration, or by what the broker says. Of others only the past is known."""
+        view = self.tables.get(table)
+        ruled = view is not None and view.phase != "-"
+        return ruled or table in self.configured or bool(self.devices_of(table))
+
+    def ruleset(self, table: str) -> str:
+        """The game of a table, as the configuration or its last result says; "" where none is played."""
+        if table in self.configured:
+            return self.configured[table].ruleset
+        results = self.tables[table].results
+        return results[-1].ruleset if results else ""
+
+    def known(self, device: DeviceView) -> bool:
+        """Whether what is known of a device is known to be so now."""
+        edge = self.edges.get(device.meta.edge)
+        return self.connected and device.online is not None and edge is not None and edge.online is True
+
+    def lamp(self, device: DeviceView) -> Lamp:
+        """What a device's lamp shows."""
+        if not self.known(device):
+            return "unknown"
+        if not device.online:
+            return "offline"
+        severities = {fault.severity for fault in device.state.faults}
+        return "error" if "error" in severities else "warning" if severities else "good"
+
+    def is_online(self, edge: str) -> bool:
+        """Whether an edge, or the rules, is known to be there."""
+        return edge in self.edges and self.edges[edge].online is True
+
+    def rules(self) -> bool | None:
+        """Whether the rules resolve rounds now; None: not known."""
+        one = self.edges.get(self.rules_name)
+        return one.online if self.connected and one is not None else None
+
+    # ---- what was before
+
+    def remember_result(self, table: str, result: Result) -> None:
+        """A result of before the start, the oldest first; should it come again, listeners do not hear of it."""
+        if self._room(table):
+            self._table(table).results.append(result)
+            self._recalled.setdefault(table, deque(maxlen=self._keep)).append(result)
+
+    def remember_change(self, table: str, device: str, change: Change) -> None:
+        """A line of a device's history of before the start, the oldest first."""
+        if self._room(table, device):
+            self._device(table, device).history.append(change)
+
+    # ---- what the broker says
+
+    def notify(self, key: str) -> None:
+        """Tell who listens."""
+        for hear in self.on_change:
+            hear(key)
+
+    def set_connected(self, connected: bool) -> None:
+        """The broker comes or goes: who is online is not known until it says so again."""
+        if connected == self.connected:
+            return
+        self.connected = connected
+        self.lost = None if connected else self.now()
+        for edge in self.edges.values():
+            edge.online = None
+        for device in self.devices.values():
+            device.online = None
+        for view in self.tables.values():
+            view.online.clear()
+        self.notify("broker")
+        self.changed.set()
+
+    def _device(self, table: str, name: str) -> DeviceView:
+        key = table, name
+        if key not in self.devices:
+            self.devices[key] = DeviceView(table, name)
+        return self.devices[key]
+
+    def _room(self, table: str, device: str = "") -> bool:
+        """Whether one more may be remembered: whoever may write on the broker must not fill our memory."""
+        if device and (table, device) not in self.devices and len(self.devices) >= MOST_DEVICES:
+            return False
+        return table in self.tables or len(self.tables) < MOST_TABLES
+
+    @contextlib.contextmanager
+    def _reading(self, payload: bytes) -> Iterator[None]:
+        """What cannot be read is counted; what was cleared says nothing."""
+        try:
+            yield
+        except UNREADABLE:
+            self.refused += bool(payload)
+
+    def _edge(self, name: str, leaf: str, payload: bytes) -> None:
+        if not payload:
+            if leaf == "availability" and self.edges.pop(name, None) is not None:  # cleared: it is gone for good
+                self.notify("present")
+                self.notify("edges")
+            return
+        edge = self.edges.setdefault(name, EdgeView(name))
+        with self._reading(payload):
+            match leaf:
+                case "availability":
+                    edge.online = payload == b"online"
+                    for device in self.devices.values():
+                        if device.meta.edge == name:
+                            self._told(device, lamp=True)
+                    self.notify("present")
+                case "info":
+                    edge.info = msgspec.json.decode(payload, type=EdgeInfo)
+                case "health":
+                    edge.health = msgspec.json.decode(payload, type=EdgeHealth)
+                case _:
+                    return
+        edge.heard = self.now()
+        self.notify("edges")
+
+    def _device_says(self, table: str, name: str, leaf: str, payload: bytes) -> None:
+        device = self._device(table, name)
+        shown = device.online, device.meta, device.state.faults
+        with self._reading(payload):
+            match leaf:
+                case "availability":
+                    device.online = payload == b"online" if payload else None
+                    online = self._table(table).online
+                    if device.online is None:
+                        online.pop(name, None)
+                    else:
+                        online[name] = device.online
+                case "meta":
+                    configured = self._configured.get((table, name), DeviceMeta())
+                    device.meta = msgspec.json.decode(payload, type=DeviceMeta) if payload else configured
+                case "state":
+                    device.state = msgspec.json.decode(payload, type=DeviceState) if payload else DeviceState()
+                case _:
+                    return
+        device.heard = self.now()
+        self._told(device, lamp=shown != (device.online, device.meta, device.state.faults))
+
+    def _told(self, device: DeviceView, *, lamp: bool) -> None:
+        """Something of a device is otherwise; `lamp`: also what its table shows of it. Its counters always move."""
+        self.notify(f"device/{device.table}/{device.name}")
+        self.notify(f"devices/{device.table}")
+        if lamp:
+            self.notify(f"table/{device.table}")
+
+    def _alert(self, table: str, name: str, payload: bytes) -> None:
+        alert = None
+        if payload:
+            try:
+                alert = msgspec.json.decode(payload, type=Alert)
+            except UNREADABLE:
+                self.refused += 1
+                return
+        if not self._room(table):
+            return
+        alerts = self._table(table).alerts
+        if alert is None:
+            alerts.pop(name, None)
+        elif name in alerts or len(alerts) < MOST_ALERTS:
+            alerts[name] = alert
+        for hear in self.on_alert:
+            hear((table, name), alert, self.now())
+        self.notify("alerts")
+        self.notify(f"table/{table}")
+
+    def _device_event(self, table: str, wire: Wire) -> None:
+        name = wire.source.rpartition("/")[2]
+        if not is_id(name) or not self._room(table, name):
+            return
+        device = self._device(table, name)
+        device.count += 1
+        data = bytes(wire.data)[:LONGEST_SHOWN].decode(errors="replace") if wire.type in SHOWN else ""
+        device.events.append(Seen(wire.time, wire.seq, wire.type, "" if data == "{}" else data, wire.id, wire.replay))
+        if wire.type.startswith("device."):
+            self._happened(device, wire)
+        elif wire.type in JACKPOT:
+            self._told_amount(table, name, wire)
+        self.notify(f"events/{table}/{name}")
+        self.notify(f"last/{table}")
+
+    def _told_amount(self, table: str, device: str, wire: Wire) -> None:
+        with contextlib.suppress(*UNREADABLE):
+            data = msgspec.json.decode(wire.data, type=_AmountData)
+            name = data.pool or device
+            known = self.amounts.setdefault(table, {})
+            if name in known or len(known) < MOST_AMOUNTS:
+                known[name] = Amount(
+                    name, wire.time, wire.type, data.text, data.amount, data.level, confirmed=data.confirmed
+                )
+                self.notify(f"table/{table}")
+
+    def _happened(self, device: DeviceView, wire: Wire) -> None:
+        with contextlib.suppress(*UNREADABLE):
+            data = msgspec.json.decode(wire.data, type=dict[str, Any])
+            words = [
+                str(data[key]) for key in ("code", "text", "reason", "command", "status", "model") if data.get(key)
+            ]
+            change = Change(wire.time, wire.type, " · ".join(words))
+            if change not in device.history:  # replayed, or kept from before
+                device.history.append(change)
+                for hear in self.on_history:
+                    hear(device.table, device.name, change)
+
+    # ---- rounds
 
     def _look(self, message: Message) -> None:
         words = message.topic.split("/")[3:]
@@ -228,40 +574,46 @@ class Picture:
         if not _named(words) or len(message.payload) > longest:
             self.refused += 1
             return
-        self.on_message(message)
+        self.messages += 1
+        for hear in self.on_message:
+            hear(message)
         match words:
-            case ["edge", edge, "availability"]:
-                self.edges[edge] = message.payload == b"online"
-            case ["table", table, "device", device, "availability"]:
-                if message.payload:
-                    self._table(table).online[device] = message.payload == b"online"
-                else:
-                    self._table(table).online.pop(device, None)
+            case ["edge", name, leaf] if name in self.edges or len(self.edges) < MOST_EDGES:
+                self._edge(name, leaf, message.payload)
             case ["table", table, "device", _, "event", _]:
                 self._event(table, message)
+            case ["table", table, "device", name, "trace"]:
+                for tell in self.on_trace:
+                    tell(table, name, message.payload)
+            case ["table", table, "device", name, "cmd", _, "result"]:
+                for tell in self.on_reply:
+                    tell(table, name, message.payload)
+            case ["table", table, "device", name, leaf] if self._room(table, name):
+                self._device_says(table, name, leaf, message.payload)
             case ["table", table, "round", "state"]:
                 self._state(table, message)
             case ["table", table, "round", "result"]:
-                if not message.payload:
-                    self._standing.pop(table, None)
-                elif (mark := hash(b'{"result":%b}' % message.payload)) != self._standing.get(table, (None, None))[0]:
-                    self._standing[table] = mark, None
+                self._result_stands(table, message.payload)
             case ["table", table, "round", "event", _]:
                 self._verdict(table, message)
-            case ["table", table, "alert", alert]:
-                if message.payload:
-                    alerts = self._table(table).alerts
-                    with contextlib.suppress(*UNREADABLE):
-                        if alert in alerts or len(alerts) < MOST_ALERTS:
-                            alerts[alert] = msgspec.json.decode(message.payload, type=Alert)
-                else:
-                    self._table(table).alerts.pop(alert, None)
+            case ["table", table, "alert", name]:
+                self._alert(table, name, message.payload)
             case _:
                 pass
 
+    def _result_stands(self, table: str, payload: bytes) -> None:
+        """Until the end of its round comes as a verdict, too, that is missing."""
+        if not payload:
+            self._standing.pop(table, None)
+        elif (mark := hash(b'{"result":%b}' % payload)) != self._standing.get(table, (None, None))[0]:
+            self._standing[table] = mark, None
+
     def _refuse(self, topic: str, why: object) -> None:
+        """Log it once of each topic: a broken writer may repeat itself all night."""
         self.refused += 1
-        self.on_refused(topic, str(why))
+        if topic not in self._complained and len(self._complained) < MOST_COMPLAINED:
+            self._complained.add(topic)
+            self._log.warning("console.unreadable", topic=topic, reason=str(why))
 
     def _state(self, table: str, message: Message) -> None:
         view = self._table(table)
@@ -275,7 +627,7 @@ class Picture:
         else:
             view.phase, view.round, view.detail = state.phase, state.round, state.detail
         if stood != (view.phase, view.round, view.detail):
-            self.on_round(table)
+            self._notify_of(table, "table")
 
     def _table(self, name: str) -> TableView:
         view = self.tables.get(name)
@@ -304,7 +656,9 @@ class Picture:
             if not wire.type.startswith("device."):
                 view.lately.append(wire)
             view.last_event = wire.time
-            self.on_event(table, wire)
+            self._device_event(table, wire)
+            for hear in self.on_event:
+                hear(table, wire)
 
     def _verdict(self, table: str, message: Message) -> None:
         try:
@@ -330,22 +684,23 @@ class Picture:
             opened = msgspec.json.decode(wire.data, type=Opened)
         except UNREADABLE:
             return
-        self.on_opened(table, opened.round)
+        for hear in self.on_opened:
+            hear(table, opened.round)
 
     def _noted(self, table: str, wire: Wire) -> None:
         try:
             noted = msgspec.json.decode(wire.data, type=Noted)
         except UNREADABLE as error:
-            self._refuse(table_topic(self._site, table, "round/event/irregular"), error)
+            self._refuse(table_topic(self.site, table, "round/event/irregular"), error)
             return
         self._table(table).noted.append((wire.time, noted.irregularity))
-        self.on_noted(table)
+        self._notify_of(table, "noted")
 
     def _ended(self, table: str, wire: Wire) -> None:
         try:
             result = decode_end(wire.data)
         except BadRound as error:
-            self._refuse(table_topic(self._site, table, f"round/event/{wire.type}"), error)
+            self._refuse(table_topic(self.site, table, f"round/event/{wire.type}"), error)
             return
         _first_time(self._known, (table, hash(bytes(wire.data))))
         if result in self._recalled.get(table, ()):
@@ -354,7 +709,15 @@ class Picture:
         view.results.append(result)
         view.resolved += wire.type == "resolved"
         view.voided += wire.type == "voided"
-        self.on_result(table, wire.type, result)
+        for hear in self.on_result:
+            hear(table, wire.type, result)
+        self._notify_of(table, "results", "table")
+
+    def _notify_of(self, table: str, *kinds: str) -> None:
+        """Of a table that is kept: one too many has no page."""
+        if table in self.tables:
+            for kind in kinds:
+                self.notify(f"{kind}/{table}")
 
 
 def _in_words(wire: Wire) -> str:
@@ -381,3 +744,8 @@ def _first_time(seen: OrderedDict[T, None], key: T) -> bool:
     if len(seen) > REMEMBERED:
         seen.popitem(last=False)
     return True
+
+
+def utc(at: datetime) -> str:
+    """An instant as pages carry it."""
+    return at.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"

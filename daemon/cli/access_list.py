@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from daemon.broker.stale_topics import CONFLICT, FORGED, alert_topic, room_topic
 from daemon.config.model import Config, broker_of, line_of
-from daemon.console.site.site import SHOWN
 from daemon.edge import home_assistant
+from daemon.read_model import SHOWN
 from protocols.contract.topics import device_topic, edge_topic, table_topic
 
 __all__ = ["BadSite", "access_list"]

@@ -729,7 +729,7 @@ class Consumer:
             return ()
         digest = digest_of(wire.source, wire.type, wire.time, bytes(wire.data))
         try:
-            envelope = envelope_of(wire, digest)
+            envelope = envelope_of(wire, len(message.payload), digest)
         except (BadEnvelope, UnknownEvent, *UNREADABLE) as error:
             self._log.warning("event.refused", topic=message.topic, reason=str(error))
             missed = EventsMissed(1)

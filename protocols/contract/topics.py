@@ -165,15 +165,16 @@ def decode_wire(payload: bytes) -> Wire:
 
 def decode_envelope(payload: bytes) -> Envelope:
     """The envelope. Raises BadEnvelope, or UnknownEvent for a type or data of another version."""
-    return envelope_of(decode_wire(payload))
+    return envelope_of(decode_wire(payload), len(payload))
 
 
-def envelope_of(wire: Wire, digest: bytes = b"") -> Envelope:
-    """The envelope of a decoded wire. Raises BadEnvelope, or UnknownEvent for a type or data of another version."""
-    if len(wire.data) > LONGEST_EVENT:
-        raise BadEnvelope(f"{len(wire.data)} bytes of data: an event has at most {LONGEST_EVENT}")
-    if len(wire.id) > LONGEST_EVENT_ID:
-        raise BadEnvelope(f"an event's id has at most {LONGEST_EVENT_ID} characters")
+def envelope_of(wire: Wire, size: int, digest: bytes = b"") -> Envelope:
+    """The envelope of a wire that was decoded from `size` bytes.
+
+    Raises BadEnvelope, or UnknownEvent for a type or data of another version.
+    """
+    if size > LONGEST_EVENT:
+        raise BadEnvelope(f"{size} bytes: an event has at most {LONGEST_EVENT}")
     return Envelope(
         wire.id,
         wire.source,

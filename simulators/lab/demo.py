@@ -27,7 +27,7 @@ from rich.text import Text
 
 from daemon import logs
 from daemon.config.model import Config, parse
-from daemon.read_model import Picture, TableView
+from daemon.read_model import SiteState, TableView
 from protocols.contract.results import Result
 from simulators.clock import JumpingLoop, Pace
 from simulators.devices.compare import Account
@@ -221,7 +221,7 @@ class Stage(Struct):
     """A pit over the processes of production, while they run."""
 
     config: Config
-    picture: Picture
+    picture: SiteState
     edge: Child
     rules: Child
 
@@ -238,10 +238,10 @@ async def staged(pit: Pit, pace: Pace, broker: Broker, more: str = "") -> AsyncI
         path = pit.directory / "feltd.toml"
         path.write_text(pit.config(broker.port, broker.version) + more, encoding="utf-8")
         config = parse(path.read_text(encoding="utf-8"))
-        picture = Picture(config.mqtt, SITE, from_start=True)
-        picture.on_opened = pit.opened
-        picture.on_result = pit.heard
-        picture.on_event = pit.saw
+        picture = SiteState(config.mqtt, SITE, from_start=True)
+        picture.on_opened.append(pit.opened)
+        picture.on_result.append(pit.heard)
+        picture.on_event.append(pit.saw)
         stage = Stage(config, picture, Child("edge", path), Child("rules", path))
         async with asyncio.TaskGroup() as group:
             world = [
@@ -326,7 +326,7 @@ def _console(directory: Path, door: Door) -> str:
 # ---- the live view
 
 
-async def _show(picture: Picture, pit: Pit, broker: Broker, children: list[Child], speed: float, door: Door) -> None:
+async def _show(picture: SiteState, pit: Pit, broker: Broker, children: list[Child], speed: float, door: Door) -> None:
     with Live(
         _view(picture, pit, broker, children, speed, door), refresh_per_second=8, screen=sys.stdout.isatty()
     ) as live:
@@ -335,7 +335,7 @@ async def _show(picture: Picture, pit: Pit, broker: Broker, children: list[Child
             await asyncio.sleep(0.25)
 
 
-def _view(picture: Picture, pit: Pit, broker: Broker, children: list[Child], speed: float, door: Door) -> Grid:
+def _view(picture: SiteState, pit: Pit, broker: Broker, children: list[Child], speed: float, door: Door) -> Grid:
     outer = Grid.grid(padding=(0, 0))
     title = Text("feltd demo", style="bold")
     title.append(f"   a simulated pit at {speed:g}x   Ctrl-C ends it", style="dim")
@@ -350,7 +350,7 @@ def _view(picture: Picture, pit: Pit, broker: Broker, children: list[Child], spe
         lamps.append("   ")
         lamps.append_text(
             _lamp(
-                alive and picture.connected and (not name or picture.edges.get(name, False)),
+                alive and picture.connected and (not name or picture.is_online(name)),
                 f"{child.command} pid {pid}{again}",
             )
         )

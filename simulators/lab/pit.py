@@ -17,7 +17,7 @@ from daemon.broker.connection import Connect, stay_connected
 from daemon.broker.session import UNREADABLE, BrokerLost, Session
 from daemon.config.model import Mqtt as MqttSettings
 from daemon.edge.links import usb as links_usb
-from daemon.read_model import Picture
+from daemon.read_model import SiteState
 from drivers.bee_tek_shoe import ShoeOptions
 from drivers.billy_iii import BillyOptions
 from drivers.cammegh_ss2 import WheelOptions
@@ -242,7 +242,7 @@ class Pit:
                     group.create_task(socket.live())
 
     async def deal(
-        self, pace: Pace, rounds: int, picture: Picture, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self, pace: Pace, rounds: int, picture: SiteState, now: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
         """Play `rounds` rounds, shared among the tables. `now` is the edge's wall clock."""
         self._serving = picture.changed.set  # who waits for all to be there waits for the dealers' line, too
@@ -254,7 +254,7 @@ class Pit:
                     group.create_task(self._deal(name, table, pace, mine, picture, now))
 
     async def _deal(
-        self, name: str, table: Table, pace: Pace, rounds: int, picture: Picture, now: Callable[[], datetime]
+        self, name: str, table: Table, pace: Pace, rounds: int, picture: SiteState, now: Callable[[], datetime]
     ) -> None:
         async def ready() -> bool:
             dark = not self._lit(name, picture)
@@ -274,10 +274,10 @@ class Pit:
         finally:
             self.dealing -= 1
 
-    def _lit(self, name: str, picture: Picture) -> bool:
+    def _lit(self, name: str, picture: SiteState) -> bool:
         view = picture.tables.get(name)
         devices = self.tables[name].devices
-        serving = picture.connected and picture.edges.get(EDGE) and picture.edges.get("rules") and self._session
+        serving = picture.connected and picture.is_online(EDGE) and picture.is_online("rules") and self._session
         return bool(view and serving and all(map(view.online.get, devices)))
 
     def dealt(self) -> dict[str, int]:

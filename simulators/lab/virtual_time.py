@@ -20,7 +20,7 @@ from daemon.consumer.consumer import Consumer
 from daemon.edge.edge import Edge
 from daemon.edge.links import usb as links_usb
 from daemon.journal.store import Journal
-from daemon.read_model import Picture
+from daemon.read_model import SiteState
 from simulators.clock import JumpingLoop, Pace
 from simulators.lab.broker import Broker
 from simulators.lab.pit import SITE, Pit, UnderWay
@@ -41,7 +41,7 @@ class House(Struct):
     pit: Pit
     edge: Edge
     consumer: Consumer
-    picture: Picture
+    picture: SiteState
     pace: Pace
     broker: Broker
     waiting_since: float | None = None
@@ -105,10 +105,10 @@ async def jumping(pit: Pit, busy: list[Callable[[], bool]], *, embedded: bool = 
         edge_journal, rules_journal = Journal(Path(config.edge.journal)), Journal(Path(config.rules.journal))
         edge = Edge(config, edge_journal, now=loop.utc)
         consumer = Consumer(config, rules_journal)
-        picture = Picture(config.mqtt, SITE, from_start=True)
-        picture.on_opened = pit.opened
-        picture.on_result = pit.heard
-        picture.on_event = pit.saw
+        picture = SiteState(config.mqtt, SITE, from_start=True)
+        picture.on_opened.append(pit.opened)
+        picture.on_result.append(pit.heard)
+        picture.on_event.append(pit.saw)
         posts = {f"{post.table}/{post.device.name}": post for post in edge.posts}
         under_way = UnderWay(pit, lambda name: posts[name].traffic)
         house = House(pit, edge, consumer, picture, pace, broker)
@@ -129,7 +129,7 @@ async def jumping(pit: Pit, busy: list[Callable[[], bool]], *, embedded: bool = 
         await broker.kill()  # it has nothing to keep, and takes a tenth of a second to end in order
 
 
-async def all_out(pit: Pit, picture: Picture, dealt: dict[str, int], patience: float = PATIENCE) -> None:
+async def all_out(pit: Pit, picture: SiteState, dealt: dict[str, int], patience: float = PATIENCE) -> None:
     """Wait for the results of all rounds dealt, as long as some still come."""
     count, since = -1, time.monotonic()
     while any(len(pit.outcomes[name]) < dealt[name] for name in dealt if pit.tables[name].ruleset):

@@ -27,7 +27,7 @@ from daemon.cli.main import _interruptible, main
 from daemon.config.model import Mqtt
 from daemon.edge.edge import Edge
 from daemon.edge.links.link import open_link
-from daemon.read_model import Picture
+from daemon.read_model import SiteState
 from protocols.fdl import frame as fdl
 from rules import RULESETS
 from simulators.alone import make
@@ -368,9 +368,9 @@ def test_the_summary_is_one_line_wherever_it_goes(tmp_path: Path, capsys: pytest
 def test_the_lamp_of_a_dead_process_is_red_at_once(tmp_path: Path, returncode: int | None, style: str) -> None:
     """The broker says so only when the will's delay is over."""
     pit = Pit(tmp_path, 1)
-    picture = Picture(Mqtt(), "demo")
+    picture = SiteState(Mqtt(), "demo")
     picture.connected = True
-    picture.edges = {"edge-1": True}
+    picture._edge("edge-1", "availability", b"online")
     broker: Any = SimpleNamespace(name="mosquitto", port=1, pid=2)
     child = Child("edge", tmp_path / "feltd.toml")
     process: Any = SimpleNamespace(pid=77, returncode=returncode)

@@ -16,7 +16,7 @@ from console_tour import ask, follow, fragments, pages, streams
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon import read_model as picture_module
+from daemon import read_model
 from daemon.console.auth.users import ROLES, By, Role, may
 from daemon.console.pages import live as live_module
 from daemon.console.pages.live import Looker
@@ -132,8 +132,8 @@ async def test_a_token_of_the_same_name_is_another(
 
 
 def test_names_on_the_broker_fill_nothing(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(picture_module, "MOST_TABLES", 5)
-    monkeypatch.setattr(picture_module, "MOST_ALERTS", 5)
+    monkeypatch.setattr(read_model, "MOST_TABLES", 5)
+    monkeypatch.setattr(read_model, "MOST_ALERTS", 5)
     for n in range(50):
         state = msgspec.json.encode({"phase": "betting", "round": str(n)})
         console.say(table_topic("lisboa", f"t-{n}", "round/state"), state)

@@ -42,7 +42,7 @@ class Floor:
     """The site as it is looked at: one edge, the rules, one table."""
 
     def __init__(self) -> None:
-        self.broker = True
+        self.connected = True
         self.lost: datetime | None = None
         self.edges: dict[str, Any] = {}
         self.devices: dict[AlertKey, Any] = {
@@ -50,10 +50,10 @@ class Floor:
         }
 
     def connect(self) -> None:
-        self.broker, self.lost = True, None
+        self.connected, self.lost = True, None
 
     def lose(self, now: datetime) -> None:
-        self.broker, self.lost = False, now
+        self.connected, self.lost = False, now
         for edge in self.edges.values():
             edge.online = None
 
@@ -906,7 +906,7 @@ class Life(RuleBasedStateMachine):
         if one is not None and one.ended is None:
             one.ended, one.state = self.now, "resolved"
 
-    @precondition(lambda self: self.online and self.floor.broker)
+    @precondition(lambda self: self.online and self.floor.connected)
     @rule(key=KEYS)
     def begin(self, key: AlertKey) -> None:
         self.hear(key)
@@ -917,10 +917,10 @@ class Life(RuleBasedStateMachine):
         one = self.known.get(key)
         if one is not None and one.standing:
             one.severity = "error"
-            if self.online and self.floor.broker:
+            if self.online and self.floor.connected:
                 self.hear(key)
 
-    @precondition(lambda self: self.online and self.floor.broker)
+    @precondition(lambda self: self.online and self.floor.connected)
     @rule(key=KEYS)
     def end(self, key: AlertKey) -> None:
         self.incidents.on_alert(key, None, self.now)
@@ -928,7 +928,7 @@ class Life(RuleBasedStateMachine):
         if key in self.known:
             self.known[key].standing = False
 
-    @precondition(lambda self: not (self.online and self.floor.broker))
+    @precondition(lambda self: not (self.online and self.floor.connected))
     @rule(key=KEYS)
     def end_unheard(self, key: AlertKey) -> None:
         if key in self.known:
@@ -949,17 +949,17 @@ class Life(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from([1, 30, 299, 600, 601, 4000]))
     def wait(self, seconds: int) -> None:
         self.now += timedelta(seconds=seconds)
-        if self.floor.broker and self.online:
+        if self.floor.connected and self.online:
             self.floor.edge("edge-7", self.now)
         self.incidents.look(self.floor, self.now)
 
-    @precondition(lambda self: self.floor.broker)
+    @precondition(lambda self: self.floor.connected)
     @rule()
     def lose_broker(self) -> None:
         self.floor.lose(self.now)
         self.incidents.look(self.floor, self.now)
 
-    @precondition(lambda self: not self.floor.broker)
+    @precondition(lambda self: not self.floor.connected)
     @rule(forgetful=st.booleans(), online=st.booleans())
     def broker_is_back(self, forgetful: bool, online: bool) -> None:
         """It says what stands there; without the edge, what stood there when it was lost, or nothing at all."""
@@ -976,7 +976,7 @@ class Life(RuleBasedStateMachine):
         if online:
             self.settle()
 
-    @precondition(lambda self: self.floor.broker and not self.online)
+    @precondition(lambda self: self.floor.connected and not self.online)
     @rule()
     def edge_is_back(self) -> None:
         self.online = True
@@ -1007,7 +1007,7 @@ class Life(RuleBasedStateMachine):
         self.store = Store(Path(self.folder.name) / "console.db")
         self.incidents = Incidents(self.store)
         self.incidents.look(self.floor, self.now)
-        if self.floor.broker:
+        if self.floor.connected:
             for key, one in self.known.items():
                 if one.ended is None and (one.standing or not self.online):
                     self.incidents.on_alert(

@@ -39,7 +39,8 @@ def playing(console: Console) -> None:
     for _ in range(3):
         console.event("bac-12", "shoe-1", CardDrawn("9D"))
     for kind in ("resolved", "resolved", "voided"):
-        console.house.site._result("bac-12", kind, result_of({"round": "r"}))
+        for hear in console.house.site.on_result:
+            hear("bac-12", kind, result_of({"round": "r"}))
     console.alert("bac-12", "round-suspended", code="round.suspended")
     console.alert("rou-3", "wheel-1-oil", code="oil.low", severity="warning")
     console.alert("rou-3", "wheel-1-jam", code="jam", severity="warning")
@@ -118,7 +119,8 @@ def test_strangers_on_the_broker_make_no_endless_labels(console: Console, monkey
     console.connect()
     for number in range(50):
         console.event(f"t-{number}", "shoe-1", DeviceOnline(False, "", "", ""))
-        console.house.site._result(f"t-{number}", "resolved", result_of({"round": "r"}))
+        for hear in console.house.site.on_result:
+            hear(f"t-{number}", "resolved", result_of({"round": "r"}))
     found = figures(scraped(console))
     assert sum(name == "feltd_events_total" for name, _ in found) == 11
     assert found["feltd_events_total", (("device", "other"), ("table", "other"))] == 40

@@ -25,12 +25,12 @@ from helpers import START, at_length
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from daemon import read_model
 from daemon.broker.session import Message
 from daemon.config.model import Config, parse
 from daemon.console.auth.users import ROLES, By
 from daemon.console.pages import bundle
 from daemon.console.pages.app import House, make_app
-from daemon.console.site import site as site_module
 from daemon.console.site.store import Store
 from daemon.console.words.words import LANGS
 from daemon.edge.tracing import SETTLED
@@ -82,7 +82,7 @@ def tape(tmp_path_factory: pytest.TempPathFactory) -> Tape:
         pit = Pit(folder, 5, kinds=KINDS)
         async with jumping(pit, busy) as house:
             config = parse(pit.config(house.broker.port, house.broker.version))
-            house.picture.on_message = lambda message: heard.append(Heard(loop.utc(), message))
+            house.picture.on_message.append(lambda message: heard.append(Heard(loop.utc(), message)))
             for post in house.edge.posts:
                 post._traced(100_000)
             await pit.deal(house.pace, at_length(2, 6) * len(KINDS), house.picture, loop.utc)
@@ -137,13 +137,12 @@ class World:
         self.store, self.journal = Store(folder / "console.db"), Journal(folder / "actions.db")
         self.house = House(config, self.store, self.journal, lambda: self.now)
         self.app = make_app(self.house)
-        self.house.site.picture.connected = True
+        self.house.site.set_connected(True)
         self.secrets: dict[str, str] = {}
 
     def hear(self, one: Heard) -> None:
         self.now = one.at
-        self.house.site.picture._look(one.message)
-        self.house.site.connection()
+        self.house.site._look(one.message)
 
     def come_in(self) -> None:
         """Once, when the time is known."""
@@ -280,7 +279,7 @@ def _in_the_history(world: World) -> None:
         if wire.type == "card.drawn":
             card = msgspec.json.decode(wire.data)["card"]
             device = world.house.site.devices[table, wire.source.rpartition("/")[2]]
-            device.history.append(site_module.Change(wire.time, "device.faulted", "♠♥♦♣"["SHDC".index(card[1])]))
+            device.history.append(read_model.Change(wire.time, "device.faulted", "♠♥♦♣"["SHDC".index(card[1])]))
 
     world.house.site.on_event.append(heard)
 
@@ -296,7 +295,7 @@ async def test_a_leak_is_seen(tape: Tape, worlds: tuple[World, World], leak: Cal
 async def test_a_card_in_the_clear_is_seen(
     tape: Tape, worlds: tuple[World, World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(site_module, "SHOWN", frozenset(EVENT_TYPES))
+    monkeypatch.setattr(read_model, "SHOWN", frozenset(EVENT_TYPES))
     with pytest.raises(AssertionError, match="devicelog"):
         await played(tape, worlds)
 
@@ -422,7 +421,7 @@ def test_of_no_event_that_may_hold_a_card_more_is_shown_than_its_name() -> None:
     """Whatever the vocabulary grows by: a field that is a card is seen here."""
     tell = {tag for tag, kind in EVENT_TYPES.items() if any(map(_is_card, _parts(kind)))}
     assert {"card.drawn", "card.damaged", "deck.miscounted"} <= tell
-    assert not tell & site_module.SHOWN
+    assert not tell & read_model.SHOWN
 
 
 def _parts(kind: Any) -> Iterator[Any]:

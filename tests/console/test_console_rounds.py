@@ -203,7 +203,7 @@ def said(draw: st.DrawFn) -> tuple[str, Any, list[Any]]:
 @given(said())
 def test_nothing_that_is_said_of_a_round_breaks_a_page(console: Console, given_: tuple[str, Any, list[Any]]) -> None:
     table, standing, ends = given_
-    picture = console.house.site.picture
+    picture = console.house.site
     console.say(table_topic("lisboa", table, "round/state"), json.dumps(standing).encode())
     for end in ends:
         stream = picture._rounds.get(("j", table))
@@ -226,7 +226,7 @@ def test_what_cannot_be_read_of_a_round_is_refused_once_and_the_table_shown_with
         ("felt/1/lisboa/table/rou-3/round/event/resolved", "Expected `str`, got `array` - at `$.pocket`"),
         ("felt/1/lisboa/table/rou-3/round/state", "Expected `object`, got `str` - at `$.say`"),
     ]
-    assert console.house.site.picture.refused == 4
+    assert console.house.site.refused == 4
     pages = shown(console, ROU, good["round"])
     assert '<span class="chip red" title="so it is">2</span>' in pages["/"]
     # What stood before is no longer so.
@@ -268,7 +268,7 @@ def test_an_event_of_no_instant_is_refused(console: Console, at: str) -> None:
     source = table_topic("lisboa", ROU, "round")
     end = said | {"source": source, "type": "resolved", "data": {"result": result(ROU, 1, OUTCOMES[ROU])}}
     console.say(f"{source}/event/resolved", json.dumps(end).encode())
-    assert console.house.site.picture.refused == 2
+    assert console.house.site.refused == 2
     assert "no event heard yet" in shown(console, ROU)["/"]
 
 
@@ -292,7 +292,7 @@ async def test_what_no_page_could_tell_of_devices_and_edges_is_refused(
 ) -> None:
     console.device(ROU, "wheel-1", "cammegh_ss2")
     console.say(f"felt/1/lisboa/{topic}", json.dumps(said).encode())
-    assert console.house.site.picture.refused == 1
+    assert console.house.site.refused == 1
     async with console.browser("supervisor") as browser:
         for path in ("/", f"/table/{ROU}", f"/{WHEEL}", "/alerts", "/metrics"):
             assert (await browser.get(path)).status_code == 200

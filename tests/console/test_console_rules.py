@@ -400,7 +400,7 @@ async def test_what_was_irregular_between_two_rounds_is_told_in_the_readers_lang
     assert html.casefold().count(rang) == 1
     assert html.count("art. 7(1)") == html.count("&lt;i&gt;unheard of") == 1
     assert html.index("unheard of") < html.index("art. 7(1)")
-    assert console.house.site.picture.refused == 1
+    assert console.house.site.refused == 1
     async with console.browser("viewer", **{"accept-language": lang}) as one:
         assert html.splitlines()[0] in (await one.get(f"/table/{BAC}")).text
 

@@ -107,7 +107,7 @@ def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched
         async def publish(topic: str, payload: bytes) -> None:
             one.out.append((f"MQTT {topic}", payload))
 
-        monkeypatch.setattr(console.house.site.picture, "publish", publish)
+        monkeypatch.setattr(console.house.site, "publish", publish)
         with structlog.testing.capture_logs() as logs:
             one.logs = logs
             yield one

@@ -13,14 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from paho.mqtt.client import topic_matches_sub
 
-from daemon import read_model as picture_module
+from daemon import read_model
 from daemon.broker.session import BrokerLost, Message, Session
 from daemon.config.model import parse
-from daemon.console.site import site as site_module
 from daemon.console.site.past import Past
-from daemon.console.site.site import Lamp, Site
 from daemon.console.site.store import Store
-from daemon.read_model import LONGEST_SAID
+from daemon.read_model import LONGEST_SAID, Lamp, SiteState
 from protocols.contract.documents import Alert, EdgeInfo
 from protocols.contract.topics import LONGEST_DOCUMENT, Wire, encode_wire
 
@@ -47,17 +45,16 @@ class Heard:
     """A site that hears what it is told, without a broker."""
 
     def __init__(self) -> None:
-        self.site = Site(CONFIG, lambda: NOW)
+        self.site = SiteState.of_console(CONFIG, lambda: NOW)
         self.changed: list[str] = []
         self.site.on_change.append(self.changed.append)
 
     def broker(self, there: bool) -> None:
-        self.site.picture.connected = there
-        self.site.connection()
+        self.site.set_connected(there)
 
     def says(self, topic: str, payload: Any) -> None:
         data = payload if isinstance(payload, bytes) else msgspec.json.encode(payload)
-        self.site.picture._look(Message(f"felt/1/lisboa/{topic}", data))
+        self.site._look(Message(f"felt/1/lisboa/{topic}", data))
 
     def event(self, type_: str, data: dict[str, Any], seq: int = 1, at: datetime = NOW) -> None:
         source = f"felt/1/lisboa/{SHOE}"
@@ -274,7 +271,7 @@ def test_a_table_that_was_taken_away_is_there_no_more() -> None:
     assert heard.changed == ["table/rou-9"]
     assert not heard.site.there("rou-9")
     assert heard.site.there("bac-12")
-    assert heard.site.picture.refused == 0
+    assert heard.site.refused == 0
 
 
 def test_an_edge_that_was_cleared_is_there_no_more() -> None:
@@ -321,8 +318,8 @@ def test_as_much_is_kept_as_pages_show(tmp_path: Path) -> None:
     Past(store, heard.site)
     for number in range(1, 131):
         heard.ended(number, heard.result(number))
-    assert len(heard.site.tables["bac-12"].results) == site_module.ROUNDS
-    assert store.db.execute("SELECT count(*), min(n) FROM past_result").fetchone() == (site_module.ROUNDS, 31)
+    assert len(heard.site.tables["bac-12"].results) == read_model.ROUNDS
+    assert store.db.execute("SELECT count(*), min(n) FROM past_result").fetchone() == (read_model.ROUNDS, 31)
     store.close()
 
 
@@ -447,25 +444,25 @@ def test_nothing_on_the_broker_can_end_it(messages: list[tuple[list[str], bytes]
 def test_a_document_with_a_time_that_is_none_is_refused(topic: str, said: dict[str, Any], at: str) -> None:
     heard = Heard()
     heard.all_well()
-    refused = heard.site.picture.refused
+    refused = heard.site.refused
     heard.says(topic.removeprefix("felt/1/lisboa/"), json.dumps(said).replace("null", f'"{at}"').encode())
-    assert heard.site.picture.refused > refused
+    assert heard.site.refused > refused
 
 
 def test_a_document_that_is_too_long_is_refused() -> None:
     heard = Heard()
     heard.all_well()
     for topic, longest in (("edge/edge-7/info", LONGEST_SAID), ("table/bac-12/round/state", LONGEST_DOCUMENT)):
-        refused = heard.site.picture.refused
+        refused = heard.site.refused
         heard.says(topic, b'{"phase":"x","round":"x","y":"%s"}' % (b"x" * longest))
-        assert heard.site.picture.refused == refused + 1
+        assert heard.site.refused == refused + 1
     assert heard.site.edges["edge-7"].info == EdgeInfo()
 
 
 def test_who_writes_on_the_broker_cannot_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("MOST_DEVICES", "MOST_EDGES"):
-        monkeypatch.setattr(site_module, name, 10)
-    monkeypatch.setattr(picture_module, "MOST_TABLES", 10)
+        monkeypatch.setattr(read_model, name, 10)
+    monkeypatch.setattr(read_model, "MOST_TABLES", 10)
     heard = Heard()
     for number in range(50):
         heard.says(f"table/t-{number}/device/d-{number}/availability", b"online")
@@ -483,7 +480,7 @@ def test_a_name_that_is_none_is_nobodys(name: str) -> None:
     heard = Heard()
     heard.all_well()
     known = set(heard.site.tables), set(heard.site.devices), set(heard.site.edges)
-    refused = heard.site.picture.refused
+    refused = heard.site.refused
     changed = len(heard.changed)
     heard.says(f"table/{name}/round/state", {"phase": "open", "round": "x"})
     heard.says(f"table/{name}/device/shoe-1/availability", b"online")
@@ -491,7 +488,7 @@ def test_a_name_that_is_none_is_nobodys(name: str) -> None:
     heard.says(f"edge/{name}/availability", b"online")
     assert (set(heard.site.tables), set(heard.site.devices), set(heard.site.edges)) == known
     assert len(heard.changed) == changed
-    assert heard.site.picture.refused == refused + 4
+    assert heard.site.refused == refused + 4
 
 
 @pytest.mark.parametrize("name", ["..", "<b>", "shoe 1", ""])
@@ -525,7 +522,7 @@ async def test_the_console_hears_each_topic_once_and_only_events_with_less_care(
 
     session = Subscriber()
     with pytest.raises(BrokerLost):
-        await Site(CONFIG, lambda: NOW).picture._serve(cast("Session", session))
+        await SiteState.of_console(CONFIG, lambda: NOW)._serve(cast("Session", session))
     assert 0 < session.pause <= 0.05
     published = json.loads((Path(__file__).parents[2] / "docs/asyncapi.json").read_text(encoding="utf-8"))
     heard: dict[str, int] = {}

@@ -132,7 +132,7 @@ async def test_an_answer_that_comes_after_the_page_stands_there_when_it_is_looke
     async def publish(topic: str, payload: bytes) -> None:
         asked.append((topic, json.loads(payload)["id"]))
 
-    monkeypatch.setattr(inn.house.site.picture, "publish", publish)
+    monkeypatch.setattr(inn.house.site, "publish", publish)
     monkeypatch.setattr(web, "PATIENCE", 0.05)
     shaker = TRACE.replace("shoe-1", "shaker-1").removesuffix("/trace")
     async with inn.browser("tec") as browser:
@@ -152,7 +152,7 @@ async def test_an_answer_that_comes_after_the_page_stands_there_when_it_is_looke
 async def test_a_trace_that_nobody_answers_is_said_so(inn: Inn, monkeypatch: pytest.MonkeyPatch) -> None:
     async def publish(topic: str, payload: bytes) -> None: ...
 
-    monkeypatch.setattr(inn.house.site.picture, "publish", publish)
+    monkeypatch.setattr(inn.house.site, "publish", publish)
     monkeypatch.setattr(web, "PATIENCE", 0.05)
     async with inn.browser("ins") as browser:
         sent = await browser.post(TRACE, data={"minutes": "5"}, headers=ORIGIN)

@@ -9,8 +9,8 @@ from typing import get_args
 import pytest
 
 from daemon.console.auth.users import ROLES
-from daemon.console.site.site import Lamp
 from daemon.console.words import words
+from daemon.read_model import Lamp
 from protocols.contract.commands import COMMANDS, Status
 from rules import RULESETS
 

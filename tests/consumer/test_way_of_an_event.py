@@ -31,7 +31,7 @@ from daemon.edge.links.link import StreamLink, open_stream
 from daemon.edge.supervisor import BUG, supervise
 from daemon.journal import store as journal_module
 from daemon.journal.store import BadJournal, Journal
-from daemon.read_model import Picture
+from daemon.read_model import SiteState
 from drivers import DRIVERS
 from drivers.cammegh_ss2 import CammeghSS2, WheelOptions
 from drivers.driver import Chunk, Emit, Evidence, Link, Sighting
@@ -846,7 +846,7 @@ def event(seq: int, journal: str, at: int) -> Message:
 
 def test_the_picture_sees_the_events_of_an_edge_with_a_new_disk() -> None:
     """It counts from 1 again, and so do the ids of its events and of what follows from them."""
-    picture = Picture(Mqtt(), "s")
+    picture = SiteState(Mqtt(), "s")
     for message in (event(1, "A", 1), event(1, "A", 1), event(1, "B", 9), event(1, "B", 9)):
         picture._look(message)
     assert picture.tables["t"].events == 2
@@ -857,9 +857,9 @@ def test_the_picture_sees_the_events_of_an_edge_with_a_new_disk() -> None:
 
 def test_what_two_rules_say_of_one_table_is_one_result() -> None:
     """A standby says the same with the same id, counted in its own journal."""
-    picture = Picture(Mqtt(), "s")
+    picture = SiteState(Mqtt(), "s")
     ends: list[str] = []
-    picture.on_result = lambda _table, _kind, result: ends.append(result.round)
+    picture.on_result.append(lambda _table, _kind, result: ends.append(result.round))
     for n in range(1, 4):
         picture._look(verdict(n, f"e:t:{n}/0", "R", n))
         picture._look(verdict(n + 7, f"e:t:{n}/0", "S", n))
@@ -870,7 +870,7 @@ def test_what_two_rules_say_of_one_table_is_one_result() -> None:
 @virtual_time
 async def test_the_picture_does_not_whirl_over_a_gap_that_nobody_can_close() -> None:
     """The disk of the rules was replaced while something of the old one was missing."""
-    picture = Picture(Mqtt(), "s")
+    picture = SiteState(Mqtt(), "s")
     for message in (verdict(1, "e:t:1/0", "R"), verdict(4, "e:t:4/0", "R"), verdict(9, "e:t:5/0", "S")):
         picture._look(message)
 

@@ -24,11 +24,11 @@ from structlog.testing import capture_logs
 
 from daemon.broker.retained import Retained
 from daemon.config.model import parse
-from daemon.console.site.site import SHOWN
 from daemon.consumer.consumer import Consumer
 from daemon.edge.edge import Edge
 from daemon.edge.links.link import HostLink
 from daemon.journal.store import Entry, Journal, Row
+from daemon.read_model import SHOWN
 from protocols.contract.events import (
     BetsClosed,
     BetsOpened,

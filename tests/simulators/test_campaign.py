@@ -32,7 +32,7 @@ from daemon.config.model import Mqtt
 from daemon.consumer.consumer import Consumer
 from daemon.edge.edge import DevicePost
 from daemon.journal.store import Entry, Journal, Row
-from daemon.read_model import Picture
+from daemon.read_model import SiteState
 from drivers.cammegh_ss2 import CammeghSS2
 from drivers.sas_machine import SasMachine
 from protocols.contract.events import BallLanded, DeviceOnline, JackpotWon, SpinMissed, SpinStarted
@@ -613,8 +613,8 @@ def test_the_picture_asks_again_where_its_request_is_lost(lost: set[int], reques
 
     async def body(loop: VirtualLoop) -> None:
         broker = Broker(loop, random.Random(1), lambda _: None)
-        picture = Picture(Mqtt(), SITE, from_start=from_start, connect=broker.connect)
-        picture.on_result = lambda _table, _type, result: seen.append(result.round)
+        picture = SiteState(Mqtt(), SITE, from_start=from_start, connect=broker.connect)
+        picture.on_result.append(lambda _table, _type, result: seen.append(result.round))
         looking = asyncio.create_task(picture.run("picture"))
         await asyncio.sleep(1)
 

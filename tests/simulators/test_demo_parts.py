@@ -32,7 +32,7 @@ from daemon.edge.links.link import open_stream
 from daemon.edge.supervisor import supervise
 from daemon.journal.store import Journal
 from daemon.logs import get
-from daemon.read_model import Picture
+from daemon.read_model import SiteState
 from drivers.driver import CommandFailed, CommandRefused, LinkLost
 from protocols.contract.commands import Request, decode_command
 from protocols.contract.events import decode_data
@@ -606,9 +606,10 @@ async def play(pit: Pit, journal: Journal, rounds: int) -> None:
     posts = {f"{post.table}/{post.device.name}": post for post in edge.posts}
     under_way = UnderWay(pit, lambda name: posts[name].traffic)
     loop._busy = under_way
-    picture = Picture(config.mqtt, SITE)
+    picture = SiteState(config.mqtt, SITE)
     picture.connected = True
-    picture.edges = {EDGE: True, "rules": True}
+    for name in (EDGE, "rules"):
+        picture._edge(name, "availability", b"online")
     intercom = Intercom(pit, edge)
     pit._session = cast("Session", intercom)
 
@@ -688,14 +689,14 @@ def test_no_dealer_corrects_what_a_slow_display_has_yet_to_show(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next card is not compared with a display whose last message is still under way."""
-    arrived = Picture._arrived
+    arrived = SiteState._arrived
 
-    async def slowly(picture: Picture, session: Session) -> list[Message]:
+    async def slowly(picture: SiteState, session: Session) -> list[Message]:
         messages = await arrived(picture, session)
         await asyncio.to_thread(time.sleep, 0.02)
         return messages
 
-    monkeypatch.setattr(Picture, "_arrived", slowly)
+    monkeypatch.setattr(SiteState, "_arrived", slowly)
     pit = Pit(tmp_path, 1, kinds=("bac",), usb=True)
 
     async def body(busy: list[Callable[[], bool]]) -> None:
@@ -872,7 +873,7 @@ def test_a_pit_knows_when_a_round_opened_and_ended(tmp_path: Path) -> None:
 @virtual_time
 async def test_who_a_new_broker_does_not_know_is_not_there() -> None:
     """It was killed and forgot what it kept: until somebody says so again, nobody is online."""
-    picture = Picture(Mqtt(), SITE)
+    picture = SiteState(Mqtt(), SITE)
     edge, device = f"felt/1/{SITE}/edge/{EDGE}/availability", f"felt/1/{SITE}/table/t/device/d/availability"
     said = [[Message(edge, b"online"), Message(device, b"online")], [], [Message(edge, b"online")]]
     seen = []
@@ -886,13 +887,14 @@ async def test_who_a_new_broker_does_not_know_is_not_there() -> None:
 
             async def messages(self) -> list[Message]:
                 if not self._messages:
+                    seen.append((picture.is_online(EDGE), picture.tables["t"].online.get("d", False)))
                     raise BrokerLost("gone")
                 return [self._messages.pop(0)]
 
         with contextlib.suppress(BrokerLost):
             await picture._serve(cast("Session", Once(words)))
-        seen.append((picture.edges.get(EDGE, False), picture.tables["t"].online.get("d", False), picture.connected))
-    assert seen == [(True, True, False), (False, False, False), (True, False, False)]
+        assert (picture.is_online(EDGE), picture.tables["t"].online, picture.connected) == (False, {}, False)
+    assert seen == [(True, True), (False, False), (True, False)]
 
 
 TOPICS = [
@@ -928,7 +930,7 @@ PAYLOADS = st.one_of(
 @given(st.lists(st.tuples(st.sampled_from(TOPICS), PAYLOADS), max_size=10))
 @settings(max_examples=at_length(40, 750))
 def test_whatever_comes_the_picture_stays(them: list[tuple[str, bytes]]) -> None:
-    picture = Picture(Mqtt(), SITE)
+    picture = SiteState(Mqtt(), SITE)
     for topic, payload in them:
         picture._look(Message(topic, payload))
     picture._look(Message("felt/1/demo/table/t/round/state", b'{"round":"t:1","phase":"betting","detail":{}}'))

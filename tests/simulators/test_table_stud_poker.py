@@ -158,9 +158,8 @@ def play(directory: Path, rounds: int, seed: int) -> tuple[StudPokerTable, Accou
 
             def heard(name: str, kind: str, result: Result) -> None:
                 results.append(msgspec.json.decode(msgspec.json.encode(result)))
-                pit.heard(name, kind, result)
 
-            world.picture.on_result = heard
+            world.picture.on_result.append(heard)
             async with asyncio.timeout(rounds * PATIENCE):
                 await pit.deal(world.pace, rounds, world.picture, world.utc)
             dealt = pit.dealt()

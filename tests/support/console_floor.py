@@ -61,8 +61,7 @@ class Console:
 
     def connect(self) -> None:
         """The broker is there."""
-        self.house.site.picture.connected = True
-        self.house.site.connection()
+        self.house.site.set_connected(True)
 
     def begin(self) -> None:
         """The broker is there, and the edge, and the rules."""
@@ -72,12 +71,11 @@ class Console:
 
     def lose(self) -> None:
         """The broker is gone."""
-        self.house.site.picture.connected = False
-        self.house.site.connection()
+        self.house.site.set_connected(False)
 
     def say(self, topic: str, payload: bytes) -> None:
         """Something comes from the broker."""
-        self.house.site.picture._look(Message(topic, payload))
+        self.house.site._look(Message(topic, payload))
 
     def edge(self, name: str = "edge-7", online: bool = True, **health: Any) -> None:
         """An edge says how it is."""

@@ -23,7 +23,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 from daemon.config.model import parse
 from daemon.console.auth.users import By, Role, Users, hash_password
 from daemon.console.site.store import Store
-from daemon.read_model import Picture
+from daemon.read_model import SiteState
 from simulators.clock import Pace
 from simulators.lab.broker import Broker, free_port
 from simulators.lab.demo import Child
@@ -56,7 +56,7 @@ class Floor:
         self.broker = Broker(directory)
         self.config = directory / "feltd.toml"
         self.edge, self.rules, self.console = (Child(name, self.config) for name in ("edge", "rules", "console"))
-        self.picture: Picture
+        self.picture: SiteState
         self._broken: dict[tuple[str, str], Any] = {}
         self.port = 0
         self._loop: asyncio.AbstractEventLoop
@@ -163,9 +163,9 @@ class Floor:
                 text = _with_dealer(text, self._dealer)
             self.config.write_text(text, encoding="utf-8")
             mqtt = parse(self.config.read_text(encoding="utf-8")).mqtt
-            self.picture = Picture(mqtt, SITE, from_start=True)
-            self.picture.on_result = self.pit.heard
-            self.picture.on_event = self.pit.saw
+            self.picture = SiteState(mqtt, SITE, from_start=True)
+            self.picture.on_result.append(self.pit.heard)
+            self.picture.on_event.append(self.pit.saw)
             async with asyncio.TaskGroup() as group:
                 tasks = [
                     group.create_task(body)

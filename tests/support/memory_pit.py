@@ -15,7 +15,7 @@ from msgspec import Struct
 from daemon.consumer.consumer import Consumer
 from daemon.edge.edge import Edge
 from daemon.journal.store import Journal
-from daemon.read_model import Picture
+from daemon.read_model import SiteState
 from simulators.clock import Pace
 from simulators.lab.campaign.broker import Broker
 from simulators.lab.campaign.loop import VirtualLoop
@@ -27,7 +27,7 @@ class World(Struct):
     """A pit that runs: its table, the display, the pace of the dealers, and how to wait for the last results."""
 
     pit: Pit
-    picture: Picture
+    picture: SiteState
     pace: Pace
     settle: Callable[[dict[str, int]], Coroutine[Any, Any, None]]
     utc: Callable[[], Any]
@@ -44,10 +44,10 @@ async def in_memory(kind: str, seed: int, directory: Path) -> AsyncIterator[Worl
     edge_journal, rules_journal = Journal(directory / "edge.db"), Journal(directory / "rules.db")
     edge = Edge(config, edge_journal, now=loop.utc, opener=pit.opener(loop.utc), connect=broker.connect)
     consumer = Consumer(config, rules_journal, connect=broker.connect)
-    picture = Picture(config.mqtt, SITE, from_start=True, connect=broker.connect)
-    picture.on_opened = pit.opened
-    picture.on_result = pit.heard
-    picture.on_event = pit.saw
+    picture = SiteState(config.mqtt, SITE, from_start=True, connect=broker.connect)
+    picture.on_opened.append(pit.opened)
+    picture.on_result.append(pit.heard)
+    picture.on_event.append(pit.saw)
 
     async def settle(dealt: dict[str, int]) -> None:
         with contextlib.suppress(TimeoutError):

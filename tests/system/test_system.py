@@ -16,7 +16,7 @@ import pytest
 from helpers import at_length, patient
 
 from daemon.config.model import parse
-from daemon.read_model import Picture
+from daemon.read_model import SiteState
 from simulators.clock import Pace
 from simulators.devices.compare import Account, spared
 from simulators.lab import demo, pit
@@ -124,7 +124,7 @@ driver = "cammegh_ss2"
 url = "serial://{tmp_path}/tty"
 """
     )
-    picture = Picture(parse(config.read_text()).mqtt, SITE)
+    picture = SiteState(parse(config.read_text()).mqtt, SITE)
     asked = asyncio.Event()
     tty.received = lambda _: asked.set()  # the driver's first words: it listens
     try:
@@ -132,7 +132,7 @@ url = "serial://{tmp_path}/tty"
             asyncio.timeout(60),
             running(picture.run(), Child("edge", config).keep(), Child("rules", config).keep()),
         ):
-            await picture.until(lambda: all(picture.edges.get(name, False) for name in (EDGE, "rules")))
+            await picture.until(lambda: all(picture.is_online(name) for name in (EDGE, "rules")))
             await asked.wait()
             topic = f"felt/1/{SITE}/table/rou-1/round/event/resolved"
             seen = asyncio.create_task(mosquitto_sub(broker.port, topic, len(pockets)))
@@ -165,18 +165,18 @@ class Site:
         self.config = tmp_path / "feltd.toml"
         self.edge = Child("edge", self.config)
         self.rules = Child("rules", self.config)
-        self.picture: Picture | None = None
+        self.picture: SiteState | None = None
 
-    async def play(self, rounds: int, meanwhile: Callable[[Picture], Coroutine[Any, Any, None]]) -> Picture:
+    async def play(self, rounds: int, meanwhile: Callable[[SiteState], Coroutine[Any, Any, None]]) -> SiteState:
         """Play so many rounds, and on while something is done meanwhile; wait until a result of each came out."""
         await self.broker.start()
         self.pit.open(self.pace, self.broker.port, self.broker.version)
         self.config.write_text(self.pit.config(self.broker.port, self.broker.version))
         mqtt = parse(self.config.read_text()).mqtt
-        self.picture = picture = Picture(mqtt, SITE, from_start=True)
+        self.picture = picture = SiteState(mqtt, SITE, from_start=True)
         try:
-            picture.on_opened = self.pit.opened
-            picture.on_result = self.pit.heard
+            picture.on_opened.append(self.pit.opened)
+            picture.on_result.append(self.pit.heard)
             floor = (self.pit.live(), self.pit.serve(mqtt), picture.run())
             async with running(*floor, self.broker.keep(), self.edge.keep(), self.rules.keep()):
                 async with asyncio.TaskGroup() as group:
@@ -207,7 +207,7 @@ class Site:
         seen = [(one.events, one.phase, one.resolved, one.voided) for one in tables.values()]
         return seen, self.pit.dealt(), self.edge.starts, self.rules.starts
 
-    def _standing(self, picture: Picture) -> str:
+    def _standing(self, picture: SiteState) -> str:
         """What everybody waits for."""
         dealt = self.pit.dealt()
         said = [f"edges {picture.edges}, gaps {picture.gaps}"]
@@ -224,13 +224,13 @@ async def kill(child: Child) -> None:
     await child.process.wait()
 
 
-async def results(picture: Picture, more: int) -> None:
+async def results(picture: SiteState, more: int) -> None:
     """Wait until so many more rounds ended."""
     target = sum(view.resolved + view.voided for view in picture.tables.values()) + more
     await picture.until(lambda: sum(view.resolved + view.voided for view in picture.tables.values()) >= target)
 
 
-async def results_everywhere(picture: Picture, more: int) -> None:
+async def results_everywhere(picture: SiteState, more: int) -> None:
     """Wait until all are back, and so many more rounds ended at each table.
 
     Of a wheel that stops while its edge is away nobody can say whether its last spin ran: the counter of the next one
@@ -249,7 +249,7 @@ async def test_killing_a_process_loses_no_round(tmp_path: Path, victims: tuple[s
     """kill -9 in the middle of play: every round comes out, resolved as it was or void; none is lost, none is wrong."""
     site = Site(tmp_path, seed=11, speed=SPEED, copies=2)
 
-    async def violence(picture: Picture) -> None:
+    async def violence(picture: SiteState) -> None:
         for victim in victims * (2 if len(victims) == 1 else 1):
             await results(picture, 3)
             if victim == "broker":
@@ -276,7 +276,7 @@ async def test_trouble_at_one_table_is_told_once_and_leaves_the_others_alone(tmp
     """Unplugged and plugged in again, then noise: offline and back, logged once each; the other tables unmoved."""
     site = Site(tmp_path, seed=5, speed=SPEED, copies=1)
 
-    async def trouble(picture: Picture) -> None:
+    async def trouble(picture: SiteState) -> None:
         await results(picture, 3)
         port = site.pit.ports["rou-1/wheel-1"]
         for _ in range(2):

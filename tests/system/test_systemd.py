@@ -29,8 +29,8 @@ from structlog.testing import capture_logs
 from daemon.cli.access_list import access_list
 from daemon.cli.schema import asyncapi
 from daemon.config.model import load
-from daemon.console.site.site import SHOWN
 from daemon.journal.signing import make_key
+from daemon.read_model import SHOWN
 from protocols.contract.events import EVENT_TYPES
 from protocols.contract.topics import device_topic
 from simulators.clock import JumpingLoop

@@ -242,10 +242,10 @@ class _Device(Protocol):
 
 
 class Looked(Protocol):
-    """What is looked at in daemon/console/site/site.py."""
+    """What is looked at in daemon/read_model.py."""
 
     @property
-    def broker(self) -> bool: ...
+    def connected(self) -> bool: ...
     @property
     def lost(self) -> datetime | None: ...
     @property
@@ -663,10 +663,10 @@ class Incidents:
             self._pruned = now
 
     def _look_at_broker(self, site: Looked, now: datetime) -> None:
-        if site.broker and self._connected is None:
+        if site.connected and self._connected is None:
             self._connected = now
             self._met = {name: _Met(edge.health) for name, edge in site.edges.items()}
-        elif not site.broker and self._connected is not None:
+        elif not site.connected and self._connected is not None:
             self._connected = None
             self._unheard = frozenset()
             self._said.clear()
@@ -678,7 +678,7 @@ class Incidents:
             remedy="look at the broker and the network; the tables go on without the console",
             since=lost,
         )
-        self._own(("", "broker-lost"), alert, not site.broker and now - lost >= BROKER_LOST, site.broker, now)
+        self._own(("", "broker-lost"), alert, not site.connected and now - lost >= BROKER_LOST, site.connected, now)
 
     def _meet(self, name: str, edge: _Edge, now: datetime) -> None:
         met = self._met.setdefault(name, _Met(None))

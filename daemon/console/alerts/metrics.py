@@ -21,8 +21,8 @@ from starlette.routing import Route
 
 from daemon.console.alerts.incidents import Incidents
 from daemon.console.alerts.webhooks import Webhooks
-from daemon.console.site.site import Lamp, Site
 from daemon.console.site.store import BadStore, Store
+from daemon.read_model import Lamp, SiteState
 from protocols.contract.results import Result
 from protocols.contract.topics import Wire
 
@@ -53,7 +53,7 @@ class Metrics(Collector):
 
     def __init__(
         self,
-        site: Site,
+        site: SiteState,
         incidents: Incidents,
         webhooks: Webhooks,
         figures: Figures,
@@ -115,9 +115,9 @@ class Metrics(Collector):
         yield from self._console()
 
     def _broker(self) -> Iterator[Metric]:
-        yield _gauge("feltd_broker_connected", "Whether the console has the broker.", self._site.broker)
+        yield _gauge("feltd_broker_connected", "Whether the console has the broker.", self._site.connected)
         yield _counter("feltd_mqtt_messages", "Messages the console heard.", self._site.messages)
-        yield _counter("feltd_mqtt_refused", "Of them, those nobody could read.", self._site.picture.refused)
+        yield _counter("feltd_mqtt_refused", "Of them, those nobody could read.", self._site.refused)
         yield _gauge("feltd_replay_gaps", "Tables some of whose verdicts are missing now.", self._figures.gaps())
 
     def _edges(self) -> Iterator[Metric]:
@@ -134,7 +134,7 @@ class Metrics(Collector):
         cpu = CounterMetricFamily("feltd_edge_cpu_seconds", "Processor time of the edge's process.", labels=["edge"])
         boots = CounterMetricFamily("feltd_edge_boots", "How often the edge has been started.", labels=["edge"])
         for name, edge in self._site.edges.items():
-            if not self._site.broker or edge.online is None:
+            if not self._site.connected or edge.online is None:
                 continue
             online.add_metric([name], edge.online)
             if not edge.online or (health := edge.health) is None:
@@ -238,7 +238,7 @@ def _counter(name: str, text: str, value: float) -> CounterMetricFamily:
 class Ready:
     """Whether the console is of use: does it have the broker, its store, and what the broker retained?"""
 
-    def __init__(self, site: Site, incidents: Incidents, store: Store, now: Callable[[], datetime]) -> None:
+    def __init__(self, site: SiteState, incidents: Incidents, store: Store, now: Callable[[], datetime]) -> None:
         """`incidents` know since when the broker is there. Raises BadStore."""
         self._site = site
         self._incidents = incidents
@@ -254,9 +254,9 @@ class Ready:
         heard = any(edge.online is not None for edge in self._site.edges.values())
         settled = connected is not None and self._now() - connected >= SETTLED
         return {
-            "broker": self._site.broker,
+            "broker": self._site.connected,
             "store": self._probe(),
-            "retained": self._site.broker and (heard or settled),
+            "retained": self._site.connected and (heard or settled),
         }
 
     def _probe(self) -> bool:

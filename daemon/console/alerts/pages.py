@@ -67,14 +67,14 @@ class Watch:
     def look(self) -> None:
         """Now."""
         house = self._house
-        house.incidents.look(house.site, house.now(), disk_free=self.disk_free(), refused=house.site.picture.refused)
+        house.incidents.look(house.site, house.now(), disk_free=self.disk_free(), refused=house.site.refused)
         if house.incidents.version != self._seen:
             self._seen = house.incidents.version
-            house.site.changed("alerts")
+            house.site.notify("alerts")
         if house.incidents.hiding != self._hiding:
             self._hiding = house.incidents.hiding
             for table in house.site.tables:  # whose lamps may show otherwise
-                house.site.changed(f"table/{table}")
+                house.site.notify(f"table/{table}")
 
     def _heard(self, key: str) -> None:
         if key == "broker":
@@ -135,7 +135,7 @@ def fragment(
         "more": max(len(shown) - most, 0),
         "may_acknowledge": may(role, "acknowledge"),
         "may_close": may(role, "silence"),
-        "sure": house.site.broker,
+        "sure": house.site.connected,
     }
 
 

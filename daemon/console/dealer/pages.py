@@ -23,9 +23,9 @@ from starlette.routing import Route
 from daemon.console.auth.access import User, home
 from daemon.console.dealer.unit import By, Full, Other, Press, Pressed, Unit, serve
 from daemon.console.pages import shapes
-from daemon.console.site.site import utc
 from daemon.console.site.store import BadStore
 from daemon.console.words import words
+from daemon.read_model import utc
 from protocols.fdl import frame as fdl
 from protocols.fdl.console import (
     ACTIONS,
@@ -362,7 +362,7 @@ class Dealers:
 
     def _phase(self, table: str) -> str:
         view = self._house.site.tables.get(table)
-        known = view is not None and self._house.site.broker and self._house.site.rules() is True
+        known = view is not None and self._house.site.connected and self._house.site.rules() is True
         return view.phase if view is not None and known and view.phase != "-" else "unknown"
 
     def _now(self, unit: Unit, lang: words.Lang) -> dict[str, Any]:

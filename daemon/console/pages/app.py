@@ -45,11 +45,11 @@ from daemon.console.pages import bundle, shapes, trace, web
 from daemon.console.pages.live import Live, Looker
 from daemon.console.site.actions import CONSOLE, Actions, take_up
 from daemon.console.site.past import Past
-from daemon.console.site.site import Site, utc
 from daemon.console.site.store import BadStore, Store
 from daemon.console.words import words
 from daemon.journal import retention as keeping
 from daemon.journal.store import BadJournal, Journal
+from daemon.read_model import SiteState, utc
 
 __all__ = ["BadDoor", "House", "Redirect", "make_app", "open_house", "serve"]
 
@@ -136,7 +136,7 @@ class House:
         self.actions = Actions(journal, store, now=now, full=full)
         self.access = Access(config.console, store, self.actions, now)
         self.answers = web.Answers()
-        self.site = Site(_as_console(config), now, connect=connect)
+        self.site = SiteState.of_console(_as_console(config), now, connect)
         self.site.on_reply.append(self.answers.heard)
         self.past = Past(store, self.site)
         self.live = Live(lambda: utc(self.now()))
@@ -152,7 +152,7 @@ class House:
         figures = metrics.Figures(
             sessions=lambda: len(self.access.users.sessions()),
             streams=lambda: self.live.lookers,
-            gaps=lambda: self.site.picture.gaps,
+            gaps=lambda: self.site.gaps,
             lag=lambda: self.watch.lag,
             disk_free=self.watch.disk_free,
         )
@@ -182,9 +182,8 @@ class House:
     async def run(self) -> None:
         """Follow the site until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self.site.picture.run("feltd-console-" + self.site.site))
+            group.create_task(self.site.run("feltd-console-" + self.site.site))
             group.create_task(self.past.run())
-            group.create_task(self._watch())
             group.create_task(self.watch.run())
             group.create_task(self.webhooks.run())
             group.create_task(self.fairness.run(self.incidents.begin, self.incidents.end))
@@ -217,14 +216,6 @@ class House:
                 if keeping.room(journal, how).share < keeping.URGENT:
                     raise
                 actions.full = str(logs.first(errors))
-
-    async def _watch(self) -> None:
-        """Notice when the broker comes and goes."""
-        changed = self.site.picture.changed
-        while True:
-            changed.clear()
-            self.site.connection()
-            await changed.wait()
 
     # ---- pages
 

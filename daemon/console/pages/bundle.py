@@ -39,10 +39,10 @@ from starlette.routing import Route
 
 from daemon.config.model import Config, files_of
 from daemon.console.alerts.incidents import Filter
-from daemon.console.site.site import utc
 from daemon.console.words import words
 from daemon.journal.inspection import Files, report_text, verify_recent
 from daemon.journal.store import instant, no_time
+from daemon.read_model import utc
 from drivers import DRIVERS
 from protocols.contract.topics import EARLIEST, LATEST
 

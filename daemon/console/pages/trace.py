@@ -70,7 +70,7 @@ from protocols.link import Chunk
 
 if TYPE_CHECKING:
     from daemon.console.pages.app import House
-    from daemon.console.site.site import DeviceNow
+    from daemon.read_model import DeviceView
 
 __all__ = ["Line", "Reader", "Traces", "routes"]
 
@@ -364,7 +364,7 @@ class _Pages:
         if (table, device) in self.house.site.devices:
             self.traces.heard(table, device, payload)
 
-    def _device(self, request: Request) -> "DeviceNow":
+    def _device(self, request: Request) -> "DeviceView":
         """Raises 404, 403, or the way to the login."""
         table: str = request.path_params["table"]
         self.house.needs(request, "trace", table)

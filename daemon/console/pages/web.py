@@ -21,8 +21,8 @@ from daemon.console.auth.access import inside
 from daemon.console.fairness import scoreboards
 from daemon.console.pages import shapes
 from daemon.console.pages.live import Fragment, Gone, Looker
-from daemon.console.site.site import DeviceNow, Lamp
 from daemon.console.words import words
+from daemon.read_model import DeviceView, Lamp
 from drivers import DRIVERS
 from protocols.contract.commands import BadCommand, Command, Reply, decode_command, name_of, typed
 from protocols.contract.commands import Request as Asking
@@ -128,14 +128,14 @@ def fragments(house: "House") -> tuple[Fragment, ...]:
 
 
 def _edge_lamp(house: "House", online: bool | None) -> Lamp:
-    if not house.site.broker or online is None:
+    if not house.site.connected or online is None:
         return "unknown"
     return "good" if online else "offline"
 
 
 def _tile_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
     site = house.site
-    if site.broker and not site.there(table):
+    if site.connected and not site.there(table):
         raise Gone(table)
     view = site.tables[table]
     lamps = [(device.name, site.lamp(device)) for device in site.devices_of(table)]
@@ -160,7 +160,7 @@ def _tile_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
     }
 
 
-def _silent(house: "House", device: DeviceNow, kind: Lamp) -> bool:
+def _silent(house: "House", device: DeviceView, kind: Lamp) -> bool:
     """Whether what troubles a device is silenced for maintenance: then it does not colour its table."""
     match kind:
         case "offline":
@@ -215,7 +215,7 @@ def _devices_values(house: "House", table: str, _looker: Looker) -> dict[str, An
     return {"devices": [(device, house.site.lamp(device)) for device in house.site.devices_of(table)]}
 
 
-def _device_values(house: "House", device: DeviceNow) -> dict[str, Any]:
+def _device_values(house: "House", device: DeviceView) -> dict[str, Any]:
     kind = DRIVERS.get(device.meta.driver)
     return {
         "kind": house.site.lamp(device),
@@ -314,7 +314,7 @@ class Answers:
         try:
             topic = device_topic(house.site.site, table, device, f"cmd/{name}")
             async with asyncio.timeout(PATIENCE):
-                await house.site.picture.publish(topic, msgspec.json.encode(asking))
+                await house.site.publish(topic, msgspec.json.encode(asking))
                 reply = await waiting
         except TimeoutError:
             reply = Unanswered(id_, name)
@@ -369,7 +369,7 @@ class _Pages:
             raise HTTPException(404)
         return table
 
-    def _device(self, request: Request, right: Any = "look") -> DeviceNow:
+    def _device(self, request: Request, right: Any = "look") -> DeviceView:
         table = self._table(request, right)
         device = self.house.site.devices.get((table, request.path_params["device"]))
         if device is None:

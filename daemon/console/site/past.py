@@ -13,8 +13,8 @@ import structlog
 from msgspec import Struct
 
 from daemon import logs
-from daemon.console.site.site import CHANGES, ROUNDS, Change, Site
 from daemon.console.site.store import BadStore, Store
+from daemon.read_model import CHANGES, ROUNDS, Change, SiteState
 from protocols.contract.results import BadRound, Result, decode_result
 
 __all__ = ["Past"]
@@ -57,7 +57,7 @@ class _Row(Struct, frozen=True):
 class Past:
     """Kept in the store, as much as pages show."""
 
-    def __init__(self, store: Store, site: Site) -> None:
+    def __init__(self, store: Store, site: SiteState) -> None:
         """Give the site what is known, and keep what comes. Raises BadStore."""
         self._store = store
         self._waiting: deque[_Row] = deque(maxlen=MOST_WAITING)

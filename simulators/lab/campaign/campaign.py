@@ -38,7 +38,7 @@ from daemon.config.model import Config, Rules
 from daemon.consumer.consumer import Consumer
 from daemon.edge.edge import Edge
 from daemon.journal.store import BadJournal, Row
-from daemon.read_model import Picture
+from daemon.read_model import SiteState
 from protocols.contract.events import BallLanded, SpinMissed, SpinVoided, decode_data
 from protocols.contract.results import ENDS
 from rules import RULESETS
@@ -339,10 +339,10 @@ class Life:
         self.pit = VirtualPit(self.loop, self.seed, kinds)
         self._config: Config = self.pit.parsed()
         broker.on_taken = self._taken
-        self.picture = Picture(self._config.mqtt, SITE, from_start=True, connect=broker.connect)
-        self.picture.on_opened = self.pit.opened
-        self.picture.on_result = self.pit.heard
-        self.picture.on_event = self.pit.saw
+        self.picture = SiteState(self._config.mqtt, SITE, from_start=True, connect=broker.connect)
+        self.picture.on_opened.append(self.pit.opened)
+        self.picture.on_result.append(self.pit.heard)
+        self.picture.on_event.append(self.pit.saw)
         self._tell(f"tables {', '.join(self.pit.tables)}; {vars(nature)}")
         tasks = [
             asyncio.create_task(one)

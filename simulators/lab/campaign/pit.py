@@ -13,7 +13,7 @@ import msgspec
 
 from daemon.config.model import Config, parse
 from daemon.edge.links.link import HostLink, StreamLink
-from daemon.read_model import Picture
+from daemon.read_model import SiteState
 from protocols.cammegh_ss2 import State
 from protocols.link import LinkLost
 from protocols.tcs_saturn import State as SaturnState
@@ -380,6 +380,6 @@ class VirtualPit(Pit):
         """What an edge opens its links with."""
         return lambda url: _Opening(self.cables[url], now)
 
-    async def play(self, rounds: int, picture: Picture, now: Callable[[], Any]) -> None:
+    async def play(self, rounds: int, picture: SiteState, now: Callable[[], Any]) -> None:
         """Play `rounds` rounds at each table."""
         await self.deal(self.pace, rounds * len(self.tables), picture, now)

@@ -24,7 +24,7 @@ from rich.table import Table as Grid
 from daemon import logs
 from daemon.config.model import Config
 from daemon.journal.store import Journal
-from daemon.read_model import Picture
+from daemon.read_model import SiteState
 from simulators.clock import Pace
 from simulators.devices.compare import Account, spared
 from simulators.lab.broker import Broker
@@ -117,7 +117,7 @@ class _Night:
     async def _kill(self, stage: Stage) -> None:
         """From the moment that all are there for the first time."""
         picture, children = stage.picture, {"edge": stage.edge, "rules": stage.rules}
-        await picture.until(lambda: all(map(picture.edges.get, (EDGE, "rules"))))
+        await picture.until(lambda: all(map(picture.is_online, (EDGE, "rules"))))
         while self._left:
             await asyncio.sleep(self._rng.expovariate(1 / EVERY))
             victim = self._rng.choice(("edge", "rules", "broker"))
@@ -133,7 +133,7 @@ class _Night:
             self._left -= 1
             self._report.kills[victim] = self._report.kills.get(victim, 0) + 1
 
-    async def _all_out(self, picture: Picture) -> None:
+    async def _all_out(self, picture: SiteState) -> None:
         """Until each round came out and nothing more comes. What never does is for the judges."""
         dealt = self._pit.dealt()
         until = time.monotonic() + PATIENCE
