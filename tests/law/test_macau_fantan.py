@@ -960,5 +960,5 @@ def test_every_round_ends_once_and_a_state_may_be_read_back_at_any_point(
                 case _:
                     pass
         assert len(open_) <= 1
-        assert len(state.counts) <= 4
+        assert len(state.told) <= 4
         assert msgspec.json.encode(ruleset.view(state))

@@ -23,7 +23,12 @@ CALLS: Final[Mapping[str, Mapping[int | str, str]]] = {
     "Suspended": {1: "reason", 2: "remedy"},
     "Void": {0: "reason"},
     "SpinVoided": {0: "reason"},
+    "Note": {0: "code", 1: "text"},
+    "Doubt": {0: "reason", 1: "remedy"},
+    "Null": {0: "reason"},
 }
+# Values that carry a text to where it is said: what they hold was said where they were made.
+CARRIED: Final = ("note", "doubt", "null", "missing", "never_ended")
 # Fields in which a reason waits to be said.
 KEPT: Final = ("suspended", "doubt")
 NONE: Final[Texts] = frozenset()
@@ -276,6 +281,8 @@ class _Body:
                 return self._value(value, names)
             case ast.Attribute(attr=attr) if attr in KEPT:
                 return NONE  # said where it was put there
+            case ast.Attribute(value=ast.Name(id=name) | ast.Attribute(attr=name)) if name in CARRIED:
+                return NONE
             case ast.JoinedStr(values=parts):
                 pieces = [sorted(self._part(part, names)) for part in parts]
                 return frozenset("".join(one) for one in product(*pieces))

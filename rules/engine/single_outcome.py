@@ -1,0 +1,470 @@
+"""The life of a round that one event decides: a heap that is counted, a throw that is read, a ball that comes to rest.
+
+The rulesets of such games derive from `SingleOutcome`. It owns the round: opening, bell, wagers, lost events, outcome,
+payment, void rounds, contradictions and numbering. A game says only what its own events do, what its outcome pays,
+and its articles. The phases of a table, and what leads from one to another:
+
+    idle                     --the bets are opened, or an event of the game--> open
+    open                     --bell--> closed
+    open, closed             --events are lost, an event is doubtful--> suspended
+    open, closed             --outcome--> resolved
+    open, closed, suspended  --declared void, or void by its article--> idle
+    resolved                 --payment, declared void--> idle
+    resolved                 --another outcome, declared void too late--> disputed
+    disputed                 --payment (the first outcome stands), declared void--> idle
+    disputed                 --one of the outcomes again, where a person enters it--> resolved
+    every phase              --the next round--> open: a round or a dispute that was left ends, its bets are returned
+
+A suspended round is never resolved: an outcome that follows may be another round's.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from protocols.contract.events import (
+    BetsClosed,
+    BetsOpened,
+    DeviceOnline,
+    EventsMissed,
+    RoundPaid,
+    RoundVoided,
+    WagerPlaced,
+    WagerWithdrawn,
+)
+from protocols.contract.topics import Envelope
+from rules.engine.bets import Board
+from rules.engine.rounds import Round, Terms, irregular, next_number, suspend, voided, wager, witness
+from rules.engine.ruleset import (
+    Bet,
+    Closed,
+    Corrected,
+    Irregularity,
+    Noted,
+    Opened,
+    Resolved,
+    Result,
+    Suspended,
+    Verdict,
+    View,
+    Void,
+    Voided,
+)
+
+Phase: TypeAlias = Literal["idle", "open", "closed", "suspended", "resolved", "disputed"]
+PHASES: Final[tuple[Phase, ...]] = ("idle", "open", "closed", "suspended", "resolved", "disputed")
+MISSING: Final = "events of this round may be missing"
+
+
+class Note(Struct, frozen=True):
+    """An irregularity, before it is tied to the event that shows it."""
+
+    code: str
+    text: str
+    law: str
+
+
+class Doubt(Struct, frozen=True):
+    """Why a round waits for a person, and what that person can do."""
+
+    reason: str
+    remedy: str
+
+
+class Null(Struct, frozen=True):
+    """Why a round does not count, by which articles. `note` is the irregularity that made it void."""
+
+    reason: str
+    law: tuple[str, ...]
+    note: Note | None = None
+    outcome: dict[str, Any] | None = None
+
+
+class Rulings(Struct, frozen=True):
+    """What a text says of the life of a round, each with its article.
+
+    `never_ended`: why a round is void that was left without its outcome.
+    """
+
+    bets_law: str
+    late_bets_law: str
+    stray_bets_law: str
+    void_law: tuple[str, ...]
+    never_ended: Null
+    stray_bell: Note
+    stray_void: Note
+    reopened: Note
+    missing: Doubt
+    contradicted: Doubt
+    declared_before: Doubt
+    never_closed: Note | None = None
+
+
+class Table(Struct, frozen=True):
+    """Where a table stands.
+
+    `opened`: the console opened the bets of the round. `last` is the resolved round until it is paid, `told` are the
+    outcomes that were told of it, the first one decided. `unseen`: events were lost since, so that an outcome or a
+    payment may be another round's. `unheard`: the beginning of the next round may be among the lost events.
+    """
+
+    table: str
+    day: str = ""
+    count: int = 0
+    round: Round | None = None
+    opened: bool = False
+    last: Round | None = None
+    told: tuple[Any, ...] = ()
+    unseen: bool = False
+    unheard: bool = False
+
+    @property
+    def phase(self) -> Phase:
+        """Where the round is in its life."""
+        if self.round is not None:
+            return "suspended" if self.round.suspended else "closed" if self.round.closed else "open"
+        if self.last is None:
+            return "idle"
+        return "disputed" if self.last.suspended else "resolved"
+
+
+T = TypeVar("T", bound=Table)
+Step: TypeAlias = tuple[T, tuple[Verdict, ...]]
+Move: TypeAlias = Callable[[T, Envelope], Step[T]]
+
+
+class SingleOutcome(ABC, Generic[T]):
+    """A game that one event decides: the machine is here, subclasses give the game."""
+
+    State: ClassVar[type[Any]]
+    outcome: ClassVar[type[Any]]
+    """The event that decides a round."""
+    starts: ClassVar[tuple[type[Any], ...]] = ()
+    """The events that show the beginning of a round whole, also after a loss."""
+    lasting: ClassVar[tuple[str, ...]] = ()
+    """The fields of the game's state that outlast a round."""
+    told_again_stands: ClassVar[bool] = False
+    """Whether a disputed outcome stands when it is told again: a person enters it. A device only repeats itself."""
+
+    def __init__(self, terms: Terms, board: Board, rulings: Rulings) -> None:
+        self._terms = terms
+        self._board = board
+        self._offered = frozenset(board.places)
+        self._rulings = rulings
+        self._transitions = self._table_of_transitions()
+
+    @property
+    def board(self) -> tuple[str, ...]:
+        """Every place that is offered, in the order of the text."""
+        return self._board.places
+
+    def bets(self) -> tuple[Bet, ...]:
+        """The bets offered, in the order of the text."""
+        return self._board.bets
+
+    def start(self, table: str) -> T:
+        """A table without a past."""
+        state: T = self.State(table)
+        return state
+
+    @abstractmethod
+    def view(self, table: T) -> View:
+        """What may be shown of a table."""
+
+    # ---- what a game says
+
+    @abstractmethod
+    def play(self, table: T, seen: Envelope) -> Step[T]:
+        """An event of the game's own; one that is none changes nothing."""
+
+    @abstractmethod
+    def check(self, table: T, outcome: Any) -> Note | Doubt | Null | None:
+        """Why this outcome does not resolve the open round: it is none, doubtful, or void. None where it does."""
+
+    @abstractmethod
+    def result(self, round_: Round, outcome: Any) -> Result:
+        """The result of a round that counts."""
+
+    @abstractmethod
+    def same(self, one: Any, other: Any) -> bool:
+        """Whether two outcomes are one."""
+
+    @abstractmethod
+    def contradiction(self, last: Round, first: Any, other: Any) -> Note:
+        """How two outcomes of one round differ."""
+
+    @abstractmethod
+    def stray(self, outcome: Any) -> Note:
+        """An outcome for which no round waits."""
+
+    def is_outcome(self, outcome: Any) -> bool:
+        """Whether an outcome can dispute another one."""
+        return True
+
+    def opens_next(self, table: T, seen: Envelope) -> bool:
+        """Whether bets that are opened while a round is there are the next round's."""
+        return bool(table.round is not None and table.round.suspended)
+
+    def at_opening(self, table: T) -> Note | None:
+        """What is irregular about the bets being opened now."""
+        return None
+
+    def at_bell(self, table: T, seen: Envelope) -> tuple[T, Null | None]:
+        """What the bell changes for the game, and why the round is void by it."""
+        return table, None
+
+    def at_bet(self, table: T, bet: WagerPlaced | WagerWithdrawn) -> Note | None:
+        """What is irregular about this bet being placed now."""
+        return None
+
+    def at_loss(self, table: T) -> T:
+        """What the game does not know any more after a loss."""
+        return table
+
+    # ---- the machine
+
+    def apply(self, table: T, seen: Envelope) -> Step[T]:
+        """One event."""
+        moves = self._transitions.get(type(seen.event))
+        return self.play(table, seen) if moves is None else moves[table.phase](table, seen)
+
+    def _table_of_transitions(self) -> dict[type[Any], dict[Phase, Move[T]]]:
+        between = (self._begin_betting, self._stray_bell, self._stray_bet, self._lose)
+        begin, bell, bet, lose = between
+        go_on, close, void, back, stay = self._go_on, self._close, self._declare_void, self._take_back, self._stay
+        rows: dict[type[Any], tuple[Move[T], ...]] = {
+            #                idle, open, closed, suspended, resolved, disputed
+            BetsOpened: (begin, go_on, go_on, go_on, begin, begin),
+            WagerPlaced: (bet, self._bet, self._bet, self._bet, bet, bet),
+            WagerWithdrawn: (bet, self._bet, self._bet, self._bet, bet, bet),
+            BetsClosed: (bell, close, close, close, bell, bell),
+            self.outcome: (self._again, self._decide, self._decide, self._witness, self._again, self._recount),
+            RoundPaid: (stay, stay, stay, stay, self._pay, self._confirm),
+            RoundVoided: (self._stray_void, void, void, void, back, back),
+            EventsMissed: (lose,) * 6,
+            DeviceOnline: (self._online,) * 6,
+        }
+        return {event: dict(zip(PHASES, moves, strict=True)) for event, moves in rows.items()}
+
+    def _stay(self, table: T, seen: Envelope) -> Step[T]:
+        return table, ()
+
+    # ---- opening, bell, wagers
+
+    def begin(self, table: T, seen: Envelope) -> Step[T]:
+        """The next round. A round that is still there, or a disputed result, ends with its bets returned."""
+        verdicts: tuple[Verdict, ...] = ()
+        if table.round is not None:
+            reason = table.round.suspended or self._rulings.never_ended.reason
+            verdicts = (Voided(self._returned(table.round, seen, reason)),)
+        elif table.last is not None and table.last.suspended:
+            verdicts = (_corrected(self._returned(table.last, seen, table.last.suspended)),)
+        day, count = next_number(table.day, table.count, seen)
+        unheard = table.unheard and not isinstance(seen.event, self.starts)
+        doubt = MISSING if unheard else ""
+        round_ = Round(f"{table.table}:{day}:{count}", (seen.id,), suspended=doubt)
+        begun = replace(self._fresh(table), day=day, count=count, round=round_, unheard=unheard)
+        verdicts += (Opened(round_.id),)
+        if doubt:
+            verdicts += (Suspended(round_.id, doubt, self._rulings.missing.remedy),)
+        return begun, verdicts
+
+    def _fresh(self, table: T, **fields: Any) -> T:
+        """No round is there; of the game only what lasts is known."""
+        lasting = {name: getattr(table, name) for name in self.lasting}
+        fresh: T = self.State(table.table, table.day, table.count, unheard=table.unheard, **lasting, **fields)
+        return fresh
+
+    def _begin_betting(self, table: T, seen: Envelope) -> Step[T]:
+        table, verdicts = self.begin(table, seen)
+        return self._betting(table, seen), verdicts
+
+    def _go_on(self, table: T, seen: Envelope) -> Step[T]:
+        if self.opens_next(table, seen):
+            return self._begin_betting(table, seen)
+        table = self.witness(table, seen)
+        if table.round is not None and table.round.closed:
+            return self.note(table, seen, self._rulings.reopened), ()
+        return self._betting(table, seen), ()
+
+    def _betting(self, table: T, seen: Envelope) -> T:
+        if not table.opened and table.phase != "suspended" and (note := self.at_opening(table)):
+            table = self.note(table, seen, note)
+        return replace(table, opened=True)
+
+    def _stray_bell(self, table: T, seen: Envelope) -> Step[T]:
+        return table, _noted(self._rulings.stray_bell, seen)
+
+    def _close(self, table: T, seen: Envelope) -> Step[T]:
+        table = self.witness(table, seen)
+        if table.round is None or table.round.closed:
+            return table, ()
+        table, null = self.at_bell(table, seen)
+        table, verdicts = self.close(table)
+        if null is None:
+            return table, verdicts
+        table, void = self.void(table, seen, null)
+        return table, verdicts + void
+
+    def _stray_bet(self, table: T, seen: Envelope) -> Step[T]:
+        event = _bet_of(seen)
+        note = Note("bet_without_round", f"seat {event.seat} on {event.bet}", self._rulings.stray_bets_law)
+        return table, _noted(note, seen)
+
+    def _bet(self, table: T, seen: Envelope) -> Step[T]:
+        event, round_ = _bet_of(seen), _there(table.round)
+        law = self._rulings.late_bets_law if round_.closed else self._rulings.bets_law
+        laid = wager(round_, event, self._offered, law, seen)
+        placed = isinstance(event, WagerPlaced) and laid.wagers != round_.wagers
+        if placed and (note := self.at_bet(table, event)):
+            laid = _irregular(laid, note, seen)
+        return replace(table, round=laid), ()
+
+    # ---- the outcome
+
+    def _decide(self, table: T, seen: Envelope) -> Step[T]:
+        table = self.witness(table, seen)
+        match self.check(table, seen.event):
+            case Note() as note:
+                return self.note(table, seen, note), ()
+            case Doubt() as doubt:
+                return self.hold(table, seen, doubt)
+            case Null() as null:
+                return self.void(table, seen, null)
+        round_ = _there(table.round)
+        return self._fresh(table, last=round_, told=(seen.event,)), (Resolved(self.result(round_, seen.event)),)
+
+    def _again(self, table: T, seen: Envelope) -> Step[T]:
+        """The same outcome changes nothing; another one, before the payment, disputes the result."""
+        last, told = table.last, table.told
+        if not table.unseen and any(self.same(one, seen.event) for one in told):
+            return table, ()
+        if last is None or table.unseen or not self.is_outcome(seen.event):
+            return table, _noted(self.stray(seen.event), seen)
+        note, doubt = self.contradiction(last, told[0], seen.event), self._rulings.contradicted
+        last, verdicts = suspend(_irregular(last, note, seen), seen, doubt.reason, doubt.remedy)
+        return replace(table, last=last, told=(*told, seen.event)), verdicts
+
+    def _recount(self, table: T, seen: Envelope) -> Step[T]:
+        """Where a person enters the outcome, the one that is entered again stands."""
+        last = witness(_there(table.last), seen)
+        table = replace(table, last=last)
+        if not self.told_again_stands or table.unseen or not self.is_outcome(seen.event):
+            return table, ()
+        known = next((one for one in table.told if self.same(one, seen.event)), None)
+        if known is None:
+            return replace(table, told=(*table.told, seen.event)), ()
+        last = replace(last, suspended="")
+        return replace(table, last=last, told=(known,)), (_corrected(self.result(last, known)),)
+
+    def _pay(self, table: T, seen: Envelope) -> Step[T]:
+        return self._fresh(table, told=table.told[:1], unseen=table.unseen), ()
+
+    def _confirm(self, table: T, seen: Envelope) -> Step[T]:
+        """Paid while disputed: the croupier, who sees the table, lets the first outcome stand."""
+        last = witness(_there(table.last), seen)
+        if table.unseen or seen.event.overtaken:  # the payment may be of a lost round, or of the one before
+            return replace(table, last=last), ()
+        paid, _ = self._pay(table, seen)
+        return paid, (_corrected(self.result(replace(last, suspended=""), table.told[0])),)
+
+    # ---- void rounds and lost events
+
+    def _stray_void(self, table: T, seen: Envelope) -> Step[T]:
+        return table, _noted(self._rulings.stray_void, seen)
+
+    def _declare_void(self, table: T, seen: Envelope) -> Step[T]:
+        return self.void(self.witness(table, seen), seen, Null(_declared(seen), self._rulings.void_law))
+
+    def _take_back(self, table: T, seen: Envelope) -> Step[T]:
+        """Declared void after its result. Declared before it and told too late, it may mean the round before."""
+        last = _there(table.last)
+        if seen.event.overtaken:
+            doubt = self._rulings.declared_before
+            last, verdicts = suspend(last, seen, doubt.reason, doubt.remedy)
+            return replace(table, last=last), verdicts
+        void = Void(_declared(seen), "returned")
+        result = voided(witness(last, seen), self._terms, void, self._rulings.void_law)
+        return self._fresh(table, unseen=table.unseen), (_corrected(result),)
+
+    def _returned(self, round_: Round, seen: Envelope, reason: str) -> Result:
+        """How the round ended is not known. No article speaks of that: nothing is guessed, the bets come back."""
+        return voided(witness(round_, seen), self._terms, Void(reason, "returned"), self._rulings.never_ended.law)
+
+    def _online(self, table: T, seen: Envelope) -> Step[T]:
+        continuous = isinstance(seen.event, DeviceOnline) and seen.event.continuous
+        return (table, ()) if continuous else self._lose(table, seen)
+
+    def _lose(self, table: T, seen: Envelope) -> Step[T]:
+        table = replace(self.at_loss(table), unheard=True)
+        if table.round is None:
+            return replace(table, unseen=True), ()
+        if table.round.suspended:
+            return table, ()
+        return self.hold(table, seen, self._rulings.missing)
+
+    # ---- what a game may do with the open round
+
+    def witness(self, table: T, seen: Envelope) -> T:
+        """The round rests on this event too."""
+        return replace(table, round=witness(_there(table.round), seen))
+
+    def _witness(self, table: T, seen: Envelope) -> Step[T]:
+        return self.witness(table, seen), ()
+
+    def note(self, table: T, seen: Envelope, note: Note) -> T:
+        """Note an irregularity of the round."""
+        return replace(table, round=_irregular(_there(table.round), note, seen))
+
+    def close(self, table: T) -> Step[T]:
+        """Nothing more may be bet on the round."""
+        round_ = _there(table.round)
+        return replace(table, round=replace(round_, closed=True)), (Closed(round_.id),)
+
+    def hold(self, table: T, seen: Envelope, doubt: Doubt) -> Step[T]:
+        """Suspend the round: it waits for a person."""
+        round_, verdicts = suspend(_there(table.round), seen, doubt.reason, doubt.remedy)
+        return replace(table, round=round_), verdicts
+
+    def void(self, table: T, seen: Envelope, null: Null) -> Step[T]:
+        """The round does not count."""
+        round_ = _there(table.round)
+        if null.note is not None:
+            round_ = _irregular(round_, null.note, seen)
+        result = voided(round_, self._terms, Void(null.reason, "returned"), null.law, null.outcome)
+        return self._fresh(table), (Voided(result),)
+
+
+def _there(round_: Round | None) -> Round:
+    """The round, where the phase says that there is one."""
+    assert round_ is not None
+    return round_
+
+
+def _bet_of(seen: Envelope) -> WagerPlaced | WagerWithdrawn:
+    assert isinstance(seen.event, WagerPlaced | WagerWithdrawn)
+    return seen.event
+
+
+def _declared(seen: Envelope) -> str:
+    """Why a person declared the round void."""
+    match seen.event:
+        case RoundVoided(reason=reason):
+            return reason or "declared by the croupier"
+        case _:
+            return "declared by the croupier"
+
+
+def _irregular(round_: Round, note: Note, seen: Envelope) -> Round:
+    return irregular(round_, note.code, note.text, note.law, seen)
+
+
+def _noted(note: Note, seen: Envelope) -> tuple[Verdict, ...]:
+    return (Noted(Irregularity(note.code, note.text, note.law, seen.id)),)
+
+
+def _corrected(result: Result) -> Corrected:
+    return Corrected(replace(result, supersedes=result.round))
