@@ -20,8 +20,8 @@ class Family(Struct, frozen=True):
 
     `id` is its pattern ("split:a-b"), `pays` what it wins, x to 1, net of a commission; `gross` is the printed prize
     where that differs. `places` maps what stands for the letters of the pattern ("1-2") to what the place covers.
-    `wins(covered, outcome)` is True where the place wins `pays`, or the prize itself where it depends on the outcome;
-    `returns(covered, outcome)` is True where the bet comes back.
+    `wins(covered, outcome)` is True where the place wins `pays`, or the prize itself where it depends on the outcome
+    ("" where it loses); `returns(covered, outcome)` is True where the bet comes back.
     """
 
     id: str
@@ -29,7 +29,7 @@ class Family(Struct, frozen=True):
     article: str
     text: str
     places: Mapping[str, Any]
-    wins: Callable[[Any, Any], int]
+    wins: Callable[[Any, Any], bool | str]
     returns: Callable[[Any, Any], bool] | None = None
     gross: str = ""
 
@@ -41,6 +41,11 @@ class Family(Struct, frozen=True):
     def on_board(self) -> dict[str, Any]:
         """Each place by its whole id, with what it covers."""
         return {f"{self.name}:{written}" if written else self.name: one for written, one in self.places.items()}
+
+
+def prize(odds: int) -> str:
+    """A prize that depends on the outcome, x to 1; 0 where the place loses."""
+    return str(odds) if odds else ""
 
 
 def numbers(combinations: Iterable[tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
@@ -74,7 +79,7 @@ class Board:
         for family in self._families:
             for place, covered in family.on_board().items():
                 if won := family.wins(covered, outcome):
-                    winners.append(Win(place, family.pays if won is True else str(won), family.gross))
+                    winners.append(Win(place, family.pays if won is True else won, family.gross))
                 elif family.returns is not None and family.returns(covered, outcome):
                     pushes.append(place)
         return tuple(winners), tuple(pushes)

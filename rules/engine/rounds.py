@@ -99,54 +99,6 @@ def wager(
     return witness(replace(round_, wagers=wagers), seen, MAX_WAGER_EVIDENCE)
 
 
-def lying(round_: Round, seat: int, bet: str) -> int:
-    """What lies on `bet` of `seat`, in minor units."""
-    return sum(one.amount for one in round_.wagers if one.seat == seat and one.bet == bet)
-
-
-def wager_beside(
-    doubtful: Round,
-    laid: Round,
-    event: WagerPlaced | WagerWithdrawn,
-    offered: frozenset[str],
-    law: str,
-    seen: Envelope,
-) -> tuple[Round, Round]:
-    """A wager where a loss left the cloth in doubt: `doubtful` is what lay there before, `laid` what was laid since.
-
-    Chips look alike: those that are taken back come off the known ones first. What is refused is noted on `doubtful`.
-    """
-    seat, bet, known = event.seat, event.bet, lying(laid, event.seat, event.bet)
-    unknown = lying(doubtful, seat, bet)
-    match event:
-        case WagerPlaced():
-            laid = wager(laid, event, offered, law, seen)
-            if laid.irregularities:
-                notes = (*doubtful.irregularities, *laid.irregularities)[:MAX_IRREGULARITIES]
-                return witness(replace(doubtful, irregularities=notes), seen), replace(laid, irregularities=())
-        case WagerWithdrawn(amount=amount):
-            if not known or amount > known + unknown:
-                return wager(doubtful, event, offered, law, seen), laid
-            laid = wager(laid, replace(event, amount=min(amount, known)), offered, law, seen)
-            rest = unknown if not amount else max(amount - known, 0)
-            if rest:
-                doubtful = wager(doubtful, replace(event, amount=rest), offered, law, seen)
-    return doubtful, laid
-
-
-def together(doubtful: Round, laid: Round | None) -> Round:
-    """Both as one: what was laid since shares the fate of what lay there before."""
-    if laid is None:
-        return doubtful
-    amounts = {(one.seat, one.bet): one.amount for one in doubtful.wagers}
-    for one in laid.wagers:
-        amounts[one.seat, one.bet] = amounts.get((one.seat, one.bet), 0) + one.amount
-    wagers = tuple(Wager(seat, bet, amount) for (seat, bet), amount in amounts.items())
-    evidence = tuple(dict.fromkeys((*doubtful.evidence, *laid.evidence)))[:MAX_EVIDENCE]
-    notes = (*doubtful.irregularities, *laid.irregularities)[:MAX_IRREGULARITIES]
-    return replace(doubtful, wagers=wagers, evidence=evidence, irregularities=notes)
-
-
 def next_number(day: str, count: int, seen: Envelope) -> tuple[str, int]:
     """The day and number of the next round. A clock set back over midnight does not repeat a number."""
     today = seen.time.date().isoformat()

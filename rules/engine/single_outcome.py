@@ -86,7 +86,8 @@ class Null(Struct, frozen=True):
 class Rulings(Struct, frozen=True):
     """What a text says of the life of a round, each with its article.
 
-    `never_ended`: why a round is void that was left without its outcome.
+    `never_ended`: why a round is void that was left without its outcome; `never_closed`: its outcome came without a
+    bell; `null_bets`: what becomes of the bets of a void round.
     """
 
     bets_law: str
@@ -101,6 +102,7 @@ class Rulings(Struct, frozen=True):
     contradicted: Doubt
     declared_before: Doubt
     never_closed: Note | None = None
+    null_bets: Literal["returned", "may_change", "stand", "stand_may_add"] = "returned"
 
 
 class Table(Struct, frozen=True):
@@ -188,9 +190,13 @@ class SingleOutcome(ABC, Generic[T]):
     def result(self, round_: Round, outcome: Any) -> Result:
         """The result of a round that counts."""
 
-    @abstractmethod
+    def kept(self, outcome: Any) -> Any:
+        """What is kept of an outcome until the payment."""
+        return outcome
+
     def same(self, one: Any, other: Any) -> bool:
-        """Whether two outcomes are one."""
+        """Whether two outcomes decide the same."""
+        return bool(one == other)
 
     @abstractmethod
     def contradiction(self, last: Round, first: Any, other: Any) -> Note:
@@ -241,7 +247,7 @@ class SingleOutcome(ABC, Generic[T]):
             WagerPlaced: (bet, self._bet, self._bet, self._bet, bet, bet),
             WagerWithdrawn: (bet, self._bet, self._bet, self._bet, bet, bet),
             BetsClosed: (bell, close, close, close, bell, bell),
-            self.outcome: (self._again, self._decide, self._decide, self._witness, self._again, self._recount),
+            self.outcome: (self._again, self._decide, self._decide, self.in_doubt, self._again, self._recount),
             RoundPaid: (stay, stay, stay, stay, self._pay, self._confirm),
             RoundVoided: (self._stray_void, void, void, void, back, back),
             EventsMissed: (lose,) * 6,
@@ -262,25 +268,35 @@ class SingleOutcome(ABC, Generic[T]):
             verdicts = (Voided(self._returned(table.round, seen, reason)),)
         elif table.last is not None and table.last.suspended:
             verdicts = (_corrected(self._returned(table.last, seen, table.last.suspended)),)
+        if isinstance(seen.event, self.starts):
+            table = replace(table, unheard=False)
         day, count = next_number(table.day, table.count, seen)
-        unheard = table.unheard and not isinstance(seen.event, self.starts)
-        doubt = MISSING if unheard else ""
-        round_ = Round(f"{table.table}:{day}:{count}", (seen.id,), suspended=doubt)
-        begun = replace(self._fresh(table), day=day, count=count, round=round_, unheard=unheard)
+        round_, fields = self.cloth(table, seen)
+        round_ = witness(replace(round_, id=f"{table.table}:{day}:{count}"), seen)
         verdicts += (Opened(round_.id),)
-        if doubt:
-            verdicts += (Suspended(round_.id, doubt, self._rulings.missing.remedy),)
-        return begun, verdicts
+        if round_.closed:
+            verdicts += (Closed(round_.id),)
+        if round_.suspended:
+            verdicts += (Suspended(round_.id, round_.suspended, self.remedy(round_)),)
+        return self.fresh(table, day=day, count=count, round=round_, **fields), verdicts
 
-    def _fresh(self, table: T, **fields: Any) -> T:
-        """No round is there; of the game only what lasts is known."""
-        lasting = {name: getattr(table, name) for name in self.lasting}
-        fresh: T = self.State(table.table, table.day, table.count, unheard=table.unheard, **lasting, **fields)
+    def cloth(self, table: T, seen: Envelope) -> tuple[Round, dict[str, Any]]:
+        """What lies on the cloth for the next round, whose beginning may be among the lost events."""
+        return Round("", suspended=MISSING if table.unheard else ""), {}
+
+    def remedy(self, round_: Round) -> str:
+        """What a person can do about a round that waits from its beginning."""
+        return self._rulings.missing.remedy
+
+    def fresh(self, table: T, **fields: Any) -> T:
+        """A table without a round; of the game only what lasts is known."""
+        known = {name: getattr(table, name) for name in ("table", "day", "count", "unheard", *self.lasting)}
+        fresh: T = self.State(**known | fields)
         return fresh
 
     def _begin_betting(self, table: T, seen: Envelope) -> Step[T]:
         table, verdicts = self.begin(table, seen)
-        return self._betting(table, seen), verdicts
+        return self.betting(table, seen), verdicts
 
     def _go_on(self, table: T, seen: Envelope) -> Step[T]:
         if self.opens_next(table, seen):
@@ -288,9 +304,10 @@ class SingleOutcome(ABC, Generic[T]):
         table = self.witness(table, seen)
         if table.round is not None and table.round.closed:
             return self.note(table, seen, self._rulings.reopened), ()
-        return self._betting(table, seen), ()
+        return self.betting(table, seen), ()
 
-    def _betting(self, table: T, seen: Envelope) -> T:
+    def betting(self, table: T, seen: Envelope) -> T:
+        """The bets of the round are open."""
         if not table.opened and table.phase != "suspended" and (note := self.at_opening(table)):
             table = self.note(table, seen, note)
         return replace(table, opened=True)
@@ -310,17 +327,17 @@ class SingleOutcome(ABC, Generic[T]):
         return table, verdicts + void
 
     def _stray_bet(self, table: T, seen: Envelope) -> Step[T]:
-        event = _bet_of(seen)
+        event = bet_of(seen)
         note = Note("bet_without_round", f"seat {event.seat} on {event.bet}", self._rulings.stray_bets_law)
         return table, _noted(note, seen)
 
     def _bet(self, table: T, seen: Envelope) -> Step[T]:
-        event, round_ = _bet_of(seen), _there(table.round)
+        event, round_ = bet_of(seen), there(table.round)
         law = self._rulings.late_bets_law if round_.closed else self._rulings.bets_law
         laid = wager(round_, event, self._offered, law, seen)
         placed = isinstance(event, WagerPlaced) and laid.wagers != round_.wagers
         if placed and (note := self.at_bet(table, event)):
-            laid = _irregular(laid, note, seen)
+            laid = noted_on(laid, note, seen)
         return replace(table, round=laid), ()
 
     # ---- the outcome
@@ -333,39 +350,55 @@ class SingleOutcome(ABC, Generic[T]):
             case Doubt() as doubt:
                 return self.hold(table, seen, doubt)
             case Null() as null:
-                return self.void(table, seen, null)
-        round_ = _there(table.round)
-        return self._fresh(table, last=round_, told=(seen.event,)), (Resolved(self.result(round_, seen.event)),)
+                table, verdicts = self.void(table, seen, null)
+                told = (self.kept(seen.event),) if null.outcome is not None else ()
+                return (replace(table, told=told) if told else table), verdicts
+        table, verdicts = self.close_late(table, seen)
+        round_, outcome = there(table.round), self.kept(seen.event)
+        return self.fresh(table, last=round_, told=(outcome,)), (*verdicts, Resolved(self.result(round_, outcome)))
+
+    def close_late(self, table: T, seen: Envelope) -> Step[T]:
+        """The outcome closes what no bell has closed."""
+        if table.phase == "closed":
+            return table, ()
+        if self._rulings.never_closed is not None:
+            table = self.note(table, seen, self._rulings.never_closed)
+        return self.close(table)
+
+    def in_doubt(self, table: T, seen: Envelope) -> Step[T]:
+        """A suspended round is not resolved: this outcome may be another round's."""
+        return self.witness(table, seen), ()
 
     def _again(self, table: T, seen: Envelope) -> Step[T]:
         """The same outcome changes nothing; another one, before the payment, disputes the result."""
-        last, told = table.last, table.told
-        if not table.unseen and any(self.same(one, seen.event) for one in told):
+        last, told, outcome = table.last, table.told, self.kept(seen.event)
+        if not table.unseen and any(self.same(one, outcome) for one in told):
             return table, ()
-        if last is None or table.unseen or not self.is_outcome(seen.event):
-            return table, _noted(self.stray(seen.event), seen)
-        note, doubt = self.contradiction(last, told[0], seen.event), self._rulings.contradicted
-        last, verdicts = suspend(_irregular(last, note, seen), seen, doubt.reason, doubt.remedy)
-        return replace(table, last=last, told=(*told, seen.event)), verdicts
+        if last is None or table.unseen or not self.is_outcome(outcome):
+            return table, _noted(self.stray(outcome), seen)
+        doubt = self._rulings.contradicted
+        last = noted_on(last, self.contradiction(last, told[0], outcome), seen)
+        last, verdicts = suspend(last, seen, doubt.reason, doubt.remedy)
+        return replace(table, last=last, told=(*told, outcome)), verdicts
 
     def _recount(self, table: T, seen: Envelope) -> Step[T]:
         """Where a person enters the outcome, the one that is entered again stands."""
-        last = witness(_there(table.last), seen)
+        last, outcome = witness(there(table.last), seen), self.kept(seen.event)
         table = replace(table, last=last)
-        if not self.told_again_stands or table.unseen or not self.is_outcome(seen.event):
+        if not self.told_again_stands or table.unseen or not self.is_outcome(outcome):
             return table, ()
-        known = next((one for one in table.told if self.same(one, seen.event)), None)
+        known = next((one for one in table.told if self.same(one, outcome)), None)
         if known is None:
-            return replace(table, told=(*table.told, seen.event)), ()
+            return replace(table, told=(*table.told, outcome)), ()
         last = replace(last, suspended="")
         return replace(table, last=last, told=(known,)), (_corrected(self.result(last, known)),)
 
     def _pay(self, table: T, seen: Envelope) -> Step[T]:
-        return self._fresh(table, told=table.told[:1], unseen=table.unseen), ()
+        return self.fresh(table, told=table.told[:1], unseen=table.unseen), ()
 
     def _confirm(self, table: T, seen: Envelope) -> Step[T]:
         """Paid while disputed: the croupier, who sees the table, lets the first outcome stand."""
-        last = witness(_there(table.last), seen)
+        last = witness(there(table.last), seen)
         if table.unseen or seen.event.overtaken:  # the payment may be of a lost round, or of the one before
             return replace(table, last=last), ()
         paid, _ = self._pay(table, seen)
@@ -381,14 +414,19 @@ class SingleOutcome(ABC, Generic[T]):
 
     def _take_back(self, table: T, seen: Envelope) -> Step[T]:
         """Declared void after its result. Declared before it and told too late, it may mean the round before."""
-        last = _there(table.last)
+        last = there(table.last)
         if seen.event.overtaken:
             doubt = self._rulings.declared_before
             last, verdicts = suspend(last, seen, doubt.reason, doubt.remedy)
             return replace(table, last=last), verdicts
-        void = Void(_declared(seen), "returned")
-        result = voided(witness(last, seen), self._terms, void, self._rulings.void_law)
-        return self._fresh(table, unseen=table.unseen), (_corrected(result),)
+        last = witness(last, seen)
+        result = voided(last, self._terms, Void(_declared(seen), self._rulings.null_bets), self._rulings.void_law)
+        last = replace(last, suspended=MISSING if table.unseen else "")
+        return self.after_void(table, last, unseen=table.unseen), (_corrected(result),)
+
+    def after_void(self, table: T, round_: Round, **fields: Any) -> T:
+        """The table without the void round."""
+        return self.fresh(table, **fields)
 
     def _returned(self, round_: Round, seen: Envelope, reason: str) -> Result:
         """How the round ended is not known. No article speaks of that: nothing is guessed, the bets come back."""
@@ -410,41 +448,38 @@ class SingleOutcome(ABC, Generic[T]):
 
     def witness(self, table: T, seen: Envelope) -> T:
         """The round rests on this event too."""
-        return replace(table, round=witness(_there(table.round), seen))
-
-    def _witness(self, table: T, seen: Envelope) -> Step[T]:
-        return self.witness(table, seen), ()
+        return replace(table, round=witness(there(table.round), seen))
 
     def note(self, table: T, seen: Envelope, note: Note) -> T:
         """Note an irregularity of the round."""
-        return replace(table, round=_irregular(_there(table.round), note, seen))
+        return replace(table, round=noted_on(there(table.round), note, seen))
 
     def close(self, table: T) -> Step[T]:
         """Nothing more may be bet on the round."""
-        round_ = _there(table.round)
+        round_ = there(table.round)
         return replace(table, round=replace(round_, closed=True)), (Closed(round_.id),)
 
     def hold(self, table: T, seen: Envelope, doubt: Doubt) -> Step[T]:
         """Suspend the round: it waits for a person."""
-        round_, verdicts = suspend(_there(table.round), seen, doubt.reason, doubt.remedy)
+        round_, verdicts = suspend(there(table.round), seen, doubt.reason, doubt.remedy)
         return replace(table, round=round_), verdicts
 
     def void(self, table: T, seen: Envelope, null: Null) -> Step[T]:
         """The round does not count."""
-        round_ = _there(table.round)
+        round_ = there(table.round)
         if null.note is not None:
-            round_ = _irregular(round_, null.note, seen)
-        result = voided(round_, self._terms, Void(null.reason, "returned"), null.law, null.outcome)
-        return self._fresh(table), (Voided(result),)
+            round_ = noted_on(round_, null.note, seen)
+        result = voided(round_, self._terms, Void(null.reason, self._rulings.null_bets), null.law, null.outcome)
+        return self.after_void(table, round_), (Voided(result),)
 
 
-def _there(round_: Round | None) -> Round:
+def there(round_: Round | None) -> Round:
     """The round, where the phase says that there is one."""
     assert round_ is not None
     return round_
 
 
-def _bet_of(seen: Envelope) -> WagerPlaced | WagerWithdrawn:
+def bet_of(seen: Envelope) -> WagerPlaced | WagerWithdrawn:
     assert isinstance(seen.event, WagerPlaced | WagerWithdrawn)
     return seen.event
 
@@ -458,7 +493,8 @@ def _declared(seen: Envelope) -> str:
             return "declared by the croupier"
 
 
-def _irregular(round_: Round, note: Note, seen: Envelope) -> Round:
+def noted_on(round_: Round, note: Note, seen: Envelope) -> Round:
+    """A round with this irregularity."""
     return irregular(round_, note.code, note.text, note.law, seen)
 
 

@@ -1,4 +1,4 @@
-"""Three dice shaken under a dome: the round of every game whose text describes it so, with what such games share.
+"""Three dice shaken under a dome: the game of every text that describes it so, but for its bets and its articles.
 
 The flow, in the numbering of 57/2004 and 59/2004 (31/2003 has the same in fewer paragraphs): the croupier covers the
 dice and shakes them, by three pulls of the lever or one electronic agitation, then opens the bets (2(1)); the bell
@@ -6,25 +6,24 @@ closes them (3(1)); the dome is lifted, the result read (3(2)), the prizes are p
 covered again (4). Stacked or leaning dice make the throw void and the operation is repeated (3(3)): the bets stand on
 the cloth; the players may take them back, keep or change them (3(4)), or only add to them (31/2003 art. 3(3)).
 
-Readings. Any other order is an irregularity. The texts do not say what becomes of the throw; it counts where its
-result is certain and only the ceremony was off (a wrong number of pulls, bets opened too early, dice covered before
-the prizes were paid). It is void, as in 3(3), where a bet may have been made knowing the dice: the dome was off or the
-dice were read before the bell, they were shaken after it, or they were never shaken under the dome and still lie as
-everybody last saw them. A round that cannot be read waits for a person; a new one voids it with the bets returned. A
-second reading that contradicts the first puts the result in doubt until it is paid (the croupier, who sees the dice,
-lets it stand) or declared void. Between a void throw and the next covering the cloth is open to what the text allows.
-A chip laid before the bets were opened counts, and is noted.
+Readings, where the text says nothing:
 
-- After a loss, 2(1): whether the dice were shaken is not known of a throw whose covering was not seen since: it waits.
+- 2(1): a wrong number of pulls, or bets opened or laid too early, are irregular; the throw counts.
+- 4: dice covered before the prizes were paid are irregular; the throw counts.
+- 3(1), 3(3): the throw is void where a bet may have been made knowing the dice: the dome was lifted or the dice were
+  read before the bell, or they were shaken after it.
+- 2(1), 3(3): the throw is void where the dice were never shaken under the dome: they lie as everybody saw them last.
+- 3(2): a throw that cannot be read suspends the round; the next one voids it, the bets come back.
+- 3(2): a second reading that differs disputes the result until it is paid (the first stands) or declared void.
+- 3(4): between a void throw and the next covering the cloth is open to what the text allows.
+- After a loss, 2(1): a throw whose covering was not seen is suspended: whether it was shaken is not known.
 - After a loss, 3(4): the bets of a void throw are given back when the bets are opened, or the dice covered once more.
   The shaking before that counts, and so do the bets that were laid since the loss.
 
-A game says what its places pay on a throw, the facts of its own, the croupier's words, and its articles. It cannot
-change the flow.
+A game gives its families of bets, the facts of its own, the croupier's words and its articles.
 """
 
-from abc import ABC, abstractmethod
-from collections import Counter
+from abc import abstractmethod
 from itertools import combinations_with_replacement, permutations
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias
 
@@ -32,9 +31,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from protocols.contract.events import (
-    BetsClosed,
-    BetsOpened,
-    DeviceOnline,
     DiceAgitated,
     DiceCovered,
     DiceDisturbed,
@@ -42,46 +38,18 @@ from protocols.contract.events import (
     DiceReplaced,
     DiceSeized,
     DiceUncovered,
-    EventsMissed,
-    RoundPaid,
-    RoundVoided,
     WagerPlaced,
     WagerWithdrawn,
 )
 from protocols.contract.topics import Envelope
-from rules.engine.rounds import (
-    Chips,
-    Round,
-    irregular,
-    lying,
-    next_number,
-    noted,
-    resolved,
-    taken_back_before,
-    terms,
-    together,
-    voided,
-    wager,
-    wager_beside,
-    witness,
-)
-from rules.engine.ruleset import (
-    Bet,
-    Closed,
-    Corrected,
-    Opened,
-    Resolved,
-    Result,
-    Suspended,
-    Verdict,
-    View,
-    Void,
-    Voided,
-    Wager,
-    Win,
-)
+from rules.engine.bets import Board
+from rules.engine.rounds import Chips, Round, resolved, terms, witness
+from rules.engine.ruleset import Result, Verdict, View, Wager, Win
+from rules.engine.single_outcome import Doubt, Note, Null, Rulings, bet_of, noted_on, there
+from rules.engine.standing_bets import EMPTY, ClothTable, StandingBets, lying, together
 
 Words: TypeAlias = tuple[str, str, str]  # in Portuguese, Traditional Chinese, English
+Faces: TypeAlias = tuple[int, ...]
 Step: TypeAlias = tuple["ShakenState", tuple[Verdict, ...]]
 
 PULLS: Final = 3
@@ -92,7 +60,6 @@ BIG: Final = range(11, 18)
 
 REMEDY_LOOK: Final = "look at the dice: pay, and the first result stands, or declare the round void at the console"
 REMEDY: Final = "declare the round void at the console, or cover the dice again: the open round is then void"
-MISSING: Final = "events of this round may be missing"
 CLOTH: Final = "bets may have been moved unseen after a void throw: cover the dice again, and they are given back"
 
 # What the croupier calls at the opening, where the house lets him (2(3)), at the bell (3(1)), of a void throw (3(3)).
@@ -101,6 +68,24 @@ BELL: Final = {"pt": "Abertura da jogada", "zh-Hant": "開", "en": "Opening"}
 VOID: Final = {"pt": "Jogada nula", "zh-Hant": "此局無效", "en": "Void"}
 
 _SIZES: Final[dict[str, Words]] = {"small": ("pequeno", "小", "small"), "big": ("grande", "大", "big")}
+
+
+# ---- when the places win that these games share: `faces` are sorted
+
+
+def is_triple(_: object, faces: Faces) -> bool:
+    """Three equal dice."""
+    return faces[0] == faces[2]
+
+
+def is_small(_: object, faces: Faces) -> bool:
+    """A small total, but for a triple."""
+    return sum(faces) in SMALL and not is_triple(_, faces)
+
+
+def is_big(_: object, faces: Faces) -> bool:
+    """A big total, but for a triple."""
+    return sum(faces) in BIG and not is_triple(_, faces)
 
 
 class Articles(Struct, frozen=True):
@@ -139,32 +124,23 @@ class Ceremony(Chips, Protocol):
     def payment(self) -> Literal["implied", "console"]: ...
 
 
-class ShakenState(Struct, frozen=True):
-    """Where a table stands.
+class ShakenState(ClothTable, frozen=True):
+    """`covered`: the dome is known to be on; `pulls` and `agitations` count the shaking under it.
 
-    `covered`: the dome is known to be on. `pulls` and `agitations` count the shaking under it. `carried` is the cloth
-    after a void throw, until the next round takes it over: that one is `repeated`, and `locked` is what may not be
-    taken off it. `laid` is what is known beside a cloth in doubt: the bets laid since the loss, and the shaking. `last`
-    and `reading` are the resolved round until it is paid: it can still be corrected; `unseen`: whether it was paid is
-    not known. `unheard`: nor what was done under the dome, as no covering was seen since a loss.
+    `repeated`: the round took over the bets of a void throw; `locked` are those that may not be taken back.
     """
 
-    table: str
-    day: str = ""
-    count: int = 0
-    round: Round | None = None
+    told: tuple[DiceRead, ...] = ()
     covered: bool = False
     pulls: int = 0
     agitations: int = 0
-    opened: bool = False
     repeated: bool = False
-    carried: Round | None = None
     locked: tuple[Wager, ...] = ()
-    last: Round | None = None
-    reading: DiceRead | None = None
-    unseen: bool = False
-    laid: Round | None = None
-    unheard: bool = False
+
+    @property
+    def shaken(self) -> bool:
+        """Whether the dice were shaken under the dome."""
+        return bool(self.pulls or self.agitations)
 
 
 class Throw(Struct, frozen=True):
@@ -176,28 +152,40 @@ class Throw(Struct, frozen=True):
     law: tuple[str, ...]
 
 
-class ShakenDice(ABC):
-    """A game of three shaken dice: `_pays`, `_facts` and `_calls` are its own, all else is the ceremony."""
+def _rulings(at: Articles) -> Rulings:
+    return Rulings(
+        bets_law=at.bets,
+        late_bets_law=at.bell,
+        stray_bets_law=at.shaking,
+        void_law=tuple(dict.fromkeys((at.null, at.bets_after_null))),
+        never_ended=Null("never_read", (at.reading,)),
+        stray_bell=Note("bell_without_round", "the bell rang, no round is open", at.bell),
+        stray_void=Note("void_without_round", "a round was declared void, none is open or unpaid", at.null),
+        reopened=Note("bets_reopened", "bets were opened again after the bell", at.bell),
+        missing=Doubt("events of this round may be missing", REMEDY),
+        contradicted=Doubt("two readings contradict each other", REMEDY_LOOK),
+        declared_before=Doubt("declared void before its result was told", REMEDY_LOOK),
+        null_bets=at.null_bets,
+    )
+
+
+class ShakenDice(StandingBets[ShakenState]):
+    """A game of three shaken dice: `_facts` and `_calls` are its own, all else is the ceremony."""
 
     id: ClassVar[str]
     State: ClassVar[type[ShakenState]] = ShakenState
+    outcome: ClassVar[type[DiceRead]] = DiceRead
+    starts: ClassVar = (DiceCovered,)
+    lasting: ClassVar[tuple[str, ...]] = ("covered",)
 
-    def __init__(
-        self,
-        options: Ceremony,
-        bets: tuple[Bet, ...],
-        board: tuple[str, ...],
-        articles: Articles,
-    ) -> None:
+    def __init__(self, options: Ceremony, board: Board, articles: Articles) -> None:
         """Work out, once, what wins on each of the 216 throws: a game calls this when it is ready to say."""
-        self._terms = terms(self.id, options.edition, options, VOID)
+        moved = Doubt(CLOTH, REMEDY)
+        super().__init__(terms(self.id, options.edition, options, VOID), board, _rulings(articles), moved_unseen=moved)
         self._ceremony = options
         self._mechanisms = ("lever", "electronic") if options.agitation == "either" else (options.agitation,)
-        self._bets = bets
-        self.board = board
-        self._offered = frozenset(board)
         self._at = articles
-        self._throws: dict[tuple[int, ...], Throw] = {}
+        self._throws: dict[Faces, Throw] = {}
         for faces in combinations_with_replacement(FACES, 3):
             throw = self._throw(faces)
             self._throws.update((order, throw) for order in permutations(faces))
@@ -205,312 +193,264 @@ class ShakenDice(ABC):
     # ---- what the game says
 
     @abstractmethod
-    def _pays(self, place: str, dice: Counter[int], total: int) -> int:
-        """What `place` wins on this throw, x to 1; 0 where it loses."""
-
-    @abstractmethod
-    def _facts(self, faces: tuple[int, ...]) -> dict[str, Any]:
+    def _facts(self, faces: Faces) -> dict[str, Any]:
         """The game's own facts of this throw, beside faces, total, triple and size."""
 
     @abstractmethod
-    def _calls(self, faces: tuple[int, ...], facts: dict[str, Any]) -> tuple[Words, tuple[Words, ...]]:
+    def _calls(self, faces: Faces, facts: dict[str, Any]) -> tuple[Words, tuple[Words, ...]]:
         """What the croupier calls of this throw: the dice themselves, and what comes after total and size."""
 
-    # ---- what a house offers and shows
+    # ---- what is shown
 
-    def bets(self) -> tuple[Bet, ...]:
-        """The bets offered, in the order of art. 5."""
-        return self._bets
-
-    def start(self, table: str) -> ShakenState:
-        """A table nobody has played on."""
-        return ShakenState(table)
-
-    def view(self, state: ShakenState) -> View:
+    def view(self, table: ShakenState) -> View:
         """Phase: idle, paying, covered, betting, closed, uncovered, suspended. `say` is what the croupier calls now."""
-        if state.round is None:
-            return self._view_between(state)
-        round_ = state.round
-        shaken = bool(state.pulls or state.agitations)
-        detail: dict[str, Any] = {"pulls": state.pulls, "agitations": state.agitations}
+        round_, last = table.round, table.last
+        if round_ is not None:
+            return self._view_round(table, round_)
+        if last is None:
+            return View("", "idle", {})
+        throw = self._throws[table.told[0].faces]
+        if last.suspended:
+            return View(last.id, "suspended", {**throw.outcome, "reason": last.suspended})
+        return View(last.id, "paying", {**throw.outcome, "say": throw.announcements})
+
+    def _view_round(self, table: ShakenState, round_: Round) -> View:
+        detail: dict[str, Any] = {"pulls": table.pulls, "agitations": table.agitations}
         if self._ceremony.panel:
-            detail["panel"] = shaken and not round_.closed
+            detail["panel"] = table.shaken and not round_.closed
         if round_.suspended:
             return View(round_.id, "suspended", {**detail, "reason": round_.suspended})
         if round_.closed:
-            return View(round_.id, "closed" if state.covered else "uncovered", {**detail, "say": BELL})
-        if state.opened:
+            return View(round_.id, "closed" if table.covered else "uncovered", {**detail, "say": BELL})
+        if table.opened:
             return View(round_.id, "betting", {**detail, "say": OPENING} if self._ceremony.announces else detail)
         return View(round_.id, "covered", detail)
 
-    def _view_between(self, state: ShakenState) -> View:
-        if state.last is None or state.reading is None:
-            return View("", "idle", {})
-        throw = self._throws[state.reading.faces]
-        if state.last.suspended:
-            return View(state.last.id, "suspended", {**throw.outcome, "reason": state.last.suspended})
-        return View(state.last.id, "paying", {**throw.outcome, "say": throw.announcements})
+    # ---- the dice and the dome
 
-    def apply(self, state: ShakenState, seen: Envelope) -> Step:
-        """One event."""
+    def play(self, table: ShakenState, seen: Envelope) -> Step:
+        """The dice are covered, shaken, uncovered or touched."""
         match seen.event:
             case DiceCovered():
-                return self._covered(state, seen)
+                return self._covered(table, seen)
             case DiceAgitated() as agitation:
-                return self._agitated(state, seen, agitation)
-            case BetsOpened():
-                return self._bets_opened(state, seen)
-            case BetsClosed():
-                return self._bell(state, seen)
+                return self._agitated(table, seen, agitation)
             case DiceUncovered():
-                return self._uncovered(state, seen)
-            case DiceRead() as reading:
-                return self._read(state, seen, reading)
-            case RoundPaid():
-                return self._paid(state, seen)
-            case RoundVoided(reason=reason):
-                return self._declared_void(state, seen, reason or "declared by the croupier")
-            case WagerPlaced() | WagerWithdrawn() as one:
-                return self._wager(state, seen, one)
-            case DiceDisturbed() | DiceReplaced() | DiceSeized() if state.round is not None:
-                return self._touched(state, state.round, seen)
-            case DeviceOnline(continuous=False) | EventsMissed():
-                return self._missed(replace(state, covered=False, pulls=0, agitations=0, unheard=True), seen)
+                return self._uncovered(replace(table, covered=False), seen)
+            case DiceDisturbed() | DiceReplaced() | DiceSeized() if table.round is not None:
+                return self._touched(self.witness(table, seen), seen)
             case _:
-                return state, ()
+                return table, ()
 
-    # ---- the flow
-
-    def _begin(self, state: ShakenState, seen: Envelope) -> tuple[ShakenState, Round, tuple[Verdict, ...]]:
-        """A new round takes over the cloth; one that waits for a person ends first, its bets returned.
-
-        What is known beside a cloth in doubt goes on: the bets laid since, and the shaking, up to the bell.
-        """
-        verdicts: tuple[Verdict, ...] = ()
-        ended, laid = state.round, state.laid
-        pulls = agitations = 0
-        if ended is not None:
-            verdicts = (Voided(self._returned(ended, seen, ended.suspended or "never_read")),)
-            if _only_cloth(state, ended) and not (ended.closed and isinstance(seen.event, DiceCovered)):
-                pulls, agitations = state.pulls, state.agitations
-            cloth, laid, repeated = laid or Round(""), None, False
-        else:
-            if state.last is not None and state.last.suspended:
-                result = self._returned(state.last, seen, state.last.suspended)
-                verdicts = (Corrected(replace(result, supersedes=result.round)),)
-            cloth, repeated = state.carried or Round(""), state.carried is not None
-        if state.unheard:
-            cloth, laid = replace(together(cloth, laid), suspended=MISSING), None
-        elif cloth.suspended:
-            laid = witness(laid or Round(""), seen)
-        day, count = next_number(state.day, state.count, seen)
-        round_ = witness(replace(cloth, id=f"{state.table}:{day}:{count}"), seen)
-        begun = ShakenState(
-            state.table,
-            day,
-            count,
-            round_,
-            covered=state.covered,
-            pulls=pulls,
-            agitations=agitations,
-            repeated=repeated,
-            locked=_held(state.locked, cloth, laid),
+    def begin(self, table: ShakenState, seen: Envelope) -> Step:
+        """The shaking beside bets in doubt goes on, up to the bell; so do the bets that may not be taken back."""
+        begun, verdicts = super().begin(table, seen)
+        round_, ended, laid = there(begun.round), table.round, begun.laid
+        shaking = (0, 0)
+        if ended is not None and _only_cloth(table) and not (ended.closed and isinstance(seen.event, DiceCovered)):
+            shaking = table.pulls, table.agitations
+        if round_.suspended == CLOTH:
+            laid = witness(laid or EMPTY, seen)
+        whole = together(round_, laid)
+        kept = (replace(one, amount=min(one.amount, lying(whole, one.seat, one.bet))) for one in table.locked)
+        begun = replace(
+            begun,
+            pulls=shaking[0],
+            agitations=shaking[1],
+            repeated=table.carried is not None,
+            locked=tuple(one for one in kept if one.amount),
             laid=laid,
-            unheard=state.unheard,
         )
-        verdicts += (Opened(round_.id),)
-        if round_.suspended:
-            verdicts += (Suspended(round_.id, round_.suspended, REMEDY),)
-        return begun, round_, verdicts
+        return begun, verdicts
 
-    def _covered(self, state: ShakenState, seen: Envelope) -> Step:
-        round_ = state.round
-        if round_ is not None and not round_.suspended:
-            if state.covered:
-                return replace(state, round=witness(round_, seen)), ()
-            if not round_.closed:
-                # The bets were opened, or the dice shaken, without the dome: noted then. Now a shaking may count.
-                return replace(state, round=witness(round_, seen), covered=True), ()
+    def _covered(self, table: ShakenState, seen: Envelope) -> Step:
+        if table.phase in ("open", "closed"):
+            table = self.witness(table, seen)
+            if table.covered:
+                return table, ()
+            if table.phase == "open":  # opened or shaken without the dome: noted then. Now a shaking may count.
+                return replace(table, covered=True), ()
             text = "the dice were covered before they were read"
-            state = replace(state, round=irregular(round_, "covered_before_reading", text, self._at.payment, seen))
-        unpaid = state.last if self._ceremony.payment == "console" and not state.unseen else None
-        state, round_, verdicts = self._begin(replace(state, covered=True, unheard=False), seen)
+            table = self.note(table, seen, Note("covered_before_reading", text, self._at.payment))
+        unpaid = table.last if self._ceremony.payment == "console" and not table.unseen else None
+        table, verdicts = self.begin(replace(table, covered=True, unheard=False), seen)
         if unpaid is not None:
             text = f"the dice were covered before {unpaid.id} was paid"
-            state = replace(state, round=irregular(round_, "covered_before_payment", text, self._at.payment, seen))
-        return state, verdicts
+            table = self.note(table, seen, Note("covered_before_payment", text, self._at.payment))
+        return table, verdicts
 
-    def _agitated(self, state: ShakenState, seen: Envelope, agitation: DiceAgitated) -> Step:
+    def _agitated(self, table: ShakenState, seen: Envelope, agitation: DiceAgitated) -> Step:
         verdicts: tuple[Verdict, ...] = ()
-        round_ = state.round
-        if round_ is None:
-            state, round_, verdicts = self._begin(state, seen)
-        round_ = witness(round_, seen)
-        beside = _only_cloth(state, round_) and not round_.closed
+        if table.round is None:
+            table, verdicts = self.begin(table, seen)
+        table = self.witness(table, seen)
+        round_ = there(table.round)
+        beside = _only_cloth(table) and not round_.closed
         if round_.suspended and not beside:
-            return replace(state, round=round_), verdicts
+            return table, verdicts
         if round_.closed:
-            text = "the dice were shaken after the bell"
-            return self._void(
-                state,
-                irregular(round_, "agitated_after_bell", text, self._at.bell, seen),
-                "agitated_after_bell",
-                self._at.bell,
-            )
-        shaken = witness(state.laid or Round(""), seen) if beside else round_
+            note = Note("agitated_after_bell", "the dice were shaken after the bell", self._at.bell)
+            return self.void(table, seen, self._null("agitated_after_bell", self._at.bell, note=note))
+        shaken = witness(table.laid or EMPTY, seen) if beside else round_
+        for note in self._wrong_shaking(table, agitation):
+            shaken = noted_on(shaken, note, seen)
+        table = replace(table, laid=shaken) if beside else replace(table, round=shaken)
+        if not table.covered:
+            return table, verdicts
+        if agitation.mode == "lever":
+            return replace(table, pulls=table.pulls + agitation.cycles), verdicts
+        return replace(table, agitations=table.agitations + 1), verdicts
+
+    def _wrong_shaking(self, table: ShakenState, agitation: DiceAgitated) -> list[Note]:
+        notes = []
         if agitation.mode not in self._mechanisms:
             text = f"the dice were shaken by {agitation.mode}, authorised is {' or '.join(self._mechanisms)}"
-            shaken = irregular(shaken, "wrong_mechanism", text, self._at.mechanism, seen)
-        if not state.covered:
+            notes.append(Note("wrong_mechanism", text, self._at.mechanism))
+        if not table.covered:
             text = "the dice were shaken without the dome; this shaking does not count"
-            shaken = irregular(shaken, "agitated_uncovered", text, self._at.shaking, seen)
-        elif state.opened:
+            notes.append(Note("agitated_uncovered", text, self._at.shaking))
+        elif table.opened:
             text = "the dice were shaken after the bets were opened"
-            shaken = irregular(shaken, "agitated_after_opening", text, self._at.shaking, seen)
-        state = replace(state, round=round_, laid=shaken) if beside else replace(state, round=shaken)
-        if not state.covered:
-            return state, verdicts
-        lever = agitation.mode == "lever"
-        state = replace(
-            state,
-            pulls=state.pulls + (agitation.cycles if lever else 0),
-            agitations=state.agitations + (0 if lever else 1),
-        )
-        return state, verdicts
+            notes.append(Note("agitated_after_opening", text, self._at.shaking))
+        return notes
 
-    def _bets_opened(self, state: ShakenState, seen: Envelope) -> Step:
-        verdicts: tuple[Verdict, ...] = ()
-        round_ = state.round
-        own = round_ is not None and state.unheard and not (state.opened or round_.closed)
-        if round_ is None or (round_.suspended and not own):
-            state, round_, verdicts = self._begin(state, seen)
-        round_ = witness(round_, seen)
-        if round_.closed:
-            text = "bets were opened again after the bell"
-            return replace(state, round=irregular(round_, "bets_reopened", text, self._at.bell, seen)), ()
-        if not state.opened and not round_.suspended:
-            round_ = self._check_agitation(state, round_, seen)
-        return replace(state, round=round_, opened=True), verdicts
+    def _uncovered(self, table: ShakenState, seen: Envelope) -> Step:
+        if table.round is None:
+            return table, ()
+        table = self.witness(table, seen)
+        if _waits(table):
+            return replace(table, pulls=0, agitations=0), ()
+        if there(table.round).closed:
+            return table, ()
+        note = Note("uncovered_before_bell", "the dome was lifted before the bell", self._at.bell)
+        return self.void(table, seen, self._null("uncovered_before_bell", self._at.bell, note=note))
 
-    def _check_agitation(self, state: ShakenState, round_: Round, seen: Envelope) -> Round:
-        """Art. 2(1): before the bets, exactly three pulls of the lever or one electronic agitation."""
-        if (state.pulls, state.agitations) in ((PULLS, 0), (0, 1)):
-            return round_
-        if not state.pulls and not state.agitations:
-            text = "the dice were not shaken under the dome before the bets"
-            return irregular(round_, "bets_before_agitation", text, self._at.shaking, seen)
-        text = f"the dice were shaken by {state.pulls} pulls of the lever and {state.agitations} electronic agitations"
-        return irregular(round_, "wrong_agitation", f"{text}, not by three or by one", self._at.shaking, seen)
-
-    def _bell(self, state: ShakenState, seen: Envelope) -> Step:
-        if state.round is None:
-            return state, noted("bell_without_round", "the bell rang, no round is open", self._at.bell, seen)
-        round_ = witness(state.round, seen)
-        if round_.closed:
-            return replace(state, round=round_), ()
-        verdicts: tuple[Verdict, ...] = (Closed(round_.id),)
-        if round_.suspended:
-            round_ = replace(together(round_, state.laid), closed=True)
-            return replace(state, round=round_, laid=None), verdicts
-        if not state.opened:
-            round_ = irregular(
-                round_, "bell_without_opening", "the bell rang, but the bets were never opened", self._at.shaking, seen
-            )
-            round_ = self._check_agitation(state, round_, seen)
-        round_ = replace(round_, closed=True)
-        if not state.pulls and not state.agitations:
-            state, void = self._void(state, round_, "not_agitated", self._at.shaking)
-            return state, verdicts + void
-        return replace(state, round=round_), verdicts
-
-    def _uncovered(self, state: ShakenState, seen: Envelope) -> Step:
-        state = replace(state, covered=False)
-        if state.round is None:
-            return state, ()
-        round_ = witness(state.round, seen)
-        if round_.suspended and (round_.closed or not _only_cloth(state, round_)):
-            return replace(state, round=round_, pulls=0, agitations=0), ()
-        if round_.closed:
-            return replace(state, round=round_), ()
-        text = "the dome was lifted before the bell"
-        round_ = irregular(round_, "uncovered_before_bell", text, self._at.bell, seen)
-        return self._void(state, round_, "uncovered_before_bell", self._at.bell)
-
-    def _touched(self, state: ShakenState, round_: Round, seen: Envelope) -> Step:
+    def _touched(self, table: ShakenState, seen: Envelope) -> Step:
         """Art. 2(1): the dice that count are those that were shaken, as they fell. Before the bets, they are again."""
-        if round_.suspended or not (state.opened or round_.closed):
-            return replace(state, round=witness(round_, seen), pulls=0, agitations=0), ()
-        return self._suspend(state, witness(round_, seen), "the dice were touched or exchanged after they were shaken")
+        if table.phase == "suspended" or not (table.opened or table.phase == "closed"):
+            return replace(table, pulls=0, agitations=0), ()
+        return self.hold(table, seen, Doubt("the dice were touched or exchanged after they were shaken", REMEDY))
 
-    def _read(self, state: ShakenState, seen: Envelope, reading: DiceRead) -> Step:
-        if state.round is None:
-            return self._read_again(state, seen, reading)
-        round_ = witness(state.round, seen)
-        if round_.suspended and (round_.closed or not _only_cloth(state, round_)):
-            return replace(state, round=round_), ()
-        if not round_.closed:
-            text = "the dice were read before the bell"
-            return self._void(
-                state,
-                irregular(round_, "read_before_bell", text, self._at.bell, seen),
-                "read_before_bell",
-                self._at.bell,
-            )
-        if state.covered:
-            return self._suspend(state, round_, "the dice were read, but the dome was not seen to be lifted")
-        if reading.stacked or reading.leaning:
-            facts = {"faces": reading.faces, "stacked": reading.stacked, "leaning": reading.leaning}
-            state, void = self._void(state, round_, "stacked_or_leaning", self._at.null, outcome=facts)
-            return replace(state, reading=_settled(reading)), void
-        if reading.faces not in self._throws:
-            return self._suspend(state, round_, f"the reading of {len(reading.faces)} faces is no throw of three dice")
-        result = self._resolve(round_, reading.faces)
-        state = ShakenState(
-            state.table, state.day, state.count, covered=state.covered, last=round_, reading=_settled(reading)
-        )
-        return state, (Resolved(result),)
+    # ---- the round
 
-    def _read_again(self, state: ShakenState, seen: Envelope, reading: DiceRead) -> Step:
-        """The same reading changes nothing; another one, before the payment, puts the result in doubt."""
-        if _settled(reading) == state.reading:
-            return state, ()
-        if state.last is None or state.unseen:  # after a loss it may be another throw's
-            text = "the dice were read, no round is open"
-            return state, noted("reading_without_round", text, self._at.reading, seen)
-        if state.last.suspended:
-            return replace(state, last=witness(state.last, seen)), ()
-        text = f"two readings of {state.last.id} contradict each other"
-        last = irregular(state.last, "readings_contradict", text, self._at.reading, seen)
-        last = replace(last, suspended="two readings contradict each other")
-        return replace(state, last=last), (Suspended(last.id, last.suspended, REMEDY_LOOK),)
+    def opens_next(self, table: ShakenState, seen: Envelope) -> bool:
+        """Bets are opened once in a round: again, they are the next one's; its own where a loss hid its beginning."""
+        own = table.unheard and not (table.opened or there(table.round).closed)
+        return table.phase == "suspended" and not own
 
-    def _paid(self, state: ShakenState, seen: Envelope) -> Step:
-        last, paid = state.last, replace(state, last=None)
-        if last is None or state.reading is None or not last.suspended:
-            return paid, ()
-        if state.unseen or seen.event.overtaken:  # it may be of a throw that was lost, or of the one before
-            return replace(state, last=witness(last, seen)), ()
-        # Paid while in doubt: the croupier, who sees the dice, lets the first result stand.
-        result = self._resolve(replace(witness(last, seen), suspended=""), state.reading.faces)
-        return paid, (Corrected(replace(result, supersedes=result.round)),)
+    def at_opening(self, table: ShakenState) -> Note | None:
+        """Art. 2(1): before the bets, exactly three pulls of the lever or one electronic agitation."""
+        if (table.pulls, table.agitations) in ((PULLS, 0), (0, 1)):
+            return None
+        if not table.shaken:
+            text = "the dice were not shaken under the dome before the bets"
+            return Note("bets_before_agitation", text, self._at.shaking)
+        text = f"the dice were shaken by {table.pulls} pulls of the lever and {table.agitations} electronic agitations"
+        return Note("wrong_agitation", f"{text}, not by three or by one", self._at.shaking)
 
-    def _missed(self, state: ShakenState, seen: Envelope) -> Step:
-        """Nobody knows whether the dome stayed on, what was taken off the cloth, whether the prizes were paid."""
-        if state.round is None:
-            cloth = together(state.carried, state.laid) if state.carried is not None else None
-            if cloth is not None and cloth.wagers:
-                cloth = replace(witness(cloth, seen), suspended=CLOTH)
-            return replace(state, carried=cloth, laid=None, unseen=True), ()
-        if state.round.suspended:
-            reason = CLOTH if state.round.suspended == CLOTH else MISSING
-            round_ = replace(witness(together(state.round, state.laid), seen), suspended=reason)
-            return replace(state, round=round_, laid=None), ()
-        return self._suspend(state, witness(state.round, seen), MISSING)
+    def at_bell(self, table: ShakenState, seen: Envelope) -> tuple[ShakenState, Null | None]:
+        """Art. 2(1): the dice were shaken, the bets opened. What was laid beside bets in doubt joins them."""
+        if table.phase == "suspended":
+            return replace(table, round=together(there(table.round), table.laid), laid=None), None
+        if not table.opened:
+            text = "the bell rang, but the bets were never opened"
+            table = self.note(table, seen, Note("bell_without_opening", text, self._at.shaking))
+            if note := self.at_opening(table):
+                table = self.note(table, seen, note)
+        return table, None if table.shaken else self._null("not_agitated", self._at.shaking)
 
-    # ---- the ends of a round
+    def at_loss(self, table: ShakenState) -> ShakenState:
+        """Whether the dome stayed on is not known."""
+        return replace(table, covered=False, pulls=0, agitations=0)
 
-    def _resolve(self, round_: Round, faces: tuple[int, ...]) -> Result:
-        throw = self._throws[faces]
+    def _null(
+        self, reason: str, *articles: str, note: Note | None = None, outcome: dict[str, Any] | None = None
+    ) -> Null:
+        """Art. 3(3): the throw does not count and the operation is repeated."""
+        law = tuple(dict.fromkeys((*articles, self._at.null, self._at.bets_after_null)))
+        return Null(reason, law, note, outcome)
+
+    def void(self, table: ShakenState, seen: Envelope, null: Null) -> Step:
+        """The shaking beside bets in doubt was this throw's, and so were its irregularities."""
+        if null.note is not None:
+            table, null = self.note(table, seen, null.note), replace(null, note=None)
+        if (laid := table.laid) is not None:
+            round_ = there(table.round)
+            round_ = replace(round_, irregularities=(*round_.irregularities, *laid.irregularities))
+            table = replace(table, round=round_, laid=Round("", wagers=laid.wagers))
+        return super().void(table, seen, null)
+
+    def after_void(self, table: ShakenState, round_: Round, **fields: Any) -> ShakenState:
+        """31/2003 art. 3(3): the bets of a void throw cannot be taken back."""
+        over = super().after_void(table, round_, **fields)
+        if self._at.null_bets != "stand_may_add":
+            return over
+        return replace(over, locked=together(there(over.carried), over.laid).wagers)
+
+    # ---- wagers
+
+    def at_bet(self, table: ShakenState, bet: WagerPlaced | WagerWithdrawn) -> Note | None:
+        """Art. 2(1): the bets come after the shaking."""
+        if table.opened or table.repeated or table.phase == "suspended":
+            return None
+        return Note("early_bet", f"seat {bet.seat} on {bet.bet} before the bets were opened", self._at.shaking)
+
+    def _bet(self, table: ShakenState, seen: Envelope) -> Step:
+        if (note := self._stands(table, there(table.round), seen)) is not None:
+            return self.note(table, seen, note), ()
+        return super()._bet(table, seen)
+
+    def _stray_bet(self, table: ShakenState, seen: Envelope) -> Step:
+        if table.carried is not None and (note := self._stands(table, table.carried, seen)) is not None:
+            return replace(table, carried=noted_on(table.carried, note, seen)), ()
+        return super()._stray_bet(table, seen)
+
+    def _stands(self, table: ShakenState, cloth: Round, seen: Envelope) -> Note | None:
+        """31/2003 art. 3(3): what lay there when the throw was void cannot be taken back."""
+        one = bet_of(seen)
+        locked = sum(wager.amount for wager in table.locked if (wager.seat, wager.bet) == (one.seat, one.bet))
+        if not locked or cloth.closed or not isinstance(one, WagerWithdrawn):
+            return None
+        held = lying(together(cloth, table.laid), one.seat, one.bet)
+        if held - (one.amount or held) >= locked:
+            return None
+        return Note("bet_stands", f"seat {one.seat} on {one.bet}: bets stand after a void throw", self._at.null)
+
+    # ---- the reading
+
+    def in_doubt(self, table: ShakenState, seen: Envelope) -> Step:
+        """Where only the bets are in doubt, dice that are read before the bell are still read too early."""
+        return super().in_doubt(table, seen) if _waits(table) else self._decide(table, seen)
+
+    def check(self, table: ShakenState, outcome: DiceRead) -> Doubt | Null | None:
+        """Arts. 3(1) to 3(3): three dice that lie flat, read after the bell and without the dome."""
+        if not there(table.round).closed:
+            note = Note("read_before_bell", "the dice were read before the bell", self._at.bell)
+            return self._null("read_before_bell", self._at.bell, note=note)
+        if table.covered:
+            return Doubt("the dice were read, but the dome was not seen to be lifted", REMEDY)
+        if outcome.stacked or outcome.leaning:
+            facts = {"faces": outcome.faces, "stacked": outcome.stacked, "leaning": outcome.leaning}
+            return self._null("stacked_or_leaning", self._at.null, outcome=facts)
+        if outcome.faces not in self._throws:
+            return Doubt(f"the reading of {len(outcome.faces)} faces is no throw of three dice", REMEDY)
+        return None
+
+    def kept(self, outcome: DiceRead) -> DiceRead:
+        """The reading in whatever order the dice were read; more than four faces say no more than four."""
+        return replace(outcome, faces=tuple(sorted(outcome.faces))[:4], overtaken=0)
+
+    def contradiction(self, last: Round, first: DiceRead, other: DiceRead) -> Note:
+        """Two readings of one throw."""
+        return Note("readings_contradict", f"two readings of {last.id} contradict each other", self._at.reading)
+
+    def stray(self, outcome: DiceRead) -> Note:
+        """A reading without a throw."""
+        return Note("reading_without_round", "the dice were read, no round is open", self._at.reading)
+
+    def result(self, round_: Round, outcome: DiceRead) -> Result:
+        """Arts. 3(2), 5 to 7."""
+        throw = self._throws[outcome.faces]
         return resolved(
             round_,
             self._terms,
@@ -520,99 +460,9 @@ class ShakenDice(ABC):
             law=throw.law,
         )
 
-    def _void(
-        self,
-        state: ShakenState,
-        round_: Round,
-        reason: str,
-        *articles: str,
-        outcome: dict[str, Any] | None = None,
-    ) -> Step:
-        """The throw does not count and the operation is repeated; the bets lie on the cloth by the text's rule."""
-        if state.laid is not None:
-            round_ = replace(round_, irregularities=(*round_.irregularities, *state.laid.irregularities))
-        result = self._null(round_, reason, articles, outcome)
-        return self._repeat(state, round_), (Voided(result),)
-
-    def _null(
-        self, round_: Round, reason: str, articles: tuple[str, ...], outcome: dict[str, Any] | None = None
-    ) -> Result:
-        law = dict.fromkeys((*articles, self._at.null, self._at.bets_after_null))
-        return voided(round_, self._terms, Void(reason, self._at.null_bets), tuple(law), outcome)
-
-    def _repeat(self, state: ShakenState, round_: Round) -> ShakenState:
-        """The cloth for the next throw. What nobody knows of it stays unknown until its bets are returned."""
-        doubt = CLOTH if round_.wagers and round_.suspended in (MISSING, CLOTH) else ""
-        cloth = Round("", wagers=round_.wagers, suspended=doubt)
-        laid = Round("", wagers=state.laid.wagers) if state.laid is not None else None
-        whole = together(cloth, laid)
-        return ShakenState(
-            state.table,
-            state.day,
-            state.count,
-            covered=state.covered,
-            carried=cloth if doubt else whole,
-            locked=whole.wagers if self._at.null_bets == "stand_may_add" else (),
-            laid=laid if doubt else None,
-            unheard=state.unheard,
-        )
-
-    def _declared_void(self, state: ShakenState, seen: Envelope, reason: str) -> Step:
-        if state.round is not None:
-            return self._void(state, witness(state.round, seen), reason)
-        if state.last is None:
-            text = "a round was declared void, none is open or unpaid"
-            return state, noted("void_without_round", text, self._at.null, seen)
-        if seen.event.overtaken:
-            last, waits = taken_back_before(state.last, seen, REMEDY_LOOK)
-            return replace(state, last=last), waits
-        last = witness(state.last, seen)
-        result = replace(self._null(last, reason, ()), supersedes=last.id)
-        return self._repeat(state, replace(last, suspended=MISSING) if state.unseen else last), (Corrected(result),)
-
-    def _returned(self, round_: Round, seen: Envelope, reason: str) -> Result:
-        """Nobody can say how the throw ended: no article speaks of it, nothing is guessed, the bets come back."""
-        return voided(witness(round_, seen), self._terms, Void(reason, "returned"), (self._at.reading,))
-
-    def _suspend(self, state: ShakenState, round_: Round, reason: str) -> Step:
-        held = replace(round_, suspended=reason)
-        return replace(state, round=held), (Suspended(held.id, reason, REMEDY),)
-
-    # ---- bets
-
-    def _wager(self, state: ShakenState, seen: Envelope, one: WagerPlaced | WagerWithdrawn) -> Step:
-        cloth = state.round or state.carried
-        if cloth is None:
-            return state, noted("bet_without_round", f"seat {one.seat} on {one.bet}", self._at.shaking, seen)
-        if isinstance(one, WagerWithdrawn) and not cloth.closed and self._stands(state, cloth, one):
-            text = f"seat {one.seat} on {one.bet}: bets stand after a void throw"
-            cloth = irregular(cloth, "bet_stands", text, self._at.null, seen)
-        elif cloth.suspended == CLOTH and not cloth.closed:
-            cloth, laid = wager_beside(cloth, state.laid or Round(""), one, self._offered, self._at.bets, seen)
-            over = state.round is None and not cloth.wagers  # nothing is in doubt any more
-            cloth = replace(together(cloth, laid), suspended="") if over else cloth
-            state = replace(state, laid=None if over else laid)
-        else:
-            before = cloth.wagers
-            cloth = wager(cloth, one, self._offered, self._at.bell if cloth.closed else self._at.bets, seen)
-            changeable = state.opened or state.repeated or state.round is None or bool(cloth.suspended)
-            if isinstance(one, WagerPlaced) and cloth.wagers != before and not changeable:
-                text = f"seat {one.seat} on {one.bet} before the bets were opened"
-                cloth = irregular(cloth, "early_bet", text, self._at.shaking, seen)
-        return (replace(state, carried=cloth) if state.round is None else replace(state, round=cloth)), ()
-
-    def _stands(self, state: ShakenState, cloth: Round, one: WagerWithdrawn) -> bool:
-        """31/2003 art. 3(3): what lay there when the throw was void cannot be taken back."""
-        locked = sum(wager.amount for wager in state.locked if (wager.seat, wager.bet) == (one.seat, one.bet))
-        held = lying(together(cloth, state.laid), one.seat, one.bet)
-        return bool(locked) and held - (one.amount or held) < locked
-
-    # ---- words
-
-    def _throw(self, faces: tuple[int, ...]) -> Throw:
-        dice, total = Counter(faces), sum(faces)
-        triple = len(dice) == 1
-        winners = tuple(Win(bet, str(pays)) for bet in self.board if (pays := self._pays(bet, dice, total)))
+    def _throw(self, faces: Faces) -> Throw:
+        total, triple = sum(faces), is_triple(None, faces)
+        winners, _ = self._board.ending(faces)
         outcome: dict[str, Any] = {"faces": faces, "total": total, "triple": triple}
         size = "" if triple else "small" if total in SMALL else "big"
         if size:
@@ -631,18 +481,11 @@ class ShakenDice(ABC):
         return Throw(winners, outcome, announcements, law)
 
 
-def _only_cloth(state: ShakenState, round_: Round) -> bool:
+def _only_cloth(table: ShakenState) -> bool:
     """The bets of a void throw are all that is in doubt: the covering of this one was seen since."""
-    return round_.suspended == CLOTH and not state.unheard
+    return table.round is not None and table.round.suspended == CLOTH and not table.unheard
 
 
-def _held(locked: tuple[Wager, ...], cloth: Round, laid: Round | None) -> tuple[Wager, ...]:
-    """What still lies there of the bets that stand."""
-    whole = together(cloth, laid)
-    kept = (replace(one, amount=min(one.amount, lying(whole, one.seat, one.bet))) for one in locked)
-    return tuple(one for one in kept if one.amount)
-
-
-def _settled(reading: DiceRead) -> DiceRead:
-    """The reading whenever and in whatever order the dice were told; more than four faces say no more than four."""
-    return replace(reading, faces=tuple(sorted(reading.faces))[:4], overtaken=0)
+def _waits(table: ShakenState) -> bool:
+    """The round waits for a person, whatever its dice show."""
+    return table.phase == "suspended" and (there(table.round).closed or not _only_cloth(table))

@@ -13,37 +13,64 @@ nothing in arts. 5 and 6. A layout with fewer bets than art. 5 is not mentioned:
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 import msgspec
 from msgspec import Struct
 
+from rules.engine.bets import ALONE, Board, Family, check_offered, names, prize
 from rules.engine.money import Rounding
-from rules.engine.ruleset import Bet, option
-from rules.games.shaken_dice import BIG, SMALL, TOTALS, Articles, ShakenDice, Words
+from rules.engine.ruleset import option
+from rules.games.shaken_dice import TOTALS, Articles, Faces, ShakenDice, Words, is_big, is_small, is_triple
 
 # Art. 1(1): the six faces in the order of their numbers, 1 to 6.
 FIGURES: Final = ("fish", "prawn", "gourd", "coin", "crab", "rooster")
 COLOUR: Final = {1: "red", 2: "green", 3: "blue", 4: "blue", 5: "green", 6: "red"}
 COLOURS: Final = ("red", "green", "blue")
 
-# In the order of arts. 5 and 6.
-PAYTABLE: Final = (
-    Bet("small", "1", "arts. 5(1), 6(1), 7", "total 4 to 10; loses on three equal figures"),
-    Bet("big", "1", "arts. 5(2), 6(2), 7", "total 11 to 17; loses on three equal figures"),
-    Bet("figure:f", "1, 2 or 3", "arts. 5(3), 6(3)", "the figure f on one, two or three dice"),
-    Bet("one_colour:c", "1", "arts. 5(4), 6(4)", "the colour c on one die and no more"),
-    Bet("two_colour:c", "3", "arts. 5(5), 6(5)", "the colour c on two dice and no more"),
-    Bet("three_colour:c", "20", "arts. 5(6), 6(6)", "the colour c on all three dice"),
-    Bet("same_colour", "7", "arts. 5(7), 6(7)", "any one colour on all three dice"),
-    Bet("triple:f", "150", "arts. 5(8), 6(8)", "the figure f on all three dice"),
-    Bet("any_triple", "24", "arts. 5(9), 6(9)", "any one figure on all three dice"),
-    Bet("total:n", "50, 18, 14, 12, 8 or 6", "arts. 5(10), 6(10)", "the sum of the dice, 4 to 17"),
-)
-FAMILIES: Final = tuple(bet.id.partition(":")[0] for bet in PAYTABLE)
 # Art. 6(10): what the totals pay.
 TOTAL_PAYS: Final = {4: 50, 5: 18, 6: 14, 7: 12, 8: 8, 9: 6, 10: 6, 11: 6, 12: 6, 13: 8, 14: 12, 15: 14, 16: 18, 17: 50}
+_EACH: Final = {figure: number for number, figure in enumerate(FIGURES, 1)}
+_HUES: Final = {colour: colour for colour in COLOURS}
+
+
+def _colours(faces: Iterable[int]) -> Counter[str]:
+    return Counter(COLOUR[face] for face in faces)
+
+
+def _shown(count: int) -> Callable[[str, Faces], bool]:
+    """Wins where exactly `count` dice show the colour."""
+    return lambda colour, faces: _colours(faces)[colour] == count
+
+
+# In the order of arts. 5 and 6.
+PAYTABLE: Final = (
+    Family("small", "1", "arts. 5(1), 6(1), 7", "total 4 to 10; loses on three equal figures", ALONE, is_small),
+    Family("big", "1", "arts. 5(2), 6(2), 7", "total 11 to 17; loses on three equal figures", ALONE, is_big),
+    Family(
+        *("figure:f", "1, 2 or 3", "arts. 5(3), 6(3)", "the figure f on one, two or three dice", _EACH),
+        lambda n, faces: prize(faces.count(n)),
+    ),
+    Family("one_colour:c", "1", "arts. 5(4), 6(4)", "the colour c on one die and no more", _HUES, _shown(1)),
+    Family("two_colour:c", "3", "arts. 5(5), 6(5)", "the colour c on two dice and no more", _HUES, _shown(2)),
+    Family("three_colour:c", "20", "arts. 5(6), 6(6)", "the colour c on all three dice", _HUES, _shown(3)),
+    Family(
+        *("same_colour", "7", "arts. 5(7), 6(7)", "any one colour on all three dice", ALONE),
+        lambda _, faces: len(_colours(faces)) == 1,
+    ),
+    Family(
+        *("triple:f", "150", "arts. 5(8), 6(8)", "the figure f on all three dice", _EACH),
+        lambda n, faces: faces.count(n) == 3,
+    ),
+    Family("any_triple", "24", "arts. 5(9), 6(9)", "any one figure on all three dice", ALONE, is_triple),
+    Family(
+        *("total:n", "50, 18, 14, 12, 8 or 6", "arts. 5(10), 6(10)", "the sum of the dice, 4 to 17"),
+        {str(n): n for n in TOTALS},
+        lambda n, faces: prize(TOTAL_PAYS[n] if sum(faces) == n else 0),
+    ),
+)
+FAMILIES: Final = names(PAYTABLE)
 
 TEXT: Final = "Despacho 59/2004 art."
 ARTICLES: Final = Articles(
@@ -100,9 +127,7 @@ class FishPrawnCrabOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         """Raise ValueError for a bet that art. 5 does not have."""
-        unknown = [family for family in self.bets_offered if family not in FAMILIES]
-        if unknown:
-            raise ValueError(f"bets_offered: art. 5 has no bet {unknown[0]!r}, it has {', '.join(FAMILIES)}")
+        check_offered(self.bets_offered, FAMILIES, "art. 5")
 
 
 class FishPrawnCrab(ShakenDice):
@@ -115,10 +140,7 @@ class FishPrawnCrab(ShakenDice):
 
     def __init__(self, options: FishPrawnCrabOptions) -> None:
         self.options = options
-        families = options.bets_offered or FAMILIES
-        bets = tuple(bet for bet in PAYTABLE if bet.id.partition(":")[0] in families)
-        board = tuple(bet for bet in places() if bet.partition(":")[0] in families)
-        super().__init__(options, bets, board, ARTICLES)
+        super().__init__(options, Board(PAYTABLE, options.bets_offered), ARTICLES)
 
     def _facts(self, faces: tuple[int, ...]) -> dict[str, Any]:
         """The figures in the order of their numbers, and how many dice show each colour."""
@@ -134,49 +156,7 @@ class FishPrawnCrab(ShakenDice):
         pt, zh, en = named
         return (pt.capitalize(), zh, en.capitalize()), tuple(_shows(*one) for one in facts["colours"].items())
 
-    def _pays(self, place: str, dice: Counter[int], total: int) -> int:
-        """Arts. 5 to 7."""
-        family, _, name = place.partition(":")
-        triple = len(dice) == 1
-        match family:
-            case "small":
-                return int(total in SMALL and not triple)
-            case "big":
-                return int(total in BIG and not triple)
-            case "figure":
-                return dice[FIGURES.index(name) + 1]
-            case "one_colour":
-                return int(_colours(dice.elements())[name] == 1)
-            case "two_colour":
-                return 3 * (_colours(dice.elements())[name] == 2)
-            case "three_colour":
-                return 20 * (_colours(dice.elements())[name] == 3)
-            case "same_colour":
-                return 7 * (len(_colours(dice.elements())) == 1)
-            case "triple":
-                return 150 * (dice[FIGURES.index(name) + 1] == 3)
-            case "any_triple":
-                return 24 * triple
-            case _:  # total
-                return TOTAL_PAYS[total] if total == int(name) else 0
-
-
-def _colours(faces: Iterable[int]) -> Counter[str]:
-    return Counter(COLOUR[face] for face in faces)
-
 
 def _shows(colour: str, count: int) -> Words:
     (pt, zh, en), (many, many_zh, many_en) = _COUNTS[count - 1], _COLOURS[colour][count > 1]
     return f"{pt} {many}", f"{zh}{many_zh}", f"{en} {many_en}"
-
-
-def places() -> Iterator[str]:
-    """Every place on the board, in the order of art. 5."""
-    yield from ("small", "big")
-    yield from (f"figure:{figure}" for figure in FIGURES)
-    for family in ("one_colour", "two_colour", "three_colour"):
-        yield from (f"{family}:{colour}" for colour in COLOURS)
-    yield "same_colour"
-    yield from (f"triple:{figure}" for figure in FIGURES)
-    yield "any_triple"
-    yield from (f"total:{n}" for n in TOTALS)

@@ -64,10 +64,8 @@ from rules.engine.rounds import (
     suspend,
     taken_back_before,
     terms,
-    together,
     voided,
     wager,
-    wager_beside,
     witness,
 )
 from rules.engine.ruleset import (
@@ -87,6 +85,7 @@ from rules.engine.ruleset import (
     Win,
     option,
 )
+from rules.engine.standing_bets import together, wager_beside
 
 USUAL_RED = (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)
 # Art. 6(7) of both editions.

@@ -28,7 +28,7 @@ CALLS: Final[Mapping[str, Mapping[int | str, str]]] = {
     "Null": {0: "reason"},
 }
 # Values that carry a text to where it is said: what they hold was said where they were made.
-CARRIED: Final = ("note", "doubt", "null", "missing", "never_ended")
+CARRIED: Final = ("note", "doubt", "null", "missing", "never_ended", "_moved_unseen")
 # Fields in which a reason waits to be said.
 KEPT: Final = ("suspended", "doubt")
 NONE: Final[Texts] = frozenset()
@@ -51,8 +51,9 @@ def everything(files: Iterable[Path]) -> set[Said]:
         for node in tree.body
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
     }
+    constants = {name: value for tree in trees for name, value in _texts_of(tree)}
     called = {name for tree in trees for node in ast.walk(tree) if (name := _callee(node))}
-    return {one for tree in trees for one in _Module(tree, shared).said(called)}
+    return {one for tree in trees for one in _Module(tree, shared, constants).said(called)}
 
 
 def filled(text: str) -> str:
@@ -68,6 +69,14 @@ def _callee(node: ast.AST) -> str:
             return name
         case _:
             return ""
+
+
+def _texts_of(tree: ast.Module) -> Iterator[tuple[str, Value]]:
+    """The constants of a module that are texts: another module may import them."""
+    for node in tree.body:
+        match node:
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.Constant(value=str()) as value):
+                yield name, _constant(value)
 
 
 def _functions(tree: ast.Module) -> dict[str, Function]:
@@ -105,12 +114,12 @@ def _joined(one: Value | None, other: Value | None) -> Value:
 
 
 class _Module:
-    """One module: `shared` are the functions of all, its own come before them."""
+    """One module: `shared` are the functions of all, `constants` their texts; its own come before them."""
 
-    def __init__(self, tree: ast.Module, shared: Mapping[str, Function]) -> None:
+    def __init__(self, tree: ast.Module, shared: Mapping[str, Function], constants: Names) -> None:
         self._functions = {**shared, **_functions(tree)}
         self._own = list(_functions(tree).values())
-        self._constants: Names = {}
+        self._constants: Names = dict(constants)
         self._says: dict[str, frozenset[Said]] = {}
         self._returns: dict[str, Value] = {}
         for node in tree.body:

@@ -1,0 +1,150 @@
+"""Bets that a void round leaves on the cloth: the next round takes them over.
+
+`rules/games/shaken_dice.py` and `rules/macau/roulette.py` stand on it. After a loss nobody knows whether these bets
+still lie there: they are in doubt, and given back when that round ends. What is laid beside them since is known.
+"""
+
+from typing import Any, Final, TypeVar
+
+from msgspec.structs import replace
+
+from protocols.contract.events import WagerPlaced, WagerWithdrawn
+from protocols.contract.topics import Envelope
+from rules.engine.rounds import MAX_EVIDENCE, MAX_IRREGULARITIES, Round, wager, witness
+from rules.engine.ruleset import Wager
+from rules.engine.single_outcome import MISSING, Doubt, SingleOutcome, Step, Table, bet_of, there
+
+
+class ClothTable(Table, frozen=True):
+    """`carried` are the bets of a void round until the next one takes them over, suspended where they are in doubt.
+
+    `laid` is what is known beside bets in doubt, of the cloth or of the round: what was laid since.
+    """
+
+    carried: Round | None = None
+    laid: Round | None = None
+
+
+C = TypeVar("C", bound=ClothTable)
+EMPTY: Final = Round("")
+
+
+class StandingBets(SingleOutcome[C]):
+    """The machine for games whose void rounds leave the bets on the cloth."""
+
+    def __init__(self, *args: Any, moved_unseen: Doubt) -> None:
+        super().__init__(*args)
+        self._moved_unseen = moved_unseen
+
+    def cloth(self, table: C, seen: Envelope) -> tuple[Round, dict[str, Any]]:
+        """The standing bets; what was laid beside them stays beside them while they are in doubt."""
+        cloth, laid = table.carried or EMPTY, table.laid
+        if table.unheard:
+            return replace(together(cloth, laid), suspended=MISSING), {}
+        if not cloth.suspended:
+            return together(cloth, laid), {}
+        return cloth, {"laid": laid}
+
+    def remedy(self, round_: Round) -> str:
+        """What a person can do about bets in doubt, or about a beginning that may be lost."""
+        doubts = self._moved_unseen, self._rulings.missing
+        return next(doubt.remedy for doubt in doubts if doubt.reason == round_.suspended)
+
+    def after_void(self, table: C, round_: Round, **fields: Any) -> C:
+        """The bets stand. What is not known of them stays unknown until they are given back."""
+        doubtful = round_.suspended in (MISSING, self._moved_unseen.reason)
+        doubt = self._moved_unseen.reason if doubtful and round_.wagers else ""
+        cloth, laid = Round("", wagers=round_.wagers, suspended=doubt), table.laid
+        if not doubt:
+            cloth, laid = together(cloth, laid), None
+        return self.fresh(table, carried=cloth, laid=laid, **fields)
+
+    def _lose(self, table: C, seen: Envelope) -> Step[C]:
+        """A loss puts all that lies on the cloth in doubt."""
+        if table.round is None and table.carried is not None:
+            cloth = together(table.carried, table.laid)
+            if cloth.wagers:
+                cloth = replace(witness(cloth, seen), suspended=self._moved_unseen.reason)
+            table = replace(table, carried=replace(cloth, closed=False), laid=None)
+        elif table.round is not None and table.round.suspended:
+            round_ = witness(together(table.round, table.laid), seen)
+            reason = MISSING if round_.suspended != self._moved_unseen.reason else round_.suspended
+            table = replace(table, round=replace(round_, suspended=reason), laid=None)
+        return super()._lose(table, seen)
+
+    # ---- wagers
+
+    def beside(self, table: C) -> bool:
+        """Whether a bet is laid beside bets in doubt: up to the bell."""
+        round_ = table.round
+        return round_ is not None and round_.suspended == self._moved_unseen.reason and not round_.closed
+
+    def _bet(self, table: C, seen: Envelope) -> Step[C]:
+        if not self.beside(table):
+            return super()._bet(table, seen)
+        round_, laid = self._wager_beside(there(table.round), table.laid, seen)
+        return replace(table, round=round_, laid=laid), ()
+
+    def _stray_bet(self, table: C, seen: Envelope) -> Step[C]:
+        """Between a void round and the next one the cloth is open to what the text allows."""
+        cloth, laid = table.carried, table.laid
+        if cloth is None:
+            return super()._stray_bet(table, seen)
+        if not cloth.suspended:
+            cloth = wager(cloth, bet_of(seen), self._offered, self._rulings.bets_law, seen)
+            return replace(table, carried=cloth), ()
+        cloth, laid = self._wager_beside(cloth, laid, seen)
+        if not cloth.wagers:  # nothing is in doubt any more
+            cloth, laid = replace(together(cloth, laid), suspended=""), None
+        return replace(table, carried=cloth, laid=laid), ()
+
+    def _wager_beside(self, doubtful: Round, laid: Round | None, seen: Envelope) -> tuple[Round, Round]:
+        return wager_beside(doubtful, laid or EMPTY, bet_of(seen), self._offered, self._rulings.bets_law, seen)
+
+
+def lying(round_: Round, seat: int, bet: str) -> int:
+    """What lies on `bet` of `seat`, in minor units."""
+    return sum(one.amount for one in round_.wagers if one.seat == seat and one.bet == bet)
+
+
+def wager_beside(
+    doubtful: Round,
+    laid: Round,
+    event: WagerPlaced | WagerWithdrawn,
+    offered: frozenset[str],
+    law: str,
+    seen: Envelope,
+) -> tuple[Round, Round]:
+    """A wager where a loss left the cloth in doubt: `doubtful` is what lay there before, `laid` what was laid since.
+
+    Chips look alike: those that are taken back come off the known ones first. What is refused is noted on `doubtful`.
+    """
+    seat, bet, known = event.seat, event.bet, lying(laid, event.seat, event.bet)
+    unknown = lying(doubtful, seat, bet)
+    match event:
+        case WagerPlaced():
+            laid = wager(laid, event, offered, law, seen)
+            if laid.irregularities:
+                notes = (*doubtful.irregularities, *laid.irregularities)[:MAX_IRREGULARITIES]
+                return witness(replace(doubtful, irregularities=notes), seen), replace(laid, irregularities=())
+        case WagerWithdrawn(amount=amount):
+            if not known or amount > known + unknown:
+                return wager(doubtful, event, offered, law, seen), laid
+            laid = wager(laid, replace(event, amount=min(amount, known)), offered, law, seen)
+            rest = unknown if not amount else max(amount - known, 0)
+            if rest:
+                doubtful = wager(doubtful, replace(event, amount=rest), offered, law, seen)
+    return doubtful, laid
+
+
+def together(doubtful: Round, laid: Round | None) -> Round:
+    """Both as one: what was laid since shares the fate of what lay there before."""
+    if laid is None:
+        return doubtful
+    amounts = {(one.seat, one.bet): one.amount for one in doubtful.wagers}
+    for one in laid.wagers:
+        amounts[one.seat, one.bet] = amounts.get((one.seat, one.bet), 0) + one.amount
+    wagers = tuple(Wager(seat, bet, amount) for (seat, bet), amount in amounts.items())
+    evidence = tuple(dict.fromkeys((*doubtful.evidence, *laid.evidence)))[:MAX_EVIDENCE]
+    notes = (*doubtful.irregularities, *laid.irregularities)[:MAX_IRREGULARITIES]
+    return replace(doubtful, wagers=wagers, evidence=evidence, irregularities=notes)
