@@ -4,25 +4,27 @@ ARGS ?=
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: install demo test nightly lint games corpus pictures pins clean
+.PHONY: install install-table wheels demo test nightly lint games corpus pictures pins clean
 
-install: .venv/.runtime
-demo: .venv/.runtime .venv/.demo
+# For a table's computer `make install-table` leaves the laboratory out: no simulators, no rich.
+install: .venv/.runtime .venv/.lab
+install-table: .venv/.runtime
+demo: .venv/.runtime .venv/.lab .venv/.demo
 	@$(BIN)/feltd demo $(ARGS)
 
-test: .venv/.runtime .venv/.dev
+test: .venv/.runtime .venv/.lab .venv/.dev
 	@tests/need-programs
 	$(BIN)/pytest -n auto --dist worksteal $(ARGS)
 
 # All tests at length: each `at_length` gives its second size, every fault runs over its real port. Then a long campaign
 # and real kills.
-nightly: .venv/.runtime .venv/.dev
+nightly: .venv/.runtime .venv/.lab .venv/.dev
 	@tests/need-programs
 	FELTD_NIGHTLY=1 $(BIN)/pytest -n auto --dist worksteal --timeout 3600 $(ARGS)
 	$(BIN)/feltd campaign --rounds 100000 --seed $$(date +%j)
 	$(BIN)/feltd campaign --real --kills 100 --seed $$(date +%j)
 
-lint: .venv/.runtime .venv/.dev
+lint: .venv/.runtime .venv/.lab .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -30,15 +32,15 @@ lint: .venv/.runtime .venv/.dev
 	$(BIN)/lint-imports
 
 # docs/games, from the rulesets, the checklists in tests/law and the tests that prove them.
-games: .venv/.runtime
+games: .venv/.runtime .venv/.lab
 	$(BIN)/python -m tests.support.game_pages
 
 # The frozen behaviour of the rulesets, tests/corpus.sha256.toml; ARGS=--check compares with it.
-corpus: .venv/.runtime
+corpus: .venv/.runtime .venv/.lab
 	$(BIN)/python -m tests.support.corpus $(ARGS)
 
 # The pictures of docs/console.md, and how quick the pages were.
-pictures: .venv/.runtime .venv/.dev
+pictures: .venv/.runtime .venv/.lab .venv/.dev
 	@tests/need-programs
 	PYTHONPATH=.:tests/support $(BIN)/python tests/support/pictures.py
 
@@ -54,14 +56,24 @@ pictures: .venv/.runtime .venv/.dev
 	$(BIN)/pip install -q --disable-pip-version-check --no-build-isolation --no-deps -e .
 	@touch $@
 
+.venv/.lab: .venv/bin/python requirements/lab.txt simulators/pyproject.toml | .venv/.runtime
+	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/lab.txt
+	$(BIN)/pip install -q --disable-pip-version-check --no-build-isolation --no-deps -e ./simulators
+	@touch $@
+
 .venv/.%: .venv/bin/python requirements/%.txt | .venv/.runtime
 	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/$*.txt
 	@touch $@
 
+# dist/: feltd for a table's computer, feltd_lab for whoever simulates. An old build/ would end up in them.
+wheels: .venv/.runtime
+	rm -rf build simulators/build dist
+	$(BIN)/pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps -w dist . ./simulators
+
 # New pins: needs pip-tools on the PATH. The files name no registry.
 pins:
-	cd requirements && for f in runtime demo openid dev; do CUSTOM_COMPILE_COMMAND="make pins" pip-compile -q --upgrade --generate-hashes \
+	cd requirements && for f in runtime lab demo openid dev; do CUSTOM_COMPILE_COMMAND="make pins" pip-compile -q --upgrade --generate-hashes \
 	  --allow-unsafe --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras $$f.in -o $$f.txt; done
 
 clean:
-	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv build dist *.egg-info simulators/build simulators/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

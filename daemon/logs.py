@@ -3,17 +3,37 @@
 To journald each line says how bad it is, so that `journalctl -p warning` shows what somebody should look at.
 """
 
+import contextlib
 import json
 import logging
 import os
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Iterator, MutableMapping
 from typing import Any
 
 import msgspec
-import structlog
 
 __all__ = ["first", "get", "set_up"]
+
+
+@contextlib.contextmanager
+def _rich_hidden() -> Iterator[None]:
+    """Imports of `rich` fail meanwhile: structlog loads it where it finds it, 4 MiB that a table's computer never uses.
+
+    A module that is None in `sys.modules` raises ModuleNotFoundError (Python's language reference, 5.3.1).
+    """
+    hidden = "rich" not in sys.modules
+    if hidden:
+        sys.modules["rich"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        if hidden:
+            del sys.modules["rich"]
+
+
+with _rich_hidden():
+    import structlog
 
 # As in sd-daemon(3): journald takes them from the beginning of a line.
 _PRIORITIES = {"debug": b"<7>", "info": b"<6>", "warning": b"<4>", "error": b"<3>", "critical": b"<2>"}

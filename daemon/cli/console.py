@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from daemon.cli.common import CONFIG, BadInputError, load_config, refuse, run_process
+
 if TYPE_CHECKING:
     from daemon.console.auth.users import By, Hashed, Users
 
@@ -24,15 +26,7 @@ TABLES = click.option("--tables", default="", metavar="TABLE,…", help="only th
 
 
 @click.group(invoke_without_command=True)
-@click.option(
-    "-c",
-    "--config",
-    "config_path",
-    type=click.Path(path_type=Path),
-    default="/etc/feltd/feltd.toml",
-    show_default=True,
-    help="the configuration of the site",
-)
+@CONFIG
 @click.pass_context
 def console(context: click.Context, config_path: Path) -> None:
     """Serve the technicians' pages; or keep their users and tokens.
@@ -41,7 +35,6 @@ def console(context: click.Context, config_path: Path) -> None:
     """
     context.obj = config_path
     if context.invoked_subcommand is None:
-        from daemon.cli.main import BadInputError, _load, _refuse, _run
         from daemon.config.check import dealer_mistakes, webhook_mistakes
         from daemon.config.model import signing_as
         from daemon.console.alerts.webhooks import BadWebhook
@@ -50,8 +43,8 @@ def console(context: click.Context, config_path: Path) -> None:
         from daemon.console.site.store import BadStore
         from daemon.journal.store import BadJournal
 
-        config = _load(config_path)
-        _refuse(dealer_mistakes(config, config_path) + webhook_mistakes(config, config_path))
+        config = load_config(config_path)
+        refuse(dealer_mistakes(config, config_path) + webhook_mistakes(config, config_path))
         config = signing_as(config, config.console)
         try:
             journal, full = journal_of(config.console, config.journal)
@@ -59,7 +52,7 @@ def console(context: click.Context, config_path: Path) -> None:
             raise BadInputError(str(error)) from error
         bad = (BadStore, BadWebhook, BadDealer, BadDoor)
         with contextlib.closing(journal):
-            _run(lambda: serve(config, journal, full=full), *bad)
+            run_process(lambda: serve(config, journal, full=full), *bad)
 
 
 def journal_of(config: Any, keeping: Any) -> tuple[Any, str]:
@@ -78,11 +71,10 @@ def journal_of(config: Any, keeping: Any) -> tuple[Any, str]:
 @contextlib.contextmanager
 def _users(config_path: Path) -> Iterator[tuple[Any, "Users", "By"]]:
     """Configuration, the users in its store, and who asks. What cannot be is said in one message, exit code 2."""
-    from daemon.cli.main import BadInputError, _load
     from daemon.console.auth.users import BadUser, By, Users
     from daemon.console.site.store import BadStore, Store
 
-    config = _load(config_path)
+    config = load_config(config_path)
     path = Path(config.console.store)
     _not_for_another(path)
     try:
@@ -94,8 +86,6 @@ def _users(config_path: Path) -> Iterator[tuple[Any, "Users", "By"]]:
 
 def _not_for_another(path: Path) -> None:
     """A store that root makes is one that the service cannot open: say so before."""
-    from daemon.cli.main import BadInputError
-
     with contextlib.suppress(OSError):  # what is not there or not ours to see the store itself will say
         owner = (path if path.exists() else path.parent).stat().st_uid
         if owner != os.geteuid():
@@ -115,8 +105,6 @@ def _me() -> str:
 
 
 def _tables(config: Any, text: str) -> tuple[str, ...]:
-    from daemon.cli.main import BadInputError
-
     tables = tuple(one.strip() for one in text.split(",") if one.strip())
     known = [table.name for table in config.table]
     unknown = [one for one in tables if one not in known]
@@ -127,7 +115,6 @@ def _tables(config: Any, text: str) -> tuple[str, ...]:
 
 def _password(name: str) -> "Hashed":
     """Asked for at a terminal, else the first line of standard input."""
-    from daemon.cli.main import BadInputError
     from daemon.console.auth.users import hash_password, password_fault
 
     if sys.stdin.isatty():
@@ -227,8 +214,6 @@ def add_token(config_path: Path, name: str, role: Any, tables: str) -> None:
     with _users(config_path) as (config, users, by):
         which = _tables(config, tables)
         if role == "metrics" and which:
-            from daemon.cli.main import BadInputError
-
             raise BadInputError("--tables: a metrics token reads all of /metrics")
         secret = users.add_token(by, name, role, which)
     if role == "viewer":

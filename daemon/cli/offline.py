@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from daemon.cli.captures import CAPTURE_HEAD, Frame
+from daemon.virtual_clock import JumpingLoop
 from drivers import DRIVERS
 from drivers.driver import Chunk, DeviceRefused, LinkLost, Sighting
 from protocols.contract.events import (
@@ -26,7 +27,6 @@ from protocols.contract.events import (
 )
 from protocols.contract.topics import Envelope, in_utc
 from rules.engine.ruleset import Ruleset, Verdict, judge
-from simulators.clock import JumpingLoop
 
 __all__ = ["BadInput", "capture_frames", "events_from", "replay", "resolve"]
 

@@ -28,8 +28,9 @@ from rich.text import Text
 from daemon import logs
 from daemon.config.model import Config, parse
 from daemon.read_model import SiteState, TableView
+from daemon.virtual_clock import JumpingLoop
 from protocols.contract.results import Result
-from simulators.clock import JumpingLoop, Pace
+from simulators.clock import Pace
 from simulators.devices.compare import Account
 from simulators.lab.broker import Broker
 from simulators.lab.fault_injection import Mischief

@@ -21,7 +21,8 @@ from daemon.edge.edge import Edge
 from daemon.edge.links import usb as links_usb
 from daemon.journal.store import Journal
 from daemon.read_model import SiteState
-from simulators.clock import JumpingLoop, Pace
+from daemon.virtual_clock import JumpingLoop
+from simulators.clock import Pace
 from simulators.lab.broker import Broker
 from simulators.lab.pit import SITE, Pit, UnderWay
 

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from daemon.broker.session import Message
 from daemon.cli.captures import CAPTURE_HEAD, Frame, capture_line
-from daemon.cli.main import BENCHES, main
+from daemon.cli.main import main
 from daemon.cli.offline import BadInput, capture_frames, events_from, replay, resolve
 from daemon.edge.edge import Edge
 from daemon.journal import store as journal_module
@@ -35,6 +35,7 @@ from rules.engine.ruleset import Ruleset
 from simulators.devices.cammegh_ss2 import Wheel
 from simulators.devices.compare import Account, Outcome, compare
 from simulators.lab.campaign import real as campaign_real
+from simulators.lab.commands import BENCHES
 from simulators.tables.table import Truth
 
 GOOD = """\
@@ -721,7 +722,7 @@ FULL = "No space left on device"
         "journal recall -c CONFIG rou-1",
         "journal export -c CONFIG rou-1",
         "simulate fdl_shaker --listen tty:FOLDER/tty",
-        "enumerate baccarat --help",
+        "figures --help",
     ],
 )
 def test_a_full_disk_behind_standard_output_is_blamed_on_nothing_else(config: Path, words: str) -> None:

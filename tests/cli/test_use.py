@@ -22,8 +22,8 @@ from helpers import IDLE_S, said_by
 
 from daemon.cli import listings
 from daemon.cli.captures import CAPTURE_HEAD
-from daemon.cli.device_tools import simulate
-from daemon.cli.main import _interruptible, main
+from daemon.cli.common import run_until_interrupted
+from daemon.cli.main import main
 from daemon.config.model import Mqtt
 from daemon.edge.edge import Edge
 from daemon.edge.links.link import open_link
@@ -36,6 +36,7 @@ from simulators.lab import demo
 from simulators.lab.broker import Broker, find_mosquitto
 from simulators.lab.demo import Child, Door, _lamp, _report, _until_signal, _view
 from simulators.lab.pit import Pit
+from simulators.lab.simulate import simulate
 from simulators.ports.control import Control
 from simulators.ports.port import Pty, Socket, Tcp
 
@@ -228,7 +229,7 @@ def test_sigterm_ends_a_field_command_in_order() -> None:
         finally:
             ended.append(True)
 
-    assert _interruptible(body()) is None
+    assert run_until_interrupted(body()) is None
     assert ended
 
 

@@ -43,6 +43,7 @@ from daemon.edge.edge import DevicePost, Edge
 from daemon.edge.links.link import HostLink, StreamLink, open_stream
 from daemon.edge.supervisor import supervise
 from daemon.journal.store import Journal
+from daemon.virtual_clock import JumpingLoop
 from drivers.driver import LinkLost
 from protocols.fdl import frame as fdl
 from protocols.fdl.console import (
@@ -58,7 +59,6 @@ from protocols.fdl.console import (
     SeatAction,
     SupervisorKey,
 )
-from simulators.clock import JumpingLoop
 
 BY = By("ana", "dealer")
 CONFIG = """

@@ -36,10 +36,10 @@ from daemon.console.words.words import LANGS
 from daemon.edge.tracing import SETTLED
 from daemon.journal.inspection import recall, recall_text
 from daemon.journal.store import Entry, Journal
+from daemon.virtual_clock import JumpingLoop
 from protocols.contract.documents import TraceLine
 from protocols.contract.events import EVENT_TYPES, Card
 from protocols.contract.topics import Wire, decode_wire
-from simulators.clock import JumpingLoop
 from simulators.lab.broker import find_mosquitto
 from simulators.lab.pit import Pit
 from simulators.lab.virtual_time import all_out, jumping, run_jumping

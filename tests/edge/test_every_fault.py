@@ -20,10 +20,10 @@ from helpers import NIGHTLY
 from memory_pit import World, in_memory
 from msgspec import Struct
 
+from daemon.virtual_clock import JumpingLoop
 from drivers import DRIVERS
 from protocols.contract.results import Result
 from simulators import SIMULATORS
-from simulators.clock import JumpingLoop
 from simulators.devices.compare import Account
 from simulators.devices.device import Ailment, ailments
 from simulators.lab.broker import find_mosquitto

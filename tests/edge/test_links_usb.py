@@ -22,10 +22,11 @@ from daemon.edge.links import usb as links_usb
 from daemon.edge.links.link import BadUrl, HostLink, check_url
 from daemon.edge.links.link import open_link as open_any
 from daemon.edge.links.usb import MAX_WAITING, Plugged, UsbLink, check, open_link, plugged_in
+from daemon.virtual_clock import JumpingLoop
 from drivers.driver import Chunk, DeviceRefused, LinkLost
 from drivers.hid_shoe import HidShoe, HidShoeOptions
 from protocols.contract.events import CardDrawn
-from simulators.clock import JumpingLoop, Pace
+from simulators.clock import Pace
 from simulators.devices.hid_shoe import HidShoe as Shoe
 from simulators.ports.port import Port, Socket
 from simulators.ports.usb import MOUSE, Bus, Usb

@@ -20,10 +20,10 @@ from daemon.edge.commands import BETWEEN_ROUNDS
 from daemon.edge.links.link import Way
 from daemon.edge.tracing import LINES, PIECE, SETTLED, WAITING, Trace, publish
 from daemon.journal import store as journal
+from daemon.virtual_clock import JumpingLoop
 from drivers import DRIVERS
 from protocols.contract.documents import TraceLine
 from protocols.fdl import frame as fdl
-from simulators.clock import JumpingLoop
 from simulators.lab.broker import find_mosquitto
 from simulators.lab.pit import Pit
 from simulators.lab.virtual_time import House, all_out, jumping, run_jumping

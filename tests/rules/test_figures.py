@@ -101,7 +101,7 @@ def test_a_simulated_figure_rests_on_ten_million_rounds(name: str) -> None:
 def test_the_file_is_what_the_command_writes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = kept(name)
     assert (KEPT / f"{name}.toml").read_text(encoding="utf-8") == figures_toml(name, rows)
-    monkeypatch.setattr(module, "figures", kept)
+    monkeypatch.setattr(module, "figures", lambda of, _variants: kept(of))
     assert CliRunner().invoke(main, ["figures", name, "--write", str(tmp_path / "new")]).exit_code == 0
     assert [path.name for path in (tmp_path / "new").iterdir()] == [f"{name}.toml"]
     assert (tmp_path / "new" / f"{name}.toml").read_bytes() == (KEPT / f"{name}.toml").read_bytes()
@@ -112,6 +112,30 @@ def test_the_file_is_what_the_command_writes(name: str, tmp_path: Path, monkeypa
     for row in rows:
         assert row.probability in done.output
         assert row.edge_percent in done.output
+
+
+def test_figures_of_given_options() -> None:
+    done = CliRunner().invoke(main, ["figures", "macau.cussec", "--option", "total_5_16=25", "--json"])
+    rows = msgspec.json.decode(done.output, type=dict[str, list[Figure]])["macau.cussec"]
+    assert {row.options for row in rows} == {"total_5_16=25"}
+    by_bet = {row.bet: row for row in rows}
+    assert by_bet["total:5, total:16"].edge_percent == "27.7778"
+    assert by_bet["small"].edge_percent == "2.7778"  # also what these options do not change
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--option", "decks=7"], "name the ruleset"),
+        (["macau.baccarat", "--option", "decks=7", "--write", "new"], "leave --write out"),
+        (["macau.baccarat", "--option", "decks=3"], "decks: number 6..12"),
+        (["macau.baccarat", "--option", "decks"], "write NAME=VALUE"),
+    ],
+)
+def test_options_of_figures_that_cannot_be_are_refused(words: list[str], said: str) -> None:
+    done = CliRunner().invoke(main, ["figures", *words])
+    assert done.exit_code == 2
+    assert said in done.output
 
 
 def test_a_game_without_figures_is_refused() -> None:

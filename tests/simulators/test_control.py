@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from daemon.cli.device_tools import CONTROL_LINE, _control_port
 from daemon.cli.main import main
 from simulators import SIMULATORS
 from simulators.clock import Pace
 from simulators.devices.device import ailments
+from simulators.lab.simulate import CONTROL_LINE, _control_port
 from simulators.ports.control import Control
 from simulators.ports.port import Pty, Socket
 

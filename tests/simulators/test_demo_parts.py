@@ -33,6 +33,7 @@ from daemon.edge.supervisor import supervise
 from daemon.journal.store import Journal
 from daemon.logs import get
 from daemon.read_model import SiteState
+from daemon.virtual_clock import JumpingLoop
 from drivers.driver import CommandFailed, CommandRefused, LinkLost
 from protocols.contract.commands import Request, decode_command
 from protocols.contract.events import decode_data
@@ -40,7 +41,7 @@ from protocols.contract.topics import Envelope
 from protocols.fdl import frame as fdl
 from rules import RULESETS
 from rules.engine.ruleset import Resolved, Voided, options_from
-from simulators.clock import JumpingLoop, Pace
+from simulators.clock import Pace
 from simulators.devices.compare import Account, Outcome, compare, spared
 from simulators.devices.device import Ailment
 from simulators.devices.fdl_console import Console

@@ -7,13 +7,13 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from daemon.cli.device_pages import EDGE_FAULTS, device_page, index_page, known_words, options_of
 from daemon.cli.main import main
 from drivers import DRIVERS
 from protocols.contract.commands import COMMANDS, name_of
 from simulators import SIMULATORS
 from simulators.devices.device import ailments
 from simulators.devices.line import Line
-from simulators.lab.device_pages import EDGE_FAULTS, device_page, index_page, known_words, options_of
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs/devices"

@@ -14,6 +14,7 @@ from helpers import START, floor, play, results
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from daemon.virtual_clock import JumpingLoop
 from drivers.fdl_console import ConsoleOptions, FdlConsole
 from drivers.fdl_peek import FdlPeek
 from drivers.fdl_session import FdlDriver, SessionOptions
@@ -36,7 +37,6 @@ from protocols.fdl import console as fdl_console
 from protocols.fdl import frame as fdl
 from rules.engine.ruleset import Corrected, Resolved, Result, Suspended, Verdict, Voided, Win, options_from
 from rules.macau.blackjack import Blackjack
-from simulators.clock import JumpingLoop
 from simulators.devices.compare import Account, Outcome, compare
 from simulators.devices.fdl_device import FdlDevice
 from simulators.tables import blackjack as table_blackjack

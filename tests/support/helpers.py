@@ -12,12 +12,13 @@ from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 
+from daemon.virtual_clock import JumpingLoop
 from drivers.driver import Chunk, LinkLost, Sighting
 from protocols.contract.events import Event
 from protocols.contract.results import decode_result
 from protocols.contract.topics import Envelope
 from rules.engine.ruleset import Resolved, Result, Ruleset, Verdict, Voided
-from simulators.clock import JumpingLoop, Pace
+from simulators.clock import Pace
 from simulators.tables.table import Floor, Look
 
 NIGHTLY = os.environ.get("FELTD_NIGHTLY") == "1"

@@ -31,9 +31,9 @@ from daemon.cli.schema import asyncapi
 from daemon.config.model import load
 from daemon.journal.signing import make_key
 from daemon.read_model import SHOWN
+from daemon.virtual_clock import JumpingLoop
 from protocols.contract.events import EVENT_TYPES
 from protocols.contract.topics import device_topic
-from simulators.clock import JumpingLoop
 from simulators.devices.compare import Account
 from simulators.lab import virtual_time as jumping
 from simulators.lab.broker import free_port

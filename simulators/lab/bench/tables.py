@@ -15,7 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from simulators.clock import JumpingLoop
+from daemon.virtual_clock import JumpingLoop
 from simulators.lab.bench.machine import machine
 from simulators.lab.pit import KINDS, Pit
 from simulators.lab.virtual_time import all_out, jumping, run_jumping

@@ -1,0 +1,154 @@
+"""What the commands share: reading the configuration, bad input, running until interrupted."""
+
+import asyncio
+import gc
+import signal
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import click
+
+from daemon import logs
+
+CONFIG = click.option(
+    "-c",
+    "--config",
+    "config_path",
+    type=click.Path(path_type=Path),
+    default="/etc/feltd/feltd.toml",
+    show_default=True,
+    help="the configuration of the site",
+)
+
+
+THREADS = 24
+
+
+class BadInputError(click.ClickException):
+    """What a person gave us is wrong: place and remedy, exit code 2."""
+
+    exit_code = 2
+
+
+def load_config(path: Path) -> Any:
+    from daemon.config.model import BadConfig, load
+
+    try:
+        return load(path)
+    except BadConfig as error:
+        raise BadInputError(str(error)) from error
+
+
+def open_journal(path: str, keeping: Any) -> Any:
+    """A journal that is as it was written, before anything else is opened."""
+    from daemon.journal.retention import take_up
+    from daemon.journal.store import BadJournal, Journal
+
+    try:
+        journal = Journal(Path(path))
+        try:
+            take_up(journal, keeping)
+        except BaseException:
+            journal.close()
+            raise
+    except BadJournal as error:
+        raise BadInputError(str(error)) from error
+    return journal
+
+
+def run_process(process: Callable[[], Coroutine[Any, Any, None]], *said: type[Exception]) -> None:
+    """Run a process of production: ready, watched, ended cleanly by SIGTERM or Ctrl-C.
+
+    A journal gone bad, or what else of `said` ends it, is one message.
+    """
+    from daemon.journal.store import BadJournal
+    from daemon.sdnotify import notify, watchdog
+
+    async def body() -> None:
+        loop = asyncio.get_running_loop()
+        task = asyncio.current_task()
+        assert task is not None
+        # More than there are cores: what is done here waits, for name servers and for ports that close.
+        loop.set_default_executor(ThreadPoolExecutor(THREADS))
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, task.cancel)
+        # What is here now stays: no later collection need look at it, and none stops the loop for long.
+        gc.collect()
+        gc.freeze()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(process())
+            group.create_task(watchdog())
+            notify("READY=1")
+
+    try:
+        asyncio.run(body())
+    except asyncio.CancelledError:
+        notify("STOPPING=1")
+    except BaseExceptionGroup as errors:
+        bad = errors.subgroup(lambda error: isinstance(error, (BadJournal, *said)))
+        if bad is None:
+            raise
+        raise click.ClickException(str(logs.first(bad))) from errors
+
+
+def refuse(mistakes: list[str]) -> None:
+    if mistakes:
+        raise BadInputError("\n".join(mistakes))
+
+
+def write_files(folder: Path, files: dict[str, str]) -> None:
+    """Texts as files of a folder, which is made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInputError(f"{error.filename or folder}: {error.strerror}") from error
+
+
+def ruleset_named(name: str) -> Any:
+    from rules import RULESETS
+
+    if name not in RULESETS:
+        raise BadInputError(f"no ruleset {name!r}; known: {', '.join(RULESETS)}")
+    return RULESETS[name]
+
+
+def option_pairs(options: tuple[str, ...]) -> dict[str, Any]:
+    pairs: dict[str, Any] = {}
+    for option in options:
+        key, equals, value = option.partition("=")
+        if not equals:
+            raise BadInputError(f"--option {option}: write NAME=VALUE")
+        if key in pairs:
+            raise BadInputError(f"--option {key} is there twice, as {pairs[key]!r} and {value!r}; write it once")
+        pairs[key] = value
+    return pairs
+
+
+OPTIONAL_CONFIG = click.option("-c", "--config", "config_path", type=click.Path(path_type=Path), help="of the site")
+
+
+def run_until_interrupted(body: Coroutine[Any, Any, Any]) -> Any:
+    """Until it ends, or Ctrl-C or SIGTERM ends it; what was plugged in or written is left in order."""
+
+    ended: list[SystemExit] = []
+
+    async def until_told() -> Any:
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        try:
+            return await body
+        except SystemExit as error:  # no task may end by it: asyncio would tell of that, too
+            ended.append(error)
+
+    try:
+        result = asyncio.run(until_told())
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        return None
+    if ended:
+        raise ended[0]
+    return result

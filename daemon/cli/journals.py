@@ -1,0 +1,214 @@
+"""The commands of `feltd journal`."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from daemon.cli.common import CONFIG, OPTIONAL_CONFIG, BadInputError, load_config
+
+
+@click.group("journal")
+def journals() -> None:
+    """Look into the journals: verify, export, recall; make a key to sign them, accept a copy that was put back."""
+
+
+def _public_keys(paths: tuple[Path, ...], key: str) -> list[Any]:
+    """The keys that were given; else the public half of the configured one, where it stands beside it."""
+    if not paths and not key:
+        return []
+    from daemon.journal.signing import BadKey, PublicKey, public_path
+
+    beside = () if paths else (public_path(Path(key)),)
+    try:
+        return [PublicKey.load(path) for path in (*paths, *(one for one in beside if one.exists()))]
+    except BadKey as error:
+        raise BadInputError(str(error)) from error
+
+
+PUBLIC = click.option(
+    "--public", multiple=True, type=click.Path(path_type=Path), help="public key, PEM; may be repeated for earlier ones"
+)
+
+
+@journals.command()
+@OPTIONAL_CONFIG
+@PUBLIC
+@click.option("--json", "as_json", is_flag=True, help="for programs")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+def verify(config_path: Path | None, public: tuple[Path, ...], as_json: bool, files: tuple[Path, ...]) -> None:
+    """Is every byte as it was written? Exit code 0 if so; 1 if not, with the place.
+
+    FILES are journals (their closed files are taken with them) or exports; without any, those of the configuration:
+    edge, rules and, where it has [console], the console's. A journal may be in use meanwhile.
+    """
+    from daemon.journal.inspection import left_of, report_text, verify_export
+    from daemon.journal.inspection import verify as verified
+
+    config_path = config_path or (None if files else Path("/etc/feltd/feltd.toml"))
+    config = load_config(config_path) if config_path else None
+    key = config.journal.key if config is not None else ""
+    of_files = dict.fromkeys(files, key)
+    if config is not None and config_path is not None and not files:
+        of_files = _journals_there(config, config_path)
+    reports = {}
+    for path, key in of_files.items():
+        keys = _public_keys(public, key)
+        try:
+            if not path.exists() and left_of(path):
+                reports[str(path)] = verified(path, keys)
+                continue
+            with path.open("rb") as file:
+                exported = file.read(1) == b"{"
+                file.seek(0)
+                reports[str(path)] = verify_export(file, str(path), keys) if exported else verified(path, keys)
+        except OSError as error:
+            raise BadInputError(f"{path}: {error.strerror}") from error
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(reports)).decode())
+    else:
+        for name, report in reports.items():
+            click.echo(report_text(name, report))
+    if not all(report.good for report in reports.values()):
+        raise click.exceptions.Exit(1)
+
+
+def _journals_there(config: Any, config_path: Path) -> dict[Path, str]:
+    """The journals of a site that are there, or were, with their keys. What is missing is named; none is refused."""
+    from daemon.config.check import has_console
+    from daemon.config.model import signing_as
+    from daemon.journal.inspection import left_of
+
+    parts = [config.edge, config.rules, *([config.console] if has_console(config_path) else [])]
+    keys = {Path(part.journal): signing_as(config, part).journal.key for part in parts}
+    there: list[Path] = []
+    missing: list[Path] = []
+    for path in keys:
+        try:
+            (there if path.exists() or left_of(path) else missing).append(path)
+        except OSError as error:
+            raise BadInputError(f"{path}: {error.strerror}; run this as a user who may read it") from error
+    if not there:
+        *before, last = map(str, missing)
+        raise BadInputError(f"{config_path}: neither {', '.join(before)} nor {last} is there yet")
+    for path in missing:
+        click.echo(f"{path}: is not there yet; other journals are", err=True)
+    return {path: keys[path] for path in there}
+
+
+def _instant(_context: click.Context, _parameter: click.Parameter, text: str | None) -> Any:
+    if text is None:
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
+        raise click.BadParameter(f"{text}: write 2026-11-20 or 2026-11-20T20:00:00+08:00") from error
+
+
+@journals.command("export")
+@CONFIG
+@click.argument("table")
+@click.option("--from", "since", callback=_instant, metavar="TIME", help="UTC unless a zone is written")
+@click.option("--to", "until", callback=_instant, metavar="TIME", help="up to before this")
+@click.option("--rules", "of_rules", is_flag=True, help="the verdicts of the rules instead of the edge's events")
+def export_table(config_path: Path, table: str, since: Any, until: Any, of_rules: bool) -> None:
+    """A table's rows as NDJSON on standard output, with wire bytes, hashes and signatures: for an inspector."""
+    import sqlite3
+
+    from daemon.journal.inspection import export
+
+    config = load_config(config_path)
+    if table not in {one.name for one in config.table}:
+        raise BadInputError(
+            f"no table {table!r} in {config_path}; there are: {', '.join(t.name for t in config.table)}"
+        )
+    if since is not None and until is not None and until <= since:
+        raise BadInputError("--to must be after --from; a day alone is its midnight, UTC")
+    of = config.rules if of_rules else config.edge
+    lines = export(
+        Path(of.journal),
+        table,
+        site=config.site.name,
+        writer=of.name,
+        since=since or datetime(1, 1, 1, tzinfo=UTC),
+        until=until or datetime.max.replace(tzinfo=UTC),
+        edge=not of_rules,
+    )
+    count = 0
+    try:
+        for line in lines:
+            click.echo(line)
+            count += 1
+    except (sqlite3.Error, OSError) as error:
+        raise BadInputError(f"{of.journal}: {error}") from error
+    if count == 1:  # the head alone
+        click.echo(f"{table}: no row of that time; --from and --to are UTC unless a zone is written", err=True)
+
+
+@journals.command("recall")
+@CONFIG
+@click.argument("table")
+@click.option("--rounds", type=click.IntRange(1, 10_000), help="so many of the last  [default: 1]")
+@click.option("--round", "only", help="this one, however old, as its result names it")
+@click.option("--json", "as_json", is_flag=True, help="for programs")
+def recall_rounds(config_path: Path, table: str, rounds: int | None, only: str | None, as_json: bool) -> None:
+    """The last rounds, from the result and its law to the events and the bytes on the wire; the newest first."""
+    import sqlite3
+
+    from daemon.journal.inspection import recall, recall_old, recall_text
+
+    if rounds and only:
+        raise BadInputError("--round: not with --rounds")
+    config = load_config(config_path)
+    if table not in {one.name for one in config.table}:
+        raise BadInputError(
+            f"no table {table!r} in {config_path}; there are: {', '.join(t.name for t in config.table)}"
+        )
+    rules, edge = Path(config.rules.journal), Path(config.edge.journal)
+    try:
+        found = recall_old(rules, edge, table, only) if only else recall(rules, edge, table, rounds or 1)
+    except (sqlite3.Error, OSError) as error:
+        raise BadInputError(f"{error}; `feltd journal verify` says more") from error
+    click.echo(msgspec.json.format(msgspec.json.encode(found)).decode() if as_json else recall_text(found).rstrip())
+    if not found and only:
+        raise BadInputError(f"{table}: no round {only!r} has ended; write it as its result does: {table}:2026-11-20:17")
+    if not found:
+        click.echo(f"{table}: no round has ended yet", err=True)
+
+
+@journals.command("accept")
+@click.argument("path", metavar="JOURNAL", type=click.Path(path_type=Path, dir_okay=False))
+def accept_journal(path: Path) -> None:
+    """Take a journal as it stands, after a copy of it was put back on purpose. Stop its process before.
+
+    What is beside JOURNAL says then that it ends here. The note of before is kept: it shows what was there.
+    """
+    from daemon.journal.retention import accept
+    from daemon.journal.store import BadJournal
+
+    try:
+        report, last, kept = accept(path)
+    except BadJournal as error:
+        raise BadInputError(str(error)) from error
+    at = f"checkpoint {last.number} after row {last.n}" if last.number else "no checkpoint"
+    click.echo(f"{path}: journal {last.journal} ends with {at}; {report.rows} rows stand in its files")
+    if kept is not None:
+        click.echo(f"the note of before is kept: {kept}")
+
+
+@journals.command("key")
+@click.argument("path", type=click.Path(path_type=Path, dir_okay=False))
+def key_pair(path: Path) -> None:
+    """Make a key that signs the journals: PATH for the service's user alone, PATH.pub for everybody."""
+    from daemon.journal.signing import BadKey, make_key, public_path
+
+    try:
+        made = make_key(path)
+    except BadKey as error:
+        raise BadInputError(str(error)) from error
+    click.echo(
+        f"{path}: private, must belong to the user of the service; {public_path(path)}: public, key id {made.id}"
+    )

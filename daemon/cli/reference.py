@@ -1,0 +1,117 @@
+"""The commands that list what feltd knows: devices, games, figures, the topic tree."""
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from daemon.cli.common import BadInputError, option_pairs, ruleset_named, write_files
+
+
+@click.command()
+@click.argument("device", metavar="[DRIVER|CODE]", required=False)
+@click.option("--json", "as_json", is_flag=True, help="for programs")
+@click.option(
+    "--pages", type=click.Path(path_type=Path, file_okay=False), help="write its page, or that of each, there"
+)
+def devices(device: str | None, as_json: bool, pages: Path | None) -> None:
+    """List the supported devices with their evidence, or show the page of one: options, commands, faults, remedies.
+
+    The code of a fault, as an alert or a log names it, shows what it means and what to try.
+    """
+    from daemon.cli.device_pages import device_page, fault_text, index_page
+    from daemon.cli.listings import device_list, device_table
+    from drivers import DRIVERS
+
+    if device is not None and "." in device and not as_json and pages is None:
+        said = fault_text(device)
+        if not said:
+            raise BadInputError(f"no device tells {device!r}; of what edge, rules and journals tell the alert says it")
+        click.echo(said)
+        return
+    if device is not None and device not in DRIVERS:
+        raise BadInputError(f"no driver {device!r}; known: {', '.join(DRIVERS)}")
+    if pages is not None:
+        written = {f"{name}.md": device_page(name) for name in ([device] if device else DRIVERS)}
+        write_files(pages, written if device else {**written, "README.md": index_page()})
+    elif as_json:
+        every = device_list()
+        shown = next(one for one in every if one["driver"] == device) if device else every
+        click.echo(msgspec.json.format(msgspec.json.encode(shown)).decode())
+    else:
+        click.echo(device_page(device) if device else device_table())
+
+
+@click.command()
+def detect() -> None:
+    """List what is plugged in, by the name that stays."""
+    from daemon.cli.listings import detected
+
+    click.echo(detected())
+
+
+@click.command()
+@click.argument("ruleset", required=False)
+@click.option("--json", "as_json", is_flag=True, help="for programs")
+def rulesets(ruleset: str | None, as_json: bool) -> None:
+    """List the games, or one with its bets, odds, options and articles."""
+    from daemon.cli.listings import ruleset_info, ruleset_page, ruleset_table
+    from rules import RULESETS
+
+    if ruleset is None:
+        infos = [ruleset_info(kind) for kind in RULESETS.values()]
+        click.echo(msgspec.json.format(msgspec.json.encode(infos)).decode() if as_json else ruleset_table())
+        return
+    kind = ruleset_named(ruleset)
+    click.echo(msgspec.json.format(msgspec.json.encode(ruleset_info(kind))).decode() if as_json else ruleset_page(kind))
+
+
+@click.command()
+def schema() -> None:
+    """Print the topic tree as an AsyncAPI 3 document with JSON Schemas."""
+    import importlib.metadata
+
+    from daemon.cli.schema import asyncapi
+
+    document = asyncapi(importlib.metadata.version("feltd"))
+    click.echo(msgspec.json.format(msgspec.json.encode(document, order="sorted")))
+
+
+@click.command()
+@click.argument("ruleset", required=False)
+@click.option("--json", "as_json", is_flag=True, help="for programs")
+@click.option(
+    "--write", type=click.Path(path_type=Path, file_okay=False), help="write one TOML file of each game into a folder"
+)
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="of the ruleset; may be repeated")
+def figures(ruleset: str | None, as_json: bool, write: Path | None, options: tuple[str, ...]) -> None:
+    """Probability and house edge of every bet, through the ruleset itself, beside published figures.
+
+    Exact, but for the main bets of blackjack (five times ten million rounds: 47 minutes of one core) and stud poker
+    (ten million: four).
+    Baccarat takes about a minute: every coup by ranks, for each jackpot, with eight decks and with six.
+    With --option the figures are those of these options alone: `feltd figures macau.baccarat --option decks=7`.
+    """
+    from rules.engine.ruleset import BadOption
+    from rules.figures.figures import GAMES, Variant, figures_table, figures_toml
+    from rules.figures.figures import figures as computed
+
+    if ruleset is not None and ruleset not in GAMES:
+        raise BadInputError(f"no figures of {ruleset!r}; there are of: {', '.join(GAMES)}")
+    if options and (ruleset is None or write is not None):
+        raise BadInputError(
+            "--option: name the ruleset it is of, and leave --write out: it writes the published options"
+        )
+    variants = [Variant(option_pairs(options), None)] if options else None
+    if write is not None:
+        write_files(write, {})  # or an hour is computed for nothing
+    try:
+        rows = {name: computed(name, variants) for name in ([ruleset] if ruleset else GAMES)}
+    except BadOption as error:
+        raise BadInputError(str(error)) from error
+    if write is not None:
+        write_files(write, {f"{name}.toml": figures_toml(name, one) for name, one in rows.items()})
+    elif as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(rows)).decode())
+    else:
+        click.echo("\n\n".join(figures_table(name, one) for name, one in rows.items()))

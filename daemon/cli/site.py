@@ -1,0 +1,161 @@
+"""The commands that work beside a running site: watch, record, command, forget, the access list."""
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from daemon import logs
+from daemon.cli.common import CONFIG, BadInputError, load_config, refuse, run_until_interrupted
+
+SOON = 20.0  # seconds for which nobody wonders whether a command still runs
+
+
+@click.command()
+@click.argument("configs", type=click.Path(path_type=Path), nargs=-1, metavar="[CONFIG]…")
+def acl(configs: tuple[Path, ...]) -> None:
+    """Print mosquitto's access list for the site: name the configuration of each of its computers.
+
+    Without one it is that of this computer alone, /etc/feltd/feltd.toml.
+    """
+    from daemon.cli.access_list import BadSite, access_list
+
+    paths = configs or (Path("/etc/feltd/feltd.toml"),)
+    try:
+        click.echo(access_list([(path, load_config(path)) for path in paths]), nl=False)
+    except BadSite as error:
+        raise BadInputError(str(error)) from error
+
+
+@click.command()
+@CONFIG
+@click.argument("what", default="", metavar="[TABLE[/DEVICE]]")
+def watch(config_path: Path, what: str) -> None:
+    """Show events and results as they come over the broker."""
+    from daemon.cli.device_tools import watch as watching
+
+    config = load_config(config_path)
+    table, _, device = what.partition("/")
+    known = {one.name: {d.name for d in one.device} for one in config.table}
+    if what and (table not in known or (device and device not in known[table])):
+        raise BadInputError(f"{what!r} is not in {config_path}; tables: {', '.join(known)}")
+    run_until_interrupted(watching(config, what, click.echo))
+
+
+@click.command()
+@CONFIG
+@click.argument("device", metavar="TABLE/DEVICE")
+def record(config_path: Path, device: str) -> None:
+    """Speak with a device and write a capture, until Ctrl-C. Stop the edge first: it holds the port."""
+    from daemon.cli.device_tools import find_device
+    from daemon.cli.device_tools import record as recording
+    from daemon.config.check import device_mistakes
+
+    config = load_config(config_path)
+    refuse(device_mistakes(config, config_path))
+    found = find_device(config, device)
+    if found is None:
+        names = ", ".join(f"{table.name}/{one.name}" for table in config.table for one in table.device)
+        raise BadInputError(f"no device {device!r} in {config_path}; known: {names}")
+    reason = run_until_interrupted(recording(found, click.echo))
+    if reason:
+        click.echo(f"{device}: {reason}", err=True)
+        raise click.exceptions.Exit(1)
+
+
+@click.command("bundle")
+@CONFIG
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="[default: feltd-SITE-TIME.zip]")
+def make_bundle(config_path: Path, output: Path | None) -> None:
+    """One file for support, with the ends of the journals and without a secret: run it as root.
+
+    What only the console knows (states, incidents) is in the file that its page makes.
+    """
+    from daemon.console.pages.bundle import Given, known_logs, make
+
+    config = load_config(config_path)
+    now = datetime.now(UTC)
+    path = output or Path(f"feltd-{config.site.name}-{now:%Y%m%dT%H%M%SZ}.zip")
+    journals = (config.edge.journal, config.rules.journal, config.console.journal)
+    try:
+        make(path, config, Given(now, logs=known_logs(*journals)))
+    except OSError as error:
+        raise BadInputError(f"{error.filename or path}: {error.strerror}") from error
+    click.echo(path)
+
+
+@click.command()
+@CONFIG
+@click.argument("device", metavar="TABLE/DEVICE")
+@click.argument("name", metavar="COMMAND")
+@click.argument("args", nargs=-1, metavar="[KEY=VALUE]…")
+@click.option(
+    "--wait",
+    type=click.FloatRange(1, 400),
+    help="seconds for the answer  [default: what the slowest device takes]",
+)
+def command(config_path: Path, device: str, name: str, args: tuple[str, ...], wait: float | None) -> None:
+    """Tell a device to do something and say what it answered: exit code 0 only if it did it."""
+    from daemon.cli.device_tools import command as telling
+    from daemon.cli.device_tools import find_device
+    from protocols.contract.commands import COMMANDS, BadCommand
+
+    config = load_config(config_path)
+    if find_device(config, device) is None:
+        raise BadInputError(f"{config_path}: no device {device!r}; write TABLE/DEVICE as it stands there")
+    values: dict[str, str] = {}
+    for pair in args:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise BadInputError(f"{pair}: write KEY=VALUE")
+        if key in values:
+            raise BadInputError(f"{key} is there twice, as {values[key]!r} and {value!r}; write it once")
+        values[key] = value
+    logs.set_up("error")
+    if wait is None:
+        wait = COMMANDS[name].answered_within if name in COMMANDS else SOON
+    if wait > SOON:
+        click.echo(f"waiting for the answer, up to {wait:g} s; Ctrl-C ends the waiting alone", err=True)
+    try:
+        reply = run_until_interrupted(telling(config, device, name, values, wait))
+    except BadCommand as error:
+        raise BadInputError(str(error)) from error
+    except TimeoutError as error:
+        remedy = "it may still be done; is feltd edge running, and the broker?"
+        raise click.ClickException(f"no answer in {wait:g} s: {remedy}") from error
+    if reply is None:  # Ctrl-C: what was asked may still be done
+        raise click.exceptions.Exit(1)
+    said = (f"{key}={value}" for key, value in reply.data.items())
+    click.echo(f"{device} {name}: {' '.join((reply.status, reply.text, *said))}".rstrip())
+    sys.exit(0 if reply.status == "done" else 1)
+
+
+@click.command()
+@CONFIG
+@click.argument("name", metavar="EDGE")
+@click.option("--although-online", is_flag=True, help="the broker takes it for online, and it is not there")
+def forget(config_path: Path, name: str, although_online: bool) -> None:
+    """Clear what an edge or rules left on the broker that are gone for good; until then screens show it as offline."""
+    from daemon.broker.session import BrokerLost
+    from daemon.cli.forget import StillThere
+    from daemon.cli.forget import forget as forgetting
+    from protocols.contract.topics import is_id
+
+    config = load_config(config_path)
+    if not is_id(name):
+        raise BadInputError(f"{name!r} can be the name of no edge: write it as it stands in its configuration")
+    logs.set_up("error")
+    try:
+        cleared = run_until_interrupted(forgetting(config, name, although_online=although_online))
+    except StillThere as error:
+        raise BadInputError(str(error)) from error
+    except BrokerLost as error:
+        raise click.ClickException(f"the broker: {error}") from error
+    except TimeoutError as error:
+        raise click.ClickException("the broker does not answer") from error
+    if cleared is None:  # Ctrl-C
+        raise click.exceptions.Exit(1)
+    for topic in cleared:
+        click.echo(topic)
+    click.echo(f"{name}: {len(cleared)} topics cleared" if cleared else f"{name}: nothing of it stands on the broker")

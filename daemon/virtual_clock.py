@@ -1,0 +1,66 @@
+"""A loop whose clock jumps: hours of timers pass in no time. For offline replays, simulations and tests.
+
+With nothing ready the clock jumps to the next timer. With real terminals and sockets in play, `busy` says that
+something is still under way; then time runs as on the wall, so that no time limit ends early.
+"""
+
+import asyncio
+import selectors
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+__all__ = ["JumpingLoop"]
+
+
+class _JumpingSelector(selectors.DefaultSelector):
+    """Asks the system at once; where nothing is ready, moves the loop's clock instead of waiting."""
+
+    def __init__(self, loop: "JumpingLoop") -> None:
+        super().__init__()
+        self._loop = loop
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = super().select(0)
+        if ready or timeout == 0:
+            return ready
+        return self._loop.idle(timeout, super().select)
+
+
+class JumpingLoop(asyncio.SelectorEventLoop):
+    """A loop whose clock jumps.
+
+    `busy`: while true, time runs at the speed of the wall, so that no time limit passes while bytes that would have met
+    it are still on their way.
+    """
+
+    def __init__(
+        self,
+        *,
+        busy: Callable[[], bool] = lambda: False,
+        start: datetime = datetime(2026, 1, 1, tzinfo=UTC),
+    ) -> None:
+        self._now = 0.0
+        self._busy = busy
+        self._start = start
+        super().__init__(_JumpingSelector(self))
+
+    def time(self) -> float:
+        """The loop's own seconds."""
+        return self._now
+
+    def utc(self) -> datetime:
+        """The wall clock that belongs to this loop's time."""
+        return self._start + timedelta(seconds=self._now)
+
+    def idle(
+        self, timeout: float | None, select: Callable[[float | None], list[tuple[selectors.SelectorKey, int]]]
+    ) -> list[tuple[selectors.SelectorKey, int]]:
+        """Nothing is ready: wait for real where something is under way or no timer is set, else jump."""
+        if timeout is None or self._busy():
+            began = time.monotonic()
+            ready = select(0.05 if timeout is None else min(timeout, 0.05))
+            self._now += time.monotonic() - began
+            return ready
+        self._now += timeout
+        return []

@@ -1,0 +1,238 @@
+"""The commands of the laboratory: simulate, demo, campaign, bench.
+
+The entry-point group `feltd.commands` in simulators/pyproject.toml names them; `daemon.cli.main` loads them by it.
+"""
+
+import asyncio
+import os
+import re
+import sys
+from collections.abc import Callable
+
+import click
+import msgspec
+
+from daemon import logs
+from daemon.cli.common import (
+    BadInputError,
+    run_until_interrupted,
+)
+
+BENCHES = ["spine", "decoders", "tables", "rules", "console", "recovery"]
+
+
+@click.command()
+@click.argument("what", type=click.Choice(BENCHES), default="spine")
+@click.option("--rates", help="lines (spine) or events (console) a second, with commas  [default: several]")
+@click.option("--seconds", type=click.FloatRange(1, 600), help="spine, console: of each turn  [default: 10]")
+@click.option("--rounds", type=click.IntRange(1), help="rules: of the replay  [default: 1000000]")
+@click.option("--events", type=click.IntRange(20_000), help="recovery: in the journal  [default: 10000000]")
+@click.option("--json", "as_json", is_flag=True, help="for programs")
+def bench(
+    what: str, rates: str | None, seconds: float | None, rounds: int | None, events: int | None, as_json: bool
+) -> None:
+    """How fast it is, measured beside yardsticks in the same run. Takes minutes.
+
+    \b
+    spine     latency, throughput, memory and idle CPU, beside a bare loop; needs mosquitto
+    decoders  each wire's decoder: valid, garbage, the worst found, bytes held
+    tables    each kind of table, simulated: how many times real time; needs mosquitto, or the built-in broker
+    rules     each ruleset on one core, and a replay of very many rounds, twice
+    console   what it costs to follow fifty tables, and how late a browser sees an event; needs mosquitto
+    recovery  an edge with very many events started again, and a consumer that missed many; needs mosquitto
+    """
+    if what not in ("spine", "console") and (rates, seconds) != (None, None):
+        raise BadInputError(f"--rates and --seconds belong to `feltd bench spine` and `console`, not to {what}")
+    if what != "rules" and rounds is not None:
+        raise BadInputError(f"--rounds belongs to `feltd bench rules`, not to {what}")
+    if what != "recovery" and events is not None:
+        raise BadInputError(f"--events belongs to `feltd bench recovery`, not to {what}")
+
+    def say(line: str) -> None:
+        click.echo(line, err=True)
+
+    match what:
+        case "decoders":
+            from simulators.lab.bench.decoders import bench_decoders, decoders_markdown
+
+            decoders = bench_decoders(say)
+            click.echo(msgspec.json.encode(decoders) if as_json else decoders_markdown(decoders))
+        case "tables":
+            from simulators.lab.bench.tables import bench_tables, tables_markdown
+
+            _need_broker()
+            logs.set_up("warning")
+            tables = bench_tables(say)
+            click.echo(msgspec.json.encode(tables) if as_json else tables_markdown(tables))
+        case "rules":
+            from simulators.lab.bench.rules import REPLAYED, bench_rules, rules_markdown
+
+            applied = bench_rules(say, replayed=rounds or REPLAYED)
+            click.echo(msgspec.json.encode(applied) if as_json else rules_markdown(applied))
+        case "console":
+            _bench_console(rates or "20,200,1000", seconds or 10.0, as_json, say)
+        case "recovery":
+            from simulators.lab.bench.recovery import EVENTS, bench_recovery, recovery_markdown
+
+            _need_mosquitto()
+            recovered = asyncio.run(bench_recovery(say, events=events or EVENTS))
+            click.echo(msgspec.json.encode(recovered) if as_json else recovery_markdown(recovered))
+        case _:
+            _bench_spine(rates or "2,100,1000", seconds or 10.0, as_json, say)
+
+
+def _need_broker(*, embedded: bool = False) -> None:
+    from simulators.lab.broker import no_broker
+
+    if said := no_broker(embedded=embedded):
+        raise BadInputError(said)
+
+
+def _need_mosquitto() -> None:
+    from simulators.lab.broker import find_mosquitto
+
+    if find_mosquitto() is None:
+        raise BadInputError("the benchmark needs mosquitto: apt-get install mosquitto")
+
+
+def _rates(text: str) -> list[int]:
+    """What was asked for, where mosquitto is there to be measured with."""
+    _need_mosquitto()
+    try:
+        rates = [int(rate) for rate in text.split(",")]
+    except ValueError:
+        rates = []
+    if not rates or min(rates) < 1:
+        raise BadInputError(f"--rates {text}: write numbers from 1 with commas, for example 2,100,1000")
+    return rates
+
+
+def _bench_console(rates: str, seconds: float, as_json: bool, say: Callable[[str], None]) -> None:
+    wanted = tuple(_rates(rates))
+    from simulators.lab.bench.console import bench_console, console_markdown
+
+    logs.set_up("warning")
+    report = bench_console(say, rates=wanted, seconds=seconds)
+    click.echo(msgspec.json.encode(report) if as_json else console_markdown(report))
+
+
+def _bench_spine(rates: str, seconds: float, as_json: bool, say: Callable[[str], None]) -> None:
+    wanted = _rates(rates)
+    from simulators.lab.bench.spine import NothingCameError, markdown
+    from simulators.lab.bench.spine import bench as benched
+
+    try:
+        report = asyncio.run(benched(wanted, seconds, say))
+    except NothingCameError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(msgspec.json.encode(report) if as_json else markdown(report))
+
+
+LISTEN = (
+    "mqtt: the link as the edge has it: hear=… is what the edge hears and the device says, say=… what the device hears"
+)
+
+
+@click.command()
+@click.argument("device")
+@click.option(
+    "--listen", required=True, metavar="tty:PATH|tcp://HOST:PORT|mqtt://…", help=f"where it is plugged in; {LISTEN}"
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="the same seed does the same")
+@click.option(
+    "--speed", type=click.FloatRange(0.1, 1000), default=1.0, show_default=True, help="simulated seconds a second"
+)
+@click.option("--manual", is_flag=True, help="do nothing by itself; only what lines on standard input say")
+@click.option("--control", default="", metavar="HOST:PORT", help="take the same lines there, too, while it runs")
+def simulate(device: str, listen: str, seed: int, speed: float, manual: bool, control: str) -> None:
+    """Simulate one device, with its faults. Type an act or a fault to make it happen, `help` to see which."""
+    from daemon.edge.links.link import BadUrl
+    from simulators import SIMULATORS
+    from simulators.lab.simulate import BadControl
+    from simulators.lab.simulate import simulate as simulating
+
+    if device not in SIMULATORS:
+        raise BadInputError(f"no simulated device {device!r}; known: {', '.join(SIMULATORS)}")
+    place = re.fullmatch(r"tty:.+|tcp://[^:/]+:(\d{1,5})|mqtt://.+", listen)
+    if place is None or int(place[1] or 0) > 65535:
+        text = "write tty:/path/of/a/link, tcp://127.0.0.1:4001, or the mqtt: link as the edge has it"
+        raise BadInputError(f"--listen {listen}: {text}")
+    door = re.fullmatch(r"[^:/]+:(\d{1,5})", control)
+    if control and (door is None or int(door[1]) > 65535):
+        raise BadInputError(f"--control {control}: write 127.0.0.1:4100")
+    try:
+        run_until_interrupted(
+            simulating(device, listen, seed=seed, speed=speed, manual=manual, control=control, say=click.echo)
+        )
+    except BadControl as error:
+        raise BadInputError(f"--control {control}: {error}") from error
+    except BadUrl as error:
+        raise BadInputError(f"--listen {error}; {LISTEN}") from error
+    except FileExistsError as error:
+        text = "is there already, and no simulator left it; give a path that is free"
+        raise BadInputError(f"--listen {listen}: {text}") from error
+    except OSError as error:
+        said = (error.strerror or str(error)).partition(" (while ")[0]  # what asyncio adds says the same again
+        raise BadInputError(f"--listen {listen}: {said}") from error
+
+
+@click.command()
+@click.option("--headless", is_flag=True, help="no live view; ends by itself with a summary and an exit code")
+@click.option("--rounds", type=click.IntRange(1), help="stop after so many rounds, shared among the tables")
+@click.option("--seed", type=int, default=1, show_default=True, help="the same seed plays the same pit")
+@click.option("--speed", type=click.FloatRange(0.1, 50), help="seconds of play a second; headless default: all it can")
+@click.option("--copies", type=click.IntRange(1, 20), default=1, show_default=True, help="tables of each game")
+@click.option("--embedded-broker", is_flag=True, help="use the built-in broker although mosquitto is installed")
+@click.option("--faults", is_flag=True, help="headless: random faults of every device; no result may be wrong")
+def demo(
+    headless: bool, rounds: int | None, seed: int, speed: float | None, copies: int, embedded_broker: bool, faults: bool
+) -> None:
+    """Run a whole pit: every device simulated, broker, edge, rules, and a live view."""
+    from simulators.lab.demo import Settings
+    from simulators.lab.demo import demo as run
+
+    if not headless and speed is None:
+        speed = 5.0
+    if headless and rounds is None:
+        rounds = 60
+    if faults and speed is not None:
+        raise BadInputError("--faults: only with --headless and without --speed")
+    _need_broker(embedded=embedded_broker)
+    sys.exit(run(Settings(rounds, seed, speed, headless, copies, embedded_broker, faults)))
+
+
+@click.command()
+@click.option("--rounds", type=click.IntRange(1), default=1000, show_default=True, help="deal at least so many")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="the same seed fails the same way")
+@click.option("--after", type=click.IntRange(0, 999_999), help="go on after so many lives of an interrupted campaign")
+@click.option("--replay", "life", type=click.IntRange(0), help="one life once more, by the seed that its failure names")
+@click.option("--jobs", type=click.IntRange(1, 256), help="processes to spread the lives over; default: all cores")
+@click.option("--real", is_flag=True, help="real processes, a real broker, and kill -9")
+@click.option("--kills", type=click.IntRange(1), help="with --real: kill so many  [default: 50]")
+@click.option("--json", "as_json", is_flag=True, help="print one JSON object")
+def campaign(
+    rounds: int,
+    seed: int,
+    after: int | None,
+    life: int | None,
+    jobs: int | None,
+    real: bool,
+    kills: int | None,
+    as_json: bool,
+) -> None:
+    """Kill, cut, corrupt and confuse a whole simulated pit; no round may be lost, doubled or wrong."""
+    from simulators.lab.campaign import real as campaign_real
+    from simulators.lab.campaign.campaign import replay, run
+
+    if kills is not None and not real:
+        raise BadInputError("--kills: only with --real")
+    if after is not None and (real or life is not None):
+        raise BadInputError("--after: neither with --real nor with --replay")
+    if real and life is not None:
+        raise BadInputError("--replay: a night of --real cannot be played again; its files are kept")
+    if real:
+        _need_broker()
+        sys.exit(campaign_real.run(kills or 50, seed, as_json=as_json))
+    if life is not None:
+        sys.exit(replay(life))
+    sys.exit(run(rounds, seed, jobs or len(os.sched_getaffinity(0)), after=after or 0, as_json=as_json))
