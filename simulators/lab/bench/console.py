@@ -299,7 +299,7 @@ async def _bench(rates: tuple[int, ...], seconds: float, tables: int, say: Calla
 _READER = """
 import asyncio, time
 from daemon import logs
-from daemon.bench_console import _reader
+from simulators.lab.bench.console import _reader
 logs.set_up("error")
 began, used = time.monotonic(), time.process_time()
 asyncio.run(_reader({port}, {seconds}))
