@@ -451,7 +451,7 @@ class CammeghSS2:
                     future.set_exception(CommandFailed(why))
             self._requests = None
 
-    async def _listen(self, link: Link, emit: Emit) -> None:
+    async def _listen(self, link: Link, emit: Emit) -> None:  # noqa: C901 - one session, read from top to bottom
         decoder = Decoder()
         loop = asyncio.get_running_loop()
         last_valid = began = loop.time()
@@ -913,7 +913,7 @@ class CammeghSS2:
         self._witnesses = []
         return Spin(status.spin, None, chunk.at, tick=chunk.tick), events
 
-    def _step(self, spin: Spin, status: Status, chunk: Chunk) -> Iterator[Event]:
+    def _step(self, spin: Spin, status: Status, chunk: Chunk) -> Iterator[Event]:  # noqa: C901 - a case for each state of the wheel
         """Within one spin."""
         before, state = spin.state, status.state
         under_way = spin.begun and not spin.ended

@@ -608,7 +608,7 @@ class TcsSaturn:
         self._shown = set()
         return Spin(status.spin, None, chunk.at, tick=chunk.tick), events
 
-    def _step(self, spin: Spin, status: Status, chunk: Chunk, since: float) -> Iterator[Event]:
+    def _step(self, spin: Spin, status: Status, chunk: Chunk, since: float) -> Iterator[Event]:  # noqa: C901 - a case for each state of the wheel
         """Within one spin. `since`: the tick of the first of the two witnesses."""
         before, state = spin.state, status.state
         under_way = spin.begun and not spin.ended

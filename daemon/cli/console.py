@@ -38,8 +38,8 @@ def console(context: click.Context, config_path: Path) -> None:
         from daemon.config.check import dealer_mistakes, webhook_mistakes
         from daemon.config.model import signing_as
         from daemon.console.alerts.webhooks import BadWebhook
+        from daemon.console.app import CannotListen, serve
         from daemon.console.dealer.unit import BadDealer
-        from daemon.console.pages.app import BadDoor, serve
         from daemon.console.site.store import BadStore
         from daemon.journal.store import BadJournal
 
@@ -50,7 +50,7 @@ def console(context: click.Context, config_path: Path) -> None:
             journal, full = journal_of(config.console, config.journal)
         except BadJournal as error:
             raise BadInputError(str(error)) from error
-        bad = (BadStore, BadWebhook, BadDealer, BadDoor)
+        bad = (BadStore, BadWebhook, BadDealer, CannotListen)
         with contextlib.closing(journal):
             run_process(lambda: serve(config, journal, full=full), *bad)
 

@@ -389,7 +389,15 @@ def _is_struct(hint: Any) -> bool:
 
 
 def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
-    """What the types cannot say: names and links that are there twice."""
+    """What the types cannot say."""
+    _check_journal_and_names(config, lines, out)
+    _check_broker(config, lines, out)
+    _check_console(config, lines, out)
+    _check_files(config, lines, out)
+    _check_tables(config, lines, out)
+
+
+def _check_journal_and_names(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
     least = 4 * config.journal.file_mb + _LOG_MB
     if config.journal.limit_mb < least:
         text = f"journal.limit_mb must be at least {least}: four files of journal.file_mb and their log ({_LOG_MB})"
@@ -400,6 +408,12 @@ def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
             name = type(part).__name__.lower()
             text = f"{name}.password_file needs a username beside it"
             out.append(Mistake(lines.of((name, "password_file")), text))
+    if config.edge.name == config.rules.name:
+        text = f"edge.name {config.edge.name!r} is that of the rules, too; give one of them another"
+        out.append(Mistake(lines.of(("edge", "name")), text))
+
+
+def _check_broker(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
     if bool(config.mqtt.certificate) != bool(config.mqtt.key):
         one = "certificate" if config.mqtt.certificate else "key"
         out.append(Mistake(lines.of(("mqtt", one)), "mqtt.certificate and mqtt.key: one without the other"))
@@ -407,11 +421,6 @@ def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
         out.append(
             Mistake(lines.of(("mqtt", "certificate")), "mqtt.certificate is shown by TLS: name the ca_file, too")
         )
-    openid = config.console.openid
-    if openid.issuer and not (openid.client and openid.secret_file):
-        out.append(Mistake(lines.of(("console", "openid")), "console.openid needs client and secret_file, too"))
-    if bool(config.console.certificate) != bool(config.console.key):
-        out.append(Mistake(lines.of(("console",)), "console.certificate and console.key: one without the other"))
     secure = config.mqtt.ca_file or is_loopback(config.mqtt.host)
     if config.mqtt.host.strip() and not secure and not config.mqtt.insecure:
         text = (
@@ -422,6 +431,14 @@ def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
     if not config.mqtt.host.strip():
         text = "mqtt.host is empty: write the broker's address, for example 127.0.0.1"
         out.append(Mistake(lines.of(("mqtt", "host")), text))
+
+
+def _check_console(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
+    openid = config.console.openid
+    if openid.issuer and not (openid.client and openid.secret_file):
+        out.append(Mistake(lines.of(("console", "openid")), "console.openid needs client and secret_file, too"))
+    if bool(config.console.certificate) != bool(config.console.key):
+        out.append(Mistake(lines.of(("console",)), "console.certificate and console.key: one without the other"))
     if not _is_host(config.console.listen):
         text = f"{config.console.listen!r} is no address and no name of a computer; write 127.0.0.1, or one of its own"
         out.append(Mistake(lines.of(("console", "listen")), f"console.listen: {text}"))
@@ -437,9 +454,10 @@ def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
         except ValueError:
             text = f"{proxy!r} is no address of a computer or network, for example 127.0.0.1 or 10.0.7.0/24"
             out.append(Mistake(lines.of(("console", "proxies")), f"console.proxies: {text}"))
-    if config.edge.name == config.rules.name:
-        text = f"edge.name {config.edge.name!r} is that of the rules, too; give one of them another"
-        out.append(Mistake(lines.of(("edge", "name")), text))
+
+
+def _check_files(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
+    """Whole paths, each of one owner."""
     files: dict[str, str] = {}
     for section, key in FILES:
         file = getattr(getattr(config, section), key)
@@ -452,6 +470,10 @@ def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
         if (other := files.setdefault(os.path.normpath(file), f"{section}.{key}")) != f"{section}.{key}":
             text = f"{section}.{key}: {file} already belongs to {other}; give it a file of its own"
             out.append(Mistake(lines.of((section, key)), text))
+
+
+def _check_tables(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
+    """Names and links that are there twice."""
     tables: set[str] = set()
     urls: dict[tuple[str, ...], tuple[str, str]] = {}
     for t, table in enumerate(config.table):

@@ -69,7 +69,7 @@ def _printable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-async def supervise(
+async def supervise(  # noqa: C901, PLR0915 - every way a session can end stands in one place
     device: Device,
     post: Post,
     opener: Opener,

@@ -166,9 +166,7 @@ async def _keep(
         if journal.file_size >= keeping.file_mb * _MB and journal.rotate():
             log.info("journal.rotated", journal=str(journal.path), row=journal.head)
         if foreign != (foreign := journal.foreign):
-            for path in foreign:
-                remedy = "move it away: the next start is refused, and where its name is needed no new file is begun"
-                log.warning("journal.foreign", file=str(path), remedy=remedy)
+            _log_foreign(foreign, log)
         before, unread = unread, journal.unread
         for text in unread:
             if text not in before:
@@ -190,6 +188,13 @@ async def _keep(
         await asyncio.sleep(EVERY)  # the alert is out before the end
         if new == 3 and room(journal, keeping).share >= 1:
             raise BadJournal(_full(journal, now, keeping))
+
+
+def _log_foreign(files: list[Path], log: structlog.typing.FilteringBoundLogger) -> None:
+    """Files among the journal's that it did not write."""
+    for path in files:
+        remedy = "move it away: the next start is refused, and where its name is needed no new file is begun"
+        log.warning("journal.foreign", file=str(path), remedy=remedy)
 
 
 def _forget(journal: Journal, keeping: Keeping, now: datetime) -> list[Path]:

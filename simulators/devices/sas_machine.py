@@ -463,7 +463,7 @@ class Machine:
 
     # ---- trouble
 
-    def inject(self, fault: str, now: float) -> None:
+    def inject(self, fault: str, now: float) -> None:  # noqa: C901 - a case for each fault
         """Begin one of `faults`. Raises ValueError for another."""
         self._now = max(self._now, now)
         if fault in _TROUBLE:
@@ -711,7 +711,7 @@ class Machine:
             data = self._data(poll, now)
         return Unknown(me, poll.command, data) if isinstance(data, bytes) else data
 
-    def _data(self, poll: LongPoll, now: float) -> bytes | Answer | None:
+    def _data(self, poll: LongPoll, now: float) -> bytes | Answer | None:  # noqa: C901 - a case for each poll
         """What stands between command and checksum, or another answer; None where it does not know the poll."""
         ack, nack = Ack(self._address), Nack(self._address)
         meters, game = self.meters, poll.data[:2]

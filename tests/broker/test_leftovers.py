@@ -17,12 +17,12 @@ from daemon.broker.connection import connect
 from daemon.broker.session import Message
 from daemon.cli.main import main
 from daemon.config.model import Mqtt
-from daemon.console.pages.live import Looker
+from daemon.console.live import Viewer
 from protocols.contract.events import SpinStarted
 from protocols.contract.topics import device_topic, edge_topic, table_topic
 from simulators.lab.broker import Broker, find_mosquitto
 
-LOOKER = Looker("en", "viewer")
+VIEWER = Viewer("en", "viewer")
 CONFIG = """\
 [site]
 name = "lisboa"
@@ -77,8 +77,8 @@ async def test_a_table_that_was_taken_away_has_no_tile(console: Console) -> None
 
 async def test_an_open_page_loses_the_tile(console: Console) -> None:
     live = console.house.live
-    wanted = live.wanted(["tile/rou-9", "tile/bac-12"], LOOKER)
-    following = live.follow(wanted, LOOKER, lambda: True)
+    wanted = live.wanted(["tile/rou-9", "tile/bac-12"], VIEWER)
+    following = live.follow(wanted, VIEWER, lambda: True)
     first = msgspec.json.decode((await anext(following)).removeprefix(b"data: "))["put"]
     assert 'data-live="tile/rou-9"' in first["tile/rou-9"]
     take_away(console, "rou-9", "wheel-1")
@@ -100,7 +100,7 @@ async def test_a_page_that_was_open_keeps_the_tile_until_the_broker_is_back(tmp_
             console.house.site.remember_result(
                 "rou-9", result_of({"round": "rou-9:2026-11-20:1", "ruleset": "macau.roulette"})
             )
-        following = console.house.live.follow({"tile/rou-9": ("table/rou-9",)}, LOOKER, lambda: True)
+        following = console.house.live.follow({"tile/rou-9": ("table/rou-9",)}, VIEWER, lambda: True)
         first = msgspec.json.decode((await anext(following)).removeprefix(b"data: "))["put"]
         assert first.get("tile/rou-9") != ""
         console.begin()

@@ -131,8 +131,8 @@ async def test_a_stream_keeps_no_session_alive(inn: Inn) -> None:
         inn.clock.on(minutes=15)
         request = of(inn, secret)
         there = inn.clock.now < NOON + timedelta(minutes=30)
-        assert (inn.house.user(request) is not None, inn.house.still(request)) == (there, there)
-    assert not inn.house.still(of(inn, "nobody's"))
+        assert (inn.house.context.user(request) is not None, inn.house.context.still(request)) == (there, there)
+    assert not inn.house.context.still(of(inn, "nobody's"))
 
 
 async def test_a_store_that_cannot_be_written_keeps_nobody_from_reading(inn: Inn) -> None:
@@ -374,9 +374,9 @@ async def test_looking_at_the_head_of_a_page_changes_nothing(inn: Inn, path: str
 
 
 def test_every_post_of_these_pages_is_among_them(inn: Inn) -> None:
-    from daemon.console.auth.access_pages import routes
+    from daemon.console.pages.access import routes
 
-    assert {one.path for one in routes(inn.house) if "POST" in (one.methods or ())} == set(POSTS)
+    assert {one.path for one in routes(inn.house.context) if "POST" in (one.methods or ())} == set(POSTS)
 
 
 def test_a_request_without_a_host_is_not_ours() -> None:
@@ -604,11 +604,13 @@ async def test_a_screen_on_the_wall(inn: Inn) -> None:
             assert [(await wall.get(path)).status_code for path in ("/users", "/account", "/actions")] == [403] * 3
             assert (await post(wall, "/account", do="end")).status_code == 403
             request = of(inn, found[1])
-            assert inn.house.still(request)
+            assert inn.house.context.still(request)
             inn.users.remove_token(BY, "wall-1")
-            assert not inn.house.still(request)
+            assert not inn.house.context.still(request)
             inn.users.add_token(BY, "wall-1", "viewer", ("bac-1",))
-            assert not inn.house.still(request)  # another screen of that name: who found the first one stays out
+            assert not inn.house.context.still(
+                request
+            )  # another screen of that name: who found the first one stays out
             assert (await wall.get("/")).headers["location"] == "/login?to=/"
             assert (await wall.get(found[0])).headers["location"] == "/login"
 
@@ -682,7 +684,7 @@ async def test_what_the_command_line_did_is_in_it_at_once(inn: Inn) -> None:
 
 
 async def test_a_long_log_comes_in_pages(inn: Inn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("daemon.console.auth.access_pages._CSV_PAGE", 3)
+    monkeypatch.setattr("daemon.console.pages.access._CSV_PAGE", 3)
     for name in ("=cmd()", "+1", "-1", "@x", "plain", "ana", "rui"):
         inn.house.actions.note(name, "", "login", "", {})
     async with inn.as_("inspector") as browser:
@@ -740,7 +742,7 @@ def test_every_word_is_there_in_three_languages_with_the_same_places() -> None:
     assert texts[0] == texts[1] == texts[2]
     folder = Path(access_module.__file__).parents[1]
     used = set()
-    code = (folder / "auth" / name for name in ("access_pages.py", "users.py", "openid.py"))
+    code = (folder / name for name in ("pages/access.py", "auth/users.py", "pages/openid.py"))
     for file in (*folder.glob("templates/access_*.html"), *code):
         used |= set(re.findall(r'["\'](access\.[a-z_]+)["\']', file.read_text(encoding="utf-8")))
     made = {"access.token_viewer", "access.token_metrics", *(f"access.{word}" for word in _done())}
@@ -748,6 +750,6 @@ def test_every_word_is_there_in_three_languages_with_the_same_places() -> None:
 
 
 def _done() -> tuple[str, ...]:
-    from daemon.console.auth.access_pages import _DONE
+    from daemon.console.pages.access import _DONE
 
     return _DONE

@@ -15,9 +15,9 @@ from console_floor import T0, Console, opened
 from starlette.routing import Route
 
 from daemon.console.alerts.incidents import Filter
-from daemon.console.alerts.pages import Watch, fragment, routes
 from daemon.console.auth.users import Role
-from daemon.console.pages.live import Looker
+from daemon.console.live import Viewer
+from daemon.console.pages.alerts import Watch, fragment, routes
 from daemon.console.words import words
 from protocols.contract.documents import Alert
 from protocols.contract.events import ShoeStarted
@@ -90,9 +90,9 @@ async def test_a_screen_of_some_tables_sees_theirs_and_the_sites(console: Consol
     console.alert("rou-3", "x", code="x", text="the wheel squeaks")
     console.edge(online=False)
     console.wait(1)
-    mine = fragment(console.house, "en", "viewer", ("rou-3",))
+    mine = fragment(console.house.context, "en", "viewer", ("rou-3",))
     assert sorted(line.one.code for line in mine["lines"]) == ["edge.offline", "x"]
-    html = console.house.live.html("alerts", Looker("en", "viewer", ("rou-3",)))
+    html = console.house.live.html("alerts", Viewer("en", "viewer", ("rou-3",)))
     assert html.startswith('<section class="card" data-live="alerts"')
     assert "a card is stuck" not in html
     past = console.house.incidents.history(Filter(among=("rou-3",)), 9)
@@ -102,13 +102,13 @@ async def test_a_screen_of_some_tables_sees_theirs_and_the_sites(console: Consol
 def test_many_alerts_are_not_all_rendered(console: Console) -> None:
     for number in range(130):
         console.alert("bac-12", f"x-{number}", code=f"x-{number}", device="shoe-1")
-    values = fragment(console.house, "en", "viewer")
+    values = fragment(console.house.context, "en", "viewer")
     assert (len(values["lines"]), values["more"], values["loud"]) == (100, 30, 130)
-    pit = console.house.live.html("alerts/worst", Looker("en", "viewer"))
+    pit = console.house.live.html("alerts/worst", Viewer("en", "viewer"))
     assert pit.count("<article") == 5
     assert "and 125 more" in pit
     with pytest.raises(KeyError):
-        console.house.live.html("alerts/else", Looker("en", "viewer"))
+        console.house.live.html("alerts/else", Viewer("en", "viewer"))
 
 
 def test_pages_hear_when_something_is_otherwise(console: Console) -> None:
@@ -131,36 +131,36 @@ def test_pages_hear_when_something_is_otherwise(console: Console) -> None:
 
 def test_what_the_console_finds_itself_stands_at_its_table_at_once(console: Console) -> None:
     """The table was not drawn anew before something happened there: a quiet one never said it."""
-    looker = Looker("en", "viewer")
-    assert "bends" not in console.house.live.html("tile/rou-3", looker)
+    viewer = Viewer("en", "viewer")
+    assert "bends" not in console.house.live.html("tile/rou-3", viewer)
     console.house.incidents.begin(
         ("rou-3", "fair"), Alert(code="fair.x", text="the wheel bends", remedy="look", severity="error"), console.now
     )
     console.wait(1)
-    assert "bends" in console.house.live.html("tile/rou-3", looker)
+    assert "bends" in console.house.live.html("tile/rou-3", viewer)
     console.house.incidents.end(("rou-3", "fair"), console.now)
     console.wait(1)
-    assert "bends" not in console.house.live.html("tile/rou-3", looker)
+    assert "bends" not in console.house.live.html("tile/rou-3", viewer)
 
 
 def test_an_event_draws_the_age_of_the_last_alone(console: Console) -> None:
-    live, looker = console.house.live, Looker("en", "viewer")
+    live, viewer = console.house.live, Viewer("en", "viewer")
     table = ("tile/bac-12", "round/bac-12", "board/bac-12", "history/bac-12", "result/bac-12", "jackpots/bac-12")
-    first = {name: live.html(name, looker) for name in table}
+    first = {name: live.html(name, viewer) for name in table}
     assert all("no event" in first[name].lower() for name in table[:2])
-    assert "no event" in live.html("last/bac-12", looker).lower()
-    assert live.wanted(["tile/bac-12"], looker).keys() == {"tile/bac-12", "last/bac-12"}
+    assert "no event" in live.html("last/bac-12", viewer).lower()
+    assert live.wanted(["tile/bac-12"], viewer).keys() == {"tile/bac-12", "last/bac-12"}
     console.event("bac-12", "shoe-1", ShoeStarted())
-    assert {name: live.html(name, looker) for name in table} == first
-    last = live.html("last/bac-12", looker)
+    assert {name: live.html(name, viewer) for name in table} == first
+    last = live.html("last/bac-12", viewer)
     assert f'data-at="{T0:%Y-%m-%dT%H:%M:%S.%f}Z"' in last
     console.alert("bac-12", "shoe-1-card-jam", code="card.jam", device="shoe-1")
-    assert last in live.html("tile/bac-12", looker)  # drawn anew, it has it too
+    assert last in live.html("tile/bac-12", viewer)  # drawn anew, it has it too
 
 
 async def test_the_watch_looks_every_second(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("daemon.console.alerts.pages.EVERY", 0.001)
-    watch = Watch(console.house)
+    monkeypatch.setattr("daemon.console.pages.alerts.EVERY", 0.001)
+    watch = Watch(console.house.context)
     looked = asyncio.Event()
     console.lose()
     console.now += timedelta(seconds=5)
@@ -253,17 +253,17 @@ async def test_a_trouble_that_nobody_saw_is_not_acknowledged(console: Console, l
 async def test_the_button_to_close_appears_by_itself(console: Console) -> None:
     """Nothing else changes when it is known that nobody holds an alert any more."""
     jam(console, "gone-1")
-    looker = Looker("en", "supervisor")
+    viewer = Viewer("en", "supervisor")
     console.lose()
     console.begin()
     heard: list[str] = []
     for _ in range(9):
         console.wait(1)
-        assert "/close" not in console.house.live.html("alerts", looker)
+        assert "/close" not in console.house.live.html("alerts", viewer)
     console.house.site.on_change.append(heard.append)
     console.wait(1)
     assert heard.count("alerts") == 1
-    assert 'action="/alerts/1/close"' in console.house.live.html("alerts", looker)
+    assert 'action="/alerts/1/close"' in console.house.live.html("alerts", viewer)
 
 
 async def test_what_the_store_does_not_take_is_acknowledged_all_the_same(console: Console) -> None:
@@ -438,7 +438,7 @@ def test_every_word_that_is_said_is_there() -> None:
     said = "".join((TEMPLATES / name).read_text("utf-8") for name in ("_alerts.html", "alerts_page.html"))
     keys = set(re.findall(r"[\"'](alerts\.[a-z_.]+[a-z])[\"']", said))
     source = Path(words.__file__).parents[1]
-    code = (source / "alerts/incidents.py").read_text("utf-8") + (source / "alerts/pages.py").read_text("utf-8")
+    code = (source / "alerts/incidents.py").read_text("utf-8") + (source / "pages/alerts.py").read_text("utf-8")
     keys |= set(re.findall(r'NotOpen\(\s*"(alerts\.\w+)"', code))
     assert len(keys) > 40
     assert keys - set(catalog) == set()
@@ -448,7 +448,7 @@ def test_every_word_that_is_said_is_there() -> None:
 
 
 def test_every_page_is_a_route(console: Console) -> None:
-    assert {one.path for one in routes(console.house)} <= {
+    assert {one.path for one in routes(console.house.context, console.house.watch)} <= {
         one.path for one in console.app.routes if isinstance(one, Route)
     }
 
@@ -464,7 +464,7 @@ async def test_the_pit_shows_what_is_open_and_a_silence_takes_it_from_the_lamps(
     jam(console)
 
     def tile() -> str:
-        return console.house.live.html("tile/bac-12", Looker("en", "viewer"))
+        return console.house.live.html("tile/bac-12", Viewer("en", "viewer"))
 
     async with console.browser("supervisor") as browser:
         pit = (await browser.get("/")).text
@@ -486,7 +486,7 @@ async def test_a_silence_of_one_fault_hides_no_other(console: Console) -> None:
     console.device("bac-12", "shoe-1", "bee_tek_shoe", online=False)
     console.house.incidents.silence("", "", "card.jam", console.now + timedelta(hours=1), "ana", "known", console.now)
     console.wait(1)
-    assert 'class="card tile offline"' in console.house.live.html("tile/bac-12", Looker("en", "viewer"))
+    assert 'class="card tile offline"' in console.house.live.html("tile/bac-12", Viewer("en", "viewer"))
     console.house.incidents.silence("", "", "device.offline", console.now + timedelta(hours=1), "ana", "x", console.now)
     console.wait(1)
-    assert 'class="card tile good"' in console.house.live.html("tile/bac-12", Looker("en", "viewer"))
+    assert 'class="card tile good"' in console.house.live.html("tile/bac-12", Viewer("en", "viewer"))

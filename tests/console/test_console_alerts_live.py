@@ -11,7 +11,7 @@ import pytest
 
 from daemon.config.model import Config, parse
 from daemon.console.alerts.incidents import Filter
-from daemon.console.pages.app import House, open_house
+from daemon.console.app import ConsoleProcess, open_console
 from daemon.edge.edge import Edge
 from daemon.journal.store import Journal
 from simulators.lab.broker import Broker, free_port
@@ -78,7 +78,7 @@ async def broker(tmp_path: Path) -> AsyncIterator[Broker]:
         await one.stop()
 
 
-async def until(house: House, condition: Callable[[], bool]) -> None:
+async def until(house: ConsoleProcess, condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
         while not condition():
             house.watch.look()
@@ -94,11 +94,11 @@ async def test_over_a_broker_that_forgets_and_an_edge_that_dies(
     device = free_port()
     config = parse(CONFIG.format(folder=tmp_path, port=broker.port, device=device))
     with contextlib.closing(Journal(tmp_path / "actions.db")) as actions:
-        async with open_house(config, actions) as house, running(house.run()):
+        async with open_console(config, actions) as house, running(house.run()):
             await _lived(house, config, broker, device)
 
 
-async def _lived(house: House, config: Config, broker: Broker, device: int) -> None:
+async def _lived(house: ConsoleProcess, config: Config, broker: Broker, device: int) -> None:
     incidents = house.incidents
 
     def codes() -> set[str]:

@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon import read_model
+from daemon.console import live as live_module
 from daemon.console.auth.users import ROLES, By, Role, may
-from daemon.console.pages import live as live_module
-from daemon.console.pages.live import Looker
+from daemon.console.live import Viewer
 from protocols.contract.topics import Wire, encode_wire, table_topic
 
 BY = By("root", "system")
@@ -42,10 +42,10 @@ def cookie(console: Console, role: str = "viewer") -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("name", ["top/x", "edges/x", "alerts/x", "tile/x", "device/bac-12", "device/x/y", "x", ""])
 def test_a_fragment_that_is_none_is_not_kept(console: Console, name: str) -> None:
-    looker = Looker("en", "viewer")
+    viewer = Viewer("en", "viewer")
     with pytest.raises(KeyError):
-        console.house.live.html(name, looker)
-    assert (name, looker) not in console.house.live._rendered
+        console.house.live.html(name, viewer)
+    assert (name, viewer) not in console.house.live._rendered
 
 
 async def test_one_who_opens_many_pages_leaves_room_for_others(
@@ -58,7 +58,7 @@ async def test_one_who_opens_many_pages_leaves_room_for_others(
     async with contextlib.AsyncExitStack() as stack:
         for _ in range(3):
             assert (await ask(console.app, "/live?f=top", headers=greedy)).status == 200
-            looking = live.follow({}, Looker("en", "viewer"), lambda: True, whom)
+            looking = live.follow({}, Viewer("en", "viewer"), lambda: True, whom)
             stack.push_async_callback(looking.aclose)  # type: ignore[attr-defined]
             await anext(looking)
         assert (await ask(console.app, "/live?f=top", headers=greedy)).status == 503
@@ -68,10 +68,10 @@ async def test_one_who_opens_many_pages_leaves_room_for_others(
 
 def test_what_was_rendered_is_kept_up_to_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_module, "MOST_BYTES", 10_000)
-    live, looker = live_module.Live(lambda: ""), Looker("en", "viewer")
+    live, viewer = live_module.Live(lambda: ""), Viewer("en", "viewer")
     drawn = 0
 
-    def draw(argument: str, _looker: Looker) -> str:
+    def draw(argument: str, _viewer: Viewer) -> str:
         nonlocal drawn
         drawn += 1
         return "x" * 1000 * int(argument)
@@ -79,32 +79,32 @@ def test_what_was_rendered_is_kept_up_to_so_many_bytes(monkeypatch: pytest.Monke
     live.add(live_module.Fragment("part", lambda one: (one,), draw))
     for _ in range(3):
         for argument in ("1", "2", "3"):
-            live.html(f"part/{argument}", looker)
+            live.html(f"part/{argument}", viewer)
     assert drawn == 3
     for _ in range(5):  # what is drawn anew takes the place of what it was
         live.changed("2")
-        live.html("part/2", looker)
+        live.html("part/2", viewer)
     assert len(live._rendered) == 3
-    live.html("part/8", looker)  # the oldest go
+    live.html("part/8", viewer)  # the oldest go
     assert [name for name, _ in live._rendered] == ["part/8"]
-    live.html("part/20", looker)
+    live.html("part/20", viewer)
     assert live._rendered == {}
-    live.html("part/1", looker)
+    live.html("part/1", viewer)
     assert len(live._rendered) == 1
 
 
 async def test_a_page_is_told_in_pieces_of_which_nobody_holds_more_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_module, "PIECE", 2500)
-    live, looker = live_module.Live(lambda: ""), Looker("en", "viewer")
+    live, viewer = live_module.Live(lambda: ""), Viewer("en", "viewer")
     drawn: list[str] = []
 
-    def draw(argument: str, _looker: Looker) -> str:
+    def draw(argument: str, _viewer: Viewer) -> str:
         drawn.append(argument)
         return argument * 1000
 
     live.add(live_module.Fragment("part", lambda one: (one,), draw))
     names = [f"part/{n}" for n in range(8)]
-    looking = live.follow(live.wanted(names, looker), looker, lambda: True)
+    looking = live.follow(live.wanted(names, viewer), viewer, lambda: True)
     said = [msgspec.json.decode((await anext(looking))[6:])["put"]]
     assert drawn == ["0", "1", "2"]
     live.changed("1")  # was told: once more
@@ -119,7 +119,7 @@ async def test_a_token_of_the_same_name_is_another(
     console: Console, monkeypatch: pytest.MonkeyPatch, tables: tuple[str, ...]
 ) -> None:
     """Who stole a screen's token looks on until it is replaced, and not until the tables are others."""
-    monkeypatch.setattr("daemon.console.pages.live.HEARTBEAT", 0.05)
+    monkeypatch.setattr("daemon.console.live.HEARTBEAT", 0.05)
     users = console.house.access.users
     secret = users.add_token(BY, "wall", "viewer", ("bac-12",))
     said, following = await follow(console.app, "/live?f=top", headers=[("cookie", f"feltd={secret}")])
@@ -232,7 +232,7 @@ async def test_no_text_of_the_broker_becomes_more_than_text(console: Console, ro
     if may(role, "look"):
         assert found > 50
         for name in fragments(console.house):
-            assert _Tags(console.house.live.html(name, Looker("en", role))).wrong == [], name
+            assert _Tags(console.house.live.html(name, Viewer("en", role))).wrong == [], name
 
 
 def test_what_is_more_than_text_would_be_seen() -> None:
@@ -276,7 +276,7 @@ async def test_the_name_of_a_round_is_a_name_and_no_path(console: Console, name:
 
 
 async def test_every_stream_ends_with_its_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("pages.live", "pages.trace", "dealer.pages"):
+    for module in ("live", "pages.trace", "pages.dealer"):
         monkeypatch.setattr(f"daemon.console.{module}.HEARTBEAT", 0.05)
     with opened(tmp_path, '[console.dealer]\nbac-12 = "127.0.0.1:1"') as console:
         console.connect()

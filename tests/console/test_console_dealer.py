@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.config.model import parse
+from daemon.console.app import ConsoleProcess, make_app
 from daemon.console.auth.access import may
 from daemon.console.auth.users import ROLES, By, Hashed, Role, _scrypt
-from daemon.console.dealer import pages as dealer
-from daemon.console.dealer.pages import ACTED, GAMES, KEYS, WRONG, BadPress, happenings_of
 from daemon.console.dealer.unit import State
-from daemon.console.pages.app import House, make_app
+from daemon.console.pages import dealer
+from daemon.console.pages.dealer import ACTED, GAMES, KEYS, WRONG, BadPress, happenings_of
 from daemon.console.site.actions import read_actions
 from daemon.console.site.store import BadStore, Store
 from daemon.console.words import words
@@ -90,7 +90,7 @@ class Inn:
     def __init__(self, folder: Path) -> None:
         self.store = Store(folder / "console.db")
         self.journal = Journal(folder / "journal.db")
-        self.house = House(parse(CONFIG), self.store, self.journal, lambda: NOON)
+        self.house = ConsoleProcess(parse(CONFIG), self.store, self.journal, lambda: NOON)
         self.dealers = self.house.dealers
         people: tuple[tuple[str, Role, tuple[str, ...]], ...] = (
             ("dea", "dealer", ("bac-1",)), ("sup", "supervisor", ()), ("vie", "viewer", ()), ("all", "dealer", ()),

@@ -17,9 +17,9 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
 from daemon.config.model import Config, parse
+from daemon.console import app as app_module
+from daemon.console.app import ConsoleProcess, serve
 from daemon.console.auth.users import By, Hashed, _scrypt
-from daemon.console.pages import app as app_module
-from daemon.console.pages.app import House, serve
 from daemon.edge.edge import Edge
 from daemon.journal.store import Journal
 from protocols import bee_tek_shoe
@@ -72,7 +72,7 @@ class Floor:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.config: Config = parse(CONFIG.format(path=folder, port=free_port(self)))
-        self.house: House
+        self.house: ConsoleProcess
         self.port = 0
         self._edge: asyncio.Task[None] | None = None
         self.journal: Journal
@@ -96,14 +96,14 @@ class Floor:
 @contextlib.asynccontextmanager
 async def running(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Floor]:
     floor = Floor(folder)
-    made: list[House] = []
-    real = House.__init__
+    made: list[ConsoleProcess] = []
+    real = ConsoleProcess.__init__
 
-    def init(house: House, *words: Any, **more: Any) -> None:
+    def init(house: ConsoleProcess, *words: Any, **more: Any) -> None:
         real(house, *words, **more)
         made.append(house)
 
-    monkeypatch.setattr(app_module.House, "__init__", init)
+    monkeypatch.setattr(app_module.ConsoleProcess, "__init__", init)
     listening: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     journal = Journal(folder / "actions.db")
     serving = asyncio.create_task(serve(floor.config, journal, told=listening.set_result))

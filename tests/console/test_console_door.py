@@ -16,10 +16,10 @@ from console_tour import ask
 from starlette.types import Receive, Scope, Send
 
 from daemon.config.model import Console, parse
-from daemon.console.auth import door
-from daemon.console.auth.door import Forwarded, Hosts, names_of
-from daemon.console.pages import app as app_module
-from daemon.console.pages.app import serve
+from daemon.console import context as context_module
+from daemon.console import front_server
+from daemon.console.app import serve
+from daemon.console.front_server import Forwarded, Hosts, names_of
 from daemon.console.site.actions import read_actions
 from daemon.journal.store import Journal
 from simulators.lab.broker import free_port
@@ -192,7 +192,7 @@ async def test_who_tries_a_password_stands_in_the_log_by_the_own_address(
 @pytest.mark.system
 @pytest.mark.parametrize("text", ["", "GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "])
 async def test_who_does_not_ask_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setattr(door, "PATIENCE", 0.2)
+    monkeypatch.setattr(front_server, "PATIENCE", 0.2)
     async with served(tmp_path) as port:
         assert await said(port, text) == b""
 
@@ -201,7 +201,7 @@ async def test_who_does_not_ask_is_let_go(tmp_path: Path, monkeypatch: pytest.Mo
 async def test_who_asks_half_a_question_after_a_whole_one_is_let_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "PATIENCE", 0.2)
+    monkeypatch.setattr(front_server, "PATIENCE", 0.2)
     async with served(tmp_path) as port:
         whole = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
         got = await said(port, whole + "GET /healthz HTTP/1.1\r\nHost: ")
@@ -210,8 +210,8 @@ async def test_who_asks_half_a_question_after_a_whole_one_is_let_go(
 
 @pytest.mark.system
 async def test_a_form_that_never_ends_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app_module, "PATIENCE", 0.2)
-    monkeypatch.setattr(door, "PATIENCE", 0.4)
+    monkeypatch.setattr(context_module, "FORM_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(front_server, "PATIENCE", 0.4)
     async with served(tmp_path) as port:
         form = (
             f"POST /login HTTP/1.1\r\nHost: localhost:{port}\r\nOrigin: http://localhost:{port}\r\n"
@@ -222,7 +222,7 @@ async def test_a_form_that_never_ends_is_not_waited_for(tmp_path: Path, monkeypa
 
 @pytest.mark.system
 async def test_who_does_not_read_what_he_asked_for_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "UNREAD", 0.4)
+    monkeypatch.setattr(front_server, "UNREAD", 0.4)
     question = b"GET /static/console.css HTTP/1.1\r\nHost: localhost\r\n\r\n"
     async with served(tmp_path) as port:
         line = socket.socket()
@@ -246,7 +246,7 @@ async def test_who_does_not_read_what_he_asked_for_is_let_go(tmp_path: Path, mon
 async def test_one_too_many_at_once_is_turned_away_and_the_others_are_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(front_server, "MOST_CONNECTIONS", 3)
     whole = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     async with served(tmp_path) as port:
         lines = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
@@ -264,7 +264,7 @@ async def test_one_address_cannot_take_all_lines_by_asking_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
     """Another address is served meanwhile, and so are lines on which something was asked."""
-    monkeypatch.setattr(door, "MOST_UNASKED", 3)
+    monkeypatch.setattr(front_server, "MOST_UNASKED", 3)
     head = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
     async with served(tmp_path, tls(tmp_path) if by == "tls" else "") as port:
         if by == "plain":
@@ -288,7 +288,7 @@ async def test_one_address_cannot_take_all_lines_by_asking_nothing(
 
 @pytest.mark.system
 async def test_a_proxy_may_have_more_lines_than_one_who_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "MOST_UNASKED", 3)
+    monkeypatch.setattr(front_server, "MOST_UNASKED", 3)
     async with served(tmp_path, 'proxies = ["127.0.0.0/8"]\n') as port:
         silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(6)]
         assert b"alive" in await said(port, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
@@ -299,7 +299,7 @@ async def test_a_proxy_may_have_more_lines_than_one_who_asks(tmp_path: Path, mon
 @pytest.mark.system
 async def test_who_says_nothing_of_tls_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before that no page and no protocol of ours hears of the line."""
-    monkeypatch.setattr(door, "PATIENCE", 0.2)
+    monkeypatch.setattr(front_server, "PATIENCE", 0.2)
     async with served(tmp_path, tls(tmp_path)) as port:
         assert await said(port, "") == b""
         assert await said(port, "\x16\x03\x01") == b""  # the beginning of a greeting
@@ -310,7 +310,7 @@ async def test_who_says_nothing_of_tls_is_let_go(tmp_path: Path, monkeypatch: py
 async def test_who_says_nothing_of_tls_is_one_of_those_that_are_too_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(front_server, "MOST_CONNECTIONS", 3)
     async with served(tmp_path, tls(tmp_path)) as port:
         lines = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
         assert await said(port, "") == b""  # at once

@@ -10,7 +10,7 @@ from console_floor import Console, opened
 
 from daemon.config.model import Keeping, parse
 from daemon.console.fairness.fairness import Alarm
-from daemon.console.pages.live import Looker
+from daemon.console.live import Viewer
 from daemon.console.words import words
 from daemon.edge.edge import Edge
 from daemon.journal import retention as keeping
@@ -185,7 +185,7 @@ def console(tmp_path: Path) -> Iterator[Console]:
 def test_every_place_tells_a_fault_in_the_readers_language(
     console: Console, name: str, lang: words.Lang, text: str, remedy: str
 ) -> None:
-    html = console.house.live.html(name, Looker(lang, "technician"))
+    html = console.house.live.html(name, Viewer(lang, "technician"))
     history = html.partition("<h2>")[2].partition("<h2>")[0]
     shown = history if name.startswith("devicelog") else html
     assert text in shown
@@ -205,6 +205,6 @@ def test_a_line_of_the_history_that_is_no_fault_stands_as_it_was(console: Consol
     device = console.house.site.devices["rou-3", "wheel-1"]
     device.history.append(Change(console.now, "device.offline", "no valid line for 3 s"))
     device.history.append(Change(console.now, "device.commanded", "power · done"))
-    html = console.house.live.html("devicelog/rou-3/wheel-1", Looker("pt", "technician"))
+    html = console.house.live.html("devicelog/rou-3/wheel-1", Viewer("pt", "technician"))
     assert "no valid line for 3 s" in html
     assert "power · done" in html

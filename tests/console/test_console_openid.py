@@ -28,7 +28,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from daemon.console.auth import openid
+from daemon.console.pages import openid
 from daemon.console.site.actions import read_actions
 
 CLIENT, SECRET = "feltd:console", "a secret of the client's %"
@@ -343,7 +343,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         tmp_path_factory.mktemp("openid"),
         '[console.openid]\nissuer = "https://id.example"\nclient = "c"\nsecret_file = "s"',
     )
-    yield openid._OpenId(inn.house)
+    yield openid._OpenId(inn.house.context)
     inn.close()
 
 

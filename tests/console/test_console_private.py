@@ -28,9 +28,9 @@ from msgspec.structs import replace
 from daemon import read_model
 from daemon.broker.session import Message
 from daemon.config.model import Config, parse
+from daemon.console.app import ConsoleProcess, make_app
 from daemon.console.auth.users import ROLES, By
 from daemon.console.pages import bundle
-from daemon.console.pages.app import House, make_app
 from daemon.console.site.store import Store
 from daemon.console.words.words import LANGS
 from daemon.edge.tracing import SETTLED
@@ -135,7 +135,7 @@ class World:
         )
         self.now = datetime.fromtimestamp(0).astimezone()
         self.store, self.journal = Store(folder / "console.db"), Journal(folder / "actions.db")
-        self.house = House(config, self.store, self.journal, lambda: self.now)
+        self.house = ConsoleProcess(config, self.store, self.journal, lambda: self.now)
         self.app = make_app(self.house)
         self.house.site.set_connected(True)
         self.secrets: dict[str, str] = {}
@@ -167,7 +167,7 @@ class World:
 def worlds(tape: Tape, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[World, World]]:
     """The one with the true cards and the one with others; what is drawn by chance is the same in both."""
     monkeypatch.setattr("daemon.console.auth.users.secrets.token_urlsafe", _Count())
-    monkeypatch.setattr("daemon.console.dealer.pages.uuid.uuid4", lambda: UUID(int=7))
+    monkeypatch.setattr("daemon.console.pages.dealer.uuid.uuid4", lambda: UUID(int=7))
     two = World(tmp_path / "true", tape.config), World(tmp_path / "turned", tape.config)
     try:
         yield two
@@ -226,18 +226,18 @@ EVERY = at_length(200, 20)
 
 async def played(tape: Tape, two: tuple[World, World]) -> None:
     """At each event what is pushed, to everybody in turn; every so often and at the end all pages."""
-    lookers = [(who, lang) for who in (*ROLES, "screen") for lang in LANGS]
+    viewers = [(who, lang) for who in (*ROLES, "screen") for lang in LANGS]
     for n, one in enumerate(tape.heard):
         two[0].hear(one)
         two[1].hear(turned(one))
         if n == 0:
             for world in two:
                 world.come_in()
-        who, lang = lookers[n % len(lookers)]
+        who, lang = viewers[n % len(viewers)]
         if is_event(one.message):
             await told_alike(two, who, lang, streams(two[0].house)[:1])
         if n % EVERY == 0 or n == len(tape.heard) - 1:
-            who, lang = lookers[n // EVERY % len(lookers)]
+            who, lang = viewers[n // EVERY % len(viewers)]
             await told_alike(two, who, lang, [*pages(two[0].house, rounds_of(two[0])), *streams(two[0].house)])
 
 

@@ -15,9 +15,9 @@ from console_floor import Console, opened
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from daemon.console.fairness import pages as fair_pages
-from daemon.console.pages import shapes
-from daemon.console.pages.live import Looker
+from daemon.console import shapes
+from daemon.console.live import Viewer
+from daemon.console.pages import fairness as fair_pages
 from protocols.contract.results import RoundFacts
 from protocols.contract.topics import Wire, encode_wire, table_topic
 
@@ -146,9 +146,9 @@ def shown(console: Console, table: str, *rounds: str) -> dict[str, str]:
         return {path: one.text for path, one in answers.items()}
 
     pages = asyncio.run(ask())
-    looker = Looker("zh-Hant", "inspector")
+    viewer = Viewer("zh-Hant", "inspector")
     for kind in ("tile", "round", "result", "history", "board"):
-        pages[kind] = console.house.live.html(f"{kind}/{table}", looker)
+        pages[kind] = console.house.live.html(f"{kind}/{table}", viewer)
     return pages
 
 

@@ -15,7 +15,7 @@ from hypothesis import given
 
 import drivers
 import rules
-from daemon.console.pages.live import Looker
+from daemon.console.live import Viewer
 from daemon.console.words import words
 from drivers import tcs_saturn
 from drivers.fdl_shuffler import REASONS
@@ -319,7 +319,7 @@ def foreign(lang: words.Lang) -> set[str]:
 async def test_a_round_that_waits_is_told_in_the_readers_language(console: Console, lang: words.Lang) -> None:
     reason, remedy, *_ = PAGES[lang]
     for name in (f"round/{BAC}", f"tile/{BAC}", "alerts"):
-        html = console.house.live.html(name, Looker(lang, "viewer"))
+        html = console.house.live.html(name, Viewer(lang, "viewer"))
         assert reason in html, name
         assert remedy in html, name
         assert not [one for one in foreign(lang) if one in html], name
@@ -364,10 +364,10 @@ async def test_who_does_not_hear_the_rules_is_told_of_no_doubt(console: Console)
 @pytest.mark.parametrize("lang", words.LANGS)
 async def test_a_void_round_is_told_in_the_readers_language(console: Console, lang: words.Lang) -> None:
     _, _, never, error, irregular = PAGES[lang]
-    history = console.house.live.html(f"history/{BAC}", Looker(lang, "viewer"))
+    history = console.house.live.html(f"history/{BAC}", Viewer(lang, "viewer"))
     for reason in (never, error):
         assert history.count(reason) == 2  # in its line, and over its chip
-    result = console.house.live.html(f"result/{BAC}", Looker(lang, "viewer"))
+    result = console.house.live.html(f"result/{BAC}", Viewer(lang, "viewer"))
     async with console.browser("viewer", **{"accept-language": lang}) as browser:
         page = (await browser.get(f"/table/{BAC}/round/{BAC}:2026-11-20:1:3")).text.partition('<details id="json')[0]
     for html in (result, page):
@@ -383,7 +383,7 @@ async def test_what_was_irregular_between_two_rounds_is_told_in_the_readers_lang
     console: Console, lang: words.Lang
 ) -> None:
     """The newest first, each once though a standby says the same; what cannot be read is refused."""
-    browser = Looker(lang, "viewer")
+    browser = Viewer(lang, "viewer")
     nothing = console.house.live.html(f"noted/{BAC}", browser)
     assert "<h2>" not in nothing
     source = table_topic("lisboa", BAC, "round")
@@ -407,6 +407,6 @@ async def test_what_was_irregular_between_two_rounds_is_told_in_the_readers_lang
 
 @pytest.mark.parametrize("lang", words.LANGS)
 def test_a_reason_that_somebody_typed_is_text(console: Console, lang: words.Lang) -> None:
-    history = console.house.live.html(f"history/{BAC}", Looker(lang, "viewer"))
+    history = console.house.live.html(f"history/{BAC}", Viewer(lang, "viewer"))
     assert "&lt;i&gt;typed by hand&lt;/i&gt;" in history
     assert TYPED not in history

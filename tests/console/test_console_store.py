@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 from daemon.cli import console as commands
 from daemon.config.model import Console, Keeping, parse
-from daemon.console.pages import app as app_module
-from daemon.console.pages.app import House
+from daemon.console import app as app_module
+from daemon.console.app import ConsoleProcess
 from daemon.console.site.actions import Actions, leave, read_actions
 from daemon.console.site.store import BadStore, Store
 from daemon.journal import retention as keeping
@@ -413,7 +413,7 @@ async def test_a_console_starts_with_no_room_and_takes_its_journal_up_when_there
     assert "the disk is full" in full
     with contextlib.closing(journal), contextlib.closing(Store(tmp_path / "console.db")) as store:
         left(store, ("user.add", "user:ana"))
-        house = House(parse(CONFIG.format(console="")), store, journal, lambda: NOON, full=full)
+        house = ConsoleProcess(parse(CONFIG.format(console="")), store, journal, lambda: NOON, full=full)
         assert journal.head == 0
         with pytest.raises(BadJournal, match="the disk is full"):
             house.actions.note("ana", "technician", "command", "bac-1/shoe", {})

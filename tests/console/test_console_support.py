@@ -15,9 +15,9 @@ import pytest
 from helpers import result_of
 
 from daemon.config.model import parse
+from daemon.console.app import ConsoleProcess, make_app
 from daemon.console.auth.users import ROLES, By, Hashed, _scrypt
 from daemon.console.pages import bundle, web
-from daemon.console.pages.app import House, make_app
 from daemon.console.site.actions import read_actions
 from daemon.console.site.store import Store
 from daemon.console.words import words
@@ -61,7 +61,7 @@ class Inn:
     def __init__(self, folder: Path) -> None:
         self.store = Store(folder / "console.db")
         self.journal = Journal(folder / "actions.db")
-        self.house = House(parse(CONFIG.format(path=folder)), self.store, self.journal, lambda: NOON)
+        self.house = ConsoleProcess(parse(CONFIG.format(path=folder)), self.store, self.journal, lambda: NOON)
         salt = b"salt of a test.."
         hashed = Hashed(2, 8, 1, salt, _scrypt(PASSWORD, 2, 8, 1, salt))
         for role in ROLES:

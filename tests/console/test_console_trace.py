@@ -184,7 +184,7 @@ async def test_a_page_hears_the_last_lines_first_and_then_each() -> None:
     assert [line["hex"] for line in said["lines"]] == ["79"]  # type: ignore[attr-defined]
     going = False
     assert [said async for said in stream] == [b"event: over\ndata: \n\n"]
-    assert not traces._traced["t-1", "d-1"].lookers
+    assert not traces._traced["t-1", "d-1"].viewers
 
 
 @virtual_time

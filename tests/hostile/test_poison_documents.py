@@ -27,7 +27,7 @@ from poison import TIMES, look_into
 
 from daemon.broker.session import Message
 from daemon.config.model import Config, Keeping, parse
-from daemon.console.pages.live import Looker
+from daemon.console.live import Viewer
 from daemon.consumer.consumer import Consumer
 from daemon.edge.edge import Edge
 from daemon.journal.inspection import verify
@@ -377,4 +377,4 @@ async def walk(console: Console) -> None:
         said = await ask(console.app, path, headers=user)
         assert said.status < 500 or path == "/readyz", (path, said.body)
     for fragment in fragments(console.house):
-        console.house.live.html(fragment, Looker("en", "admin"))
+        console.house.live.html(fragment, Viewer("en", "admin"))

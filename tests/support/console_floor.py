@@ -11,8 +11,8 @@ import msgspec
 
 from daemon.broker.session import Message
 from daemon.config.model import parse
+from daemon.console.app import ConsoleProcess, make_app
 from daemon.console.auth.users import Role
-from daemon.console.pages.app import House, make_app
 from daemon.console.site.store import Store
 from daemon.journal.store import Journal
 from protocols.contract.events import Event
@@ -50,7 +50,7 @@ class Console:
         self.now = T0
         self.journal = Journal(folder / "actions.db")
         self.store = Store(folder / "console.db")
-        self.house = House(parse(CONFIG.format(console=console)), self.store, self.journal, lambda: self.now)
+        self.house = ConsoleProcess(parse(CONFIG.format(console=console)), self.store, self.journal, lambda: self.now)
         self.app = make_app(self.house)
         self._seq = 0
 

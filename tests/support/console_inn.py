@@ -7,8 +7,8 @@ from pathlib import Path
 import httpx
 
 from daemon.config.model import parse
+from daemon.console.app import ConsoleProcess, make_app
 from daemon.console.auth.users import ROLES, By, Hashed, Role, _scrypt
-from daemon.console.pages.app import House, make_app
 from daemon.console.site.actions import read_actions
 from daemon.console.site.store import Store
 from daemon.journal.store import Journal
@@ -58,7 +58,7 @@ class Inn:
         self.clock = Clock()
         self.store = Store(folder / "console.db")
         self.journal = Journal(folder / "journal.db")
-        self.house = House(parse(CONFIG.format(console=console)), self.store, self.journal, self.clock)
+        self.house = ConsoleProcess(parse(CONFIG.format(console=console)), self.store, self.journal, self.clock)
         self.access = self.house.access
         self.users = self.access.users
         self.app = make_app(self.house)

@@ -7,10 +7,10 @@ from urllib.parse import quote, urlencode
 
 from starlette.types import ASGIApp
 
-from daemon.console.pages.app import House
+from daemon.console.app import ConsoleProcess
 
 
-def fragments(house: House) -> list[str]:
+def fragments(house: ConsoleProcess) -> list[str]:
     """Every fragment of every page, by its name."""
     site = house.site
     kinds = ("tile", "round", "result", "history", "board", "devices")
@@ -19,14 +19,14 @@ def fragments(house: House) -> list[str]:
     return ["top", "edges", "alerts", "alerts/worst", *of_tables, *of_devices]
 
 
-def streams(house: House) -> list[str]:
+def streams(house: ConsoleProcess) -> list[str]:
     """The path of every stream of events, the first with all fragments."""
     places = [f"/table/{quote(table)}/device/{quote(name)}/trace/stream" for table, name in house.site.devices]
     live = "/live?" + urlencode([("f", name) for name in fragments(house)])
     return [live, *places, *(f"/dealer/{quote(table)}/stream" for table in house.dealers.units)]
 
 
-def pages(house: House, rounds: Iterable[tuple[str, str]] = ()) -> list[str]:
+def pages(house: ConsoleProcess, rounds: Iterable[tuple[str, str]] = ()) -> list[str]:
     """The path of every page that is looked at by GET; `rounds` by table and name."""
     site = house.site
     found = ["/", "/login", "/account", "/wall", "/users", "/tokens", "/support", "/favicon.ico"]

@@ -8,7 +8,6 @@ import importlib.metadata
 import platform
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -21,13 +20,11 @@ from starlette.routing import Route
 
 from daemon.console.alerts.incidents import Incidents
 from daemon.console.alerts.webhooks import Webhooks
+from daemon.console.auth.access import Access
 from daemon.console.site.store import BadStore, Store
 from daemon.read_model import Lamp, SiteState
 from protocols.contract.results import Result
 from protocols.contract.topics import Wire
-
-if TYPE_CHECKING:
-    from daemon.console.pages.app import House
 
 __all__ = ["Figures", "Metrics", "Ready", "routes"]
 
@@ -274,20 +271,20 @@ class Ready:
         return self._writable
 
 
-def routes(house: "House") -> list[Route]:
+def routes(access: Access, metrics_of: Metrics, ready_of: Ready) -> list[Route]:
     """/metrics to whom [console] metrics allows it, /healthz and /readyz to all: those tell nothing of the floor."""
 
     async def metrics(request: Request) -> Response:
-        if not house.access.may_scrape(request):
+        if not access.may_scrape(request):
             return PlainTextResponse("a metrics token is needed\n", 401, {"www-authenticate": "Bearer"})
-        text, content_type = house.metrics.text(request.headers.get("accept", ""))
+        text, content_type = metrics_of.text(request.headers.get("accept", ""))
         return Response(text, headers={"content-type": content_type})
 
     async def alive(_request: Request) -> Response:
         return PlainTextResponse("alive\n")
 
     async def ready(_request: Request) -> Response:
-        state = house.ready.state()
+        state = ready_of.state()
         return JSONResponse(state, 200 if all(state.values()) else 503)
 
     return [Route("/metrics", metrics), Route("/healthz", alive), Route("/readyz", ready)]

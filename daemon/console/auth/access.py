@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
+from typing import Literal, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -26,9 +26,6 @@ from daemon.config.model import Console, is_loopback
 from daemon.console.auth.users import LONGEST, ROLES, By, Hashed, Right, Role, Users, hash_password, may
 from daemon.console.site.actions import Actions
 from daemon.console.site.store import BadStore, Store
-
-if TYPE_CHECKING:
-    from daemon.console.pages.app import House
 
 __all__ = [
     "Access",
@@ -43,7 +40,6 @@ __all__ = [
     "clean",
     "home",
     "inside",
-    "login_page",
     "may",
     "of_the_same_origin",
     "role_of",
@@ -326,32 +322,16 @@ def inside(to: str) -> str:
     return to if re.fullmatch(r"/(?![/\\])[!-~]*", to) else "/"
 
 
-def home(house: "House", role: str, tables: tuple[str, ...]) -> str:
+def home(console: Console, role: str, tables: tuple[str, ...]) -> str:
     """Where somebody begins: a dealer at the table, at the first that has a dealer's page."""
     if may(role, "look"):
         return "/"
     if not may(role, "deal"):
         return "/account"
-    pages = [one for one in house.config.console.dealer if one in tables or not tables]
+    pages = [one for one in console.dealer if one in tables or not tables]
     return f"/dealer/{pages[0]}" if pages else "/account"
 
 
 def agent_of(request: Request) -> str:
     """What the browser calls itself."""
     return request.headers.get("user-agent", "")
-
-
-def login_page(
-    house: "House", request: Request, to: str, status: int = 200, *, name: str = "", said: str = "", seconds: int = 0
-) -> Response:
-    """Where people come in; `said` is the key of what went wrong."""
-    return house.page(
-        request,
-        "access_login.html",
-        status,
-        to=to,
-        name=name[:64],
-        said=said,
-        seconds=seconds,
-        openid=bool(house.config.console.openid.issuer),
-    )

@@ -25,7 +25,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
@@ -39,15 +39,13 @@ from starlette.routing import Route
 
 from daemon.config.model import Config, files_of
 from daemon.console.alerts.incidents import Filter
+from daemon.console.context import ConsoleContext
 from daemon.console.words import words
 from daemon.journal.inspection import Files, report_text, verify_recent
 from daemon.journal.store import instant, no_time
 from daemon.read_model import utc
 from drivers import DRIVERS
 from protocols.contract.topics import EARLIEST, LATEST
-
-if TYPE_CHECKING:
-    from daemon.console.pages.app import House
 
 __all__ = ["Given", "Scrubber", "make", "routes"]
 
@@ -555,53 +553,53 @@ def known_logs(*journals: str, folder: Path = LOGS) -> tuple[Path, ...]:
 # ---- pages
 
 
-def routes(house: "House") -> list[Route]:
+def routes(context: ConsoleContext) -> list[Route]:
     """The page with the button, and what it makes."""
-    pages = _Pages(house)
+    pages = _Pages(context)
     return [Route("/support", pages.page), Route("/bundle", pages.make, methods=["POST"])]
 
 
 class _Pages:
-    def __init__(self, house: "House") -> None:
-        self._house = house
+    def __init__(self, context: ConsoleContext) -> None:
+        self._context = context
         self._busy = asyncio.Lock()
 
     async def page(self, request: Request) -> Response:
-        self._house.needs(request, "bundle")
-        return self._house.page(request, "trace_bundle.html")
+        self._context.needs(request, "bundle")
+        return self._context.page(request, "trace_bundle.html")
 
     def _given(self) -> Given:
-        house = self._house
+        context = self._context
         devices = (
             {"table": one.table, "device": one.name, "online": one.online, "meta": one.meta, "state": one.state}
-            for one in house.site.devices.values()
+            for one in context.site.devices.values()
         )
         edges = (
             {"name": one.name, "online": one.online, "info": one.info, "health": one.health}
-            for one in house.site.edges.values()
+            for one in context.site.edges.values()
         )
-        return Given(house.now(), _builtins(devices), _builtins(edges), self._incidents())
+        return Given(context.now(), _builtins(devices), _builtins(edges), self._incidents())
 
     def _incidents(self) -> tuple[dict[str, Any], ...]:
-        found = self._house.incidents.history(Filter(), INCIDENTS)
+        found = self._context.incidents.history(Filter(), INCIDENTS)
         return _builtins(map(msgspec.structs.asdict, found))
 
     async def make(self, request: Request) -> Response:
         """One at a time."""
-        user = self._house.needs(request, "bundle")
-        await self._house.form(request)
+        user = self._context.needs(request, "bundle")
+        await self._context.form(request)
         if user.tables:
             raise HTTPException(403)  # it holds all tables
         if self._busy.locked():
-            raise HTTPException(503, words.say(self._house.lang(request), "trace.bundle_busy"))
+            raise HTTPException(503, words.say(self._context.lang(request), "trace.bundle_busy"))
         async with self._busy:
-            logs = await asyncio.to_thread(known_logs, self._house.config.console.journal)
+            logs = await asyncio.to_thread(known_logs, self._context.config.console.journal)
             given = replace(self._given(), logs=logs, journals=False)
-            self._house.actions.note(user.name, user.role, "bundle", "", {})
+            self._context.actions.note(user.name, user.role, "bundle", "", {})
             with tempfile.NamedTemporaryFile(prefix="feltd-bundle-", suffix=".zip", delete=False) as file:
                 path = Path(file.name)
-            await asyncio.to_thread(make, path, self._house.config, given)
-        name = f"feltd-{self._house.config.site.name}-{given.made:%Y%m%dT%H%M%SZ}.zip"
+            await asyncio.to_thread(make, path, self._context.config, given)
+        name = f"feltd-{self._context.config.site.name}-{given.made:%Y%m%dT%H%M%SZ}.zip"
         return FileResponse(path, media_type="application/zip", filename=name, background=BackgroundTask(_remove(path)))
 
 

@@ -23,6 +23,8 @@ from starlette.routing import Route
 from daemon.broker.session import UNREADABLE
 from daemon.cli.captures import CAPTURE_HEAD, capture_line
 from daemon.cli.captures import Frame as Captured
+from daemon.console.context import ConsoleContext
+from daemon.console.pages.web import Answers
 from drivers import DRIVERS
 from protocols import (
     alpha_sign,
@@ -69,7 +71,6 @@ from protocols.fdl import (
 from protocols.link import Chunk
 
 if TYPE_CHECKING:
-    from daemon.console.pages.app import House
     from daemon.read_model import DeviceView
 
 __all__ = ["Line", "Reader", "Traces", "routes"]
@@ -223,7 +224,7 @@ class Line(Struct, frozen=True):
     missing: int = 0
 
 
-class _Looker:
+class _Viewer:
     """One page that looks on. What it does not take in time is left out, the oldest first, and counted."""
 
     def __init__(self) -> None:
@@ -246,7 +247,7 @@ class _Traced:
         self.reader = Reader(driver)
         self.lines: deque[Line] = deque(maxlen=KEPT)
         self.last = 0
-        self.lookers: set[_Looker] = set()
+        self.viewers: set[_Viewer] = set()
 
 
 class Traces:
@@ -261,7 +262,7 @@ class Traces:
         key = table, device
         if key not in self._traced:
             self._traced[key] = _Traced(self._driver_of(table, device))
-            idle = [other for other, one in self._traced.items() if not one.lookers and other != key]
+            idle = [other for other, one in self._traced.items() if not one.viewers and other != key]
             if len(self._traced) > MOST_TRACED and idle:
                 del self._traced[idle[0]]
         self._traced.move_to_end(key)
@@ -287,8 +288,8 @@ class Traces:
             said = tuple(traced.reader.read(frame.way, data))
             line = Line(frame.at, frame.way, data.hex(), frame.n, said, missing)
             traced.lines.append(line)
-            for looker in traced.lookers:
-                looker.offer(line)
+            for viewer in traced.viewers:
+                viewer.offer(line)
 
     def lines(self, table: str, device: str) -> list[Line]:
         """What is kept of a device."""
@@ -298,29 +299,29 @@ class Traces:
     @property
     def full(self) -> bool:
         """Whether no further page can look on."""
-        return sum(len(one.lookers) for one in self._traced.values()) >= MOST_LOOKERS
+        return sum(len(one.viewers) for one in self._traced.values()) >= MOST_LOOKERS
 
     async def follow(self, table: str, device: str, still: Callable[[], bool]) -> AsyncIterator[bytes]:
         """Server-sent events: the last lines, then each as it comes; a sign of life between. Ends when not `still`."""
         traced = self._of(table, device)
-        looker = _Looker()
+        viewer = _Viewer()
         for line in islice(traced.lines, max(len(traced.lines) - SHOWN, 0), None):
-            looker.offer(line)
-        traced.lookers.add(looker)
+            viewer.offer(line)
+        traced.viewers.add(viewer)
         try:
             while still():
-                looker.news.clear()
-                lines = [looker.waiting.popleft() for _ in range(min(AT_ONCE, len(looker.waiting)))]
-                said = {"lines": lines, "left_out": looker.left_out}
+                viewer.news.clear()
+                lines = [viewer.waiting.popleft() for _ in range(min(AT_ONCE, len(viewer.waiting)))]
+                said = {"lines": lines, "left_out": viewer.left_out}
                 yield b"data: " + msgspec.json.encode(said) + b"\n\n"
                 await asyncio.sleep(PAUSE)
-                if not looker.waiting:
+                if not viewer.waiting:
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(HEARTBEAT):
-                            await looker.news.wait()
+                            await viewer.news.wait()
             yield b"event: over\ndata: \n\n"
         finally:
-            traced.lookers.discard(looker)
+            traced.viewers.discard(viewer)
 
     def capture(self, table: str, device: str) -> str:
         """What is kept, as a capture that `feltd replay` reads, each frame's words behind it as a comment."""
@@ -337,9 +338,9 @@ class Traces:
 # ---- pages
 
 
-def routes(house: "House") -> list[Route]:
+def routes(context: ConsoleContext, answers: Answers) -> list[Route]:
     """The page of a trace, its beginning and end, its stream and its text."""
-    pages = _Pages(house)
+    pages = _Pages(context, answers)
     place = "/table/{table}/device/{device}/trace"
     return [
         Route(place, pages.page),
@@ -350,34 +351,35 @@ def routes(house: "House") -> list[Route]:
 
 
 class _Pages:
-    def __init__(self, house: "House") -> None:
-        self.house = house
+    def __init__(self, context: ConsoleContext, answers: Answers) -> None:
+        self.context = context
+        self.answers = answers
 
         def driver_of(table: str, device: str) -> str:
-            known = house.site.devices.get((table, device))
+            known = context.site.devices.get((table, device))
             return known.meta.driver if known else ""
 
         self.traces = Traces(driver_of)
-        house.site.on_trace.append(self._heard)
+        context.site.on_trace.append(self._heard)
 
     def _heard(self, table: str, device: str, payload: bytes) -> None:
-        if (table, device) in self.house.site.devices:
+        if (table, device) in self.context.site.devices:
             self.traces.heard(table, device, payload)
 
     def _device(self, request: Request) -> "DeviceView":
         """Raises 404, 403, or the way to the login."""
         table: str = request.path_params["table"]
-        self.house.needs(request, "trace", table)
-        device = self.house.site.devices.get((table, request.path_params["device"]))
+        self.context.needs(request, "trace", table)
+        device = self.context.site.devices.get((table, request.path_params["device"]))
         if device is None:
             raise HTTPException(404)
         return device
 
     async def page(self, request: Request) -> Response:
         device = self._device(request)
-        answer = self.house.answers.shown(request.query_params.get("answer", ""))
+        answer = self.answers.shown(request.query_params.get("answer", ""))
         kind = DRIVERS.get(device.meta.driver)
-        return self.house.page(
+        return self.context.page(
             request,
             "trace_page.html",
             table=device.table,
@@ -390,27 +392,27 @@ class _Pages:
     async def begin(self, request: Request) -> Response:
         """Begin, or end. Written down before it is asked."""
         device = self._device(request)
-        user = self.house.needs(request, "trace", device.table)
-        form = await self.house.form(request)
+        user = self.context.needs(request, "trace", device.table)
+        form = await self.context.form(request)
         text = form.get("minutes", "")
         if text not in {"0", *map(str, MINUTES)}:
             raise HTTPException(400)
         seconds = int(text) * 60
         target = f"{device.table}/{device.name}"
-        self.house.actions.note(user.name, user.role, "trace", target, {"seconds": seconds})
+        self.context.actions.note(user.name, user.role, "trace", target, {"seconds": seconds})
         args = msgspec.json.encode({"seconds": seconds})
-        reply = await self.house.answers.ask(self.house, device.table, device.name, "trace", args)
+        reply = await self.answers.ask(self.context, device.table, device.name, "trace", args)
         return RedirectResponse(f"/table/{device.table}/device/{device.name}/trace?answer={reply.id}", 303)
 
     async def stream(self, request: Request) -> Response:
         device = self._device(request)
         if self.traces.full:
             raise HTTPException(503)
-        follow = self.traces.follow(device.table, device.name, lambda: self.house.still(request))
+        follow = self.traces.follow(device.table, device.name, lambda: self.context.still(request))
         return StreamingResponse(follow, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
 
     async def text(self, request: Request) -> Response:
         device = self._device(request)
-        name = f"{device.table}-{device.name}-{self.house.now():%Y%m%dT%H%M%SZ}.capture"
+        name = f"{device.table}-{device.name}-{self.context.now():%Y%m%dT%H%M%SZ}.capture"
         headers = {"content-disposition": f'attachment; filename="{name}"'}
         return PlainTextResponse(self.traces.capture(device.table, device.name), headers=headers)

@@ -6,7 +6,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct
@@ -16,11 +16,12 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from daemon.broker.session import UNREADABLE, BrokerLost
-from daemon.console.alerts import pages as alerts
+from daemon.console import shapes
 from daemon.console.auth.access import inside
+from daemon.console.context import ConsoleContext
 from daemon.console.fairness import scoreboards
-from daemon.console.pages import shapes
-from daemon.console.pages.live import Fragment, Gone, Looker
+from daemon.console.live import Fragment, Gone, Viewer
+from daemon.console.pages import alerts
 from daemon.console.words import words
 from daemon.read_model import DeviceView, Lamp
 from drivers import DRIVERS
@@ -28,9 +29,6 @@ from protocols.contract.commands import BadCommand, Command, Reply, decode_comma
 from protocols.contract.commands import Request as Asking
 from protocols.contract.results import LONGEST_ROUND, facts_of
 from protocols.contract.topics import device_topic
-
-if TYPE_CHECKING:
-    from daemon.console.pages.app import House
 
 __all__ = ["Answers", "fragments", "routes"]
 
@@ -42,7 +40,7 @@ WORST: tuple[Lamp, ...] = ("offline", "error", "unknown", "warning", "good")
 # ---- fragments
 
 
-def fragments(house: "House") -> tuple[Fragment, ...]:
+def fragments(context: ConsoleContext) -> tuple[Fragment, ...]:  # noqa: C901 - one table, and the small functions it names
     """What pages hold and what each depends on."""
 
     def of_table(table: str) -> tuple[str, ...]:
@@ -75,33 +73,33 @@ def fragments(house: "House") -> tuple[Fragment, ...]:
         keys: Callable[[str], tuple[str, ...]],
         within: Callable[[str], tuple[str, ...]] = nothing,
     ) -> Fragment:
-        def render(table: str, looker: Looker) -> str:
-            if table not in house.site.tables:
+        def render(table: str, viewer: Viewer) -> str:
+            if table not in context.site.tables:
                 raise KeyError(table)
-            return house.render(f"_{kind}.html", looker.lang, table=table, **values(house, table, looker))
+            return context.render(f"_{kind}.html", viewer.lang, table=table, **values(context, table, viewer))
 
         return Fragment(kind, keys, render, same, within)
 
-    def top(argument: str, looker: Looker) -> str:
+    def top(argument: str, viewer: Viewer) -> str:
         if argument:
             raise KeyError(argument)
-        away = [edge.name for edge in house.site.edges.values() if edge.online is False]
-        return house.render("_top.html", looker.lang, away=away)
+        away = [edge.name for edge in context.site.edges.values() if edge.online is False]
+        return context.render("_top.html", viewer.lang, away=away)
 
-    def last(table: str, looker: Looker) -> str:
-        return house.macro("since", looker.lang, table, house.site.tables[table].last_event)
+    def last(table: str, viewer: Viewer) -> str:
+        return context.macro("since", viewer.lang, table, context.site.tables[table].last_event)
 
-    def edges(argument: str, looker: Looker) -> str:
+    def edges(argument: str, viewer: Viewer) -> str:
         if argument:
             raise KeyError(argument)
-        rows = [(edge, _edge_lamp(house, edge.online)) for edge in house.site.edges.values()]
-        return house.render("_edges.html", looker.lang, edges=rows)
+        rows = [(edge, _edge_lamp(context, edge.online)) for edge in context.site.edges.values()]
+        return context.render("_edges.html", viewer.lang, edges=rows)
 
     def of_device(kind: str, key: str) -> Fragment:
-        def render(argument: str, looker: Looker) -> str:
+        def render(argument: str, viewer: Viewer) -> str:
             table, _, name = argument.partition("/")
-            one = house.site.devices[table, name]
-            return house.render(f"_{kind}.html", looker.lang, table=table, device=one, **_device_values(house, one))
+            one = context.site.devices[table, name]
+            return context.render(f"_{kind}.html", viewer.lang, table=table, device=one, **_device_values(context, one))
 
         return Fragment(
             kind,
@@ -127,22 +125,22 @@ def fragments(house: "House") -> tuple[Fragment, ...]:
     )
 
 
-def _edge_lamp(house: "House", online: bool | None) -> Lamp:
-    if not house.site.connected or online is None:
+def _edge_lamp(context: ConsoleContext, online: bool | None) -> Lamp:
+    if not context.site.connected or online is None:
         return "unknown"
     return "good" if online else "offline"
 
 
-def _tile_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
-    site = house.site
+def _tile_values(context: ConsoleContext, table: str, viewer: Viewer) -> dict[str, Any]:
+    site = context.site
     if site.connected and not site.there(table):
         raise Gone(table)
     view = site.tables[table]
     lamps = [(device.name, site.lamp(device)) for device in site.devices_of(table)]
     ruleset = site.ruleset(table)
     sure = not ruleset or site.rules() is True
-    open_ = [shown.incident for shown in house.incidents.open(house.now(), table) if shown.silence is None]
-    loud = [kind for name, kind in lamps if not _silent(house, site.devices[table, name], kind)]
+    open_ = [shown.incident for shown in context.incidents.open(context.now(), table) if shown.silence is None]
+    loud = [kind for name, kind in lamps if not _silent(context, site.devices[table, name], kind)]
     worst: Lamp = min(loud, key=WORST.index, default="good" if lamps else "unknown")
     if any(one.severity == "error" for one in open_) and WORST.index(worst) > WORST.index("error"):
         worst = "error"
@@ -152,15 +150,15 @@ def _tile_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
         "ruleset": ruleset,
         "round": view.round.partition(":")[2],
         "phase": view.phase if sure else "unknown",
-        "chips": [shapes.chip(result, looker.lang) for result in list(view.results)[-8:]],
+        "chips": [shapes.chip(result, viewer.lang) for result in list(view.results)[-8:]],
         "lamps": sorted(lamps, key=lambda one: WORST.index(one[1])),
-        "alerts": [(one, *alerts.said(one, looker.lang)) for one in open_[:3]],
+        "alerts": [(one, *alerts.said(one, viewer.lang)) for one in open_[:3]],
         "worst": worst,
         "last": view.last_event,
     }
 
 
-def _silent(house: "House", device: DeviceView, kind: Lamp) -> bool:
+def _silent(context: ConsoleContext, device: DeviceView, kind: Lamp) -> bool:
     """Whether what troubles a device is silenced for maintenance: then it does not colour its table."""
     match kind:
         case "offline":
@@ -169,56 +167,56 @@ def _silent(house: "House", device: DeviceView, kind: Lamp) -> bool:
             codes = [fault.code for fault in device.state.faults]
         case _:
             return False
-    return house.incidents.silent(device.table, device.name, codes, house.now())
+    return context.incidents.silent(device.table, device.name, codes, context.now())
 
 
-def _round_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
-    view = house.site.tables[table]
-    sure = house.site.rules() is True
+def _round_values(context: ConsoleContext, table: str, viewer: Viewer) -> dict[str, Any]:
+    view = context.site.tables[table]
+    sure = context.site.rules() is True
     return {
         "round": view.round.partition(":")[2],
         "phase": view.phase if sure else "unknown",
         "sure": sure,
-        "drawn": shapes.round_shape(facts_of(view.detail), looker.lang),
-        "remedy": shapes.doubt(view, looker.lang)[1],
+        "drawn": shapes.round_shape(facts_of(view.detail), viewer.lang),
+        "remedy": shapes.doubt(view, viewer.lang)[1],
         "last": view.last_event,
     }
 
 
-def _result_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
-    results = house.site.tables[table].results
+def _result_values(context: ConsoleContext, table: str, viewer: Viewer) -> dict[str, Any]:
+    results = context.site.tables[table].results
     if not results:
         return {"result": None}
     result = results[-1]
-    return {"result": result, "drawn": shapes.round_shape(facts_of(result.outcome), looker.lang)}
+    return {"result": result, "drawn": shapes.round_shape(facts_of(result.outcome), viewer.lang)}
 
 
-def _history_values(house: "House", table: str, looker: Looker) -> dict[str, Any]:
-    results = reversed(house.site.tables[table].results)
-    return {"rounds": [(result, shapes.chip(result, looker.lang)) for result in results]}
+def _history_values(context: ConsoleContext, table: str, viewer: Viewer) -> dict[str, Any]:
+    results = reversed(context.site.tables[table].results)
+    return {"rounds": [(result, shapes.chip(result, viewer.lang)) for result in results]}
 
 
-def _noted_values(house: "House", table: str, _looker: Looker) -> dict[str, Any]:
-    return {"notes": list(reversed(house.site.tables[table].noted))}
+def _noted_values(context: ConsoleContext, table: str, _viewer: Viewer) -> dict[str, Any]:
+    return {"notes": list(reversed(context.site.tables[table].noted))}
 
 
-def _jackpot_values(house: "House", table: str, _looker: Looker) -> dict[str, Any]:
-    return {"amounts": list(house.site.amounts.get(table, {}).values())}
+def _jackpot_values(context: ConsoleContext, table: str, _viewer: Viewer) -> dict[str, Any]:
+    return {"amounts": list(context.site.amounts.get(table, {}).values())}
 
 
-def _board_values(house: "House", table: str, _looker: Looker) -> dict[str, Any]:
-    made = scoreboards.board(house.site.tables[table].results)
+def _board_values(context: ConsoleContext, table: str, _viewer: Viewer) -> dict[str, Any]:
+    made = scoreboards.board(context.site.tables[table].results)
     return {"board": made, "drawn_by": scoreboards.kind(made) if made else ""}
 
 
-def _devices_values(house: "House", table: str, _looker: Looker) -> dict[str, Any]:
-    return {"devices": [(device, house.site.lamp(device)) for device in house.site.devices_of(table)]}
+def _devices_values(context: ConsoleContext, table: str, _viewer: Viewer) -> dict[str, Any]:
+    return {"devices": [(device, context.site.lamp(device)) for device in context.site.devices_of(table)]}
 
 
-def _device_values(house: "House", device: DeviceView) -> dict[str, Any]:
+def _device_values(context: ConsoleContext, device: DeviceView) -> dict[str, Any]:
     kind = DRIVERS.get(device.meta.driver)
     return {
-        "kind": house.site.lamp(device),
+        "kind": context.site.lamp(device),
         "history": list(reversed(device.history)),
         "events": list(reversed(device.events)),
         "clears": {fault.code: (fault.clears, fault.round) for fault in kind.faults} if kind else {},
@@ -303,18 +301,18 @@ class Answers:
         elif isinstance(self._kept.get(reply.id), Unanswered):
             self._kept[reply.id] = reply
 
-    async def ask(self, house: "House", table: str, device: str, name: str, args: bytes) -> Reply | Unanswered:
+    async def ask(self, context: ConsoleContext, table: str, device: str, name: str, args: bytes) -> Reply | Unanswered:
         """Tell a device to do something, and what came of it: done, refused, failed, or no answer yet."""
         id_ = uuid.uuid4().hex[:16]
         life = timedelta(seconds=PATIENCE)
-        asking = Asking(id_, house.now() + life, msgspec.Raw(args))
+        asking = Asking(id_, context.now() + life, msgspec.Raw(args))
         waiting: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._waiting[id_] = waiting
         reply: Reply | Unanswered
         try:
-            topic = device_topic(house.site.site, table, device, f"cmd/{name}")
+            topic = device_topic(context.site.site, table, device, f"cmd/{name}")
             async with asyncio.timeout(PATIENCE):
-                await house.site.publish(topic, msgspec.json.encode(asking))
+                await context.site.publish(topic, msgspec.json.encode(asking))
                 reply = await waiting
         except TimeoutError:
             reply = Unanswered(id_, name)
@@ -342,9 +340,9 @@ class Answers:
 # ---- pages
 
 
-def routes(house: "House") -> list[Route]:
+def routes(context: ConsoleContext, answers: Answers) -> list[Route]:
     """The pit, tables, devices, rounds, commands, preferences and the stream of changes."""
-    pages = _Pages(house)
+    pages = _Pages(context, answers)
     device = "/table/{table}/device/{device}"
     return [
         Route("/", pages.pit),
@@ -358,55 +356,56 @@ def routes(house: "House") -> list[Route]:
 
 
 class _Pages:
-    def __init__(self, house: "House") -> None:
-        self.house = house
+    def __init__(self, context: ConsoleContext, answers: Answers) -> None:
+        self.context = context
+        self.answers = answers
 
     def _table(self, request: Request, right: Any = "look") -> str:
         """The table a page is about. Raises 404, 403, or the way to the login."""
         table: str = request.path_params["table"]
-        self.house.needs(request, right, table)
-        if table not in self.house.site.tables:
+        self.context.needs(request, right, table)
+        if table not in self.context.site.tables:
             raise HTTPException(404)
         return table
 
     def _device(self, request: Request, right: Any = "look") -> DeviceView:
         table = self._table(request, right)
-        device = self.house.site.devices.get((table, request.path_params["device"]))
+        device = self.context.site.devices.get((table, request.path_params["device"]))
         if device is None:
             raise HTTPException(404)
         return device
 
     async def pit(self, request: Request) -> Response:
-        looker = self.house.looker(request)
-        site = self.house.site
-        tables = [table for table in site.tables if looker.may_see(table) and site.there(table)]
-        return self.house.page(request, "pit.html", tables=tables)
+        viewer = self.context.viewer(request)
+        site = self.context.site
+        tables = [table for table in site.tables if viewer.may_see(table) and site.there(table)]
+        return self.context.page(request, "pit.html", tables=tables)
 
     async def table(self, request: Request) -> Response:
         table = self._table(request)
-        return self.house.page(request, "table.html", table=table, ruleset=self.house.site.ruleset(table))
+        return self.context.page(request, "table.html", table=table, ruleset=self.context.site.ruleset(table))
 
     async def device(self, request: Request) -> Response:
         device = self._device(request)
         kind = DRIVERS.get(device.meta.driver)
-        return self.house.page(
+        return self.context.page(
             request,
             "device.html",
             table=device.table,
             device=device,
             commands=[form_of(command) for command in kind.commands] if kind else [],
-            answer=self.house.answers.shown(request.query_params.get("answer", "")),
+            answer=self.answers.shown(request.query_params.get("answer", "")),
         )
 
     async def command(self, request: Request) -> Response:
         device = self._device(request, "command")
-        user = self.house.needs(request, "command", device.table)
+        user = self.context.needs(request, "command", device.table)
         name: str = request.path_params["command"]
         kind = DRIVERS.get(device.meta.driver)
         known = {name_of(one): form_of(one) for one in kind.commands} if kind else {}
         if name not in known:
             raise HTTPException(404)
-        given = await self.house.form(request)
+        given = await self.context.form(request)
         args = {
             field.name: given.get(field.name, "false" if field.kind == "bool" else "") for field in known[name].fields
         }
@@ -416,17 +415,17 @@ class _Pages:
         except (BadCommand, TypeError, ValueError) as error:
             raise HTTPException(400, str(error)) from error
         target = f"{device.table}/{device.name}"
-        self.house.actions.note(user.name, user.role, "command", target, {"command": name, "args": args})
-        reply = await self.house.answers.ask(self.house, device.table, device.name, name, encoded)
+        self.context.actions.note(user.name, user.role, "command", target, {"command": name, "args": args})
+        reply = await self.answers.ask(self.context, device.table, device.name, name, encoded)
         return RedirectResponse(f"/table/{device.table}/device/{device.name}?answer={reply.id}", 303)
 
     async def round(self, request: Request) -> Response:
         table = self._table(request)
         wanted: str = request.path_params["round"]
-        lang = self.house.lang(request)
+        lang = self.context.lang(request)
         if len(wanted) > LONGEST_ROUND:
             raise HTTPException(404)
-        versions = [one for one in self.house.site.tables[table].results if one.round == wanted]
+        versions = [one for one in self.context.site.tables[table].results if one.round == wanted]
         if not versions:
             raise HTTPException(404)
         shown = [
@@ -435,10 +434,10 @@ class _Pages:
         ]
         # The journals are not the console's to read: they hold the cards of rounds that are open.
         recall = f"sudo feltd journal recall {table} --round {shlex.quote(wanted)}"
-        return self.house.page(request, "round.html", table=table, result=versions[-1], versions=shown, recall=recall)
+        return self.context.page(request, "round.html", table=table, result=versions[-1], versions=shown, recall=recall)
 
     async def preferences(self, request: Request) -> Response:
-        given = await self.house.form(request)
+        given = await self.context.form(request)
         to = given.get("to", "/")
         answer = RedirectResponse(inside(to), 303)
         for name, known in (("lang", words.LANGS), ("theme", ("auto", "light", "dark"))):
@@ -447,15 +446,15 @@ class _Pages:
         return answer
 
     async def live(self, request: Request) -> Response:
-        looker = self.house.looker(request)
-        user = self.house.needs(request, "look")
+        viewer = self.context.viewer(request)
+        user = self.context.needs(request, "look")
         whom = f"{user.kind} {user.name}"
-        if self.house.live.full(whom):
+        if self.context.live.full(whom):
             raise HTTPException(503, "too many pages are open")
-        wanted = self.house.live.wanted(request.query_params.getlist("f"), looker)
+        wanted = self.context.live.wanted(request.query_params.getlist("f"), viewer)
 
         async def stream() -> AsyncIterator[bytes]:
-            async for said in self.house.live.follow(wanted, looker, lambda: self.house.still(request), whom):
+            async for said in self.context.live.follow(wanted, viewer, lambda: self.context.still(request), whom):
                 yield said
             yield b"event: over\ndata: \n\n"
 

@@ -61,7 +61,7 @@ class ConsoleReport(Struct, frozen=True):
     machine: str
     date: str
     tables: int
-    lookers: int
+    viewers: int
     seconds: float
     rows: tuple[ConsoleRow, ...]
 
@@ -334,6 +334,6 @@ def console_markdown(report: ConsoleReport) -> str:
         f" {row.worst * 1000:.0f} ms | {row.rss / 2**20:.0f} MiB |"
         for row in report.rows
     )
-    lookers = f"{report.lookers} browsers follow the pit, one a table, one a device"
-    lines += ["", f"{lookers}. Measured {report.date} on {report.machine}."]
+    viewers = f"{report.viewers} browsers follow the pit, one a table, one a device"
+    lines += ["", f"{viewers}. Measured {report.date} on {report.machine}."]
     return "\n".join(lines)

@@ -6,7 +6,7 @@ import io
 import re
 from collections.abc import AsyncIterator
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 from urllib.parse import quote
 
 import msgspec
@@ -15,7 +15,6 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from daemon.console.auth import openid
 from daemon.console.auth.access import (
     Refused,
     User,
@@ -25,14 +24,12 @@ from daemon.console.auth.access import (
     clean,
     home,
     inside,
-    login_page,
     role_of,
 )
 from daemon.console.auth.users import ROLES, BadUser, Role, Session, TokenRole, may, password_fault
+from daemon.console.context import ConsoleContext
+from daemon.console.pages import openid
 from daemon.console.site.actions import Action, read_actions
-
-if TYPE_CHECKING:
-    from daemon.console.pages.app import House
 
 __all__ = ["routes"]
 
@@ -43,12 +40,12 @@ _CSV_PAGE = 5000
 _DONE = ("user_added", "user_removed", "password_set", "role_set", "sessions_ended", "token_removed")
 
 
-def routes(house: "House") -> list[Route]:
+def routes(context: ConsoleContext) -> list[Route]:
     """In and out, the own account, users, tokens, the log of actions."""
-    pages = _Pages(house)
+    pages = _Pages(context)
     return [
         Route("/login", pages.login, methods=["GET", "POST"]),
-        *openid.routes(house),
+        *openid.routes(context),
         Route("/logout", pages.logout, methods=["POST"]),
         Route("/wall", pages.wall),
         Route("/account", pages.account, methods=["GET", "POST"]),
@@ -62,32 +59,32 @@ def routes(house: "House") -> list[Route]:
 class _Pages:
     """Each takes a request and answers it."""
 
-    def __init__(self, house: "House") -> None:
-        self._house = house
-        self._access = house.access
-        self._users = house.access.users
+    def __init__(self, context: ConsoleContext) -> None:
+        self._context = context
+        self._access = context.access
+        self._users = context.access.users
 
     # ---- in and out
 
     async def login(self, request: Request) -> Response:
-        house, access = self._house, self._access
+        context, access = self._context, self._access
         if request.method != "POST":
-            user = house.user(request)
+            user = context.user(request)
             to = request.query_params.get("to", "")
             if user is not None and user.kind != "token":
-                return RedirectResponse(inside(to) if to else home(house, user.role, user.tables), 303)
-            return login_page(self._house, request, to)
-        form = await house.form(request)
+                return RedirectResponse(inside(to) if to else home(context.config.console, user.role, user.tables), 303)
+            return self._context.login_page(request, to)
+        form = await context.form(request)
         to, name = form.get("to", ""), form.get("name", "")
         try:
             secret = await access.log_in(name, form.get("password", ""), address_of(request), agent_of(request))
         except Refused:
-            return login_page(self._house, request, to, 403, name=name, said="access.refused")
+            return self._context.login_page(request, to, 403, name=name, said="access.refused")
         except Wait as wait:
-            answer = login_page(self._house, request, to, 429, name=name, said="access.wait", seconds=wait.seconds)
+            answer = self._context.login_page(request, to, 429, name=name, said="access.wait", seconds=wait.seconds)
             answer.headers["retry-after"] = str(wait.seconds)
             return answer
-        old = house.user(request)
+        old = context.user(request)
         if old is not None and old.kind != "token":  # a browser is one person's at a time
             self._users.end(old.by, user=old.name, session=old.session)
         came = self._users.session(secret)
@@ -101,11 +98,11 @@ class _Pages:
         wanted = inside(to)
         if to and (may(came.role, "look") or (may(came.role, "deal") and wanted.startswith("/dealer/"))):
             return wanted
-        return home(self._house, came.role, came.tables)
+        return home(self._context.config.console, came.role, came.tables)
 
     async def logout(self, request: Request) -> Response:
-        await self._house.form(request)
-        user = self._house.user(request)
+        await self._context.form(request)
+        user = self._context.user(request)
         if user is not None and user.kind != "token":
             self._users.end(user.by, user=user.name, session=user.session)
         answer = RedirectResponse("/login", 303)
@@ -125,14 +122,14 @@ class _Pages:
     # ---- the own account
 
     async def account(self, request: Request) -> Response:
-        user = self._house.user(request)
+        user = self._context.user(request)
         if user is None:
             return RedirectResponse("/login?to=/account", 303)
         if user.kind == "token":
             raise HTTPException(403)
         if request.method != "POST":
             return self._account_page(request, user)
-        form = await self._house.form(request)
+        form = await self._context.form(request)
         match form.get("do"):
             case "end":
                 self._users.end(user.by, user=user.name, session=form.get("session", ""))
@@ -165,7 +162,7 @@ class _Pages:
     def _account_page(
         self, request: Request, user: User, status: int = 200, *, said: str = "", seconds: int = 0
     ) -> Response:
-        return self._house.page(
+        return self._context.page(
             request,
             "access_account.html",
             status,
@@ -192,10 +189,10 @@ class _Pages:
     # ---- users and tokens
 
     async def users(self, request: Request) -> Response:
-        user = self._house.needs(request, "users")
+        user = self._context.needs(request, "users")
         if request.method != "POST":
             return self._users_page(request)
-        form = await self._house.form(request)
+        form = await self._context.form(request)
         try:
             done = await self._change_user(request, user, form)
         except BadUser as error:
@@ -245,13 +242,13 @@ class _Pages:
     def _tables(self, form: dict[str, str]) -> tuple[str, ...]:
         """The names, with commas or spaces. Raises BadUser."""
         tables = tuple(re.findall(r"[^\s,]+", form.get("tables", "")))
-        known = {one.name for one in self._house.config.table}
+        known = {one.name for one in self._context.config.table}
         if not known.issuperset(tables):
             raise BadUser("access.no_table", f"no such table: {', '.join(sorted(set(tables) - known))}")
         return tables
 
     def _users_page(self, request: Request, status: int = 200, *, said: str = "", seconds: int = 0) -> Response:
-        return self._house.page(
+        return self._context.page(
             request,
             "access_users.html",
             status,
@@ -264,10 +261,10 @@ class _Pages:
         )
 
     async def tokens(self, request: Request) -> Response:
-        user = self._house.needs(request, "tokens")
+        user = self._context.needs(request, "tokens")
         if request.method != "POST":
             return self._tokens_page(request)
-        form = await self._house.form(request)
+        form = await self._context.form(request)
         name = form.get("name", "")
         try:
             match form.get("do"):
@@ -276,7 +273,7 @@ class _Pages:
                     if role is None:
                         raise HTTPException(400)
                     secret = self._users.add_token(user.by, name, role, self._tables(form))
-                    base = self._house.config.console.url.rstrip("/") or str(request.base_url).rstrip("/")
+                    base = self._context.config.console.url.rstrip("/") or str(request.base_url).rstrip("/")
                     address = f"{base}/wall?token={secret}" if role == "viewer" else ""
                     return self._tokens_page(request, secret=secret, address=address, new=name)
                 case "remove":
@@ -289,14 +286,14 @@ class _Pages:
     def _tokens_page(self, request: Request, status: int = 200, **values: str) -> Response:
         shown = {"said": "", "secret": "", "address": "", "new": "", "done": _said(request)} | values
         tokens = self._users.tokens()
-        return self._house.page(
+        return self._context.page(
             request, "access_tokens.html", status, tokens=tokens, roles=get_args(TokenRole), **shown
         )
 
     # ---- the log of actions
 
     async def actions(self, request: Request) -> Response:
-        self._house.needs(request, "actions")
+        self._context.needs(request, "actions")
         self._access.actions.collect()
         which = _filter(request)
         before = request.query_params.get("before", "")
@@ -305,18 +302,18 @@ class _Pages:
         found = await asyncio.to_thread(read_actions, self._access.actions.journal.path, _PAGE + 1, **which)
         query = {key: value for key, value in request.query_params.items() if key in _FILTERS and value}
         words = "&".join(f"{key}={quote(value)}" for key, value in query.items())
-        return self._house.page(
+        return self._context.page(
             request,
             "access_actions.html",
             found=[(one, _detail(one)) for one in found[:_PAGE]],
             query=query,
             words=words,
             older=found[_PAGE - 1].n if len(found) > _PAGE else 0,
-            tables=[one.name for one in self._house.config.table],
+            tables=[one.name for one in self._context.config.table],
         )
 
     async def actions_csv(self, request: Request) -> Response:
-        user = self._house.needs(request, "actions")
+        user = self._context.needs(request, "actions")
         which = _filter(request)
         path = self._access.actions.journal.path
         detail = {key: clean(value) for key, value in request.query_params.items() if key in _FILTERS and value}
@@ -333,7 +330,7 @@ class _Pages:
                 )
                 before = found[-1].n if len(found) == _CSV_PAGE else 0
 
-        name = f'attachment; filename="actions-{self._house.now():%Y%m%d-%H%M%S}.csv"'
+        name = f'attachment; filename="actions-{self._context.now():%Y%m%d-%H%M%S}.csv"'
         return StreamingResponse(lines(), media_type="text/csv; charset=utf-8", headers={"content-disposition": name})
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from daemon.console.words import words
 
-__all__ = ["Fragment", "Gone", "Live", "Looker"]
+__all__ = ["Fragment", "Gone", "Live", "Viewer"]
 
 PAUSE = 0.1
 HEARTBEAT = 5.0
@@ -30,7 +30,7 @@ RENDERED = 4000
 MOST_BYTES = 16 * 2**20
 
 
-class Looker(Struct, frozen=True):
+class Viewer(Struct, frozen=True):
     """For whom a fragment is rendered: what may make it differ."""
 
     lang: words.Lang
@@ -55,7 +55,7 @@ class Fragment(Struct, frozen=True):
 
     kind: str
     keys: Callable[[str], tuple[str, ...]]
-    render: Callable[[str, Looker], str]
+    render: Callable[[str, Viewer], str]
     table: Callable[[str], str] = lambda _argument: ""
     within: Callable[[str], tuple[str, ...]] = lambda _argument: ()
 
@@ -82,7 +82,7 @@ class Live:
         self._kinds: dict[str, Fragment] = {}
         self._streams: set[_Stream] = set()
         self._versions: dict[str, int] = {}
-        self._rendered: OrderedDict[tuple[str, Looker], tuple[int, str]] = OrderedDict()
+        self._rendered: OrderedDict[tuple[str, Viewer], tuple[int, str]] = OrderedDict()
         self._bytes = 0
         self._closing = False
 
@@ -91,7 +91,7 @@ class Live:
         self._kinds[fragment.kind] = fragment
 
     @property
-    def lookers(self) -> int:
+    def viewers(self) -> int:
         """How many pages are looked at."""
         return len(self._streams)
 
@@ -109,22 +109,22 @@ class Live:
                 stream.dirty.update(dict.fromkeys(names))
                 stream.changed.set()
 
-    def html(self, name: str, looker: Looker) -> str:
+    def html(self, name: str, viewer: Viewer) -> str:
         """A fragment as it is now. Raises KeyError for one that does not exist or is not this one's to see."""
         kind, _, argument = name.partition("/")
         fragment = self._kinds[kind]
         table = fragment.table(argument)
-        if table and not looker.may_see(table):
+        if table and not viewer.may_see(table):
             raise KeyError(name)
         version = sum(self._versions.get(key, 0) for key in fragment.keys(argument))
-        known = self._rendered.get((name, looker))
+        known = self._rendered.get((name, viewer))
         if known is not None and known[0] == version:
             return known[1]
-        text = fragment.render(argument, looker)
-        self._keep((name, looker), version, text)
+        text = fragment.render(argument, viewer)
+        self._keep((name, viewer), version, text)
         return text
 
-    def _keep(self, key: tuple[str, Looker], version: int, text: str) -> None:
+    def _keep(self, key: tuple[str, Viewer], version: int, text: str) -> None:
         """In the place of what it was; the oldest go."""
         if (known := self._rendered.pop(key, None)) is not None:
             self._bytes -= sys.getsizeof(known[1])
@@ -133,7 +133,7 @@ class Live:
         while len(self._rendered) > RENDERED or self._bytes > MOST_BYTES:
             self._bytes -= sys.getsizeof(self._rendered.popitem(last=False)[1][1])
 
-    def wanted(self, names: Iterable[str], looker: Looker) -> dict[str, tuple[str, ...]]:
+    def wanted(self, names: Iterable[str], viewer: Viewer) -> dict[str, tuple[str, ...]]:
         """Of the fragments a page asks for, those it may follow, with the keys they depend on."""
         found: dict[str, tuple[str, ...]] = {}
         asked = deque(names)
@@ -141,13 +141,13 @@ class Live:
             name = asked.popleft()
             kind, _, argument = name.partition("/")
             fragment = self._kinds.get(kind)
-            if fragment is not None and (not (table := fragment.table(argument)) or looker.may_see(table)):
+            if fragment is not None and (not (table := fragment.table(argument)) or viewer.may_see(table)):
                 found[name] = fragment.keys(argument)
                 asked.extendleft(fragment.within(argument))
         return found
 
     async def follow(
-        self, wanted: Mapping[str, tuple[str, ...]], looker: Looker, still: Callable[[], bool], whom: str = ""
+        self, wanted: Mapping[str, tuple[str, ...]], viewer: Viewer, still: Callable[[], bool], whom: str = ""
     ) -> AsyncIterator[bytes]:
         """What a page is told from now on: all its fragments first, then those that change; a sign of life between.
 
@@ -162,7 +162,7 @@ class Live:
                 if not names:
                     stream.changed.clear()
                     names.extend(stream.dirty)
-                yield self._piece(stream, names, looker)
+                yield self._piece(stream, names, viewer)
                 if names:
                     await asyncio.sleep(0)  # others are told too
                     continue
@@ -175,7 +175,7 @@ class Live:
         finally:
             self._streams.discard(stream)
 
-    def _piece(self, stream: _Stream, names: deque[str], looker: Looker) -> bytes:
+    def _piece(self, stream: _Stream, names: deque[str], viewer: Viewer) -> bytes:
         """The first of `names` as they are now, as many as make a PIECE; they are up to date then."""
         said: dict[str, str] = {}
         size = 0
@@ -183,7 +183,7 @@ class Live:
             name = names.popleft()
             stream.dirty.pop(name, None)
             try:
-                said[name] = self.html(name, looker)
+                said[name] = self.html(name, viewer)
             except Gone:
                 said[name] = ""
             except KeyError:

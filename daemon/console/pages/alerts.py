@@ -7,7 +7,7 @@ import io
 import shutil
 from collections.abc import AsyncIterator
 from datetime import date, datetime, time, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 from markupsafe import Markup
@@ -20,12 +20,10 @@ from starlette.routing import Route
 
 from daemon.console.alerts.incidents import Filter, Incident, NotOpen, Shown
 from daemon.console.auth.access import User, may
-from daemon.console.pages.live import Fragment, Looker
+from daemon.console.context import ConsoleContext
+from daemon.console.live import Fragment, Viewer
 from daemon.console.site.store import BadStore
 from daemon.console.words import words
-
-if TYPE_CHECKING:
-    from daemon.console.pages.app import House
 
 __all__ = ["Watch", "fragment", "fragments", "routes", "said"]
 
@@ -42,18 +40,17 @@ LONGEST_NOTE = 500
 class Watch:
     """Looks at the site every second, and tells the pages when an incident is otherwise than before."""
 
-    def __init__(self, house: "House") -> None:
-        """To be made once the house has its site and its incidents."""
-        self._house = house
+    def __init__(self, context: ConsoleContext) -> None:
+        self._context = context
         self._seen = -1
         self._hiding: tuple[int, ...] = ()
         self.lag = 0.0
         """Seconds by which the loop was late, at the last look."""
-        house.site.on_change.append(self._heard)
+        context.site.on_change.append(self._heard)
 
     def disk_free(self) -> int:
         """Bytes where the store is."""
-        return shutil.disk_usage(self._house.store.path.parent).free
+        return shutil.disk_usage(self._context.store.path.parent).free
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -66,15 +63,15 @@ class Watch:
 
     def look(self) -> None:
         """Now."""
-        house = self._house
-        house.incidents.look(house.site, house.now(), disk_free=self.disk_free(), refused=house.site.refused)
-        if house.incidents.version != self._seen:
-            self._seen = house.incidents.version
-            house.site.notify("alerts")
-        if house.incidents.hiding != self._hiding:
-            self._hiding = house.incidents.hiding
-            for table in house.site.tables:  # whose lamps may show otherwise
-                house.site.notify(f"table/{table}")
+        context = self._context
+        context.incidents.look(context.site, context.now(), disk_free=self.disk_free(), refused=context.site.refused)
+        if context.incidents.version != self._seen:
+            self._seen = context.incidents.version
+            context.site.notify("alerts")
+        if context.incidents.hiding != self._hiding:
+            self._hiding = context.incidents.hiding
+            for table in context.site.tables:  # whose lamps may show otherwise
+                context.site.notify(f"table/{table}")
 
     def _heard(self, key: str) -> None:
         if key == "broker":
@@ -110,7 +107,7 @@ def said(one: Incident, lang: words.Lang) -> tuple[str, str]:
 
 
 def fragment(
-    house: "House",
+    context: ConsoleContext,
     lang: words.Lang,
     role: str,
     tables: tuple[str, ...] = (),
@@ -121,8 +118,8 @@ def fragment(
 
     `kept`: the note that stands with one of them, by its number.
     """
-    known = house.incidents
-    shown = [one for one in known.open(house.now()) if not tables or one.incident.table in ("", *tables)]
+    known = context.incidents
+    shown = [one for one in known.open(context.now()) if not tables or one.incident.table in ("", *tables)]
     loud = sum(one.silence is None for one in shown)
     lines = [
         replace(_line(one, lang), closable=known.closable(one.incident), seen=known.seen(one.incident))
@@ -135,19 +132,19 @@ def fragment(
         "more": max(len(shown) - most, 0),
         "may_acknowledge": may(role, "acknowledge"),
         "may_close": may(role, "silence"),
-        "sure": house.site.connected,
+        "sure": context.site.connected,
     }
 
 
-def fragments(house: "House") -> tuple[Fragment, ...]:
+def fragments(context: ConsoleContext) -> tuple[Fragment, ...]:
     """`alerts`: what is open, for the page of alerts; `alerts/worst`: the worst of it, for the pit."""
 
-    def render(argument: str, looker: Looker) -> str:
+    def render(argument: str, viewer: Viewer) -> str:
         if argument not in ("", "worst"):
             raise KeyError(argument)
         most, name = (WORST, "alerts/worst") if argument else (SHOWN, "alerts")
-        values = fragment(house, looker.lang, looker.role, looker.tables, most)
-        return house.render("_alerts.html", looker.lang, live_name=name, **values)
+        values = fragment(context, viewer.lang, viewer.role, viewer.tables, most)
+        return context.render("_alerts.html", viewer.lang, live_name=name, **values)
 
     return (Fragment("alerts", lambda _: ("alerts", "broker"), render),)
 
@@ -155,9 +152,9 @@ def fragments(house: "House") -> tuple[Fragment, ...]:
 # ---- the page
 
 
-def routes(house: "House") -> list[Route]:
+def routes(context: ConsoleContext, watch: Watch) -> list[Route]:
     """The page, what is done on it, and the history to take away."""
-    pages = _Pages(house)
+    pages = _Pages(context, watch)
     return [
         Route("/alerts", pages.page),
         Route("/alerts.csv", pages.table),
@@ -169,25 +166,26 @@ def routes(house: "House") -> list[Route]:
 
 
 class _Pages:
-    def __init__(self, house: "House") -> None:
-        self.house = house
+    def __init__(self, context: ConsoleContext, watch: Watch) -> None:
+        self.context = context
+        self.watch = watch
 
     async def page(self, request: Request) -> Response:
-        return self._page(request, self.house.needs(request, "look"))
+        return self._page(request, self.context.needs(request, "look"))
 
     def _page(
         self, request: Request, user: User, error: NotOpen | None = None, kept: tuple[int, str] = (0, "")
     ) -> Response:
         """`kept`: a note that was typed, and of which incident."""
-        house, now = self.house, self.house.now()
-        lang = house.lang(request)
+        context, now = self.context, self.context.now()
+        lang = context.lang(request)
         asked = _asked(request)
         before = _number(request.query_params.get("before", ""))
-        past = house.incidents.history(replace(_filter(asked), among=user.tables), PAGE + 1, before)
+        past = context.incidents.history(replace(_filter(asked), among=user.tables), PAGE + 1, before)
         rows = [_line(Shown(one, None), lang) for one in past[:PAGE]]
-        silences = [one for one in house.incidents.silences(now) if not user.tables or one.table in user.tables]
-        tables = [table for table in house.site.tables if not user.tables or table in user.tables]
-        return house.page(
+        silences = [one for one in context.incidents.silences(now) if not user.tables or one.table in user.tables]
+        tables = [table for table in context.site.tables if not user.tables or table in user.tables]
+        return context.page(
             request,
             "alerts_page.html",
             200 if error is None else 409,
@@ -201,115 +199,115 @@ class _Pages:
             first=before is None,
             minutes=MINUTES,
             tables=tables,
-            devices=sorted({name for table, name in house.site.devices if table in tables}),
-            codes=sorted({shown.incident.code for shown in house.incidents.open(now)}),
+            devices=sorted({name for table, name in context.site.devices if table in tables}),
+            codes=sorted({shown.incident.code for shown in context.incidents.open(now)}),
         )
 
     def _with_note(self, lang: words.Lang, user: User, kept: tuple[int, str]) -> str:
         """What is open, for one who typed this; the fragment is everybody's."""
-        values = fragment(self.house, lang, user.role, user.tables, SHOWN, kept)
-        return self.house.render("_alerts.html", lang, live_name="alerts", **values)
+        values = fragment(self.context, lang, user.role, user.tables, SHOWN, kept)
+        return self.context.render("_alerts.html", lang, live_name="alerts", **values)
 
     async def acknowledge(self, request: Request) -> Response:
         one = self._one(request)
-        user = self.house.needs(request, "acknowledge", one.table)
-        given = await self.house.form(request)
-        now = self.house.now()
+        user = self.context.needs(request, "acknowledge", one.table)
+        given = await self.context.form(request)
+        now = self.context.now()
         one = self._one(request)  # a slow form: it may have ended meanwhile
         note = given.get("note", "").strip()[:LONGEST_NOTE]
         try:
-            self.house.incidents.may_acknowledge(one.n, given.get("seen", ""))
+            self.context.incidents.may_acknowledge(one.n, given.get("seen", ""))
             self._note(user, "acknowledge", one, {"note": note})
             with contextlib.suppress(BadStore):  # it is so, and written when that can be done
-                self.house.incidents.acknowledge(one.n, user.name, note, now)
+                self.context.incidents.acknowledge(one.n, user.name, note, now)
         except NotOpen as error:
             return self._page(request, user, error, (one.n, note))
         return self._done()
 
     async def close(self, request: Request) -> Response:
         one = self._one(request)
-        user = self.house.needs(request, "silence", one.table)
-        given = await self.house.form(request)
+        user = self.context.needs(request, "silence", one.table)
+        given = await self.context.form(request)
         note = given.get("note", "").strip()[:LONGEST_NOTE]
         try:
-            self.house.incidents.may_close(one.n)
+            self.context.incidents.may_close(one.n)
             self._note(user, "alert.close", one, {"note": note})
             with contextlib.suppress(BadStore):  # as there
-                self.house.incidents.close(one.n, user.name, note, self.house.now())
+                self.context.incidents.close(one.n, user.name, note, self.context.now())
         except NotOpen as error:
             return self._page(request, user, error)
         return self._done()
 
     async def silence(self, request: Request) -> Response:
-        user = self.house.needs(request, "silence")
-        given = await self.house.form(request)
+        user = self.context.needs(request, "silence")
+        given = await self.context.form(request)
         table, device, code = (given.get(key, "").strip()[:200] for key in ("table", "device", "code"))
-        self.house.needs(request, "silence", table)
+        self.context.needs(request, "silence", table)
         if user.tables and not table:
             raise HTTPException(403)
         minutes, why = _number(given.get("minutes", "")) or 0, given.get("why", "").strip()[:LONGEST_NOTE]
-        now = self.house.now()
+        now = self.context.now()
         until = now + timedelta(minutes=min(minutes, 10_000))
         try:
-            self.house.incidents.may_silence(table, device, code, until, why, now)
+            self.context.incidents.may_silence(table, device, code, until, why, now)
             detail = {"code": code, "until": until, "why": why}
             target = f"{table}/{device}" if table and device else table or f"device:{device}" if device else table
-            self.house.actions.note(user.name, user.role, "silence", target, detail)
-            self.house.incidents.silence(table, device, code, until, user.name, why, now)
+            self.context.actions.note(user.name, user.role, "silence", target, detail)
+            self.context.incidents.silence(table, device, code, until, user.name, why, now)
         except NotOpen as error:
             return self._page(request, user, error)
         return self._done()
 
     async def unsilence(self, request: Request) -> Response:
         n = _number(request.path_params["n"]) or 0
-        now = self.house.now()
-        found = next((one for one in self.house.incidents.silences(now) if one.n == n), None)
-        user = self.house.needs(request, "silence", found.table if found is not None else "")
-        await self.house.form(request)
+        now = self.context.now()
+        found = next((one for one in self.context.incidents.silences(now) if one.n == n), None)
+        user = self.context.needs(request, "silence", found.table if found is not None else "")
+        await self.context.form(request)
         try:
             if found is not None:
-                self.house.actions.note(user.name, user.role, "silence.end", found.table, {"silence": n})
-            self.house.incidents.unsilence(n, self.house.now())
+                self.context.actions.note(user.name, user.role, "silence.end", found.table, {"silence": n})
+            self.context.incidents.unsilence(n, self.context.now())
         except NotOpen as error:
             return self._page(request, user, error)
         return self._done()
 
     async def table(self, request: Request) -> Response:
         """All that fits, as CSV, however much it is."""
-        user = self.house.needs(request, "look")
+        user = self.context.needs(request, "look")
         which = replace(_filter(_asked(request)), among=user.tables)
 
         async def lines() -> AsyncIterator[str]:
             yield "\ufeff" + _csv([_COLUMNS])  # by which spreadsheets know UTF-8
             before: int | None = None
             while True:
-                found = self.house.incidents.history(which, CSV_PAGE, before)
+                found = self.context.incidents.history(which, CSV_PAGE, before)
                 yield _csv([_cells(one) for one in found])
                 if len(found) < CSV_PAGE:
                     return
                 before = found[-1].n
                 await asyncio.sleep(0)  # others may be waiting
 
-        name = f"alerts-{self.house.site.site}-{self.house.now():%Y%m%dT%H%M%SZ}.csv"
+        name = f"alerts-{self.context.site.site}-{self.context.now():%Y%m%dT%H%M%SZ}.csv"
         headers = {"content-disposition": f'attachment; filename="{name}"'}
         return StreamingResponse(lines(), media_type="text/csv; charset=utf-8", headers=headers)
 
     def _one(self, request: Request) -> Incident:
         """Raises the way to the login, 403, 404: in this order, so that a stranger learns nothing."""
-        self.house.needs(request, "look")
-        one = self.house.incidents.get(_number(request.path_params["n"]) or 0)
+        self.context.needs(request, "look")
+        one = self.context.incidents.get(_number(request.path_params["n"]) or 0)
         if one is None:
             raise HTTPException(404)
         return one
 
     def _note(self, user: User, action: str, one: Incident, detail: dict[str, Any]) -> None:
         target = f"{one.table}/{one.device}" if one.table and one.device else one.table
-        self.house.actions.note(
+        self.context.actions.note(
             user.name, user.role, action, target, {"incident": one.n, "name": one.name, "code": one.code, **detail}
         )
 
     def _done(self) -> Response:
-        self.house.watch.look()
+        self.watch.look()
         return RedirectResponse("/alerts", 303)
 
 

@@ -14,7 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from daemon.config.model import Console
 
-__all__ = ["Door", "Forwarded", "Hosts", "Patient", "names_of"]
+__all__ = ["ConnectionLimiter", "Forwarded", "HeaderTimeoutProtocol", "Hosts", "names_of"]
 
 # Seconds for the greetings of TLS, and then for the head of a request, from there or from the answer before.
 PATIENCE = 10.0
@@ -115,7 +115,7 @@ def _address(text: str) -> _Address | None:
     return None if found.scope_id else found.ipv4_mapped or found
 
 
-class Door(socket.socket):
+class ConnectionLimiter(socket.socket):
     """A socket to listen at: one too many at once is turned away before a word, of TLS too.
 
     One address may not take all places by opening lines and asking nothing, unless it is a proxy's.
@@ -154,7 +154,7 @@ class Door(socket.socket):
         return address is not None and any(address in proxy for proxy in self._proxies)
 
 
-class Patient(H11Protocol):
+class HeaderTimeoutProtocol(H11Protocol):
     """Does not wait for ever: who has not asked within PATIENCE is let go."""
 
     _late: asyncio.TimerHandle | None = None

@@ -13,7 +13,7 @@ import ipaddress
 import re
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 import msgspec
@@ -23,11 +23,9 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from daemon import logs
-from daemon.console.auth.access import address_of, agent_of, home, inside, login_page
+from daemon.console.auth.access import address_of, agent_of, home, inside
 from daemon.console.auth.users import ROLES, Role
-
-if TYPE_CHECKING:
-    from daemon.console.pages.app import House
+from daemon.console.context import ConsoleContext
 
 __all__ = ["routes"]
 
@@ -84,24 +82,24 @@ class _Somebody(Struct, frozen=True):
     subject: str
 
 
-def routes(house: "House") -> list[Route]:
+def routes(context: ConsoleContext) -> list[Route]:
     """None where no issuer is configured."""
-    if not house.config.console.openid.issuer:
+    if not context.config.console.openid.issuer:
         return []
-    one = _OpenId(house)
+    one = _OpenId(context)
     return [Route("/login/openid", one.begin), Route("/login/openid/done", one.done)]
 
 
 class _OpenId:
     """One provider. What must be remembered from `begin` to `done` is in the browser's cookie, bound by our key."""
 
-    def __init__(self, house: "House") -> None:
-        self._house = house
-        self._settings = house.config.console.openid
+    def __init__(self, context: ConsoleContext) -> None:
+        self._context = context
+        self._settings = context.config.console.openid
         self._key = secrets.token_bytes(32)
         # SameSite=Lax: the way back begins at the provider.
-        self._cookie = "__Host-feltd-openid" if house.access.secure else "feltd-openid"
-        self._log = logs.get(console=house.config.site.name, issuer=self._settings.issuer)
+        self._cookie = "__Host-feltd-openid" if context.access.secure else "feltd-openid"
+        self._log = logs.get(console=context.config.site.name, issuer=self._settings.issuer)
         self._missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
         self._under_way = 0
         if self._missing:
@@ -115,7 +113,7 @@ class _OpenId:
             metadata = await self._discovered()
         except _Away as error:
             return self._away(request, to, error)
-        secret, issued = secrets.token_urlsafe(32), str(int(self._house.now().timestamp()))
+        secret, issued = secrets.token_urlsafe(32), str(int(self._context.now().timestamp()))
         from authlib.oauth2.rfc6749.parameters import prepare_grant_uri
         from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
@@ -136,7 +134,7 @@ class _OpenId:
             f"{secret}.{issued}.{quote(to, safe='')}",
             max_age=_PATIENCE,
             path="/",
-            secure=self._house.access.secure,
+            secure=self._context.access.secure,
             httponly=True,
             samesite="lax",
         )
@@ -158,25 +156,27 @@ class _OpenId:
             answer = self._away(request, to, error)
         except _Refused as error:
             self._log.warning("openid.refused", reason=str(error), address=address_of(request))
-            answer = login_page(self._house, request, to, 403, said=error.key)
+            answer = self._context.login_page(request, to, 403, said=error.key)
         else:
             answer = self._let_in(request, somebody, to)
-        answer.delete_cookie(self._cookie, path="/", secure=self._house.access.secure, httponly=True, samesite="lax")
+        answer.delete_cookie(self._cookie, path="/", secure=self._context.access.secure, httponly=True, samesite="lax")
         return answer
 
     def _away(self, request: Request, to: str, error: Exception) -> Response:
         key = "access.openid_missing" if self._missing else "access.openid_away"
         if not self._missing:
             self._log.warning("openid.away", reason=str(error), remedy="local users log in as ever")
-        return login_page(self._house, request, to, 503, said=key)
+        return self._context.login_page(request, to, 503, said=key)
 
     def _let_in(self, request: Request, somebody: _Somebody, to: str) -> Response:
-        house, address = self._house, address_of(request)
+        context, address = self._context, address_of(request)
         detail = {"address": address, "issuer": self._settings.issuer, "sub": somebody.subject}
-        house.actions.note(somebody.name, somebody.role, "login", "", detail)
-        secret = house.access.users.begin(somebody.name, address, agent_of(request), somebody.role)
-        answer = house.page(request, "access_in.html", to=inside(to) if to else home(house, somebody.role, ()))
-        house.access.let_in(answer, secret)
+        context.actions.note(somebody.name, somebody.role, "login", "", detail)
+        secret = context.access.users.begin(somebody.name, address, agent_of(request), somebody.role)
+        answer = context.page(
+            request, "access_in.html", to=inside(to) if to else home(context.config.console, somebody.role, ())
+        )
+        context.access.let_in(answer, secret)
         return answer
 
     # ---- the steps
@@ -187,7 +187,7 @@ class _OpenId:
         return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
     def _redirect_uri(self, request: Request) -> str:
-        base = self._house.config.console.url or str(request.base_url)
+        base = self._context.config.console.url or str(request.base_url)
         return base.rstrip("/") + "/login/openid/done"
 
     def _code(self, request: Request, secret: str, issued: str) -> str:
@@ -196,7 +196,7 @@ class _OpenId:
         state = self._of(secret, issued, "state")
         if not secret or not hmac.compare_digest(state.encode(), asked.get("state", "").encode(errors="replace")):
             raise _Refused("state: not of a login that this browser began")
-        if not 0 <= self._house.now().timestamp() - int(issued) <= _PATIENCE:
+        if not 0 <= self._context.now().timestamp() - int(issued) <= _PATIENCE:
             raise _Refused("state: begun too long ago")
         if asked.get("iss", self._settings.issuer) != self._settings.issuer:
             raise _Refused("iss: the answer of another provider")
@@ -309,7 +309,7 @@ class _OpenId:
             registry = JWSRegistry(algorithms=_ALGORITHMS, strict_check_header=False)
             token = jwt.decode(tokens.id_token, KeySet.import_key_set({"keys": mine}), registry=registry)
             claims = CodeIDToken(token.claims, token.header, options, params)
-            claims.validate(int(self._house.now().timestamp()), _LEEWAY)
+            claims.validate(int(self._context.now().timestamp()), _LEEWAY)
         except (JoseError, ValueError, TypeError, KeyError, RecursionError) as error:
             raise _Refused(f"ID token: {type(error).__name__} {error}") from error
         return dict(claims)
@@ -325,7 +325,7 @@ class _OpenId:
         said = said if isinstance(said, list) else [said]
         roles = [role for role in ROLES if role in said]
         if len(roles) != 1:
-            self._house.actions.note(name, "", "login.refused", "", {"sub": subject, "roles": roles})
+            self._context.actions.note(name, "", "login.refused", "", {"sub": subject, "roles": roles})
             text = f"{name}: the claim {self._settings.role_claim} must hold one of {', '.join(ROLES)}"
             raise _Refused(text, "access.openid_role")
         return _Somebody(name, roles[0], subject)

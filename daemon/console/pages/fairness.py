@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import Any, Final, get_args
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from daemon.console.context import ConsoleContext
 from daemon.console.fairness import pictures as fair_pictures
 from daemon.console.fairness import statistics
 from daemon.console.fairness.fairness import (
@@ -29,9 +30,6 @@ from daemon.console.fairness.fairness import (
 from daemon.console.fairness.pictures import Bars, Circle
 from daemon.console.fairness.scoreboards import RED, red_of
 from daemon.console.site.store import BadStore
-
-if TYPE_CHECKING:
-    from daemon.console.pages.app import House
 
 __all__ = ["View", "group", "routes", "view"]
 
@@ -277,26 +275,26 @@ def _shoe(shoe: Shoe) -> ShoeView:
 # ---- the page
 
 
-def routes(house: "House") -> list[Route]:
+def routes(context: ConsoleContext, fairness: Fairness) -> list[Route]:
     """The page, and the note that a device was serviced."""
 
     async def page(request: Request) -> Response:
         table = request.path_params["table"]
-        house.needs(request, "look", table)
-        if table not in house.site.tables:
+        context.needs(request, "look", table)
+        if table not in context.site.tables:
             raise HTTPException(404)
         asked = request.query_params.get("span", SPANS[0])
         span = next((one for one in SPANS if one == asked), SPANS[0])
         with contextlib.suppress(BadStore):  # logged where it is written; a page shows what is known
-            house.fairness.flush()
-        return house.page(
+            fairness.flush()
+        return context.page(
             request,
             "fair_table.html",
             table=table,
             spans=SPANS,
             ranks="A23456789TJQK",
             parts=PARTS,
-            view=view(house.fairness, table, span, red_of(house.site.tables[table].results)),
+            view=view(fairness, table, span, red_of(context.site.tables[table].results)),
             group=group,
             odds=odds,
             chance=chance,
@@ -305,14 +303,14 @@ def routes(house: "House") -> list[Route]:
 
     async def serviced(request: Request) -> Response:
         table = request.path_params["table"]
-        user = house.needs(request, "command", table)
-        form = await house.form(request)
+        user = context.needs(request, "command", table)
+        form = await context.form(request)
         device, why = form.get("device", ""), form.get("why", "").strip()[:LONGEST_WHY]
-        if device not in _serviced(house.fairness.charts(table)) or not why:
+        if device not in _serviced(fairness.charts(table)) or not why:
             raise HTTPException(400)
         target = f"{table}/{device}" if device else table
-        house.actions.note(user.name, user.role, "serviced", target, {"why": why})
-        house.fairness.serviced(table, device, why)
+        context.actions.note(user.name, user.role, "serviced", target, {"why": why})
+        fairness.serviced(table, device, why)
         return RedirectResponse(f"/table/{quote(table)}/fairness", 303)
 
     return [

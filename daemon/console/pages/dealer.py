@@ -11,7 +11,7 @@ import re
 import sqlite3
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -20,9 +20,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from daemon.console import shapes
 from daemon.console.auth.access import User, home
+from daemon.console.context import ConsoleContext
 from daemon.console.dealer.unit import By, Full, Other, Press, Pressed, Unit, serve
-from daemon.console.pages import shapes
 from daemon.console.site.store import BadStore
 from daemon.console.words import words
 from daemon.read_model import utc
@@ -64,9 +65,6 @@ from protocols.fdl.console import (
     SeatOpened,
     SupervisorKey,
 )
-
-if TYPE_CHECKING:
-    from daemon.console.pages.app import House
 
 __all__ = ["GAMES", "KEYS", "WRONG", "BadPress", "Dealers", "happenings_of"]
 
@@ -244,7 +242,7 @@ def happenings_of(key: str, form: Mapping[str, str], *, supervisor: bool) -> tup
     return (SupervisorKey(on=True), happening, SupervisorKey(on=False)) if theirs else (happening,)
 
 
-def _with_values(key: str, form: Mapping[str, str]) -> fdl.Happening:
+def _with_values(key: str, form: Mapping[str, str]) -> fdl.Happening:  # noqa: C901 - a case for each key
     match key:
         case "void":
             return RoundVoid(_reason(form, "reason", VOID_REASONS))
@@ -300,15 +298,15 @@ def _detail(key: str, form: Mapping[str, str]) -> str:
 class Dealers:
     """All dealer pages of this console."""
 
-    def __init__(self, house: "House") -> None:
+    def __init__(self, context: ConsoleContext) -> None:
         """Raises BadStore."""
-        self._house = house
-        self._addresses = house.config.console.dealer
-        self.units = {table: Unit(house.store, table, house.now) for table in self._addresses}
+        self._context = context
+        self._addresses = context.config.console.dealer
+        self.units = {table: Unit(context.store, table, context.now) for table in self._addresses}
         self._changed: dict[str, set[asyncio.Event]] = {table: set() for table in self.units}
         for table, unit in self.units.items():
             unit.on_change = self._tell(table)
-        house.site.on_change.append(self._site_changed)
+        context.site.on_change.append(self._site_changed)
 
     def _tell(self, table: str) -> Callable[[], None]:
         def tell() -> None:
@@ -343,14 +341,16 @@ class Dealers:
 
     async def first(self, request: Request) -> Response:
         """To the first of one's tables: the page of each leads to the others. Who has none goes where he begins."""
-        user = self._house.needs(request, "deal")
+        user = self._context.needs(request, "deal")
         tables = self.tables_of(user)
-        return RedirectResponse(f"/dealer/{tables[0]}" if tables else home(self._house, user.role, user.tables), 303)
+        return RedirectResponse(
+            f"/dealer/{tables[0]}" if tables else home(self._context.config.console, user.role, user.tables), 303
+        )
 
     def _unit(self, request: Request) -> Unit:
         """Raises 404, 403, or the way to the login."""
         table: str = request.path_params["table"]
-        self._house.needs(request, "deal", table)
+        self._context.needs(request, "deal", table)
         unit = self.units.get(table)
         if unit is None:
             raise HTTPException(404)
@@ -358,17 +358,17 @@ class Dealers:
 
     def keys(self, table: str) -> list[Key]:
         """Those of the table's game; of no game, all."""
-        return [KEYS[name] for name in GAMES.get(self._house.site.ruleset(table), tuple(KEYS))]
+        return [KEYS[name] for name in GAMES.get(self._context.site.ruleset(table), tuple(KEYS))]
 
     def _phase(self, table: str) -> str:
-        view = self._house.site.tables.get(table)
-        known = view is not None and self._house.site.connected and self._house.site.rules() is True
+        view = self._context.site.tables.get(table)
+        known = view is not None and self._context.site.connected and self._context.site.rules() is True
         return view.phase if view is not None and known and view.phase != "-" else "unknown"
 
     def _now(self, unit: Unit, lang: words.Lang) -> dict[str, Any]:
         """What the page shows beside its keys."""
         phase = self._phase(unit.table)
-        view = self._house.site.tables.get(unit.table)
+        view = self._context.site.tables.get(unit.table)
         why, remedy = ("", "") if view is None or phase == "unknown" else shapes.doubt(view, lang)
         return {
             "edge": unit.met,
@@ -381,14 +381,14 @@ class Dealers:
 
     async def page(self, request: Request) -> Response:
         unit = self._unit(request)
-        user = self._house.needs(request, "deal", unit.table)
-        ruleset = self._house.site.ruleset(unit.table)
-        lang = self._house.lang(request)
+        user = self._context.needs(request, "deal", unit.table)
+        ruleset = self._context.site.ruleset(unit.table)
+        lang = self._context.lang(request)
         keys = [key for key in self.keys(unit.table) if not key.supervisor or user.role == "supervisor"]
         reasons = [number for number in VOID_REASONS if number != SUPERVISORS_DECISION or user.role == "supervisor"]
         pressed = unit.find(request.query_params.get("pressed", ""))
         wrong = request.query_params.get("wrong", "")
-        return self._house.page(
+        return self._context.page(
             request,
             "dealer_page.html",
             table=unit.table,
@@ -416,12 +416,12 @@ class Dealers:
     async def key(self, request: Request) -> Response:
         """One key. Answered once it stands in the store, and not before."""
         unit = self._unit(request)
-        user = self._house.needs(request, "deal", unit.table)
+        user = self._context.needs(request, "deal", unit.table)
         name: str = request.path_params["key"]
         if name not in {key.name for key in self.keys(unit.table)}:
             raise HTTPException(404)
-        form = await self._house.form(request)
-        lang = self._house.lang(request)
+        form = await self._context.form(request)
+        lang = self._context.lang(request)
         scripted = "application/json" in request.headers.get("accept", "")
         try:
             happenings = happenings_of(name, form, supervisor=user.role == "supervisor")
@@ -432,7 +432,7 @@ class Dealers:
             if scripted:
                 return JSONResponse({"wrong": words.say(lang, bad)}, status)
             return RedirectResponse(f"/dealer/{unit.table}?wrong={bad}", 303)
-        self._house.actions.collect()
+        self._context.actions.collect()
         if scripted:
             return JSONResponse(_shown(pressed, lang))
         return RedirectResponse(f"/dealer/{unit.table}?pressed={pressed.id}", 303)
@@ -441,7 +441,7 @@ class Dealers:
         unit = self._unit(request)
         if len(self._changed[unit.table]) >= MOST_LOOKERS:
             raise HTTPException(503)
-        follow = self._follow(unit, self._house.lang(request), lambda: self._house.still(request))
+        follow = self._follow(unit, self._context.lang(request), lambda: self._context.still(request))
         return StreamingResponse(follow, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
 
     async def _follow(self, unit: Unit, lang: words.Lang, still: Callable[[], bool]) -> AsyncIterator[bytes]:

@@ -2,27 +2,22 @@
 
 import asyncio
 import contextlib
-import json
 import math
 import socket
 import ssl
 from asyncio import sslproto
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
-from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, quote
 
-import jinja2
 import uvicorn
-from markupsafe import Markup
 from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -31,34 +26,29 @@ from daemon import logs
 from daemon.broker.connection import Connect
 from daemon.broker.retained import Retained
 from daemon.config.model import Config, Console, Table
+from daemon.console import front_server
 from daemon.console.alerts import metrics
-from daemon.console.alerts import pages as alerts
 from daemon.console.alerts.incidents import Incidents
 from daemon.console.alerts.webhooks import Webhooks
-from daemon.console.auth import access_pages, door
-from daemon.console.auth.access import Access, Right, User, may, of_the_same_origin
-from daemon.console.auth.door import Forwarded, Hosts, names_of
-from daemon.console.dealer.pages import Dealers
-from daemon.console.fairness import pages as fair_pages
+from daemon.console.auth.access import Access, Right
+from daemon.console.context import HERE, ConsoleContext, Redirect
 from daemon.console.fairness.fairness import Fairness
-from daemon.console.pages import bundle, shapes, trace, web
-from daemon.console.pages.live import Live, Looker
+from daemon.console.front_server import Forwarded, Hosts, names_of
+from daemon.console.pages import access as access_pages
+from daemon.console.pages import alerts, bundle, trace, web
+from daemon.console.pages import fairness as fair_pages
+from daemon.console.pages.dealer import Dealers
 from daemon.console.site.actions import CONSOLE, Actions, take_up
 from daemon.console.site.past import Past
 from daemon.console.site.store import BadStore, Store
 from daemon.console.words import words
 from daemon.journal import retention as keeping
 from daemon.journal.store import BadJournal, Journal
-from daemon.read_model import SiteState, utc
+from daemon.read_model import SiteState
 
-__all__ = ["BadDoor", "House", "Redirect", "make_app", "open_house", "serve"]
+__all__ = ["CannotListen", "ConsoleProcess", "make_app", "open_console", "serve"]
 
-HERE = Path(__file__).parents[1]
-LONGEST_FORM = 64 * 1024
-LINES = 2_000
 GRACE = 3
-# Seconds for a form to come.
-PATIENCE = 10.0
 # Seconds after which a journal that had no room is looked at again.
 AGAIN = 30.0
 # Nothing from anywhere else, nothing inline, in nobody's frame.
@@ -82,14 +72,6 @@ MENU: tuple[tuple[str, str, Right], ...] = (
     ("/tokens", "menu.tokens", "tokens"),
     ("/actions", "menu.actions", "actions"),
 )
-
-
-class Redirect(Exception):
-    """Somewhere else first: to the login."""
-
-    def __init__(self, to: str) -> None:
-        super().__init__(to)
-        self.to = to
 
 
 class _Headers:
@@ -116,8 +98,8 @@ class _Headers:
         await self._app(scope, receive, with_headers)
 
 
-class House:
-    """What every page needs: the site, who looks, and how a page is made."""
+class ConsoleProcess:
+    """The parts of the console, who hears whom, and what runs."""
 
     def __init__(
         self,
@@ -131,7 +113,6 @@ class House:
     ) -> None:
         """`journal` is that of actions; `full`: why nothing may be written there. Raises BadStore, BadWebhook."""
         self.config = config
-        self.store = store
         self.now = now
         self.actions = Actions(journal, store, now=now, full=full)
         self.access = Access(config.console, store, self.actions, now)
@@ -139,39 +120,36 @@ class House:
         self.site = SiteState.of_console(_as_console(config), now, connect)
         self.site.on_reply.append(self.answers.heard)
         self.past = Past(store, self.site)
-        self.live = Live(lambda: utc(self.now()))
-        self.site.on_change.append(self.live.changed)
         self.webhooks = Webhooks(store, config.console.webhook, config.site.name, now)
         self.incidents = Incidents(store, edges=_expected(config), rules=config.rules.name, teller=self.webhooks)
+        self.context = ConsoleContext(
+            config,
+            store,
+            now,
+            actions=self.actions,
+            access=self.access,
+            site=self.site,
+            incidents=self.incidents,
+        )
+        self.live = self.context.live
+        self.site.on_change.append(self.live.changed)
         self.site.on_alert.append(self.incidents.on_alert)
-        self.watch = alerts.Watch(self)
+        self.watch = alerts.Watch(self.context)
         self.fairness = Fairness(store, now)
         self.site.on_event.append(self.fairness.on_event)
         self.site.on_result.append(self.fairness.on_result)
         self.ready = metrics.Ready(self.site, self.incidents, store, now)
         figures = metrics.Figures(
             sessions=lambda: len(self.access.users.sessions()),
-            streams=lambda: self.live.lookers,
+            streams=lambda: self.live.viewers,
             gaps=lambda: self.site.gaps,
             lag=lambda: self.watch.lag,
             disk_free=self.watch.disk_free,
         )
         self.metrics = metrics.Metrics(self.site, self.incidents, self.webhooks, figures, now)
-        self.dealers = Dealers(self)
-        self.menu = MENU
-        # One set of templates for each language: macros are then imported once and not for each rendering.
-        shared = {"may": may, "pips": shapes.pips, "site": self.site, "house": self}
-        self._templates = {
-            lang: _templates(
-                t=partial(words.say, lang),
-                told=partial(words.told, lang),
-                noted=partial(words.noted, lang),
-                lang=lang,
-                **shared,
-            )
-            for lang in words.LANGS
-        }
-        for fragment in (*web.fragments(self), *alerts.fragments(self)):
+        self.dealers = Dealers(self.context)
+        self.context.share(menu=MENU, dealers=self.dealers)
+        for fragment in (*web.fragments(self.context), *alerts.fragments(self.context)):
             self.live.add(fragment)
 
     def close(self) -> None:
@@ -217,89 +195,6 @@ class House:
                     raise
                 actions.full = str(logs.first(errors))
 
-    # ---- pages
-
-    def lang(self, request: Request) -> words.Lang:
-        """In which language this browser reads."""
-        return words.choose(request.cookies.get("lang", ""), request.headers.get("accept-language", ""))
-
-    def render(self, template: str, lang: words.Lang, **values: Any) -> str:
-        """A piece of HTML."""
-        return self._templates[lang].get_template(template).render(**values)
-
-    def macro(self, name: str, lang: words.Lang, *values: Any) -> str:
-        """A small piece that is needed often: a macro of `_shapes.html` alone takes a third of a template's time."""
-        return str(getattr(self._templates[lang].get_template("_shapes.html").module, name)(*values))
-
-    def page(self, request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
-        """A whole page."""
-        user = self.user(request)
-        lang = self.lang(request)
-        theme = request.cookies.get("theme", "")
-        looker = Looker(lang, user.role, user.tables) if user else None
-        text = self.render(
-            template,
-            lang,
-            user=user,
-            path=request.url.path,
-            theme=theme if theme in ("light", "dark") else "auto",
-            live=lambda name: Markup(self.live.html(name, looker)) if looker else "",  # noqa: S704 - rendered by us
-            **values,
-        )
-        return HTMLResponse(text, status)
-
-    # ---- who asks
-
-    def user(self, request: Request) -> User | None:
-        """Who asks, if they came in and their session goes on."""
-        if not hasattr(request.state, "user"):
-            request.state.user = self.access.who(request)
-        user: User | None = request.state.user
-        return user
-
-    def needs(self, request: Request, right: Right, table: str = "") -> User:
-        """Who asks, if they may. Raises Redirect to the login, or 403."""
-        user = self.user(request)
-        if user is None:
-            raise Redirect("/login?to=" + quote(request.url.path))
-        if not may(user.role, right) or (table and user.tables and table not in user.tables):
-            raise HTTPException(403)
-        return user
-
-    def still(self, request: Request) -> bool:
-        """Whether what let them in still would."""
-        user = self.user(request)
-        return user is not None and self.access.goes_on(request, user)
-
-    def looker(self, request: Request) -> Looker:
-        """For whom fragments are rendered."""
-        user = self.needs(request, "look")
-        return Looker(self.lang(request), user.role, user.tables)
-
-    async def form(self, request: Request) -> dict[str, str]:
-        """The fields of a form of our own pages. Raises 400, 403, 408, 413.
-
-        Who was asked before whether they may is asked again: while a form comes a session ends, or a role is taken.
-        """
-        if not of_the_same_origin(request, self.config.console.url):
-            raise HTTPException(403, "this form was not ours")
-        body = b""
-        try:
-            async with asyncio.timeout(PATIENCE):
-                async for piece in request.stream():
-                    body += piece
-                    if len(body) > LONGEST_FORM:
-                        raise HTTPException(413)
-        except TimeoutError as error:
-            raise HTTPException(408) from error
-        if getattr(request.state, "user", None) is not None and not self.still(request):
-            request.state.user = None  # what they are told is a stranger's page
-            raise HTTPException(403)
-        try:
-            return dict(parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=200))
-        except ValueError as error:
-            raise HTTPException(400, "not a form") from error
-
 
 class _Room(Retained):
     """What an alert of little room is told instead of the broker."""
@@ -327,34 +222,12 @@ def _expected(config: Config) -> list[str]:
     return [*edge, config.rules.name] if any(table.ruleset for table in config.table) else edge
 
 
-def _templates(**more: Any) -> jinja2.Environment:
-    made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE / "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
-    made.filters["utc"] = utc
-    made.filters["json"] = lambda value: json.dumps(value, ensure_ascii=False, indent=2)
-    made.globals.update(more)
-
-    @lru_cache(LINES)
-    def line(macro: str, value: Any) -> Markup:
-        """A line of a log: it never changes, and logs are drawn anew with each one that is added."""
-        drawn: Markup = getattr(made.get_template("_shapes.html").module, macro)(value)
-        return drawn
-
-    made.globals["line"] = line
-    return made
-
-
 # ---- the process
 
 
-def make_app(house: House) -> Starlette:
+def make_app(console: ConsoleProcess) -> Starlette:
     """All pages."""
+    context = console.context
 
     async def redirected(_request: Request, error: Exception) -> Response:
         assert isinstance(error, Redirect)
@@ -362,28 +235,28 @@ def make_app(house: House) -> Starlette:
 
     async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        return house.page(request, "error.html", error.status_code, code=error.status_code, detail=error.detail)
+        return context.page(request, "error.html", error.status_code, code=error.status_code, detail=error.detail)
 
     async def unwritten(request: Request, error: Exception) -> Response:
         """A disk that is full, or fails: what was to be done is not, and who only reads goes on."""
-        logs.get(console=house.config.site.name).error("console.unwritten", path=request.url.path, reason=str(error))
-        detail = words.say(house.lang(request), "site.unwritten")
-        return house.page(request, "error.html", 503, code=503, detail=detail)
+        logs.get(console=console.config.site.name).error("console.unwritten", path=request.url.path, reason=str(error))
+        detail = words.say(context.lang(request), "site.unwritten")
+        return context.page(request, "error.html", 503, code=503, detail=detail)
 
     return Starlette(
         routes=[
-            *web.routes(house),
-            *access_pages.routes(house),
-            *trace.routes(house),
-            *bundle.routes(house),
-            *house.dealers.routes(),
+            *web.routes(context, console.answers),
+            *access_pages.routes(context),
+            *trace.routes(context, console.answers),
+            *bundle.routes(context),
+            *console.dealers.routes(),
             Route("/favicon.ico", lambda _request: FileResponse(HERE / "static/icon.svg")),
-            *alerts.routes(house),
-            *fair_pages.routes(house),
-            *metrics.routes(house),
+            *alerts.routes(context, console.watch),
+            *fair_pages.routes(context, console.fairness),
+            *metrics.routes(console.access, console.metrics, console.ready),
             Mount("/static", StaticFiles(directory=HERE / "static")),
         ],
-        middleware=[Middleware(_Headers, secure=house.access.secure)],
+        middleware=[Middleware(_Headers, secure=console.access.secure)],
         exception_handlers={
             Redirect: redirected,
             HTTPException: refused,
@@ -393,31 +266,31 @@ def make_app(house: House) -> Starlette:
     )
 
 
-class BadDoor(Exception):
+class CannotListen(Exception):
     """The pages cannot be served there. The message names key, path or address."""
 
 
 def _check_certificate(console: Console) -> None:
-    """Raises BadDoor."""
+    """Raises CannotListen."""
     if not console.certificate:
         return
     for key, file in (("certificate", console.certificate), ("key", console.key)):
         try:
             Path(file).open("rb").close()
         except OSError as error:
-            raise BadDoor(f"console.{key}: {file}: {error.strerror}") from error
+            raise CannotListen(f"console.{key}: {file}: {error.strerror}") from error
     try:
         # A key with a password would ask for it, at a terminal that nobody looks at.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(console.certificate, console.key, password="")
     except (ssl.SSLError, OSError) as error:
         files = f"console.certificate: {console.certificate}, console.key: {console.key}"
-        raise BadDoor(f"{files}: no certificate and its key in PEM: {error.strerror or error}") from error
+        raise CannotListen(f"{files}: no certificate and its key in PEM: {error.strerror or error}") from error
 
 
 def _bound(console: Console) -> socket.socket:
-    """Raises BadDoor."""
+    """Raises CannotListen."""
     family = socket.AF_INET6 if ":" in console.listen else socket.AF_INET
-    listening = door.Door(family, console.proxies)
+    listening = front_server.ConnectionLimiter(family, console.proxies)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((console.listen, console.port))
@@ -425,7 +298,7 @@ def _bound(console: Console) -> socket.socket:
         listening.close()
         said = error.strerror if isinstance(error, OSError) else "no name of a computer"
         remedy = "take an address of this computer and a port that is free, under [console]"
-        raise BadDoor(f"console.listen: {console.listen}:{console.port}: {said}; {remedy}") from error
+        raise CannotListen(f"console.listen: {console.listen}:{console.port}: {said}; {remedy}") from error
     return listening
 
 
@@ -437,14 +310,14 @@ class _Server(uvicorn.Server):
         config, loop = self.config, asyncio.get_running_loop()
 
         def protocol() -> asyncio.Protocol:
-            patient = door.Patient(config, self.server_state, self.lifespan.state)
-            if sockets and isinstance(sockets[0], door.Door):
+            patient = front_server.HeaderTimeoutProtocol(config, self.server_state, self.lifespan.state)
+            if sockets and isinstance(sockets[0], front_server.ConnectionLimiter):
                 patient.on_asked = sockets[0].asked
             return patient
 
-        patience = door.PATIENCE if config.ssl else None
+        patience = front_server.PATIENCE if config.ssl else None
         if config.ssl:
-            sslproto.SSLProtocol.max_size = door.ROOM
+            sslproto.SSLProtocol.max_size = front_server.ROOM
         self.servers = [
             await loop.create_server(
                 protocol,
@@ -469,22 +342,22 @@ def utc_now() -> datetime:
 
 
 @contextlib.asynccontextmanager
-async def open_house(
+async def open_console(
     config: Config,
     journal: Journal,
     now: Callable[[], datetime] = utc_now,
     connect: Connect | None = None,
     *,
     full: str = "",
-) -> AsyncIterator[House]:
-    """A house with its store. Raises BadStore, BadWebhook."""
+) -> AsyncIterator[ConsoleProcess]:
+    """The console with its store. Raises BadStore, BadWebhook."""
     store = Store(Path(config.console.store))
     try:
-        house = House(config, store, journal, now, connect, full=full)
+        opened = ConsoleProcess(config, store, journal, now, connect, full=full)
         try:
-            yield house
+            yield opened
         finally:
-            house.close()
+            opened.close()
     finally:
         store.close()
 
@@ -492,26 +365,26 @@ async def open_house(
 async def serve(
     config: Config, journal: Journal, *, full: str = "", told: Callable[[int], None] = lambda _port: None
 ) -> None:
-    """Follow the site and serve its pages until cancelled; `told` hears the port. `full`: as of a house.
+    """Follow the site and serve its pages until cancelled; `told` hears the port. `full`: as of the process.
 
-    Raises BadStore, BadJournal, BadWebhook, BadDealer, BadDoor.
+    Raises BadStore, BadJournal, BadWebhook, BadDealer, CannotListen.
     """
     console = config.console
     _check_certificate(console)
     async with (
-        open_house(config, journal, full=full) as house,
-        house.dealers.serve(),
+        open_console(config, journal, full=full) as opened,
+        opened.dealers.serve(),
         contextlib.AsyncExitStack() as stack,
     ):
         settings = uvicorn.Config(
-            Forwarded(Hosts(make_app(house), names_of(console)), console.proxies),
+            Forwarded(Hosts(make_app(opened), names_of(console)), console.proxies),
             console.listen,
             console.port,
             log_config=None,
             access_log=False,
             lifespan="off",
             server_header=False,
-            http=door.Patient,
+            http=front_server.HeaderTimeoutProtocol,
             ws="none",
             proxy_headers=False,  # ours is more careful: `Forwarded`
             timeout_graceful_shutdown=GRACE,
@@ -524,15 +397,15 @@ async def serve(
         server = _Server(settings)
         logs.get(console=config.site.name).info("console.started", listen=console.listen, port=port)
         async with asyncio.TaskGroup() as group:
-            following = group.create_task(house.run())
-            keeper = group.create_task(house.keep())
+            following = group.create_task(opened.run())
+            keeper = group.create_task(opened.keep())
             serving = group.create_task(server.serve([listening]))
             told(port)
             try:
                 await asyncio.wait([serving])
             finally:
                 server.should_exit = True
-                house.live.close()
+                opened.live.close()
                 await asyncio.wait([serving], timeout=GRACE + 1)
                 following.cancel()
                 keeper.cancel()
