@@ -69,7 +69,6 @@ from rules.engine.ruleset import Ruleset, conflict, judge, options_from
 __all__ = ["Consumer"]
 
 # Behind the position in a journal that its edge no longer counts in, as it was written before there was a Position.
-LEFT = b" left"
 KEPT_DIGESTS = 2000
 """Of how many used events of a stream the digests are in memory, to notice another event under one of their numbers."""
 IN_CONFLICT = b"\xff" * DIGEST_SIZE
@@ -92,9 +91,8 @@ REMEDIES = {
 class Position(Struct, frozen=True, omit_defaults=True):
     """How far the events of one journal were used for one table.
 
-    `at` and `digest`, in hexadecimal, are of the last of them: another event under its number is another past. An
-    earlier version wrote no digest. `left`: its edge counts in another journal. `doubt`: what stood before the next
-    event is gone.
+    `at` and `digest`, in hexadecimal, are of the last of them: another event under its number is another past.
+    `left`: its edge counts in another journal. `doubt`: what stood before the next event is gone.
     """
 
     seq: int = 0
@@ -105,14 +103,12 @@ class Position(Struct, frozen=True, omit_defaults=True):
 
 
 def read_position(value: bytes) -> Position:
-    """As it was written down, by this version or an earlier one."""
-    if value.startswith(b"{"):
-        position = msgspec.json.decode(value, type=Position)
-        try:
-            return position if position.at is None else replace(position, at=in_utc(position.at))
-        except ValueError:  # an earlier version used an event at such a time
-            return replace(position, at=None, doubt=True)
-    return Position(int(value.removesuffix(LEFT)), left=value.endswith(LEFT))
+    """As it was written down."""
+    position = msgspec.json.decode(value, type=Position)
+    try:
+        return position if position.at is None else replace(position, at=in_utc(position.at))
+    except ValueError:  # no plausible time: what was used before the next event is not known
+        return replace(position, at=None, doubt=True)
 
 
 class _Events(Stream[Envelope]):

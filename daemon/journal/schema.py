@@ -42,29 +42,14 @@ CREATE TABLE earlier (
     place TEXT NOT NULL, type TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (place, type)
 ) STRICT, WITHOUT ROWID;
 """
-_SCHEMA_1 = """
-CREATE TABLE event (
-    n INTEGER PRIMARY KEY,
-    place TEXT NOT NULL,
-    seq INTEGER NOT NULL,
-    device TEXT NOT NULL,
-    type TEXT NOT NULL,
-    time INTEGER NOT NULL,
-    data BLOB NOT NULL,
-    wire BLOB NOT NULL,
-    cause TEXT NOT NULL
-) STRICT;
-CREATE UNIQUE INDEX event_by_seq ON event (place, seq);
-CREATE TABLE memory (key TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
-"""
-_SCHEMAS = {0: "", 1: _SCHEMA_1, VERSION: SCHEMA}
+_SCHEMAS = {0: "", VERSION: SCHEMA}
 # The settings in the file's header that this program leaves as SQLite makes them.
 _HEADER = {"application_id": 0, "encoding": "UTF-8", "page_size": 4096, "auto_vacuum": 0}
 _MOST = 20  # differences of one file that are named
 _SHOWN = 60  # characters of a planted name or text that a message repeats
 
 TAMPERED = "somebody or something changed it after it was written: keep the file as it is and tell the inspector"
-MIGRATE = "start the edge or the rules once: they bring version 1 up"
+OTHER = "read it with the version of feltd that wrote it"
 EMPTY = "put back the copy that you keep of it; if it is only just being made, try again"
 
 
@@ -130,13 +115,11 @@ def check_readable(db: sqlite3.Connection) -> None:
     """Whether the file is a journal of this version, all of its schema. Raises WrongSchema, sqlite3.Error."""
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if version not in _SCHEMAS:
-        raise WrongSchema([f"version {version} of the format, this program reads version {VERSION}"], MIGRATE)
+        raise WrongSchema([f"version {version} of the format, this program reads version {VERSION}"], OTHER)
     if found := differences(db, version):
         raise WrongSchema([f"its schema is not what this program writes: {one}" for one in found])
     if version == 0:
         raise WrongSchema(["it is empty: no journal stands in it"], EMPTY)
-    if version != VERSION:
-        raise WrongSchema([f"version {version} of the format, this program reads version {VERSION}"], MIGRATE)
 
 
 @functools.cache

@@ -457,7 +457,7 @@ class Journal:
         db = self._db
         connected(db)
         version = db.execute("PRAGMA user_version").fetchone()[0]
-        if version not in (0, 1, VERSION):
+        if version not in (0, VERSION):
             remedy = f"run that version, or {moved_away(self.path)}"
             raise BadJournal(f"{self.path} was written by version {version}; {remedy}")
         if found := differences(db, version):  # before anything is written
@@ -472,8 +472,6 @@ class Journal:
             with contextlib.suppress(OSError):  # `noted` says what cannot be written there
                 note = note_of(self._file)
                 self._noting = not note.exists() or not note.read_bytes().strip(b"\0")
-        elif version == 1:
-            self._migrate()
         self._schema_checked = -1
         self._check_schema()
         self._memory: dict[str, bytes] = dict(db.execute("SELECT key, value FROM memory"))
@@ -507,31 +505,6 @@ class Journal:
             new.unlink(missing_ok=True)
             if twin.samefile(self._file):
                 twin.unlink()
-
-    def _migrate(self) -> None:
-        """A journal of version 1 in place: its rows as they are, each with its hash; all of it or nothing."""
-        db = self._db
-        with _transaction(db):
-            name = bytes(db.execute("SELECT value FROM memory WHERE key = 'journal'").fetchone()[0]).decode()
-            db.execute("ALTER TABLE event RENAME TO event_1")
-            db.execute("DROP INDEX event_by_seq")
-            db.execute("ALTER TABLE memory RENAME TO memory_1")
-            for statement in SCHEMA.split(";"):
-                db.execute(statement)
-            db.execute("INSERT INTO memory SELECT key, value FROM memory_1")
-            db.execute("INSERT INTO beginning VALUES (1, 0, ?)", (_micros(self._now()),))
-            heads: dict[str, bytes] = {}
-
-            def chained(row: tuple[int, str, int, str, str, int, bytes, bytes, str]) -> tuple[object, ...]:
-                place = row[1]
-                heads[place] = row_hash(heads.get(place) or chain_start(name, place), *row)
-                return (*row, heads[place])
-
-            old = db.execute(f"SELECT {_COLUMNS} FROM event_1 ORDER BY n")  # noqa: S608 - a constant
-            db.executemany(_INSERT, map(chained, old))
-            db.execute("DROP TABLE event_1")
-            db.execute("DROP TABLE memory_1")
-            db.execute(f"PRAGMA user_version={VERSION}")
 
     def _check_schema(self) -> None:
         """Whether the schema is still the one that was checked; within a transaction it stays so. Raises WrongSchema.

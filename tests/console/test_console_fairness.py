@@ -700,41 +700,6 @@ def test_an_alarm_outlives_what_is_begun_and_serviced_elsewhere(store: Store) ->
     assert told.ended == [(TABLE, "wheel-1-fairness-wheel")]
 
 
-def test_a_store_of_before_the_thresholds_opens_and_keeps_its_alarms(store: Store) -> None:
-    """The older version took places for dice and had one threshold for all charts."""
-    fair = house(store)
-    spins(fair, ["5", "6"])
-    throws(fair, random.Random(1), 1, FAIR, table="cus-1", device="console-1")
-    with store.write() as db:
-        db.execute("DROP TABLE fair_limit")
-        for name in ("dice.1", "dice.order"):
-            db.execute("INSERT INTO fair_chart VALUES ('cus-1', ?, 'console-1', 0, 50.0)", (name,))
-            db.execute("INSERT INTO fair_count VALUES ('cus-1', ?, 'console-1', 0, '2026-11-20', '6', 1)", (name,))
-        db.execute("UPDATE fair_round SET facts = json_set(facts, '$.counts.\"dice.1\"', json('{\"6\": 1}'))")
-        for table in ("a", "b", "c"):
-            db.execute("INSERT INTO fair_chart VALUES (?, 'wheel', 'wheel-1', 0, 1.0)", (table,))
-        # It stood just above log(6 / ALPHA): five tests and that of a die. Of its own it would have log(5 * 6 / ALPHA).
-        db.execute("UPDATE fair_chart SET peak = 6.4 WHERE tbl = ? AND chart = 'wheel'", (TABLE,))
-    again = house(store)
-    assert again.charts("cus-1") == [Chart("cus-1", "dice", "console-1")]
-    assert [alarm.name for alarm in looked(again)] == ["wheel-1-fairness-wheel"]
-    for table in ("a", "b", "c"):
-        again.serviced(table, "wheel-1", "levelled")
-    assert [alarm.name for alarm in looked(again)] == ["wheel-1-fairness-wheel"]
-    name = "cus-1:2026-11-20:1"
-    again.on_result("cus-1", "corrected", result_of(result(1, {"faces": [1, 1, 1]}, "cus-1", supersedes=name)))
-    again.flush()
-    assert again.charts("cus-1") == [Chart("cus-1", "dice", "console-1")]
-    assert again.counts(Chart("cus-1", "dice", "console-1"), "all") == {"1": 3}
-    # All others have parts of their own, and what begins now goes on behind them.
-    limits = [row[0] for row in store.db.execute("SELECT threshold FROM fair_limit WHERE tbl != ?", (TABLE,))]
-    assert len(set(limits)) == len(limits) == 4
-    spins(again, ["7"], first=3)
-    again.on_result("new", "resolved", result_of(spin(1, "5", table="new")))
-    again.flush()
-    assert threshold(again, Chart("new", "wheel")) == pytest.approx(math.log(6 * 7 / ALPHA))
-
-
 # ---- cards
 
 

@@ -223,21 +223,6 @@ async def test_a_warning_that_nobody_saw_is_told_anew_when_it_becomes_worse(
     assert store.db.execute("SELECT count(*) FROM webhook_told_as").fetchone() == (0,)
 
 
-async def test_what_a_version_before_told_is_not_told_again(store: Store, receiver: Receiver) -> None:
-    """It did not write down as what; from now on that is known."""
-    webhooks, incidents = make(store, receiver.url)
-    incidents.on_alert(KEY, LID, T0)
-    store.db.execute("DROP TABLE IF EXISTS webhook_told_as")
-    webhooks, incidents = make(store, receiver.url)
-    incidents.on_alert(KEY, LID, T0)
-    incidents.look(SITE, T0)
-    incidents.on_alert(KEY, JAM, T0)
-    async with sending(webhooks):
-        assert await receiver.heard(2) == ["incident.opened"] * 2
-        await until(lambda: webhooks.counts()[0].waiting == 0)
-    assert [receiver.data(n)["severity"] for n in (0, 1)] == ["warning", "error"]
-
-
 async def test_only_of_the_severities_asked_for(store: Store, receiver: Receiver) -> None:
     """What becomes worse is told then; what was told is told to end, whatever it has become."""
     webhooks, incidents = make(store, receiver.url, severities=("error",))
@@ -449,26 +434,6 @@ async def test_other_severities_are_the_same_receiver(
         assert await receiver.heard(3) == ["incident.opened", "incident.opened", "incident.resolved"]
         await until(lambda: webhooks.counts()[0].waiting == 0)
     assert [receiver.data(n)["table"] for n in range(3)] == ["bac-12", "t-2", "t-2"]
-
-
-async def test_what_waits_since_a_version_before_is_told(store: Store, receiver: Receiver) -> None:
-    """There the severities were part of what a receiver is known by."""
-    webhooks, incidents = make(store, receiver.url)
-    incidents.on_alert(KEY, JAM, T0)
-    incidents.on_alert(KEY, None, T0)
-    incidents.on_alert(("t-2", "x"), JAM, T0)
-    known = hashlib.sha256(f"{receiver.url}\nerror\nwarning".encode()).hexdigest()[:16]
-    for table in ("webhook_message", "webhook_told"):
-        store.db.execute(f"UPDATE {table} SET hook = ?", (known,))
-    webhooks, incidents = make(store, receiver.url, severities=("error",))
-    incidents.look(SITE, T0)
-    async with sending(webhooks):
-        assert await receiver.heard(3) == ["incident.opened", "incident.resolved", "incident.opened"]
-        await until(lambda: webhooks.counts()[0].waiting == 0)
-    assert list(webhooks.told()) == [2]
-
-
-# ---- bounded
 
 
 async def test_of_too_many_the_oldest_go_and_that_is_told(store: Store, receiver: Receiver) -> None:

@@ -318,20 +318,6 @@ def test_an_edge_that_is_called_otherwise_tells_the_same_past(path: Path, restar
     consumer.journal.close()
 
 
-@pytest.mark.parametrize("value", [b"5", b"5 left"])
-def test_a_position_that_an_earlier_version_wrote_is_taken_up(path: Path, value: bytes) -> None:
-    events = night(Random(1), "rou-1", 3)
-    consumer = started(path)
-    consumer.take(events[:5])
-    consumer._commit([])
-    consumer.journal.append((), {"stream/e/A/rou-1": value})
-    consumer.journal.close()
-    again = started(path)
-    again.take(events)
-    assert rows(again.journal) == reference(events)
-    again.journal.close()
-
-
 # ---- killed
 
 

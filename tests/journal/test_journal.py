@@ -339,73 +339,18 @@ async def test_a_second_process_is_refused(journal: Journal) -> None:
     assert said.decode() == f"{journal.path}: database is locked; another process may be using it\n"
 
 
-def test_another_version_is_left_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [1, 7])
+def test_another_version_is_left_alone(tmp_path: Path, version: int) -> None:
     path = tmp_path / "journal.db"
     Journal(path).close()
     with sqlite3.connect(path) as db:
-        db.execute("PRAGMA user_version=7")
+        db.execute(f"PRAGMA user_version={version}")
     db.close()
     for _ in range(2):  # the refusal itself locks nobody out
-        with pytest.raises(BadJournal, match="was written by version 7; run that version, or move all its files away"):
+        with pytest.raises(
+            BadJournal, match=f"was written by version {version}; run that version, or move all its files away"
+        ):
             Journal(path)
-
-
-VERSION_1 = """
-CREATE TABLE event (
-    n INTEGER PRIMARY KEY,
-    place TEXT NOT NULL,
-    seq INTEGER NOT NULL,
-    device TEXT NOT NULL,
-    type TEXT NOT NULL,
-    time INTEGER NOT NULL,
-    data BLOB NOT NULL,
-    wire BLOB NOT NULL,
-    cause TEXT NOT NULL
-) STRICT;
-CREATE UNIQUE INDEX event_by_seq ON event (place, seq);
-CREATE TABLE memory (key TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
-PRAGMA user_version=1;
-INSERT INTO memory VALUES ('journal', x'6162636465663031'), ('outbox', x'32');
-INSERT INTO event VALUES (1, 'a', 1, 'd-1', 'x', 1, x'7b7d', x'00ff', ''), (2, 'b', 1, 'd-1', 'y', -2, x'31', x'', 'c'),
-                         (3, 'a', 2, 'd-2', 'x', 1790000000000001, x'7b7d', x'0d', '');
-"""
-
-
-def test_a_journal_of_version_1_is_brought_up_in_place(tmp_path: Path) -> None:
-    path = tmp_path / "journal.db"
-    with sqlite3.connect(path) as db:
-        db.executescript("PRAGMA journal_mode=WAL;" + VERSION_1)
-    db.close()
-    journal = Journal(path)
-    assert (journal.name, journal.head, journal.last("a"), journal.memory("outbox")) == ("abcdef01", 3, 2, b"2")
-    assert [(row.place, row.seq, row.device, row.wire, row.cause) for row in rows(journal)] == [
-        ("a", 1, "d-1", b"\x00\xff", ""), ("b", 1, "d-1", b"", "c"), ("a", 2, "d-2", b"\r", ""),
-    ]  # fmt: skip
-    journal.append([entry("a")])
-    journal.close()
-    assert [(one.n, one.unreadable) for one in verify(path).findings] == [(2, True)]  # of a clock before 1970
-    assert verify(path).rows == 4
-    journal = Journal(path)
-    assert journal.latest("a", ("x", "y")) == rows(journal)[2]
-    journal.close()
-
-
-def test_a_migration_that_fails_leaves_version_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "journal.db"
-    with sqlite3.connect(path) as db:
-        db.executescript(VERSION_1)
-    db.close()
-    with monkeypatch.context() as patch:
-        patch.setattr(journal_module, "_INSERT", "INSERT INTO nowhere VALUES (?)")
-        with pytest.raises(BadJournal, match="no such table: nowhere"):
-            Journal(path)
-    with sqlite3.connect(path) as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (1,)
-        assert db.execute("SELECT count(*), max(n) FROM event").fetchone() == (3, 3)
-    db.close()
-    journal = Journal(path)
-    assert journal.head == 3
-    journal.close()
 
 
 def test_readers_look_on_and_keep_nobody_waiting(journal: Journal) -> None:

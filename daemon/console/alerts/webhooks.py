@@ -53,8 +53,8 @@ CREATE TABLE IF NOT EXISTS webhook_told_as (
 ) STRICT, WITHOUT ROWID;
 """
 _TOLD = (
-    "SELECT incident, state, coalesce(severity, ''), coalesce(code, '') "
-    "FROM webhook_told LEFT JOIN webhook_told_as USING (hook, incident) WHERE hook = ?"
+    "SELECT incident, state, severity, code "
+    "FROM webhook_told JOIN webhook_told_as USING (hook, incident) WHERE hook = ?"
 )
 
 _INSERT = "INSERT INTO webhook_message (hook, id, body, made, dropped) VALUES (?,?,?,?,?)"
@@ -71,7 +71,7 @@ class _Failed(Exception):
 
 
 class _Told(Struct, frozen=True):
-    """As what a receiver knows an incident. `severity` is "" where a version before told it: it did not keep that."""
+    """As what a receiver knows an incident."""
 
     state: State
     severity: str
@@ -134,8 +134,6 @@ class _Hook:
         self.name = str(number)
         self.severities = config.severities
         self.key = _key(config.url)
-        self.keys_before = [_key(config.url, *some) for some in (["error"], ["warning"], ["error", "warning"])]
-        """By what a version before may have known it: its severities were part of that."""
         scheme, self.host, port, self.target = target_of(number, config.url)
         self.tls = ssl.create_default_context() if scheme == "https" else None
         self.port = port or (443 if self.tls else 80)
@@ -198,10 +196,6 @@ class Webhooks:
         """Who stands in the configuration no longer is told no more."""
         known = {hook.key for hook in self._hooks}
         with self._store.write() as db:
-            for table in ("webhook_message", "webhook_told"):
-                for hook in self._hooks:
-                    for key in hook.keys_before:
-                        db.execute(f"UPDATE OR IGNORE {table} SET hook = ? WHERE hook = ?", (hook.key, key))  # noqa: S608
             for table in ("webhook_message", "webhook_told", "webhook_told_as"):
                 for (key,) in db.execute(f"SELECT DISTINCT hook FROM {table}").fetchall():  # noqa: S608 - ours
                     if key not in known:
@@ -231,8 +225,6 @@ class Webhooks:
         """
         for hook in self._hooks:
             told = hook.told.get(incident.n)
-            if told is not None and not told.severity:
-                told = hook.told[incident.n] = _Told(told.state, incident.severity, incident.code)
             match incident.state:
                 case "resolved":
                     if told is not None and settled:
@@ -461,8 +453,8 @@ def _secret(number: int, file: str) -> bytes:
     return key
 
 
-def _key(url: str, *more: str) -> str:
-    return hashlib.sha256("\n".join((url, *more)).encode()).hexdigest()[:16]
+def _key(url: str) -> str:
+    return hashlib.sha256(url.encode()).hexdigest()[:16]
 
 
 def _id() -> str:

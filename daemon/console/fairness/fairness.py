@@ -302,7 +302,6 @@ class Fairness:
         self._now = now
         self._log = logs.get(console="fairness")
         store.has(_TABLES)
-        self._take_over()
         self._waiting: deque[_Item] = deque()
         self._positions: dict[str, Ranges] = {}
         self._moved: set[str] = set()
@@ -321,24 +320,6 @@ class Fairness:
         self._horizon = ""
         """The day before which rounds were forgotten."""
         self._lost = 0
-
-    def _take_over(self) -> None:
-        """What an older version left: charts of places, which are no dice, and tests without thresholds of their own.
-
-        What stood as an alarm by the one threshold of that version stands on until its service.
-        """
-        with self._store.write() as db:
-            rows = db.execute(
-                "SELECT tbl, chart, device, life, peak, threshold FROM fair_chart LEFT JOIN fair_limit "
-                "USING (tbl, chart, device, life) WHERE chart != 'dice.order' ORDER BY 1, 2, 3, 4"
-            ).fetchall()
-            tests = [row for row in rows if row[1] not in _TIMES]
-            common = math.log(max(len(tests), 1) / ALPHA)
-            for *key, peak, threshold in tests:
-                if threshold is None and not key[1].startswith("dice."):
-                    self._limit(key, common if peak >= common else None)
-            for one in ("fair_count", "fair_chart"):
-                db.execute(f"DELETE FROM {one} WHERE chart GLOB 'dice.*'")  # noqa: S608
 
     # ---- what comes
 
@@ -613,8 +594,6 @@ class Fairness:
 
     def _count(self, table: str, facts: _Facts, sign: int) -> None:
         for name, keys in facts.counts.items():
-            if name.startswith("dice."):
-                continue  # an older version's places, see `_take_over`
             for key, count in keys.items():
                 self._add(Chart(table, name, facts.device), facts.life, facts.day, key, sign * count)
         cards = facts.counts.get("cards")
@@ -685,12 +664,11 @@ class Fairness:
         self._changed.update(dict.fromkeys(chart for chart, *_ in self._adds if chart.name not in _TIMES))
         self._adds.clear()
 
-    def _limit(self, key: Sequence[str | int], threshold: float | None = None) -> None:
-        """The threshold of a chart's life, once and for good: the next one, unless said otherwise."""
+    def _limit(self, key: Sequence[str | int]) -> None:
+        """The threshold of a chart's life, once and for good: the next one."""
         known = "SELECT 1 FROM fair_limit WHERE tbl = ? AND chart = ? AND device = ? AND life = ?"
         if self._db.execute(known, key).fetchone() is None:
-            threshold = self._next_threshold() if threshold is None else threshold
-            self._db.execute("INSERT INTO fair_limit VALUES (?, ?, ?, ?, ?)", (*key, threshold))
+            self._db.execute("INSERT INTO fair_limit VALUES (?, ?, ?, ?, ?)", (*key, self._next_threshold()))
 
     def _next_threshold(self) -> float:
         """Of the test that begins next. No threshold is ever taken back, so that none has the part of another."""
