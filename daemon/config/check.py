@@ -141,12 +141,12 @@ def dealer_mistakes(config: Config, path: Path) -> list[str]:
 
 def webhook_mistakes(config: Config, path: Path) -> list[str]:
     """Receivers of incidents that cannot be, each as "file:line: text". Keys are files that may be elsewhere."""
-    from daemon.console.alerts.webhooks import BadWebhook, target_of
+    from daemon.console.alerts.webhooks import BadWebhook, host_of
 
     mistakes = []
     for number, hook in enumerate(config.console.webhook):
         try:
-            target_of(number, hook.url)
+            host_of(number, hook.url)
         except BadWebhook as error:
             mistakes.append(f"{path}:{line_of(path, ('console', 'webhook', number, 'url'))}: {error}")
     return mistakes

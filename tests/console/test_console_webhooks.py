@@ -5,6 +5,7 @@ import base64
 import hashlib
 import hmac
 import json
+import logging
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -74,7 +75,8 @@ class Receiver:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-            headers = dict(line.split(": ", 1) for line in head[1:] if line)
+            pairs = (line.split(": ", 1) for line in head[1:] if line)
+            headers = {name.lower(): value for name, value in pairs}
             body = await reader.readexactly(int(headers["content-length"]))
             answer = self.answers.pop(0) if self.answers else self.answer
             async with self._changed:
@@ -313,6 +315,38 @@ async def test_what_is_not_taken_is_sent_again_in_order(
     assert not re.search(r"s3cr3t|t0k3n|OpenSSH|elsewhere|MDEyMzQ1|01234567", repr(logs))
 
 
+async def test_the_reason_of_a_failure_names_no_address(
+    store: Store, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Refused, no TLS where it is asked for, and a refusal. What libraries log, at any level, names none either."""
+    caplog.set_level(logging.DEBUG)
+
+    async def plain(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(plain, "127.0.0.1", 0)
+    tls = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/s3cr3t"
+    away = Receiver()
+    await away.open()
+    await away.close()
+    receiver.answer = b"HTTP/1.1 500 No\r\n\r\n"
+    for url, reason in (
+        (away.url, "Connection refused"),
+        (tls, "TLS: WRONG_VERSION_NUMBER"),
+        (receiver.url, "its answer was 500"),
+    ):
+        webhooks, incidents = make(store, url)
+        with capture_logs() as logs:
+            async with sending(webhooks):
+                incidents.on_alert(KEY, JAM, T0)
+                await until(lambda: bool(logs))
+        incidents.on_alert(KEY, None, T0)
+        assert [line["reason"] for line in logs] == [reason]
+    server.close()
+    assert "s3cr3t" not in caplog.text
+
+
 async def test_a_receiver_that_is_down_and_comes_back(store: Store, receiver: Receiver) -> None:
     await receiver.close()
     webhooks, incidents = make(store, receiver.url)
@@ -324,12 +358,13 @@ async def test_a_receiver_that_is_down_and_comes_back(store: Store, receiver: Re
         assert await receiver.heard(1) == ["incident.opened"]
 
 
+@pytest.mark.parametrize("url", ["http://desk..example/", "http://\u00ad/", f"http://{'a' * 70}.example/"])
 async def test_a_name_that_cannot_be_asked_for_is_a_receiver_that_is_down(
-    store: Store, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
     """Whatever a resolver refuses: the others are told, and the console lives."""
-    monkeypatch.setattr("daemon.console.alerts.webhooks.target_of", lambda *_: ("http", "desk..example", 80, "/"))
-    webhooks, incidents = make(store, "http://desk.example/")
+    monkeypatch.setattr("daemon.console.alerts.webhooks.host_of", lambda *_: "desk..example")
+    webhooks, incidents = make(store, url)
     with capture_logs() as logs:
         async with sending(webhooks):
             incidents.on_alert(KEY, JAM, T0)

@@ -12,6 +12,8 @@ import base64
 import binascii
 import hashlib
 import hmac
+import logging
+import os
 import secrets
 import ssl
 from collections import deque
@@ -19,7 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from sqlite3 import Connection
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
@@ -30,6 +32,9 @@ from daemon import logs
 from daemon.config.model import Webhook
 from daemon.console.alerts.incidents import Incident, micros_of, time_of
 from daemon.console.site.store import BadStore, Store
+
+if TYPE_CHECKING:
+    import httpx
 
 __all__ = ["BadWebhook", "Counts", "Webhooks", "signature"]
 
@@ -58,6 +63,10 @@ _TOLD = (
 )
 
 _INSERT = "INSERT INTO webhook_message (hook, id, body, made, dropped) VALUES (?,?,?,?,?)"
+
+# Both log addresses and headers, at their lower levels.
+for _name in ("httpx", "httpcore"):
+    logging.getLogger(_name).setLevel(logging.WARNING)
 
 State: TypeAlias = Literal["open", "acknowledged"]
 
@@ -104,11 +113,11 @@ class _Message(Struct, frozen=True):
     made: datetime
 
 
-def target_of(number: int, text: str) -> tuple[str, str, int | None, str]:
-    """Scheme, host, port and path of the url of webhook `number`. Raises BadWebhook."""
+def host_of(number: int, text: str) -> str:
+    """The host in the url of webhook `number`. Raises BadWebhook."""
     try:
         url = urlsplit(text)
-        host, port = url.hostname or "", url.port
+        host, _ = url.hostname or "", url.port
     except ValueError as error:
         raise BadWebhook(f"console.webhook {number}: its url is none") from error
     if url.scheme not in ("http", "https") or not host:
@@ -123,7 +132,7 @@ def target_of(number: int, text: str) -> tuple[str, str, int | None, str]:
     except UnicodeError as error:
         remedy = "each part between two dots has 1 to 63 characters"
         raise BadWebhook(f"console.webhook {number}: the host in its url is no name; {remedy}") from error
-    return url.scheme, host, port, target
+    return host
 
 
 class _Hook:
@@ -134,9 +143,8 @@ class _Hook:
         self.name = str(number)
         self.severities = config.severities
         self.key = _key(config.url)
-        scheme, self.host, port, self.target = target_of(number, config.url)
-        self.tls = ssl.create_default_context() if scheme == "https" else None
-        self.port = port or (443 if self.tls else 80)
+        self.url = config.url
+        self.host = host_of(number, config.url)
         self.secret = _secret(number, config.secret_file)
         self.wake = asyncio.Event()
         self.told: dict[int, _Told] = {}
@@ -328,11 +336,23 @@ class Webhooks:
 
     async def run(self) -> None:
         """Send for ever; each receiver by itself."""
-        async with asyncio.TaskGroup() as group:
-            for hook in self._hooks:
-                group.create_task(self._serve(hook))
+        if not self._hooks:
+            return
+        import httpx  # a console that tells nobody does without
 
-    async def _serve(self, hook: _Hook) -> None:
+        # Each request has a connection of its own; neither proxies nor redirects lead it elsewhere.
+        tls = ssl.create_default_context() if any(hook.url.startswith("https:") for hook in self._hooks) else False
+        limits = httpx.Limits(max_keepalive_connections=0)
+        async with (
+            httpx.AsyncClient(
+                verify=tls, limits=limits, timeout=self._timeout, trust_env=False, headers={"user-agent": "feltd"}
+            ) as client,
+            asyncio.TaskGroup() as group,
+        ):
+            for hook in self._hooks:
+                group.create_task(self._serve(client, hook))
+
+    async def _serve(self, client: "httpx.AsyncClient", hook: _Hook) -> None:
         delay, failing = self._first, False
         while True:
             hook.wake.clear()
@@ -341,7 +361,7 @@ class Webhooks:
                 await hook.wake.wait()
                 continue
             try:
-                await self._post(hook, message)
+                await self._post(client, hook, message)
                 self._sent(hook, message)
             except (_Failed, BadStore) as error:  # what cannot be crossed out is sent once more
                 hook.failed += 1
@@ -373,58 +393,48 @@ class Webhooks:
             db.execute("DELETE FROM webhook_message WHERE id = ?", (message.id,))
         self._count(hook)
 
-    async def _post(self, hook: _Hook, message: _Message) -> None:
+    async def _post(self, client: "httpx.AsyncClient", hook: _Hook, message: _Message) -> None:
         """Raises _Failed unless the answer is 2xx. A redirect is none: what is signed goes where the house said."""
+        import httpx
+
         timestamp = int(self._now().timestamp())
         headers = {
-            "host": hook.host if hook.port == (443 if hook.tls else 80) else f"{hook.host}:{hook.port}",
-            "user-agent": "feltd",
             "content-type": "application/json",
-            "content-length": str(len(message.body)),
-            "connection": "close",
             "webhook-id": message.id,
             "webhook-timestamp": str(timestamp),
         }
         if hook.secret:
             headers["webhook-signature"] = signature(hook.secret, message.id, timestamp, message.body)
-        lines = [f"POST {hook.target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
         try:
-            async with asyncio.timeout(self._timeout):
-                status = await _answer(hook, "\r\n".join(lines).encode("ascii") + message.body)
-        except TimeoutError as error:
+            async with (
+                asyncio.timeout(self._timeout),
+                client.stream("POST", hook.url, content=message.body, headers=headers) as answer,
+            ):
+                status = answer.status_code  # the rest of an answer is not read
+        except (TimeoutError, httpx.TimeoutException) as error:
             raise _Failed(f"no answer within {self._timeout:g} s") from error
-        except ssl.SSLError as error:
-            raise _Failed(f"TLS: {error.reason}") from error
-        except OSError as error:
-            raise _Failed(error.strerror or type(error).__name__) from error
-        except ValueError as error:  # what a resolver does not take for a name
+        except httpx.RemoteProtocolError as error:
+            raise _Failed("its answer was no HTTP") from error
+        except httpx.TransportError as error:
+            raise _Failed(_reason(error)) from error
+        except (httpx.InvalidURL, ValueError) as error:  # what a resolver does not take for a name
             raise _Failed("its host is no name of a computer") from error
         if not 200 <= status <= 299:
-            raise _Failed(f"its answer was {status}" if status else "its answer was no HTTP")
+            raise _Failed(f"its answer was {status}")
 
 
-async def _answer(hook: _Hook, request: bytes) -> int:
-    """The status with which a request is answered; 0 for what is no HTTP. Raises OSError."""
-    reader, writer = await asyncio.open_connection(hook.host, hook.port, ssl=hook.tls, limit=16_384)
-    try:
-        writer.write(request)
-        await writer.drain()
-        while True:
-            status = await _status(reader)
-            if not 100 <= status <= 199:
-                return status
-            while (await reader.readuntil(b"\n")).strip():  # an interim answer's headers
-                pass
-    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-        return 0
-    finally:
-        writer.transport.abort()
-
-
-async def _status(reader: asyncio.StreamReader) -> int:
-    words = (await reader.readuntil(b"\n")).split(maxsplit=2)
-    known = len(words) >= 2 and words[0].startswith(b"HTTP/1.") and len(words[1]) == 3 and words[1].isdigit()
-    return int(words[1]) if known else 0
+def _reason(error: BaseException) -> str:
+    """What the operating system, or TLS, said first. The words of httpx itself may name an address."""
+    said = type(error).__name__
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLError):
+            return f"TLS: {cause.reason}"
+        if isinstance(cause, OSError) and cause.strerror:
+            # By its number, where it has one: asyncio's own words name address and port.
+            said = os.strerror(cause.errno) if cause.errno is not None and cause.errno > 0 else cause.strerror
+        cause = cause.__cause__ or cause.__context__
+    return said
 
 
 def signature(secret: bytes, id_: str, timestamp: int, body: bytes) -> str:
