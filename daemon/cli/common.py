@@ -116,14 +116,15 @@ def ruleset_named(name: str) -> Any:
     return RULESETS[name]
 
 
-def option_pairs(options: tuple[str, ...]) -> dict[str, Any]:
-    pairs: dict[str, Any] = {}
-    for option in options:
-        key, equals, value = option.partition("=")
+def option_pairs(words: tuple[str, ...], before: str = "--option ", form: str = "NAME=VALUE") -> dict[str, str]:
+    """Each word split at its first `=`; `before` and `form` are of the message where one cannot be."""
+    pairs: dict[str, str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
         if not equals:
-            raise BadInputError(f"--option {option}: write NAME=VALUE")
+            raise BadInputError(f"{before}{word}: write {form}")
         if key in pairs:
-            raise BadInputError(f"--option {key} is there twice, as {pairs[key]!r} and {value!r}; write it once")
+            raise BadInputError(f"{before}{key} is there twice, as {pairs[key]!r} and {value!r}; write it once")
         pairs[key] = value
     return pairs
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from daemon import logs
-from daemon.cli.common import CONFIG, BadInputError, load_config, refuse, run_until_interrupted
+from daemon.cli.common import CONFIG, BadInputError, load_config, option_pairs, refuse, run_until_interrupted
 
 SOON = 20.0  # seconds for which nobody wonders whether a command still runs
 
@@ -104,14 +104,7 @@ def command(config_path: Path, device: str, name: str, args: tuple[str, ...], wa
     config = load_config(config_path)
     if find_device(config, device) is None:
         raise BadInputError(f"{config_path}: no device {device!r}; write TABLE/DEVICE as it stands there")
-    values: dict[str, str] = {}
-    for pair in args:
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise BadInputError(f"{pair}: write KEY=VALUE")
-        if key in values:
-            raise BadInputError(f"{key} is there twice, as {values[key]!r} and {value!r}; write it once")
-        values[key] = value
+    values = option_pairs(args, before="", form="KEY=VALUE")
     logs.set_up("error")
     if wait is None:
         wait = COMMANDS[name].answered_within if name in COMMANDS else SOON

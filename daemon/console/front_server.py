@@ -1,4 +1,13 @@
-"""What stands before every page: who asks, for whom a request was meant, and how long somebody may take to ask."""
+"""Limits of an edge that stands alone, without a reverse proxy: who asks, for which host, how many, how long.
+
+Each part is here because the libraries have none that does the same:
+
+- `Hosts`: Starlette's TrustedHostMiddleware cannot take every address in figures and refuse every other name.
+- `Forwarded`: uvicorn's takes any text for an address, which then stands in the journal of actions, and does not know a
+  proxy by its address mapped into IPv6.
+- `ConnectionLimiter`: uvicorn's `limit_concurrency` answers 503 only after TLS, and counts no addresses.
+- `HeaderTimeoutProtocol`: uvicorn limits the time between two requests, not the time for the head of one.
+"""
 
 import asyncio
 import ipaddress

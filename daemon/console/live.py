@@ -18,7 +18,7 @@ __all__ = ["Fragment", "Gone", "Live", "Viewer"]
 
 PAUSE = 0.1
 HEARTBEAT = 5.0
-MOST_LOOKERS = 200
+MOST_VIEWERS = 200
 # Of one user, or of all screens with one token: nobody takes the room of all.
 MOST_OF_ONE = 40
 # Every table of a site and the age of its last event, and some more.
@@ -98,7 +98,7 @@ class Live:
     def full(self, whom: str) -> bool:
         """Whether no further page of `whom` can be followed."""
         own = sum(stream.whom == whom for stream in self._streams)
-        return len(self._streams) >= MOST_LOOKERS or own >= MOST_OF_ONE
+        return len(self._streams) >= MOST_VIEWERS or own >= MOST_OF_ONE
 
     def changed(self, key: str) -> None:
         """Something of the site changed."""

@@ -71,7 +71,7 @@ __all__ = ["GAMES", "KEYS", "WRONG", "BadPress", "Dealers", "happenings_of"]
 SHOWN = 12
 HEARTBEAT = 5.0
 PAUSE = 0.05
-MOST_LOOKERS = 20
+MOST_VIEWERS = 20
 SEATS = 9
 _ID = re.compile(r"[A-Za-z0-9-]{8,64}")
 _POCKETS = ("", *map(str, range(37)), "00", "000", "0000")
@@ -439,7 +439,7 @@ class Dealers:
 
     async def stream(self, request: Request) -> Response:
         unit = self._unit(request)
-        if len(self._changed[unit.table]) >= MOST_LOOKERS:
+        if len(self._changed[unit.table]) >= MOST_VIEWERS:
             raise HTTPException(503)
         follow = self._follow(unit, self._context.lang(request), lambda: self._context.still(request))
         return StreamingResponse(follow, media_type="text/event-stream", headers={"x-accel-buffering": "no"})

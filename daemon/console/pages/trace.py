@@ -81,7 +81,7 @@ SHOWN = 300
 BEHIND = 1000
 AT_ONCE = 200
 MOST_TRACED = 20
-MOST_LOOKERS = 40
+MOST_VIEWERS = 40
 LONGEST_MESSAGE = 256 * 1024
 HEARTBEAT = 5.0
 PAUSE = 0.1
@@ -299,7 +299,7 @@ class Traces:
     @property
     def full(self) -> bool:
         """Whether no further page can look on."""
-        return sum(len(one.viewers) for one in self._traced.values()) >= MOST_LOOKERS
+        return sum(len(one.viewers) for one in self._traced.values()) >= MOST_VIEWERS
 
     async def follow(self, table: str, device: str, still: Callable[[], bool]) -> AsyncIterator[bytes]:
         """Server-sent events: the last lines, then each as it comes; a sign of life between. Ends when not `still`."""
