@@ -147,6 +147,17 @@ def test_a_table_computer_has_no_laboratory(table_computer: Installed) -> None:
     assert "simulator" not in page.stdout
 
 
+def test_the_wheel_has_every_file_of_the_product(sources: Path, table_computer: Installed) -> None:
+    """Pages, words and pictures of the console, too."""
+    missing = [
+        path.relative_to(sources)
+        for name in PRODUCT
+        for path in (sources / name).rglob("*")
+        if path.is_file() and not (table_computer.site_packages / path.relative_to(sources)).exists()
+    ]
+    assert missing == []
+
+
 def test_a_table_computer_checks_its_configuration(table_computer: Installed, tmp_path: Path) -> None:
     checked = table_computer.feltd("check", "-c", _site(tmp_path))
     assert checked.returncode == 0, checked.stderr
