@@ -63,11 +63,6 @@ def suspend(round_: Round, seen: Envelope, reason: str, remedy: str) -> tuple[Ro
     return replace(round_, suspended=reason), (Suspended(round_.id, reason, remedy),)
 
 
-def taken_back_before(last: Round, seen: Envelope, remedy: str) -> tuple[Round, tuple[Verdict, ...]]:
-    """A result whose round somebody had declared void before, and was heard too late: which one it meant he says."""
-    return suspend(last, seen, "declared void before its result was told", remedy)
-
-
 def wager(
     round_: Round, event: WagerPlaced | WagerWithdrawn, offered: frozenset[str], law: str, seen: Envelope
 ) -> Round:

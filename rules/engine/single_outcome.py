@@ -32,6 +32,7 @@ from protocols.contract.events import (
     EventsMissed,
     RoundPaid,
     RoundVoided,
+    SpinVoided,
     WagerPlaced,
     WagerWithdrawn,
 )
@@ -156,7 +157,7 @@ class SingleOutcome(ABC, Generic[T]):
         self._board = board
         self._offered = frozenset(board.places)
         self._rulings = rulings
-        self._transitions = self._table_of_transitions()
+        self._transitions = self.transitions()
 
     @property
     def board(self) -> tuple[str, ...]:
@@ -234,29 +235,29 @@ class SingleOutcome(ABC, Generic[T]):
 
     def apply(self, table: T, seen: Envelope) -> Step[T]:
         """One event."""
-        moves = self._transitions.get(type(seen.event))
+        event = seen.event
+        if isinstance(event, DeviceOnline) and event.continuous:
+            return table, ()
+        moves = self._transitions.get(type(event))
         return self.play(table, seen) if moves is None else moves[table.phase](table, seen)
 
-    def _table_of_transitions(self) -> dict[type[Any], dict[Phase, Move[T]]]:
-        between = (self._begin_betting, self._stray_bell, self._stray_bet, self._lose)
-        begin, bell, bet, lose = between
-        go_on, close, void, back, stay = self._go_on, self._close, self._declare_void, self._take_back, self._stay
+    def transitions(self) -> dict[type[Any], dict[Phase, Move[T]]]:
+        """What each event does in each phase."""
+        bet, void, lose, nothing = self.bet, self._declare_void, self.lose, self.pay_nothing
+        wagers = (self.stray_bet, bet, bet, bet, self.stray_bet, self.stray_bet)
         rows: dict[type[Any], tuple[Move[T], ...]] = {
-            #                idle, open, closed, suspended, resolved, disputed
-            BetsOpened: (begin, go_on, go_on, go_on, begin, begin),
-            WagerPlaced: (bet, self._bet, self._bet, self._bet, bet, bet),
-            WagerWithdrawn: (bet, self._bet, self._bet, self._bet, bet, bet),
-            BetsClosed: (bell, close, close, close, bell, bell),
-            self.outcome: (self._again, self._decide, self._decide, self.in_doubt, self._again, self._recount),
-            RoundPaid: (stay, stay, stay, stay, self._pay, self._confirm),
-            RoundVoided: (self._stray_void, void, void, void, back, back),
-            EventsMissed: (lose,) * 6,
-            DeviceOnline: (self._online,) * 6,
+            # idle, open, closed, suspended, resolved, disputed
+            BetsOpened: (self._open, self._go_on, self._go_on, self._go_on, self._open, self._open),
+            WagerPlaced: wagers,
+            WagerWithdrawn: wagers,
+            BetsClosed: (self.stray_bell, self.bell, self.bell, self.bell, self.stray_bell, self.stray_bell),
+            self.outcome: (self._again, self.decide, self.decide, self.in_doubt, self._again, self._recount),
+            RoundPaid: (nothing, nothing, nothing, nothing, self.pay, self.confirm),
+            RoundVoided: (self.stray_void, void, void, void, self.take_back, self.take_back),
+            EventsMissed: (lose, lose, lose, lose, lose, lose),
+            DeviceOnline: (lose, lose, lose, lose, lose, lose),
         }
         return {event: dict(zip(PHASES, moves, strict=True)) for event, moves in rows.items()}
-
-    def _stay(self, table: T, seen: Envelope) -> Step[T]:
-        return table, ()
 
     # ---- opening, bell, wagers
 
@@ -265,9 +266,9 @@ class SingleOutcome(ABC, Generic[T]):
         verdicts: tuple[Verdict, ...] = ()
         if table.round is not None:
             reason = table.round.suspended or self._rulings.never_ended.reason
-            verdicts = (Voided(self._returned(table.round, seen, reason)),)
+            verdicts = (Voided(self.returned(table.round, seen, reason)),)
         elif table.last is not None and table.last.suspended:
-            verdicts = (_corrected(self._returned(table.last, seen, table.last.suspended)),)
+            verdicts = (_corrected(self.returned(table.last, seen, table.last.suspended)),)
         if isinstance(seen.event, self.starts):
             table = replace(table, unheard=False)
         day, count = next_number(table.day, table.count, seen)
@@ -294,17 +295,21 @@ class SingleOutcome(ABC, Generic[T]):
         fresh: T = self.State(**known | fields)
         return fresh
 
-    def _begin_betting(self, table: T, seen: Envelope) -> Step[T]:
+    def _open(self, table: T, seen: Envelope) -> Step[T]:
         table, verdicts = self.begin(table, seen)
         return self.betting(table, seen), verdicts
 
     def _go_on(self, table: T, seen: Envelope) -> Step[T]:
         if self.opens_next(table, seen):
-            return self._begin_betting(table, seen)
+            return self._open(table, seen)
         table = self.witness(table, seen)
         if table.round is not None and table.round.closed:
-            return self.note(table, seen, self._rulings.reopened), ()
+            return self.reopened(table, seen), ()
         return self.betting(table, seen), ()
+
+    def reopened(self, table: T, seen: Envelope) -> T:
+        """Bets are opened after the bell."""
+        return self.note(table, seen, self._rulings.reopened)
 
     def betting(self, table: T, seen: Envelope) -> T:
         """The bets of the round are open."""
@@ -312,10 +317,10 @@ class SingleOutcome(ABC, Generic[T]):
             table = self.note(table, seen, note)
         return replace(table, opened=True)
 
-    def _stray_bell(self, table: T, seen: Envelope) -> Step[T]:
+    def stray_bell(self, table: T, seen: Envelope) -> Step[T]:
         return table, _noted(self._rulings.stray_bell, seen)
 
-    def _close(self, table: T, seen: Envelope) -> Step[T]:
+    def bell(self, table: T, seen: Envelope) -> Step[T]:
         table = self.witness(table, seen)
         if table.round is None or table.round.closed:
             return table, ()
@@ -326,12 +331,12 @@ class SingleOutcome(ABC, Generic[T]):
         table, void = self.void(table, seen, null)
         return table, verdicts + void
 
-    def _stray_bet(self, table: T, seen: Envelope) -> Step[T]:
+    def stray_bet(self, table: T, seen: Envelope) -> Step[T]:
         event = bet_of(seen)
         note = Note("bet_without_round", f"seat {event.seat} on {event.bet}", self._rulings.stray_bets_law)
         return table, _noted(note, seen)
 
-    def _bet(self, table: T, seen: Envelope) -> Step[T]:
+    def bet(self, table: T, seen: Envelope) -> Step[T]:
         event, round_ = bet_of(seen), there(table.round)
         law = self._rulings.late_bets_law if round_.closed else self._rulings.bets_law
         laid = wager(round_, event, self._offered, law, seen)
@@ -342,7 +347,7 @@ class SingleOutcome(ABC, Generic[T]):
 
     # ---- the outcome
 
-    def _decide(self, table: T, seen: Envelope) -> Step[T]:
+    def decide(self, table: T, seen: Envelope) -> Step[T]:
         table = self.witness(table, seen)
         match self.check(table, seen.event):
             case Note() as note:
@@ -384,8 +389,10 @@ class SingleOutcome(ABC, Generic[T]):
     def _recount(self, table: T, seen: Envelope) -> Step[T]:
         """Where a person enters the outcome, the one that is entered again stands."""
         last, outcome = witness(there(table.last), seen), self.kept(seen.event)
+        if table.unseen:  # it may be another round's
+            return table, _noted(self.stray(outcome), seen)
         table = replace(table, last=last)
-        if not self.told_again_stands or table.unseen or not self.is_outcome(outcome):
+        if not self.told_again_stands or not self.is_outcome(outcome):
             return table, ()
         known = next((one for one in table.told if self.same(one, outcome)), None)
         if known is None:
@@ -393,26 +400,30 @@ class SingleOutcome(ABC, Generic[T]):
         last = replace(last, suspended="")
         return replace(table, last=last, told=(known,)), (_corrected(self.result(last, known)),)
 
-    def _pay(self, table: T, seen: Envelope) -> Step[T]:
+    def pay_nothing(self, table: T, seen: Envelope) -> Step[T]:
+        """A payment while no result waits for it."""
+        return table, ()
+
+    def pay(self, table: T, seen: Envelope) -> Step[T]:
         return self.fresh(table, told=table.told[:1], unseen=table.unseen), ()
 
-    def _confirm(self, table: T, seen: Envelope) -> Step[T]:
+    def confirm(self, table: T, seen: Envelope) -> Step[T]:
         """Paid while disputed: the croupier, who sees the table, lets the first outcome stand."""
         last = witness(there(table.last), seen)
         if table.unseen or seen.event.overtaken:  # the payment may be of a lost round, or of the one before
             return replace(table, last=last), ()
-        paid, _ = self._pay(table, seen)
+        paid, _ = self.pay(table, seen)
         return paid, (_corrected(self.result(replace(last, suspended=""), table.told[0])),)
 
     # ---- void rounds and lost events
 
-    def _stray_void(self, table: T, seen: Envelope) -> Step[T]:
+    def stray_void(self, table: T, seen: Envelope) -> Step[T]:
         return table, _noted(self._rulings.stray_void, seen)
 
     def _declare_void(self, table: T, seen: Envelope) -> Step[T]:
         return self.void(self.witness(table, seen), seen, Null(_declared(seen), self._rulings.void_law))
 
-    def _take_back(self, table: T, seen: Envelope) -> Step[T]:
+    def take_back(self, table: T, seen: Envelope) -> Step[T]:
         """Declared void after its result. Declared before it and told too late, it may mean the round before."""
         last = there(table.last)
         if seen.event.overtaken:
@@ -428,15 +439,11 @@ class SingleOutcome(ABC, Generic[T]):
         """The table without the void round."""
         return self.fresh(table, **fields)
 
-    def _returned(self, round_: Round, seen: Envelope, reason: str) -> Result:
+    def returned(self, round_: Round, seen: Envelope, reason: str) -> Result:
         """How the round ended is not known. No article speaks of that: nothing is guessed, the bets come back."""
         return voided(witness(round_, seen), self._terms, Void(reason, "returned"), self._rulings.never_ended.law)
 
-    def _online(self, table: T, seen: Envelope) -> Step[T]:
-        continuous = isinstance(seen.event, DeviceOnline) and seen.event.continuous
-        return (table, ()) if continuous else self._lose(table, seen)
-
-    def _lose(self, table: T, seen: Envelope) -> Step[T]:
+    def lose(self, table: T, seen: Envelope) -> Step[T]:
         table = replace(self.at_loss(table), unheard=True)
         if table.round is None:
             return replace(table, unseen=True), ()
@@ -487,7 +494,7 @@ def bet_of(seen: Envelope) -> WagerPlaced | WagerWithdrawn:
 def _declared(seen: Envelope) -> str:
     """Why a person declared the round void."""
     match seen.event:
-        case RoundVoided(reason=reason):
+        case RoundVoided(reason=reason) | SpinVoided(reason=reason):
             return reason or "declared by the croupier"
         case _:
             return "declared by the croupier"

@@ -59,7 +59,7 @@ class StandingBets(SingleOutcome[C]):
             cloth, laid = together(cloth, laid), None
         return self.fresh(table, carried=cloth, laid=laid, **fields)
 
-    def _lose(self, table: C, seen: Envelope) -> Step[C]:
+    def lose(self, table: C, seen: Envelope) -> Step[C]:
         """A loss puts all that lies on the cloth in doubt."""
         if table.round is None and table.carried is not None:
             cloth = together(table.carried, table.laid)
@@ -70,7 +70,7 @@ class StandingBets(SingleOutcome[C]):
             round_ = witness(together(table.round, table.laid), seen)
             reason = MISSING if round_.suspended != self._moved_unseen.reason else round_.suspended
             table = replace(table, round=replace(round_, suspended=reason), laid=None)
-        return super()._lose(table, seen)
+        return super().lose(table, seen)
 
     # ---- wagers
 
@@ -79,17 +79,21 @@ class StandingBets(SingleOutcome[C]):
         round_ = table.round
         return round_ is not None and round_.suspended == self._moved_unseen.reason and not round_.closed
 
-    def _bet(self, table: C, seen: Envelope) -> Step[C]:
+    def shut(self, table: C) -> bool:
+        """Whether the standing bets may not be changed any more."""
+        return table.carried is not None and table.carried.closed
+
+    def bet(self, table: C, seen: Envelope) -> Step[C]:
         if not self.beside(table):
-            return super()._bet(table, seen)
+            return super().bet(table, seen)
         round_, laid = self._wager_beside(there(table.round), table.laid, seen)
         return replace(table, round=round_, laid=laid), ()
 
-    def _stray_bet(self, table: C, seen: Envelope) -> Step[C]:
+    def stray_bet(self, table: C, seen: Envelope) -> Step[C]:
         """Between a void round and the next one the cloth is open to what the text allows."""
         cloth, laid = table.carried, table.laid
-        if cloth is None:
-            return super()._stray_bet(table, seen)
+        if cloth is None or self.shut(table):
+            return super().stray_bet(table, seen)
         if not cloth.suspended:
             cloth = wager(cloth, bet_of(seen), self._offered, self._rulings.bets_law, seen)
             return replace(table, carried=cloth), ()

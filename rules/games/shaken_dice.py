@@ -395,15 +395,15 @@ class ShakenDice(StandingBets[ShakenState]):
             return None
         return Note("early_bet", f"seat {bet.seat} on {bet.bet} before the bets were opened", self._at.shaking)
 
-    def _bet(self, table: ShakenState, seen: Envelope) -> Step:
+    def bet(self, table: ShakenState, seen: Envelope) -> Step:
         if (note := self._stands(table, there(table.round), seen)) is not None:
             return self.note(table, seen, note), ()
-        return super()._bet(table, seen)
+        return super().bet(table, seen)
 
-    def _stray_bet(self, table: ShakenState, seen: Envelope) -> Step:
+    def stray_bet(self, table: ShakenState, seen: Envelope) -> Step:
         if table.carried is not None and (note := self._stands(table, table.carried, seen)) is not None:
             return replace(table, carried=noted_on(table.carried, note, seen)), ()
-        return super()._stray_bet(table, seen)
+        return super().stray_bet(table, seen)
 
     def _stands(self, table: ShakenState, cloth: Round, seen: Envelope) -> Note | None:
         """31/2003 art. 3(3): what lay there when the throw was void cannot be taken back."""
@@ -420,7 +420,7 @@ class ShakenDice(StandingBets[ShakenState]):
 
     def in_doubt(self, table: ShakenState, seen: Envelope) -> Step:
         """Where only the bets are in doubt, dice that are read before the bell are still read too early."""
-        return super().in_doubt(table, seen) if _waits(table) else self._decide(table, seen)
+        return super().in_doubt(table, seen) if _waits(table) else self.decide(table, seen)
 
     def check(self, table: ShakenState, outcome: DiceRead) -> Doubt | Null | None:
         """Arts. 3(1) to 3(3): three dice that lie flat, read after the bell and without the dome."""

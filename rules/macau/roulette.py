@@ -5,30 +5,33 @@ the house chooses, at "no more bets" while the ball runs (3(2)); the ball runs a
 (2(1)); it comes to rest (4) and the round is resolved (6, 7, 8). An object on the wheel makes the spin null: the bets
 stand, the ball goes back into the last number's pocket and is launched again (2(2)-(3)).
 
-Readings. An automatic wheel has no croupier at its bell: its launch closes the bets under `bell`, its no-more-bets
-threshold under `no_more_bets`, unless the console's bell came before. Art. 8 is read by the letter: on 0 nothing wins
-but the straight on 0, so a combination with 0 (`zero_combinations`, off) loses on it. The nine numbers of 6(6) are
-printed nowhere: a sector of nine is offered only when `nines` names it. Colours and pocket order are not in the text:
-`red` comes with the wheel. A ball launched with the wheel makes the spin null like an object on it: 2(1) forbids it and
-names no consequence. A spin that ended unseen is void with the bets returned, those of a null spin before it too; no
-article speaks of it, and nothing is guessed. Bets that are opened while the ball runs are the next spin's, where no
-wheel counts them: this one ended unseen. A second number that contradicts the first puts the result in doubt until it
-is paid (the croupier, who sees the ball, lets it stand) or declared null; a new spin voids it with the bets returned.
-So does a null spin declared before the number and told after it. A ball that a hand put back while it ran has no number
-until it is launched again; one whose wheel stopped has none. After a null spin the bets may be moved where no call had
-ended them, until one does.
-After a loss nobody knows what lies on the cloth of a null spin: its bets are given back, not played. Where "no more
-bets" was never called, a bet that was moved while the ball ran may have been moved by who saw the number: the spin
-waits for a person. So does the launch of a counted spin that waits already: the wheel goes on by itself, nobody decided
-it.
+Readings:
 
+- 3(2): an automatic wheel has no croupier at its bell: under `bell` its launch closes the bets, under `no_more_bets`
+  its threshold, unless the console's bell came before.
+- 8: by the letter, on 0 only the straight on 0 wins: a combination with 0 (`zero_combinations`, off) loses on it.
+- 6(6): the nine numbers are printed nowhere: a sector of nine is offered only when `nines` names it.
+- 1(4): colours and the order of the pockets are not in the text: `red` comes with the wheel.
+- 2(1): a ball launched with the wheel makes the spin null, like an object on it: the text forbids it and names no
+  consequence.
+- 4: a spin that ended unseen is void, its bets come back, and those of a null spin before it too.
+- 3(1): bets that are opened while the ball runs are the next spin's where no wheel counts them: this one ended unseen.
+- 4: a second number disputes the result until it is paid (the first stands) or declared null; a new spin voids it. A
+  null spin declared before the number and told after it disputes it too.
+- 2(1), 4: a ball that a hand put back while it ran has no number until it is launched again. One whose wheel stopped
+  has none: the spin is suspended.
+- 2(2): after a null spin the bets may be moved where no call had ended them, until one does.
+- 3(2)(2): where "no more bets" was never called, a bet moved while the ball ran may have been moved by who saw the
+  number: the spin is suspended.
+- A counted spin that is suspended is not ended by its own launch: the wheel goes on by itself, no person decided it.
 - After a loss, 2(2): the bets that a null spin left are given back. What is laid since is the next spin's.
 - After a loss, 3(2)(1), no wheel counting: the next launch may be this spin's or another's. It ends nothing by itself:
   the spin waits for a person, or for the bets of the next.
 """
 
+from collections.abc import Iterable
 from itertools import pairwise
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -39,137 +42,105 @@ from protocols.contract.events import (
     BallLaunched,
     BallReplaced,
     BallSettling,
-    BetsClosed,
-    BetsOpened,
-    DeviceOnline,
-    EventsMissed,
-    RoundPaid,
     RoundVoided,
     SpinMissed,
     SpinStarted,
     SpinVoided,
     WagerPlaced,
-    WagerWithdrawn,
     WheelStarted,
     WheelStopped,
 )
 from protocols.contract.topics import Envelope
+from rules.engine.bets import ALONE, Board, Family, check_offered, names, numbers
 from rules.engine.money import Rounding
-from rules.engine.rounds import (
-    Round,
-    irregular,
-    next_number,
-    noted,
-    resolved,
-    suspend,
-    taken_back_before,
-    terms,
-    voided,
-    wager,
-    witness,
-)
-from rules.engine.ruleset import (
-    Bet,
-    Closed,
-    Corrected,
-    Noted,
-    Opened,
-    Resolved,
-    Result,
-    Suspended,
-    Verdict,
-    View,
-    Void,
-    Voided,
-    Wager,
-    Win,
-    option,
-)
-from rules.engine.standing_bets import together, wager_beside
+from rules.engine.rounds import Round, noted, resolved, terms
+from rules.engine.ruleset import Noted, Result, Verdict, View, Voided, option
+from rules.engine.single_outcome import MISSING, Doubt, Move, Note, Null, Phase, Rulings, there
+from rules.engine.standing_bets import ClothTable, StandingBets, together
 
-USUAL_RED = (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)
+Step: TypeAlias = tuple["RouletteState", tuple[Verdict, ...]]
+
+USUAL_RED: Final = (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)
 # Art. 6(7) of both editions.
-SECTOR_A = (1, 3, 5, 13, 15, 17, 20, 22, 24, 32, 34, 36)
-SECTOR_B = (2, 4, 6, 14, 16, 18, 19, 21, 23, 31, 33, 35)
+SECTOR_A: Final = (1, 3, 5, 13, 15, 17, 20, 22, 24, 32, 34, 36)
+SECTOR_B: Final = (2, 4, 6, 14, 16, 18, 19, 21, 23, 31, 33, 35)
+# A wheel that misses more spins at once has a wrong counter.
+MAX_MISSED: Final = 100
 
-# More spins than this unseen at once is a counter gone wrong: no list of void rounds helps anybody.
-MAX_MISSED = 100
-
-# Bet, odds, article 6 and 7 paragraph, in the order of payment of article 5(1).
-PAYTABLE = (
-    Bet("column:n", "2", "arts. 6(8), 7(7)", "one of the three columns, 12 numbers"),
-    Bet("dozen:n", "2", "arts. 6(9)-(11), 7(7)", "1-12, 13-24 or 25-36"),
-    Bet("sector_a", "2", "arts. 6(7), 7(7)", "1 3 5 13 15 17 20 22 24 32 34 36"),
-    Bet("sector_b", "2", "arts. 6(7), 7(7)", "2 4 6 14 16 18 19 21 23 31 33 35"),
-    Bet("nine:a-b-…", "3", "arts. 6(6), 7(6)", "a sector of nine numbers, as configured"),
-    Bet("even", "1", "arts. 6(12), 7(8)", "even numbers"),
-    Bet("odd", "1", "arts. 6(13), 7(8)", "odd numbers"),
-    Bet("low", "1", "arts. 6(14), 7(8)", "1 to 18"),
-    Bet("high", "1", "arts. 6(15), 7(8)", "19 to 36"),
-    Bet("red", "1", "arts. 6(16), 7(8)", "red numbers"),
-    Bet("black", "1", "arts. 6(17), 7(8)", "black numbers"),
-    Bet("line:a-b-c-d-e-f", "5", "arts. 6(5), 7(5)", "two rows, six numbers"),
-    Bet("street:a-b-c", "11", "arts. 6(3), 7(3)", "one row, three numbers"),
-    Bet("corner:a-b-c-d", "8", "arts. 6(4), 7(4)", "four numbers that meet"),
-    Bet("split:a-b", "17", "arts. 6(2), 7(2)", "two neighbours on the cloth"),
-    Bet("straight:n", "35", "arts. 6(1), 7(1)", "one number, 0 included"),
-)
-FAMILIES = tuple(bet.id.partition(":")[0] for bet in PAYTABLE)
-VOID_WORDS = {"pt": "Golpe nulo", "zh-Hant": "此局無效", "en": "No spin"}
-
-MISSING = "events of this round may be missing"
-CLOTH = "bets may have been moved unseen after a null spin"
-REMEDY = "declare the spin null at the console, or launch again: the open spin is then void"
-REMEDY_LOOK = "look at the ball: pay, and the first number stands, or declare the spin null at the console"
-REMEDY_OPEN = "declare the spin null at the console, or open the bets again: the open spin is then void"
-REMEDY_CLOTH = "open the bets or launch once more: they are then given back"
+VOID: Final = {"pt": "Golpe nulo", "zh-Hant": "此局無效", "en": "No spin"}
+CLOTH: Final = "bets may have been moved unseen after a null spin"
+REMEDY: Final = "declare the spin null at the console, or launch again: the open spin is then void"
+REMEDY_LOOK: Final = "look at the ball: pay, and the first number stands, or declare the spin null at the console"
+REMEDY_OPEN: Final = "declare the spin null at the console, or open the bets again: the open spin is then void"
+REMEDY_CLOTH: Final = "open the bets or launch once more: they are then given back"
 
 
-def combinations(red: tuple[int, ...], nines: tuple[tuple[int, ...], ...], zero: bool) -> dict[str, frozenset[int]]:
-    """Every bet on the cloth with the numbers it covers, in the order of payment."""
-    grid = [(row * 3 + 1, row * 3 + 2, row * 3 + 3) for row in range(12)]
+def _wins(covered: tuple[int, ...], pocket: int) -> bool:
+    """Art. 8: on 0 only the straight on 0 wins."""
+    return pocket in covered and (pocket != 0 or covered == (0,))
+
+
+def _straights(rows: list[tuple[int, ...]], *, zero: bool) -> dict[str, Iterable[tuple[int, ...]]]:
+    """The combinations of numbers that meet on the cloth, by the name of their family."""
+    corners = [square for (a, b, c), (d, e, f) in pairwise(rows) for square in ((a, b, d, e), (b, c, e, f))]
+    splits = [pair for n in range(1, 37) for pair in ((n, n + 1), (n, n + 3)) if _neighbours(*pair)]
+    if not zero:
+        return {"street": rows, "corner": corners, "split": splits}
+    return {
+        "street": [*rows, (0, 1, 2), (0, 2, 3)],
+        "corner": [(0, 1, 2, 3), *corners],
+        "split": [(0, 1), (0, 2), (0, 3), *splits],
+    }
+
+
+def _neighbours(one: int, other: int) -> bool:
+    return other <= 36 and (other == one + 3 or one % 3 != 0)
+
+
+def families(
+    red: tuple[int, ...] = USUAL_RED, nines: tuple[tuple[int, ...], ...] = (), *, zero: bool = False
+) -> tuple[Family, ...]:
+    """Arts. 6 and 7, in the order of payment of art. 5(1)."""
     every = range(1, 37)
-    cloth: dict[str, frozenset[int]] = {}
+    rows: list[tuple[int, ...]] = [(n, n + 1, n + 2) for n in range(1, 37, 3)]
+    meeting = _straights(rows, zero=zero)
+    columns = {str(n): tuple(row[n - 1] for row in rows) for n in (1, 2, 3)}
+    dozens = {str(n): tuple(range(n * 12 - 11, n * 12 + 1)) for n in (1, 2, 3)}
+    black = tuple(n for n in every if n not in red)
 
-    def put(family: str, numbers: tuple[int, ...]) -> None:
-        cloth[f"{family}:{'-'.join(str(number) for number in sorted(numbers))}"] = frozenset(numbers)
+    def family(id_: str, pays: str, article: str, text: str, places: Any) -> Family:
+        return Family(id_, pays, f"arts. {article}", text, places, _wins)
 
-    for column in range(3):
-        cloth[f"column:{column + 1}"] = frozenset(row[column] for row in grid)
-    for dozen in range(3):
-        cloth[f"dozen:{dozen + 1}"] = frozenset(range(dozen * 12 + 1, dozen * 12 + 13))
-    cloth["sector_a"] = frozenset(SECTOR_A)
-    cloth["sector_b"] = frozenset(SECTOR_B)
-    for nine in nines:
-        put("nine", nine)
-    cloth["even"] = frozenset(n for n in every if n % 2 == 0)
-    cloth["odd"] = frozenset(n for n in every if n % 2)
-    cloth["low"] = frozenset(range(1, 19))
-    cloth["high"] = frozenset(range(19, 37))
-    cloth["red"] = frozenset(red)
-    cloth["black"] = frozenset(every) - frozenset(red)
-    for above, below in pairwise(grid):
-        put("line", above + below)
-    for row in grid:
-        put("street", row)
-    if zero:
-        put("street", (0, 1, 2))
-        put("street", (0, 2, 3))
-        put("corner", (0, 1, 2, 3))
-    for above, below in pairwise(grid):
-        put("corner", (above[0], above[1], below[0], below[1]))
-        put("corner", (above[1], above[2], below[1], below[2]))
-    if zero:
-        for number in (1, 2, 3):
-            put("split", (0, number))
-    for number in every:
-        if number % 3:
-            put("split", (number, number + 1))
-        if number <= 33:
-            put("split", (number, number + 3))
-    for number in range(37):
-        cloth[f"straight:{number}"] = frozenset((number,))
-    return cloth
+    def alone(covered: Iterable[int]) -> dict[str, tuple[int, ...]]:
+        return dict.fromkeys(ALONE, tuple(covered))
+
+    return (
+        family("column:n", "2", "6(8), 7(7)", "one of the three columns, 12 numbers", columns),
+        family("dozen:n", "2", "6(9)-(11), 7(7)", "1-12, 13-24 or 25-36", dozens),
+        family("sector_a", "2", "6(7), 7(7)", " ".join(map(str, SECTOR_A)), alone(SECTOR_A)),
+        family("sector_b", "2", "6(7), 7(7)", " ".join(map(str, SECTOR_B)), alone(SECTOR_B)),
+        family(
+            *("nine:a-b-…", "3", "6(6), 7(6)", "a sector of nine numbers, as configured"),
+            numbers(tuple(sorted(nine)) for nine in nines),
+        ),
+        family("even", "1", "6(12), 7(8)", "even numbers", alone(every[1::2])),
+        family("odd", "1", "6(13), 7(8)", "odd numbers", alone(every[::2])),
+        family("low", "1", "6(14), 7(8)", "1 to 18", alone(every[:18])),
+        family("high", "1", "6(15), 7(8)", "19 to 36", alone(every[18:])),
+        family("red", "1", "6(16), 7(8)", "red numbers", alone(red)),
+        family("black", "1", "6(17), 7(8)", "black numbers", alone(black)),
+        family(
+            *("line:a-b-c-d-e-f", "5", "6(5), 7(5)", "two rows, six numbers"),
+            numbers(above + below for above, below in pairwise(rows)),
+        ),
+        family("street:a-b-c", "11", "6(3), 7(3)", "one row, three numbers", numbers(meeting["street"])),
+        family("corner:a-b-c-d", "8", "6(4), 7(4)", "four numbers that meet", numbers(meeting["corner"])),
+        family("split:a-b", "17", "6(2), 7(2)", "two neighbours on the cloth", numbers(meeting["split"])),
+        family("straight:n", "35", "6(1), 7(1)", "one number, 0 included", numbers((n,) for n in range(37))),
+    )
+
+
+FAMILIES: Final = names(families())
 
 
 class RouletteOptions(Struct, frozen=True, forbid_unknown_fields=True):
@@ -209,9 +180,7 @@ class RouletteOptions(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(
                 "30/2003 art. 3: bets close at the bell; betting = no_more_bets exists in edition 2004 only"
             )
-        unknown = [family for family in self.bets_offered if family not in FAMILIES]
-        if unknown:
-            raise ValueError(f"art. 6 has no bet {unknown[0]!r}; it has {', '.join(FAMILIES)}")
+        check_offered(self.bets_offered, FAMILIES, "art. 6")
         if "nine" in self.bets_offered and not self.nines:
             raise ValueError("art. 6(6): the nine numbers are printed nowhere; name them in `nines` to offer `nine`")
         for nine in self.nines:
@@ -223,37 +192,40 @@ class RouletteOptions(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("art. 1(4): red is eighteen different numbers from 1 to 36")
 
 
-class RouletteState(Struct, frozen=True):
-    """Where a table stands.
+class Articles(Struct, frozen=True):
+    """Where an edition says it."""
 
-    `last` was resolved and not paid; `unseen`: whether it was paid since is not known. `null`: the last spin was,
-    `carried` are its bets, `carried_evidence` what moved them since, `carried_doubt`: nobody knows whether they still
-    lie there, `laid`: what was laid since they are in doubt; `carried_call`: a bell since then ends the changes if the
-    ball is launched next. `counted`: a wheel began the open spin, and its counter proves what is missed. `moved`: a bet
-    was placed or taken back while the ball ran.
+    text: str
+    opening: str
+    bell: str
+    null: str
+    put_back: str
+
+
+ARTICLES: Final = {
+    "2004": Articles("Despacho 60/2004", "3(1)", "3(2)(1)", "2(2)-(3)", "2(3)"),
+    "2003": Articles("Despacho 30/2003", "3", "3", "2(2)", "2(2)"),
+}
+
+
+class RouletteState(ClothTable, frozen=True):
+    """`launched`: the ball runs. `last_pocket` is the number of the last spin that counted.
+
+    `unpaid` is the last result, until its payment is told. `counted`: a wheel began the spin, and its counter proves
+    what is missed. `moved`: a bet was placed or taken back while the ball ran. `called`: a bell after a null spin ends
+    the changes of its bets, if the ball is launched next.
     """
 
-    table: str
-    day: str = ""
-    count: int = 0
-    round: Round | None = None
+    told: tuple[BallLanded, ...] = ()
     launched: bool = False
     last_pocket: str = ""
     unpaid: str = ""
-    last: Round | None = None
-    null: bool = False
-    carried: tuple[Wager, ...] = ()
-    carried_closed: bool = False
-    carried_doubt: bool = False
-    carried_evidence: tuple[str, ...] = ()
-    carried_call: bool = False
-    laid: Round | None = None
-    unseen: bool = False
     counted: bool = False
     moved: bool = False
+    called: bool = False
 
 
-class Roulette:
+class Roulette(StandingBets[RouletteState]):
     """The ruleset."""
 
     id: ClassVar[str] = "macau.roulette"
@@ -261,431 +233,294 @@ class Roulette:
     law: ClassVar[str] = "Despacho 60/2004; edition 2003: Despacho 30/2003"
     Options: ClassVar[type[RouletteOptions]] = RouletteOptions
     State: ClassVar[type[RouletteState]] = RouletteState
+    outcome: ClassVar[type[BallLanded]] = BallLanded
+    lasting: ClassVar[tuple[str, ...]] = ("last_pocket", "unpaid")
 
     def __init__(self, options: RouletteOptions) -> None:
         """Lay the cloth and work out, once, what wins on each pocket."""
         self.options = options
-        self._text = "Despacho 60/2004" if options.edition == "2004" else "Despacho 30/2003"
-        self._terms = terms(self.id, options.edition, options, VOID_WORDS)
-        families = options.bets_offered or tuple(family for family in FAMILIES if family != "nine" or options.nines)
-        self._bets = tuple(bet for bet in PAYTABLE if bet.id.partition(":")[0] in families)
-        pays = {bet.id.partition(":")[0]: bet.pays for bet in self._bets}
-        cloth = {
-            bet: numbers
-            for bet, numbers in combinations(options.red, options.nines, options.zero_combinations).items()
-            if bet.partition(":")[0] in families
-        }
-        order = {family: place for place, family in enumerate(pays)}
-        offered = sorted(cloth, key=lambda bet: order[bet.partition(":")[0]])
-        self.cloth = {bet: cloth[bet] for bet in offered}
-        self._offered = frozenset(self.cloth)
-        self._wins = {
-            str(pocket): tuple(
-                Win(bet, pays[bet.partition(":")[0]])
-                for bet, numbers in self.cloth.items()
-                if pocket in numbers and (pocket or bet == "straight:0")
-            )
-            for pocket in range(37)
-        }
+        self._at = ARTICLES[options.edition]
+        offered = options.bets_offered or tuple(name for name in FAMILIES if name != "nine" or options.nines)
+        board = Board(families(options.red, options.nines, zero=options.zero_combinations), offered)
+        made = terms(self.id, options.edition, options, VOID)
+        super().__init__(made, board, self._say(), moved_unseen=Doubt(CLOTH, REMEDY_CLOTH))
+        self._wins = {str(pocket): board.ending(pocket)[0] for pocket in range(37)}
         self._facts = {str(pocket): self._outcome(pocket) for pocket in range(37)}
 
-    def bets(self) -> tuple[Bet, ...]:
-        """The bets offered, in the order of payment of art. 5(1)."""
-        return self._bets
+    def _say(self) -> Rulings:
+        void_law = (self._cite(self._at.null),)
+        return Rulings(
+            bets_law=self._cite("6"),
+            late_bets_law=self._cite("3"),
+            stray_bets_law=self._cite("3"),
+            void_law=void_law,
+            never_ended=Null("spin_superseded", (self._cite("4"),)),
+            never_closed=Note(
+                "no_call", "no more bets was not called before the ball lay still", self._cite("3(2)(2)")
+            ),
+            stray_bell=Note("bell_without_round", "the bell rang, no spin is open", self._cite("3")),
+            stray_void=Note("void_without_round", "a spin was declared null, none is open or unpaid", *void_law),
+            reopened=Note("bets_reopened", "bets were opened again after the bell", self._cite(self._at.opening)),
+            missing=Doubt("events of this round may be missing", REMEDY_OPEN),
+            contradicted=Doubt("two numbers of one spin contradict each other", REMEDY_LOOK),
+            declared_before=Doubt("declared void before its result was told", REMEDY_LOOK),
+            null_bets="stand",
+        )
 
-    def start(self, table: str) -> RouletteState:
-        """A table nobody has played on."""
-        return RouletteState(table)
+    def _cite(self, article: str) -> str:
+        return f"{self._at.text} art. {article}"
 
-    def view(self, state: RouletteState) -> View:
+    def transitions(self) -> dict[type[Any], dict[Phase, Move[RouletteState]]]:
+        """Art. 2(2): the croupier and the wheel may both declare a spin null."""
+        rows = super().transitions()
+        return rows | {SpinVoided: rows[RoundVoided]}
+
+    def view(self, table: RouletteState) -> View:
         """Phase: idle, betting, closed, running, suspended."""
-        round_ = state.round
-        if round_ is None and state.last is not None and state.last.suspended:
-            return View(state.last.id, "suspended", {"last_pocket": state.last_pocket, "reason": state.last.suspended})
-        if round_ is None:
-            return View("", "idle", {"last_pocket": state.last_pocket})
-        phase = "running" if state.launched else "closed" if round_.closed else "betting"
-        if round_.suspended:
-            phase = "suspended"
-        return View(round_.id, phase, {"last_pocket": state.last_pocket, "reason": round_.suspended})
+        round_, last, pocket = table.round, table.last, {"last_pocket": table.last_pocket}
+        if round_ is not None:
+            phase = "running" if table.launched else "closed" if round_.closed else "betting"
+            return View(round_.id, "suspended" if round_.suspended else phase, {**pocket, "reason": round_.suspended})
+        if last is not None and last.suspended:
+            return View(last.id, "suspended", {**pocket, "reason": last.suspended})
+        return View("", "idle", pocket)
 
-    def apply(self, state: RouletteState, seen: Envelope) -> tuple[RouletteState, tuple[Verdict, ...]]:
-        """One event."""
-        round_ = state.round
+    # ---- the wheel and the ball
+
+    def play(self, table: RouletteState, seen: Envelope) -> Step:
+        """The wheel counts a spin, the ball runs, settles or is put back."""
+        there_is, running = table.round is not None, table.round is not None and table.launched
         match seen.event:
             case SpinStarted():
-                return self._began(state, seen, "spin_superseded")
-            case BetsOpened():
-                return self._bets_opened(state, seen)
-            case BetsClosed():
-                return self._bell(state, seen)
+                return self._started(table, seen)
             case BallLaunched() as launch:
-                return self._launched(state, seen, launch)
-            case BallSettling() if round_ is not None:
-                return self._close(replace(state, round=witness(round_, seen)))
-            case BallLanded(pocket=pocket):
-                return self._landed(state, seen, pocket)
-            case SpinVoided(reason=reason) | RoundVoided(reason=reason) if round_ is not None:
-                return self._null_spin(state, round_, seen, reason or "declared by the croupier")
+                return self._launched(table, seen, launch)
+            case BallSettling() if there_is:
+                return self._close(self.witness(table, seen))
             case SpinMissed(count=count):
-                return self._missed(state, seen, count)
-            case BallReplaced() | WheelStopped() | WheelStarted() if round_ is not None and state.launched:
-                return self._stopped(state, round_, seen)
-            case BallReplaced(pocket=str(pocket)) if state.last_pocket not in ("", pocket):
-                return self._misplaced(state, seen, pocket)
-            case SpinVoided(reason=reason) | RoundVoided(reason=reason) if state.last is not None:
-                return self._withdrawn(state, state.last, seen, reason or "declared by the croupier")
-            case SpinVoided() | RoundVoided() if not state.null:  # else the croupier and the wheel both say so
-                text = "a spin was declared null, none is open or unpaid"
-                return self._note(state, "void_without_round", text, self._null_article(), seen)
-            case RoundPaid():
-                return self._paid(state, seen)
-            case WagerPlaced() | WagerWithdrawn() as one:
-                return self._wager(state, seen, one)
-            case DeviceOnline(continuous=False) | EventsMissed():
-                return self._unseen(state, seen)
+                return self._missed(table, seen, count)
+            case BallReplaced() if running:
+                text = "the ball was put back by hand while it ran: it is to be launched again"
+                table = self.note(table, seen, Note("ball_replaced_while_it_ran", text, self._cite("4")))
+                return replace(table, launched=False), ()
+            case WheelStopped() | WheelStarted() if running:
+                return self.hold(table, seen, Doubt("the wheel stopped while the ball ran", REMEDY))
+            case BallReplaced(pocket=str(pocket)) if table.last_pocket not in ("", pocket):
+                return self._misplaced(table, seen, pocket)
             case _:
-                return state, ()
+                return table, ()
 
-    # ---- the flow
+    def _close(self, table: RouletteState) -> Step:
+        return (table, ()) if there(table.round).closed else self.close(table)
 
-    def _open(self, state: RouletteState, seen: Envelope) -> tuple[RouletteState, Round, tuple[Verdict, ...]]:
-        """The next round takes over the cloth of a null spin; a result still in doubt ends first, its bets returned."""
+    def begin(self, table: RouletteState, seen: Envelope) -> Step:
+        """A number that was disputed, or of a spin that was lost, is not the last one any more.
+
+        A launch alone: that the bets were opened may be among what was lost, so its cloth is doubtful altogether.
+        """
+        unheard = False
+        if isinstance(seen.event, BallLaunched):
+            unheard = table.unseen if table.round is None else _decided_by_nobody(table) and table.counted
+            if (carried := table.carried) is not None:
+                unheard = unheard and not carried.suspended
+                carried = replace(together(carried, table.laid), closed=carried.closed or table.called)
+                table = replace(table, carried=carried, laid=None)
+        if table.round is not None:
+            table = replace(table, last_pocket="")
+        elif table.phase == "disputed":
+            table = replace(table, last_pocket="", unpaid="")
+        return super().begin(replace(table, unheard=unheard), seen)
+
+    def _started(self, table: RouletteState, seen: Envelope) -> Step:
+        if table.round is not None and not table.launched and not table.round.suspended:
+            return replace(self.witness(table, seen), counted=True), ()
+        table, verdicts = self.begin(table, seen)
+        return replace(table, counted=True), verdicts
+
+    def _launched(self, table: RouletteState, seen: Envelope, launch: BallLaunched) -> Step:
+        """A spin that waits is not ended by its own launch, or after a loss by what may be that."""
         verdicts: tuple[Verdict, ...] = ()
-        if state.last is not None and state.last.suspended:
-            state, verdicts = self._given_back(state, state.last, seen)
-        day, count = next_number(state.day, state.count, seen)
-        doubt = CLOTH if state.carried_doubt else ""
-        id_ = f"{state.table}:{day}:{count}"
-        cloth = Round("", state.carried_evidence, state.carried)
-        laid = state.laid
-        # A launch alone: that the bets were opened may be among what was lost, so its cloth is doubtful altogether.
-        if laid is not None and (not doubt or isinstance(seen.event, BallLaunched)):
-            cloth, laid = together(cloth, laid), None
-        # A bell after a null spin may be the late one of that spin: where the bets are open again it says nothing.
-        closed = state.carried_closed or (state.carried_call and isinstance(seen.event, BallLaunched))
-        round_ = witness(replace(cloth, id=id_, closed=closed, suspended=doubt), seen)
-        verdicts += (Opened(round_.id),)
-        if round_.closed:
-            verdicts += (Closed(round_.id),)
-        if round_.suspended:
-            verdicts += (Suspended(round_.id, CLOTH, REMEDY_CLOTH),)
-        state = replace(
-            state,
-            day=day,
-            count=count,
-            round=round_,
-            last=None,
-            launched=False,
-            null=False,
-            carried=(),
-            carried_closed=False,
-            carried_doubt=False,
-            carried_evidence=(),
-            carried_call=False,
-            laid=laid,
-            unseen=False,
-            counted=isinstance(seen.event, SpinStarted),
-            moved=False,
-        )
-        return state, round_, verdicts
-
-    def _began(self, state: RouletteState, seen: Envelope, reason: str) -> tuple[RouletteState, tuple[Verdict, ...]]:
-        """The wheel begins a spin: an open round that already ran, or waits for a person, can no longer be resolved."""
-        ended: tuple[Verdict, ...] = ()
-        if state.round is not None:
-            if not state.launched and not state.round.suspended:
-                return replace(state, round=witness(state.round, seen), counted=True), ()
-            state, ended = self._lost(state, state.round, seen, state.round.suspended or reason)
-        state, _, verdicts = self._open(state, seen)
-        return state, ended + verdicts
-
-    def _bets_opened(self, state: RouletteState, seen: Envelope) -> tuple[RouletteState, tuple[Verdict, ...]]:
-        law = f"{self._text} art. 3{'(1)' if self.options.edition == '2004' else ''}"
-        verdicts: tuple[Verdict, ...] = ()
-        ran = state.launched and not state.counted and not seen.event.overtaken
-        if state.round is None or state.round.suspended or ran:
-            state, verdicts = self._began(state, seen, "spin_superseded")
-        elif state.round.closed and seen.event.overtaken:  # before the bell, as always, and told after it
-            return replace(state, round=witness(state.round, seen)), ()
-        elif state.round.closed:
-            note = irregular(state.round, "bets_reopened", "bets were opened again after the bell", law, seen)
-            return replace(state, round=note), ()
-        assert state.round is not None
-        unpaid = self._before_payment(state, state.round, seen)
-        if unpaid is not state:
-            return unpaid, verdicts
-        return (state if verdicts else replace(state, round=witness(state.round, seen))), verdicts
-
-    def _before_payment(self, state: RouletteState, round_: Round, seen: Envelope) -> RouletteState:
-        """Art. 3(1), said once: bets while the last spin waits for its payment."""
-        if not state.unpaid or self.options.payment != "console":
-            return state
-        law = f"{self._text} art. 3{'(1)' if self.options.edition == '2004' else ''}"
-        note = irregular(round_, "bets_before_payment", f"{state.unpaid} was not paid yet", law, seen)
-        return replace(state, round=note, unpaid="")
-
-    def _bell(self, state: RouletteState, seen: Envelope) -> tuple[RouletteState, tuple[Verdict, ...]]:
-        round_ = state.round
-        if round_ is None and state.null:  # its bets stand: the bell alone announces the launch, and ends the changes
-            return replace(state, carried_call=not state.carried_doubt and not seen.event.overtaken), ()
-        if round_ is None:
-            text = "the bell rang, no spin is open"
-            return self._note(state, "bell_without_round", text, "art. 3", seen)
-        if self.options.betting == "bell" and state.launched and not round_.suspended:
-            law = f"{self._text} art. 3{'(2)(1)' if self.options.edition == '2004' else ''}"
-            late = irregular(round_, "bell_after_launch", "the bell rang after the launch", law, seen)
-            return replace(state, round=late), ()
-        return self._close(replace(state, round=witness(round_, seen)))
-
-    def _close(self, state: RouletteState) -> tuple[RouletteState, tuple[Verdict, ...]]:
-        round_ = state.round
-        if round_ is None or round_.closed:
-            return state, ()
-        return replace(state, round=replace(round_, closed=True)), (Closed(round_.id),)
-
-    def _launched(
-        self, state: RouletteState, seen: Envelope, launch: BallLaunched
-    ) -> tuple[RouletteState, tuple[Verdict, ...]]:
-        verdicts: tuple[Verdict, ...] = ()
-        waits = state.round is not None and state.round.suspended not in ("", CLOTH)
-        counted = waits and state.counted
-        # Nobody has decided the spin that waits: its own launch, or after a loss what may be that, does not end it.
-        own = counted or (state.round is not None and state.round.suspended == MISSING)
-        if state.round is None or (state.round.suspended and (state.launched or not own)):
-            unheard = state.unseen if state.round is None else counted
-            state, verdicts = self._began(state, seen, "")
-            if unheard and state.round is not None and not state.round.suspended:
-                state, held = self._suspend(state, state.round, seen, MISSING)
-                verdicts += held
-        # A second launch is the same spin, launched again after a failed one: its direction counts too.
-        assert state.round is not None
-        round_ = state.round if verdicts else witness(state.round, seen)
-        state = replace(state, round=round_, launched=True)
+        round_ = table.round
+        own = _decided_by_nobody(table) and (table.counted or (round_ is not None and round_.suspended == MISSING))
+        if round_ is None or (round_.suspended and (table.launched or not own)):
+            table, verdicts = self.begin(table, seen)
+        else:  # launched again after a failed launch: this direction counts too
+            table = self.witness(table, seen)
+        table = replace(table, launched=True)
         if self.options.betting == "bell":
-            state, closed = self._close(state)
+            table, closed = self._close(table)
             verdicts += closed
-        if launch.direction == launch.rotor:
-            assert state.round is not None
-            law = f"{self._text} art. 2(1)"
-            wrong = irregular(state.round, "ball_with_rotor", "the ball runs with the wheel", law, seen)
-            state, null = self._null_spin(replace(state, round=wrong), wrong, seen, "ball_with_rotor")
-            verdicts += null
-        return state, verdicts
+        if launch.direction != launch.rotor:
+            return table, verdicts
+        note = Note("ball_with_rotor", "the ball runs with the wheel", self._cite("2(1)"))
+        table, void = self.void(table, seen, Null("ball_with_rotor", self._rulings.void_law, note))
+        return table, verdicts + void
 
-    def _stopped(
-        self, state: RouletteState, round_: Round, seen: Envelope
-    ) -> tuple[RouletteState, tuple[Verdict, ...]]:
-        """Arts. 2(1), 4: a ball that a hand laid down, or whose wheel stood still, did not come to rest by itself."""
-        if isinstance(seen.event, BallReplaced):
-            text = "the ball was put back by hand while it ran: it is to be launched again"
-            round_ = irregular(round_, "ball_replaced_while_it_ran", text, f"{self._text} art. 4", seen)
-            return replace(state, round=round_, launched=False), ()
-        return self._suspend(state, round_, seen, "the wheel stopped while the ball ran")
+    def _missed(self, table: RouletteState, seen: Envelope, count: int) -> Step:
+        """Every spin has an end that can be cited: the open one and each that the wheel's counter proves."""
+        verdicts: tuple[Verdict, ...] = ()
+        missed = Null("spin_missed", (self._cite("4"),))
+        for _ in range(min(count, MAX_MISSED)):
+            if table.round is None:
+                table, opened = self.begin(table, seen)
+                verdicts += opened
+            round_ = together(there(table.round), table.laid)
+            verdicts += (Voided(self.returned(round_, seen, missed.reason)),)
+            table = self.fresh(table, last_pocket="")
+        if count > MAX_MISSED:
+            text = f"the wheel's counter says {count} spins ended unseen; {MAX_MISSED} were voided"
+            verdicts += noted("spins_missed_beyond_belief", text, self._cite("4"), seen)
+        return table, verdicts
 
-    def _landed(self, state: RouletteState, seen: Envelope, pocket: str) -> tuple[RouletteState, tuple[Verdict, ...]]:
-        round_ = state.round
-        if round_ is None:
-            return self._landed_again(state, seen, pocket)
-        round_ = witness(round_, seen)
-        if round_.suspended:
-            return replace(state, round=round_), ()
-        if not state.launched:
-            return self._suspend(state, round_, seen, f"{pocket} was reported, but no launch was seen")
-        if pocket not in self._wins:
-            return self._suspend(state, round_, seen, f"this text has no pocket {pocket}")
-        if not round_.closed:  # the launch closes the bets under the bell
-            if state.moved:
-                return self._suspend(
-                    state, round_, seen, "bets were moved while the ball ran, and never closed by a call"
-                )
-            text = "no more bets was not called before the ball lay still"
-            round_ = irregular(round_, "no_call", text, f"{self._text} art. 3(2)(2)", seen)
-        state, closed = self._close(replace(state, round=round_))
-        assert state.round is not None
-        result = self._result(state.round, pocket)
-        state = replace(state, round=None, last=state.round, launched=False, last_pocket=pocket, unpaid=result.round)
-        return state, (*closed, Resolved(result))
+    def _misplaced(self, table: RouletteState, seen: Envelope, pocket: str) -> Step:
+        """After a null spin the ball goes back where it last lay; the next spin may be open by then, or not."""
+        text = f"the ball was put back into {pocket}, the last number is {table.last_pocket}"
+        law = self._cite(self._at.put_back)
+        if table.round is not None:
+            return self.note(table, seen, Note("ball_in_wrong_pocket", text, law)), ()
+        return table, noted("ball_in_wrong_pocket", text, law, seen) if table.carried is not None else ()
 
-    def _landed_again(
-        self, state: RouletteState, seen: Envelope, pocket: str
-    ) -> tuple[RouletteState, tuple[Verdict, ...]]:
-        """The same number changes nothing; another one, before the payment, puts the result in doubt."""
-        last = state.last
-        if last is None or state.unseen:
-            return self._note(state, "landing_without_spin", f"{pocket} was reported, no round is open", "art. 4", seen)
-        if last.suspended:
-            return replace(state, last=witness(last, seen)), ()
-        if pocket == state.last_pocket:
-            return state, ()
-        text = f"{pocket} was reported after {state.last_pocket}, for the same spin"
-        last = irregular(last, "landings_contradict", text, f"{self._text} art. 4", seen)
-        last, verdicts = suspend(last, seen, "two numbers of one spin contradict each other", REMEDY_LOOK)
-        return replace(state, last=last), verdicts
+    # ---- bets
 
-    def _paid(self, state: RouletteState, seen: Envelope) -> tuple[RouletteState, tuple[Verdict, ...]]:
-        last = state.last
-        if seen.event.overtaken:  # it was made before what was told since: it ends no doubt that is younger
-            held = witness(last, seen) if last is not None and last.suspended else last
-            return replace(state, unpaid="", last=held), ()
-        if last is None or not last.suspended:
-            return replace(state, unpaid="", last=None), ()
-        if state.unseen:  # it may be of a spin that was lost
-            return replace(state, unpaid="", last=witness(last, seen)), ()
-        # Paid while in doubt: the croupier, who sees the ball, lets the first number stand.
-        result = self._result(replace(witness(last, seen), suspended=""), state.last_pocket)
-        return replace(state, unpaid="", last=None), (Corrected(replace(result, supersedes=last.id)),)
+    def opens_next(self, table: RouletteState, seen: Envelope) -> bool:
+        """Bets are opened once for a spin; while the ball runs, they are the next one's where no wheel counts."""
+        ran = table.launched and not table.counted and not seen.event.overtaken
+        return ran or table.phase == "suspended"
 
-    def _unseen(self, state: RouletteState, seen: Envelope) -> tuple[RouletteState, tuple[Verdict, ...]]:
-        """Nobody knows what the ball did, what was moved on the cloth, or whether the prizes were paid."""
-        round_ = state.round
-        if round_ is None:
-            cloth = together(Round("", state.carried_evidence, state.carried), state.laid)
-            state = replace(state, unseen=True, carried=cloth.wagers, carried_evidence=cloth.evidence, laid=None)
-            return replace(state, carried_closed=False, carried_call=False, carried_doubt=bool(cloth.wagers)), ()
-        if round_.suspended:
-            reason = CLOTH if round_.suspended == CLOTH else MISSING
-            round_ = witness(together(round_, state.laid), seen)
-            return replace(state, round=replace(round_, suspended=reason), laid=None), ()
-        return self._suspend(state, round_, seen, MISSING)
+    def reopened(self, table: RouletteState, seen: Envelope) -> RouletteState:
+        """Told after the bell, but before it as always."""
+        return table if seen.event.overtaken else super().reopened(table, seen)
 
-    def _suspend(
-        self, state: RouletteState, round_: Round, seen: Envelope, reason: str
-    ) -> tuple[RouletteState, tuple[Verdict, ...]]:
-        remedy = REMEDY_OPEN if reason == MISSING and not state.launched else REMEDY
-        round_, verdicts = suspend(round_, seen, reason, remedy)
-        return replace(state, round=round_), verdicts
+    def betting(self, table: RouletteState, seen: Envelope) -> RouletteState:
+        """Art. 3(1), said once: bets while the last spin waits for its payment."""
+        if not table.unpaid or self.options.payment != "console":
+            return table
+        note = Note("bets_before_payment", f"{table.unpaid} was not paid yet", self._cite(self._at.opening))
+        return replace(self.note(table, seen, note), unpaid="")
 
-    def _result(self, round_: Round, pocket: str) -> Result:
-        outcome, announcements = self._facts[pocket]
+    def stray_bell(self, table: RouletteState, seen: Envelope) -> Step:
+        """After a null spin the bell alone announces the launch, and ends the changes of its bets."""
+        if (carried := table.carried) is None:
+            return super().stray_bell(table, seen)
+        return replace(table, called=not carried.suspended and not seen.event.overtaken), ()
+
+    def bell(self, table: RouletteState, seen: Envelope) -> Step:
+        """Art. 3(2)(1): the bell comes before the launch."""
+        if self.options.betting != "bell" or not table.launched or table.phase == "suspended":
+            return super().bell(table, seen)
+        note = Note("bell_after_launch", "the bell rang after the launch", self._cite(self._at.bell))
+        return self.note(table, seen, note), ()
+
+    def beside(self, table: RouletteState) -> bool:
+        """Whether a bet is laid beside bets in doubt: up to the launch."""
+        return super().beside(table) and not table.launched
+
+    def shut(self, table: RouletteState) -> bool:
+        """The bets of a null spin may be changed until a call."""
+        return super().shut(table) or table.called
+
+    def bet(self, table: RouletteState, seen: Envelope) -> Step:
+        """Bets that are moved while the ball runs are remembered."""
+        before = there(table.round).wagers
+        table, verdicts = super().bet(table, seen)
+        if there(table.round).wagers is before:
+            return table, verdicts
+        table = replace(table, moved=table.moved or table.launched)
+        return (self.betting(table, seen) if isinstance(seen.event, WagerPlaced) else table), verdicts
+
+    def stray_bet(self, table: RouletteState, seen: Envelope) -> Step:
+        """What is refused between two spins is said at once."""
+        after, verdicts = super().stray_bet(table, seen)
+        if after.carried is None or not after.carried.irregularities:
+            return after, verdicts
+        return table, tuple(map(Noted, after.carried.irregularities))
+
+    # ---- the number and the payment
+
+    def check(self, table: RouletteState, outcome: BallLanded) -> Doubt | None:
+        """Art. 4: a ball that was launched came to rest, after the bets were closed."""
+        if not table.launched:
+            return Doubt(f"{outcome.pocket} was reported, but no launch was seen", REMEDY)
+        if outcome.pocket not in self._wins:
+            return Doubt(f"this text has no pocket {outcome.pocket}", REMEDY)
+        if table.moved and table.phase == "open":
+            return Doubt("bets were moved while the ball ran, and never closed by a call", REMEDY)
+        return None
+
+    def decide(self, table: RouletteState, seen: Envelope) -> Step:
+        """The number stays on show."""
+        table, verdicts = super().decide(table, seen)
+        if table.phase != "resolved":
+            return table, verdicts
+        return replace(table, last_pocket=table.told[0].pocket, unpaid=there(table.last).id), verdicts
+
+    def same(self, one: BallLanded, other: BallLanded) -> bool:
+        """One pocket."""
+        return one.pocket == other.pocket
+
+    def contradiction(self, last: Round, first: BallLanded, other: BallLanded) -> Note:
+        """Two numbers of one spin."""
+        text = f"{other.pocket} was reported after {first.pocket}, for the same spin"
+        return Note("landings_contradict", text, self._cite("4"))
+
+    def stray(self, outcome: BallLanded) -> Note:
+        """A number without a spin."""
+        return Note("landing_without_spin", f"{outcome.pocket} was reported, no round is open", self._cite("4"))
+
+    def pay_nothing(self, table: RouletteState, seen: Envelope) -> Step:
+        """Art. 3(1)."""
+        return replace(table, unpaid=""), ()
+
+    def pay(self, table: RouletteState, seen: Envelope) -> Step:
+        """A payment that was told too late may be of the spin before: the number can still be disputed."""
+        table = replace(table, unpaid="")
+        if seen.event.overtaken:
+            return table, ()
+        table, verdicts = super().pay(table, seen)
+        return replace(table, told=()), verdicts
+
+    def confirm(self, table: RouletteState, seen: Envelope) -> Step:
+        """Art. 3(1)."""
+        return super().confirm(replace(table, unpaid=""), seen)
+
+    def result(self, round_: Round, outcome: BallLanded) -> Result:
+        """Arts. 4, 6 to 8."""
+        facts, announcements = self._facts[outcome.pocket]
         return resolved(
             round_,
             self._terms,
-            outcome=outcome,
-            winners=self._wins[pocket],
+            outcome=facts,
+            winners=self._wins[outcome.pocket],
             announcements=announcements,
-            law=self._cite("art. 4", "art. 6", "art. 7", *(("art. 8",) if pocket == "0" else ())),
+            law=tuple(map(self._cite, ("4", "6", "7", *(("8",) if outcome.pocket == "0" else ())))),
         )
 
-    def _null_spin(
-        self, state: RouletteState, round_: Round, seen: Envelope, reason: str
-    ) -> tuple[RouletteState, tuple[Verdict, ...]]:
-        """Art. 2(2)-(3): the bets stand and the ball is launched again."""
-        round_ = witness(round_, seen)
-        result = voided(round_, self._terms, Void(reason, "stand"), self._cite(self._null_article()))
-        doubt = round_.suspended in (MISSING, CLOTH)
-        state = self._stands(replace(state, round=None, launched=False), round_.wagers, round_.closed, doubt)
-        return state, (Voided(result),)
+    # ---- null spins and lost events
 
-    def _stands(self, state: RouletteState, bets: tuple[Wager, ...], closed: bool, doubt: bool) -> RouletteState:
-        """The cloth for the next launch. What nobody knows of it stays unknown until its bets are given back."""
-        return replace(
-            state,
-            null=True,
-            carried=bets,
-            carried_closed=closed and not doubt,
-            carried_doubt=doubt and bool(bets),
-            carried_evidence=(),
-            carried_call=False,
-            laid=state.laid if doubt else None,
-        )
+    def stray_void(self, table: RouletteState, seen: Envelope) -> Step:
+        """The croupier and the wheel may both say so."""
+        return super().stray_void(table, seen) if table.carried is None else (table, ())
 
-    def _wager(
-        self, state: RouletteState, seen: Envelope, one: WagerPlaced | WagerWithdrawn
-    ) -> tuple[RouletteState, tuple[Verdict, ...]]:
-        round_ = state.round
-        if round_ is not None:
-            article = "art. 3" if round_.closed else "art. 6"
-            if round_.suspended == CLOTH and not (round_.closed or state.launched):
-                law = f"{self._text} {article}"
-                round_, known = wager_beside(round_, state.laid or Round(""), one, self._offered, law, seen)
-                return replace(state, round=round_, laid=known), ()
-            taken = wager(round_, one, self._offered, f"{self._text} {article}", seen)
-            if taken.wagers == round_.wagers:
-                return replace(state, round=taken), ()
-            state = replace(state, round=taken, moved=state.moved or state.launched)
-            return (self._before_payment(state, taken, seen) if isinstance(one, WagerPlaced) else state), ()
-        if not state.null or state.carried_closed or state.carried_call:
-            return self._note(state, "bet_without_round", f"seat {one.seat} on {one.bet}", "art. 3", seen)
-        cloth, laid, law = Round("", state.carried_evidence, state.carried), state.laid, f"{self._text} art. 6"
-        if state.carried_doubt:
-            cloth, laid = wager_beside(cloth, laid or Round(""), one, self._offered, law, seen)
-        else:
-            cloth = wager(cloth, one, self._offered, law, seen)
-        if cloth.irregularities:
-            return state, tuple(map(Noted, cloth.irregularities))
-        doubt = state.carried_doubt and bool(cloth.wagers)
-        state = replace(state, carried=cloth.wagers, carried_evidence=cloth.evidence, carried_doubt=doubt, laid=laid)
-        return state, ()
+    def after_void(self, table: RouletteState, round_: Round, **fields: Any) -> RouletteState:
+        """Art. 2(2): the bets stand; where a call had ended the changes, they stay closed."""
+        over = super().after_void(table, round_, **fields)
+        closed = round_.closed and round_.suspended not in (MISSING, CLOTH)
+        return replace(over, carried=replace(there(over.carried), closed=closed))
 
-    def _withdrawn(
-        self, state: RouletteState, last: Round, seen: Envelope, reason: str
-    ) -> tuple[RouletteState, tuple[Verdict, ...]]:
-        """Declared null after the ball had come to rest and before the payment: the result is taken back.
+    def take_back(self, table: RouletteState, seen: Envelope) -> Step:
+        """Declared null after the ball had come to rest: its number is not the last one."""
+        table, verdicts = super().take_back(table, seen)
+        return (table if table.last is not None else replace(table, last_pocket="", unpaid="")), verdicts
 
-        Declared before the number and told after it, it puts the result in doubt: which spin it means a person says.
-        """
-        if seen.event.overtaken:
-            last, waits = taken_back_before(last, seen, REMEDY_LOOK)
-            return replace(state, last=last), waits
-        result = voided(witness(last, seen), self._terms, Void(reason, "stand"), self._cite(self._null_article()))
-        state = self._stands(replace(state, last=None, unpaid="", last_pocket=""), last.wagers, True, state.unseen)
-        return state, (Corrected(replace(result, supersedes=last.id)),)
+    def at_loss(self, table: RouletteState) -> RouletteState:
+        """Whether the bell was this launch's is not known."""
+        return replace(table, called=False)
 
-    def _given_back(
-        self, state: RouletteState, last: Round, seen: Envelope
-    ) -> tuple[RouletteState, tuple[Verdict, ...]]:
-        """A result in doubt that nobody paid or declared null before the next spin: the bets come back."""
-        result = voided(witness(last, seen), self._terms, Void(last.suspended, "returned"), self._cite("art. 4"))
-        state = replace(state, unpaid="", last=None, last_pocket="")
-        return state, (Corrected(replace(result, supersedes=last.id)),)
-
-    def _lost(
-        self, state: RouletteState, round_: Round, seen: Envelope, reason: str
-    ) -> tuple[RouletteState, tuple[Verdict, ...]]:
-        """Nobody saw how the spin ended: no article speaks of it, nothing is guessed, the bets come back."""
-        round_ = witness(round_, seen)
-        result = voided(round_, self._terms, Void(reason, "returned"), self._cite("art. 4"))
-        return replace(state, round=None, launched=False, last_pocket=""), (Voided(result),)
-
-    def _missed(self, state: RouletteState, seen: Envelope, count: int) -> tuple[RouletteState, tuple[Verdict, ...]]:
-        """Every spin has an end that can be cited: the open one and each that the wheel's counter proves."""
-        verdicts: list[Verdict] = []
-        for _ in range(min(count, MAX_MISSED)):
-            if state.round is None:
-                state, _, opened = self._open(state, seen)
-                verdicts += opened
-            assert state.round is not None
-            round_, state = together(state.round, state.laid), replace(state, laid=None)
-            state, lost = self._lost(state, round_, seen, "spin_missed")
-            verdicts += lost
-        if count > MAX_MISSED:
-            text = f"the wheel's counter says {count} spins ended unseen; {MAX_MISSED} were voided"
-            state, note = self._note(state, "spins_missed_beyond_belief", text, "art. 4", seen)
-            verdicts += note
-        return state, tuple(verdicts)
-
-    def _misplaced(
-        self, state: RouletteState, seen: Envelope, pocket: str
-    ) -> tuple[RouletteState, tuple[Verdict, ...]]:
-        """After a null spin the ball goes back where it last lay; the next spin may be open by then, or not."""
-        article = f"art. 2({'3' if self.options.edition == '2004' else '2'})"
-        text = f"the ball was put back into {pocket}, the last number is {state.last_pocket}"
-        if state.round is None:
-            return self._note(state, "ball_in_wrong_pocket", text, article, seen) if state.null else (state, ())
-        note = irregular(state.round, "ball_in_wrong_pocket", text, f"{self._text} {article}", seen)
-        return replace(state, round=note), ()
-
-    def _note(
-        self, state: RouletteState, code: str, text: str, article: str, seen: Envelope
-    ) -> tuple[RouletteState, tuple[Verdict, ...]]:
-        return state, noted(code, text, f"{self._text} {article}", seen)
-
-    def _null_article(self) -> str:
-        return "art. 2(2)-(3)" if self.options.edition == "2004" else "art. 2(2)"
-
-    def _cite(self, *articles: str) -> tuple[str, ...]:
-        return tuple(f"{self._text} {article}" for article in articles)
+    def hold(self, table: RouletteState, seen: Envelope, doubt: Doubt) -> Step:
+        """Once the ball runs, another launch ends the spin."""
+        if doubt.reason == MISSING and table.launched:
+            doubt = Doubt(MISSING, REMEDY)
+        return super().hold(table, seen, doubt)
 
     def _outcome(self, pocket: int) -> tuple[dict[str, object], dict[str, str]]:
         if pocket == 0:
@@ -708,3 +543,8 @@ class Roulette:
             "en": f"{pocket}, {'red' if red else 'black'}, {'odd' if odd else 'even'}, {'high' if high else 'low'}",
         }
         return facts, words
+
+
+def _decided_by_nobody(table: RouletteState) -> bool:
+    """The spin waits, and not for bets that are given back at the next launch."""
+    return table.round is not None and table.round.suspended not in ("", CLOTH)

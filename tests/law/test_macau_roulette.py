@@ -255,7 +255,7 @@ def test_every_bet_wins_on_its_numbers_and_pays_as_printed(edition: str, family:
     expected = {bet: one for bet, one in CLOTH.items() if bet.partition(":")[0] == family}
     assert len(expected) == count
     ruleset = wheel(edition=edition)
-    assert {bet for bet in ruleset.cloth if bet.partition(":")[0] == family} == set(expected)
+    assert {bet for bet in ruleset.board if bet.partition(":")[0] == family} == set(expected)
     table = paid(edition=edition)
     for pocket in range(37):
         wins = {bet: odds for bet, odds in table[pocket].items() if bet.partition(":")[0] == family}
@@ -268,7 +268,7 @@ def test_every_bet_wins_on_its_numbers_and_pays_as_printed(edition: str, family:
 
 @pytest.mark.article("6(1)", "6(2)", "6(3)", "6(4)", "6(5)")
 def test_the_cloth_holds_nothing_else() -> None:
-    assert set(wheel().cloth) == set(CLOTH)
+    assert set(wheel().board) == set(CLOTH)
     for pocket in range(37):
         assert set(paid()[pocket]) <= set(CLOTH)
 
@@ -309,7 +309,7 @@ def test_art_8_on_zero_only_the_straight_on_zero_wins(edition: str) -> None:
 @both_editions
 def test_combinations_with_zero_are_an_option_and_lose_on_zero(edition: str) -> None:
     with_zero = {"split:0-1", "split:0-2", "split:0-3", "street:0-1-2", "street:0-2-3", "corner:0-1-2-3"}
-    assert set(wheel(zero_combinations=True).cloth) - set(wheel().cloth) == with_zero
+    assert set(wheel(zero_combinations=True).board) - set(wheel().board) == with_zero
     table = paid(zero_combinations=True, edition=edition)
     assert set(table[0]) == {"straight:0"}
     assert {bet for bet in table[2] if bet in with_zero} == {
@@ -328,7 +328,7 @@ def test_combinations_with_zero_are_an_option_and_lose_on_zero(edition: str) -> 
 @pytest.mark.parametrize("options", [{}, {"edition": "2003"}, {"nines": (NINE,)}])
 def test_the_house_edge_is_one_in_37_on_every_bet(options: dict[str, Any]) -> None:
     table = paid(**options)
-    for bet in wheel(**options).cloth:
+    for bet in wheel(**options).board:
         gain = sum((table[pocket].get(bet, Fraction(-1)) for pocket in range(37)), Fraction())
         assert gain / 37 == Fraction(-1, 37), bet
 
@@ -1211,6 +1211,16 @@ def lying(wagers: Iterable[Wager]) -> int:
     return sum(wager.amount for wager in wagers)
 
 
+@pytest.mark.article("2(2)")
+def test_a_bet_laid_since_a_loss_can_be_taken_back_after_the_doubtful_ones_were() -> None:
+    """The bets of a null spin are in doubt after a loss; the last of them is taken back, and the doubt is over."""
+    null: tuple[Event, ...] = (BetsOpened(), WagerPlaced(1, "red", 5), SpinVoided("chip"), EventsMissed(1))
+    known: tuple[Event, ...] = (WagerPlaced(2, "black", 10), WagerWithdrawn(1, "red"), WagerWithdrawn(2, "black", 4))
+    verdicts = play(wheel(), [*null, *known, BetsOpened(), LAUNCH, BallLanded("2")])
+    assert not [verdict for verdict in verdicts if isinstance(verdict, Noted)]
+    assert [(one.seat, one.bet, one.stake) for one in results(verdicts)[-1].settlements] == [(2, "black", 6)]
+
+
 @given(PLAY, st.sampled_from([{}, {"edition": "2003"}, {"betting": "no_more_bets", "payment": "console"}]))
 @settings(max_examples=at_length(125, 2_500))
 def test_no_chip_is_lost_or_made(events: list[Event], options: dict[str, Any]) -> None:
@@ -1225,7 +1235,8 @@ def test_no_chip_is_lost_or_made(events: list[Event], options: dict[str, Any]) -
     for seen in script(events):
         before = on_cloth
         state, verdicts = ruleset.apply(state, seen)
-        on_cloth = lying(state.round.wagers if state.round else state.carried)
+        cloth = state.round or state.carried
+        on_cloth = lying(cloth.wagers) if cloth else 0
         on_cloth += lying(state.laid.wagers) if state.laid else 0
         match seen.event:
             case WagerPlaced(amount=amount):

@@ -69,7 +69,7 @@ def codes(verdicts: Iterable[Verdict]) -> list[str]:
 
 def test_a_table_full_of_bets_still_takes_them_back_and_adds_to_them() -> None:
     """The bound is on the places that hold a bet, not on what is done with them."""
-    cloth = [bet for bet in roulette().cloth if bet.startswith("straight")]
+    cloth = [bet for bet in roulette().board if bet.startswith("straight")]
     bets: list[Event] = [WagerPlaced(1 + n // 37, cloth[n % 37], 10) for n in range(MAX_WAGERS)]
     extra: list[Event] = [WagerPlaced(1, cloth[0], 5), WagerWithdrawn(1, cloth[1]), WagerPlaced(99, "red", 7)]
     (result,) = ends(
