@@ -159,7 +159,12 @@ class Fantan(SingleOutcome[FantanState]):
         """Work out, once, what each number pays."""
         super().__init__(terms(self.id, "2004", options, VOID), Board(PAYTABLE, options.bets_offered), _rulings())
         self.options = options
-        self._endings = {number: self._board.ending(number) for number in NUMBERS}
+        self._endings = {number: (*self._board.ending(number), self._articles(number)) for number in NUMBERS}
+
+    def _articles(self, number: int) -> tuple[str, ...]:
+        """What a result with this number rests on: a bet comes back (8) where such a family is offered."""
+        comes_back = ("8",) if self._board.ending(number)[1] else ()
+        return tuple(map(_cite, ("3(1)", *(("3(2)",) if number == 4 else ()), "5(1)", "6", "7", *comes_back, "9")))
 
     def view(self, table: FantanState) -> View:
         """Phase: idle, covered, betting, closed, suspended, paying. `say` is what the croupier calls now."""
@@ -286,8 +291,7 @@ class Fantan(SingleOutcome[FantanState]):
         """Arts. 3, 5 to 9."""
         counted = _outcome(outcome)
         number = counted["number"]
-        winners, pushes = self._endings[number]
-        articles = ("3(1)", *(("3(2)",) if number == 4 else ()), "5(1)", "6", "7", *(("8",) if pushes else ()), "9")
+        winners, pushes, law = self._endings[number]
         return resolved(
             round_,
             self._terms,
@@ -295,7 +299,7 @@ class Fantan(SingleOutcome[FantanState]):
             winners=winners,
             pushes=pushes,
             announcements=CALLS[number],
-            law=tuple(map(_cite, (*articles, "5(3)") if outcome.fragments else articles)),
+            law=(*law, _cite("5(3)")) if outcome.fragments else law,
         )
 
 

@@ -245,6 +245,7 @@ class Roulette(StandingBets[RouletteState]):
         made = terms(self.id, options.edition, options, VOID)
         super().__init__(made, board, self._say(), moved_unseen=Doubt(CLOTH, REMEDY_CLOTH))
         self._wins = {str(pocket): board.ending(pocket)[0] for pocket in range(37)}
+        self._law = tuple(map(self._cite, ("4", "6", "7")))
         self._facts = {str(pocket): self._outcome(pocket) for pocket in range(37)}
 
     def _say(self) -> Rulings:
@@ -492,7 +493,7 @@ class Roulette(StandingBets[RouletteState]):
             outcome=facts,
             winners=self._wins[outcome.pocket],
             announcements=announcements,
-            law=tuple(map(self._cite, ("4", "6", "7", *(("8",) if outcome.pocket == "0" else ())))),
+            law=self._law if outcome.pocket != "0" else (*self._law, self._cite("8")),
         )
 
     # ---- null spins and lost events
