@@ -19,6 +19,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 from helpers import IDLE_S, NIGHTLY, said_by
 
 from daemon.cli.main import main
@@ -209,16 +210,15 @@ class Floor:
         """As it is shown, with what exists here in the place of what exists there."""
         for there, here in SMALL.items():
             line = line.replace(there, here.format(folder=self.folder, round=self.round))
-        return [sys.executable, "-m", "daemon.cli", *shlex.split(line)[1:]]
+        return shlex.split(line)[1:]
 
     def type(self, line: str, *more: str, stdin: str = "", refusal: str = "") -> str:
-        """Run one line of a page to its end and return its output. It must succeed, or be refused with `refusal`."""
+        """Run one line of a page in this process and return its output. It must succeed, or be refused with `refusal`."""
         self.ran.add(line)
-        done = subprocess.run(
-            [*self._words(line), *more], cwd=self.folder, input=stdin, text=True, capture_output=True, check=False
-        )
-        accepted = done.returncode == 0 or (refusal and refusal in done.stdout)
-        assert accepted, f"{line}: {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        with contextlib.chdir(self.folder):
+            done = CliRunner().invoke(main, [*self._words(line), *more], input=stdin)
+        accepted = done.exit_code == 0 or (refusal and refusal in done.output)
+        assert accepted, f"{line}: {done.exit_code} {done.exception!r}\n{done.output[-2000:]}"
         return done.stdout
 
     @contextlib.contextmanager
@@ -226,7 +226,7 @@ class Floor:
         """One that goes on until Ctrl-C."""
         self.ran.add(line)
         with subprocess.Popen(
-            [*self._words(line), *more],
+            [sys.executable, "-m", "daemon.cli", *self._words(line), *more],
             cwd=self.folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -247,14 +247,15 @@ class Floor:
 @pytest.mark.system
 @pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
 @pytest.mark.timeout(3600)  # by its progress it ends long before
-async def test_the_commands_of_the_pages_run(tmp_path: Path) -> None:
+def test_the_commands_of_the_pages_run(tmp_path: Path) -> None:
     """In the order in which they need each other."""
     broker = Broker(tmp_path)
-    await broker.start()
-    try:
-        await asyncio.to_thread(_run_all, Floor(tmp_path), broker.port)
-    finally:
-        await broker.stop()
+    with asyncio.Runner() as runner:
+        runner.run(broker.start())
+        try:
+            _run_all(Floor(tmp_path), broker.port)
+        finally:
+            runner.run(broker.stop())
 
 
 def _run_all(floor: Floor, port: int) -> None:
