@@ -15,6 +15,7 @@ from helpers import START, MemoryLink, Notebook, at_length, play, script, virtua
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+from shuffler_bench import BYTE, LATENCY, Carry, byte_by_byte, lossy, whole
 
 from drivers import DRIVERS
 from drivers.driver import Chunk, CommandFailed, CommandRefused, DeviceRefused, Driver, LinkLost, Obeys, Sighting
@@ -87,36 +88,9 @@ from simulators.devices.line import Line
 
 DOCS = Path(__file__).parents[2] / "docs" / "protocols"
 DOC = "".join((DOCS / name).read_text() for name in ("fdl.md", "fdl_shaker.md", "fdl_console.md"))
-LATENCY = 0.002
-BYTE = 10 / 115_200
 UNIT = ("Felt", "Console", "SIM-CONSOLE-1")
 
 # ---- the mirror: simulator, cable, driver, in virtual time
-
-Mangle = Callable[[bytes], list[bytes]]
-
-
-def whole(data: bytes) -> list[bytes]:
-    return [data]
-
-
-def byte_by_byte(data: bytes) -> list[bytes]:
-    return [bytes((byte,)) for byte in data]
-
-
-def lossy(seed: int) -> Mangle:
-    """One byte in a hundred is lost, one in two hundred has a wrong bit."""
-    rng = random.Random(seed)
-
-    def mangle(data: bytes) -> list[bytes]:
-        kept = bytearray()
-        for byte in data:
-            fate = rng.random()
-            if fate >= 0.01:
-                kept.append(byte ^ 1 << rng.randrange(8) if fate < 0.015 else byte)
-        return [bytes(kept)] if kept else []
-
-    return mangle
 
 
 def make(driver: type[FdlShaker | FdlConsole], memory: bytes | None) -> FdlShaker | FdlConsole:
@@ -127,7 +101,7 @@ class Bench:
     """A device, its cable and a supervisor that makes a new driver whenever the link is lost."""
 
     def __init__(
-        self, device: FdlDevice, driver: type[FdlShaker | FdlConsole], notebook: Notebook, mangle: Mangle
+        self, device: FdlDevice, driver: type[FdlShaker | FdlConsole], notebook: Notebook, mangle: Carry
     ) -> None:
         self.device = device
         self.notebook = notebook
@@ -235,7 +209,7 @@ class Bench:
 @contextlib.asynccontextmanager
 async def bench(
     device: FdlDevice,
-    mangle: Mangle = whole,
+    mangle: Carry = whole,
     notebook: Notebook | None = None,
     *,
     driver: type[FdlShaker | FdlConsole] | None = None,
@@ -334,7 +308,7 @@ async def test_every_key_of_the_console() -> None:
     ]
 
 
-CABLES: dict[str, tuple[Mangle, bool]] = {
+CABLES: dict[str, tuple[Carry, bool]] = {
     "whole": (whole, False),
     "byte by byte": (byte_by_byte, False),
     **{f"lossy {seed}": (lossy(seed), False) for seed in range(6)},
@@ -875,7 +849,7 @@ async def test_a_spare_unit_ends_what_the_host_had_found_of_the_broken_one(fault
 # ---- commands
 
 
-def dropping(type_: int, times: int) -> Mangle:
+def dropping(type_: int, times: int) -> Carry:
     """The first frames of one type do not arrive."""
     left = [times]
 

@@ -7,7 +7,7 @@ from random import Random
 
 import msgspec
 import pytest
-from helpers import MemoryLink, Notebook, at_length, virtual_time
+from helpers import MemoryLink, Notebook, at_length, seen, troubles, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -226,20 +226,6 @@ def test_options_refuse_what_they_do_not_know() -> None:
 
 
 # ---- the driver
-
-
-def seen(events: Sequence[Event]) -> list[Event]:
-    """What the shoe told, without what it told of itself."""
-    return [event for event in events if not isinstance(event, DeviceFaulted | DeviceRecovered)]
-
-
-def troubles(events: Sequence[Event]) -> list[str]:
-    """The faults that began, with their severity, and those that ended."""
-    return [
-        f"{event.code} {event.severity}" if isinstance(event, DeviceFaulted) else f"{event.code} over"
-        for event in events
-        if isinstance(event, DeviceFaulted | DeviceRecovered)
-    ]
 
 
 class Session:

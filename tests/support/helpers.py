@@ -14,7 +14,7 @@ import msgspec
 
 from daemon.virtual_clock import JumpingLoop
 from drivers.driver import Chunk, LinkLost, Sighting
-from protocols.contract.events import Event
+from protocols.contract.events import DeviceFaulted, DeviceRecovered, Event
 from protocols.contract.results import decode_result
 from protocols.contract.topics import Envelope
 from rules.engine.ruleset import Resolved, Result, Ruleset, Verdict, Voided
@@ -108,6 +108,20 @@ class Notebook:
     @property
     def events(self) -> list[Event]:
         return [sighting.event for sighting in self.sightings]
+
+
+def seen(events: Sequence[Event]) -> list[Event]:
+    """What a device told, without its faults and their ends."""
+    return [event for event in events if not isinstance(event, DeviceFaulted | DeviceRecovered)]
+
+
+def troubles(events: Sequence[Event]) -> list[str]:
+    """The faults that began, with their severity, and those that ended."""
+    return [
+        f"{event.code} {event.severity}" if isinstance(event, DeviceFaulted) else f"{event.code} over"
+        for event in events
+        if isinstance(event, DeviceFaulted | DeviceRecovered)
+    ]
 
 
 class _Sockets(dict[str, Any]):
