@@ -30,13 +30,14 @@ from protocols.contract.events import (
     BetsClosed,
     BetsOpened,
     Event,
+    EventsMissed,
     RoundPaid,
     SpinStarted,
     WagerPlaced,
     encode_data,
     type_of,
 )
-from protocols.contract.topics import EARLIEST, LATEST, decode_wire, device_topic, encode_envelope
+from protocols.contract.topics import EARLIEST, LATEST, LONGEST_EVENT, decode_wire, device_topic, encode_envelope
 
 CONFIG = """
 [site]
@@ -94,6 +95,17 @@ def told(events: tuple[Event, ...], first: int = 1) -> list[Message]:
 
 def take(consumer: Consumer, messages: list[Message]) -> None:
     consumer.take([envelope for message in messages for envelope in consumer._read("rou-1", message)])
+
+
+def test_an_event_with_a_payload_over_the_bound_counts_as_missed(tmp_path: Path) -> None:
+    """The bound is of the whole payload, with what stands in it beside the data."""
+    consumer = Consumer(config_in(tmp_path), Journal(tmp_path / "rules.db"))
+    for longer, missed in ((0, False), (1, True)):
+        message = told(SPIN[:1])[0]
+        filled = message.payload[:-1] + b',"x":""}'
+        payload = filled[:-2] + b"x" * (LONGEST_EVENT - len(filled) + longer) + b'"}'
+        [envelope] = consumer._read("rou-1", Message(message.topic, payload))
+        assert isinstance(envelope.event, EventsMissed) is missed
 
 
 def write_edge(folder: Path, events: tuple[Event, ...] = SPIN) -> None:

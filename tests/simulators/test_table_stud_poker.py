@@ -156,7 +156,7 @@ def play(directory: Path, rounds: int, seed: int) -> tuple[StudPokerTable, Accou
             [table] = pit.tables.values()
             assert isinstance(table, StudPokerTable)
 
-            def heard(name: str, kind: str, result: Result) -> None:
+            def heard(_name: str, _kind: str, result: Result) -> None:
                 results.append(msgspec.json.decode(msgspec.json.encode(result)))
 
             world.picture.on_result.append(heard)

@@ -17,7 +17,6 @@ from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -29,6 +28,8 @@ from daemon.broker.session import Session
 from daemon.config.model import Mqtt
 from daemon.console.auth.users import By, Users
 from daemon.console.site.store import Store
+from protocols.contract.documents import DeviceMeta, DeviceState, LastEvent
+from protocols.contract.results import RoundState
 from protocols.contract.topics import Wire, device_topic, edge_topic, encode_wire, table_topic
 from simulators.lab.bench.machine import cpu_seconds, machine, resident
 from simulators.lab.broker import Broker
@@ -121,7 +122,7 @@ class _Pit:
         put(edge_topic(SITE, "rules", "availability"), b"online")
         for number in self.seq:
             place = f"rou-{number}"
-            meta = {"driver": "cammegh_ss2", "model": "Cammegh SS2", "url": "serial:", "edge": EDGE}
+            meta = DeviceMeta("cammegh_ss2", "Cammegh SS2", url="serial:", edge=EDGE)
             put(device_topic(SITE, place, "wheel-1", "meta"), msgspec.json.encode(meta))
             put(device_topic(SITE, place, "wheel-1", "state"), partial(self._state, number))
             put(device_topic(SITE, place, "wheel-1", "availability"), b"online")
@@ -132,19 +133,16 @@ class _Pit:
         self.ready.set()
         await self._retained.run(session)
 
-    def _state(self, number: int) -> dict[str, Any]:
+    def _state(self, number: int) -> DeviceState:
         seq = self.seq[number]
-        last = {"type": "ball.launched", "time": datetime.now(UTC), "seq": seq}
-        return {"online": True, "reason": "", "faults": [], "counters": {"events": seq}, "last_event": last}
+        last = LastEvent("ball.launched", datetime.now(UTC), seq)
+        return DeviceState(online=True, counters={"events": seq}, last_event=last)
 
-    def _round(self, number: int) -> dict[str, Any]:
+    def _round(self, number: int) -> RoundState:
         rounds, played = divmod(self.seq[number], A_ROUND)
-        return {
-            "round": f"rou-{number}:2026-11-21:{rounds + 1}",
-            "phase": "betting" if played * 2 < A_ROUND else "playing",
-            "detail": {"last_pocket": str(rounds % 37)},
-            "heard": {"j": self.seq[number]},
-        }
+        phase = "betting" if played * 2 < A_ROUND else "playing"
+        detail = {"last_pocket": str(rounds % 37)}
+        return RoundState(f"rou-{number}:2026-11-21:{rounds + 1}", phase, detail, {"j": self.seq[number]})
 
     async def say(self, number: int) -> None:
         """One event of one table."""
