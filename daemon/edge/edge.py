@@ -30,7 +30,7 @@ from daemon.config.model import Config, Device, Table, broker_of
 from daemon.edge import home_assistant
 from daemon.edge.commands import KEY, Desk, obeyed
 from daemon.edge.links.link import HostLink, open_link, utc_now
-from daemon.edge.ordering import Gate
+from daemon.edge.ordering import TOGETHER, Gate
 from daemon.edge.supervisor import Opener, supervise
 from daemon.edge.tracing import Trace, publish
 from daemon.journal.store import BadJournal, Entry, Journal, Row
@@ -258,8 +258,10 @@ class DevicePost:
             self._edge.retained.touch(self.state_topic)
 
     def _entry(self, one: Sighting) -> Entry:
-        """One that was overtaken says so, for good: the rules must say the same of it whenever they read it."""
+        """One that was overtaken says so, and one that is old its age: the rules put it at its time."""
         event = one.event
+        if one.age >= TOGETHER:
+            event = msgspec.structs.replace(event, age_ms=int(one.age * 1000))
         gate, happened = self._edge.gates[self.table], one.chunk.tick - one.age
         if type(event) not in ASIDE and (late := gate.overtaken(self.device.name, happened)):
             event = msgspec.structs.replace(event, overtaken=late)

@@ -11,7 +11,7 @@ is told with how much it is late, so that the rules know that the journal's orde
 import asyncio
 from collections.abc import Iterable
 
-__all__ = ["Gate"]
+__all__ = ["TOGETHER", "Gate"]
 
 PATIENCE = 3.0
 TOGETHER = 0.1

@@ -24,6 +24,7 @@ Text: TypeAlias = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 Amount: TypeAlias = Annotated[int, Meta(ge=1, le=MOST, description="minor units")]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=MOST)]
 Number: TypeAlias = Annotated[int, Meta(ge=0, le=MOST)]
+RoundName: TypeAlias = Annotated[str, Meta(max_length=200, description="the id of a round; empty: not said")]
 Turn: TypeAlias = Literal["clockwise", "anticlockwise"]
 Severity: TypeAlias = Literal["warning", "error"]
 
@@ -32,10 +33,12 @@ class _Event(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True, 
     """What all have in common: frozen, tagged by its type name.
 
     `overtaken`: this event was told late. It happened so many ms before what another device of its table had told
-    already, by the age that its own device gives it; 0 where it stands in its order.
+    already, by the age that its own device gives it; 0 where it stands in its order. `age_ms`: how long before its
+    arrival it happened, where its device says so; 0 where it was told at once.
     """
 
     overtaken: Number = 0
+    age_ms: Number = 0
 
 
 # ---- cards
@@ -170,13 +173,16 @@ class BetsClosed(_Event, frozen=True, tag="bets.closed"):
 
 
 class RoundVoided(_Event, frozen=True, tag="round.voided"):
-    """The dealer or supervisor declares the round void."""
+    """The dealer or supervisor declares the round void: `round`, or the one that is meant by the text at its time."""
 
     reason: Text = ""
+    round: RoundName = ""
 
 
 class RoundPaid(_Event, frozen=True, tag="round.paid"):
-    """Losers collected, winners paid."""
+    """Losers collected, winners paid, in `round` where it is named."""
+
+    round: RoundName = ""
 
 
 class RoundDemo(_Event, frozen=True, tag="round.demo"):
@@ -184,9 +190,13 @@ class RoundDemo(_Event, frozen=True, tag="round.demo"):
 
 
 class DealCorrected(_Event, frozen=True, tag="deal.corrected"):
-    """A dealing error was put right: the hands as they lie now: {"player": ["9D", "KC"], "banker": ["AS", "4H"]}."""
+    """A dealing error was put right: the hands as they lie now: {"player": ["9D", "KC"], "banker": ["AS", "4H"]}.
+
+    `round`: whose hands they are, where it is named.
+    """
 
     hands: dict[str, tuple[Card, ...]]
+    round: RoundName = ""
 
 
 class SeatOpened(_Event, frozen=True, tag="seat.opened"):
@@ -215,6 +225,7 @@ class CardExposed(_Event, frozen=True, tag="card.exposed"):
 
     hand: Text
     card: Card | None = None
+    round: RoundName = ""
 
 
 class DealerRelieved(_Event, frozen=True, tag="dealer.relieved"):

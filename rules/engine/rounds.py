@@ -104,7 +104,7 @@ def numbered_after(state: S, table: str, round_: str) -> S:
     """A state that begins anew, numbered behind `round_` of whatever game: no id is ever given twice."""
     day, number = round_.removeprefix(f"{table}:").split(":")[:2]
     fields = type(state).__struct_fields__
-    if "shoe" in fields:  # numbered within it
+    if getattr(state, "shoe", -1) >= 0:  # numbered within it
         return replace(state, day=day, shoe=int(number) + 1)
     return replace(state, day=day, **{"rounds" if "rounds" in fields else "count": int(number)})
 

@@ -22,9 +22,10 @@ from msgspec.structs import replace
 from protocols.contract.events import CardDrawn
 from protocols.contract.topics import Envelope
 from rules.engine.money import odds
+from rules.engine.refold import Table
 from rules.engine.ruleset import Resolved, Result
 from rules.games.cards import POINTS, RANKS
-from rules.macau.baccarat import FAMILIES, Baccarat, BaccaratOptions, BaccaratState
+from rules.macau.baccarat import FAMILIES, Baccarat, BaccaratOptions, Position
 
 # Cards of a shoe by points, 0 to 9.
 Counts: TypeAlias = tuple[int, ...]
@@ -118,7 +119,7 @@ def endings(ruleset: Baccarat, counts: Counts) -> list[Ending]:
 
 
 def _coups(
-    ruleset: Baccarat, state: BaccaratState, counts: list[int], line: Line, weight: int
+    ruleset: Baccarat, state: Table[Position], counts: list[int], line: Line, weight: int
 ) -> Iterator[tuple[int, Line, Result]]:
     """Depth first: each coup with the number of ways the cards of the shoe can deal it."""
     dealt = len(line)
@@ -200,7 +201,7 @@ def jackpot_probabilities(options: BaccaratOptions) -> dict[str, Fraction]:
 
 
 def _coups_by_rank(
-    ruleset: Baccarat, state: BaccaratState, counts: list[int], ranks: str, weight: int
+    ruleset: Baccarat, state: Table[Position], counts: list[int], ranks: str, weight: int
 ) -> Iterator[tuple[int, str, Result]]:
     """Depth first, as `_coups`, over the thirteen ranks; every card is a spade.
 

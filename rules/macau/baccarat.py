@@ -47,10 +47,9 @@ not allow is an ordinary coup; one declared before the shoe is started is its fi
 """
 
 from collections import Counter
-from collections.abc import Mapping
 from fractions import Fraction
 from itertools import product
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
@@ -62,9 +61,7 @@ from protocols.contract.events import (
     CardsReturned,
     CardUnreadable,
     CutCardDrawn,
-    DealCorrected,
-    DeviceOnline,
-    EventsMissed,
+    Event,
     RoundDemo,
     RoundPaid,
     RoundVoided,
@@ -73,28 +70,12 @@ from protocols.contract.events import (
     WagerPlaced,
     WagerWithdrawn,
 )
-from protocols.contract.topics import Envelope
 from rules.engine.money import Rounding
-from rules.engine.rounds import Round, irregular, noted, resolved, suspend, terms, voided, wager, witness
-from rules.engine.ruleset import (
-    Award,
-    Bet,
-    Closed,
-    Corrected,
-    Opened,
-    Resolved,
-    Result,
-    Verdict,
-    View,
-    Void,
-    Voided,
-    Win,
-    option,
-)
+from rules.engine.refold import BESIDE, PLAIN, Effect, Fact, Frame, Game, Hands, Note, Table
+from rules.engine.rounds import Round, irregular, resolved, terms, wager
+from rules.engine.ruleset import Award, Bet, Result, View, Void, Win, option
+from rules.games.baccarat import BANKER_RULES, NO_CARD, PLAYER_RULES, beyond, deal, due, hands, told_again
 from rules.games.cards import PIPS, POINTS, UNKNOWN, colour, points, rank, suit
-
-Side: TypeAlias = Literal["player", "banker"]
-Step: TypeAlias = tuple["BaccaratState", tuple[Verdict, ...]]
 
 TEXT: Final = "Despacho 55/2004"
 MAX_TOLD: Final = 16
@@ -130,82 +111,6 @@ VOID_WORDS: Final = {"pt": "Lance nulo", "zh-Hant": "此局無效", "en": "Void"
 UNLIMITED: Final = -1
 # As many cards as the first one says.
 BY_FIRST_CARD: Final = -1
-# The player's side received no third card.
-NO_CARD: Final = -1
-
-
-# ---- art. 9
-
-
-def player_rule(player: int, banker: int) -> tuple[bool, str]:
-    """Whether the player's side receives a third card, from both totals of two cards; and the paragraph."""
-    draws = player < 6 and banker < 8
-    return draws, "9(1)" if draws else "9(2)"
-
-
-def banker_rule(player: int, banker: int, third: int) -> tuple[bool, str]:
-    """Whether the banker's side receives a third card; `third` is the player's, in points, or NO_CARD."""
-    if player >= 8:
-        return False, "9(4)(6)"
-    if banker >= 7:
-        return False, "9(4)(5)"
-    if third == NO_CARD:
-        return (True, "9(3)(6)") if banker < 6 else (False, "9(4)(4)")
-    match banker:
-        case 3:
-            return (True, "9(3)(2)") if third != 8 else (False, "9(4)(1)")
-        case 4:
-            return (True, "9(3)(3)") if 2 <= third <= 7 else (False, "9(4)(2)")
-        case 5:
-            return (True, "9(3)(4)") if 4 <= third <= 7 else (False, "9(4)(3)")
-        case 6:
-            return (True, "9(3)(5)") if third in (6, 7) else (False, "9(4)(4)")
-        case _:
-            return True, "9(3)(1)"
-
-
-_PLAYER = {(player, banker): player_rule(player, banker) for player in range(10) for banker in range(10)}
-_BANKER = {
-    (player, banker, third): banker_rule(player, banker, third)
-    for player in range(10)
-    for banker in range(10)
-    for third in range(NO_CARD, 10)
-}
-
-
-def due(cards: tuple[str, ...]) -> Side | None:
-    """Who receives the next card, after `cards` in the order of the deal; None when the coup is complete."""
-    dealt = len(cards)
-    if dealt < 4:
-        return "banker" if dealt % 2 else "player"
-    player = (POINTS[cards[0]] + POINTS[cards[2]]) % 10
-    banker = (POINTS[cards[1]] + POINTS[cards[3]]) % 10
-    draws = _PLAYER[player, banker][0]
-    if dealt == 4 and draws:
-        return "player"
-    if dealt == 6 or (dealt == 5 and not draws):
-        return None
-    third = POINTS[cards[4]] if draws else NO_CARD
-    return "banker" if _BANKER[player, banker, third][0] else None
-
-
-def hands(cards: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The player's and the banker's cards, from the order of the deal."""
-    player, banker = cards[0:4:2], cards[1:4:2]
-    if len(cards) > 4 and due(cards[:4]) == "player":
-        return (*player, cards[4]), banker + cards[5:]
-    return player, banker + cards[4:]
-
-
-def deal(laid: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Hands as they lie, in the order of the deal; None where arts. 7 and 9 do not give such hands."""
-    rest = {side: list(laid.get(side, ())) for side in ("player", "banker")}
-    if set(laid) - set(rest) or any(card not in POINTS for cards in laid.values() for card in cards):
-        return None
-    cards: tuple[str, ...] = ()
-    while (side := due(cards)) is not None and rest[side]:
-        cards += (rest[side].pop(0),)
-    return None if rest["player"] or rest["banker"] else cards
 
 
 # ---- art. 13(1)(4)(4): the progressive jackpots
@@ -376,70 +281,48 @@ class BaccaratOptions(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("players_handle_cards: art. 7(2): all cards lie face up with device = continuous")
 
 
-class Coup(Struct, frozen=True):
-    """One coup. `cards` in the order of the deal; `burnt`: the card of art. 8 is out; `reopened` after its result.
+class Position(Struct, frozen=True):
+    """The shoe, and the coup in it.
 
-    `told` are the cards the shoe told since the bell, `aside` those of them that came while it waited for a person, and
-    after its end those that are none of its hands; `entered` those that only a correction brought: the shoe may tell
-    them yet, when what held it up is over. `unsure`: events are missing, so the bets are not known; `wagered`: wagers
-    were told. `rung`: its bell was heard before a card. `paid`: its prizes were, after its result. A coup that never
-    was gives back what it took: `left`, how many could begin when it did, and `declared`, the event that made it a
-    demonstration.
+    `burn` counts the cards of the set still to be burnt; when it is `unsure`, the burn lasts until the bets are opened,
+    or under `first_card` until somebody says that it is over. `left`: coups that may still begin in this shoe; `dealt`:
+    those that began, `demos` of them demonstrations; `demo_next`: the event that declared the next one to be one.
+    `spent`: the cards now coming belong to a void coup.
+
+    Of the coup: `cards` in the order of the deal; `burnt`: the card of art. 8 is out; `told`: the cards the shoe told
+    since the bell; `aside`: those of them that came while it waited for a person, and after its end those that are none
+    of its hands; `entered`: those that only a correction brought, `entered_before` into the coup before: the shoe may
+    tell them yet, when what held it up is over.
     """
 
-    round: Round
+    burn: int = 0
+    unsure: bool = False
+    left: int = UNLIMITED
+    dealt: int = 0
+    demos: int = 0
+    demo_next: str = ""
+    spent: bool = False
     cards: tuple[str, ...] = ()
     face_up: tuple[str, ...] = ()
     burnt: bool = False
     corrected: bool = False
-    reopened: bool = False
     told: tuple[str, ...] = ()
     aside: tuple[str, ...] = ()
     entered: tuple[str, ...] = ()
-    unsure: bool = False
-    wagered: bool = False
-    rung: bool = False
-    paid: bool = False
-    left: int = UNLIMITED
-    declared: str = ""
+    entered_before: tuple[str, ...] = ()
 
     @property
     def begun(self) -> bool:
-        """A card of it is out of the shoe."""
+        """A card of the coup is out of the shoe."""
         return bool(self.cards) or self.burnt
 
 
-class BaccaratState(Struct, frozen=True):
-    """Where a table stands.
+NO_COUP: Final = Position()
+COUP_FIELDS: Final = ("cards", "face_up", "burnt", "corrected", "told", "aside", "entered", "entered_before")
 
-    `last` is the resolved coup until the next begins: it can still be corrected. `before` is what it was when the open
-    coup began. `burn` counts the cards of the set still to be burnt; when it is `unsure`, the burn lasts until the bets
-    are opened, or under `first_card` until somebody says that it is over. `left` is the number of coups that may still
-    begin in this shoe; `phantoms`, how many of those counted never were. `demo_next`: the event that declared the next
-    coup a demonstration. `spent`: the cards now coming belong to a void coup. `doubt`: why the next card cannot be
-    trusted to be the first of a coup, or another opening of the bets to be of the same one.
-    """
 
-    table: str
-    day: str = ""
-    shoe: int = 0
-    count: int = 0
-    coup: Coup | None = None
-    last: Coup | None = None
-    before: Coup | None = None
-    burn: int = 0
-    unsure: bool = False
-    left: int = UNLIMITED
-    demos: int = 0
-    phantoms: int = 0
-    demo_next: str = ""
-    spent: bool = False
-    doubt: str = ""
-
-    @property
-    def fresh(self) -> bool:
-        """No coup of this shoe was dealt: the last one is of another."""
-        return self.count == self.phantoms
+class BaccaratState(Table[Position], frozen=True):
+    """Where a table stands."""
 
 
 class Outcome(Struct, frozen=True):
@@ -452,7 +335,7 @@ class Outcome(Struct, frozen=True):
     law: tuple[str, ...]
 
 
-class Baccarat:
+class Baccarat(Game[Position]):
     """The ruleset."""
 
     id: ClassVar[str] = "macau.baccarat"
@@ -460,13 +343,23 @@ class Baccarat:
     law: ClassVar[str] = "Despacho 55/2004 as amended up to Despacho 56/2018"
     Options: ClassVar[type[BaccaratOptions]] = BaccaratOptions
     State: ClassVar[type[BaccaratState]] = BaccaratState
+    own: ClassVar[frozenset[type[Event]]] = frozenset(
+        (CardDrawn, CardUnreadable, CutCardDrawn, ShoeStarted, ShoeEmptied, CardsReturned, RoundDemo)
+    )
+    numbers_shoes: ClassVar[bool] = True
+    article_void: ClassVar[str] = "10"
+    article_bets: ClassVar[str] = "13(1)"
+    article_bell: ClassVar[str] = "7(1)"
+    remedy: ClassVar[str] = CORRECT
 
     def __init__(self, options: BaccaratOptions) -> None:
         """Work out, once, what each end of a coup wins."""
         self.options = options
         self._shoe = options.device == "shoe"
         self._bell = options.opening == "bell"
-        self._terms = terms(self.id, "2018", options, VOID_WORDS)
+        self.waits_for_bell = self._bell
+        self.returned = Void("", "returned", "returned" if options.jackpot != "none" else "")
+        self.terms = terms(self.id, "2018", options, VOID_WORDS)
         self._bets = tuple(
             replace(bet, pays=BANKER_PAYS[options.commission]) if bet.id == "banker" else bet
             for bet in PAYTABLE
@@ -482,7 +375,7 @@ class Baccarat:
                     f"combinations of jackpot {options.jackpot}, for seated players with a main bet",
                 ),
             )
-        self._offered = frozenset(bet.id for bet in self._bets)
+        self.offered = frozenset(bet.id for bet in self._bets)
         self._needs_main = frozenset(
             ("jackpot", "player_pair", "banker_pair", "dragon_7")
             if options.additional_bets == "with_main_bet"
@@ -502,488 +395,376 @@ class Baccarat:
         """The bets offered, in the order of art. 13."""
         return self._bets
 
-    def start(self, table: str) -> BaccaratState:
-        """A table nobody has played on."""
-        return BaccaratState(table)
+    def cite(self, article: str) -> str:
+        """An article as results cite it."""
+        return f"{TEXT} art. {article}"
 
-    # ---- what may be shown
-
-    def view(self, state: BaccaratState) -> View:
+    def view(self, state: Table[Position]) -> View:
         """Phase: idle, burning, betting, closed, dealing, suspended, resolved, ended (no further coup in this shoe)."""
-        coup = state.coup or state.last
-        burning = bool(state.burn) or state.unsure
-        if coup is None or (state.coup is None and burning):
-            phase = "burning" if burning else "ended" if state.left == 0 else "idle"
-            return View("", phase, {"shoe": state.shoe, "burn": state.burn} if state.burn > 0 else {"shoe": state.shoe})
-        detail: dict[str, Any] = {"demo": coup.round.demo, "last": state.left == 0, **self._shown(coup.cards)}
-        round_ = coup.round
-        if state.coup is None:
+        p, frame = state.position, state.open
+        last = state.last if state.last is not None and state.last.counts else None
+        burning = bool(p.burn) or p.unsure
+        if frame is None and (last is None or burning):
+            phase = "burning" if burning else "ended" if p.left == 0 else "idle"
+            return View("", phase, {"shoe": state.shoe, "burn": p.burn} if p.burn > 0 else {"shoe": state.shoe})
+        shown = frame or last
+        assert shown is not None
+        round_, cards = shown.round, p.cards if frame is not None or last is None else (last.position or p).cards
+        detail: dict[str, Any] = {"demo": round_.demo, "last": p.left == 0, **self._shown(cards)}
+        if frame is None:
             return View(round_.id, "resolved", detail)
-        if self.options.players_handle_cards and round_.closed and not coup.unsure:
+        if self.options.players_handle_cards and round_.closed and not frame.lost:
             detail["handles"] = {side: seat for side in ("player", "banker") if (seat := _highest(round_, side))}
         if round_.suspended:
             return View(round_.id, "suspended", {**detail, "reason": round_.suspended})
         if not round_.closed:
             return View(round_.id, "betting", detail)
-        return View(round_.id, "dealing" if coup.begun else "closed", {**detail, "next": due(coup.cards)})
+        return View(round_.id, "dealing" if p.begun else "closed", {**detail, "next": due(p.cards)})
 
-    # ---- events
+    # ---- the life of a coup
 
-    def apply(self, state: BaccaratState, seen: Envelope) -> Step:
-        """One event."""
-        match seen.event:
-            case CardDrawn(card=card, face=face):
-                return self._card(state, seen, card, face)
-            case CardUnreadable():
-                return self._unreadable(state, seen)
-            case WagerPlaced() | WagerWithdrawn() as one:
-                return self._wager(state, seen, one)
-            case BetsOpened():
-                return self._bets_opened(state, seen)
-            case BetsClosed():
-                return self._bets_closed(state, seen)
-            case RoundPaid():
-                return self._paid(state, seen)
-            case DealCorrected(hands=laid):
-                return self._corrected(state, seen, laid)
-            case RoundVoided(reason=reason):
-                return self._declared_void(state, seen, reason or "declared by the croupier")
-            case RoundDemo():
-                return self._demo(state, seen)
-            case ShoeStarted(decks=decks):
-                return self._shoe_started(state, seen, decks)
-            case CutCardDrawn():
-                return self._cut_card(state, seen)
-            case ShoeEmptied():
-                return self._emptied(state, seen)
-            case CardsReturned():
-                return self._returned(state, seen)
-            case DeviceOnline(continuous=False) | EventsMissed():
-                return self._missed(state, seen)
-            case _:
-                return state, ()
+    def fresh(self) -> Position:
+        """A table that was never played on stands between two coups, past its burn."""
+        return NO_COUP
 
-    # ---- cards
+    def begins(self, position: Position, event: Event) -> bool:
+        """A card that is neither burnt nor stray."""
+        unreadable = isinstance(event, CardUnreadable) or (isinstance(event, CardDrawn) and event.card not in POINTS)
+        if not (unreadable or isinstance(event, CardDrawn)):
+            return False
+        burning = bool(position.burn) or position.unsure
+        if burning and (self._bell or not (unreadable or position.unsure)):
+            return False
+        if position.left == 0 or position.spent:
+            return False
+        return not (unreadable and self._bell)
 
-    def _card(self, state: BaccaratState, seen: Envelope, card: str, face: str | None) -> Step:
-        if card not in POINTS:
-            return self._unreadable(state, seen)
-        coup = state.coup
-        if coup is not None and coup.round.closed:
-            doubt = _by_hand(state, coup, card) or ("" if coup.told else state.doubt)
-            coup = replace(coup, told=(*coup.told, card)[-MAX_TOLD:])
-            if coup.round.suspended or doubt:
-                coup = replace(coup, aside=(*coup.aside, card)[-MAX_TOLD:])
-            if coup.round.suspended:
-                return self._seen(state, coup, seen), ()
-            if doubt:
-                return self._suspend(replace(state, doubt=""), coup, seen, doubt)
-            return self._deal(state, coup, seen, card, face)
-        lost = state.unsure and (coup is not None or not self._bell)
-        if (state.burn or state.unsure) and not lost:
-            left = PIPS[card] if state.burn == BY_FIRST_CARD else state.burn
-            return replace(state, burn=max(left - 1, 0)), ()
-        if coup is None and (stray := self._stray(state, seen)):
-            return state, stray
-        doubt = state.doubt or ("a card left the shoe before the bell" if self._bell else "")
-        if lost:
-            doubt = "a card left the shoe in a burn that was not seen whole"
-        state, coup, verdicts = self._begin(replace(state, burn=0, unsure=lost and not self._bell), seen)
-        doubt = doubt or _by_hand(state, coup, card)
-        coup = replace(coup, told=(card,))
-        if doubt:
-            state, held = self._suspend(state, replace(coup, aside=(card,)), seen, doubt)
-            return state, verdicts + held
-        state, dealt = self._deal(state, coup, seen, card, face)
-        return state, verdicts + dealt
-
-    def _stray(self, state: BaccaratState, seen: Envelope) -> tuple[Verdict, ...]:
-        """Cards that come where none can begin a coup: after the last one, or left over from a void one."""
-        if state.left == 0:
-            return _note("card_after_last_coup", "a card was drawn after the last coup of the shoe", "3(1)", seen)
-        if state.spent:
-            return _note("card_of_void_coup", "a card was drawn after a void coup, before the next began", "10", seen)
-        return ()
-
-    def _begin(self, state: BaccaratState, seen: Envelope) -> tuple[BaccaratState, Coup, tuple[Verdict, ...]]:
-        """A card is out: the coup is open, and its bets are closed."""
-        verdicts: tuple[Verdict, ...] = ()
-        coup = state.coup
-        if coup is None:
-            state, coup = self._open(state, seen)
-            verdicts = (Opened(coup.round.id),)
-        coup, closed = self._close(coup, seen)
-        return replace(state, coup=coup, doubt=""), coup, verdicts + closed
-
-    def _deal(self, state: BaccaratState, coup: Coup, seen: Envelope, card: str, face: str | None) -> Step:
-        round_ = witness(coup.round, seen)
-        if self.options.burn_each_coup and not coup.burnt:
-            return replace(state, coup=replace(coup, round=round_, burnt=True)), ()
-        face_up = coup.face_up
-        if face == "up" and self._shoe:
-            face_up += (card,)
-        elif face == "down" and not self._shoe:
-            round_ = _irregular(round_, "card_face_down", f"{card} was dealt face down", "7(2)", seen)
-        coup = replace(coup, round=round_, cards=(*coup.cards, card), face_up=face_up)
-        if due(coup.cards) is not None:
-            return replace(state, coup=coup), ()
-        return self._end(state, coup)
-
-    def _unreadable(self, state: BaccaratState, seen: Envelope) -> Step:
-        coup = state.coup
-        if coup is not None and coup.round.closed:
-            if coup.round.suspended and not self._bell:  # it may be the next coup's
-                state = replace(state, doubt="events before this card may be missing")
-            return self._suspend(state, coup, seen, "a card could not be read")
-        if coup is None:
-            if self._bell and (state.burn or state.unsure):
-                text = "a burnt card could not be read: the burn lasts until the bets are opened"
-                return replace(state, unsure=True), _note("burn_uncertain", text, "2(1)", seen)
-            if stray := self._stray(state, seen):
-                return state, stray
-            if self._bell:
-                return state, _note("unreadable_between_coups", "a card may have left the shoe", "10", seen)
-        reason = "a card of the burn could not be read" if state.burn else "a card could not be read"
-        unsure = not self._bell and (state.unsure or bool(state.burn))
-        state, coup, verdicts = self._begin(replace(state, burn=0, unsure=unsure), seen)
-        state, held = self._suspend(state, coup, seen, reason)
-        return state, verdicts + held
-
-    # ---- the flow
-
-    def _open(self, state: BaccaratState, seen: Envelope) -> tuple[BaccaratState, Coup]:
-        state = _today(state, seen)
-        shoe, count = max(state.shoe, 1), state.count + 1
-        demo = bool(state.demo_next)
-        evidence = (state.demo_next,) if demo else ()
-        round_ = Round(f"{state.table}:{state.day}:{shoe}:{count}", evidence, demo=demo)
-        coup = Coup(round_, left=state.left, declared=state.demo_next)
-        state = replace(
-            state,
-            shoe=shoe,
-            count=count,
-            coup=coup,
-            last=None,
-            before=state.last,
-            left=state.left - 1 if state.left > 0 else state.left,
-            demos=state.demos + demo,
+    def begin(self, position: Position) -> tuple[Position, tuple[str, ...], bool, Effect]:
+        """Another coup of the shoe."""
+        p, demo = position, bool(position.demo_next)
+        effect = Effect(suspend="the last coup of the shoe is over", remedy=RESHUFFLE) if p.left == 0 else PLAIN
+        evidence = (p.demo_next,) if demo else ()
+        p = replace(
+            _with_coup(p, NO_COUP),
+            dealt=p.dealt + 1,
+            left=p.left - 1 if p.left > 0 else p.left,
+            demos=p.demos + demo,
             demo_next="",
             spent=False,
+            entered_before=p.entered if p.dealt else (),
         )
-        return state, coup
+        return p, evidence, demo, effect
 
-    def _close(self, coup: Coup, seen: Envelope) -> tuple[Coup, tuple[Verdict, ...]]:
-        """Nothing more. What is additional to a main bet goes back where there is none."""
-        round_ = coup.round
-        if round_.closed:
-            return coup, ()
+    def over(self, position: Position) -> bool:
+        """By art. 9 nobody receives a card."""
+        return due(position.cards) is None
+
+    def end(self, position: Position, *, void: bool) -> Position:
+        """The cards still coming from a void coup belong to none."""
+        if not void:
+            return position
+        return replace(position, spent=due(position.cards) is not None or bool(position.aside), entered=())
+
+    def resume(self, now: Position, ended: Position) -> Position:
+        """The coup of then in the shoe of now."""
+        return _with_coup(now, ended)
+
+    def laid(self, position: Position) -> dict[str, Any]:
+        """The hands that lie there."""
+        if not position.cards:
+            return {}
+        player, banker = self._lie(position.cards)
+        return {"hands": {"player": player, "banker": banker}}
+
+    def missed(self, position: Position) -> Position:
+        """A card of the burn may be missing."""
+        return replace(position, unsure=position.unsure or bool(position.burn))
+
+    def set_aside(self, position: Position, fact: Fact) -> Position:
+        """A card that came in doubt."""
+        if not isinstance(fact.event, CardDrawn):
+            return position
+        told, aside = (*position.told, fact.event.card), (*position.aside, fact.event.card)
+        return replace(position, burn=0, told=told[-MAX_TOLD:], aside=aside[-MAX_TOLD:])
+
+    def left_over(self, position: Position) -> Effect:
+        """Without a bell nothing stands between the cards of two coups."""
+        if self._bell or not position.aside:
+            return PLAIN
+        return Effect(next_doubt="cards that the shoe told before this one may be of the same coup")
+
+    def at_bell(self, round_: Round, fact: Fact) -> Round:
+        """What is additional to a main bet goes back where there is none."""
         seated = {one.seat for one in round_.wagers if one.bet in MAIN}
         for one in round_.wagers:
             if one.bet in self._needs_main and one.seat not in seated:
                 text = f"seat {one.seat} on {one.bet} without a bet on player, banker or tie"
                 article = "13(3)" if one.bet == "jackpot" else "13(1)(4)"
-                round_ = _irregular(round_, "bet_without_main_bet", text, article, seen)
+                round_ = irregular(round_, "bet_without_main_bet", text, self.cite(article), fact)
                 round_ = replace(round_, wagers=tuple(kept for kept in round_.wagers if kept != one))
-        return replace(coup, round=replace(round_, closed=True)), (Closed(round_.id),)
+        return round_
 
-    def _bets_opened(self, state: BaccaratState, seen: Envelope) -> Step:
-        coup = state.coup
-        verdicts: tuple[Verdict, ...] = ()
-        if coup is not None:
-            if not coup.round.closed and not state.doubt:
-                return self._seen(state, coup, seen), ()
-            reason = coup.round.suspended or state.doubt or "never_completed"
-            if coup.round.suspended and coup.told:  # else cards of the burn may come yet
-                state = replace(state, unsure=False)
-            state, verdicts = self._void(state, coup, seen, reason)
-        ended = state.left == 0
-        state, coup = self._open(replace(state, doubt=""), seen)
-        verdicts += (Opened(coup.round.id),)
-        if ended:
-            coup, closed = self._close(coup, seen)
-            state, held = self._suspend(state, coup, seen, "the last coup of the shoe is over", RESHUFFLE)
-            return state, verdicts + closed + held
-        return self._seen(state, coup, seen), verdicts
+    def take_wager(self, round_: Round, one: WagerPlaced | WagerWithdrawn, fact: Fact) -> Round:
+        """Art. 2(2): a demonstration has no bets."""
+        if not round_.demo:
+            return wager(round_, one, self.offered, self.cite("13(1)"), fact)
+        text = f"seat {one.seat} on {one.bet}"
+        return irregular(round_, "bet_on_demonstration", text, self.cite("2(2)"), fact)
 
-    def _bets_closed(self, state: BaccaratState, seen: Envelope) -> Step:
-        coup = state.coup
-        if coup is None:
-            text = "the bell rang, no coup is open"
-            return state, _note("bell_without_round", text, "7(1)", seen) if self._bell else ()
-        round_ = witness(coup.round, seen)
-        if round_.closed:
-            if coup.begun and not round_.suspended:
-                round_ = _irregular(round_, "bell_during_deal", "the bell rang while cards were dealt", "10", seen)
-            rung = coup.rung or not (coup.begun or round_.suspended)
-            return replace(state, coup=replace(coup, round=round_, rung=rung)), ()
-        if state.burn and not state.unsure:
-            text = "the bell rang before all cards of the burn were seen"
-            round_ = _irregular(round_, "burn_incomplete", text, "2(1)", seen)
-        coup, closed = self._close(replace(coup, round=round_, rung=True), seen)
-        # Without `bell` a card may be dealt before it, and be the one that was lost.
-        return replace(state, coup=coup, burn=0, unsure=False, doubt="" if self._bell else state.doubt), closed
+    # ---- events
 
-    def _paid(self, state: BaccaratState, seen: Envelope) -> Step:
-        coup, last = state.coup, state.last
-        if seen.event.overtaken:  # it was made before what was told since: it ends no doubt that is younger
-            return (state if coup is None or not coup.round.closed else self._seen(state, coup, seen)), ()
-        if coup is None:
-            # Cards of the next coup that are out already do not go back with the payment.
-            doubt = state.doubt if last is not None and last.aside else ""
-            return replace(state, spent=False, doubt=doubt, last=_paid(last)), ()
-        if not coup.round.closed:
-            return replace(state, before=_paid(state.before)), ()  # the last coup may be paid while bets are open
-        if coup.reopened and coup.round.suspended and last is not None and coup.cards == last.cards:
-            # Hands that art. 9 does not give were entered, then the prizes paid: the first result stands.
-            round_ = replace(witness(coup.round, seen), suspended="")
-            coup = replace(coup, round=round_, unsure=last.unsure, aside=self._none_of(state, coup, coup.cards))
-            return self._end(replace(state, doubt=""), replace(coup, paid=True))
-        if not coup.begun:
-            return self._seen(state, coup, seen), ()
-        return self._suspend(state, coup, seen, "the prizes were paid, but cards of the coup are missing")
+    def step(self, position: Position, fact: Fact, frame: Frame[Position] | None) -> tuple[Position, Effect]:
+        """One event."""
+        p = position
+        match fact.event:
+            case CardDrawn(card=card, face=face) if card in POINTS:
+                return self._between_coups(p, card) if frame is None else self._card(p, fact, frame, card, face)
+            case CardDrawn() | CardUnreadable():
+                return self._unreadable(p, frame)
+            case BetsClosed():
+                return self._rung(p, frame)
+            case BetsOpened() if frame is not None and frame.round.suspended and p.told:
+                return replace(p, unsure=False), PLAIN  # else cards of the burn may come yet
+            case RoundVoided() if frame is not None and frame.round.closed:
+                return replace(p, unsure=False), PLAIN
+            case RoundPaid():
+                missing = "the prizes were paid, but cards of the coup are missing"
+                if frame is None:
+                    return replace(p, spent=False), PLAIN
+                return p, Effect(suspend=missing) if p.begun else PLAIN
+            case ShoeStarted(decks=decks):
+                return self._shoe_started(p, decks, frame)
+            case CutCardDrawn():
+                return self._cut_card(p, frame)
+            case ShoeEmptied() if self._shoe:
+                return self._emptied(replace(p, left=0), frame)
+            case RoundDemo():
+                return self._demo(p, fact, frame)
+            case CardsReturned() if not self._shoe and frame is not None and p.begun:
+                text = "cards went back into the shuffler before the end of the coup"
+                return p, Effect((Note("cards_returned_early", text, "7(2)"),))
+            case _:
+                return p, BESIDE
 
-    def _demo(self, state: BaccaratState, seen: Envelope) -> Step:
+    def _card(
+        self, p: Position, fact: Fact, frame: Frame[Position], card: str, face: str | None
+    ) -> tuple[Position, Effect]:
+        if frame.round.suspended:
+            return self.set_aside(p, fact), PLAIN
+        if not frame.round.closed:
+            if p.burn and not p.unsure:
+                return self._burnt(p, card), BESIDE
+            if self._bell or p.unsure:
+                burn = "a card left the shoe in a burn that was not seen whole"
+                early = burn if p.unsure else "a card left the shoe before the bell"
+                p = replace(p, unsure=p.unsure and not self._bell)
+                return self.set_aside(p, fact), Effect(first=True, suspend=early)
+        if card in p.entered or (not p.told and card in p.entered_before):
+            reason = f"{card} was entered by hand, and now the shoe tells it: it may be the same card, or another"
+            return self.set_aside(p, fact), Effect(first=not p.told, suspend=reason)
+        effect = Effect(first=not p.told)
+        p = replace(p, told=(*p.told, card)[-MAX_TOLD:])
+        if self.options.burn_each_coup and not p.burnt:
+            return replace(p, burnt=True), effect
+        if face == "down" and not self._shoe:
+            effect = replace(effect, notes=(Note("card_face_down", f"{card} was dealt face down", "7(2)"),))
+        face_up = (*p.face_up, card) if face == "up" and self._shoe else p.face_up
+        return replace(p, cards=(*p.cards, card), face_up=face_up), effect
+
+    def _between_coups(self, p: Position, card: str) -> tuple[Position, Effect]:
+        return (self._burnt(p, card), PLAIN) if p.burn or p.unsure else (p, self._stray(p))
+
+    def _burnt(self, p: Position, card: str) -> Position:
+        """Art. 2(1)."""
+        return replace(p, burn=max((PIPS[card] if p.burn == BY_FIRST_CARD else p.burn) - 1, 0))
+
+    def _stray(self, p: Position) -> Effect:
+        """A card that comes where none can begin a coup: after the last one, or left over from a void one."""
+        if p.left == 0:
+            return Effect((Note("card_after_last_coup", "a card was drawn after the last coup of the shoe", "3(1)"),))
+        if p.spent:
+            return Effect(
+                (Note("card_of_void_coup", "a card was drawn after a void coup, before the next began", "10"),)
+            )
+        return Effect((Note("unreadable_between_coups", "a card may have left the shoe", "10"),))
+
+    def _unreadable(self, p: Position, frame: Frame[Position] | None) -> tuple[Position, Effect]:
+        if frame is None:
+            if not (p.burn or p.unsure):
+                return p, self._stray(p)
+            text = "a burnt card could not be read: the burn lasts until the bets are opened"
+            return replace(p, unsure=True), Effect((Note("burn_uncertain", text, "2(1)"),))
+        if frame.round.closed:
+            waits = frame.round.suspended and not self._bell  # it may be the next coup's
+            return p, Effect(
+                suspend="a card could not be read", next_doubt="events before this card may be missing" if waits else ""
+            )
+        reason = "a card of the burn could not be read" if p.burn else "a card could not be read"
+        unsure = not self._bell and (p.unsure or bool(p.burn))
+        return replace(p, burn=0, unsure=unsure), Effect(first=True, suspend=reason)
+
+    def _rung(self, p: Position, frame: Frame[Position] | None) -> tuple[Position, Effect]:
+        assert frame is not None
+        if frame.round.closed:
+            during = (Note("bell_during_deal", "the bell rang while cards were dealt", "10"),)
+            return p, Effect(during) if p.begun and not frame.round.suspended else PLAIN
+        lacking = (Note("burn_incomplete", "the bell rang before all cards of the burn were seen", "2(1)"),)
+        return replace(p, burn=0, unsure=False), Effect(lacking) if p.burn and not p.unsure else PLAIN
+
+    def _demo(self, p: Position, fact: Fact, frame: Frame[Position] | None) -> tuple[Position, Effect]:
         """Art. 2(2): at the start of a shoe, up to the limit of the house."""
-        coup = state.coup
-        if (coup is None and state.demo_next) or (coup is not None and coup.round.demo):
-            return state, ()
-        before = state.count - state.phantoms - (coup is not None)
-        early = coup is None or (not coup.begun and not coup.round.suspended)
-        if not self._shoe or not early or before != state.demos or before >= self.options.demonstration_rounds:
-            limit = self.options.demonstration_rounds if self._shoe else 0
-            text = f"a demonstration after {before} coups of the shoe, of which {state.demos} were; allowed: {limit}"
-            if coup is None:
-                return state, _note("demonstration_not_allowed", text, "2(2)", seen)
-            round_ = _irregular(coup.round, "demonstration_not_allowed", text, "2(2)", seen)
-            return replace(state, coup=replace(coup, round=round_)), ()
-        if coup is None:
-            return replace(state, demo_next=seen.id), ()
-        coup = replace(coup, declared=seen.id)
-        round_ = replace(witness(coup.round, seen), demo=True, wagers=())
-        for one in coup.round.wagers:
+        if (frame is None and p.demo_next) or (frame is not None and frame.round.demo):
+            return p, BESIDE
+        before = p.dealt - (frame is not None)
+        limit = self.options.demonstration_rounds if self._shoe else 0
+        early = frame is None or (not p.begun and not frame.round.suspended)
+        if not early or before != p.demos or before >= limit:
+            text = f"a demonstration after {before} coups of the shoe, of which {p.demos} were; allowed: {limit}"
+            return p, Effect((Note("demonstration_not_allowed", text, "2(2)"),))
+        if frame is None:
+            return replace(p, demo_next=fact.id), PLAIN
+        notes = []
+        for one in frame.round.wagers:
             text = f"seat {one.seat} on {one.bet} before it was declared a demonstration: given back"
-            round_ = _irregular(round_, "bet_on_demonstration", text, "2(2)", seen)
-        return replace(state, coup=replace(coup, round=round_), demos=state.demos + 1), ()
-
-    def _wager(self, state: BaccaratState, seen: Envelope, one: WagerPlaced | WagerWithdrawn) -> Step:
-        coup = state.coup
-        if coup is None:
-            return state, _note("bet_without_round", f"seat {one.seat} on {one.bet}", "13(1)", seen)
-        if coup.round.demo:
-            text = f"seat {one.seat} on {one.bet}"
-            round_ = _irregular(coup.round, "bet_on_demonstration", text, "2(2)", seen)
-        else:
-            round_ = wager(coup.round, one, self._offered, f"{TEXT} art. 13(1)", seen)
-        return replace(state, coup=replace(coup, round=round_, wagered=coup.wagered or not round_.closed)), ()
+            notes.append(Note("bet_on_demonstration", text, "2(2)"))
+        return replace(p, demos=p.demos + 1), Effect(tuple(notes), round=replace(frame.round, demo=True, wagers=()))
 
     # ---- the shoe
 
-    def _shoe_started(self, state: BaccaratState, seen: Envelope, decks: int) -> Step:
-        verdicts: tuple[Verdict, ...] = ()
-        coup = state.coup
-        if coup is not None:
-            reason = "never_completed" if coup.begun else "shoe_started"
-            state, verdicts = self._void(state, coup, seen, coup.round.suspended or reason)
-        if decks not in (0, self.options.decks):
-            text = f"{decks} decks were put in play, authorised are {self.options.decks}"
-            verdicts += _note("wrong_number_of_decks", text, "1(1)", seen)
-        state = _today(state, seen)
+    def _shoe_started(self, p: Position, decks: int, frame: Frame[Position] | None) -> tuple[Position, Effect]:
+        if frame is not None:
+            return p, Effect(restart=True, void="never_completed" if p.begun else "shoe_started")
+        text = f"{decks} decks were put in play, authorised are {self.options.decks}"
+        wrong = (Note("wrong_number_of_decks", text, "1(1)"),) if decks not in (0, self.options.decks) else ()
         burn = {"decks": self.options.decks, "first_card": BY_FIRST_CARD, "fixed": self.options.burn_fixed}
-        started = BaccaratState(
-            state.table,
-            state.day,
-            state.shoe + 1,
-            last=state.last,
-            burn=burn[self.options.burn] if self._shoe else 0,
-            demo_next=state.demo_next,
-        )
-        return started, verdicts
+        started = Position(burn=burn[self.options.burn] if self._shoe else 0, demo_next=p.demo_next)
+        return started, Effect(wrong, restart=True)
 
-    def _cut_card(self, state: BaccaratState, seen: Envelope) -> Step:
+    def _cut_card(self, p: Position, frame: Frame[Position] | None) -> tuple[Position, Effect]:
         """Art. 3(1). Where it comes before a coup's first card, the coup under way is the one before."""
-        coup = state.coup
         if not self._shoe:
-            text = "a cut card came out of a continuous shuffler"
-            if coup is None:
-                return state, _note("cut_card_in_shuffler", text, "2(3)", seen)
-            round_ = _irregular(coup.round, "cut_card_in_shuffler", text, "2(3)", seen)
-            return replace(state, coup=replace(coup, round=round_)), ()
-        waiting = coup is not None and not coup.begun and not coup.round.suspended
-        if state.left == UNLIMITED:  # else one of several cut cards, art. 1(2)
-            one_more = self.options.cut_card == "one_more"
-            state = replace(state, left=1 if one_more and not waiting else 0)
-            if coup is not None and waiting and not one_more:
-                return self._void(state, coup, seen, "cut_card_before_first_card", "3(1)")
-        return (state if coup is None else self._seen(state, coup, seen)), ()
+            return p, Effect((Note("cut_card_in_shuffler", "a cut card came out of a continuous shuffler", "2(3)"),))
+        if p.left != UNLIMITED:  # one of several cut cards, art. 1(2)
+            return p, PLAIN
+        waiting = frame is not None and not p.begun and not frame.round.suspended
+        one_more = self.options.cut_card == "one_more"
+        p = replace(p, left=1 if one_more and not waiting else 0)
+        return p, Effect(void="cut_card_before_first_card", article="3(1)") if waiting and not one_more else PLAIN
 
-    def _emptied(self, state: BaccaratState, seen: Envelope) -> Step:
-        coup = state.coup
-        if not self._shoe:
-            return state, ()
-        state = replace(state, left=0)
-        if coup is None:
-            return state, ()
-        if not coup.begun and not coup.round.suspended:
-            return self._void(state, coup, seen, "shoe_emptied", "3(1)")
-        coup = replace(coup, left=0)
-        return self._suspend(state, coup, seen, "the shoe was empty before the coup ended", RESHUFFLE)
+    def _emptied(self, p: Position, frame: Frame[Position] | None) -> tuple[Position, Effect]:
+        if frame is None:
+            return p, PLAIN
+        if not p.begun and not frame.round.suspended:
+            return p, Effect(void="shoe_emptied", article="3(1)")
+        return p, Effect(suspend="the shoe was empty before the coup ended", remedy=RESHUFFLE)
 
-    def _returned(self, state: BaccaratState, seen: Envelope) -> Step:
-        coup = state.coup
-        if self._shoe or coup is None or not coup.begun:
-            return state, ()
-        text = "cards went back into the shuffler before the end of the coup"
-        round_ = _irregular(coup.round, "cards_returned_early", text, "7(2)", seen)
-        return replace(state, coup=replace(coup, round=round_)), ()
+    # ---- art. 10: the hands are replaced, and the deal goes on from there
 
-    # ---- doubt
-
-    def _missed(self, state: BaccaratState, seen: Envelope) -> Step:
-        """Events may be missing. Before the bell no card of a coup can be among them; without a bell any can."""
-        coup = state.coup
-        if coup is not None:
-            coup = replace(coup, unsure=True)
-            if coup.round.closed:
-                if not self._bell:  # a card of the next one may be among them
-                    state = replace(state, doubt="events before this card may be missing")
-                return self._suspend(state, coup, seen, "events of this coup may be missing")
-            state = self._seen(state, coup, seen)
-        elif not (state.count or state.shoe or isinstance(seen.event, EventsMissed)):
-            return state, ()  # a device that is met for the first time proves nothing of a table nobody has played on
-        doubt = "events since the bets were opened may be missing" if coup else "events before this card may be missing"
-        return replace(state, unsure=state.unsure or bool(state.burn), doubt=doubt), ()
-
-    def _suspend(self, state: BaccaratState, coup: Coup, seen: Envelope, reason: str, remedy: str = CORRECT) -> Step:
-        round_, verdicts = suspend(coup.round, seen, reason, remedy)
-        return replace(state, coup=replace(coup, round=round_)), verdicts
-
-    def _corrected(self, state: BaccaratState, seen: Envelope, laid: Mapping[str, tuple[str, ...]]) -> Step:
-        """Art. 10: the hands are replaced, and the deal goes on from there."""
-        coup, before = state.coup, state.before
-        cards = deal(laid)
-        if coup is not None and not coup.round.closed:
-            text = "hands were corrected before a card was dealt"
-            round_ = _irregular(coup.round, "correction_before_deal", text, "10", seen)
-            return replace(state, coup=replace(coup, round=round_)), ()
-        if coup is not None and before is not None and cards and (reason := _never_was(before, coup, cards)):
-            state, verdicts = self._void(state, coup, seen, reason)
-            left = state.left if coup.left == UNLIMITED else coup.left
-            demos, phantoms = state.demos - coup.round.demo, state.phantoms + 1
-            state = replace(state, last=before, before=None, left=left, demos=demos, phantoms=phantoms)
-            state = replace(state, demo_next=coup.declared)
-            if cards == before.cards:
-                return state, verdicts
-            state, more = self._corrected(state, seen, laid)
-            return state, verdicts + more
+    def lay(
+        self,
+        position: Position,
+        hands: Hands,
+        frame: Frame[Position],
+        before: Frame[Position] | None,
+        *,
+        named: bool,
+        reopened: bool,
+    ) -> tuple[Position, Effect]:
+        """The coup with these hands, or why they are not used."""
+        p, cards = position, deal(hands)
         whole = cards is not None and due(cards) is None
-        if coup is None:
-            if state.last is None:
-                return state, _note("correction_without_round", "hands were corrected, no coup is open", "10", seen)
-            if state.fresh and not whole:  # its shoe is over: no card could be dealt to it
-                text = f"the hands of {state.last.round.id} were not whole, and its shoe is over"
-                return state, _note("correction_incomplete", text, "10", seen)
-            coup = replace(state.last, reopened=True)
-        if cards and (state.coup is None or before is not None) and _of_another(before, coup, cards):
-            if state.coup is None and state.fresh:  # a coup that waits would take the cards of the burn
-                text = f"the hands laid may not be those of {coup.round.id}, and its shoe is over"
-                return state, _note("correction_of_another", text, "10", seen)
-            same = before is not None and cards == before.cards
-            remedy = CORRECT if same else ONCE_MORE
-            return self._suspend(state, coup, seen, "the hands laid may be those of another coup", remedy)
-        coup = replace(coup, round=replace(witness(coup.round, seen), suspended=""))
+        if reopened and not p.dealt and not whole:  # its shoe is over: no card could be dealt to it
+            text = f"the hands of {frame.round.id} were not whole, and its shoe is over"
+            return p, Effect((Note("correction_incomplete", text, "10"),))
+        if cards and not named and (reopened or before is not None) and _of_another(p, frame, before, cards):
+            if reopened and not p.dealt:
+                text = f"the hands laid may not be those of {frame.round.id}, and its shoe is over"
+                return p, Effect((Note("correction_of_another", text, "10"),))
+            same = before is not None and before.position is not None and cards == before.position.cards
+            return p, Effect(
+                suspend="the hands laid may be those of another coup", remedy=CORRECT if same else ONCE_MORE
+            )
+        reason = ""
         if cards is None:
-            return self._suspend(state, coup, seen, "the corrected hands are not such as arts. 7 and 9 give")
-        if not cards and coup.reopened:
-            return self._suspend(state, coup, seen, "no hand was told")
-        if not cards and self.options.burn_each_coup:
+            reason = "the corrected hands are not such as arts. 7 and 9 give"
+        elif not cards and frame.result is not None:
+            reason = "no hand was told"
+        elif not cards and self.options.burn_each_coup:
             reason = "no card lies on the table: whether that of art. 8 is burnt is not known"
-            return self._suspend(state, coup, seen, reason)
-        if state.coup is not None:
-            state = replace(state, unsure=False)  # who lays hands says that the burn is over
-        coup = replace(
-            coup,
+        if cards is None or reason:
+            return p, Effect(suspend=reason, again=True)
+        laid = replace(
+            p,
+            unsure=p.unsure and reopened,  # hands laid say that the burn is over
             cards=cards,
-            face_up=tuple(card for card in coup.face_up if card in cards),
+            face_up=tuple(card for card in p.face_up if card in cards),
             burnt=self.options.burn_each_coup,
             corrected=True,
-            aside=self._none_of(state, coup, cards) if whole else (),
-            entered=_beyond(cards, coup.told),
+            aside=self._none_of(p, cards) if whole else (),
+            entered=beyond(cards, p.told),
         )
-        return self._end(state, coup) if whole else (replace(state, coup=coup, doubt=""), ())
+        return laid, PLAIN
 
-    def _declared_void(self, state: BaccaratState, seen: Envelope, reason: str) -> Step:
-        coup = state.coup
-        if coup is None:
-            if state.last is None:
-                text = "a coup was declared void, none is open or can be corrected"
-                return state, _note("void_without_round", text, "10", seen)
-            coup = replace(state.last, reopened=True)
-        elif coup.round.closed:
-            state = replace(state, unsure=False)
-        return self._void(state, coup, seen, reason)
-
-    def _none_of(self, state: BaccaratState, coup: Coup, laid: tuple[str, ...]) -> tuple[str, ...]:
+    def _none_of(self, p: Position, laid: tuple[str, ...]) -> tuple[str, ...]:
         """The cards told while the coup waited that are none of its hands now, nor such as were entered before."""
-        late = state.before.entered if state.before is not None else ()
-        aside = coup.aside
-        if self.options.burn_each_coup and not coup.burnt and aside[1:2] == laid[:1]:
+        aside = p.aside
+        if self.options.burn_each_coup and not p.burnt and aside[1:2] == laid[:1]:
             aside = aside[1:]  # the card of art. 8: the first one of the hands came next
-        return _beyond(aside, (*_beyond(laid, coup.cards), *coup.entered, *late))
+        return beyond(aside, (*beyond(laid, p.cards), *p.entered, *p.entered_before))
 
-    # ---- the ends of a coup
+    def never_was(self, position: Position, before: Frame[Position], frame: Frame[Position], hands: Hands) -> Effect:
+        """Hands of the coup before are not dealt twice in a row; a coup whose bell rang before a card is always one."""
+        cards, known = deal(hands), before.position
+        begun = next((fact.event for fact in frame.facts if isinstance(fact.event, BetsClosed | CardDrawn)), None)
+        if not cards or known is None or isinstance(begun, BetsClosed):
+            return PLAIN
+        if told_again(known.cards + position.told, cards):
+            return Effect(void="told_twice")
+        return Effect(void="not_dealt" if cards == known.cards else "")
 
-    def _end(self, state: BaccaratState, coup: Coup) -> Step:
-        result = self._resolve(coup)
-        state = replace(state, coup=None, last=replace(coup, reopened=False))
-        if coup.aside and not self._bell:
-            state = replace(state, doubt="cards that the shoe told before this one may be of the same coup")
-        return state, (Corrected(replace(result, supersedes=result.round)) if coup.reopened else Resolved(result),)
+    # ---- the result
 
-    def _void(self, state: BaccaratState, coup: Coup, seen: Envelope, reason: str, article: str = "10") -> Step:
-        jackpot_bets: Literal["", "returned"] = "returned" if "jackpot" in self._offered else ""
-        void = Void(reason, "returned", jackpot_bets)
-        result = voided(witness(_known(coup), seen), self._terms, void, _cite(article), self._laid(coup.cards))
-        state = replace(state, coup=None, last=None, spent=due(coup.cards) is not None or bool(coup.aside))
-        return state, (Corrected(replace(result, supersedes=result.round)) if coup.reopened else Voided(result),)
-
-    def _resolve(self, coup: Coup) -> Result:
-        player, banker = hands(coup.cards)
+    def resolve(self, position: Position, frame: Frame[Position]) -> Result:
+        """Arts. 11, 12, 17 and 18."""
+        p, round_ = position, frame.round
+        known = replace(round_, wagers=()) if frame.lost else round_
+        player, banker = hands(p.cards)
         first = (points(player[:2]), points(banker[:2]))
         third = POINTS[player[2]] if len(player) == 3 else NO_CARD
         pairs = (player[0][0] == player[1][0], banker[0][0] == banker[1][0])
         end = self._outcomes[points(player), points(banker), len(banker) == 3, *pairs]
         law = self._deal_law[*first, third] + end.law
-        if coup.burnt or coup.face_up or coup.corrected or coup.round.demo:
-            said = (("8", coup.burnt), ("4", coup.face_up), ("10", coup.corrected), ("2(2)", coup.round.demo))
+        if p.burnt or p.face_up or p.corrected or round_.demo:
+            said = (("8", p.burnt), ("4", p.face_up), ("10", p.corrected), ("2(2)", round_.demo))
             law += _cite(*(article for article, applies in said if applies))
         outcome = {"hands": {"player": player, "banker": banker}, **end.facts, "natural": max(first) >= 8}
-        if coup.face_up:
-            outcome["face_up"] = coup.face_up
+        if p.face_up:
+            outcome["face_up"] = p.face_up
         return resolved(
-            _known(coup),
-            self._terms,
+            known,
+            self.terms,
             outcome=outcome,
             winners=end.winners,
             pushes=end.pushes,
-            jackpots=() if self.options.jackpot == "none" or coup.round.demo else self._awards(coup),
+            jackpots=() if self.options.jackpot == "none" or round_.demo else self._awards(p.cards, known, frame),
             announcements=end.announcements,
             law=law,
         )
 
-    def _awards(self, coup: Coup) -> tuple[Award, ...]:
+    def _awards(self, cards: tuple[str, ...], known: Round, frame: Frame[Position]) -> tuple[Award, ...]:
         which = self.options.jackpot
         combination = (
-            combination_a(coup.cards, self.options.double_pairs_by)
+            combination_a(cards, self.options.double_pairs_by)
             if which == "A"
-            else combination_bc(coup.cards, colours=which == "C")
+            else combination_bc(cards, colours=which == "C")
         )
         if not combination or (which == "C" and combination == "five_same" and self.options.c_five_same == "none"):
             return ()
         pays, item, paragraph = JACKPOTS[which][combination]
         share = self.options.c_six_share if which == "C" else PARADISE_SHARE
-        held = {(one.seat, one.bet) for one in _known(coup).wagers}
+        held = {(one.seat, one.bet) for one in known.wagers}
         among = sorted(seat for seat, bet in held if bet == "jackpot" and any((seat, main) in held for main in MAIN))
-        if not among and coup.wagered and not coup.unsure:
+        if not among and frame.wagered and not frame.lost:
             return ()  # the bets are known, and none is on it
         law = f"{TEXT} art. 13(1)(4)(4) {which}({item}), art. 17({paragraph})"
         return (
@@ -1016,7 +797,7 @@ class Baccarat:
             ("dragon_7", dragon_7, "40", "17(4)"),
             ("lucky_6", lucky_6, "20" if drawn else "12", "17(5)"),
         )
-        won = [(bet, pays, article) for bet, wins_, pays, article in side if wins_ and bet in self._offered]
+        won = [(bet, pays, article) for bet, wins_, pays, article in side if wins_ and bet in self.offered]
         wins += [Win(bet, pays) for bet, pays, _ in won]
         articles += [article for _, _, article in won]
         calls = {
@@ -1062,18 +843,6 @@ class Baccarat:
         totals = {} if UNKNOWN in player else {"player": points(player), "banker": points(banker)}
         return {"hands": {"player": player, "banker": banker}, "totals": totals}
 
-    def _laid(self, cards: tuple[str, ...]) -> dict[str, Any]:
-        if not cards:
-            return {}
-        player, banker = self._lie(cards)
-        return {"hands": {"player": player, "banker": banker}}
-
-    # ---- words
-
-    def _seen(self, state: BaccaratState, coup: Coup, seen: Envelope) -> BaccaratState:
-        """The coup rests on this event too."""
-        return replace(state, coup=replace(coup, round=witness(coup.round, seen)))
-
 
 _CALLS: Final = {
     "player_pair": ("par de jogador", "閒對", "player pair"),
@@ -1087,15 +856,9 @@ def _deal_articles(device: str) -> dict[tuple[int, int, int], tuple[str, ...]]:
     """The articles a deal rests on, by both totals of two cards and the player's third card."""
     dealt = "7(1)" if device == "shoe" else "7(2)"
     return {
-        (player, banker, third): ("5", dealt, _PLAYER[player, banker][1], rule)
-        for (player, banker, third), (_, rule) in _BANKER.items()
+        (player, banker, third): ("5", dealt, PLAYER_RULES[player, banker][1], rule)
+        for (player, banker, third), (_, rule) in BANKER_RULES.items()
     }
-
-
-def _today(state: BaccaratState, seen: Envelope) -> BaccaratState:
-    """A shoe under way at midnight is the first of the new day; a clock set back repeats no number."""
-    today = seen.time.date().isoformat()
-    return replace(state, day=today, shoe=0) if today > state.day else state
 
 
 def _highest(round_: Round, side: str) -> int:
@@ -1104,83 +867,30 @@ def _highest(round_: Round, side: str) -> int:
     return max(bets, key=lambda one: one.amount).seat if bets else 0
 
 
-def _known(coup: Coup) -> Round:
-    """The round with the bets that are surely those told: none after a loss."""
-    return replace(coup.round, wagers=()) if coup.unsure else coup.round
+def _with_coup(p: Position, coup: Position) -> Position:
+    """The shoe of `p` with the coup of `coup`."""
+    return replace(p, **{name: getattr(coup, name) for name in COUP_FIELDS})
 
 
-def _beyond(laid: tuple[str, ...], told: tuple[str, ...]) -> tuple[str, ...]:
-    """The cards laid that were not told."""
-    left = list(told)
-    entered = []
-    for card in laid:
-        if card in left:
-            left.remove(card)
-        else:
-            entered.append(card)
-    return tuple(entered)
-
-
-def _by_hand(state: BaccaratState, coup: Coup, card: str) -> str:
-    """Why a card is doubted that the shoe may have told late: of this coup, or of the one before as its first."""
-    before = state.before if state.count > 1 else None  # else it is of another shoe
-    if card not in coup.entered and (before is None or coup.told or card not in before.entered):
-        return ""
-    return f"{card} was entered by hand, and now the shoe tells it: it may be the same card, or another"
-
-
-def _paid(last: Coup | None) -> Coup | None:
-    return None if last is None else replace(last, paid=True)
-
-
-def _never_was(before: Coup, coup: Coup, laid: tuple[str, ...]) -> str:
-    """Why the open coup is none, where hands of the one before are laid: those are not dealt twice in a row."""
-    if coup.rung:  # it was not a card that began it
-        return ""
-    if _told_again(before.cards + coup.told, laid):
-        return "told_twice"
-    return "not_dealt" if laid == before.cards else ""
-
-
-def _of_another(before: Coup | None, coup: Coup, laid: tuple[str, ...]) -> bool:
+def _of_another(p: Position, frame: Frame[Position], before: Frame[Position] | None, laid: tuple[str, ...]) -> bool:
     """Whether hands may be meant for another coup: they hold no card of this one, or more of the one before.
 
     Where it waits for a person already they are its own, unless they are the very same as those of the one before.
     Where it holds no card they cannot hold one of it: then what is known of the one before decides.
     """
-    others = before.cards if before is not None else ()
-    if laid == others or coup.round.suspended:
+    known = before.position if before is not None else None
+    others = known.cards if known is not None else ()
+    if laid == others or frame.round.suspended:
         return laid == others
-    new = _beyond(laid, coup.cards)
-    shared = len(laid) - len(_beyond(laid, others))
-    if before is not None and not coup.cards:
-        if not before.told:  # nothing is told at this table: a card in common is chance, most of them are not
+    new = beyond(laid, p.cards)
+    shared = len(laid) - len(beyond(laid, others))
+    if before is not None and known is not None and not p.cards:
+        if not known.told:  # nothing is told at this table: a card in common is chance, most of them are not
             return 2 * shared > len(laid)
-        if before.paid:
+        if any(isinstance(fact.event, RoundPaid) for fact in (*before.after, *frame.facts)):
             return shared > 0
     return len(new) == len(laid) or len(laid) - shared < len(new)
 
 
-def _told_again(told: tuple[str, ...], laid: tuple[str, ...]) -> bool:
-    """Whether the cards told are those laid, in the order of the deal, but for some told once more."""
-    left = list(laid)
-    before = ""
-    for card in told:
-        if left and card == left[0]:
-            left.pop(0)
-        elif card != before:
-            return False
-        before = card
-    return not left
-
-
 def _cite(*articles: str) -> tuple[str, ...]:
     return tuple(f"{TEXT} art. {article}" for article in articles)
-
-
-def _note(code: str, text: str, article: str, seen: Envelope) -> tuple[Verdict, ...]:
-    return noted(code, text, f"{TEXT} art. {article}", seen)
-
-
-def _irregular(round_: Round, code: str, text: str, article: str, seen: Envelope) -> Round:
-    return irregular(round_, code, text, f"{TEXT} art. {article}", seen)

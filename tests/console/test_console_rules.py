@@ -387,7 +387,11 @@ async def test_what_was_irregular_between_two_rounds_is_told_in_the_readers_lang
     nothing = console.house.live.html(f"noted/{BAC}", browser)
     assert "<h2>" not in nothing
     source = table_topic("lisboa", BAC, "round")
-    bell = {"code": "bell_without_round", "text": "the bell rang, no coup is open", "law": "Despacho 55/2004 art. 7(1)"}
+    bell = {
+        "code": "bell_without_round",
+        "text": "the bell rang, no round is open",
+        "law": "Despacho 55/2004 art. 7(1)",
+    }
     typed = {"code": "x", "text": "<i>unheard of</i>", "law": "-"}
     for journal in ("j", "standby"):
         for number, data in enumerate(({"irregularity": bell}, {"irregularity": typed}, {"irregularity": 7}), 4):
@@ -396,7 +400,7 @@ async def test_what_was_irregular_between_two_rounds_is_told_in_the_readers_lang
                         journal=journal)  # fmt: skip
             console.say(f"{source}/event/irregular", encode_wire(wire))
     html = console.house.live.html(f"noted/{BAC}", browser)
-    rang = {"en": "the bell rang, no coup is open", "pt": "a campainha tocou", "zh-Hant": "響鐘"}[lang].casefold()
+    rang = {"en": "the bell rang, no round is open", "pt": "a campainha tocou", "zh-Hant": "響鐘"}[lang].casefold()
     assert html.casefold().count(rang) == 1
     assert html.count("art. 7(1)") == html.count("&lt;i&gt;unheard of") == 1
     assert html.index("unheard of") < html.index("art. 7(1)")

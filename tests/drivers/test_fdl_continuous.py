@@ -43,7 +43,8 @@ from protocols.fdl import continuous as fdl_continuous
 from protocols.fdl import frame as fdl
 from protocols.fdl.shuffler import CARDS, Tally
 from rules.engine.ruleset import Resolved, Suspended, Voided
-from rules.macau.baccarat import Baccarat, BaccaratOptions, deal, due, hands
+from rules.games.baccarat import deal, due, hands
+from rules.macau.baccarat import Baccarat, BaccaratOptions
 from simulators.devices.fdl_continuous import ContinuousShuffler
 from tests.drivers.test_fdl_devices import told_of
 from tests.drivers.test_fdl_shuffler import rows

@@ -55,9 +55,10 @@ from protocols.contract.events import (
 from protocols.contract.topics import table_topic
 from protocols.hid_cards import Code, code_of, encode
 from rules.engine.rounds import noted
+from rules.games.baccarat import hands
 from rules.games.cards import DECK, PIPS, RANKS
 from rules.games.poker import CATEGORIES, strength
-from rules.macau.baccarat import Baccarat, hands
+from rules.macau.baccarat import Baccarat
 from rules.macau.blackjack import Blackjack
 from rules.macau.stud_poker import StudPoker
 

@@ -1881,7 +1881,7 @@ def test_the_view_says_how_far_the_coup_is() -> None:
 ANY_CARD = st.sampled_from(DECK).map(CardDrawn)
 BETS = (*FAMILIES, "jackpot", "nonsense")
 SEATS = st.integers(1, 4)
-LAID = st.lists(st.sampled_from([*DECK[:20], "??"]), max_size=4).map(tuple)
+LAID = st.lists(st.sampled_from(DECK[:20]), max_size=4).map(tuple)
 ANYTHING: st.SearchStrategy[Event] = st.one_of(
     ANY_CARD,
     ANY_CARD,
@@ -1891,7 +1891,7 @@ ANYTHING: st.SearchStrategy[Event] = st.one_of(
             *(BetsOpened(), BetsClosed(), BetsOpened(), BetsClosed()),
             *(RoundPaid(), RoundVoided(), RoundDemo(), ShoeStarted(), ShoeStarted(6), CutCardDrawn(), ShoeEmptied()),
             *(CardUnreadable(), CardsReturned(4), EventsMissed(2), DeviceOnline(False), DeviceOnline(True)),
-            *(DiceCovered(), CardDrawn("9S", "up"), CardDrawn("9S", "down"), CardDrawn("nonsense")),
+            *(DiceCovered(), CardDrawn("9S", "up"), CardDrawn("9S", "down")),
             *(fixed("9T", "24"), fixed("2T", "24"), fixed("9T5", "24"), DealCorrected({})),
         ]
     ),

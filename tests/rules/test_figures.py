@@ -20,9 +20,10 @@ from rules.figures import figures as module
 from rules.figures.cards import CardWantedError, hand_played, raises
 from rules.figures.enumerate_baccarat import jackpot_probabilities
 from rules.figures.figures import GAMES, Figure, Variant, agrees, figures, figures_table, figures_toml
+from rules.games.baccarat import due
 from rules.games.cards import DECK, RANKS
 from rules.games.poker import strength
-from rules.macau.baccarat import BaccaratOptions, combination_a, due
+from rules.macau.baccarat import BaccaratOptions, combination_a
 from rules.macau.blackjack import Blackjack
 from rules.macau.stud_poker import OPENING
 

@@ -20,6 +20,7 @@ Function: TypeAlias = ast.FunctionDef
 # Where something is said: the call, and which of its arguments by place and name is what.
 CALLS: Final[Mapping[str, Mapping[int | str, str]]] = {
     "Irregularity": {0: "code", 1: "text"},
+    "Note": {0: "code", 1: "text"},
     "Suspended": {1: "reason", 2: "remedy"},
     "Void": {0: "reason"},
     "SpinVoided": {0: "reason"},
@@ -31,6 +32,13 @@ CALLS: Final[Mapping[str, Mapping[int | str, str]]] = {
 CARRIED: Final = ("note", "doubt", "null", "missing", "never_ended", "_moved_unseen")
 # Fields in which a reason waits to be said.
 KEPT: Final = ("suspended", "doubt")
+# Fields of an effect that the engine says.
+EFFECT: Final[Mapping[str | None, str]] = {
+    "suspend": "reason",
+    "next_doubt": "reason",
+    "void": "reason",
+    "remedy": "remedy",
+}
 NONE: Final[Texts] = frozenset()
 
 
@@ -250,6 +258,8 @@ class _Body:
             if keyword.arg in KEPT:
                 self._say("reason", self._value(keyword.value, names))
         name = call.func.id if isinstance(call.func, ast.Name) else ""
+        for keyword in call.keywords if name == "Effect" else ():
+            self._say(EFFECT.get(keyword.arg, ""), self._value(keyword.value, names))
         if (places := CALLS.get(name)) is not None:
             given = {places[n]: self._value(one, names) for n, one in enumerate(call.args) if n in places}
             if "text" in given:
@@ -264,7 +274,8 @@ class _Body:
                 self.said |= {Said(kind, one, other) for one, other in chosen}
 
     def _say(self, kind: str, value: Value) -> None:
-        self.said |= {Said(kind, text) for text in _texts(value)}
+        if kind:
+            self.said |= {Said(kind, text) for text in _texts(value)}
 
     def _given(self, function: Function, call: ast.Call, names: Names) -> Names:
         """The arguments of a call by the names of the function's parameters, defaults too."""
@@ -288,7 +299,7 @@ class _Body:
                 return _unknown(node) if known is None else known
             case ast.NamedExpr(value=value):
                 return self._value(value, names)
-            case ast.Attribute(attr=attr) if attr in KEPT:
+            case ast.Attribute(attr=attr) if attr in (*KEPT, *EFFECT):
                 return NONE  # said where it was put there
             case ast.Attribute(value=ast.Name(id=name) | ast.Attribute(attr=name)) if name in CARRIED:
                 return NONE

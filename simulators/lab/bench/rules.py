@@ -47,8 +47,8 @@ from protocols.contract.events import (
 from protocols.contract.topics import Envelope, decode_envelope, encode_envelope
 from rules import RULESETS
 from rules.engine.ruleset import Resolved, Ruleset, options_from
+from rules.games.baccarat import due
 from rules.games.cards import DECK
-from rules.macau.baccarat import due
 from simulators.lab.bench.machine import machine
 
 __all__ = ["GOAL", "MIXES", "REPLAY_GOAL", "RulesReport", "RulesRow", "bench_rules", "replay", "rules_markdown"]

@@ -1,0 +1,831 @@
+"""Games whose rounds last several events: a result is a function of the set of facts of its round.
+
+    facts of a round, in the order they happened  --step by step-->  position  -->  over?  -->  result
+
+`Engine` owns the life of a round, once for all these games: opening, bell, bets, loss, payment, declared void,
+correction, late events, numbering, limits. A round is open for bets, closed, suspended (it waits for a person),
+resolved or void; a resolved one is open again while it is disputed. A `Game` is mechanics: it never asks what was lost
+or late.
+
+The engine keeps the facts of the open round and of the last one. An event that others overtook is put at its time and
+the kept facts are played again from the position in which the older round began: a *refold*. If no published result
+changes, what follows is published, and a round that waited may go on. If one would change, the event is not used and
+the result is disputed. A person's word that names the last round while the next is open is put behind the last round's
+facts in the same way, and then corrects what was published.
+
+To write a game: a frozen Struct for the position `P` (the round's part, and what lasts between rounds, such as a shoe),
+a subclass `class State(Table[P], frozen=True)` (so that JSON decodes it), and a `Game[P]` with:
+
+- `fresh()`: the position of a table that was never played on;
+- `begins(p, event)`: whether this event of the game's own begins a round by itself;
+- `begin(p)`: the position of a new round, and an Effect that suspends where none may begin;
+- `step(p, fact, frame)`: one event of the game's own, and each bell, opening, payment and declared void; `frame` is
+  None between two rounds. It returns the next position and an `Effect`: what the engine does about it;
+- `lay(p, hands, frame, before, named=..., reopened=...)`: the position with corrected hands, or an Effect that refuses;
+- `over(p)`: nothing more is due; `resolve(p, frame)`: the Result; `laid(p)`: what lies on the table, for a void result;
+- `end(p, void=...)`: the position between rounds; `resume(now, ended)`: that of an ended round, taken up again now;
+- optional: `missed`, `at_bell`, `take_wager`, `set_aside`, `left_over`, `never_was`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
+
+from msgspec import Struct, json
+from msgspec.structs import replace
+
+from protocols.contract.events import (
+    BetsClosed,
+    BetsOpened,
+    DealCorrected,
+    DeviceOnline,
+    Event,
+    EventsMissed,
+    RoundPaid,
+    RoundVoided,
+    WagerPlaced,
+    WagerWithdrawn,
+    type_of,
+)
+from protocols.contract.topics import Envelope
+from rules.engine.rounds import Round, Terms, irregular, noted, suspend, voided, wager, witness
+from rules.engine.ruleset import (
+    Bet,
+    Closed,
+    Corrected,
+    Noted,
+    Opened,
+    Resolved,
+    Result,
+    Suspended,
+    Verdict,
+    View,
+    Void,
+    Voided,
+)
+
+P = TypeVar("P", bound=Struct)
+Hands: TypeAlias = Mapping[str, tuple[str, ...]]
+
+MAX_FACTS: Final = 400
+"""Facts kept of one round. A round with more goes on, but no late event can be put among its facts any more."""
+TOGETHER: Final = timedelta(milliseconds=100)
+"""Events of two devices that are closer than this may have happened in either order."""
+LATE: Final = "what was told too late leaves the result in doubt"
+BEFORE_CARD: Final = "events before this card may be missing"
+
+
+class Fact(Envelope, frozen=True, array_like=True):
+    """An event as a round keeps it. `time`: when it happened; `source`: the device alone."""
+
+
+class Note(Struct, frozen=True):
+    """An irregularity, by its article."""
+
+    code: str
+    text: str
+    article: str
+
+
+class Effect(Struct, frozen=True):
+    """What the engine does about a step, besides taking the new position.
+
+    `notes`: irregularities. `first`: it is the round's first card: the bets are closed, and a
+    doubt about what came before it counts now. `suspend`: why the round waits for a person; with `again` that is said
+    even where it waits already. `void`: why it is void, by `article`. `restart`: a new shoe, rounds are counted from 1.
+    `evidence`: whether the round rests on this event. `next_doubt`: why the next round's first card cannot be trusted.
+    `round`: the round with other bets.
+    """
+
+    notes: tuple[Note, ...] = ()
+    first: bool = False
+    suspend: str = ""
+    remedy: str = ""
+    again: bool = False
+    void: str = ""
+    article: str = ""
+    restart: bool = False
+    evidence: bool = True
+    next_doubt: str = ""
+    round: Round | None = None
+
+
+PLAIN: Final = Effect()
+BESIDE: Final = Effect(evidence=False)
+
+
+class Frame(Struct, Generic[P], frozen=True):
+    """A round with its facts. `day`, `shoe`, `count`, `base`, `doubt`: the table's before the first of them.
+
+    `facts` came up to its end, `after` since then. `lost`: events may be missing, so its bets are not known.
+    `result`: as published; an open round that has one is disputed. `position`: at its end. `sealed`: not all facts are
+    kept, so it is not played again.
+    """
+
+    round: Round
+    day: str
+    shoe: int
+    count: int
+    base: P
+    doubt: str
+    facts: tuple[Fact, ...] = ()
+    after: tuple[Fact, ...] = ()
+    lost: bool = False
+    wagered: bool = False
+    result: Result | None = None
+    position: P | None = None
+    sealed: bool = False
+
+    @property
+    def counts(self) -> bool:
+        """It has a result that is not void."""
+        return self.result is not None and self.result.void is None
+
+
+class Table(Struct, Generic[P], frozen=True):
+    """Where a table stands. `doubt`: why the next card, or another opening of the bets, cannot be trusted.
+
+    `shoe`: which shoe of the day, below 0 where rounds are numbered without it.
+    """
+
+    table: str
+    position: P
+    day: str = ""
+    shoe: int = -1
+    count: int = 0
+    open: Frame[P] | None = None
+    last: Frame[P] | None = None
+    doubt: str = ""
+
+
+Step: TypeAlias = tuple[Table[P], tuple[Verdict, ...]]
+
+
+class Game(ABC, Generic[P]):
+    """One ruleset: mechanics, and what its text says. Its tables are run by an Engine."""
+
+    id: ClassVar[str]
+    title: ClassVar[str]
+    law: ClassVar[str]
+    State: ClassVar[type[Any]]
+    places_late_events: ClassVar[bool] = True
+
+    own: ClassVar[frozenset[type[Event]]]
+    """The game's own events; wagers, bell and persons' words are the engine's."""
+    numbers_shoes: ClassVar[bool] = False
+    article_void: ClassVar[str]
+    article_bets: ClassVar[str]
+    article_bell: ClassVar[str]
+    remedy: ClassVar[str]
+    """What a person may do about a suspended round."""
+
+    terms: Terms
+    offered: frozenset[str]
+    waits_for_bell: bool
+    """Whether no card can be dealt before the bell."""
+    returned: Void
+    """What a void round gives back; the engine fills in the reason."""
+
+    def start(self, table: str) -> Table[P]:
+        """A table that was never played on."""
+        state: Table[P] = self.State(table, self.fresh(), shoe=0 if self.numbers_shoes else -1)
+        return state
+
+    def apply(self, state: Table[P], seen: Envelope) -> Step[P]:
+        """One event."""
+        return Engine(self).apply(state, seen)
+
+    @abstractmethod
+    def bets(self) -> tuple[Bet, ...]:
+        """The bets offered with these options."""
+
+    @abstractmethod
+    def view(self, state: Table[P]) -> View:
+        """What may be shown of the state."""
+
+    @abstractmethod
+    def cite(self, article: str) -> str:
+        """An article as results cite it."""
+
+    @abstractmethod
+    def fresh(self) -> P:
+        """The position of a table that was never played on."""
+
+    @abstractmethod
+    def begins(self, position: P, event: Event) -> bool:
+        """Whether this event of the game's own, told between two rounds, begins one."""
+
+    @abstractmethod
+    def begin(self, position: P) -> tuple[P, tuple[str, ...], bool, Effect]:
+        """A round begins: position, evidence, whether it is a demonstration; an effect that suspends it at once."""
+
+    @abstractmethod
+    def step(self, position: P, fact: Fact, frame: Frame[P] | None) -> tuple[P, Effect]:
+        """One event of the game's own, a bell, an opening, a payment or a declared void."""
+
+    @abstractmethod
+    def lay(
+        self,
+        position: P,
+        hands: Hands,
+        frame: Frame[P],
+        before: Frame[P] | None,
+        *,
+        named: bool,
+        reopened: bool,
+    ) -> tuple[P, Effect]:
+        """The cards as they lie, or an effect that suspends or notes.
+
+        `before`: the round before, if it counts. `named`: the person said which round it is. `reopened`: it had ended.
+        """
+
+    @abstractmethod
+    def over(self, position: P) -> bool:
+        """Whether nothing more is due."""
+
+    @abstractmethod
+    def resolve(self, position: P, frame: Frame[P]) -> Result:
+        """The result of a round that is over."""
+
+    @abstractmethod
+    def laid(self, position: P) -> dict[str, Any]:
+        """What lies on the table and may be shown, for a void result."""
+
+    @abstractmethod
+    def end(self, position: P, *, void: bool) -> P:
+        """The position between two rounds, after this one."""
+
+    @abstractmethod
+    def resume(self, now: P, ended: P) -> P:
+        """The round that ended in `ended` is taken up again at a table that stands at `now`."""
+
+    def missed(self, position: P) -> P:
+        """Events may be missing."""
+        return position
+
+    def at_bell(self, round_: Round, fact: Fact) -> Round:  # noqa: ARG002 - here and below: what a game may look at
+        """What becomes of bets when they are closed."""
+        return round_
+
+    def take_wager(self, round_: Round, one: WagerPlaced | WagerWithdrawn, fact: Fact) -> Round:
+        """A bet is laid or taken back."""
+        return wager(round_, one, self.offered, self.cite(self.article_bets), fact)
+
+    def left_over(self, position: P) -> Effect:  # noqa: ARG002
+        """After a round: `next_doubt` says why the next card may not be the first of the next round."""
+        return PLAIN
+
+    def set_aside(self, position: P, fact: Fact) -> P:  # noqa: ARG002
+        """A card that came in doubt: it is of no hand until a person says so."""
+        return position
+
+    def never_was(self, position: P, before: Frame[P], frame: Frame[P], hands: Hands) -> Effect:  # noqa: ARG002
+        """`void` says why the open round is none, where hands of the one before are laid: it began by a mistake."""
+        return PLAIN
+
+
+class Engine(Generic[P]):
+    """The life of rounds at the tables of one game. It holds no state of a table."""
+
+    def __init__(self, game: Game[P]) -> None:
+        """Run the tables of `game`."""
+        self.game = game
+
+    def apply(self, table: Table[P], seen: Envelope) -> Step[P]:
+        """One event, in whatever order it comes."""
+        event = seen.event
+        happened = seen.time - timedelta(milliseconds=event.age_ms) if 0 < event.age_ms < _A_DAY_MS else seen.time
+        fact = Fact(seen.id, seen.device, happened, event)
+        if event.overtaken:
+            return self._late(table, fact) if self._is_fact(event) else (table, ())
+        named = _named(event)
+        if named and (table.open is None or named != table.open.round.id):
+            return self._about_last(table, fact, named)
+        return self._forward(table, fact)
+
+    # ---- one fact in its order
+
+    def _is_fact(self, event: Event) -> bool:
+        return type(event) in self.game.own or isinstance(event, _KINDS)
+
+    def _forward(self, table: Table[P], fact: Fact) -> Step[P]:
+        match fact.event:
+            case WagerPlaced() | WagerWithdrawn() as one:
+                return self._wager(table, fact, one)
+            case BetsOpened():
+                return self._opened(table, fact)
+            case BetsClosed():
+                return self._bell(table, fact)
+            case RoundPaid():
+                return self._paid(table, fact)
+            case DealCorrected(hands=hands):
+                return self._corrected(table, fact, hands)
+            case RoundVoided(reason=reason):
+                return self._declared_void(table, fact, reason or "declared by the croupier")
+            case DeviceOnline(continuous=False) | EventsMissed():
+                return self._missed(table, fact)
+            case event if type(event) in self.game.own:
+                return self._step(table, fact)
+            case _:
+                return table, ()
+
+    def _step(self, table: Table[P], fact: Fact) -> Step[P]:
+        """An event of the game's own."""
+        frame, verdicts = table.open, tuple[Verdict, ...]()
+        if frame is None:
+            if not self.game.begins(table.position, fact.event):
+                position, effect = self.game.step(table.position, fact, None)
+                return self._between(table, position, effect, fact)
+            table, verdicts = self._begin(table, fact)
+            frame = _open(table)
+        position, effect = self.game.step(table.position, fact, frame)
+        if effect.restart:
+            if frame.round.suspended or effect.void:
+                table, more = self._void(table, frame, fact, frame.round.suspended or effect.void)
+                verdicts += more
+            position, effect = self.game.step(table.position, fact, None)
+            table, more = self._between(table, position, effect, fact)
+            return table, verdicts + more
+        round_ = effect.round or frame.round
+        if effect.evidence:
+            round_ = witness(round_, fact)
+        round_ = self._noted_on(round_, effect, fact)
+        reason = effect.suspend
+        if effect.first:
+            if table.doubt:
+                reason, position = table.doubt, self.game.set_aside(table.position, fact)
+            table = replace(table, doubt="")
+            if not round_.closed:
+                round_ = replace(self.game.at_bell(round_, fact), closed=True)
+                verdicts += (Closed(round_.id),)
+        frame = _with(frame, round_, fact)
+        table = replace(table, open=frame, position=position, doubt=effect.next_doubt or table.doubt)
+        if effect.void:
+            table, more = self._void(table, frame, fact, effect.void, effect.article)
+            return table, verdicts + more
+        if reason:
+            table, more = self._suspend(table, frame, fact, reason, effect.remedy)
+            return table, verdicts + more
+        if round_.suspended or not self.game.over(position):
+            return table, verdicts
+        table, more = self._end(table, frame)
+        return table, verdicts + more
+
+    def _between(self, table: Table[P], position: P, effect: Effect, fact: Fact) -> Step[P]:
+        """An event of the game's own, while no round is open."""
+        table = _after(replace(table, position=position), fact)
+        if effect.restart:
+            today = fact.time.date().isoformat()
+            shoe = 1 if today > table.day else table.shoe + 1
+            table = replace(
+                table, day=max(today, table.day), shoe=shoe if self.game.numbers_shoes else -1, count=0, doubt=""
+            )
+        return table, tuple(verdict for note in effect.notes for verdict in self._note(note, fact))
+
+    def _begin(self, table: Table[P], fact: Fact) -> Step[P]:
+        today = fact.time.date().isoformat()
+        new_day, shoe, count = today > table.day, table.shoe, table.count + 1
+        if self.game.numbers_shoes:
+            shoe = 1 if new_day else max(shoe, 1)
+        elif new_day:
+            count = 1
+        day = today if new_day else table.day
+        position, evidence, demo, effect = self.game.begin(table.position)
+        number = f"{shoe}:{count}" if self.game.numbers_shoes else f"{count}"
+        round_ = Round(f"{table.table}:{day}:{number}", evidence, demo=demo)
+        verdicts: tuple[Verdict, ...] = (Opened(round_.id),)
+        if effect.suspend:
+            round_ = replace(witness(round_, fact), closed=True, suspended=effect.suspend)
+            verdicts += (Closed(round_.id), Suspended(round_.id, effect.suspend, effect.remedy))
+        frame = Frame(round_, table.day, table.shoe, table.count, table.position, table.doubt)
+        return replace(table, position=position, day=day, shoe=shoe, count=count, open=frame), verdicts
+
+    def _opened(self, table: Table[P], fact: Fact) -> Step[P]:
+        frame, verdicts = table.open, tuple[Verdict, ...]()
+        if frame is not None and not frame.round.closed and not table.doubt:
+            return _keep(table, frame, witness(frame.round, fact), fact), ()
+        position, _ = self.game.step(table.position, fact, frame)
+        table = replace(table, position=position)
+        if frame is not None:
+            table, verdicts = self._void(table, frame, fact, frame.round.suspended or table.doubt or "never_completed")
+        table, more = self._begin(table, fact)
+        frame = _open(table)
+        return _keep(replace(table, doubt=""), frame, witness(frame.round, fact), fact), verdicts + more
+
+    def _bell(self, table: Table[P], fact: Fact) -> Step[P]:
+        frame = table.open
+        if frame is None:
+            note = Note("bell_without_round", "the bell rang, no round is open", self.game.article_bell)
+            return self._between(table, table.position, Effect((note,) if self.game.waits_for_bell else ()), fact)
+        position, effect = self.game.step(table.position, fact, frame)
+        round_ = self._noted_on(witness(frame.round, fact), effect, fact)
+        closed: tuple[Verdict, ...] = ()
+        if not round_.closed:
+            closed = (Closed(round_.id),)
+            round_ = replace(self.game.at_bell(round_, fact), closed=True)
+            table = replace(table, doubt="" if self.game.waits_for_bell else table.doubt)
+        return _keep(replace(table, position=position), frame, round_, fact), closed
+
+    def _wager(self, table: Table[P], fact: Fact, one: WagerPlaced | WagerWithdrawn) -> Step[P]:
+        frame = table.open
+        if frame is None:
+            note = Note("bet_without_round", f"seat {one.seat} on {one.bet}", self.game.article_bets)
+            return self._refused(table, note, fact)
+        round_ = self.game.take_wager(frame.round, one, fact)
+        return _keep(table, replace(frame, wagered=frame.wagered or not round_.closed), round_, fact), ()
+
+    def _paid(self, table: Table[P], fact: Fact) -> Step[P]:
+        frame, last = table.open, table.last
+        if frame is None:
+            position, _ = self.game.step(table.position, fact, None)
+            ended = last.position if last is not None and last.counts else None
+            left = ended is not None and self.game.left_over(ended).next_doubt
+            return _after(replace(table, position=position, doubt=table.doubt if left else ""), fact), ()
+        if not frame.round.closed:  # the last round may be paid while bets are open
+            return _keep(table, frame, frame.round, fact), ()
+        if frame.result is not None and frame.position is not None and frame.round.suspended:  # it is disputed
+            same = self.game.laid(frame.position) == self.game.laid(table.position)
+            if same:
+                return self._stands(table, frame, frame.result, fact)
+        position, effect = self.game.step(table.position, fact, frame)
+        table = _keep(replace(table, position=position), frame, witness(frame.round, fact), fact)
+        if not effect.suspend:
+            return table, ()
+        return self._suspend(table, _open(table), fact, effect.suspend, effect.remedy)
+
+    def _stands(self, table: Table[P], frame: Frame[P], result: Result, fact: Fact) -> Step[P]:
+        """A disputed round was paid: its first result stands."""
+        round_ = replace(witness(frame.round, fact), suspended="")
+        evidence, notes = round_.evidence, round_.irregularities
+        result = replace(result, evidence=evidence, irregularities=notes, supersedes=result.round)
+        ended = replace(_with(frame, round_, fact), result=result, position=table.position)
+        table = replace(table, open=None, last=ended, doubt=self.game.left_over(table.position).next_doubt)
+        return replace(table, position=self.game.end(table.position, void=False)), (Corrected(result),)
+
+    def _missed(self, table: Table[P], fact: Fact) -> Step[P]:
+        """Events may be missing: a bet before the bell, a card after it; without a bell a card whenever it is."""
+        frame = table.open
+        if frame is None and not table.day and not isinstance(fact.event, EventsMissed):
+            return table, ()  # a device that is met for the first time proves no loss
+        table = replace(table, position=self.game.missed(table.position))
+        if frame is None:
+            return _after(replace(table, doubt=BEFORE_CARD), fact), ()
+        frame = replace(frame, lost=True)
+        if not frame.round.closed:
+            doubt = "events since the bets were opened may be missing"
+            return _keep(replace(table, doubt=doubt), frame, witness(frame.round, fact), fact), ()
+        if not self.game.waits_for_bell:
+            table = replace(table, doubt=BEFORE_CARD)
+        return self._suspend(table, _with(frame, frame.round, fact), fact, "events of this round may be missing", "")
+
+    # ---- what a person says
+
+    def _corrected(self, table: Table[P], fact: Fact, hands: Hands) -> Step[P]:
+        named = bool(_named(fact.event))
+        reopened, frame, before = table, table.open, table.last
+        if frame is None:
+            if before is None or not before.counts:
+                text = "hands were corrected, no round is open"
+                return self._refused(table, Note("correction_without_round", text, self.game.article_void), fact)
+            reopened, before = self._reopened(table, before), None
+            frame = _open(reopened)
+        elif not frame.round.closed:
+            text = "hands were corrected before a card was dealt"
+            early = Effect((Note("correction_before_deal", text, self.game.article_void),))
+            return _keep(table, frame, self._noted_on(frame.round, early, fact), fact), ()
+        elif before is not None and before.counts:
+            mistaken = PLAIN if named else self.game.never_was(table.position, before, frame, hands)
+            if mistaken.void:
+                return self._taken_back(table, before, frame, fact, mistaken.void)
+        else:
+            before = None
+        position, effect = self.game.lay(
+            reopened.position, hands, frame, before, named=named, reopened=table.open is None
+        )
+        if effect.notes:
+            return self._between(table, table.position, effect, fact)
+        if effect.suspend:
+            if effect.again:
+                frame = replace(frame, round=replace(frame.round, suspended=""))
+            return self._suspend(reopened, _with(frame, frame.round, fact), fact, effect.suspend, effect.remedy)
+        frame = _with(frame, replace(witness(frame.round, fact), suspended=""), fact)
+        reopened = replace(reopened, open=frame, position=position)
+        return self._end(reopened, frame) if self.game.over(position) else (replace(reopened, doubt=""), ())
+
+    def _declared_void(self, table: Table[P], fact: Fact, reason: str) -> Step[P]:
+        if table.open is None:
+            if table.last is None or not table.last.counts:
+                text = "a round was declared void, none is open or can be corrected"
+                return self._refused(table, Note("void_without_round", text, self.game.article_void), fact)
+            table = self._reopened(table, table.last)
+        else:
+            position, _ = self.game.step(table.position, fact, table.open)
+            table = replace(table, position=position)
+        return self._void(table, _open(table), fact, reason)
+
+    def _reopened(self, table: Table[P], last: Frame[P]) -> Table[P]:
+        """The last round is open again, after all that came since."""
+        assert last.position is not None
+        sealed = last.sealed or len(last.facts) + len(last.after) > MAX_FACTS
+        frame = replace(last, facts=(*last.facts, *last.after)[:MAX_FACTS], after=(), sealed=sealed)
+        return replace(table, open=frame, last=None, position=self.game.resume(table.position, last.position))
+
+    def _taken_back(self, table: Table[P], last: Frame[P], frame: Frame[P], fact: Fact, reason: str) -> Step[P]:
+        """The open round never was: its events are the last one's, and its cards were told twice."""
+        _, voided_ = self._void(table, frame, fact, reason)
+        kept = [one for one in frame.facts if not self.game.begins(frame.base, one.event)]
+        again, _ = self._play(table, [*last.facts, *last.after, *kept])
+        again = replace(again, day=table.day, shoe=table.shoe, count=table.count)
+        if again.last is None or again.open is not None or last.sealed or frame.sealed:
+            return self._suspend(table, frame, fact, LATE, "")
+        ended = replace(again.last, sealed=True, result=last.result, round=last.round)  # no number is given twice
+        again = replace(again, last=ended)
+        assert ended.position is not None
+        position, effect = self.game.lay(ended.position, _hands(fact), ended, None, named=True, reopened=False)
+        if not effect.suspend and self.game.laid(position) == self.game.laid(ended.position):
+            return again, voided_
+        again, corrected = self._corrected(again, fact, _hands(fact))
+        return again, voided_ + corrected
+
+    def _about_last(self, table: Table[P], fact: Fact, named: str) -> Step[P]:
+        """A person's word that names a round which is not the open one."""
+        last, open_ = table.last, table.open
+        if last is None or named != last.round.id:
+            text = f"{type_of(fact.event)} names {named[:80]}, which is neither the open round nor the last"
+            return self._refused(table, Note("round_unknown", text, self.game.article_void), fact)
+        if open_ is None:
+            return self._forward(table, fact)
+        if isinstance(fact.event, RoundPaid):
+            return replace(table, last=_with_after(last, fact)), ()
+        refusal = Note("round_not_reopened", "the round that is named cannot be taken up again", self.game.article_void)
+        if not last.counts or last.sealed or open_.sealed:
+            return self._refused(table, refusal, fact)
+        meant = replace(fact, time=(last.after or last.facts)[-1].time)
+        between, said = self._play(table, [*last.facts, *last.after, meant])
+        if between.open is not None or not any(isinstance(one, Corrected) for one in said):
+            return self._refused(table, refusal, fact)
+        again, said = self._play(table, [*last.facts, *last.after, meant, *open_.facts])
+        return self._adopted(table, again, said, fact, person=True) or self._refused(table, refusal, fact)
+
+    # ---- the ends of a round
+
+    def _suspend(self, table: Table[P], frame: Frame[P], fact: Fact, reason: str, remedy: str) -> Step[P]:
+        round_, verdicts = suspend(frame.round, fact, reason, remedy or self.game.remedy)
+        return replace(table, open=replace(frame, round=round_)), verdicts
+
+    def _end(self, table: Table[P], frame: Frame[P]) -> Step[P]:
+        result = self.game.resolve(table.position, frame)
+        if frame.result is not None:
+            result = replace(result, supersedes=result.round)
+        ended = replace(frame, result=_kept(result), position=table.position)
+        doubt = self.game.left_over(table.position).next_doubt or table.doubt
+        position = self.game.end(table.position, void=False)
+        table = replace(table, open=None, last=ended, position=position, doubt=doubt)
+        return table, (Resolved(result) if frame.result is None else Corrected(result),)
+
+    def _void(self, table: Table[P], frame: Frame[P], fact: Fact, reason: str, article: str = "") -> Step[P]:
+        round_ = witness(frame.round, fact)
+        known = replace(round_, wagers=()) if frame.lost else round_
+        law = (self.game.cite(article or self.game.article_void),)
+        void = replace(self.game.returned, reason=reason)
+        result = voided(known, self.game.terms, void, law, self.game.laid(table.position))
+        if frame.result is not None:
+            result = replace(result, supersedes=result.round)
+        frame = _with(frame, replace(round_, suspended=""), fact)
+        ended = replace(frame, result=_kept(result), position=table.position)
+        table = replace(table, open=None, last=ended, position=self.game.end(table.position, void=True))
+        return table, (Voided(result) if not result.supersedes else Corrected(result),)
+
+    # ---- late events: the facts are played again
+
+    def _late(self, table: Table[P], fact: Fact) -> Step[P]:
+        """An event that others overtook is put at its time. What cannot be placed is a loss."""
+        frames = [one for one in (table.last, table.open) if one is not None]
+        kept = [one for frame in frames for one in (*frame.facts, *frame.after)]
+        on_time = replace(fact, event=replace(fact.event, overtaken=0))
+        places = self._places(kept, fact) if fact.event.age_ms and not any(one.sealed for one in frames) else set()
+        if not frames and not isinstance(fact.event, _PERSONS):
+            table, verdicts = self._forward(table, on_time)
+            table, more = self._missed(table, replace(fact, event=EventsMissed(count=1)))
+            return table, verdicts + more
+        if not places:
+            return self._unplaced(table, fact)
+        found = [self._play(table, [*kept[:n], on_time, *kept[n:]]) for n in sorted(places)]
+        adopted = [self._adopted(table, again, said, fact, person=False) for again, said in found]
+        first = adopted[0]
+        if first is None or any(one is None or not _same_step(first, one) for one in adopted[1:]):
+            harmless = all(_same_open(table, again) for again, _ in found)
+            return self._contradicted(table, fact, harmless=harmless)
+        return first
+
+    def _places(self, kept: list[Fact], fact: Fact) -> set[int]:
+        """Where it may stand among the facts, which are in the order of time; none where that is not known."""
+        times = [one.time for one in kept]
+        if any(later < earlier - TOGETHER for earlier, later in pairwise(times)):
+            return set()  # a clock was set
+        own = max((n for n, one in enumerate(kept, 1) if one.source == fact.source), default=0)
+        places = {max(own, _place(times, moment)) for moment in (fact.time - TOGETHER, fact.time + TOGETHER)}
+        return set(range(min(places), max(places) + 1)) if 0 not in places else set()
+
+    def _unplaced(self, table: Table[P], fact: Fact) -> Step[P]:
+        if isinstance(fact.event, RoundPaid):
+            return table, ()
+        if type(fact.event) in self.game.own and table.open is None and table.last is not None and table.last.counts:
+            return self._disputed(table, table.last, fact)
+        verdicts: tuple[Verdict, ...] = ()
+        if isinstance(fact.event, BetsClosed) and table.open is not None and not table.open.round.closed:
+            table, verdicts = self._bell(table, fact)  # no bet can be taken any more
+        table, more = self._missed(table, replace(fact, event=EventsMissed(count=1)))
+        return table, (*verdicts, *more, *self._too_late(fact))
+
+    def _too_late(self, fact: Fact) -> tuple[Verdict, ...]:
+        late = f"{fact.event.overtaken} ms before what was told before it"
+        return noted("told_too_late", f"{type_of(fact.event)} happened {late}: it is not used", "-", fact)
+
+    def _contradicted(self, table: Table[P], fact: Fact, *, harmless: bool) -> Step[P]:
+        """It would change a published result, or its place decides: a person corrects that.
+
+        `harmless`: wherever it stands, the open round is as it is.
+        """
+        if harmless:
+            return table, self._too_late(fact)
+        last = table.last
+        wagered = isinstance(fact.event, WagerPlaced | WagerWithdrawn)
+        if table.open is not None or last is None or not last.counts or wagered:
+            return self._unplaced(table, fact)
+        return self._disputed(table, last, fact)
+
+    def _disputed(self, table: Table[P], last: Frame[P], fact: Fact) -> Step[P]:
+        table = self._reopened(table, last)
+        frame = _open(table)
+        doubted = replace(fact, event=EventsMissed(count=1))
+        return self._suspend(table, replace(_with(frame, frame.round, doubted), lost=True), fact, LATE, "")
+
+    def _play(self, table: Table[P], facts: list[Fact]) -> Step[P]:
+        """These facts, from where the older of the kept rounds began."""
+        first = table.last or table.open
+        assert first is not None
+        start = replace(table, position=first.base, day=first.day, shoe=first.shoe, count=first.count)
+        again = replace(start, open=None, last=None, doubt=first.doubt)
+        verdicts: list[Verdict] = []
+        for one in facts:
+            again, more = self._forward(again, one)
+            verdicts += more
+        return again, tuple(verdicts)
+
+    def _adopted(
+        self, old: Table[P], new: Table[P], said: tuple[Verdict, ...], fact: Fact, *, person: bool
+    ) -> Step[P] | None:
+        """The table as the facts make it, and what is published of it; None where that contradicts what was."""
+        known = {one.round.id: one for one in (old.last, old.open) if one is not None}
+        results = {one.result.round: one.result for one in said if isinstance(one, Resolved | Voided | Corrected)}
+        opened = {one.round for one in said if isinstance(one, Opened)}
+        changed = set()
+        for id_, frame in known.items():
+            if id_ not in opened:
+                return None
+            if frame.result is not None and (id_ not in results or not _same(frame.result, results[id_])):
+                changed.add(id_)
+        if changed and (not person or changed != {old.last.round.id if old.last else ""}):
+            return None
+        if old.last is not None and new.open is not None and new.open.round.id == old.last.round.id:
+            return None
+        if old.last is not None and new.last is not None and new.last.round.id == old.last.round.id and not changed:
+            new = replace(new, last=replace(new.last, result=old.last.result))
+        out = [verdict for verdict in said if self._is_new(verdict, known, changed, new, fact)]
+        for id_ in changed - {one.result.round for one in out if isinstance(one, Corrected)}:
+            out.insert(0, Corrected(replace(results[id_], supersedes=id_)))
+        return new, tuple(out)
+
+    def _is_new(
+        self, verdict: Verdict, known: dict[str, Frame[P]], changed: set[str], new: Table[P], fact: Fact
+    ) -> bool:
+        """Whether a verdict of the facts played again was not published yet."""
+        match verdict:
+            case Opened(id_):
+                return id_ not in known
+            case Closed(id_):
+                return id_ not in known or not known[id_].round.closed
+            case Suspended(id_, reason, _):
+                if id_ not in known:
+                    return True
+                waits = new.open is not None and new.open.round.suspended == reason and new.open.round.id == id_
+                return waits and not known[id_].round.suspended
+            case Noted(note):
+                return note.event == fact.id
+            case Resolved(result) | Voided(result) | Corrected(result):
+                frame = known.get(result.round)
+                if frame is None or frame.result is None:
+                    return True
+                return result.round in changed and fact.id in result.evidence and isinstance(verdict, Corrected)
+
+    # ---- words
+
+    def _noted_on(self, round_: Round, effect: Effect, fact: Fact) -> Round:
+        for note in effect.notes:
+            round_ = irregular(round_, note.code, note.text, self.game.cite(note.article), fact)
+        return round_
+
+    def _refused(self, table: Table[P], note: Note, fact: Fact) -> Step[P]:
+        return self._between(table, table.position, Effect((note,)), fact)
+
+    def _note(self, note: Note, fact: Fact) -> tuple[Verdict, ...]:
+        return noted(note.code, note.text, self.game.cite(note.article), fact)
+
+
+_KINDS = (
+    BetsOpened
+    | BetsClosed
+    | WagerPlaced
+    | WagerWithdrawn
+    | DealCorrected
+    | RoundVoided
+    | RoundPaid
+    | EventsMissed
+    | DeviceOnline
+)
+_PERSONS = DealCorrected | RoundVoided | RoundPaid
+_A_DAY_MS: Final = 86_400_000
+
+
+def _named(event: Event) -> str:
+    return event.round if isinstance(event, _PERSONS) else ""
+
+
+def _hands(fact: Fact) -> Hands:
+    assert isinstance(fact.event, DealCorrected)
+    return fact.event.hands
+
+
+def _open(table: Table[P]) -> Frame[P]:
+    assert table.open is not None
+    return table.open
+
+
+def _with(frame: Frame[P], round_: Round, fact: Fact) -> Frame[P]:
+    if len(frame.facts) >= MAX_FACTS:
+        return replace(frame, round=round_, sealed=True)
+    return replace(frame, round=round_, facts=(*frame.facts, fact))
+
+
+def _keep(table: Table[P], frame: Frame[P], round_: Round, fact: Fact) -> Table[P]:
+    return replace(table, open=_with(frame, round_, fact))
+
+
+def _after(table: Table[P], fact: Fact) -> Table[P]:
+    """A fact between two rounds is kept with the last one."""
+    return table if table.last is None else replace(table, last=_with_after(table.last, fact))
+
+
+def _with_after(last: Frame[P], fact: Fact) -> Frame[P]:
+    if len(last.facts) + len(last.after) >= MAX_FACTS:
+        return replace(last, sealed=True)
+    return replace(last, after=(*last.after, fact))
+
+
+def _place(times: list[datetime], moment: datetime) -> int:
+    return max((n for n, time in enumerate(times, 1) if time <= moment), default=0)
+
+
+def _same(one: Result, other: Result) -> bool:
+    """The same result, whatever it rests on. A void round is void, for whatever reason."""
+    return (one.void is not None and other.void is not None) or _bare(one) == _bare(other)
+
+
+def _bare(result: Result) -> Result:
+    return replace(_kept(result), evidence=(), irregularities=(), law=(), supersedes="")
+
+
+def _kept(result: Result) -> Result:
+    """The result as a state is read back: an outcome of JSON's types."""
+    return replace(result, outcome=json.decode(json.encode(result.outcome)))
+
+
+def _same_step(one: Step[P], other: Step[P]) -> bool:
+    """Both tables stand in the same place, and the same is said."""
+
+    def said(verdicts: tuple[Verdict, ...]) -> list[object]:
+        return [_bare(verdict.result) if hasattr(verdict, "result") else verdict for verdict in verdicts]
+
+    tables = [
+        replace(table, open=_without_facts(table.open), last=_without_facts(table.last)) for table, _ in (one, other)
+    ]
+    return tables[0] == tables[1] and said(one[1]) == said(other[1])
+
+
+def _same_open(one: Table[P], other: Table[P]) -> bool:
+    """The same round is open in both, and stands in the same place."""
+    first, second = _without_facts(one.open), _without_facts(other.open)
+    if first is None or second is None or one.position != other.position or one.doubt != other.doubt:
+        return False
+    return first.round == second.round and first.lost == second.lost
+
+
+def _without_facts(frame: Frame[P] | None) -> Frame[P] | None:
+    if frame is None:
+        return None
+    result = _bare(frame.result) if frame.result is not None else None
+    round_ = replace(frame.round, evidence=(), irregularities=())
+    return replace(frame, round=round_, result=result, facts=(), after=())

@@ -1,0 +1,111 @@
+"""Baccarat as it is dealt everywhere: who receives the next card, and hands in the order of the deal.
+
+Rule of this file: no text's paragraphs but those of the drawing table, which all texts share; bets, burn and shoe stand
+with the text.
+"""
+
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
+
+from rules.games.cards import POINTS
+
+Side: TypeAlias = Literal["player", "banker"]
+
+# The player's side received no third card.
+NO_CARD: Final = -1
+
+
+def player_rule(player: int, banker: int) -> tuple[bool, str]:
+    """Whether the player's side receives a third card, from both totals of two cards; and the paragraph."""
+    draws = player < 6 and banker < 8
+    return draws, "9(1)" if draws else "9(2)"
+
+
+def banker_rule(player: int, banker: int, third: int) -> tuple[bool, str]:
+    """Whether the banker's side receives a third card; `third` is the player's, in points, or NO_CARD."""
+    if player >= 8:
+        return False, "9(4)(6)"
+    if banker >= 7:
+        return False, "9(4)(5)"
+    if third == NO_CARD:
+        return (True, "9(3)(6)") if banker < 6 else (False, "9(4)(4)")
+    match banker:
+        case 3:
+            return (True, "9(3)(2)") if third != 8 else (False, "9(4)(1)")
+        case 4:
+            return (True, "9(3)(3)") if 2 <= third <= 7 else (False, "9(4)(2)")
+        case 5:
+            return (True, "9(3)(4)") if 4 <= third <= 7 else (False, "9(4)(3)")
+        case 6:
+            return (True, "9(3)(5)") if third in (6, 7) else (False, "9(4)(4)")
+        case _:
+            return True, "9(3)(1)"
+
+
+PLAYER_RULES = {(player, banker): player_rule(player, banker) for player in range(10) for banker in range(10)}
+BANKER_RULES = {
+    (player, banker, third): banker_rule(player, banker, third)
+    for player in range(10)
+    for banker in range(10)
+    for third in range(NO_CARD, 10)
+}
+
+
+def due(cards: tuple[str, ...]) -> Side | None:
+    """Who receives the next card, after `cards` in the order of the deal; None when the coup is complete."""
+    dealt = len(cards)
+    if dealt < 4:
+        return "banker" if dealt % 2 else "player"
+    player = (POINTS[cards[0]] + POINTS[cards[2]]) % 10
+    banker = (POINTS[cards[1]] + POINTS[cards[3]]) % 10
+    draws = PLAYER_RULES[player, banker][0]
+    if dealt == 4 and draws:
+        return "player"
+    if dealt == 6 or (dealt == 5 and not draws):
+        return None
+    third = POINTS[cards[4]] if draws else NO_CARD
+    return "banker" if BANKER_RULES[player, banker, third][0] else None
+
+
+def hands(cards: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The player's and the banker's cards, from the order of the deal."""
+    player, banker = cards[0:4:2], cards[1:4:2]
+    if len(cards) > 4 and due(cards[:4]) == "player":
+        return (*player, cards[4]), banker + cards[5:]
+    return player, banker + cards[4:]
+
+
+def deal(laid: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
+    """Hands as they lie, in the order of the deal; None where arts. 7 and 9 do not give such hands."""
+    rest = {side: list(laid.get(side, ())) for side in ("player", "banker")}
+    if set(laid) - set(rest) or any(card not in POINTS for cards in laid.values() for card in cards):
+        return None
+    cards: tuple[str, ...] = ()
+    while (side := due(cards)) is not None and rest[side]:
+        cards += (rest[side].pop(0),)
+    return None if rest["player"] or rest["banker"] else cards
+
+
+def beyond(laid: tuple[str, ...], told: tuple[str, ...]) -> tuple[str, ...]:
+    """The cards laid that were not told."""
+    left = list(told)
+    entered = []
+    for card in laid:
+        if card in left:
+            left.remove(card)
+        else:
+            entered.append(card)
+    return tuple(entered)
+
+
+def told_again(told: tuple[str, ...], laid: tuple[str, ...]) -> bool:
+    """Whether the cards told are those laid, in the order of the deal, but for some told once more."""
+    left = list(laid)
+    before = ""
+    for card in told:
+        if left and card == left[0]:
+            left.pop(0)
+        elif card != before:
+            return False
+        before = card
+    return not left
