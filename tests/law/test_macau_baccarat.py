@@ -2157,3 +2157,116 @@ def test_a_table_nobody_has_played_on_doubts_its_first_card_after_a_proven_loss(
     assert only(play(game(), [DeviceOnline(continuous=False), *cards])).void is None
     verdicts = play(game(), [EventsMissed(1), *cards])
     assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Suspended]
+
+
+# ---- which round a person means, and events that come late
+
+
+FIRST = "t-1:2026-11-20:1:1"
+
+
+@pytest.mark.article("10")
+@pytest.mark.parametrize("opening", ["bell", "first_card"])
+def test_art_10_hands_that_name_the_coup_before_correct_it_while_the_next_goes_on(
+    opening: Literal["bell", "first_card"],
+) -> None:
+    first = [*rung(PLAYER_WINS, WagerPlaced(1, "player", 100)), RoundPaid()]
+    named = DealCorrected(fixed("24", "9T").hands, round=FIRST)
+    for dealt in (1, 3):
+        following = rung(" ".join(["7", "3", "T", "4"][:dealt]), WagerPlaced(1, "tie", 10))
+        verdicts = play(game(opening=opening), [*first, *following, named, *drawn("7 3 T 4")[dealt:]])
+        assert kinds(verdicts) == [Opened, Closed, Resolved, Opened, Closed, Corrected, Resolved]
+        corrected = verdicts[5]
+        assert isinstance(corrected, Corrected)
+        assert (corrected.result.round, hands_of(corrected.result)) == (FIRST, ("24", "9T"))
+        assert [one.returned for one in corrected.result.settlements] == [0]
+        assert hands_of(results(verdicts)[1]) == ("7T", "34")
+        assert [one.returned for one in results(verdicts)[1].settlements] == [90]
+
+
+@pytest.mark.article("10")
+def test_art_10_a_void_that_names_the_coup_before_leaves_the_open_one() -> None:
+    events = [*rung(PLAYER_WINS), *rung("7 3"), RoundVoided("a card", round=FIRST), *drawn("T 4")]
+    verdicts = play(bell(), events)
+    assert kinds(verdicts) == [Opened, Closed, Resolved, Opened, Closed, Corrected, Resolved]
+    void = verdicts[5]
+    assert isinstance(void, Corrected)
+    assert (void.result.round, void.result.void) == (FIRST, Void("a card", "returned"))
+    assert void.result.supersedes == FIRST
+
+
+@pytest.mark.article("10")
+def test_art_10_a_name_that_is_neither_the_open_coup_nor_the_last_is_noted() -> None:
+    start = [*rung(PLAYER_WINS), *rung("7 3")]
+    for word in (RoundVoided(round="t-1:2026-11-20:1:9"), DealCorrected(fixed("9T", "24").hands, round="other")):
+        verdicts = play(bell(), [*start, word, *drawn("T 4")])
+        assert codes(verdicts) == ["round_unknown"]
+        assert [one.void for one in results(verdicts)] == [None, None]
+
+
+@pytest.mark.article("10")
+@pytest.mark.parametrize(
+    "word",
+    [
+        DealCorrected(fixed("2T", "24").hands, round=FIRST),  # a card is missing, and the next coup is open
+        DealCorrected(fixed("9T5", "24").hands, round=FIRST),
+    ],
+)
+def test_art_10_hands_that_cannot_end_the_coup_before_are_noted_while_the_next_is_open(word: DealCorrected) -> None:
+    verdicts = play(bell(), [*rung(PLAYER_WINS), *rung("7 3"), word, *drawn("T 4")])
+    assert codes(verdicts) == ["round_not_reopened"]
+    assert [hands_of(one) for one in results(verdicts)] == [("9T", "24"), ("7T", "34")]
+
+
+@pytest.mark.article("10")
+def test_art_10_hands_that_name_the_open_coup_are_its_own_whatever_they_are() -> None:
+    named = DealCorrected(fixed("9T", "24").hands, round="t-1:2026-11-20:1:2")
+    verdicts = play(bell(), [*rung(PLAYER_WINS), RoundPaid(), *rung("7 3"), named])
+    assert [hands_of(one) for one in results(verdicts)] == [("9T", "24")] * 2
+
+
+def told_by(events: Iterable[tuple[str, float, Event]]) -> list[Envelope]:
+    """Events as envelopes: the device, the second in which it arrived, and the event."""
+    return [
+        Envelope(f"e{n}", f"felt/1/site/table/t-1/device/{device}", START + timedelta(seconds=at), event, n)
+        for n, (device, at, event) in enumerate(events, 1)
+    ]
+
+
+def held(card: str, age: float, late: float) -> CardDrawn:
+    """A card that its device kept for `age` seconds, while others told what happened up to `late` seconds after it."""
+    return CardDrawn(card, age_ms=int(age * 1000), overtaken=int(late * 1000))
+
+
+def test_a_card_that_comes_late_is_put_at_its_time_and_the_coup_counts() -> None:
+    """The shoe's line hung: the prizes were paid before its last two cards were told."""
+    events: list[tuple[str, float, Event]] = [
+        *(("console", 1, BetsOpened()), ("console", 2, BetsClosed())),
+        *(("shoe", 3, CardDrawn("9S")), ("shoe", 4, CardDrawn("2S")), ("console", 10, RoundPaid())),
+        *(("shoe", 12, held("TS", 7, 5)), ("shoe", 12, held("4S", 6, 4))),
+    ]
+    ruleset = bell()
+    state, verdicts = ruleset.start("t-1"), list[Verdict]()
+    for seen in told_by(events):
+        state, new = ruleset.apply(state, seen)
+        verdicts += new
+    assert kinds(verdicts) == [Opened, Closed, Suspended, Resolved]
+    assert hands_of(only(verdicts)) == ("9T", "24")
+    assert ruleset.view(state).phase == "resolved"
+
+
+def test_a_correction_that_comes_late_and_changes_the_result_puts_it_in_doubt() -> None:
+    """It was said before the last card: whether the result stands a person says."""
+    said = DealCorrected(fixed("9", "3").hands, age_ms=6000, overtaken=4000)
+    events: list[tuple[str, float, Event]] = [
+        *(("console", 1, BetsOpened()), ("console", 2, BetsClosed())),
+        *(("shoe", 3, CardDrawn("9S")), ("shoe", 4, CardDrawn("2S"))),
+        *(("shoe", 8, CardDrawn("TS")), ("shoe", 10, CardDrawn("4S")), ("console", 12, said)),
+    ]
+    ruleset = bell()
+    state, verdicts = ruleset.start("t-1"), list[Verdict]()
+    for seen in told_by(events):
+        state, new = ruleset.apply(state, seen)
+        verdicts += new
+    assert kinds(verdicts) == [Opened, Closed, Resolved, Suspended]
+    assert ruleset.view(state).phase == "suspended"
