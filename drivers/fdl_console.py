@@ -119,11 +119,11 @@ class FdlConsole(FdlDriver):
                 return BetsOpened()
             case fdl_console.BetsClosed():
                 return BetsClosed()
-            case fdl_console.RoundVoid(reason):
+            case fdl_console.RoundVoid(reason, round_):
                 words = fdl_console.VOID_REASONS.get(reason, f"reason {reason} of the console")
-                return RoundVoided(words)
-            case fdl_console.Paid():
-                return RoundPaid()
+                return RoundVoided(words, round_)
+            case fdl_console.Paid(round_):
+                return RoundPaid(round_)
             case fdl_console.NewShoe(decks):
                 return ShoeStarted(decks)
             case fdl_console.CutCard():
@@ -134,8 +134,8 @@ class FdlConsole(FdlDriver):
                 return DealerRelieved()
             case fdl_console.SupervisorKey(on):
                 return SupervisorKeyed(on)
-            case fdl_console.Corrected(hands):
-                return DealCorrected(dict(hands))
+            case fdl_console.Corrected(hands, round_):
+                return DealCorrected(dict(hands), round_)
             case fdl_console.CardExposed(hand, card):
                 return CardExposed(hand, card)
             case fdl_console.CardDamaged(card):

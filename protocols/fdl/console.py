@@ -73,6 +73,8 @@ CARDS = {(1 + rank) << 4 | 1 + suit: r + s for rank, r in enumerate(_RANKS) for 
 """One byte is a card: the rank, 1 ace to D king, then the suit, 1 spades, 2 hearts, 3 diamonds, 4 clubs."""
 _CARD_BYTES = {card: byte for byte, card in CARDS.items()}
 NO_CARD = 0x00
+NO_OWNER = 0x00
+"""Behind the hands of a correction: the round's id follows."""
 
 _TABLE_HANDS = {0x80: "player", 0x81: "banker", 0x82: "dealer", 0x83: "board"}
 _TABLE_BYTES = {hand: byte for byte, hand in _TABLE_HANDS.items()}
@@ -87,6 +89,22 @@ CLOCKWISE, ANTICLOCKWISE = 1, 2
 _ACTION = struct.Struct(">BBBI")
 _BUTTONS = struct.Struct(">HB")
 _JACKPOT = struct.Struct(">BBI")
+
+
+MAX_ROUND = 100
+_ROUND = re.compile(rf"[a-z0-9:-]{{0,{MAX_ROUND}}}", re.ASCII)
+
+
+def _round_to_bytes(name: str) -> bytes:
+    """Raises ValueError for what is no id of a round."""
+    if _ROUND.fullmatch(name) is None:
+        raise ValueError(f"a round's id has at most {MAX_ROUND} characters of a-z 0-9 : -")
+    return name.encode("ascii")
+
+
+def _round_from_bytes(data: bytes) -> str | None:
+    name = data.decode("latin-1")
+    return name if _ROUND.fullmatch(name) else None
 
 
 def _hand_to_bytes(hand: str) -> bytes:
@@ -144,23 +162,34 @@ class BetsClosed(Plain, frozen=True):
 
 
 class RoundVoid(msgspec.Struct, frozen=True):
-    """The round is declared void."""
+    """The round is declared void; `round` where its id is given."""
 
     KIND: ClassVar[int] = 0x22
     reason: int = 0
+    round: str = ""
 
     def to_bytes(self) -> bytes:
-        return bytes((self.reason,))
+        return bytes((self.reason,)) + _round_to_bytes(self.round)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self | Malformed:
-        return cls(*data) if len(data) == 1 else Malformed("a void is one reason")
+        name = _round_from_bytes(data[1:])
+        return Malformed("a void is one reason and a round") if not data or name is None else cls(data[0], name)
 
 
-class Paid(Plain, frozen=True):
-    """Losers collected, winners paid."""
+class Paid(msgspec.Struct, frozen=True):
+    """Losers collected, winners paid; `round` where its id is given."""
 
     KIND: ClassVar[int] = 0x23
+    round: str = ""
+
+    def to_bytes(self) -> bytes:
+        return _round_to_bytes(self.round)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self | Malformed:
+        name = _round_from_bytes(data)
+        return Malformed("a payment is a round or nothing") if name is None else cls(name)
 
 
 class NewShoe(msgspec.Struct, frozen=True):
@@ -251,10 +280,11 @@ class SupervisorKey(msgspec.Struct, frozen=True):
 
 
 class Corrected(msgspec.Struct, frozen=True):
-    """The hands as they lie now, each once, with the cards that lie face up."""
+    """The hands as they lie now, each once, with the cards that lie face up; `round` where its id is given."""
 
     KIND: ClassVar[int] = 0x2D
     hands: tuple[tuple[str, tuple[str, ...]], ...]
+    round: str = ""
 
     def to_bytes(self) -> bytes:
         """Raises ValueError for a hand or card that is none, a hand twice, or more than an EVENT holds."""
@@ -263,6 +293,8 @@ class Corrected(msgspec.Struct, frozen=True):
         data = b"".join(
             (_hand_to_bytes(hand) + bytes((len(cards), *map(_card_byte, cards)))) for hand, cards in self.hands
         )
+        if self.round:
+            data += bytes((NO_OWNER,)) + _round_to_bytes(self.round)
         if len(data) > MAX_DATA:
             raise ValueError("a correction does not fit into one event")
         return data
@@ -270,8 +302,9 @@ class Corrected(msgspec.Struct, frozen=True):
     @classmethod
     def from_bytes(cls, data: bytes) -> Self | Malformed:
         hands: dict[str, tuple[str, ...]] = {}
+        name: str | None = ""
         at = 0
-        while at + 3 <= len(data):
+        while at + 3 <= len(data) and data[at] != NO_OWNER:
             hand = _hand_from_bytes(data[at], data[at + 1])
             end = at + 3 + data[at + 2]
             if hand is None or hand in hands or end > len(data):
@@ -280,9 +313,11 @@ class Corrected(msgspec.Struct, frozen=True):
                 return Malformed("a correction has cards that are none")
             hands[hand] = tuple(CARDS[byte] for byte in data[at + 3 : end])
             at = end
-        if at != len(data) or not hands:
-            return Malformed("a correction is hands, each once: owner, number, n, n cards")
-        return cls(tuple(hands.items()))
+        if at < len(data) and data[at] == NO_OWNER:
+            name, at = _round_from_bytes(data[at + 1 :]) or None, len(data)
+        if at != len(data) or not hands or name is None:
+            return Malformed("a correction is hands, each once: owner, number, n, n cards; and a round")
+        return cls(tuple(hands.items()), name)
 
 
 class CardExposed(msgspec.Struct, frozen=True):

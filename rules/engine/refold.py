@@ -265,7 +265,7 @@ class Game(ABC, Generic[P]):
         """Events may be missing."""
         return position
 
-    def at_bell(self, round_: Round, fact: Fact) -> Round:  # noqa: ARG002 - here and below: what a game may look at
+    def at_bell(self, round_: Round, fact: Fact) -> Round:
         """What becomes of bets when they are closed."""
         return round_
 
@@ -273,15 +273,15 @@ class Game(ABC, Generic[P]):
         """A bet is laid or taken back."""
         return wager(round_, one, self.offered, self.cite(self.article_bets), fact)
 
-    def left_over(self, position: P) -> Effect:  # noqa: ARG002
+    def left_over(self, position: P) -> Effect:
         """After a round: `next_doubt` says why the next card may not be the first of the next round."""
         return PLAIN
 
-    def set_aside(self, position: P, fact: Fact) -> P:  # noqa: ARG002
+    def set_aside(self, position: P, fact: Fact) -> P:
         """A card that came in doubt: it is of no hand until a person says so."""
         return position
 
-    def never_was(self, position: P, before: Frame[P], frame: Frame[P], hands: Hands) -> Effect:  # noqa: ARG002
+    def never_was(self, position: P, before: Frame[P], frame: Frame[P], hands: Hands) -> Effect:
         """`void` says why the open round is none, where hands of the one before are laid: it began by a mistake."""
         return PLAIN
 

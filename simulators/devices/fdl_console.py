@@ -124,13 +124,13 @@ class Console(FdlDevice):
 
     # ---- keys
 
-    def press(self, key: str, now: float, reason: int = 0) -> None:
-        """Press one of KEYS; `reason` goes with "void". Raises ValueError for a key it does not have."""
+    def press(self, key: str, now: float, reason: int = 0, named: str = "") -> None:
+        """Press one of KEYS. `reason` goes with "void", a round's id with it and with "paid". Raises ValueError."""
         happenings: dict[str, fdl.Happening] = {
             "bets_opened": fdl_console.BetsOpened(),
             "bell": fdl_console.BetsClosed(),
-            "void": fdl_console.RoundVoid(reason),
-            "paid": fdl_console.Paid(),
+            "void": fdl_console.RoundVoid(reason, named),
+            "paid": fdl_console.Paid(named),
             "new_shoe": fdl_console.NewShoe(self._decks),
             "cut_card": fdl_console.CutCard(),
             "demo": fdl_console.DemoRound(),
@@ -189,12 +189,12 @@ class Console(FdlDevice):
 
     # ---- under the supervisor's key
 
-    def correct(self, hands: Mapping[str, Sequence[str]], now: float) -> bool:
+    def correct(self, hands: Mapping[str, Sequence[str]], now: float, *, named: str = "") -> bool:
         """The hands as they lie now. False, and nothing reported, without the supervisor's key or with a dark display.
 
         Raises ValueError for a hand or card that is none.
         """
-        corrected = fdl_console.Corrected(tuple((hand, tuple(cards)) for hand, cards in hands.items()))
+        corrected = fdl_console.Corrected(tuple((hand, tuple(cards)) for hand, cards in hands.items()), named)
         corrected.to_bytes()
         return self._key and self._sees(now) and self._pressed(corrected, now)
 

@@ -129,6 +129,7 @@ def identity(n: int) -> str:
     [
         ("void", {"reason": "1"}, RoundVoid(1)),
         ("void", {}, RoundVoid()),
+        ("void", {"reason": "1", "round": " bac-12:2026-11-20:1:7 "}, RoundVoid(1, "bac-12:2026-11-20:1:7")),
         ("new_shoe", {"decks": "8"}, NewShoe(8)),
         ("new_shoe", {}, NewShoe()),
         ("dice", {"faces": "2 5,5"}, DiceEntered((2, 5, 5))),
@@ -175,6 +176,7 @@ def test_a_key_with_its_values_says_what_happened(key: str, form: dict[str, str]
         ("card_exposed", {"owner": "me"}, "owner"),
         ("card_damaged", {"card": "1X"}, "card"),
         ("void", {"reason": "9"}, "reason"),
+        ("void", {"round": "Bac 12"}, "round"),
         ("new_shoe", {"decks": "13"}, "decks"),
     ],
 )
@@ -193,6 +195,7 @@ def test_what_is_no_value_is_refused_with_its_words(key: str, form: dict[str, st
             {"hands": "player: 9D 10c\nBANKER as\n\n"},
             Corrected((("player", ("9D", "TC")), ("banker", ("AS",)))),
         ),
+        ("correct", {"hands": "player 9D", "round": "t-1:7"}, Corrected((("player", ("9D",)),), "t-1:7")),
         ("jackpot_paid", {"level": "1", "amount": "5"}, JackpotPaid(1, 0, 5)),
         ("void", {"reason": "5"}, RoundVoid(5)),
     ],

@@ -377,12 +377,15 @@ def test_an_answer_that_is_none() -> None:
         fdl_console.Corrected((("seat_3_1", ("AS",)),)),
         fdl_console.Corrected((("player", ("10S",)),)),
         fdl_console.Corrected(tuple((f"seat_{n}", ("AS",) * 9) for n in range(1, 30))),
+        fdl_console.RoundVoid(1, "Bac-12"),
+        fdl_console.Paid("a" * 101),
+        fdl_console.Corrected((("player", ("AS",)),), "bac 12"),
         fdl_console.CardExposed("player", "A"),
         fdl_console.BallEntered("37"),
     ],
 )
 def test_what_the_wire_cannot_carry(wrong: fdl.Happening) -> None:
-    with pytest.raises(ValueError, match=r"a hand is|a correction|a card is|a pocket is"):
+    with pytest.raises(ValueError, match=r"a hand is|a round's id|a correction|a card is|a pocket is"):
         wrong.to_bytes()
 
 
@@ -406,3 +409,25 @@ def test_the_lists_of_the_document_are_those_of_the_codec() -> None:
     assert {int(code, 16): text for code, text in printed} == fdl.REASONS
     kinds = re.findall(r"^\| (0[1-9]) \| ([a-z ]+?) \|$", DOC, re.MULTILINE)
     assert {int(kind, 16): text for kind, text in kinds if text in fdl.KINDS.values()} == fdl.KINDS
+
+
+@pytest.mark.parametrize(
+    ("happening", "data"),
+    [
+        (fdl_console.RoundVoid(1, "bac-12:2026-11-20:1:7"), "01" + b"bac-12:2026-11-20:1:7".hex()),
+        (fdl_console.Paid("bac-12:2026-11-20:1:7"), b"bac-12:2026-11-20:1:7".hex()),
+        (fdl_console.Corrected((("player", ("9H",)),), "t:1"), "8001019200" + b"t:1".hex()),
+    ],
+)
+def test_a_console_may_name_the_round(happening: fdl.Happening, data: str) -> None:
+    assert happening.to_bytes().hex() == data
+    assert type(happening).from_bytes(bytes.fromhex(data)) == happening
+
+
+def test_a_round_that_is_none_is_malformed() -> None:
+    for kind, data in (
+        (fdl_console.RoundVoid, "0120"),
+        (fdl_console.Paid, "C3A9"),
+        (fdl_console.Corrected, "8001019200"),
+    ):
+        assert isinstance(kind.from_bytes(bytes.fromhex(data)), fdl.Malformed)

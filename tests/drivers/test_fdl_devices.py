@@ -285,6 +285,24 @@ async def test_a_round_of_dice() -> None:
 
 
 @virtual_time
+async def test_a_console_that_names_the_round() -> None:
+    device, named = console(), "bac-12:2026-11-20:1:7"
+    async with bench(device) as table:
+        await table.caught_up()
+        table.do(functools.partial(device.press, "void", reason=2, named=named))
+        table.do(functools.partial(device.press, "paid", named=named))
+        table.do(lambda now: device.supervisor_key(on=True, now=now))
+        table.do(functools.partial(device.correct, {"player": ("9H",)}, named=named))
+        await table.caught_up()
+    assert happened(table.notebook) == [
+        RoundVoided("equipment fault", named),
+        RoundPaid(named),
+        SupervisorKeyed(present=True),
+        DealCorrected({"player": ("9H",)}, named),
+    ]
+
+
+@virtual_time
 async def test_every_key_of_the_console() -> None:
     device = console()
     async with bench(device) as table:

@@ -35,6 +35,7 @@ from protocols.contract.events import (
     WagerWithdrawn,
 )
 from protocols.contract.topics import Envelope
+from rules.engine.refold import Table
 from rules.engine.ruleset import (
     Award,
     BadOption,
@@ -55,7 +56,7 @@ from rules.engine.ruleset import (
 from rules.figures.enumerate_baccarat import endings, enumerate_coups, house_edges
 from rules.games import cards as helpers_of_cards
 from rules.games.cards import DECK, PIPS
-from rules.macau.baccarat import FAMILIES, JACKPOTS, Baccarat, BaccaratOptions, BaccaratState, combination_a
+from rules.macau.baccarat import FAMILIES, JACKPOTS, Baccarat, BaccaratOptions, BaccaratState, Position, combination_a
 
 LAW = "macau.baccarat"
 CITED = "Despacho 55/2004 art. "
@@ -115,7 +116,7 @@ def hands_of(result: Result) -> tuple[str, str]:
     return "".join(card[0] for card in hands["player"]), "".join(card[0] for card in hands["banker"])
 
 
-def reach(ruleset: Baccarat, events: Iterable[Event]) -> tuple[BaccaratState, list[Verdict]]:
+def reach(ruleset: Baccarat, events: Iterable[Event]) -> tuple[Table[Position], list[Verdict]]:
     state, verdicts = ruleset.start("t-1"), list[Verdict]()
     for seen in script(events):
         state, new = ruleset.apply(state, seen)

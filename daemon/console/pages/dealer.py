@@ -33,6 +33,7 @@ from protocols.fdl.console import (
     ANTICLOCKWISE,
     CARDS,
     CLOCKWISE,
+    MAX_ROUND,
     SUPERVISORS_DECISION,
     THROW_REASONS,
     VOID_REASONS,
@@ -74,6 +75,7 @@ PAUSE = 0.05
 MOST_VIEWERS = 20
 SEATS = 9
 _ID = re.compile(r"[A-Za-z0-9-]{8,64}")
+_ROUND = re.compile(rf"[a-z0-9:-]{{0,{MAX_ROUND}}}")
 _POCKETS = ("", *map(str, range(37)), "00", "000", "0000")
 
 
@@ -101,7 +103,7 @@ KEYS: Mapping[str, Key] = {
         Key("bets_opened", big=True),
         Key("bell", big=True),
         Key("paid", big=True),
-        Key("void", ("reason",), sure=True),
+        Key("void", ("reason", "round"), sure=True),
         Key("new_shoe", ("decks",), sure=True),
         Key("cut_card"),
         Key("demo", sure=True),
@@ -122,7 +124,7 @@ KEYS: Mapping[str, Key] = {
         Key("hand_passed", ("seat",)),
         Key("card_exposed", ("owner", "card")),
         Key("card_damaged", ("card",)),
-        Key("correct", ("hands",), sure=True, supervisor=True),
+        Key("correct", ("hands", "round"), sure=True, supervisor=True),
         Key("jackpot_won", ("level", "seat_or_none", "amount"), sure=True),
         Key("jackpot_paid", ("level", "seat_or_none", "amount"), sure=True, supervisor=True),
     )
@@ -219,6 +221,14 @@ def _reason(form: Mapping[str, str], name: str, known: Mapping[int, str]) -> int
     return number
 
 
+def _round(form: Mapping[str, str]) -> str:
+    """The round that is named, or nothing: then the one on the table is meant."""
+    text = form.get("round", "").strip()
+    if not _ROUND.fullmatch(text):
+        raise BadPress("dealer.bad_round")
+    return text
+
+
 def _turn(form: Mapping[str, str], name: str) -> int:
     return _number(form, name, CLOCKWISE, ANTICLOCKWISE)
 
@@ -236,7 +246,7 @@ def happenings_of(key: str, form: Mapping[str, str], *, supervisor: bool) -> tup
         raise BadPress(f"dealer.bad_{KEYS[key].fields[0]}") from error
     if again != happening:  # nobody could read it
         raise BadPress(f"dealer.bad_{KEYS[key].fields[0]}")
-    theirs = KEYS[key].supervisor or happening == RoundVoid(SUPERVISORS_DECISION)
+    theirs = KEYS[key].supervisor or (isinstance(happening, RoundVoid) and happening.reason == SUPERVISORS_DECISION)
     if theirs and not supervisor:
         raise BadPress("dealer.supervisor_only")
     return (SupervisorKey(on=True), happening, SupervisorKey(on=False)) if theirs else (happening,)
@@ -245,7 +255,7 @@ def happenings_of(key: str, form: Mapping[str, str], *, supervisor: bool) -> tup
 def _with_values(key: str, form: Mapping[str, str]) -> fdl.Happening:  # noqa: C901 - a case for each key
     match key:
         case "void":
-            return RoundVoid(_reason(form, "reason", VOID_REASONS))
+            return RoundVoid(_reason(form, "reason", VOID_REASONS), _round(form))
         case "new_shoe":
             return NewShoe(_number(form, "decks", 0, 12, 0))
         case "dice":
@@ -276,7 +286,7 @@ def _with_values(key: str, form: Mapping[str, str]) -> fdl.Happening:  # noqa: C
         case "card_damaged":
             return CardDamaged(_card(form))
         case "correct":
-            return Corrected(_hands(form))
+            return Corrected(_hands(form), _round(form))
         case _:
             won = JackpotWon if key == "jackpot_won" else JackpotPaid
             amount = _number(form, "amount", 0, fdl.MAX_COUNTER, 0)
@@ -365,6 +375,12 @@ class Dealers:
         known = view is not None and self._context.site.connected and self._context.site.rules() is True
         return view.phase if view is not None and known and view.phase != "-" else "unknown"
 
+    def _rounds(self, table: str) -> list[str]:
+        """The newest rounds that ended, to be named."""
+        view = self._house.site.tables.get(table)
+        names = [str(one.get("round", "")) for one in list(view.results)[-2:]] if view is not None else []
+        return [name for name in reversed(names) if _ROUND.fullmatch(name)]
+
     def _now(self, unit: Unit, lang: words.Lang) -> dict[str, Any]:
         """What the page shows beside its keys."""
         phase = self._phase(unit.table)
@@ -408,6 +424,7 @@ class Dealers:
                 "pocket_or_none": [(pocket, pocket or "–") for pocket in _POCKETS],
             },
             seats=range(1, SEATS + 1),
+            rounds=self._rounds(unit.table),
             standing=self._now(unit, lang),
             pressed=_shown(pressed, lang) if pressed else None,
             wrong=words.say(lang, wrong) if wrong in WRONG else "",
