@@ -24,8 +24,8 @@ suspend it: said once more they are its own, which the very hands of the one bef
 they are noted and its result stands. A coup of which no card was told is entered with one word where the one before was
 paid, if they have no card in common; and where nothing was told of that one either, unless most of the cards are its
 own (by chance less than 1 of 100). A card entered by hand may be told yet: where the next coup begins with it, that
-suspends too (by chance 2 of 100 for each card so entered). A payment told late was made before what was told since, and
-ends no doubt.
+suspends too (by chance 2 of 100 for each card so entered). Hands and a void that name their coup are of no other. An
+event that comes late with its age is put at its time; without an age it leaves a doubt, and a payment ends none.
 
 Before the bell no card of a coup can be missing. Bets opened once more after a loss are those of the next coup. Under
 `first_card` a card may be dealt before the bell, and a loss between two coups leaves it unknown which card is the
