@@ -20,7 +20,6 @@ Function: TypeAlias = ast.FunctionDef
 # Where something is said: the call, and which of its arguments by place and name is what.
 CALLS: Final[Mapping[str, Mapping[int | str, str]]] = {
     "Irregularity": {0: "code", 1: "text"},
-    "Note": {0: "code", 1: "text"},
     "Suspended": {1: "reason", 2: "remedy"},
     "Void": {0: "reason"},
     "SpinVoided": {0: "reason"},

@@ -377,7 +377,7 @@ class Dealers:
 
     def _rounds(self, table: str) -> list[str]:
         """The newest rounds that ended, to be named."""
-        view = self._house.site.tables.get(table)
+        view = self._context.site.tables.get(table)
         names = [str(one.get("round", "")) for one in list(view.results)[-2:]] if view is not None else []
         return [name for name in reversed(names) if _ROUND.fullmatch(name)]
 
