@@ -1,10 +1,10 @@
-# Every target shares one environment, .venv; a stamp per requirements file says what it holds.
+# All targets share the environment .venv; a stamp for each requirements file records what is installed.
 PYTHON ?= python3
 ARGS ?=
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: install install-table wheels demo test nightly lint games corpus pictures pins clean
+.PHONY: install install-table wheels demo test nightly lint docs games corpus pictures pins clean
 
 # For a table's computer `make install-table` leaves the laboratory out: no simulators, no rich.
 install: .venv/.runtime .venv/.lab
@@ -31,20 +31,26 @@ lint: .venv/.runtime .venv/.lab .venv/.dev
 	$(BIN)/mypy tests
 	$(BIN)/lint-imports
 
-# docs/games, from the rulesets, the checklists in tests/law and the tests that prove them.
+# The generated pages of docs/reference, from the code.
+docs: games
+	$(BIN)/feltd devices --pages docs/reference/devices
+	$(BIN)/feltd schema > docs/reference/asyncapi.json
+	$(BIN)/python -m tests.support.reference_pages
+
+# docs/reference/games, from the rulesets, the checklists in tests/law and the tests that prove them.
 games: .venv/.runtime .venv/.lab
 	$(BIN)/python -m tests.support.game_pages
 
-# The frozen behaviour of the rulesets, tests/corpus.sha256.toml; ARGS=--check compares with it.
+# The frozen behaviour of the rulesets, tests/corpus.sha256.toml; ARGS=--check compares.
 corpus: .venv/.runtime .venv/.lab
 	$(BIN)/python -m tests.support.corpus $(ARGS)
 
-# The pictures of docs/console.md, and how quick the pages were.
+# The pictures of docs/how-to/operate-the-console.md, and the speed of the pages.
 pictures: .venv/.runtime .venv/.lab .venv/.dev
 	@tests/need-programs
 	PYTHONPATH=.:tests/support $(BIN)/python tests/support/pictures.py
 
-# A fresh Debian has python3 but no venv module: take the package where that is allowed, say so where it is not.
+# A fresh Debian has python3 without the venv module: install the package if that is allowed.
 .venv/bin/python:
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || $(SUDO) apt-get install -y -qq python3-venv \
 	  || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq python3-venv; } \
@@ -70,7 +76,7 @@ wheels: .venv/.runtime
 	rm -rf build simulators/build dist
 	$(BIN)/pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps -w dist . ./simulators
 
-# New pins: needs pip-tools on the PATH. The files name no registry.
+# Update the pins; needs pip-tools on the PATH. The files name no registry.
 pins:
 	cd requirements && for f in runtime lab demo openid dev; do CUSTOM_COMPILE_COMMAND="make pins" pip-compile -q --upgrade --generate-hashes \
 	  --allow-unsafe --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras $$f.in -o $$f.txt; done

@@ -1,9 +1,9 @@
-"""Bet sensors with their jackpot panel that speak FDL: one chip for each seat, latched when the bets are locked.
+"""Driver for FDL bet sensors with their jackpot panel: one chip for each seat, latched when the bets are locked.
 
-Evidence: our own document (docs/protocols/fdl_bets.md); the way of the hands is that of published table systems. A
-latched seat is one wager of one chip. A sensor cannot see a chip's value nor a second chip on the first: the dealer's
-eyes must. A seat of which the device is not sure is told as a fault, never as a wager. The lock is told once: a device
-that kept it over a loss of power does not tell it again.
+Evidence: our own document (docs/reference/protocols/fdl_bets.md). The panel follows published table systems.
+A latched seat is one wager of one chip. A sensor sees neither the value of a chip nor a second chip on top of it, so
+the dealer checks both. A seat about which the device is unsure becomes a fault and never a wager. The lock is reported
+once: a device that kept it over a loss of power does not report it again.
 """
 
 from collections.abc import Sequence
@@ -96,10 +96,10 @@ FAULTS = {
 
 
 class BetOptions(SessionOptions, frozen=True, forbid_unknown_fields=True):
-    """`seats`: how many sensors there are. `bet`: the ruleset's name of the jackpot bet. `chip`: the amount of the one
-    chip that is a bet, in minor units. `pool`: the jackpot that it is staked on.
+    """`seats`: the number of sensors. `bet`: the ruleset's name of the jackpot bet. `chip`: the amount of the one
+    chip that is a bet, in minor units. `pool`: the jackpot on which it is staked.
 
-    `seats` bounds the orders of lamps only; a chip on another seat is told as it lies.
+    `seats` bounds commands for lamps only; a chip on another seat is reported as it lies.
     """
 
     seats: Annotated[int, Meta(ge=1, le=MAX_PLACES)] = 7

@@ -1,8 +1,8 @@
-"""A counter of fantan buttons that speaks FDL: a cup with a contact, and a camera that counts what lay under it.
+"""Driver for an FDL counter of fantan buttons: a cup with a contact, and a camera that counts the buttons.
 
-Evidence: our own document (docs/protocols/fdl_buttons.md). A count is told only when it stands still, all buttons lie
-apart and nothing else lies among them; else it is a fault, and the dealer counts by fours as he always did. A cup that
-was lifted early is told to the rules, too, once for each heap: they read no fault, and that heap was seen.
+Evidence: our own document (docs/reference/protocols/fdl_buttons.md). A count is reported when it is stable, all
+buttons lie apart and nothing else lies among them. Otherwise the device reports a fault and the dealer counts by fours.
+A cup lifted too early is also an event, once for each heap: the rules do not read faults, and that heap was seen.
 """
 
 from typing import ClassVar, Final

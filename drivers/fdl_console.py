@@ -1,8 +1,8 @@
-"""A dealer's console that speaks FDL: the keys of the table, the bell, and what is entered by hand.
+"""Driver for an FDL dealer's console: the keys of the table, the bell, and values entered by hand.
 
-Evidence: our own document (docs/protocols/fdl_console.md). The console itself asks for each entered value twice and
-takes corrections only under the supervisor's key; what it reports has passed that. An action, reason or card that the
-document does not have is told as `fdl.unknown_event`, never guessed.
+Evidence: our own document (docs/reference/protocols/fdl_console.md). The console asks for each entered value twice
+and accepts corrections only under the supervisor's key, so a reported value has passed both checks. An action, reason
+or card that the document does not define becomes the fault `fdl.unknown_event`.
 """
 
 from typing import ClassVar, Literal

@@ -1,10 +1,11 @@
-"""A continuous shuffler-shoe that speaks FDL: it mixes, deals and takes back (docs/protocols/fdl_continuous.md).
+"""Driver for an FDL continuous shuffler-shoe: it mixes, deals and takes cards back.
 
-It keeps a balance of what was loaded, left and came back. More inside than was loaded is wrong whenever it is seen;
-fewer is wrong where the law sends all cards back after each round (`all_return`), else only at closing.
+Evidence: our own document (docs/reference/protocols/fdl_continuous.md). The device keeps a balance of the cards that
+were loaded, dealt and returned. More cards inside than were loaded is always wrong. Fewer is wrong where the law
+returns all cards after each round (`all_return`), otherwise only at closing.
 
-On a table where cards are dealt face down (`masked`) a card is told as one card and no more. The machine must be set
-to that, too; if it is not, its values are dropped here with the wire bytes that hold them, and that is told once.
+On a table where cards are dealt face down (`masked`) a card is reported without its value. The machine must be set to
+that, too; if it is not, the driver drops the values with the wire bytes that hold them, and reports that once.
 """
 
 from collections.abc import Sequence
@@ -168,7 +169,7 @@ ACTIVITIES = {
 
 
 class ContinuousOptions(SessionOptions, frozen=True, forbid_unknown_fields=True):
-    """`reads`: the machine reads each card that leaves. `masked`: cards leave face down, their value is nobody's yet.
+    """`reads`: the machine reads each card that leaves. `masked`: cards leave face down, without a value.
 
     `all_return`: all cards of a round go back before the next, so that fewer are a wrong balance.
     """

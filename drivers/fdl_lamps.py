@@ -1,9 +1,9 @@
-"""Lamps of a layout that speak FDL: it lights them by name and tells which of them a current flows through.
+"""Driver for FDL layout lamps: lights them by name and reports through which of them a current flows.
 
-Evidence: our own document (docs/protocols/fdl_lamps.md). `lamps.lit` is what the device measures, never what it was
-told; a lamp that stays dark is named in its fault. After a start of the device its lamps are dark, and after a long
-loss of the line nobody knows: the driver keeps the last order that was obeyed in its memory and repeats it once after
-each `device.online` that is not continuous.
+Evidence: our own document (docs/reference/protocols/fdl_lamps.md). `lamps.lit` is what the device measures; a lamp that
+stays dark is named in its fault. The lamps are dark after a start of the device, and unknown after a long loss of the
+line. The driver therefore keeps the last accepted command in its memory and repeats it once after each `device.online`
+that is not continuous.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
-"""A reader of the dealer's hole card that speaks FDL: it tells whether it makes blackjack, and never which card it is.
+"""Driver for an FDL reader of the dealer's hole card: reports whether it makes blackjack, never which card it is.
 
-Evidence: our own document (docs/protocols/fdl_peek.md). The reader does not know whether the dealer shows an ace or a
-ten-value: whether it should have been asked is the ruleset's to judge. What it cannot read it tells as a fault; the
-dealer then peeks by hand. An event of it that is not known is told without its bytes: they may be the card.
+Evidence: our own document (docs/reference/protocols/fdl_peek.md). The reader does not know whether the dealer shows an
+ace or a ten; the ruleset decides whether the reader should have been asked. An unreadable card is a fault, and the
+dealer peeks by hand. An unknown event is reported without its bytes, because they may be the card.
 """
 
 from typing import ClassVar
@@ -47,7 +47,7 @@ FAULTS = {
 
 
 class FdlPeek(FdlDriver):
-    """One session with a peek reader. No byte that may be a card goes any further: the session sees to that."""
+    """One session with a peek reader. The session keeps all bytes that may be a card to itself."""
 
     name: ClassVar[str] = "fdl_peek"
     title: ClassVar[str] = "Reader of the hole card, FDL"

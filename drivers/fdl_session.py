@@ -1,10 +1,10 @@
-"""The host's side of FDL, the same for every device that speaks it (docs/protocols/fdl.md).
+"""The host's side of FDL, the same for every device that speaks it (docs/reference/protocols/fdl.md).
 
 Rule of this file: `Session` decides and opens nothing; time is handed in. An event is acknowledged only by the bytes
 that `hear` returns beside it, and `converse` sends those after the event is durable.
 
 What nobody can read may be a card that lies face down. So of a device that tells cards it is told that there was
-something, and never what: no data, no wire bytes (ARCHITECTURE.md, "Who may read a card").
+something, and never what: no data, no wire bytes (docs/decisions/0032-only-the-rules-read-cards.md).
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""A dice shaker that speaks FDL: dome, lever, motor, a reader of the faces and its lamp.
+"""Driver for an FDL dice shaker: dome, lever, motor, a reader of the faces and its lamp.
 
-Evidence: our own document (docs/protocols/fdl_shaker.md). What the reader does not see is a fault and no reading;
-stacked, leaning or missing dice are told as they lie, and the ruleset decides by its article.
+Evidence: our own document (docs/reference/protocols/fdl_shaker.md). A face that the reader cannot see is a fault and
+gives no reading. Stacked, leaning or missing dice are reported as they lie, and the ruleset decides by its article.
 """
 
 from typing import ClassVar

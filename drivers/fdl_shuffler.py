@@ -1,4 +1,4 @@
-"""A batch shuffler that speaks FDL: two decks by turns, packets on demand (docs/protocols/fdl_shuffler.md).
+"""A batch shuffler that speaks FDL: two decks by turns, packets on demand (docs/reference/protocols/fdl_shuffler.md).
 
 A count is evidence, not proof: machines miscount, too. Each is told as `deck.checked` with the history of its deck; one
 that is not right is told as `deck.miscounted` beside it. What could not be read is never counted as missing.

@@ -1,7 +1,7 @@
-"""A betting timer that speaks FDL: it shows the players how long they may bet, and closes the bets when that is over.
+"""Driver for an FDL betting timer: shows the players how long they may bet, and closes the bets at the end.
 
-Evidence: our own document (docs/protocols/fdl_timer.md). A timer must never close the bets of another round: what it
-reports later than `stale` seconds after it happened, or without saying when, is told as a report and closes nothing.
+Evidence: our own document (docs/reference/protocols/fdl_timer.md). A timer must never close the bets of another round:
+an expiry that is reported more than `stale` seconds late, or without its age, is reported and closes nothing.
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ FAULTS = {
 
 
 class TimerOptions(SessionOptions, frozen=True, forbid_unknown_fields=True):
-    """`opens`: the start of the time opens the bets, too. `stale`: seconds after which an expiry closes nothing."""
+    """`opens`: the start of the countdown opens the bets, too. `stale`: seconds; a later expiry closes nothing."""
 
     opens: bool = False
     stale: Annotated[float, Meta(ge=1, le=60)] = 10.0

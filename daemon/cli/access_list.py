@@ -23,7 +23,7 @@ DEVICE_LEAVES = ("availability", "meta", "state", "event/+", "trace", "cmd/+/res
 HEAD = """\
 # Who may read and write what on the broker of site {site}. `feltd acl` makes it from the configuration of each computer
 # of the site: make it anew when tables, edges or rules come or go. Goes to /etc/mosquitto/feltd.acl; the passwords of
-# these users are made as systemd/README.md says. What is not granted here is refused: an edge tells events of its own
+# docs/how-to/install.md makes these users. What is not granted here is refused: an edge tells events of its own
 # tables only, rules tell results of theirs, and who has no name reads nothing.
 #
 # Cards are told in clear by the shoe that reads them, the bank's second one too, and a reader says of that one whether

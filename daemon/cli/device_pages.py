@@ -2,7 +2,7 @@
 
 A distribution that knows more of a device names a function in the entry-point group `feltd.device_page`: it takes the
 driver's name and returns the paragraphs of a section. The laboratory adds what a simulator can do wrong.
-`feltd devices --pages docs/devices` writes all pages; a test fails when they differ from those in the tree.
+`feltd devices --pages docs/reference/devices` writes all pages; a test fails when they differ from those in the tree.
 """
 
 import inspect
@@ -158,7 +158,7 @@ def device_page(name: str) -> str:
     module = sys.modules[driver.__module__]
     parts = [
         f"# {_title(driver)}",
-        f"Driver `{name}`. Evidence: *{', '.join(driver.evidence)}*. Made by `feltd devices --pages docs/devices`.",
+        f"Driver `{name}`. Evidence: *{', '.join(driver.evidence)}*. Made by `feltd devices --pages docs/reference/devices`.",
         inspect.getdoc(module) or "",
         "## Options",
         _listed(inspect.getdoc(driver.Options) or ""),

@@ -195,7 +195,7 @@ def events_from(lines: Iterable[str], name: str, table: str) -> Iterator[Envelop
             raise BadInput(f"{where}: not an event: {error}; write one JSON object a line, like {example}") from error
         if "datahex" in keys and "micros" in keys:
             raise BadInput(
-                f"{where}: nobody can say when this event happened; leave its round out (see docs/journal.md)"
+                f"{where}: the time of this event is unknown; leave its round out (see docs/explanation/journal.md)"
             )
         if unknown := sorted(set(keys) - _ENVELOPE_KEYS - (_EXPORT_KEYS if "datahex" in keys else set())):
             raise BadInput(f"{where}: unknown {unknown[0]!r}; an event has type and data")

@@ -1,6 +1,6 @@
 """`feltd schema`: the whole topic tree as an AsyncAPI 3 document, with JSON Schemas, made from the code.
 
-`docs/asyncapi.json` is its output; a test fails when they differ.
+`docs/reference/asyncapi.json` is its output; a test fails when they differ.
 """
 
 from typing import Any

@@ -2,7 +2,7 @@
 
 Each table has a chain of its own. Its first link is `chain_start`; each row's hash is SHA-256 over the hash before it
 and every column of the row. A checkpoint is a statement that names the head of every chain; its bytes are signed.
-docs/journal.md says the same in words.
+docs/explanation/journal.md says the same in words.
 
 SQLite's log has a chain, too, of sums that anybody can make. `log_broken` says where it was changed.
 """

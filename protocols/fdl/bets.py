@@ -1,4 +1,4 @@
-"""FDL, bet sensors with their panel: the kinds and data of its events and commands (docs/protocols/fdl_bets.md).
+"""FDL, bet sensors with their panel: kinds and data of events and commands (docs/reference/protocols/fdl_bets.md).
 
 A sensor sees whether a chip lies there: not how many, and not of which value.
 """

@@ -1,4 +1,4 @@
-"""FDL, button counter: the kinds and data of its events (docs/protocols/fdl_buttons.md)."""
+"""FDL, button counter: the kinds and data of its events (docs/reference/protocols/fdl_buttons.md)."""
 
 import struct
 from typing import ClassVar, Self

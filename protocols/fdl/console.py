@@ -1,4 +1,4 @@
-"""FDL, dealer's console: the kinds and data of its events (docs/protocols/fdl_console.md).
+"""FDL, dealer's console: the kinds and data of its events (docs/reference/protocols/fdl_console.md).
 
 Cards and hands are carried as `deal.corrected` has them: a card is rank then suit (`AS TD`), a hand "player", "banker",
 "dealer", "board", "seat_3", or "seat_3_2" for the second hand of a seat. A card that lies face down is never carried.

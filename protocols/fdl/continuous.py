@@ -1,4 +1,4 @@
-"""FDL, continuous shuffler-shoe: the kinds and data of its events and commands (docs/protocols/fdl_continuous.md).
+"""FDL, continuous shuffler-shoe: kinds and data of events and commands (docs/reference/protocols/fdl_continuous.md).
 
 A card is told when it has left the machine, never before; on a table where cards are dealt face down its value is never
 on the wire (`NOT_TOLD`).

@@ -1,4 +1,5 @@
-"""FDL, the felt device link: our reference wire for devices whose vendors publish none. See docs/protocols/fdl.md.
+"""FDL, the felt device link: our reference wire for devices whose vendors publish none. See
+docs/reference/protocols/fdl.md.
 
 Rule of this file: bytes <-> values for both ends and nothing else. Any bytes may come in: what is no frame is
 `Garbage`, what is a frame but not as the document says is `Malformed`; neither is an exception.

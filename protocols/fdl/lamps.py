@@ -1,4 +1,4 @@
-"""FDL, layout lamps: the kinds and data of its events and commands (docs/protocols/fdl_lamps.md).
+"""FDL, layout lamps: the kinds and data of its events and commands (docs/reference/protocols/fdl_lamps.md).
 
 A set of places (lamps, seats) is four bytes: bit 0 of the last is place 1, bit 7 of the first place 32.
 """

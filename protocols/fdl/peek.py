@@ -1,4 +1,4 @@
-"""FDL, peek reader: the kind and data of its one event (docs/protocols/fdl_peek.md).
+"""FDL, peek reader: the kind and data of its one event (docs/reference/protocols/fdl_peek.md).
 
 The reader never says which card it saw. Data that could hold a card are malformed.
 """

@@ -1,4 +1,4 @@
-"""FDL, dice shaker: the kinds and data of its events and commands (docs/protocols/fdl_shaker.md)."""
+"""FDL, dice shaker: the kinds and data of its events and commands (docs/reference/protocols/fdl_shaker.md)."""
 
 from typing import ClassVar, Self
 

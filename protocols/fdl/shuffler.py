@@ -1,4 +1,4 @@
-"""FDL, batch shuffler: the kinds and data of its events and commands (docs/protocols/fdl_shuffler.md).
+"""FDL, batch shuffler: the kinds and data of its events and commands (docs/reference/protocols/fdl_shuffler.md).
 
 A shuffler never tells in which order cards lie, nor which are in a packet: a count of a deck is by card, without order.
 """

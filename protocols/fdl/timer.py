@@ -1,4 +1,4 @@
-"""FDL, betting timer: the kinds and data of its events and commands (docs/protocols/fdl_timer.md)."""
+"""FDL, betting timer: the kinds and data of its events and commands (docs/reference/protocols/fdl_timer.md)."""
 
 import struct
 from typing import ClassVar, Final, Self

@@ -2,7 +2,7 @@
 
 Every end of a round that there can be is played as events, counted with the number of ways it comes about, and the
 bets are weighed by what the result says they pay: nothing of a game's odds stands here. Beside them stand figures that
-others have published, and why ours differ where they do. `docs/games/figures/` is what `--write` makes of it.
+others have published, and why ours differ where they do. `docs/reference/games/figures/` is what `--write` makes of it.
 
 Two games have more ends than can be played. Of stud poker and of blackjack's main bet what can be exact is exact, the
 rest is simulated with a fixed seed (rules/figures/cards.py), and its row says so with the standard error.
@@ -696,9 +696,9 @@ def _how(rows: Sequence[Figure]) -> str:
 
 
 def figures_toml(name: str, rows: Sequence[Figure]) -> str:
-    """The file of `docs/games/figures/`."""
+    """The file of `docs/reference/games/figures/`."""
     lines = [
-        f"# Made by `feltd figures {name} --write docs/games/figures`: {_how(rows)}, through the ruleset.",
+        f"# Made by `feltd figures {name} --write docs/reference/games/figures`: {_how(rows)}, through the ruleset.",
         "# probability: that the bet wins. Under options other than the defaults stands only what they change.",
     ]
     for row in rows:

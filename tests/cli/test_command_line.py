@@ -340,7 +340,7 @@ SPIN = "".join(
         ('{"feltd":"export","version":2}', "a line 'export' of an export must have 'before'"),
         (
             '{"type":"ball.landed","data":{"pocket":"1"},"datahex":"","micros":-1}',
-            "nobody can say when this event happened; leave its round out",
+            "the time of this event is unknown; leave its round out",
         ),
         ('{"type":"bets.opened"}{"type":"bets.opened"}', "not an event: JSON is malformed"),
         ('{"type":"bets.opened","dta":{}}', "unknown 'dta'; an event has type and data"),

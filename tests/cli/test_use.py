@@ -185,7 +185,7 @@ def test_a_simulator_with_nobody_there_lives_until_it_is_ended(tmp_path: Path, c
 
 
 async def test_a_simulator_started_again_does_not_come_back_to_its_epoch(tmp_path: Path) -> None:
-    """docs/protocols/fdl.md: it has lost its counter, so it takes another epoch; all else is the seed's."""
+    """docs/reference/protocols/fdl.md: it has lost its counter, so it takes another epoch; all else is the seed's."""
     epochs: set[int] = set()
     for n in range(2):
         path, said = tmp_path / f"tty{n}", asyncio.Queue[str]()
@@ -322,7 +322,7 @@ def test_listings_hold_no_words_of_the_program(monkeypatch: pytest.MonkeyPatch) 
     assert listings.detected().splitlines()[1] == "serial:///dev/ttyS0"
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/protocols/fdl.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/reference/protocols/fdl.md"])
 def test_what_the_pages_tell_to_type_is_accepted(name: str) -> None:
     """Every place to listen at in the documents."""
     places = re.findall(r"--listen ([^\s`]+)", (ROOT / name).read_text(encoding="utf-8"))

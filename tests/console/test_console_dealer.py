@@ -353,7 +353,7 @@ async def test_a_press_with_the_id_of_another_is_refused(inn: Inn) -> None:
 
 
 async def test_no_entry_is_shown_while_the_other_is_made(inn: Inn) -> None:
-    """docs/protocols/fdl_console.md: who enters it again must not copy what stands there."""
+    """docs/reference/protocols/fdl_console.md: who enters it again must not copy what stands there."""
     async with inn.browser("all") as browser:
 
         async def enter(n: int, faces: str) -> dict[str, str]:

@@ -524,7 +524,7 @@ async def test_the_console_hears_each_topic_once_and_only_events_with_less_care(
     with pytest.raises(BrokerLost):
         await SiteState.of_console(CONFIG, lambda: NOW)._serve(cast("Session", session))
     assert 0 < session.pause <= 0.05
-    published = json.loads((Path(__file__).parents[2] / "docs/asyncapi.json").read_text(encoding="utf-8"))
+    published = json.loads((Path(__file__).parents[2] / "docs/reference/asyncapi.json").read_text(encoding="utf-8"))
     heard: dict[str, int] = {}
     for channel in published["channels"].values():
         topic = re.sub(r"\{\w+\}", "x", channel["address"].replace("{site}", "lisboa"))

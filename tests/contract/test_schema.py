@@ -17,12 +17,12 @@ from protocols.contract.topics import encode_envelope
 from rules import RULESETS
 from rules.engine.ruleset import options_from
 
-PUBLISHED = Path(__file__).parents[2] / "docs/asyncapi.json"
+PUBLISHED = Path(__file__).parents[2] / "docs/reference/asyncapi.json"
 DOCUMENT: dict[str, Any] = json.loads(PUBLISHED.read_text(encoding="utf-8"))
 
 
 def test_the_document_in_docs_is_what_the_code_says() -> None:
-    """`feltd schema > docs/asyncapi.json` after a change of events, results or topics."""
+    """`feltd schema > docs/reference/asyncapi.json` after a change of events, results or topics."""
     made = CliRunner().invoke(main, ["schema"])
     assert made.exit_code == 0
     assert json.loads(made.output) == DOCUMENT

@@ -14,7 +14,7 @@ from protocols.fdl import frame as fdl
 from protocols.fdl import shaker as fdl_shaker
 from protocols.fdl.frame import Decoder, Frame, Garbage, Malformed
 
-DOCS = Path(__file__).parents[2] / "docs" / "protocols"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "protocols"
 DOC = (DOCS / "fdl.md").read_text()
 PAGES = DOC + (DOCS / "fdl_shaker.md").read_text() + (DOCS / "fdl_console.md").read_text()
 EPOCH = 0x1A2B3C4D

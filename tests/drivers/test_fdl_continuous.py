@@ -49,7 +49,7 @@ from simulators.devices.fdl_continuous import ContinuousShuffler
 from tests.drivers.test_fdl_devices import told_of
 from tests.drivers.test_fdl_shuffler import rows
 
-DOC = (Path(__file__).parents[2] / "docs/protocols/fdl_continuous.md").read_text(encoding="utf-8")
+DOC = (Path(__file__).parents[2] / "docs/reference/protocols/fdl_continuous.md").read_text(encoding="utf-8")
 TABLE = BaccaratOptions(device="continuous", opening="bell")
 
 EXAMPLES: dict[int, tuple[fdl.Happening, tuple[Event, ...]]] = {

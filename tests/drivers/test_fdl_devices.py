@@ -86,7 +86,7 @@ from simulators.devices.fdl_device import BOOT, RING, FdlDevice
 from simulators.devices.fdl_shaker import CYCLE, Shaker
 from simulators.devices.line import Line
 
-DOCS = Path(__file__).parents[2] / "docs" / "protocols"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "protocols"
 DOC = "".join((DOCS / name).read_text() for name in ("fdl.md", "fdl_shaker.md", "fdl_console.md"))
 UNIT = ("Felt", "Console", "SIM-CONSOLE-1")
 

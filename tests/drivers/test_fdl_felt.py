@@ -88,7 +88,7 @@ from simulators.devices.fdl_lamps import Lamps
 from simulators.devices.fdl_peek import PeekReader
 from simulators.devices.fdl_timer import Timer
 
-DOCS = Path(__file__).parents[2] / "docs/protocols"
+DOCS = Path(__file__).parents[2] / "docs/reference/protocols"
 CLEARED = MachineReported("bets_cleared", "the latched bets were cleared")
 
 

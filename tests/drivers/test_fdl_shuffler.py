@@ -45,7 +45,7 @@ from rules.macau.stud_poker import StudPoker, StudPokerOptions
 from simulators.devices.fdl_shuffler import Shuffler
 from tests.drivers.test_fdl_devices import told_of
 
-DOC = (Path(__file__).parents[2] / "docs/protocols/fdl_shuffler.md").read_text(encoding="utf-8")
+DOC = (Path(__file__).parents[2] / "docs/reference/protocols/fdl_shuffler.md").read_text(encoding="utf-8")
 WHOLE = Tally((1,) * 52)
 
 # What the document's examples say, and how they are told.

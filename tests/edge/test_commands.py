@@ -942,7 +942,7 @@ def test_what_is_typed_wrong_is_refused(said: dict[str, str]) -> None:
 
 
 def test_the_document_has_every_command_its_fields_and_the_reply() -> None:
-    document = json.loads((Path(__file__).parents[2] / "docs/asyncapi.json").read_text(encoding="utf-8"))
+    document = json.loads((Path(__file__).parents[2] / "docs/reference/asyncapi.json").read_text(encoding="utf-8"))
     channel = document["channels"]["command"]
     assert channel["address"] == "felt/1/{site}/table/{table}/device/{device}/cmd/{command}"
     assert set(channel["messages"]) == {f"command.{name}" for name in COMMANDS}

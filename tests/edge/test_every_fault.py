@@ -1,6 +1,6 @@
 """Every fault of every device, end to end: simulator, port, driver, edge, broker, rules, alert, round.
 
-The lists are those of the simulators; `docs/devices/` is made from the same. What a pair must show stands in its
+The lists are those of the simulators, like `docs/reference/devices/`. What a pair must show stands in its
 `Ailment`: what is told, what becomes of the round, and that it ends.
 
 Each pair runs once, in virtual time, on a cable and a broker in memory. Over real ports and mosquitto runs one pair of

@@ -454,7 +454,7 @@ async def test_a_port_without_permission(terminal: str) -> None:
         said = await refusal(f"serial://{terminal}", DeviceRefused)
     finally:
         os.seteuid(was)
-    assert said == f"{terminal}: no permission; a person needs sudo here, a service what systemd/README.md says of it"
+    assert said == f"{terminal}: no permission; use sudo, or for a service see docs/how-to/install.md"
 
 
 async def test_a_port_belongs_to_one_program(terminal: str) -> None:

@@ -141,7 +141,7 @@ def test_rows_after_the_last_checkpoint_are_counted(path: Path) -> None:
 
 
 def test_the_format_is_what_the_document_says(path: Path) -> None:
-    """Worked out again from SQLite and hashlib alone, as docs/journal.md tells an inspector."""
+    """Worked out again from SQLite and hashlib alone, as docs/explanation/journal.md tells an inspector."""
     with opened(path) as db:
         name = db.execute("SELECT value FROM memory WHERE key='journal'").fetchone()[0].decode()
         heads: dict[str, bytes] = {}

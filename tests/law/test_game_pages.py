@@ -77,7 +77,7 @@ def test_the_pages_in_docs_are_what_the_code_says() -> None:
     kept = {path.name: path.read_text(encoding="utf-8") for path in PAGES.glob("*.md")}
     assert set(kept) == set(made), "run `make games`, strike out what is gone"
     for name, text in made.items():
-        assert kept[name] == text, f"docs/games/{name} is old: run `make games`"
+        assert kept[name] == text, f"docs/reference/games/{name} is old: run `make games`"
 
 
 @pytest.mark.parametrize("name", ["README.md", *(f"{name}.md" for name in sorted(RULESETS))])
@@ -113,7 +113,7 @@ def test_a_page_holds_every_bet_option_paragraph_and_figure(name: str) -> None:
 @every_game
 def test_the_index_and_the_readme_lead_to_the_pages(name: str) -> None:
     assert f"]({name}.md)" in pages()["README.md"]
-    assert "docs/games/README.md" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "docs/reference/games/README.md" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 # ---- the reader of the test files

@@ -1,4 +1,4 @@
-"""docs/reliability.md names the tests that prove it: each exists."""
+"""docs/explanation/reliability.md names the tests that prove it: each exists."""
 
 import ast
 import re
@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/reliability.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/explanation/reliability.md").read_text(encoding="utf-8")
 PROMISES = PAGE.partition("## Promises\n")[2].partition("\n## ")[0]
 
 

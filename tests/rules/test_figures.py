@@ -1,4 +1,4 @@
-"""The figures in docs/games/figures are what the rulesets give, and agree with what others have published."""
+"""The figures in docs/reference/games/figures are what the rulesets give, and agree with what others have published."""
 
 import re
 from collections import Counter
@@ -27,7 +27,7 @@ from rules.macau.baccarat import BaccaratOptions, combination_a
 from rules.macau.blackjack import Blackjack
 from rules.macau.stud_poker import OPENING
 
-KEPT = Path(__file__).parents[2] / "docs/games/figures"
+KEPT = Path(__file__).parents[2] / "docs/reference/games/figures"
 every_game = pytest.mark.parametrize("name", GAMES)
 
 

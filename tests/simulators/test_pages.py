@@ -16,7 +16,7 @@ from simulators.devices.device import ailments
 from simulators.devices.line import Line
 
 ROOT = Path(__file__).parents[2]
-PAGES = ROOT / "docs/devices"
+PAGES = ROOT / "docs/reference/devices"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 _NOT_MADE = "no simulated device does this: the driver's own tests write the bytes"
@@ -51,18 +51,18 @@ def run(*words: str | Path) -> str:
 
 
 def test_the_pages_in_docs_are_what_the_code_says(tmp_path: Path) -> None:
-    """`feltd devices --pages docs/devices` after a change of a driver or a simulator."""
+    """`feltd devices --pages docs/reference/devices` after a change of a driver or a simulator."""
     run("devices", "--pages", tmp_path)
     made = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
     kept = {path.name: path.read_text(encoding="utf-8") for path in PAGES.iterdir()}
     assert set(kept) == set(made) == {"README.md", *(f"{name}.md" for name in DRIVERS)}
     for name, text in made.items():
-        assert kept[name] == text, f"{name} is old: run `feltd devices --pages docs/devices`"
+        assert kept[name] == text, f"{name} is old: run `feltd devices --pages docs/reference/devices`"
 
 
 def test_pages_are_written_where_nothing_is_yet(tmp_path: Path) -> None:
-    run("devices", "--pages", tmp_path / "docs/devices")
-    assert (tmp_path / "docs/devices/README.md").read_text(encoding="utf-8") == index_page()
+    run("devices", "--pages", tmp_path / "docs/reference/devices")
+    assert (tmp_path / "docs/reference/devices/README.md").read_text(encoding="utf-8") == index_page()
 
 
 @pytest.mark.parametrize("name", DRIVERS)

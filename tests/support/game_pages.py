@@ -1,4 +1,4 @@
-"""`docs/games/`: one page per ruleset, made from its code, its checklist of the law and the tests that prove it.
+"""`docs/reference/games/`: one page per ruleset, from its code, its checklist of the law and the tests that prove it.
 
 `make games` writes them; `test_game_pages.py` fails when they differ. `tests/law/<ruleset>.toml` says in `[articles]`
 what each paragraph of the text demands, in `[not_ours]` what no program can keep, and why. A paragraph of an edition
@@ -26,7 +26,7 @@ from rules.engine.ruleset import Bet, options_of
 ROOT: Final = Path(__file__).parents[2]
 TESTS: Final = ROOT / "tests"
 LAWS: Final = TESTS / "law"
-PAGES: Final = ROOT / "docs/games"
+PAGES: Final = ROOT / "docs/reference/games"
 FIGURES: Final = PAGES / "figures"
 
 # Marks under which a test may not run or may fail: it proves nothing then.
@@ -45,7 +45,7 @@ class Checklist(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Figure(Struct, frozen=True, forbid_unknown_fields=True):
-    """One computed figure of `docs/games/figures/<ruleset>.toml`, beside the published one; per cent as text."""
+    """One computed figure of `docs/reference/games/figures/<ruleset>.toml`, and the published one; per cent as text."""
 
     bet: str
     options: str = ""
@@ -240,10 +240,6 @@ def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     return "\n".join("| " + " | ".join(map(_cell, row)) + " |" for row in lines)
 
 
-def _stem(name: str) -> str:
-    return name.replace(".", "_").replace("-", "_")
-
-
 def _bets(name: str) -> list[str]:
     by_option = dict(printed_bets(name))
     usual = by_option.pop("")
@@ -276,8 +272,11 @@ def _options(name: str) -> list[str]:
     ]
 
 
+@cache
 def _link(file: str) -> str:
-    return f"[tests/{file}](../../tests/{file})"
+    """Basenames of test files are unique."""
+    path = next(TESTS.rglob(file)).relative_to(ROOT)
+    return f"[{path}](../../../{path})"
 
 
 def _proven(files: Sequence[Proofs], article: str) -> str:
@@ -350,10 +349,10 @@ def game_page(name: str) -> str:
     """The page of one ruleset, Markdown."""
     ruleset = RULESETS[name]
     module = sys.modules[ruleset.__module__]
-    code = f"rules/{_stem(name)}.py"
+    code = f"{ruleset.__module__.replace('.', '/')}.py"
     parts = [
         f"# {ruleset.title}",
-        f"Ruleset `{name}`, [{code}](../../{code}). Law: {ruleset.law}. Made by `make games`.",
+        f"Ruleset `{name}`, [{code}](../../../{code}). Law: {ruleset.law}. Made by `make games`.",
         inspect.getdoc(module) or "",
         *_bets(name),
         *_options(name),

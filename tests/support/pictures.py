@@ -1,4 +1,4 @@
-"""The pictures of docs/console.md, from a real browser before a simulated pit; and how quick the pages were there.
+"""Makes the pictures of docs/pictures with a real browser and a simulated pit, and measures how quick the pages are.
 
 `make pictures` runs it. What it prints is measured on the machine it runs on: the first paint of each page, and the
 time from the arrival of a device's bytes to the event on the page.
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from floor import Browser, Floor, browser
 
-HERE = Path(__file__).parents[2] / "docs/console"
+HERE = Path(__file__).parents[2] / "docs/pictures"
 KINDS = ("rou", "cus", "bac", "stud", "bj", "fan", "csm", "fpc", "sat")
 TURNS = 5
 EVENTS = 40

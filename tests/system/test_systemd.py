@@ -41,6 +41,7 @@ from simulators.lab.pit import SITE, Pit
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "systemd"
+INSTALL = ROOT / "docs/how-to/install.md"
 EXAMPLE_FILE = FOLDER / "feltd.toml"
 UNITS = ("feltd-edge.service", "feltd-rules.service", "feltd-console.service")
 PROGRAM = "/opt/feltd/.venv/bin/feltd"
@@ -138,7 +139,7 @@ def test_the_state_stands_where_the_configuration_looks_for_it() -> None:
 @pytest.mark.parametrize("name", UNITS)
 def test_a_unit_sees_no_password_of_another_part(name: str) -> None:
     """Whatever the rights of the files are. One that is not there stops no unit."""
-    page = (FOLDER / "README.md").read_text(encoding="utf-8")
+    page = INSTALL.read_text(encoding="utf-8")
     [made] = re.findall(r"for user in ([a-z ]+); do", page)
     assert made.split() == list(USERS)
     config = tomllib.loads((FOLDER / "feltd.toml").read_text(encoding="utf-8"))
@@ -201,7 +202,7 @@ def test_sysusers_makes_a_user_for_each_unit(tmp_path: Path) -> None:
 
 def test_the_page_gives_each_process_its_own_passwords_and_keys() -> None:
     """Run as it stands, with commands that only say what they would do: whose each file becomes."""
-    page = (FOLDER / "README.md").read_text(encoding="utf-8")
+    page = INSTALL.read_text(encoding="utf-8")
     blocks = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
     secrets = [block for block in blocks if "/etc/feltd/mqtt/$user" in block or "-key.pem" in block]
     assert len(secrets) == 2
@@ -805,14 +806,14 @@ class _Standing:
 
 
 def test_the_page_names_every_file_and_no_other() -> None:
-    page = (FOLDER / "README.md").read_text(encoding="utf-8")
+    page = INSTALL.read_text(encoding="utf-8")
     there = {path.name for path in FOLDER.iterdir() if path.is_file()} - {"README.md"}
     assert there <= set(re.findall(r"`([\w.-]+\.(?:service|conf|acl|rules|toml))`", page))
     assert set(re.findall(r"systemd/([\w.-]+\.(?:service|conf|acl|rules|toml))", page)) <= there | {"feltd.toml"}
 
 
 def test_every_block_of_the_page_is_a_shell_script() -> None:
-    blocks = re.findall(r"```sh\n(.*?)```", (FOLDER / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    blocks = re.findall(r"```sh\n(.*?)```", INSTALL.read_text(encoding="utf-8"), re.DOTALL)
     assert len(blocks) >= 8
     for block in blocks:
         done = run(program("bash"), "-n", stdin=block)

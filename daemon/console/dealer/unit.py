@@ -1,4 +1,6 @@
-"""The dealer's page as a device: it speaks FDL as a console (docs/protocols/fdl_console.md) and keeps what it says.
+"""The dealer's page as a device: it speaks FDL as a console and keeps its messages.
+
+The wire: docs/reference/protocols/fdl_console.md.
 
 A key is pressed when it stands in the store, once for each id of a press, in one transaction with its note for the log
 of actions. From there it is told to the edge until the edge says that it is durable in its journal. Neither broker nor

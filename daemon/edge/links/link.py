@@ -445,7 +445,7 @@ async def _open_serial(target: _Target, now: Callable[[], datetime]) -> StreamLi
         match error.errno or getattr(error.__context__, "args", (None,))[0]:
             case errno.EACCES | errno.EPERM:
                 raise DeviceRefused(
-                    f"{path}: no permission; a person needs sudo here, a service what systemd/README.md says of it"
+                    f"{path}: no permission; use sudo, or for a service see docs/how-to/install.md"
                 ) from error
             case errno.EAGAIN | errno.EBUSY:
                 raise DeviceRefused(f"{path} is in use by another program") from error

@@ -322,7 +322,7 @@ def bench_console(
 
 
 def console_markdown(report: ConsoleReport) -> str:
-    """The report as `docs/performance.md` shows it."""
+    """The report as `docs/explanation/performance.md` shows it."""
     lines = [
         f"| events/s at {report.tables} tables | core | a bare reader's | seen after, median | 95 % | worst | memory |",
         "|---|---|---|---|---|---|---|",

@@ -250,7 +250,7 @@ async def bench_recovery(
 
 
 def recovery_markdown(report: RecoveryReport) -> str:
-    """The report as `docs/performance.md` shows it."""
+    """The report as `docs/explanation/performance.md` shows it."""
     lines = ["| | each turn, s | median | goal |", "|---|---|---|---|"]
     for what, turns, goal in (
         (f"an edge with {report.events:,} events, process to first new event", report.edge, EDGE_GOAL),

@@ -425,7 +425,7 @@ def bench_rules(
 
 
 def rules_markdown(report: RulesReport) -> str:
-    """The report as `docs/performance.md` shows it."""
+    """The report as `docs/explanation/performance.md` shows it."""
     lines = [
         f"| ruleset | chips | events a round | events/s | rounds/s | times decoding | {GOAL:,} events/s |",
         "|---|---|---|---|---|---|---|",

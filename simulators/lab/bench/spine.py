@@ -501,7 +501,7 @@ async def bench(rates: list[int], seconds: float, say: Callable[[str], None]) ->
 
 
 def markdown(report: Report) -> str:
-    """The report as `docs/performance.md` shows it."""
+    """The report as `docs/explanation/performance.md` shows it."""
     lines = [
         "| | lines/s | feltd p50 / p99 | bare p50 / p99 | synced p50 / p99 | feltd to bare | feltd to synced |",
         "|---|---|---|---|---|---|---|",

@@ -1,0 +1,71 @@
+"""The documents fit together: links lead somewhere, indexes are complete, decisions have one shape."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("docs", "systemd", "daemon", "drivers", "protocols", "rules", "simulators", "tests")
+PAGES = sorted({*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))})
+DECISIONS = ROOT / "docs/decisions"
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"(?m)^#+ +(.+)$")
+CODE = re.compile(r"(?ms)^```.*?^```|`[^`\n]*`")
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def links(page: Path) -> list[str]:
+    """The targets of the page's links, without those to other sites."""
+    text = CODE.sub("", page.read_text(encoding="utf-8"))
+    return [target for target in LINK.findall(text) if "://" not in target and not target.startswith("mailto:")]
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, made as GitHub makes them."""
+    headings = HEADING.findall(page.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_relative_link_leads_somewhere(page: Path) -> None:
+    for target in links(page):
+        path, _, anchor = target.partition("#")
+        place = (page.parent / path) if path else page
+        assert place.exists(), f"{name(page)} links to {target}"
+        assert not anchor or anchor in anchors(place), f"{name(page)} links to {target}"
+
+
+def test_links_are_found(tmp_path: Path) -> None:
+    page = tmp_path / "a.md"
+    page.write_text("# A b, c\n[x](y.md) `[no](code.md)`\n[z](https://z.example) [here](#a-b-c)\n", encoding="utf-8")
+    assert links(page) == ["y.md", "#a-b-c"]
+    assert anchors(page) == {"a-b-c"}
+
+
+def test_the_index_of_docs_names_every_page() -> None:
+    """Generated folders and the decisions have indexes of their own."""
+    listed = {target.partition("#")[0] for target in links(ROOT / "docs/README.md")}
+    pages = {path for pattern in ("*.md", "how-to/*.md", "reference/*.md", "explanation/*.md")
+             for path in (ROOT / "docs").glob(pattern)}  # fmt: skip
+    missing = {name(path) for path in pages if str(path.relative_to(ROOT / "docs")) not in listed | {"README.md"}}
+    assert missing == set()
+
+
+def test_the_list_of_decisions_is_complete() -> None:
+    rows = re.findall(r"(?m)^\| (\d{4}) \| \[([^\]]+)\]\(([^)]+)\) \|", (DECISIONS / "README.md").read_text())
+    found = {path.name: path for path in DECISIONS.glob("[0-9]*.md")}
+    assert [row[2] for row in rows] == sorted(found)
+    for number, title, file in rows:
+        first = found[file].read_text(encoding="utf-8").partition("\n")[0]
+        assert first == f"# {int(number)}. {title}"
+        assert file.startswith(f"{number}-")
+
+
+@pytest.mark.parametrize("path", sorted(DECISIONS.glob("[0-9]*.md")), ids=lambda path: path.name)
+def test_a_decision_gives_context_decision_and_consequences(path: Path) -> None:
+    headings = re.findall(r"(?m)^## (.+)$", path.read_text(encoding="utf-8"))
+    assert headings == ["Context", "Decision", "Consequences"]
