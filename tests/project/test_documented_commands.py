@@ -42,6 +42,8 @@ PARSED_ONLY = {
     "make test": "it is what runs this",
     "make install-table": "it installs packages",
     "make .venv/.openid": "it installs packages",
+    "make lint": "it is run beside the tests",
+    "make docs": "the tests of the generated pages run what it runs",
 }
 # A minute each and more: `make nightly` runs them here, test_campaign.py and test_bench_*.py run what is in them.
 LONG = (

@@ -1,9 +1,13 @@
 """The documents fit together: links lead somewhere, indexes are complete, decisions have one shape."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+
+from daemon.config.check import device_mistakes, ruleset_mistakes
+from daemon.config.model import parse
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("docs", "systemd", "daemon", "drivers", "protocols", "rules", "simulators", "tests")
@@ -69,3 +73,19 @@ def test_the_list_of_decisions_is_complete() -> None:
 def test_a_decision_gives_context_decision_and_consequences(path: Path) -> None:
     headings = re.findall(r"(?m)^## (.+)$", path.read_text(encoding="utf-8"))
     assert headings == ["Context", "Decision", "Consequences"]
+
+
+def toml_blocks(page: Path) -> list[str]:
+    return re.findall(r"(?ms)^```toml\n(.*?)^```", page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if toml_blocks(page)], ids=name)
+def test_a_shown_configuration_is_toml(page: Path) -> None:
+    assert all(map(tomllib.loads, toml_blocks(page)))
+
+
+def test_the_configuration_of_getting_started_is_good() -> None:
+    [shown] = toml_blocks(ROOT / "docs/getting-started.md")
+    config = parse(shown)
+    assert ruleset_mistakes(config, Path("feltd.toml")) == []
+    assert device_mistakes(config, Path("feltd.toml")) == []
