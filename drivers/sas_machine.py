@@ -685,7 +685,7 @@ class SasMachine:
         """
         sure = self._memory.sure
         seen = self._take_seen()
-        now = self._proven() and not self._strange
+        now = self._checksum_seen() and not self._strange
         events: list[Event] = []
         for n, code in enumerate(seen):
             known = n in sure or n >= left or (n == left - 1 and seen[left : left + 1] == (code,))
@@ -707,7 +707,7 @@ class SasMachine:
         unanswered = 0
         while unanswered < TRIES:
             match await self._exchange(GeneralPoll(self._me)):
-                case Happened(code) if self._nothing(code) or self._chirp(code):
+                case Happened(code) if self._nothing(code) or self._is_loop_break(code):
                     break
                 case Happened(code) if self._twice(code):
                     self._believe(code)
@@ -814,7 +814,7 @@ class SasMachine:
         back = alone or (isinstance(answer, Garbage) and self._wire.startswith(sent + sent[:2]))
         self._echoes = self._echoes + 1 if back else 0
         if back:
-            self._distrust()
+            self._suspect_line()
         if self._echoes >= TRIES:
             raise DeviceRefused(
                 "the line echoes: TX and RX are joined, or the adapter is half duplex and hears itself; "
@@ -838,7 +838,9 @@ class SasMachine:
             case Reply() | Unknown() | Busy() | RealTime():
                 self._alive = now
                 self._damaged = 0
-            case Happened(code) if code in NOTHING and (code not in self._mine or self._proven() or not self._unasked):
+            case Happened(code) if code in NOTHING and (
+                code not in self._mine or self._checksum_seen() or not self._unasked
+            ):
                 self._harmless.append(code)
                 if len(self._harmless) == CLEAN:
                     self._alive = now
@@ -849,9 +851,9 @@ class SasMachine:
                 self._harmless.clear()
             case Garbage():
                 self._chirps += 1
-                self._distrust()
+                self._suspect_line()
                 self._harmless.clear()
-            case Happened(code) if self._chirp(code) or (code == self._me and not self._proven()):
+            case Happened(code) if self._is_loop_break(code) or (code == self._me and not self._checksum_seen()):
                 self._chirps += 1
                 self._harmless.clear()
             case _:
@@ -869,11 +871,11 @@ class SasMachine:
         self._garbled[asked] += 1
         return self._garbled[asked] > TRIES
 
-    def _chirp(self, code: int) -> bool:
+    def _is_loop_break(self, code: int) -> bool:
         """Its own address, where that means nothing else, is said by a machine that does not hear us."""
         return code == self._me and code not in EXCEPTIONS and code not in NOTHING
 
-    def _proven(self) -> bool:
+    def _checksum_seen(self) -> bool:
         """An answer with a checksum has shown a machine that hears us.
 
         Else what sounds like its address may be a chirp, and what sounds like our poll an echo.
@@ -904,7 +906,7 @@ class SasMachine:
         Where that is also what an idle machine answers, only what comes unasked tells them apart: wait for it.
         """
         counted = isinstance(poll, GeneralPoll) and bool(self._harmless)
-        alike = counted and self._me in NOTHING and not self._proven()
+        alike = counted and self._me in NOTHING and not self._checksum_seen()
         interval = max(self._options.interval, CHIRPING) if alike else self._options.interval
         self._slot = max(self._slot + interval, self._link.stamp().tick)
         unasked = b""
@@ -917,7 +919,7 @@ class SasMachine:
         self._unasked = set(unasked) == {self._me}
         if self._unasked:
             self._chirps += 1
-            self._distrust()
+            self._suspect_line()
 
     # ---- a turn is one poll
 
@@ -1029,21 +1031,21 @@ class SasMachine:
                 await self._tell(self._faults.end("sas.exceptions_lost"))
                 self._memory = replace(self._memory, again=0, mute=self._memory.mute and not self._general)
                 await self._heard()
-            case Happened(code) if self._chirp(code):
+            case Happened(code) if self._is_loop_break(code):
                 pass
             case Happened(code) if self._twice(code):
                 self._believe(code)
                 if self._faults.is_open("sas.deaf") or not self._supported:
                     if code not in self._mine:
                         self._alive = self._link.stamp().tick
-                    await self._tell_unproved()
+                    await self._report_unconfirmed()
                     await self._heard()
             case Happened(code):
                 self._reading(code)
             case RealTime(_, code):
                 await self._tell_in_real_time(code)
                 await self._heard()
-            case None if self._silent >= TRIES and self._proven() and not self._general:
+            case None if self._silent >= TRIES and self._checksum_seen() and not self._general:
                 # In real-time mode it has no answer where nothing happened: only long polls show that it is there.
                 self._silent = 0
                 self._unresolved = False
@@ -1071,7 +1073,7 @@ class SasMachine:
 
         What may be an address or an echo, and nothing has proved, is said for ever: once is enough.
         """
-        seen, proven = self._memory.seen, self._proven()
+        seen, proven = self._memory.seen, self._checksum_seen()
         if len(seen) < SEEN and (code not in self._mine or proven or seen[self._left :][-1:] != (code,)):
             sure = (*self._memory.sure, len(seen)) if proven else self._memory.sure
             self._memory = replace(self._memory, seen=(*seen, code if len(seen) < SEEN - 1 else LOST), sure=sure)
@@ -1082,30 +1084,30 @@ class SasMachine:
         self._left = 0
         return seen
 
-    def _distrust(self) -> None:
+    def _suspect_line(self) -> None:
         """A chirp, or our own poll: what was read already may have been one, too."""
         self._strange = True
         self._memory = replace(self._memory, sure=())
 
-    async def _tell_proved(self) -> None:
+    async def _report_confirmed(self) -> None:
         if seen := self._take_seen():
             at, self._believed = self._believed or self._link.stamp(), None
             events = [event for code in seen for event in self._exception(code)]
             await self._tell(events, Chunk(bytes(seen), at.at, at.tick))
             await self._keep()
 
-    async def _tell_unproved(self) -> None:
+    async def _report_unconfirmed(self) -> None:
         """Without an answer that has a checksum: what may be an address or an echo is doubtful."""
-        mine = [] if self._proven() else [code for code in self._memory.seen if code in self._mine]
+        mine = [] if self._checksum_seen() else [code for code in self._memory.seen if code in self._mine]
         if mine:
             seen = self._take_seen()
             self._memory = replace(self._memory, seen=tuple(one for one in seen if one not in mine))
             await self._tell(self._doubt(mine, _NOBODY, once=True))
-        await self._tell_proved()
+        await self._report_confirmed()
 
     async def _tell_in_real_time(self, code: int) -> None:
         """It came with a checksum, and proves what was said before it."""
-        await self._tell_proved()
+        await self._report_confirmed()
         self._memory = replace(self._memory, real_time=True)
         await self._tell(self._exception(code))
         await self._keep()
@@ -1126,7 +1128,7 @@ class SasMachine:
         match answer:
             case Busy():
                 work.tries -= 1
-                await self._tell_proved()
+                await self._report_confirmed()
                 await self._busy()
             case RealTime(_, code):
                 work.tries -= 1
@@ -1173,7 +1175,7 @@ class SasMachine:
         self._unheard = False
         self._busy_since = None
         self._chirps = 0
-        await self._tell_proved()
+        await self._report_confirmed()
         over = ["sas.busy", "sas.deaf", "sas.damaged"]
         if not self._general:  # in real-time mode what waits to be told would have come instead
             over.append("sas.exceptions_lost")
@@ -1210,7 +1212,7 @@ class SasMachine:
             await self._tell(self._doubt(self._take_seen(), "on a bad line"))
         else:
             self._memory = replace(self._memory, blind=self._memory.seen[-1] if self._memory.seen else 0)
-            await self._tell_unproved()
+            await self._report_unconfirmed()
         if not (self._damaged or was_answered):
             sure = not self._supported or self._unheard or self._faults.is_open("sas.deaf") or not ours
             await self._unavailable(command, silent=True, suspect=not sure)

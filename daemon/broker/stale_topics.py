@@ -1,8 +1,8 @@
-"""What stands on the broker of what is no longer there: retained topics have no end of their own.
+"""Clears retained topics of devices and tables that were removed from the configuration.
 
-`meta` names the edge that tells of a device, `round/state` the rules that tell of a table. Whoever is named there and
-no longer has it in its configuration clears what it left, when it meets the broker. What a process left that is itself
-gone for good is cleared by `feltd forget`.
+Retained topics never expire. `meta` names the edge of a device, `round/state` the rules of a table. When a process
+connects, it clears the topics that carry its name and are no longer in its configuration. Topics of a process that was
+removed itself are cleared by `feltd forget`.
 """
 
 import asyncio
@@ -21,33 +21,33 @@ __all__ = [
     "FORGED",
     "METAS",
     "STATES",
-    "Leftovers",
+    "StaleTopics",
     "alert_topic",
-    "left_by_edge",
-    "left_by_rules",
     "room_topic",
+    "stale_of_edge",
+    "stale_of_rules",
 ]
 
 METAS = "device/+/meta"
 STATES = "round/state"
 SOON = 5.0
-"""Seconds after which what stands on the broker was heard, if it lets us."""
+"""Seconds after which the retained topics have arrived, if the broker lets us read them."""
 MOST_CLEARED = 10_000
 FORGED, CONFLICT = "events.forged", "events.conflict"
 """The codes of the alerts of the rules at a table, besides that of a suspended round."""
 
 
 def alert_topic(site: str, table: str, device: str, code: str) -> str:
-    """Where the alert of a device's fault stands."""
+    """The topic of the alert for a device's fault."""
     return table_topic(site, table, f"alert/{device}-{code.replace('.', '-')}")
 
 
 def room_topic(site: str, table: str, name: str) -> str:
-    """Where the alert stands that the journal of an edge or of rules has little room."""
+    """The topic of the alert that the journal of an edge or of rules runs out of room."""
     return table_topic(site, table, f"alert/{name}-journal-room")
 
 
-def left_by_edge(
+def stale_of_edge(
     site: str,
     name: str,
     message: Message,
@@ -56,13 +56,13 @@ def left_by_edge(
     alerted: Iterable[str] = (),
     tables: Collection[str] = (),
 ) -> list[str]:
-    """All that stands of the device of a `meta`, if the edge `name` put it there; the `meta` itself last.
+    """All topics of the device of a `meta`, if the edge `name` published it; the `meta` itself last.
 
-    `faults`: by driver, the codes of the alerts there may be; `alerted`: those that there were. `tables` it still has.
+    `faults`: the fault codes of each driver; `alerted`: codes of earlier alerts; `tables`: those still configured.
     """
     try:
         meta = msgspec.json.decode(message.payload, type=DeviceMeta)
-    except UNREADABLE:  # empty: cleared just now
+    except UNREADABLE:  # empty: just cleared
         return []
     if meta.edge != name:
         return []
@@ -77,8 +77,8 @@ def left_by_edge(
     ]
 
 
-def left_by_rules(site: str, name: str, message: Message) -> list[str]:
-    """All that stands of the rounds of a `round/state`, if the rules `name` put it there; the state itself last."""
+def stale_of_rules(site: str, name: str, message: Message) -> list[str]:
+    """All topics of the rounds of a `round/state`, if the rules `name` published it; the state itself last."""
     try:
         state = decode_state(message.payload)
     except BadRound:
@@ -91,41 +91,41 @@ def left_by_rules(site: str, name: str, message: Message) -> list[str]:
     return [*(table_topic(site, table, leaf) for leaf in leaves), *alerts, room_topic(site, table, name), message.topic]
 
 
-class Leftovers:
-    """What one process left on the broker. Whatever becomes of looking and clearing keeps nobody from work."""
+class StaleTopics:
+    """The stale topics of one process. A broker that refuses to show or clear them does not stop the process."""
 
     def __init__(self, log: structlog.typing.FilteringBoundLogger) -> None:
-        """Nothing was looked for."""
+        """Nothing has been looked for yet."""
         self._log = log
         self._own = False
         self._blind = False
         self._cleared: set[str] = set()
 
     async def look(self, session: Session, topic: str, *, own: bool) -> None:
-        """Hear of what stands under `topic`; `own`: something of ours does, so that we know whether we hear."""
+        """Read what is retained under `topic`. `own`: a topic of ours is there, which shows whether we can read."""
         self._own = not own
         try:
             await session.read_retained(topic)
-        except BrokerLost as error:  # refused, or slow; that a connection is lost others notice
+        except BrokerLost as error:  # refused or slow; a lost connection is noticed elsewhere
             reason = str(error)
         else:
             await asyncio.sleep(SOON)
-            reason = "the broker does not give us what we said ourselves"
+            reason = "the broker does not deliver our own retained topics"
             if self._own:
                 return
         if not self._blind:
-            remedy = "make the access list anew (feltd acl): what is no longer there may show as offline until then"
-            self._log.warning("leftovers.unseen", topic=topic, reason=reason, remedy=remedy)
+            remedy = "generate the access list again (feltd acl); until then removed devices may show as offline"
+            self._log.warning("stale_topics.unread", topic=topic, reason=reason, remedy=remedy)
         self._blind = True
 
     def heard_own(self) -> None:
-        """What we said stands there: we may look."""
+        """A topic of ours arrived: the broker lets us read."""
         self._own = True
 
     async def clear(self, session: Session, topics: list[str]) -> None:
-        """Once in the life of a process: at the next meeting it may be another's. Raises BrokerLost.
+        """Clear topics, once in the life of a process: later they may belong to another one. Raises BrokerLost.
 
-        And where we may not, mosquitto ends the connection of who tries it several times.
+        mosquitto ends the connection of a client that repeatedly writes what it may not.
         """
         if not topics or topics[-1] in self._cleared or len(self._cleared) >= MOST_CLEARED:
             return
@@ -135,6 +135,6 @@ class Leftovers:
             await session.publish(topic, b"", retain=True, vital=False)
 
         def cleared() -> None:
-            self._log.info("leftovers.cleared", topic=last, reason="no longer in the configuration")
+            self._log.info("stale_topics.cleared", topic=last, reason="no longer in the configuration")
 
         await session.publish(last, b"", retain=True, vital=False, acknowledged=cleared)

@@ -59,6 +59,8 @@ CARDS = (
     "seconds longer."
 )
 
+MADE = "Made by `feltd devices --pages docs/reference/devices`."
+
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
@@ -158,7 +160,7 @@ def device_page(name: str) -> str:
     module = sys.modules[driver.__module__]
     parts = [
         f"# {_title(driver)}",
-        f"Driver `{name}`. Evidence: *{', '.join(driver.evidence)}*. Made by `feltd devices --pages docs/reference/devices`.",
+        f"Driver `{name}`. Evidence: *{', '.join(driver.evidence)}*. {MADE}",
         inspect.getdoc(module) or "",
         "## Options",
         _listed(inspect.getdoc(driver.Options) or ""),

@@ -4,7 +4,7 @@ import asyncio
 
 from daemon.broker.connection import connect
 from daemon.broker.session import Message, Session
-from daemon.broker.stale_topics import METAS, STATES, left_by_edge, left_by_rules
+from daemon.broker.stale_topics import METAS, STATES, stale_of_edge, stale_of_rules
 from daemon.config.model import Config, broker_of
 from drivers import FAULTS
 from protocols.contract.topics import edge_topic, table_topic
@@ -46,7 +46,7 @@ async def forget(config: Config, name: str, *, although_online: bool = False) ->
                 if topic.startswith(own):
                     continue
                 topics += (
-                    left_by_edge(site, name, message, FAULTS) if leaf == METAS else left_by_rules(site, name, message)
+                    stale_of_edge(site, name, message, FAULTS) if leaf == METAS else stale_of_rules(site, name, message)
                 )
             topics += sorted((topic for topic in standing if topic.startswith(own)), key=_availability_last)
             for topic in topics:

@@ -25,7 +25,7 @@ from daemon.broker.outbox import Outbox
 from daemon.broker.replay_service import ReplayService
 from daemon.broker.retained import Retained
 from daemon.broker.session import UNREADABLE, Message, Session, Will, publish_offline_on_exit
-from daemon.broker.stale_topics import CONFLICT, FORGED, STATES, Leftovers, alert_topic, left_by_rules
+from daemon.broker.stale_topics import CONFLICT, FORGED, STATES, StaleTopics, alert_topic, stale_of_rules
 from daemon.config.model import Config, Table, broker_of
 from daemon.journal.store import Entry, Journal, Row
 from protocols.contract.documents import Alert, EdgeHealth, EdgeInfo, ReplayAnswer, mac_of_answer
@@ -252,7 +252,7 @@ class Consumer:
         self._log = logs.get(rules=self.name)
         self.outbox = Outbox(journal, self._message_of, lambda row: row.place not in self._tables)
         self.retained = Retained()
-        self._leftovers = Leftovers(self._log)
+        self._stale_topics = StaleTopics(self._log)
         self._tables = {table.name: _Table(table, journal) for table in config.table if table.ruleset}
         self.replay = ReplayService(
             self.name,
@@ -660,7 +660,7 @@ class Consumer:
 
     async def _look(self, session: Session) -> None:
         """What stands there of tables that we no longer have is cleared; so may others have done with one now ours."""
-        await self._leftovers.look(session, table_topic(self.site, "+", STATES), own=bool(self._tables))
+        await self._stale_topics.look(session, table_topic(self.site, "+", STATES), own=bool(self._tables))
         for name in self._tables:
             self.retained.again(table_topic(self.site, name, "round/"), table_topic(self.site, name, "alert/round-"))
 
@@ -702,9 +702,9 @@ class Consumer:
     async def _met(self, session: Session, table: str, message: Message) -> None:
         """How a round stands on the broker: that of a table that we had, and no longer have, is cleared."""
         if table in self._tables:
-            self._leftovers.heard_own()
+            self._stale_topics.heard_own()
         else:
-            await self._leftovers.clear(session, left_by_rules(self.site, self.name, message))
+            await self._stale_topics.clear(session, stale_of_rules(self.site, self.name, message))
 
     def _read(self, table: str, message: Message) -> tuple[Envelope, ...]:
         """The event. One that this version does not know, or cannot read, is an event missed: never nothing.

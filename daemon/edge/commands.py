@@ -28,7 +28,7 @@ from protocols.contract.commands import BadCommand, Command, Reply, Request, dec
 from protocols.contract.events import DeviceCommanded
 from protocols.contract.results import BadRound, RoundState, decode_state
 
-__all__ = ["Case", "Desk", "Station", "obeyed"]
+__all__ = ["CommandRecord", "CommandService", "CommandTarget", "obeyed"]
 
 # The commands of a table that are remembered with their answers. One may be forgotten once it is too old to run.
 KEPT = 128
@@ -51,7 +51,7 @@ KEY = "command/"
 BROKEN_OFF = "the edge ended meanwhile: whether the device acted, only its events will tell"
 
 
-class Station(Protocol):
+class CommandTarget(Protocol):
     """A device's place in the edge, as far as commands go."""
 
     async def obey(self, command: Command) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class Station(Protocol):
         ...
 
 
-class Case(Struct, frozen=True):
+class CommandRecord(Struct, frozen=True):
     """One command that was handed to a device, as the journal keeps it. Without `reply` it is under way."""
 
     number: int
@@ -84,12 +84,12 @@ class Case(Struct, frozen=True):
         return f"{KEY}{self.table}/{self.number % KEPT}"
 
 
-class Desk:
+class CommandService:
     """Where the commands of one edge come in."""
 
     def __init__(
         self,
-        stations: Mapping[tuple[str, str], Station],
+        stations: Mapping[tuple[str, str], CommandTarget],
         ruled: frozenset[str],
         kept: Mapping[str, bytes],
         keep: Callable[[Mapping[str, bytes]], object],
@@ -109,8 +109,8 @@ class Desk:
         self._rounds: dict[str, RoundState] = {}
         self._rounds_changed = asyncio.Event()
         self._rules_online = False
-        self._cases: dict[tuple[str, str, str], Case] = {}
-        self._places: dict[str, Case] = {}
+        self._cases: dict[tuple[str, str, str], CommandRecord] = {}
+        self._places: dict[str, CommandRecord] = {}
         self._numbers: dict[str, int] = {}
         self._askers: dict[tuple[str, str, str], list[Message]] = {}
         self._under_way: dict[tuple[str, str], int] = {}
@@ -118,7 +118,7 @@ class Desk:
         cases = []
         for value in kept.values():
             with contextlib.suppress(*UNREADABLE):  # of another version: too old to run in any case
-                cases.append(msgspec.json.decode(value, type=Case))
+                cases.append(msgspec.json.decode(value, type=CommandRecord))
         for case in sorted(cases, key=lambda case: case.number):
             self._put(case)
 
@@ -183,7 +183,7 @@ class Desk:
             command = decode_command(name, request.args)
             case = self._cases.get((table, device, request.id))
             if case is None:
-                station, case = self._admit(message, table, device, request, command)
+                station, case = self._validate(message, table, device, request, command)
                 self._askers[table, device, request.id] = [message]
                 self._under_way[table, device] = self._under_way.get((table, device), 0) + 1
                 group.create_task(self._carry_out(station, case))
@@ -201,9 +201,9 @@ class Desk:
 
     # ---- from the question to the answer
 
-    def _admit(
+    def _validate(
         self, message: Message, table: str, device: str, request: Request, command: Command
-    ) -> tuple[Station, Case]:
+    ) -> tuple[CommandTarget, CommandRecord]:
         """Raises CommandRefused."""
         if message.retain:
             raise CommandRefused("the broker had retained it: nobody knows when it was meant; do not retain commands")
@@ -218,7 +218,7 @@ class Desk:
             raise CommandRefused("too many commands at once; ask again")
         if command.between_rounds and table in self._ruled:
             self._between_rounds(table)
-        case = Case(self._numbers.get(table, 0), table, device, request.id, request.expires, command)
+        case = CommandRecord(self._numbers.get(table, 0), table, device, request.id, request.expires, command)
         oldest = self._places.get(case.key)
         if oldest is not None and (oldest.reply is None or oldest.expires > now):
             raise CommandRefused("too many commands in a short time; let them expire earlier")
@@ -234,7 +234,7 @@ class Desk:
             raise CommandRefused(f"a round is open ({said.phase}); ask again between two rounds")
         return said
 
-    async def _no_round_is_open(self, table: str, station: Station) -> None:
+    async def _no_round_is_open(self, table: str, station: CommandTarget) -> None:
         """Return when the rules have heard of all that has happened, and no round is open. Raises CommandRefused."""
         journal, newest = station.newest()
         try:
@@ -246,7 +246,7 @@ class Desk:
             text = "feltd rules has not heard of everything that happened, so a round may be open; ask again"
             raise CommandRefused(text) from None
 
-    def _put(self, case: Case) -> None:
+    def _put(self, case: CommandRecord) -> None:
         oldest = self._places.get(case.key)
         if oldest is not None:
             self._cases.pop((oldest.table, oldest.device, oldest.id), None)
@@ -254,7 +254,7 @@ class Desk:
         self._cases[case.table, case.device, case.id] = case
         self._numbers[case.table] = max(self._numbers.get(case.table, 0), case.number + 1)
 
-    async def _carry_out(self, station: Station, case: Case) -> None:
+    async def _carry_out(self, station: CommandTarget, case: CommandRecord) -> None:
         name = name_of(case.command)
         place = (case.table, case.device)
         try:
@@ -279,7 +279,7 @@ class Desk:
                 for message in askers:
                     await self._reply(message, reply)
 
-    def _end(self, case: Case, reply: Reply) -> Reply:
+    def _end(self, case: CommandRecord, reply: Reply) -> Reply:
         """Durable when it returns: the answer, and the event for everybody."""
         try:
             ended = msgspec.json.encode(replace(case, reply=reply))
@@ -335,7 +335,7 @@ def _must_be_of_now(expires: datetime, now: datetime) -> None:
         raise CommandRefused(f"it expired at {expires:%H:%M:%S %Z} and it is {now:%H:%M:%S %Z}; are the clocks right?")
 
 
-def _must_be(command: Command, case: Case) -> None:
+def _must_be(command: Command, case: CommandRecord) -> None:
     """Raises CommandRefused."""
     if case.command != command:
         raise CommandRefused(f"the id {case.id!r} was another command's: each needs its own")

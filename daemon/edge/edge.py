@@ -25,12 +25,12 @@ from daemon.broker.outbox import Outbox
 from daemon.broker.replay_service import ReplayService
 from daemon.broker.retained import Retained
 from daemon.broker.session import Message, Session, Will, publish_offline_on_exit
-from daemon.broker.stale_topics import METAS, Leftovers, alert_topic, left_by_edge
+from daemon.broker.stale_topics import METAS, StaleTopics, alert_topic, stale_of_edge
 from daemon.config.model import Config, Device, Table, broker_of
 from daemon.edge import home_assistant
-from daemon.edge.commands import KEY, Desk, obeyed
+from daemon.edge.commands import KEY, CommandService, obeyed
 from daemon.edge.links.link import HostLink, open_link, utc_now
-from daemon.edge.ordering import TOGETHER, Gate
+from daemon.edge.ordering import SIMULTANEOUS_S, EventOrdering
 from daemon.edge.supervisor import Opener, supervise
 from daemon.edge.tracing import Trace, publish
 from daemon.journal.store import BadJournal, Entry, Journal, Row
@@ -72,7 +72,7 @@ ONLINE, OFFLINE = b"online", b"offline"
 _OF_THE_LINK = (DeviceOffline, DeviceFaulted, DeviceRecovered)
 
 
-class Board(Struct, frozen=True):
+class DeviceStatus(Struct, frozen=True):
     """What is known of a device, kept over restarts: a fault outlives them until it is seen cleared."""
 
     online: bool = False
@@ -87,7 +87,7 @@ class Board(Struct, frozen=True):
     """Whose faults these are. "" was written before that was: the driver that is configured."""
 
 
-class DevicePost:
+class DeviceSession:
     """One device's place in the edge: its events into the journal, its state onto the broker."""
 
     def __init__(self, edge: "Edge", table: Table, device: Device) -> None:
@@ -97,13 +97,13 @@ class DevicePost:
         self.device = device
         self._key = f"{table.name}/{device.name}"
         stored = edge.journal.memory(f"board/{self._key}")
-        self.board = msgspec.json.decode(stored, type=Board) if stored else Board()
+        self.board = msgspec.json.decode(stored, type=DeviceStatus) if stored else DeviceStatus()
         self.state_topic = device_topic(edge.site, table.name, device.name, "state")
         self._link: HostLink | None = None
         self._driver: Driver | None = None
         self._session_ended: asyncio.Future[None] | None = None
-        self._met = False
-        self._came = False
+        self._online_this_session = False
+        self._has_reported = False
         """Whether it told anything in this life of the edge: until then what it may have kept is waited for."""
         self._bytes = (0, 0)
         self.events = 0
@@ -138,7 +138,7 @@ class DevicePost:
             self.board = msgspec.structs.replace(was, driver=driver)
             return [], {f"board/{self._key}": msgspec.json.encode(self.board)}
         codes = [fault.code for fault in was.faults]
-        self.board = Board(online=was.online, reason=was.reason, alerted=was.alerted, driver=driver)
+        self.board = DeviceStatus(online=was.online, reason=was.reason, alerted=was.alerted, driver=driver)
         place = {"table": self.table, "device": self.device.name}
         self._edge.log.info("device.exchanged", **place, was=was.driver, driver=driver, ended=codes)
         ends = [DeviceRecovered(code) for code in codes]
@@ -168,7 +168,7 @@ class DevicePost:
         if self._session_ended is not None and not self._session_ended.done():
             self._session_ended.set_result(None)
         self._driver = driver
-        self._met = False
+        self._online_this_session = False
         self._session_ended = asyncio.get_running_loop().create_future()
 
     async def obey(self, command: Command) -> dict[str, Any]:
@@ -176,7 +176,9 @@ class DevicePost:
         if isinstance(command, commands.Trace):
             return self._traced(command.seconds)
         driver, ended = self._driver, self._session_ended
-        if driver is None or ended is None or not self._met:  # the board may still say what was before a restart
+        if (
+            driver is None or ended is None or not self._online_this_session
+        ):  # the board may still say what was before a restart
             raise CommandRefused(f"the device is offline: {self.board.reason or 'not met yet'}")
         if not isinstance(driver, Obeys) or type(command) not in driver.commands:
             known = ", ".join(map(name_of, driver.commands)) or "none"
@@ -235,9 +237,9 @@ class DevicePost:
         if not sightings and memory is None:
             return
         sightings = [_shortened(one) for one in sightings]
-        self._came = self._came or any(type(one.event) not in _OF_THE_LINK for one in sightings)
-        if sightings and self._came:
-            await self._edge.gates[self.table].turn(self.device.name, _happened(sightings))
+        self._has_reported = self._has_reported or any(type(one.event) not in _OF_THE_LINK for one in sightings)
+        if sightings and self._has_reported:
+            await self._edge.ordering[self.table].wait_turn(self.device.name, _happened(sightings))
         entries = [self._entry(one) for one in sightings]
         kept: dict[str, bytes] = {} if memory is None else {f"driver/{self._key}": memory}
         board = self.board
@@ -246,9 +248,11 @@ class DevicePost:
         if board is not self.board:
             kept[f"board/{self._key}"] = msgspec.json.encode(board)
         rows = self._edge.append(entries, kept)
-        if sightings and self._came and not sightings[-1].behind:
-            self._edge.gates[self.table].caught_up(self.device.name)
-        self._met = self._met or any(isinstance(one.event, DeviceOnline) for one in sightings)
+        if sightings and self._has_reported and not sightings[-1].behind:
+            self._edge.ordering[self.table].caught_up(self.device.name)
+        self._online_this_session = self._online_this_session or any(
+            isinstance(one.event, DeviceOnline) for one in sightings
+        )
         self.events += len(rows)
         self.last = rows[-1] if rows else self.last
         if board is not self.board:
@@ -258,13 +262,13 @@ class DevicePost:
             self._edge.retained.touch(self.state_topic)
 
     def _entry(self, one: Sighting) -> Entry:
-        """One that was overtaken says so, and one that is old its age: the rules put it at its time."""
+        """Writes how old and how late the event came into the event itself, so that the rules always decide alike."""
         event = one.event
-        if one.age >= TOGETHER:
+        if one.age >= SIMULTANEOUS_S:
             event = msgspec.structs.replace(event, age_ms=int(one.age * 1000))
-        gate, happened = self._edge.gates[self.table], one.chunk.tick - one.age
-        if type(event) not in ASIDE and (late := gate.overtaken(self.device.name, happened)):
-            event = msgspec.structs.replace(event, overtaken=late)
+        ordering, happened = self._edge.ordering[self.table], one.chunk.tick - one.age
+        if type(event) not in ASIDE and (late_ms := ordering.late_ms(self.device.name, happened)):
+            event = msgspec.structs.replace(event, overtaken=late_ms)
         return Entry(self.table, self.device.name, type_of(event), one.chunk.at, encode_data(event), one.wire)
 
     def meta(self) -> DeviceMeta:
@@ -307,7 +311,7 @@ def _happened(sightings: Sequence[Sighting]) -> float:
     return min((one.chunk.tick - one.age for one in sightings if one.age or not one.behind), default=float("-inf"))
 
 
-def _after(board: Board, one: Sighting) -> Board:
+def _after(board: DeviceStatus, one: Sighting) -> DeviceStatus:
     match one.event:
         case DeviceOnline(model=model, serial=serial, firmware=firmware):
             return msgspec.structs.replace(board, online=True, reason="", model=model, serial=serial, firmware=firmware)
@@ -366,18 +370,18 @@ class Edge:
             self._mac_key,
         )
         self.retained = Retained()
-        self._leftovers = Leftovers(self.log)
+        self._stale_topics = StaleTopics(self.log)
         self.traced = asyncio.Event()
-        self.posts = [DevicePost(self, table, device) for table in config.table for device in table.device]
+        self.posts = [DeviceSession(self, table, device) for table in config.table for device in table.device]
         self._boots = int(journal.memory("boots") or b"0") + 1
         self._take_up()
-        self.gates = {
-            table.name: Gate(
+        self.ordering = {
+            table.name: EventOrdering(
                 post.device.name for post in self.posts if post.table == table.name and post.may_have_kept_events
             )
             for table in config.table
         }
-        self.desk = Desk(
+        self.desk = CommandService(
             {(post.table, post.device.name): post for post in self.posts},
             frozenset(table.name for table in config.table if table.ruleset),
             journal.memories(KEY),
@@ -401,7 +405,7 @@ class Edge:
     def _take_up(self) -> None:
         """In one transaction: this is another life, and what of the last one is over by the configuration."""
         kept = {"boots": b"%d" % self._boots}
-        told: list[tuple[DevicePost, Entry]] = []
+        told: list[tuple[DeviceSession, Entry]] = []
         for post in self.posts:
             entries, left = post.taken_up()
             told += [(post, entry) for entry in entries]
@@ -440,7 +444,7 @@ class Edge:
         self.outbox.offer(rows)
         return rows
 
-    def show(self, post: DevicePost) -> None:
+    def show(self, post: DeviceSession) -> None:
         """Bring a device's retained topics up to date."""
         place = partial(device_topic, self.site, post.table, post.device.name)
         self.retained.put(place("meta"), post.meta)
@@ -529,7 +533,7 @@ class Edge:
             group.create_task(self._health())
             group.create_task(publish(session, [post.trace for post in self.posts], self.traced))
             every = table_topic(self.site, "+", METAS)
-            group.create_task(self._leftovers.look(session, every, own=bool(self.posts)))
+            group.create_task(self._stale_topics.look(session, every, own=bool(self.posts)))
 
     async def _commands(self, session: Session) -> None:
         while True:
@@ -554,16 +558,16 @@ class Edge:
     async def _met(self, session: Session, table: str, device: str, message: Message) -> None:
         """What stands on the broker of a device: one that we had, and no longer have, is cleared."""
         if any((post.table, post.device.name) == (table, device) for post in self.posts):
-            self._leftovers.heard_own()
+            self._stale_topics.heard_own()
             if not message.payload:  # another had it before, and cleared it after we said it
                 alerts = table_topic(self.site, table, f"alert/{device}-")
                 self.retained.again(device_topic(self.site, table, device, ""), alerts)
             return
         stored = self.journal.memory(f"board/{table}/{device}")
-        alerted = msgspec.json.decode(stored, type=Board).alerted if stored else ()
+        alerted = msgspec.json.decode(stored, type=DeviceStatus).alerted if stored else ()
         tables = {one.name for one in self.config.table}
-        left = left_by_edge(self.site, self.name, message, FAULTS, alerted=alerted, tables=tables)
-        await self._leftovers.clear(session, left)
+        left = stale_of_edge(self.site, self.name, message, FAULTS, alerted=alerted, tables=tables)
+        await self._stale_topics.clear(session, left)
 
     # ---- health
 

@@ -1,39 +1,39 @@
-"""The order of a table's past.
+"""Orders the events of a table after an outage of the edge, and measures how late other events come.
 
-While the edge was away, each device with a memory of its own kept what happened at it. After a start they all tell it
-at once, each in its own order, and the journal's order is the one the rules go by. So for a moment the oldest event
-goes first: whoever still holds older ones is waited for, but not longer than PATIENCE.
+While the edge is away, devices with a memory keep their events. After a start they all report their backlogs at once.
+The rules go by the order of the journal, so the edge merges the backlogs by event time: the oldest event goes first,
+and a device that may hold an older one is waited for, at most MAX_WAIT_S.
 
-A line that is dead for seconds does the same to one device at any time. Nobody is waited for then: what comes too late
-is told with how much it is late, so that the rules know that the journal's order is not that of the table.
+Later, one bad line can delay the events of a single device. These are not waited for: the event says by how much it is
+late, and the rules decide.
 """
 
 import asyncio
 from collections.abc import Iterable
 
-__all__ = ["TOGETHER", "Gate"]
+__all__ = ["SIMULTANEOUS_S", "EventOrdering"]
 
-PATIENCE = 3.0
-TOGETHER = 0.1
-"""Seconds. Closer than this no hand follows another, and lines and clocks are not surer of what came first."""
+MAX_WAIT_S = 3.0
+SIMULTANEOUS_S = 0.1
+"""Events closer than this are not ordered: lines and clocks are no more precise."""
 
 
-class Gate:
-    """One table's, for one life of the edge."""
+class EventOrdering:
+    """The order of one table, for one run of the edge."""
 
     def __init__(self, expected: Iterable[str]) -> None:
-        """`expected`: the devices that may have kept something: only they are waited for before they come."""
+        """`expected`: the devices that may have a backlog. Other devices are not waited for before they report."""
         self._behind = set(expected)
         self._heads: dict[str, tuple[float, str]] = {}
         self._moved = asyncio.Event()
         self._until: float | None = None
         self._newest: dict[str, float] = {}
 
-    async def turn(self, device: str, happened: float) -> None:
-        """Return when nothing older is still to come. `happened` is in the loop's seconds."""
+    async def wait_turn(self, device: str, happened: float) -> None:
+        """Return when no older event can still come. `happened` is in seconds of the loop's clock."""
         loop = asyncio.get_running_loop()
         if self._until is None:
-            self._until = loop.time() + PATIENCE
+            self._until = loop.time() + MAX_WAIT_S
         head = (happened, device)
         self._heads[device] = head
         self._moved.set()
@@ -41,32 +41,32 @@ class Gate:
             while any(self._may_be_older(other, head) for other in (self._behind | self._heads.keys()) - {device}):
                 self._moved.clear()
                 try:
-                    # Whoever has come moves on by himself: only who may never come is waited for with a limit.
+                    # The limit applies only to devices that may never report.
                     async with asyncio.timeout_at(self._until if self._behind else None):
                         await self._moved.wait()
                 except TimeoutError:
                     self._behind.clear()
                     self._moved.set()
         finally:
-            if self._heads.get(device) is head:  # else another of this device came meanwhile, and waits with its own
+            if self._heads.get(device) is head:  # otherwise a newer event of this device waits with its own head
                 del self._heads[device]
             self._moved.set()
 
     def caught_up(self, device: str) -> None:
-        """It holds nothing from before any more."""
+        """The device has reported its backlog."""
         if device in self._behind:
             self._behind.discard(device)
             self._moved.set()
 
-    def overtaken(self, device: str, happened: float) -> int:
-        """Note what `device` tells now. By how many ms something that another told before is newer; 0 for none.
+    def late_ms(self, device: str, happened: float) -> int:
+        """By how many ms a newer event of another device was reported earlier; 0 for none. Remembers this event.
 
         A device's own events are in the order of its counter, whatever its clock says.
         """
         others = (at for other, at in self._newest.items() if other != device)
         late = max(others, default=float("-inf")) - happened
         self._newest[device] = max(self._newest.get(device, float("-inf")), happened)
-        return int(late * 1000) if late > TOGETHER else 0
+        return int(late * 1000) if late > SIMULTANEOUS_S else 0
 
     def _may_be_older(self, other: str, head: tuple[float, str]) -> bool:
         return other not in self._heads or self._heads[other] < head

@@ -31,7 +31,7 @@ __all__ = ["Room", "accept", "kept", "room", "take_up"]
 
 EVERY = 1.0
 TOLD_EVERY = 3600.0
-"""Seconds after which the log is told the last checkpoint, and the journal how long it lived."""
+"""Seconds after which the log is told the last checkpoint, and the journal how long it recorded."""
 ANNOUNCED, URGENT = 0.8, 0.95
 _MB = 1_000_000
 
@@ -130,7 +130,7 @@ async def kept(
         finally:
             keeper.cancel()
             with contextlib.suppress(BadJournal):
-                journal.live()
+                journal.record_uptime()
 
 
 async def _keep(
@@ -146,7 +146,7 @@ async def _keep(
     signed, level = float("-inf"), -1  # what a killed process left unsigned is signed at once
     foreign: list[Path] = []
     unread: list[str] = []
-    told, lived, unnoted = float("-inf"), loop.time(), ""
+    told, recorded, unnoted = float("-inf"), loop.time(), ""
     while True:
         if journal.unsigned and loop.time() - signed >= keeping.sign_seconds:
             journal.sign()
@@ -160,9 +160,9 @@ async def _keep(
                 "journal.signed", journal=last.journal, checkpoint=last.number, row=last.n, statement=last.statement
             )
             told = loop.time()
-        if loop.time() - lived >= TOLD_EVERY:
-            journal.live()
-            lived = loop.time()
+        if loop.time() - recorded >= TOLD_EVERY:
+            journal.record_uptime()
+            recorded = loop.time()
         if journal.file_size >= keeping.file_mb * _MB and journal.rotate():
             log.info("journal.rotated", journal=str(journal.path), row=journal.head)
         if foreign != (foreign := journal.foreign):

@@ -75,7 +75,7 @@ _TOO_OPEN = 0o037  # what neither group nor others may do with them
 LOCKED_TIMEOUT = 5.0
 # Nanoseconds: within them a folder may change twice at what its file system takes for one instant.
 _SETTLED = 3_000_000_000
-_LIVED = "lived"
+_UPTIME = "lived"
 _CLOSED_REMEDY = "put back the copy that you keep of it, or move it away"
 _WRITTEN = "nothing was lost that was written before"
 # What a damaged file may say, too: a text that is none, a time that no calendar has.
@@ -133,8 +133,8 @@ class ClosedFile(Struct, frozen=True):
     """A file that is not written any more: rows `after` + 1 to `to`, of each place from the seq behind `origin` on.
 
     `ended` is the latest instant that anything says, as the clock may have been wrong: its beginning, its last row, the
-    end of the file before it, the beginning of the next one. `lived` are the seconds that the journal's processes had
-    run for until then; None: an earlier release closed it.
+    end of the file before it, the beginning of the next one. `uptime_s` is how long the
+    journal's processes had run by then; None: an earlier release closed it.
     """
 
     path: Path
@@ -146,7 +146,7 @@ class ClosedFile(Struct, frozen=True):
     began: datetime
     ended: datetime
     size: int
-    lived: int | None
+    uptime_s: int | None
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -409,7 +409,7 @@ class Journal:
         self.tightened = self._tighten()
         """Files of an earlier release that others could read or write: their rights were taken away now."""
         self._stood, self._since = self._newest, time.monotonic()
-        self._lived = _seconds(self._memory.get(_LIVED)) or 0
+        self._uptime_s = _seconds(self._memory.get(_UPTIME)) or 0
 
     def _open(self) -> None:
         """Take up what stands in the file, whatever the last process was doing when it ended. Raises BadJournal."""
@@ -939,18 +939,18 @@ class Journal:
         """
         since = round((time.monotonic() - self._since) * 1_000_000)
         ages = [at - _micros(one.ended) for at in (_micros(now), self._newest, self._stood + since)]
-        if one.lived is not None:
-            ages.append((self.lived - one.lived) * 1_000_000)
+        if one.uptime_s is not None:
+            ages.append((self.uptime_s - one.uptime_s) * 1_000_000)
         return timedelta(microseconds=min(ages))
 
     @property
-    def lived(self) -> int:
+    def uptime_s(self) -> int:
         """Seconds that the journal's processes ran for, all together, as far as they wrote it down."""
-        return self._lived + int(time.monotonic() - self._since)
+        return self._uptime_s + int(time.monotonic() - self._since)
 
-    def live(self) -> None:
+    def record_uptime(self) -> None:
         """Write down how long that was; what is not, does not count. Raises BadJournal."""
-        self.append((), {_LIVED: b"%d" % self.lived})
+        self.append((), {_UPTIME: b"%d" % self.uptime_s})
 
     @property
     def size(self) -> int:
@@ -984,7 +984,7 @@ class Journal:
             raise BadJournal(f"{_readers(self._file)}: {error.strerror}; check disk, owner and rights") from error
         try:
             self.sign()  # only now: where it must be tried again each second, there is not one more each second
-            self.live()
+            self.record_uptime()
             return self._rotate()
         finally:
             readers.release()
@@ -1125,9 +1125,9 @@ def _closed_file(path: Path, size: int) -> ClosedFile:
             number, after, at = db.execute("SELECT file, n, time FROM beginning").fetchone()
             origin = dict(db.execute("SELECT place, seq FROM origin"))
             to, last = db.execute("SELECT n, time FROM event ORDER BY n DESC LIMIT 1").fetchone() or (after, at)
-            ran = db.execute("SELECT value FROM memory WHERE key = ?", (_LIVED,)).fetchone()
-            began, ended, lived = _time(at), max(_time(at), _time(last)), _seconds(ran and ran[0])
-            return ClosedFile(path, name, number, after, to, origin, began, ended, size, lived)
+            ran = db.execute("SELECT value FROM memory WHERE key = ?", (_UPTIME,)).fetchone()
+            began, ended, uptime_s = _time(at), max(_time(at), _time(last)), _seconds(ran and ran[0])
+            return ClosedFile(path, name, number, after, to, origin, began, ended, size, uptime_s)
     except (*_UNREADABLE, AttributeError) as error:
         raise BadJournal(_unread(path, error)) from error
 

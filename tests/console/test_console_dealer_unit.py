@@ -39,7 +39,7 @@ from daemon.console.dealer.unit import (
 )
 from daemon.console.site.actions import Actions
 from daemon.console.site.store import Store
-from daemon.edge.edge import DevicePost, Edge
+from daemon.edge.edge import DeviceSession, Edge
 from daemon.edge.links.link import HostLink, StreamLink, open_stream
 from daemon.edge.supervisor import supervise
 from daemon.journal.store import Journal
@@ -132,7 +132,7 @@ class Place:
     def start_edge(self) -> None:
         self.journal = Journal(self.path / "edge.db")
         edge = Edge(self.config, self.journal, now=self.loop.utc)
-        self.post: DevicePost = edge.posts[0]
+        self.post: DeviceSession = edge.posts[0]
         log = structlog.get_logger()
         self.task = asyncio.create_task(supervise(self.post.device, self.post, self.open, self.loop.utc, log))
 

@@ -26,7 +26,7 @@ from daemon.broker.session import BrokerLost, BrokerRefused, Message, Session
 from daemon.cli import main as cli
 from daemon.config.model import Mqtt, parse
 from daemon.consumer.consumer import Consumer
-from daemon.edge.edge import Board, DevicePost, Edge
+from daemon.edge.edge import DeviceSession, DeviceStatus, Edge
 from daemon.edge.links.link import StreamLink, open_stream
 from daemon.edge.supervisor import BUG, supervise
 from daemon.journal import store as journal_module
@@ -188,7 +188,7 @@ async def test_a_device_that_comes_back_with_a_past_does_not_let_the_others_pass
 ) -> None:
     """Each says first that it is there, now, and then, or in one breath, what it kept: only the past is compared."""
     journal = Journal(tmp_path / "edge.db")
-    there = msgspec.json.encode(Board(online=True))
+    there = msgspec.json.encode(DeviceStatus(online=True))
     journal.append((), {f"{kind}/rou-1/{name}": there for kind in ("board", "driver") for name in ("shoe", "shoe-2")})
     edge = Edge(parse(CONFIG), journal, now=lambda: START)
     pasts: list[list[tuple[float, Event]]] = [
@@ -196,7 +196,7 @@ async def test_a_device_that_comes_back_with_a_past_does_not_let_the_others_pass
         [(110, DiceCovered()), (80, DiceAgitated("lever", 3)), (40, DiceUncovered())],
     ]
 
-    async def tell(post: DevicePost, past: list[tuple[float, Event]]) -> None:
+    async def tell(post: DeviceSession, past: list[tuple[float, Event]]) -> None:
         chunk = Chunk(b"", START, asyncio.get_running_loop().time())
         told = [Sighting(DeviceOnline(True), b"", chunk, behind=len(past))]
         told += [Sighting(event, b"", chunk, age, len(past) - n) for n, (age, event) in enumerate(past, 1)]
@@ -216,12 +216,12 @@ async def test_a_device_that_comes_back_with_a_past_does_not_let_the_others_pass
 async def test_who_is_not_there_at_the_first_try_is_waited_for(tmp_path: Path) -> None:
     """After a reboot an adapter appears half a second after the edge. What we say of a device meanwhile is no past."""
     journal = Journal(tmp_path / "edge.db")
-    there = msgspec.json.encode(Board(online=True))
+    there = msgspec.json.encode(DeviceStatus(online=True))
     journal.append((), {f"{kind}/rou-1/{name}": there for kind in ("board", "driver") for name in ("shoe", "shoe-2")})
     edge = Edge(parse(CONFIG), journal, now=lambda: START)
     console, shaker = edge.posts
 
-    async def tell(post: DevicePost, after: float, age: float, event: Event) -> None:
+    async def tell(post: DeviceSession, after: float, age: float, event: Event) -> None:
         await post.emit(saw(DeviceOffline("not there"), faulted("device.refused")))
         await asyncio.sleep(after)
         chunk = Chunk(b"", START, asyncio.get_running_loop().time())
@@ -246,7 +246,7 @@ async def test_what_comes_later_than_it_should_says_so_for_good(tmp_path: Path) 
     edge = Edge(parse(CONFIG), journal, now=lambda: START)
     console, shaker = edge.posts
 
-    async def tell(post: DevicePost, event: Event, age: float = 0.0) -> None:
+    async def tell(post: DeviceSession, event: Event, age: float = 0.0) -> None:
         await post.emit([Sighting(event, b"", Chunk(b"", START, asyncio.get_running_loop().time()), age)])
         await asyncio.sleep(1.0)
 
@@ -397,10 +397,10 @@ async def test_a_device_that_was_taken_away_leaves_nothing_on_the_broker(tmp_pat
     assert not [topic for topic in broker.kept if "shoe-2" in topic]
     assert elsewhere in broker.kept
     assert others.keys() <= broker.kept.keys()
-    assert [one["topic"] for one in said if one["event"] == "leftovers.cleared"] == [
+    assert [one["topic"] for one in said if one["event"] == "stale_topics.cleared"] == [
         "felt/1/s/table/rou-1/device/shoe-2/meta"
     ]
-    assert not [one for one in said if one["event"] == "leftovers.unseen"]
+    assert not [one for one in said if one["event"] == "stale_topics.unread"]
 
 
 @pytest.mark.parametrize("kind", ["edge", "rules"])
@@ -435,8 +435,9 @@ async def test_a_table_that_was_taken_away_leaves_nothing_of_its_rounds(tmp_path
     again.journal.close()
     assert not [topic for topic in broker.kept if "/table/cus-1/" in topic]
     assert {elsewhere, "felt/1/s/table/rou-1/round/state"} <= broker.kept.keys()
-    assert [one["topic"] for one in said if one["event"] == "leftovers.cleared"] == ["felt/1/s/table/cus-1/round/state"]
-    assert not [one for one in said if one["event"] == "leftovers.unseen"]
+    cleared = [one["topic"] for one in said if one["event"] == "stale_topics.cleared"]
+    assert cleared == ["felt/1/s/table/cus-1/round/state"]
+    assert not [one for one in said if one["event"] == "stale_topics.unread"]
 
 
 def made(kind: str, journal: Journal) -> Edge | Consumer:
@@ -458,7 +459,7 @@ async def test_a_broker_that_lets_nobody_look_for_leftovers_is_worked_with(tmp_p
             assert process.connected
             task.cancel()
             await asyncio.wait([task])
-    assert [one["event"] for one in said].count("leftovers.unseen") == 1
+    assert [one["event"] for one in said].count("stale_topics.unread") == 1
     journal.close()
 
 
@@ -476,7 +477,7 @@ async def test_what_may_not_be_cleared_keeps_nobody_from_work(tmp_path: Path, ki
             await connected(process._serve, broker)
     assert topic in broker.kept
     assert [one for one, _ in broker.said].count(topic) == 1
-    assert "leftovers.cleared" not in [one["event"] for one in said]
+    assert "stale_topics.cleared" not in [one["event"] for one in said]
     journal.close()
 
 

@@ -22,8 +22,17 @@ from daemon.broker.session import BrokerLost, Message, Session
 from daemon.cli.main import main
 from daemon.config.model import Config, parse
 from daemon.edge import commands
-from daemon.edge.commands import KEPT, KEY, MOST_AT_ONCE, MOST_REFUSED, Case, Desk, Station, obeyed
-from daemon.edge.edge import DevicePost, Edge
+from daemon.edge.commands import (
+    KEPT,
+    KEY,
+    MOST_AT_ONCE,
+    MOST_REFUSED,
+    CommandRecord,
+    CommandService,
+    CommandTarget,
+    obeyed,
+)
+from daemon.edge.edge import DeviceSession, Edge
 from daemon.journal.store import BadJournal, Journal
 from drivers.driver import CommandFailed, CommandRefused, DeviceRefused, LinkLost, Sighting
 from protocols.contract.commands import (
@@ -138,8 +147,8 @@ class Counter:
         self.place = Place(self.book)
         self.place.kept = dict(kept or {})
         self.wire = Wire()
-        station: Station = self.place
-        self.desk = Desk(
+        station: CommandTarget = self.place
+        self.desk = CommandService(
             {("t-1", "d-1"): station},
             frozenset({"t-1"} if ruled else ()),
             dict(kept or {}),
@@ -718,12 +727,12 @@ async def test_what_the_end_of_the_process_broke_off_is_told_as_failed_and_not_d
 
 @virtual_time
 async def test_a_command_of_a_device_that_is_gone_or_of_another_version_is_no_trouble() -> None:
-    case = Case(4, "t-9", "d-9", "x", NOW, Agitate(1))
+    case = CommandRecord(4, "t-9", "d-9", "x", NOW, Agitate(1))
     kept = {f"{KEY}t-9/4": msgspec.json.encode(case), f"{KEY}t-9/5": b'{"command":{"command":"fly"}}'}
     counter = Counter(kept=kept)
     counter.desk.recover()
     assert counter.book == ["kept"]
-    read = msgspec.json.decode(counter.place.kept[f"{KEY}t-9/4"], type=Case)
+    read = msgspec.json.decode(counter.place.kept[f"{KEY}t-9/4"], type=CommandRecord)
     assert read.reply is not None
     assert read.reply.status == "failed"
 
@@ -733,8 +742,8 @@ def test_every_command_survives_being_kept(kind: type[Command]) -> None:
     values = {"name": "mode", "value": "1", "what": "x", "on": True, "seconds": 5, "amount": 1, "text": "x"}
     wanted = {field.encode_name for field in msgspec.structs.fields(kind) if field.required}
     command = decode_command(name_of(kind), msgspec.json.encode({name: values[name] for name in wanted}))
-    case = Case(1, "t-1", "d-1", "x", NOW, command, Reply("x", name_of(kind), "done"))
-    assert msgspec.json.decode(msgspec.json.encode(case), type=Case) == case
+    case = CommandRecord(1, "t-1", "d-1", "x", NOW, command, Reply("x", name_of(kind), "done"))
+    assert msgspec.json.decode(msgspec.json.encode(case), type=CommandRecord) == case
 
 
 # ---- the driver's end
@@ -907,7 +916,7 @@ async def test_a_command_does_not_wait_for_the_past_of_its_table(tmp_path: Path)
     journal = Journal(tmp_path / "edge.db")
     edge = Edge(config_at(tmp_path), journal)
     edge.posts[0].commanded(DeviceCommanded("agitate", "x", "done"), b"{}", {})
-    assert edge.gates["t-1"]._behind == {"d-1"}
+    assert edge.ordering["t-1"]._behind == {"d-1"}
     assert journal.last("t-1") == 2
     journal.close()
 
@@ -982,7 +991,7 @@ class Bench:
         return sum(row.type == "dice.agitated" for row in self.rows())
 
     @property
-    def post(self) -> DevicePost:
+    def post(self) -> DeviceSession:
         return self.edge.posts[0]
 
     def rows(self) -> list[Any]:
@@ -996,7 +1005,7 @@ class Bench:
     async def running(self) -> AsyncIterator[None]:
         """One process of the edge that has met the shaker; `self.edge` is it."""
         async with self.connected():
-            await self.until(lambda: self.edge.connected and self.post.online and self.post._met)
+            await self.until(lambda: self.edge.connected and self.post.online and self.post._online_this_session)
             yield
 
     @asynccontextmanager
@@ -1153,13 +1162,13 @@ async def test_mosquitto_ends_one_session_at_most_for_a_response_topic_that_the_
     await bench.broker.start()
     bench.config = config_at(tmp_path, bench.broker.port)
     sessions: list[Session] = []
-    connected = Desk.connected
+    connected = CommandService.connected
 
-    def counted(desk: Desk, session: Session) -> None:
+    def counted(desk: CommandService, session: Session) -> None:
         sessions.append(session)
         connected(desk, session)
 
-    monkeypatch.setattr(Desk, "connected", counted)
+    monkeypatch.setattr(CommandService, "connected", counted)
     try:
         with capture_logs() as logged:
             async with bench.connected():
@@ -1192,15 +1201,15 @@ async def test_a_broker_killed_while_a_command_runs_and_an_edge_restarted_after(
     request = {"id": "once", "expires": soon(60), "args": {"cycles": 1}}
     runs = 0
     go = asyncio.Event()
-    obey = DevicePost.obey
+    obey = DeviceSession.obey
 
-    async def held(post: DevicePost, command: Command) -> dict[str, Any]:
+    async def held(post: DeviceSession, command: Command) -> dict[str, Any]:
         nonlocal runs
         runs += 1
         await go.wait()
         return await obey(post, command)
 
-    monkeypatch.setattr(DevicePost, "obey", held)
+    monkeypatch.setattr(DeviceSession, "obey", held)
     async with bench.running():
         bench.hand("cover")
         await bench.until(lambda: bench.rows()[-1].type == "dice.covered")
@@ -1234,7 +1243,7 @@ async def test_a_command_that_the_end_of_the_edge_broke_off(bench: Bench, monkey
         return {}
 
     with monkeypatch.context() as patched:
-        patched.setattr(DevicePost, "obey", held)
+        patched.setattr(DeviceSession, "obey", held)
         async with bench.running():
             await bench.client("mosquitto_pub", "-q", "1", "-t", f"{PLACE}agitate", "-m", json.dumps(request))
             await asyncio.wait_for(begun.wait(), 10)

@@ -1381,7 +1381,7 @@ class Keeper:
 
     def begin_anew(self) -> None:
         """The process ends, and the next one begins."""
-        self.journal.live()
+        self.journal.record_uptime()
         self.journal.close()
         self.journal = Journal(self.journal.path, now=lambda: self.now)
 
@@ -1550,10 +1550,10 @@ async def test_a_process_notes_how_long_it_lives(tmp_path: Path, monkeypatch: py
     one.journal.append([a_row(one.now)])
     one.ran += 100
     assert one.journal.rotate()
-    assert ([c.lived for c in one.journal.closed], one.journal.lived) == ([124], 124)
+    assert ([c.uptime_s for c in one.journal.closed], one.journal.uptime_s) == ([124], 124)
     one.journal.close()
     one.journal = Journal(one.journal.path)
-    assert one.journal.lived == 124
+    assert one.journal.uptime_s == 124
     one.journal.close()
 
 

@@ -479,7 +479,7 @@ def test_a_journal_that_cannot_even_be_gone_on_with_says_so(tmp_path: Path, monk
         patch.setattr(Journal, "_open", refused)
         with pytest.raises(BadJournal, match="cannot begin the next file"):
             journal.rotate()
-    for use in (lambda: journal.file_size, lambda: journal.append([entry()]), journal.live):
+    for use in (lambda: journal.file_size, lambda: journal.append([entry()]), journal.record_uptime):
         with pytest.raises(BadJournal, match=r"journal\.db: Cannot operate on a closed database"):
             use()
     journal.close()

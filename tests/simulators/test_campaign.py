@@ -30,7 +30,7 @@ from daemon.broker.session import Session
 from daemon.cli.main import main
 from daemon.config.model import Mqtt
 from daemon.consumer.consumer import Consumer
-from daemon.edge.edge import DevicePost
+from daemon.edge.edge import DeviceSession
 from daemon.journal.store import Entry, Journal, Row
 from daemon.read_model import SiteState
 from drivers.cammegh_ss2 import CammeghSS2
@@ -455,9 +455,9 @@ def test_a_journal_that_returns_before_its_commit_is_found(monkeypatch: pytest.M
 
 def test_a_drivers_memory_beside_the_transaction_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Written down first, and the events after it: who dies in between has lost them."""
-    emit = DevicePost.emit
+    emit = DeviceSession.emit
 
-    async def apart(self: DevicePost, sightings: Any, memory: bytes | None = None) -> None:
+    async def apart(self: DeviceSession, sightings: Any, memory: bytes | None = None) -> None:
         if memory is not None and sightings:
             self._edge.append([], {f"driver/{self._key}": memory})
         await emit(self, sightings, memory)
@@ -468,7 +468,7 @@ def test_a_drivers_memory_beside_the_transaction_is_found(monkeypatch: pytest.Mo
             return Fate()
         return Fate(1 + int(self._kills.expovariate(1 / 15)), "after")
 
-    monkeypatch.setattr(DevicePost, "emit", apart)
+    monkeypatch.setattr(DeviceSession, "emit", apart)
     monkeypatch.setattr(Life, "_fate", often)
     assert found(100)
 

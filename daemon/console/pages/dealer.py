@@ -378,7 +378,7 @@ class Dealers:
     def _rounds(self, table: str) -> list[str]:
         """The newest rounds that ended, to be named."""
         view = self._context.site.tables.get(table)
-        names = [str(one.get("round", "")) for one in list(view.results)[-2:]] if view is not None else []
+        names = [one.round for one in list(view.results)[-2:]] if view is not None else []
         return [name for name in reversed(names) if _ROUND.fullmatch(name)]
 
     def _now(self, unit: Unit, lang: words.Lang) -> dict[str, Any]:

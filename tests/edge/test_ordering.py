@@ -6,15 +6,17 @@ from helpers import at_length, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.edge.ordering import PATIENCE, TOGETHER, Gate
+from daemon.edge.ordering import MAX_WAIT_S, SIMULTANEOUS_S, EventOrdering
 from simulators.lab.campaign.loop import VirtualLoop
 
 
-async def tell(gate: Gate, device: str, happened: list[float], journal: list[tuple[float, str]], lag: float) -> None:
+async def tell(
+    gate: EventOrdering, device: str, happened: list[float], journal: list[tuple[float, str]], lag: float
+) -> None:
     """A device that tells its past, one event after the other."""
     for at in happened:
         await asyncio.sleep(lag)
-        await gate.turn(device, at)
+        await gate.wait_turn(device, at)
         journal.append((at, device))
     gate.caught_up(device)
 
@@ -27,7 +29,7 @@ async def tell(gate: Gate, device: str, happened: list[float], journal: list[tup
 def test_the_pasts_of_all_devices_become_one(pasts: list[list[float]], lags: list[float]) -> None:
     @virtual_time
     async def play() -> None:
-        gate = Gate(f"d{n}" for n in range(len(pasts)))
+        gate = EventOrdering(f"d{n}" for n in range(len(pasts)))
         journal: list[tuple[float, str]] = []
         async with asyncio.TaskGroup() as group:
             for n, past in enumerate(pasts):
@@ -39,20 +41,20 @@ def test_the_pasts_of_all_devices_become_one(pasts: list[list[float]], lags: lis
 
 @virtual_time
 async def test_a_device_that_does_not_come_is_not_waited_for_longer_than_patience() -> None:
-    gate = Gate(["here", "gone"])
+    gate = EventOrdering(["here", "gone"])
     loop = asyncio.get_running_loop()
     began = loop.time()
-    await gate.turn("here", -5.0)
-    assert loop.time() - began == PATIENCE
-    await gate.turn("here", -4.0)
-    assert loop.time() - began == PATIENCE
+    await gate.wait_turn("here", -5.0)
+    assert loop.time() - began == MAX_WAIT_S
+    await gate.wait_turn("here", -4.0)
+    assert loop.time() - began == MAX_WAIT_S
 
 
 @virtual_time
 async def test_one_device_may_wait_twice_and_the_first_may_be_broken_off() -> None:
     """A command of it waits with what it met, its line is lost, and both wait: the command is given up."""
-    gate = Gate(["slow", "here"])
-    first, second = (asyncio.create_task(gate.turn("here", at)) for at in (-2.0, -1.0))
+    gate = EventOrdering(["slow", "here"])
+    first, second = (asyncio.create_task(gate.wait_turn("here", at)) for at in (-2.0, -1.0))
     await asyncio.sleep(0.1)
     first.cancel()
     await asyncio.wait([first, second])
@@ -62,17 +64,17 @@ async def test_one_device_may_wait_twice_and_the_first_may_be_broken_off() -> No
 
 @virtual_time
 async def test_nobody_waits_where_nobody_kept_anything() -> None:
-    gate = Gate([])
+    gate = EventOrdering([])
     loop = asyncio.get_running_loop()
-    await gate.turn("a", 1.0)
-    await gate.turn("b", 0.0)
+    await gate.wait_turn("a", 1.0)
+    await gate.wait_turn("b", 0.0)
     assert loop.time() == 0.0
 
 
 @virtual_time
 async def test_who_kept_nothing_goes_in_its_turn_too() -> None:
     """A card drawn now waited until a busy console had told all that came after it: kill -9, a wrong result."""
-    gate = Gate(["console"])
+    gate = EventOrdering(["console"])
     journal: list[tuple[float, str]] = []
     async with asyncio.TaskGroup() as group:
         group.create_task(tell(gate, "console", [-2.0, -1.0, 0.5, 1.5], journal, 0.01))
@@ -85,12 +87,12 @@ def test_who_waits_to_the_end_does_not_turn_in_circles() -> None:
     loop = VirtualLoop(1000)
     order: list[str] = []
 
-    async def pass_through(gate: Gate, device: str, happened: float) -> None:
-        await gate.turn(device, happened)
+    async def pass_through(gate: EventOrdering, device: str, happened: float) -> None:
+        await gate.wait_turn(device, happened)
         order.append(device)
 
     async def body() -> None:
-        gate = Gate(["gone"])
+        gate = EventOrdering(["gone"])
         async with asyncio.TaskGroup() as group:
             group.create_task(pass_through(gate, "older", -2.0))
             group.create_task(pass_through(gate, "younger", -1.0))
@@ -105,14 +107,14 @@ def test_who_waits_to_the_end_does_not_turn_in_circles() -> None:
 @virtual_time
 async def test_a_device_lost_while_it_waits_leaves_the_way_free() -> None:
     """Cancelled in its turn: its head no longer holds anybody up once it is known to be gone."""
-    gate = Gate(["a", "b"])
-    waiting = asyncio.create_task(gate.turn("a", -1.0))
+    gate = EventOrdering(["a", "b"])
+    waiting = asyncio.create_task(gate.wait_turn("a", -1.0))
     await asyncio.sleep(0.1)
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
     gate.caught_up("a")
-    await gate.turn("b", 0.0)
-    assert asyncio.get_running_loop().time() < PATIENCE
+    await gate.wait_turn("b", 0.0)
+    assert asyncio.get_running_loop().time() < MAX_WAIT_S
 
 
 # ---- who was overtaken
@@ -120,20 +122,20 @@ async def test_a_device_lost_while_it_waits_leaves_the_way_free() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(-1000, 1000)), max_size=12))
 def test_who_tells_in_the_order_of_the_table_was_never_overtaken(told: list[tuple[str, float]]) -> None:
-    gate = Gate([])
-    assert not any(gate.overtaken(device, at) for device, at in sorted(told, key=lambda one: one[1]))
+    gate = EventOrdering([])
+    assert not any(gate.late_ms(device, at) for device, at in sorted(told, key=lambda one: one[1]))
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 1000)), max_size=12))
 def test_the_newest_of_the_others_says_by_how_much(told: list[tuple[str, int]]) -> None:
-    gate = Gate([])
+    gate = EventOrdering([])
     for n, (device, at) in enumerate(told):
         newest = max((when for other, when in told[:n] if other != device), default=at)
-        assert gate.overtaken(device, float(at)) == (max(newest - at, 0) * 1000)
+        assert gate.late_ms(device, float(at)) == (max(newest - at, 0) * 1000)
 
 
 def test_lines_and_clocks_that_differ_a_little_have_overtaken_nobody() -> None:
-    gate = Gate([])
-    assert gate.overtaken("shoe", 10.0) == 0
-    assert gate.overtaken("console", 10.0 - TOGETHER / 2) == 0
-    assert gate.overtaken("console", 9.5) == 500
+    gate = EventOrdering([])
+    assert gate.late_ms("shoe", 10.0) == 0
+    assert gate.late_ms("console", 10.0 - SIMULTANEOUS_S / 2) == 0
+    assert gate.late_ms("console", 9.5) == 500
