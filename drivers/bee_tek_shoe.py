@@ -1,14 +1,14 @@
-"""USPC Bee-Tek electronic shoe: from its lines to cards.
+"""Driver for the USPC Bee-Tek electronic shoe.
 
-The shoe speaks only when a card is drawn, has no counter and takes no question: silence says nothing, and nothing ever
-proves that no card was missed, so it never comes online as continuous. A frame has a checksum and is believed at once;
-anything else on the line may have been a card, and is told as unreadable, never left out. A session that begins with
-noise alone is no session: a wrong speed or a bad cable looks like that.
+The shoe sends one frame for each drawn card. It has no counter and answers no question, so silence proves nothing and
+the shoe never comes online as continuous. A frame has a checksum and is accepted at once. Any other bytes may have been
+a card and are reported as an unreadable card. A session that begins with noise alone is refused: a wrong speed or a bad
+cable looks like that.
 
-Our reading, not the vendor's: nobody draws two cards within `repeat` seconds, so the same frame again that soon is the
-shoe stammering or two cards stuck together, and another frame that soon is a second card pulled with the first. Either
-is told as unreadable, with a fault that names it: no card is ever counted twice, none is left out, and a person says
-what lies there.
+Our assumption, not the vendor's: a hand cannot draw two cards within `repeat` seconds. The same frame within that time
+is a repetition by the shoe or two cards stuck together; another frame is a second card pulled with the first. Both are
+reported as an unreadable card with a fault that names the cause. No card is counted twice or left out, and a person
+enters what lies on the table.
 """
 
 import asyncio
@@ -25,8 +25,8 @@ from protocols.contract.commands import Command
 from protocols.contract.events import CardDrawn, CardUnreadable, DeviceOnline, Event
 
 MODEL = "USPC Bee-Tek"
-GOOD_RUN = 20  # cards read well one after the other: what comes next is a first time again
-QUIET = 0.2  # seconds: a frame takes 10 ms, two cards are further apart than this
+GOOD_RUN = 20  # consecutive good cards that end a fault cycle
+QUIET = 0.2  # seconds: a frame takes 10 ms, and two cards are further apart
 CHECK_THE_LINE = "check cable, ground and adapter, and that the port is set to 9600 8N1"
 ASK_THE_TABLE = "look at the card with the supervisor and correct the coup at the console"
 
@@ -39,7 +39,7 @@ UNKNOWN_MESSAGE = "shoe.unknown_message"
 class ShoeOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """`settle`: seconds to listen for noise first. `noise_limit`: bytes without a good frame before the line is lost.
 
-    `repeat`: seconds in which no second card can come; 0 believes every frame.
+    `repeat`: seconds within which no second card can come; 0 accepts every frame.
     """
 
     settle: Annotated[float, Meta(ge=0.1, le=30)] = 1.0
@@ -48,7 +48,7 @@ class ShoeOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Memory(Struct, frozen=True):
-    """What outlives a session."""
+    """What survives a session."""
 
     faults: Standing = Standing()
 
@@ -94,7 +94,7 @@ class BeeTekShoe:
     )
 
     def __init__(self, options: ShoeOptions, memory: bytes | None = None) -> None:
-        """`memory`: the faults that were open; the shoe has no counter to compare with."""
+        """`memory`: the open faults. The shoe has no counter to compare."""
         self._options = options
         kept = msgspec.json.decode(memory, type=_Memory) if memory else _Memory()
         self._faults = Faults(self.faults, kept.faults)
@@ -107,7 +107,7 @@ class BeeTekShoe:
         self._noise_tick: float | None = None
 
     async def run(self, link: Link, emit: Emit) -> None:
-        """Settle, come online, then tell every card."""
+        """Listen for noise, come online, then report every card."""
         decoder = Decoder()
         chunk = link.stamp()
         early: list[Sighting] = []
@@ -143,7 +143,7 @@ class BeeTekShoe:
             await emit(sightings, self._memory())
 
     def _memory(self) -> bytes | None:
-        """Where it is not what was told last."""
+        """The memory, if it changed since it was last written."""
         standing = self._faults.standing
         if standing == self._standing:
             return None
@@ -183,7 +183,7 @@ class BeeTekShoe:
             self._faults.good_cycle()
 
     def _doubt(self, code: str, detail: str = "") -> Iterator[Event]:
-        """A card that nobody can be sure of, and why. Never which: it may lie face down, and all read a fault."""
+        """A doubtful card and the reason. It is not named: it may lie face down, and everybody reads faults."""
         self._good = 0
         yield CardUnreadable()
         yield from self._faults.strike(code, detail)

@@ -1,7 +1,7 @@
-"""What every driver is: it speaks one vendor's wire over a link and tells what happened in the casino's words.
+"""The interface of a driver: it speaks one vendor's protocol over a link and emits events in the casino's words.
 
-Rule of this floor: a driver never opens a port and never reconnects. `run` is straight-line and ends by LinkLost (link
-gone or silent), DeviceRefused (the device will not work with us) or cancellation; anything else is a bug.
+A driver never opens a port and never reconnects. `run` is straight-line code and ends with LinkLost (the link is gone
+or silent), DeviceRefused (the device will not work with us) or cancellation. Any other exception is a bug.
 """
 
 from collections.abc import Sequence
@@ -32,10 +32,10 @@ Evidence: TypeAlias = Literal["manual", "capture", "hardware", "reference protoc
 
 
 class Sighting(msgspec.Struct, frozen=True):
-    """One event with the wire bytes it was read from and the chunk in which the last of them arrived.
+    """One event with the wire bytes it was read from, and the chunk in which the last of them arrived.
 
-    A device with a memory says more: `age`, seconds from the happening to its telling by the device's own clock, and
-    `behind`, how many more events of before it still holds.
+    A device with a memory also gives `age`, the seconds between the event and its report by the device's own clock, and
+    `behind`, how many more events from before it still holds.
     """
 
     event: Event
@@ -46,19 +46,19 @@ class Sighting(msgspec.Struct, frozen=True):
 
 
 class Emit(Protocol):
-    """Where a driver tells what it saw."""
+    """Takes the events of a driver."""
 
     async def __call__(self, sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
-        """Return when all sightings are durable, in order; only then may a driver acknowledge them to its device.
+        """Return when all sightings are durable, in order. Only then may a driver acknowledge them to its device.
 
-        `memory` is what the driver wants handed back when it is made again, also after a restart: committed with the
-        sightings or not at all. None leaves the last one standing.
+        `memory` is handed to the next instance of the driver, also after a restart. It is committed together with the
+        sightings. None keeps the last one.
         """
         ...
 
 
 class Driver(Protocol):
-    """One session with one device. `memory` is what the last session left with its last durable event."""
+    """One session with one device. `memory` is what the last session committed with its last event."""
 
     name: ClassVar[str]
     title: ClassVar[str]
@@ -67,7 +67,7 @@ class Driver(Protocol):
     faults: ClassVar[tuple[Fault, ...]]
     commands: ClassVar[tuple[type[Command], ...]]
     tells_cards: ClassVar[bool]
-    """Whether a card may stand in its bytes before everybody may see it."""
+    """Whether its bytes may contain a card that is still hidden."""
 
     def __init__(self, options: Any, memory: bytes | None = None) -> None: ...
 
@@ -77,21 +77,21 @@ class Driver(Protocol):
 
 
 class CommandRefused(Exception):
-    """The command was not carried out and nothing happened: unsafe now, or the device said no. The message says why."""
+    """The command was not executed: it is unsafe now, or the device refused. The message gives the reason."""
 
 
 class CommandFailed(Exception):
-    """The command was given and its outcome is not what was asked, or not known. The message says what is known."""
+    """The command was sent, and its outcome is wrong or unknown. The message says what is known."""
 
 
 @runtime_checkable
 class Obeys(Protocol):
-    """A driver that takes commands, while `run` runs."""
+    """A driver that takes commands while `run` runs."""
 
     async def obey(self, command: Command) -> dict[str, Any]:
-        """Return what the device said once it did it (or took it, where its events tell the rest).
+        """Return the device's answer when it has executed the command, or accepted it and reports the rest by events.
 
-        Only kinds in the driver's `commands` are given. Raises CommandRefused or CommandFailed; never waits longer
-        than the device may take. Cancelled when the session ends.
+        Receives only kinds in the driver's `commands`. Raises CommandRefused or CommandFailed. Never waits longer than
+        the device may take. Cancelled when the session ends.
         """
         ...

@@ -1,8 +1,7 @@
-"""The faults a device is known for, and how a driver tells them.
+"""The fault list of a device, and the events that report its faults.
 
-The first time in a cycle (a spin, a throw, a shuffle) a fault is told with its own severity; the second time it is an
-error, whatever it was; its end is told explicitly. What is open outlives the session and the process: a fault is over
-when it is seen to be over, never because somebody restarted something.
+The first occurrence of a fault in a cycle (a spin, a throw, a shuffle) has its own severity, the second is an error.
+The end is reported, too. Open faults survive sessions and restarts: a fault ends when its end is seen.
 """
 
 from collections.abc import Iterable
@@ -20,8 +19,8 @@ Clears: TypeAlias = Literal["by itself", "by a person"]
 class Fault(Struct, frozen=True):
     """One entry of a device's fault list, written for a technician.
 
-    `code` is stable; `remedy` is what to try first; `clears` whether the device recovers alone; `round` what becomes of
-    the round under way; `severity` that of its first occurrence in a cycle.
+    `code` is stable. `remedy` is the first thing to try. `clears`: whether the device recovers by itself. `round`: the
+    effect on a round under way. `severity`: of the first occurrence in a cycle.
     """
 
     code: str
@@ -33,17 +32,17 @@ class Fault(Struct, frozen=True):
 
 
 class Standing(Struct, frozen=True):
-    """The part of a driver's memory that holds its faults: those open, and those that were told in this cycle."""
+    """The part of a driver's memory with its faults: the open ones, and those reported in this cycle."""
 
     open: tuple[str, ...] = ()
     cycle: tuple[str, ...] = ()
 
 
 class Faults:
-    """What is open of a device's fault list. Every method returns the events to tell, none where nothing changed."""
+    """The open faults of a device. Every method returns the events to emit, none if nothing changed."""
 
     def __init__(self, known: Iterable[Fault], standing: Standing | None = None) -> None:
-        """Go on from what the last session left; codes that this version no longer knows are kept until they end."""
+        """Continue from the last session. Codes that this version does not know are kept until they end."""
         self._known = {fault.code: fault for fault in known}
         standing = standing or Standing()
         self._open = dict.fromkeys(standing.open)
@@ -55,21 +54,21 @@ class Faults:
         return Standing(tuple(self._open), tuple(self._cycle))
 
     def learn(self, fault: Fault) -> None:
-        """A fault that only the device's manual knows."""
+        """Add a fault that only the device's manual knows."""
         self._known[fault.code] = fault
 
     def is_open(self, code: str) -> bool:
-        """Whether `code` began and was not seen to end."""
+        """Whether `code` has begun and not ended."""
         return code in self._open
 
     def begin(self, code: str, detail: str = "") -> list[DeviceFaulted]:
-        """The fault is there: told when it begins, for who looks again and again."""
+        """The fault exists. Reported once, however often it is seen."""
         return [] if code in self._open else self.strike(code, detail)
 
     def strike(self, code: str, detail: str = "", severity: Severity | None = None) -> list[DeviceFaulted]:
-        """The fault happened once more, also while it is open: for who hears of each occurrence.
+        """The fault occurred once more, also while it is open. For drivers that see each occurrence.
 
-        `severity`: what the device itself calls a first occurrence.
+        `severity`: the device's own severity of a first occurrence.
         """
         fault = self._known[code]
         severity = "error" if code in self._cycle else severity or fault.severity
@@ -79,16 +78,16 @@ class Faults:
         return [DeviceFaulted(code, text, severity, fault.remedy)]
 
     def end(self, *codes: str) -> list[DeviceRecovered]:
-        """The faults are not there (any more)."""
+        """These faults do not exist, or no longer."""
         ended = [code for code in codes if code in self._open]
         for code in ended:
             del self._open[code]
         return [DeviceRecovered(code) for code in ended]
 
     def watch(self, code: str, present: bool, detail: str = "") -> list[DeviceFaulted] | list[DeviceRecovered]:
-        """Begin or end it, as it is seen."""
+        """Begin or end a fault, as it is seen."""
         return self.begin(code, detail) if present else self.end(code)
 
     def good_cycle(self) -> None:
-        """A cycle ended well: what comes next is a first time again."""
+        """A cycle ended well: the next occurrence is a first one again."""
         self._cycle = dict.fromkeys(self._open)

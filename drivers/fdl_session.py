@@ -1,10 +1,10 @@
-"""The host's side of FDL, the same for every device that speaks it (docs/reference/protocols/fdl.md).
+"""The host's side of FDL, common to all devices that speak it (docs/reference/protocols/fdl.md).
 
-Rule of this file: `Session` decides and opens nothing; time is handed in. An event is acknowledged only by the bytes
-that `hear` returns beside it, and `converse` sends those after the event is durable.
+`Session` does no I/O; time is a parameter. An event is acknowledged only by the bytes that `hear` returns with it, and
+`converse` sends them after the event is durable.
 
-What nobody can read may be a card that lies face down. So of a device that tells cards it is told that there was
-something, and never what: no data, no wire bytes (docs/decisions/0032-only-the-rules-read-cards.md).
+Unreadable data may be a hidden card. For a device that reports cards only the fact is reported: no data, no wire bytes
+(docs/decisions/0032-only-the-rules-read-cards.md).
 """
 
 import asyncio
@@ -48,7 +48,7 @@ class SessionOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _ANY = "goes on; what the device cannot see it does not report"
-# Codes 01 to 0F mean the same for every device.
+# Codes 01 to 0F are common to all devices.
 COMMON_FAULTS = {
     0x01: Fault("fdl.sensor_dirty", "a sensor sees badly", "clean the sensor windows", "by itself", _ANY),
     0x02: Fault(
@@ -67,7 +67,7 @@ COMMON_FAULTS = {
     0x05: Fault("fdl.temperature", "the device is too hot", "free its air vents; let it cool down", "by itself", _ANY),
     0x06: Fault("fdl.door", "a door or cover of the device is open", "close it", "by a person", _ANY),
 }
-# What the host finds out by itself.
+# Faults that the host detects.
 HOST_FAULTS = (
     Fault(
         "fdl.malformed",
@@ -100,23 +100,23 @@ HOST_FAULTS = (
     ),
 )
 
-# Those that are found of one unit, by what it sent, and say nothing of another.
+# Faults that one unit showed by its messages; they say nothing about another unit.
 _OF_THE_UNIT = ("fdl.malformed", "fdl.counter_back", "fdl.unknown_event")
 
 _UNKNOWN = "whether the device acted is not known, its events will tell"
 
 Translate: TypeAlias = Callable[[fdl.Happening], tuple[Event, ...] | None]
-"""A device's happenings to ours; None for one that such a device does not have."""
+"""The device's event in the casino's words; None for one that such a device does not have."""
 
 
 class Memory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What outlives the session: `last` is the counter of the last durable event of `epoch` of `unit`.
+    """What survives the session: `last` is the counter of the last durable event of `epoch` of `unit`.
 
-    `faults` are those told and not seen to end. `doubted` are those of them that may have ended unseen: the device
-    started since (`started`), or is another one, or some of its events are lost. `ended` are those that the host itself
-    took as over, and of which the device may still say for a while that one stands.
+    `faults` are those reported and not ended. `doubted` are the faults that may have ended unseen: the device restarted
+    since (`started`), or is another unit, or some of its events are lost. `ended` are those that the host itself
+    considered over, while the device may report them as standing for some time.
 
-    Defaults are left out: an earlier version reads what does not use a field that it does not have.
+    Defaults are omitted, so that an earlier version can read a memory without newer fields.
     """
 
     epoch: Annotated[int, Meta(ge=1, le=fdl.MAX_COUNTER)]
@@ -129,7 +129,7 @@ class Memory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
 
 def remembered(memory: bytes | None) -> Memory | None:
-    """The memory of an earlier session; bytes that are none count as no memory."""
+    """The memory of an earlier session. Unreadable bytes count as no memory."""
     try:
         return msgspec.json.decode(memory or b"", type=Memory)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -137,7 +137,7 @@ def remembered(memory: bytes | None) -> Memory | None:
 
 
 class Heard(msgspec.Struct, frozen=True):
-    """What a chunk brought. `answer` may be sent when `sightings` and `memory` are durable, not before."""
+    """The content of a chunk. Send `answer` only when `sightings` and `memory` are durable."""
 
     sightings: tuple[Sighting, ...]
     memory: bytes | None
@@ -148,9 +148,9 @@ class Heard(msgspec.Struct, frozen=True):
 class Session:
     """One session: chunks in, sightings and answers out.
 
-    `kind` is what the device must say it is; `faults` are its own fault codes, beside the common ones; `happenings` its
-    kinds of events; `unreadable` what is told where the data of one of them cannot be read; `beside` what is told with
-    a fault code when it begins. `discreet`: what cannot be read may be a card.
+    `kind`: the kind that the device must report. `faults`: its own fault codes, in addition to the common ones.
+    `happenings`: its kinds of events. `unreadable`: what to emit for an event with unreadable data. `beside`: what to
+    emit with a fault code when it begins. `discreet`: unreadable data may be a card.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class Session:
         self._caught_up = 0.0
         self._nak_sent = (float("-inf"), 0)
         self._complained = False
-        # What the chunk at hand brought so far.
+        # Results of the current chunk so far.
         self._sightings: list[Sighting] = []
         self._answer = bytearray()
         self._owes_ack = False
@@ -205,12 +205,12 @@ class Session:
         return self.wake(now)
 
     def due(self) -> float:
-        """When to call `wake` if nothing is heard before."""
+        """When to call `wake` if nothing is received before."""
         lost = self._heard + self._silence
         return min(lost, self._hello_at) if self._waiting else lost
 
     def wake(self, now: float) -> bytes:
-        """What is to be said now. Raises LinkLost after silence, DeviceRefused where no HELLO gets through."""
+        """The bytes to send now. Raises LinkLost after silence, DeviceRefused if no HELLO is answered."""
         if now >= self._heard + self._silence:
             raise LinkLost(f"no FDL frame for {self._silence:g} s")
         if not self._waiting or now < self._hello_at:
@@ -227,13 +227,13 @@ class Session:
         return self._encode(fdl.Hello(self._memory.epoch, self._memory.last) if self._memory else fdl.Hello(0, 0))
 
     def excuse(self, seconds: float) -> None:
-        """The host itself was busy for so long; the device was not silent."""
+        """The host itself was busy for this long; the device was not silent."""
         self._heard += seconds
         self._waiting_since += seconds
         self._caught_up += seconds
 
     def hear(self, chunk: Chunk, now: float) -> Heard:
-        """What a chunk brought. Raises DeviceRefused, or LinkLost where events no longer get through."""
+        """Process a chunk. Raises DeviceRefused, or LinkLost if events no longer get through."""
         self._sightings = []
         self._answer = bytearray()
         self._owes_ack = False
@@ -266,27 +266,27 @@ class Session:
 
     @property
     def opening(self) -> int:
-        """Which opening of the session this is, 0 while it is closed: the device takes commands in an open one only."""
+        """The number of this opening of the session, 0 while it is closed. Commands need an open session."""
         return 0 if self._waiting else self._openings
 
     def good_cycle(self) -> None:
-        """A spin, a throw, a shuffle ended well."""
+        """A cycle (a spin, a throw, a shuffle) ended well."""
         self._faults.good_cycle()
 
     def over(self, code: str) -> tuple[Event, ...]:
-        """What the device just told ends this fault, too, where it stands."""
+        """The device's last event ends this fault, if it is open."""
         ended = code in self._ended or self._faults.is_open(code)
         self._confirm(code)
         self._ended = (*self._ended, code) if ended else self._ended
         return tuple(self._faults.end(code))
 
     def next_ticket(self) -> int:
-        """For a new command."""
+        """The ticket of a new command."""
         self._ticket = self._ticket % fdl.MAX_COUNTER + 1
         return self._ticket
 
     def command(self, ticket: int, code: int, data: bytes) -> bytes:
-        """The bytes of a command, also when it is repeated."""
+        """The bytes of a command, also for its repetition."""
         return self._encode(fdl.Command(ticket, code, data))
 
     def _encode(self, message: fdl.Message) -> bytes:
@@ -335,7 +335,7 @@ class Session:
                 pass  # a type of a later version
 
     def _complain(self, what: str, frame: fdl.Frame, chunk: Chunk) -> None:
-        """Once in a session, and again after a start: the device will repeat such a frame without end."""
+        """Report once in a session, and again after a start: the device repeats such a frame without end."""
         if self._who is None or self._complained:
             return
         self._complained = True
@@ -343,14 +343,14 @@ class Session:
             self._see(told, self._withheld(frame), chunk)
 
     def _withheld(self, frame: fdl.Frame) -> fdl.Frame:
-        """A frame that nobody can read, as it may be shown."""
+        """An unreadable frame in the form in which it may be shown."""
         return replace(frame, raw=b"") if self._discreet else frame
 
     def _online(self, who: fdl.Identity, *, continuous: bool) -> DeviceOnline:
         return DeviceOnline(continuous, f"{who.vendor} {who.model}".strip(), who.serial, who.firmware)
 
     def _meet(self, who: fdl.Identity, frame: fdl.Frame, chunk: Chunk, now: float) -> None:
-        """Compare what the device holds with what we have; the events in between decide what we may still trust."""
+        """Compare the device's counters with our memory; events in between decide what can still be trusted."""
         if who.kind != self._kind:
             found, wanted = fdl.KINDS.get(who.kind, "device of an unknown kind"), fdl.KINDS[self._kind]
             raise DeviceRefused(
@@ -362,15 +362,15 @@ class Session:
         continuous = False
         told: list[Event] = []
         if before is None or before.unit != unit:
-            # Never met: what it holds happened on another table, or before anybody listened.
-            # What an earlier unit had reported is not known to be over: it stands until this one says it is sound.
+            # An unknown unit: its events happened at another table, or before we listened.
+            # Faults of an earlier unit may still exist: they stay until this one reports that it is sound.
             # What the host had found of that unit left with it; the start of this one is no event that will be read.
             after = Memory(who.epoch, who.next - 1, unit)
             self._doubt(started=False)
             told += self._faults.end(*_OF_THE_UNIT)
             self._complained = False
         elif before.epoch != who.epoch:
-            # It lost its memory after our last event: what it holds now happened since.
+            # It lost its memory after our last event: the events it holds now are newer.
             after = replace(before, epoch=who.epoch, last=who.oldest - 1)
             self._doubt(started=False)
         elif before.last >= who.next:
@@ -432,7 +432,7 @@ class Session:
             self._caught_up = now
 
     def _doubt(self, *, started: bool) -> None:
-        """What stands may have ended unseen. What stands and is doubted ends when the device can be believed."""
+        """Open faults may have ended unseen. A doubted fault ends when the device can be trusted."""
         own = {fault.code for fault in HOST_FAULTS}
         self._doubted = tuple(code for code in self._faults.standing.open if started or code not in own)
         self._started = started
@@ -441,20 +441,20 @@ class Session:
             self._complained = False  # what the host found ends with the start: what it finds now is new
 
     def _confirm(self, code: str) -> None:
-        """The device itself spoke of this fault."""
+        """The device itself reported this fault."""
         self._doubted = tuple(one for one in self._doubted if one != code)
         self._ended = tuple(one for one in self._ended if one != code)
 
     def _found(self, code: str, detail: str) -> list[DeviceFaulted]:
-        """What the host finds by itself. Where the device just started, it is not what the start ends."""
+        """A fault that the host detects. After a start of the device it is not among those that the start ends."""
         self._confirm(code)
         return self._faults.strike(code, detail)
 
     def _believe(self, beat: fdl.Heartbeat, frame: fdl.Frame, chunk: Chunk) -> None:
-        """A heartbeat with nothing missing before it says what a doubted fault has become.
+        """A heartbeat with no missing event before it decides the doubted faults.
 
-        A device without a fault has none of the doubted; one that started has tested itself and reported again what it
-        still finds. One that has a fault has told which, or somebody must go and look.
+        A device without a fault has none of them. A device that restarted has tested itself and reported what it still
+        finds. A device with a fault has named it, or a person must look.
         """
         if self._waiting or self._memory is None or beat.next != self._memory.last + 1 or beat.uptime < SELF_TESTED:
             return
@@ -470,7 +470,7 @@ class Session:
             self._see(event, frame, chunk)
 
     def _events(self, report: fdl.EventReport, who: fdl.Identity) -> tuple[Event, ...] | fdl.Malformed:
-        """The casino's words for it; why there are none where nobody can read it."""
+        """The events of a frame, and a reason if its data is unreadable."""
         happening = fdl.read_happening(report.kind, report.data, self._happenings)
         match happening:
             case fdl.Started():
@@ -494,17 +494,17 @@ class Session:
                 return fdl.Malformed("such a device does not have this kind of event") if events is None else events
 
     def _begins(self, code: str) -> bool:
-        """Whether this happened now: what stands already is only found again, by a start or a self-test.
+        """Whether the fault began now. A start or a self-test only finds a standing fault again.
 
-        Where events were lost, or this is another unit, it may have ended unseen.
+        If events were lost, or this is another unit, it may have ended unseen.
         """
         return not self._faults.is_open(code) or (code in self._doubted and not self._started)
 
     def _unread(self, report: fdl.EventReport, why: str) -> tuple[Event, ...]:
-        """What nobody can read is a fault that is told, never an event that is dropped.
+        """Report unreadable data as a fault; never drop it.
 
-        The rules read no fault. Where its kind says that a card was there, so much is told, too, or the next one would
-        take its place; any other of the device's own kinds is an event missed.
+        Rules do not read faults. If its kind says that a card was drawn, that is reported, too, because the next card
+        would take its place. Any other of the device's own kinds is a missed event.
         """
         there = self._unreadable.get(report.kind, EventsMissed(1) if report.kind in self._happenings else None)
         data = "not told" if self._discreet else report.data.hex(" ").upper()
@@ -513,7 +513,7 @@ class Session:
         return tuple(faults) if there is None else (there, *faults)
 
     def _known(self, code: int) -> Fault:
-        """The fault list's entry. A code that it does not have is told by its number."""
+        """The entry of the fault list. An unknown code is reported by its number."""
         if code not in self._codes:
             text = f"fault {code:02X} of the device"
             fault = Fault(f"fdl.fault_{code:02x}", text, "look it up in its manual", "by a person", _ANY)
@@ -523,7 +523,7 @@ class Session:
 
 
 class FdlDriver:
-    """What the drivers of all FDL devices are: one session, its words translated, its commands asked and answered."""
+    """The common part of all FDL drivers: one session, translated events, commands."""
 
     evidence: ClassVar[tuple[Evidence, ...]] = ("reference protocol",)
     Options: ClassVar[type[SessionOptions]] = SessionOptions
@@ -558,11 +558,11 @@ class FdlDriver:
     # ---- what a device's driver says
 
     def translate(self, happening: fdl.Happening) -> tuple[Event, ...] | None:
-        """The device's happening in the casino's words; None for one that such a device does not have."""
+        """The device's event in the casino's words; None for one that such a device does not have."""
         raise NotImplementedError
 
     def order(self, command: Command) -> tuple[int, bytes]:
-        """Code and data of a command. Raises CommandRefused where it is known to be unsafe now."""
+        """Code and data of a command. Raises CommandRefused if it is known to be unsafe now."""
         match command:
             case SelfTest():
                 return fdl.SELF_TEST, b""
@@ -570,7 +570,7 @@ class FdlDriver:
                 raise CommandRefused("such a device does not have this command")
 
     def answered(self, command: Command, data: bytes) -> dict[str, Any]:  # noqa: ARG002 - for who has data to read
-        """What the device's answer says."""
+        """The content of the device's answer."""
         return {}
 
     def ends_cycle(self, event: Event) -> bool:  # noqa: ARG002 - for who has cycles
@@ -599,9 +599,9 @@ class FdlDriver:
             asked.set_result(answer)
 
     async def obey(self, command: Command) -> dict[str, Any]:
-        """Ask until the device answers. It does what one ticket says once, however often it hears it.
+        """Repeat the command until the device answers. The device executes one ticket once.
 
-        Not over the end of a session: a device that started in between no longer knows what it did.
+        Not over the end of a session: a device that restarted in between no longer knows what it did.
         """
         code, data = self.order(command)
         link, opening = self._link, self._session.opening
@@ -635,7 +635,7 @@ class FdlDriver:
                 raise CommandRefused("the device does not know this command; is its firmware older?")
 
     def __init_subclass__(cls) -> None:
-        """The fault list of a device is its own and what all FDL devices may tell."""
+        """Adds the common FDL faults to the device's own list."""
         cls.faults = (*cls.codes.values(), *COMMON_FAULTS.values(), *HOST_FAULTS)
 
     faults: ClassVar[tuple[Fault, ...]]
@@ -653,7 +653,7 @@ async def converse(
             async with asyncio.timeout_at(due):
                 chunk = await link.read()
         except TimeoutError:
-            now = max(clock(), due)  # a timer may ring a hair early
+            now = max(clock(), due)  # a timer may fire slightly early
         else:
             heard = session.hear(chunk, clock())
             began = clock()

@@ -1,17 +1,17 @@
-"""A shoe whose cards carry barcodes, read by a HID scanner as they slide out: from what it types to cards.
+"""Driver for a shoe with a HID barcode scanner that reads the cards as they slide out.
 
-Evidence: public code of live studios reads such scanners and such codes. Nothing there says how long a scanner takes,
-which code is on the cut card, or what a scanner types when it cannot read: `quiet`, `repeat`, `cut_cards` and `no_read`
-are our assumptions and the house's settings. The codes of the cards are `order`, or `codes` where they are anything
-else.
+Evidence: public code of live studios reads such scanners and codes. It does not say how long a scanner takes, which
+code is on the cut card, or what a scanner types when it cannot read. `quiet`, `repeat`, `cut_cards` and `no_read` are
+our assumptions and settings of the house. The codes of the cards are given by `order`, or by `codes` for any other
+scheme.
 
-A scanner types only when it sees a code, counts nothing and takes no question: silence says nothing, and nothing ever
-proves that no card was missed, so it never comes online as continuous. Which face was up is not known.
+A scanner types only when it sees a code. It has no counter and answers no question, so silence proves nothing and the
+shoe never comes online as continuous. Which face was up is unknown.
 
-Nobody deals two cards within `repeat` seconds. The same code again that soon is the card read twice or two like cards
-stuck together; another code that soon is a second card pulled before the first was accepted. Either is told as
-unreadable, with a fault that names it: no card is ever counted twice, none is left out, and a person says what lies
-there. The same code again and again, as from a card that stays under the window, is told once.
+A hand cannot deal two cards within `repeat` seconds. The same code within that time is a card read twice or two equal
+cards stuck together; another code is a second card pulled too early. Both are reported as an unreadable card with a
+fault that names the cause. No card is counted twice or left out, and a person enters what lies on the table. The same
+code again and again, from a card that stays under the window, is reported once.
 """
 
 from asyncio import timeout
@@ -28,7 +28,7 @@ from protocols.contract.events import Card, CardDrawn, CardUnreadable, CutCardDr
 from protocols.hid_cards import Broken, Code, Decoder, Message, Order, card_in
 
 MODEL = "HID card scanner"
-GOOD_RUN = 20  # cards read well one after the other: what comes next is a first time again
+GOOD_RUN = 20  # consecutive good cards that end a fault cycle
 ASK_THE_TABLE = "look at the card with the supervisor and correct the coup at the console"
 
 Text = Annotated[str, Meta(min_length=1, max_length=64)]
@@ -42,12 +42,12 @@ KEY_STUCK = "shoe.key_stuck"
 
 
 class HidShoeOptions(Struct, frozen=True, forbid_unknown_fields=True):
-    """`order`: how suit and rank stand in a card's code. `codes`: each code and its card, instead of `order`.
+    """`order`: the order of suit and rank in a card's code. `codes`: each code and its card, instead of `order`.
 
-    `cut_cards`: codes of the cut card. `no_read`: what the scanner types when it saw a card and no code. `ignore_case`:
-    `sa` is `SA`. `quiet`: seconds without a report in which no code goes on. `repeat`: seconds in which no second card
-    can come; 0 believes every code. `stuck`: seconds that no key is held. `noise_limit`: bytes without a good code
-    before the line is lost.
+    `cut_cards`: codes of the cut card. `no_read`: what the scanner types for a card without a readable code.
+    `ignore_case`: `sa` is `SA`. `quiet`: seconds without a report that end a code. `repeat`: seconds within which no
+    second card can come; 0 accepts every code. `stuck`: seconds that no key is held. `noise_limit`: bytes without a
+    good code before the line is lost.
     """
 
     order: Order = "suit-rank"
@@ -61,18 +61,18 @@ class HidShoeOptions(Struct, frozen=True, forbid_unknown_fields=True):
     noise_limit: Annotated[int, Meta(ge=64, le=65536)] = 4096
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a code that means two things."""
+        """Raise ValueError for a code with two meanings."""
         meanings = [*self.codes, *self.cut_cards, *self.no_read]
         folded = [code.upper() for code in meanings] if self.ignore_case else meanings
         twice = sorted({code for code in folded if folded.count(code) > 1})
         if not self.codes:
             twice += sorted(code for code in folded if card_in(code, self.order))
         if twice:
-            raise ValueError(f"the code {twice[0]!r} means two things: write each code once")
+            raise ValueError(f"the code {twice[0]!r} has two meanings: write each code once")
 
 
 class _Memory(Struct, frozen=True):
-    """What outlives a session."""
+    """What survives a session."""
 
     faults: Standing = Standing()
 
@@ -132,7 +132,7 @@ class HidShoe:
     )
 
     def __init__(self, options: HidShoeOptions, memory: bytes | None = None) -> None:
-        """`memory`: the faults that were open."""
+        """`memory`: the open faults."""
         self._options = options
         kept = msgspec.json.decode(memory, type=_Memory) if memory else _Memory()
         self._faults = Faults(self.faults, kept.faults)
@@ -151,7 +151,7 @@ class HidShoe:
         self._good = 0
 
     async def run(self, link: Link, emit: Emit) -> None:
-        """Come online, then tell every card."""
+        """Come online, then report every card."""
         chunk = link.stamp()
         await emit([Sighting(DeviceOnline(continuous=False, model=MODEL), b"", chunk)])
         decoder = self._decoder
@@ -166,7 +166,7 @@ class HidShoe:
             except LinkLost:
                 await self._tell(emit, decoder.quiet(), chunk)
                 raise
-            # While the last card was made durable others may have come: the gap between them tells them apart.
+            # Others may have arrived while the last card was made durable: the gap between them separates them.
             if decoder.waiting and fresh.tick - chunk.tick >= self._options.quiet:
                 await self._tell(emit, decoder.quiet(), chunk)
             chunk = fresh
@@ -185,7 +185,7 @@ class HidShoe:
         return None
 
     async def _tell(self, emit: Emit, messages: Sequence[Message], chunk: Chunk) -> None:
-        """All of it in one, with the faults that stand after it."""
+        """Emit all of it in one transaction, with the faults that are open afterwards."""
         sightings = [
             Sighting(event, message.raw, chunk) for message in messages for event in self._hear(message, chunk)
         ]
@@ -214,7 +214,7 @@ class HidShoe:
                 yield from self._doubt(code, said)
 
     def _read(self, code: str, tick: float) -> Iterator[Event]:
-        """A whole code."""
+        """A complete code."""
         soon = tick - self._last_tick < self._options.repeat
         again = code == self._last
         self._last, self._last_tick = code, tick
@@ -243,13 +243,13 @@ class HidShoe:
             self._faults.good_cycle()
 
     def _doubt(self, code: str, detail: str = "") -> Iterator[Event]:
-        """A card that nobody can be sure of, and why. Never which: it may lie face down, and all read a fault."""
+        """A doubtful card and the reason. It is not named: it may lie face down, and everybody reads faults."""
         self._good = 0
         yield CardUnreadable()
         yield from self._faults.strike(code, detail)
 
     def _keys(self, tick: float) -> Iterator[Event]:
-        """A key that is down, for how long."""
+        """Watch how long a key is held."""
         held = self._decoder.held
         if not held:
             if self._held_since is not None:

@@ -1,6 +1,6 @@
-"""A link carries bytes to and from one device; nobody above it knows whether it is a tty, TCP, USB or memory.
+"""A link carries bytes to and from one device, over a tty, TCP, USB, MQTT or memory.
 
-Rule of this file: a link never reconnects. It lives until `LinkLost`; its owner (the supervisor) makes another.
+A link never reconnects. It lives until `LinkLost`; its owner, the supervisor, then opens another one.
 """
 
 from datetime import datetime, timedelta
@@ -10,18 +10,20 @@ import msgspec
 
 
 class LinkLost(Exception):
-    """The way to the device is gone (hang-up, unplugged, silent beyond its heartbeat): try again soon."""
+    """The connection to the device is gone (hang-up, unplugged, silent beyond its heartbeat): retry soon."""
 
 
 class DeviceRefused(Exception):
-    """The device answers, but will not work with us (wrong model, locked, wrong setting): try again slowly, say why."""
+    """The device answers and will not work with us (wrong model, locked, wrong setting): retry slowly, give the
+    reason.
+    """
 
 
 class Chunk(msgspec.Struct, frozen=True):
     """Bytes as they arrived.
 
-    `at` is the UTC instant of their arrival; `tick` the monotonic second of it, for durations (a stepped wall clock
-    must not shorten a time limit of a driver).
+    `at` is the UTC time of arrival. `tick` is the monotonic second, for durations: setting the wall clock must not
+    shorten a driver's time limit.
     """
 
     data: bytes
@@ -29,13 +31,13 @@ class Chunk(msgspec.Struct, frozen=True):
     tick: float
 
     def began_anew(self, tick: float | None) -> bool:
-        """Whether the computer was off since `tick`."""
+        """Whether the computer was restarted since `tick`."""
         return tick is not None and self.tick < tick
 
     def after_at_least(self, at: datetime, tick: float | None) -> timedelta:
-        """How much time surely lies between the two.
+        """The time that has certainly passed between the two.
 
-        The wall clock may be set; the monotonic one begins anew with the computer, and is then what passed since.
+        The wall clock may be set. The monotonic clock restarts with the computer and then shows the time since.
         """
         if tick is None:
             return self.at - at
@@ -44,7 +46,9 @@ class Chunk(msgspec.Struct, frozen=True):
         return timedelta(seconds=self.tick - tick)
 
     def after_at_most(self, at: datetime, tick: float | None) -> timedelta:
-        """How much time may lie between the two. No end to it where only a wall clock knows, and it went back."""
+        """The longest time that may have passed between the two; infinite if only the wall clock knows and it went
+        back.
+        """
         proven = timedelta(seconds=self.tick if self.began_anew(tick) else 0.0)
         if (tick is None or self.began_anew(tick)) and self.at - at < proven:
             return timedelta.max
@@ -52,7 +56,7 @@ class Chunk(msgspec.Struct, frozen=True):
 
 
 class Link(Protocol):
-    """Both ways to one device."""
+    """Both directions to one device."""
 
     async def read(self) -> Chunk:
         """The next bytes, never empty. Raises LinkLost when there will be no more."""
@@ -63,5 +67,5 @@ class Link(Protocol):
         ...
 
     def stamp(self) -> Chunk:
-        """No bytes, now: for what a driver sees in silence."""
+        """An empty chunk with the present time, for what a driver concludes from silence."""
         ...

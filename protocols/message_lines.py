@@ -1,24 +1,24 @@
-"""Devices that speak by messages (MQTT): one message is one line, so that their codecs are line codecs like all others.
+"""Devices that speak MQTT: one message is one line, so their codecs are line codecs like all others.
 
-The link makes a line of each payload it hears and a payload of each line it is given; see daemon/edge/links/mqtt.py.
+`daemon/edge/links/mqtt.py` turns each received payload into a line, and each line into a payload.
 """
 
 __all__ = ["Lines"]
 
 
 class Lines:
-    """Bytes, split and merged in any way, to lines without their ends; empty lines are left out."""
+    """Splits bytes that arrive in any pieces into lines without their ends. Empty lines are dropped."""
 
     def __init__(self, longest: int) -> None:
-        """Fewer than `longest` bytes of an unfinished line are held."""
+        """Holds fewer than `longest` bytes of an unfinished line."""
         self._longest = longest
         self._held = b""
         self._skipping = False
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The lines that `data` ends.
+        """The lines that `data` completes.
 
-        A line too long to be held comes out at once, `longest` bytes or more of it, and the rest of it never: its tail
+        A line that is too long is returned at once, with `longest` bytes or more of it. Its rest is dropped, because it
         might look like a message.
         """
         *lines, rest = (self._held + data).split(b"\n")

@@ -1,6 +1,6 @@
-"""Connecting to the broker, and staying connected.
+"""Connects to the broker and stays connected.
 
-`connect` makes one session, by MQTT 5 or 3.1.1 as configured; `stay_connected` serves one session after the other and
+`connect` opens one session with MQTT 5 or 3.1.1, as configured. `stay_connected` serves one session after the other; it
 logs once when the broker is lost and once when it is back.
 """
 
@@ -22,7 +22,7 @@ from daemon.config.model import Mqtt
 __all__ = ["Connect", "connect", "stay_connected"]
 
 LOST_AT_ONCE_S = 1.0
-"""A session shorter than this counts as a refusal: the broker is back only when it lets us work."""
+"""Seconds. A shorter session counts as a refusal: the broker is back when it lets us work."""
 TRIAL_S = 10.0
 FIRST_DELAY_S, LONGEST_DELAY_S = 0.1, 5.0
 NEVER = float("-inf")
@@ -31,9 +31,9 @@ Connect = Callable[[Mqtt, str, Will | None], AbstractAsyncContextManager[Session
 
 
 def connect(settings: Mqtt, identifier: str, will: Will | None = None) -> AbstractAsyncContextManager[Session]:
-    """A session with the broker, as a client whose id is `bound`; "": one of the broker's own.
+    """A session with the broker. `identifier` becomes the client id `bound`; with "" the broker chooses one.
 
-    Raises BrokerLost, also for a password or certificate that cannot be read.
+    Raises BrokerLost, also for an unreadable password or certificate.
     """
     password = _password(settings)
     identifier = bound(identifier, password)
@@ -63,10 +63,10 @@ def _password(settings: Mqtt) -> str | None:
 
 
 def bound(identifier: str, password: str | None) -> str:
-    """The client id for `identifier` that only somebody with the password can know; as it is where there is none.
+    """The client id for `identifier`, with a code that only a client with the password can compute.
 
-    A broker ends the session of a client when another comes under its id, whatever user that is: a plain id would let
-    each user end the session of every other. It is the same after a restart, which the delay of the will rests on.
+    A broker ends a session when another client connects with the same id, whichever user that is. A plain id would let
+    every user end every session. The code is stable over restarts, as the delay of the will requires.
     """
     if not identifier or not password:
         return identifier
@@ -75,7 +75,7 @@ def bound(identifier: str, password: str | None) -> str:
 
 
 def _tls(settings: Mqtt) -> ssl.SSLContext | None:
-    """What to speak TLS with, where that is configured. Raises BrokerLost, which names the file."""
+    """The TLS context, if TLS is configured. Raises BrokerLost, which names the file."""
     if not settings.ca_file:
         return None
     files = [one for one in (settings.ca_file, settings.certificate, settings.key) if one]
@@ -94,7 +94,7 @@ def _tls(settings: Mqtt) -> ssl.SSLContext | None:
 
 
 def _no_password() -> str:
-    """Else OpenSSL asks whoever sits at the terminal."""
+    """Without this OpenSSL asks for a passphrase on the terminal."""
     return ""
 
 
@@ -108,7 +108,7 @@ async def stay_connected(
 ) -> None:
     """Serve one session after the other, for ever. Log once when lost, once when back.
 
-    `connecting` is what to connect with, where it is not `connect`: simulations have a broker of their own.
+    `connecting` replaces `connect` in simulations, which have a broker of their own.
     """
     loop = asyncio.get_running_loop()
     delay_s, trial_s = FIRST_DELAY_S, 0.0
@@ -143,17 +143,17 @@ async def stay_connected(
             if session.cancel():
                 await asyncio.wait([session])
         if loop.time() - served < LOST_AT_ONCE_S:
-            trial_s = TRIAL_S  # it refused us, or left us at once: it is back when it lets us work, not when it answers
+            trial_s = TRIAL_S  # it refused us or disconnected at once: it counts as back when it lets us work
         elif served > NEVER:
             delay_s = FIRST_DELAY_S
         if not lost:
-            log.warning("broker.lost", broker=where, reason=reason, remedy="nothing is lost; look at the broker")
+            log.warning("broker.lost", broker=where, reason=reason, remedy="check the broker; no event is lost")
             lost = True
         await asyncio.sleep(delay_s)
         delay_s = min(delay_s * 2, LONGEST_DELAY_S)
 
 
 def _retrieve(task: asyncio.Task[None]) -> None:
-    """Mark the outcome of a task as seen, whether or not anything asks for it."""
+    """Mark the outcome of a task as seen."""
     if not task.cancelled():
         task.exception()

@@ -1,7 +1,7 @@
-"""Gaps and how they close: whoever reads finds them by seq, whoever wrote answers from its journal.
+"""Gap recovery: readers find gaps by `seq`, and the writer of the stream replays them from its journal.
 
-The same for the events of an edge (`cmd/replay`) and for what the rules made of them (`round/cmd/replay`): nothing that
-a broker forgot, or that was published while nobody listened, is lost to a reader.
+It serves the events of an edge (`cmd/replay`) and the verdicts of the rules (`round/cmd/replay`). A reader therefore
+loses nothing that the broker forgot or that was published while the reader was away.
 """
 
 from typing import Generic, Protocol, TypeVar
@@ -16,11 +16,11 @@ __all__ = ["ASK_AGAIN", "BUFFER", "PAGE", "Again", "Stream", "ask"]
 BUFFER = 2000
 PAGE = 500
 ASK_AGAIN, ASK_AT_LEAST = 2.0, 30.0
-"""Seconds until what is still missing is asked for again, at first and after many times in vain."""
+"""Seconds until a request is repeated: the first interval, and the longest."""
 
 
 class Numbered(Protocol):
-    """Anything with a seq."""
+    """Anything with a `seq`."""
 
     @property
     def seq(self) -> int:
@@ -32,16 +32,16 @@ T = TypeVar("T", bound=Numbered)
 
 
 class Again:
-    """When to ask: a request or its answer may be lost, too. What nobody can answer is asked for ever more seldom."""
+    """When to repeat a request, because a request or its answer may be lost. The interval grows."""
 
     def __init__(self, due: float = float("-inf")) -> None:
-        """`due` is when to ask first."""
+        """`due`: when to request first."""
         self._due = due
         self._first = 0
         self._wait = ASK_AGAIN
 
     def due(self, first: int, now: float) -> bool:
-        """Whether to ask at `now` for what is missing from `first` on. True counts as asked."""
+        """Whether to request at `now` what is missing from `first` on. True counts as requested."""
         if now < self._due:
             return False
         self._wait = min(self._wait * 2, ASK_AT_LEAST) if first == self._first else ASK_AGAIN
@@ -51,16 +51,18 @@ class Again:
 
 
 class Stream(Generic[T]):
-    """What one journal says of one table: each once, in order, whatever way it comes."""
+    """The events of one journal for one table: deduplicated and in order."""
 
     def __init__(self, expected: int = 1) -> None:
-        """`expected` is the next seq."""
+        """`expected`: the next seq."""
         self.expected = expected
         self._early: dict[int, T] = {}
         self._again = Again()
 
     def take(self, item: T) -> list[T]:
-        """What may be used now, in order. A duplicate gives nothing; an early one waits, as far as there is room."""
+        """The events that can be used now, in order. A duplicate gives nothing; an early event waits, if there is
+        room.
+        """
         if item.seq < self.expected:
             return []
         if item.seq > self.expected:
@@ -75,7 +77,7 @@ class Stream(Generic[T]):
         return [item, *self._following()]
 
     def skip(self, to: int) -> list[T]:
-        """Go on from `to`, before or behind what was expected: what is there from it on, in order."""
+        """Continue from `to`, before or behind the expected seq: the events that wait from there on, in order."""
         if to < self.expected:
             self._early.clear()  # of another count
         self._early = {seq: item for seq, item in self._early.items() if seq >= to}
@@ -91,11 +93,11 @@ class Stream(Generic[T]):
 
     @property
     def gap(self) -> tuple[int, int] | None:
-        """First and last seq missing before what waits."""
+        """First and last seq that are missing before the waiting events."""
         return (self.expected, min(self._early) - 1) if self._early else None
 
     def to_ask(self, now: float) -> tuple[int, int] | None:
-        """What of the gap to ask for at `now`: at once, and again for as long as it stays."""
+        """The part of the gap to request at `now`: at once, and again while it stays."""
         gap = self.gap
         if gap is None:
             self._again = Again()
@@ -104,5 +106,5 @@ class Stream(Generic[T]):
 
 
 async def ask(session: Session, topic: str, writer: str, first: int, last: int | None = None) -> None:
-    """Ask for a gap under `topic` (…/cmd/replay). Raises BrokerLost."""
+    """Request a gap under `topic` (.../cmd/replay). Raises BrokerLost."""
     await session.publish(topic, msgspec.json.encode(ReplayRequest(first, last, writer)))

@@ -1,7 +1,7 @@
-"""Keys by which an edge proves that an event is its own: files of 32 random bytes, written as 64 hexadecimal digits.
+"""Keys with which an edge authenticates its events: files of 32 random bytes as 64 hexadecimal digits.
 
-The edge signs with its key (`[edge] mac_key_file`), the rules check with the same one (`[rules] mac_key_folder`, a file
-`<edge>.key` for each edge). `protocols.contract.topics.mac_of` says over what.
+The edge signs with its key (`[edge] mac_key_file`). The rules verify with the same key (`[rules] mac_key_folder`, a
+file `<edge>.key` for each edge). `protocols.contract.topics.mac_of` defines the signed content.
 """
 
 import os
@@ -19,11 +19,11 @@ MAKE = "make one with `feltd mac-key`"
 
 
 class BadMacKey(Exception):
-    """A key file that cannot be used. The message says which and what to do, and nothing of the key."""
+    """An unusable key file. The message names the file and the remedy, and never the key."""
 
 
 def make_mac_key(path: Path) -> None:
-    """Write a new key for its owner only. Raises BadMacKey; nothing is ever overwritten."""
+    """Write a new key, readable by its owner only. Raises BadMacKey; existing files are never overwritten."""
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
             file.write(secrets.token_hex(SIZE) + "\n")

@@ -1,7 +1,7 @@
-"""The outbox: what stands in the journal, to the broker, in order.
+"""The outbox: publishes the rows of a journal in order.
 
-There is no queue: the journal is the queue, and a cursor says how far the broker acknowledged. Memory stays bounded
-whatever the broker does; what was unacknowledged at a crash is sent again with the same id.
+The journal is the queue; a cursor marks what the broker has acknowledged. Memory stays bounded whatever the broker
+does. After a crash, unacknowledged rows are sent again with the same id.
 """
 
 import asyncio
@@ -20,10 +20,10 @@ KEY = "outbox"
 
 
 class Outbox:
-    """One journal's way to the broker. `message_of(row, late)` is the topic and payload of a row.
+    """The outbox of one journal. `message_of(row, late)` gives topic and payload of a row.
 
-    `is_removed(row)`: whether its table or device is no longer configured. An access list that was made since refuses
-    such a row: it stays in the journal, and what comes after it is sent.
+    `is_removed(row)`: whether its table or device was removed from the configuration. A newer access list refuses such
+    a row: it stays in the journal, and later rows are sent.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class Outbox:
         message_of: Callable[[Row, bool], tuple[str, bytes]],
         is_removed: Callable[[Row], bool] = lambda _: False,
     ) -> None:
-        """Go on where the last process stopped."""
+        """Continue where the last process stopped."""
         self._journal = journal
         self._message_of = message_of
         self._is_removed = is_removed
@@ -46,7 +46,7 @@ class Outbox:
 
     @property
     def depth(self) -> int:
-        """How many rows the broker has not acknowledged."""
+        """The number of rows that the broker has not acknowledged."""
         return self._journal.head - self.cursor
 
     @property
@@ -55,13 +55,13 @@ class Outbox:
         return self._sent != self._journal.head
 
     def memory(self) -> dict[str, bytes]:
-        """The cursor, to be written with the next entries: it costs no commit of its own."""
+        """The cursor, to be written with the next entries, so that it needs no commit of its own."""
         return {KEY: b"%d" % self.cursor}
 
     def offer(self, rows: list[Row]) -> None:
-        """These were just written. Where nothing waits before them they are sent at once, else in their turn.
+        """New rows. They are sent at once if no row waits before them, otherwise in their turn.
 
-        At once saves a turn of the loop, a tenth of a millisecond on a machine that was asleep.
+        Sending at once saves a turn of the loop, a tenth of a millisecond on an idle machine.
         """
         if self._session is not None and rows and self._sent == rows[0].n - 1:
             for row in rows:
@@ -70,7 +70,7 @@ class Outbox:
                 try:
                     self._send(self._session, row)
                 except BrokerLost:
-                    break  # `run` meets the same and ends the session
+                    break  # `run` gets the same error and ends the session
         if self._sent != self._journal.head:
             self._news.set()
 
@@ -88,7 +88,7 @@ class Outbox:
                     await self._news.wait()
                 for row in self._journal.after(self._sent, PAGE):
                     await session.until_room()
-                    if row.n == self._sent + 1:  # else it was sent at once meanwhile
+                    if row.n == self._sent + 1:  # otherwise it was sent at once
                         self._send(session, row)
         finally:
             self._session = None

@@ -1,14 +1,15 @@
-"""Answers to requests for a replay, beside live traffic: of the edge for its events, of the rules for their verdicts.
+"""Answers replay requests beside live traffic: the edge for its events, the rules for their verdicts.
 
-Each peer with a password may ask, so no number of requests may cost the live traffic its time:
+Every client with a password may request replays, so the number of requests must not delay live traffic:
 
-- Requests come on a connection of their own, which is read slowly. A storm waits in the broker's queue for that
-  connection, and not in front of live events.
-- Requests are coalesced: of each table the union of what is wanted is kept. A row is published at most once a COOLDOWN.
+- Requests arrive on a connection of their own, which is read slowly. A storm waits in the broker's queue for that
+  connection and not in front of live events.
+- Requests are coalesced: the union of the requested ranges is kept for each table. A row is published at most once in
+  COOLDOWN.
 - Rows are published in portions, at most RATE a second over all tables and STORM_RATE in a storm, and only while the
   outbox is empty and the broker has acknowledged the portion before.
-- Memory is bounded: of each table at most MOST_REQUESTS distinct requests are answered at a time. The rows of further
-  ones are published as well, but without an answer; who misses that asks again.
+- Memory is bounded: at most MOST_REQUESTS distinct requests of a table are answered at a time. Rows of further requests
+  are published without an answer; their readers request again.
 """
 
 import asyncio
@@ -32,28 +33,28 @@ from protocols.contract.documents import ReplayAnswer, ReplayRequest, mac_of_ans
 __all__ = ["COOLDOWN", "MOST_REQUESTS", "PORTION", "RATE", "STORM", "STORM_RATE", "ReplayService"]
 
 RATE = 3000.0
-"""Rows and answers a second that one process publishes again, over all its tables."""
+"""Rows and answers a second that one process replays, over all tables."""
 STORM_RATE = 250.0
 """The same in a storm of requests."""
 PORTION = 16
-"""Rows that are published at once. A live event waits behind no more than these."""
+"""Rows in a portion. A live event never waits behind more rows."""
 COOLDOWN = 1.0
-"""Seconds in which a row is published again at most once. Shorter than the 2 s after which readers ask again."""
+"""Seconds within which a row is replayed at most once; less than the 2 s after which readers request again."""
 MOST_REQUESTS = 64
 """Distinct requests of a table that wait for their answer."""
 MOST_RANGES = 64
 """Ranges of a table that are kept apart; beyond that the two nearest become one."""
 MOST_BYTES = 1024
-"""Of one request; a longer one is unreadable."""
+"""Length of a request; a longer one is unreadable."""
 READ_INTERVAL_S = 0.1
-"""Between two readings of the socket. What comes faster waits in the broker, which the session does not hold up."""
+"""Seconds between two reads of the socket. More messages wait in the broker and do not delay the live session."""
 AT_ONCE = 32
 READY_S = 1.0
 """Seconds that a session waits for the connection of the requests before it says that it is online."""
 UNHEARD_S = 10.0
 """Seconds without that connection until it is logged."""
 STORM, STORM_S = 1000, 10.0
-"""So many requests within so many seconds are a storm; it is over after so many seconds with less."""
+"""This many requests within this many seconds are a storm; it ends after this many seconds with fewer."""
 
 
 def _start(span: tuple[int, int]) -> int:
@@ -65,7 +66,7 @@ def _end(span: tuple[int, int]) -> int:
 
 
 class _Ranges:
-    """A set of seqs as disjoint ranges in order, of which there are few: a set too scattered grows over its holes."""
+    """A set of seqs as few disjoint ranges in order. A set with too many ranges grows over its holes."""
 
     def __init__(self) -> None:
         self.spans: list[tuple[int, int]] = []
@@ -88,12 +89,12 @@ class _Ranges:
         self.spans[low:high] = before + behind
 
     def inside(self, first: int, last: int) -> list[tuple[int, int]]:
-        """What of a range is in the set."""
+        """The part of a range that is in the set."""
         low, high = self._met(first, last)
         return [(max(start, first), min(end, last)) for start, end in self.spans[low:high]]
 
     def meets(self, first: int, last: int) -> bool:
-        """Whether any of a range is in the set."""
+        """Whether a part of a range is in the set."""
         low, high = self._met(first, last)
         return low < high
 
@@ -102,7 +103,7 @@ class _Ranges:
 
 
 class _Wanted:
-    """What is asked for of one table. Time is handed in."""
+    """The requested rows of one table. Time is a parameter."""
 
     def __init__(self) -> None:
         self._now = _Ranges()
@@ -118,7 +119,7 @@ class _Wanted:
         self._until = float("-inf")
 
     def want(self, said: tuple[int, int], first: int, last: int, now: float) -> bool:
-        """Publish a range again, then say `said`. False: so many wait that nothing will be said."""
+        """Publish a range again, then send `said`. False: too many requests wait, and no answer will be sent."""
         self._begin_cooldown(now)
         new = _Ranges()
         new.add(first, last)
@@ -137,24 +138,24 @@ class _Wanted:
         return True
 
     def wait(self, now: float) -> float | None:
-        """Seconds until there is something to publish; None where nothing is wanted."""
+        """Seconds until there is something to publish; None if nothing is requested."""
         self._begin_cooldown(now)
         if self._now.spans:
             return 0.0
         return self._until - now if self._later.spans else None
 
     def portion(self) -> tuple[int, int]:
-        """The next to publish, of which `wait` says that there are. They no longer count as wanted."""
+        """The next rows to publish; `wait` must have said that there are some. They no longer count as requested."""
         first, last = self._next()
         self._now.remove(first, last)
         self._served.add(first, last)
         return first, last
 
     def _next(self) -> tuple[int, int]:
-        """The oldest request goes first, from its beginning on.
+        """The oldest request goes first, from its beginning.
 
-        Where there are more requests than are kept, two portions of three go to what is wanted besides: the newest
-        rows, because most gaps are young, and all the others in turn, so that each is published in bounded time.
+        With more requests than are kept, two of three portions serve the others: one the newest rows, because most gaps
+        are young, one the next in turn, so that each row is published in bounded time.
         """
         self._turn = (self._turn + 1) % 3 if self._crowded else 0
         spans = self._now.spans
@@ -174,7 +175,7 @@ class _Wanted:
         return first, last
 
     def published(self, first: int, last: int) -> list[tuple[int, int]]:
-        """A portion is out: what is said now, because nothing is left of its request."""
+        """A portion was published: the answers of requests that are now complete."""
         for left in self._asked.values():
             left.remove(first, last)
         complete = [said for said, left in self._asked.items() if not left.spans]
@@ -183,7 +184,7 @@ class _Wanted:
         return complete
 
     def failed(self, first: int, last: int) -> None:
-        """A portion was not published, or perhaps not."""
+        """A portion was perhaps not published."""
         self._now.add(first, last)
 
     def _begin_cooldown(self, now: float) -> None:
@@ -197,7 +198,7 @@ class _Wanted:
 
 
 class ReplayService:
-    """Of one process: `listen` hears the requests, `run` publishes what they want while a session lasts."""
+    """The replay service of one process: `listen` receives requests, `run` publishes rows while a session lasts."""
 
     def __init__(
         self,
@@ -209,9 +210,9 @@ class ReplayService:
         log: structlog.typing.FilteringBoundLogger,
         mac_key: bytes = b"",
     ) -> None:
-        """`topics` are …/cmd/replay of each table; `busy` says whether live events wait to be sent.
+        """`topics`: .../cmd/replay of each table. `busy`: whether live events wait to be sent.
 
-        `mac_key`: answers carry a MAC by this key.
+        `mac_key`: authenticates the answers.
         """
         self._mac_key = mac_key
         self._writer = writer
@@ -237,7 +238,7 @@ class ReplayService:
     # ---- requests
 
     async def listen(self, settings: Mqtt, identifier: str, connecting: Connect | None) -> None:
-        """Hear requests until cancelled, on a connection beside that of `identifier`."""
+        """Receive requests until cancelled, on a second connection beside that of `identifier`."""
         if not self._topics:
             return
         self._heard.clear()
@@ -247,7 +248,7 @@ class ReplayService:
         await stay_connected(settings, f"{identifier}-replay", None, self._hear_all, log, connecting)
 
     def _silenced(self, _logger: Any, _method: str, fields: Any) -> Any:
-        """The live connection says that the broker is lost; `_watch` says where this one alone is."""
+        """The live connection reports a lost broker; `_watch` reports if only this connection is lost."""
         self._why = fields.get("reason", "")
         raise structlog.DropEvent
 
@@ -264,13 +265,13 @@ class ReplayService:
             self._heard.clear()
 
     async def until_heard(self) -> None:
-        """Requests that follow are heard; or it takes too long to wait for that."""
+        """Return when requests are received, or after a time limit."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(READY_S):
                 await self._heard.wait()
 
     def hear(self, message: Message) -> None:
-        """A request: it is put with the others."""
+        """Coalesce a request with the others."""
         now = _now()
         self._count(now)
         table = self._table_of.get(message.topic)
@@ -311,7 +312,7 @@ class ReplayService:
     # ---- rows
 
     async def run(self, session: Session) -> None:
-        """Publish what is wanted for as long as the session lasts. Raises BrokerLost."""
+        """Publish the requested rows while the session lasts. Raises BrokerLost."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._publish_all(session))
             group.create_task(self._tell_of_storms())
@@ -339,7 +340,7 @@ class ReplayService:
             await asyncio.sleep(max(due - loop.time(), 0.0))
 
     async def _publish(self, session: Session, table: str) -> int:
-        """One portion of a table, and what can be said then. Returns, with their number, when the broker has them."""
+        """Publish one portion of a table with the answers that it completes. Returns their number when acknowledged."""
         wanted, sent, done = self._wanted[table], 0, False
         first, last = wanted.portion()
         try:
@@ -372,21 +373,21 @@ class ReplayService:
         await session.publish(topic, payload, acknowledged=partial(self._acknowledged, session), event=event)
 
     def _acknowledged(self, session: Session) -> None:
-        if session is self._session:  # a late word of an ended session counts no more
+        if session is self._session:  # a late acknowledgement of an ended session
             self._unacknowledged -= 1
             self._landed.set()
 
     # ---- logs
 
     async def _tell_of_storms(self) -> None:
-        """One line when a storm of requests begins, and one when it is over."""
+        """Log a line when a storm of requests begins, and one when it is over."""
         while True:
             await self._storm.wait()
             self._log.warning(
                 "replay.storm",
                 requests=self._counted,
-                remedy="somebody asks for far more than a reader needs; live events go first. Look for the client in "
-                "the broker's log, and take its password away",
+                remedy="a client requests many more replays than a reader needs; live events are not delayed. Find the "
+                "client in the broker's log and change its password",
             )
             requests = unreadable = unanswered = 0
             storm = True
@@ -402,7 +403,7 @@ class ReplayService:
             self._log.info("replay.storm_over", requests=requests, unreadable=unreadable, unanswered=unanswered)
 
     async def _watch(self) -> None:
-        """Say when requests are not heard although the broker is there, and when they are again."""
+        """Log when requests are not received although the broker is there, and when they are again."""
         looks = 0
         while True:
             await asyncio.sleep(UNHEARD_S)
@@ -413,7 +414,7 @@ class ReplayService:
             else:
                 looks += 1
                 if looks == 2:  # not just between two connections
-                    remedy = "live events are not concerned; let this client connect a second time, as its name -replay"
+                    remedy = "allow a second connection of this user, <client id>-replay; live events are not affected"
                     self._log.warning("replay.unheard", reason=self._why, remedy=remedy)
 
 

@@ -1,7 +1,7 @@
-"""Retained topics: what is so now. The last word wins, so only that is sent, and not more often than people can look.
+"""Publishes retained topics: the last value wins, with a limited rate.
 
-After a reconnection all of it is sent again, in the order in which it was first put, and what was cleared is cleared
-again: the broker may have died before it heard of that, or come back with what it had written down long before.
+After a reconnection all topics are sent again in the order in which they were first set, and cleared topics are cleared
+again: the broker may have lost them, or come back with an old state.
 """
 
 import asyncio
@@ -18,44 +18,44 @@ PAUSE = 0.25
 
 
 class Retained:
-    """Topics and what should stand there: bytes, or a function that says it when it is sent."""
+    """The retained topics of a process. A value is bytes, or a function that is called when it is sent."""
 
     def __init__(self) -> None:
-        """Nothing stands anywhere."""
+        """No topic is set."""
         self._wanted: dict[str, bytes | Callable[[], Any]] = {}
         self._dirty: dict[str, None] = {}
         self._changed = asyncio.Event()
 
     def put(self, topic: str, value: bytes | Callable[[], Any]) -> None:
-        """`value` should stand under `topic`; empty bytes clear it."""
+        """Set the value of `topic`; empty bytes clear it."""
         if isinstance(value, bytes) and self._wanted.get(topic) == value:
             return
         self._wanted[topic] = value
         self.touch(topic)
 
     def touch(self, topic: str) -> None:
-        """What stands under `topic` is no longer so."""
+        """The value of `topic` changed."""
         self._dirty[topic] = None
         self._changed.set()
 
     def again(self, *beginnings: str) -> None:
-        """What stands under topics that begin so may be gone: say it again."""
+        """Topics with this prefix may have been cleared by others: send them again."""
         for topic in self._wanted:
             if topic.startswith(beginnings):
                 self.touch(topic)
 
     @property
     def waiting(self) -> bool:
-        """Whether something changed and is not yet sent."""
+        """Whether a change is not sent yet."""
         return bool(self._dirty)
 
     async def publish_all(self, session: Session) -> None:
-        """Everything, in the order in which it was first put."""
+        """Send all topics in the order in which they were first set."""
         self._dirty = dict.fromkeys(self._wanted)
         await self._publish(session)
 
     async def run(self, session: Session) -> None:
-        """Send what changes, at most every PAUSE seconds."""
+        """Send changes, at most every PAUSE seconds."""
         while True:
             await self._changed.wait()
             self._changed.clear()

@@ -1,13 +1,13 @@
-"""Commands over MQTT: asked under cmd/<name>, carried out now or never, answered under cmd/<name>/result.
+"""Commands over MQTT: requested under cmd/<name>, executed now or never, answered under cmd/<name>/result.
 
-What is too late, retained by a broker or unsafe is refused with a reason; what is said twice is done once and answered
-twice, over a lost broker and a restart of the edge alike. Every command that is handed to a device stands in the
-journal before the device hears of it, and again as the event `device.commanded` with how it ended, in one transaction
-with the answer and before anybody is answered. A command that the end of the process broke off is told as failed by
-the next one: whether the device acted, nobody knows. What is refused before it reaches a device is answered, not kept.
+A late, retained or unsafe request is refused with a reason. A repeated request is executed once and answered again,
+also over a lost broker and a restart of the edge. Every command is written to the journal before the device receives
+it, and again as the event `device.commanded` with its outcome, in one transaction with the answer and before the answer
+is sent. A command that the end of the process interrupted is reported as failed by the next process: its outcome is
+unknown. A request that is refused before it reaches a device is answered and not stored.
 
-A response topic of MQTT 5 is whatever the asker says. One that the broker does not let us write is not tried again:
-some brokers end the connection of who tries.
+The requester chooses the MQTT 5 response topic. If the broker refuses it, it is not tried again, because some brokers
+end the connection of a client that does.
 """
 
 import asyncio
@@ -52,23 +52,23 @@ BROKEN_OFF = "the edge ended meanwhile: whether the device acted, only its event
 
 
 class CommandTarget(Protocol):
-    """A device's place in the edge, as far as commands go."""
+    """A device, as far as commands need it."""
 
     async def obey(self, command: Command) -> dict[str, Any]:
-        """Carry it out. Raises CommandRefused or CommandFailed."""
+        """Execute a command. Raises CommandRefused or CommandFailed."""
         ...
 
     def newest(self) -> tuple[str, int]:
-        """The edge's journal, and the newest seq of this table in it."""
+        """The name of the edge's journal, and the newest seq of this table in it."""
         ...
 
     def commanded(self, told: DeviceCommanded, order: bytes, kept: Mapping[str, bytes]) -> None:
-        """Durable when it returns: the event, the `order` it is about (JSON) and what is `kept`, or nothing of it."""
+        """Durable when it returns: the event, its `order` (JSON) and the values in `kept`, in one transaction."""
         ...
 
 
 class CommandRecord(Struct, frozen=True):
-    """One command that was handed to a device, as the journal keeps it. Without `reply` it is under way."""
+    """One command that was passed to a device, as it is stored. Without `reply` it is still running."""
 
     number: int
     table: str
@@ -80,12 +80,12 @@ class CommandRecord(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """Where it is kept: the place of an old one is used again."""
+        """Its place in a ring buffer for each table: an old record is overwritten."""
         return f"{KEY}{self.table}/{self.number % KEPT}"
 
 
 class CommandService:
-    """Where the commands of one edge come in."""
+    """Receives, executes and answers the commands of one edge."""
 
     def __init__(
         self,
@@ -96,9 +96,9 @@ class CommandService:
         now: Callable[[], datetime],
         log: structlog.typing.FilteringBoundLogger,
     ) -> None:
-        """`stations` by table and device; `ruled`: the tables on which a ruleset says whether a round is open.
+        """`stations` by table and device. `ruled`: the tables with a ruleset, which knows whether a round is open.
 
-        `kept` is what the last process left under KEY; `keep` makes values durable before it returns.
+        `kept`: what the last process stored under KEY. `keep` makes values durable before it returns.
         """
         self._stations = stations
         self._ruled = ruled
@@ -117,41 +117,41 @@ class CommandService:
         self._refused: set[str] = set()
         cases = []
         for value in kept.values():
-            with contextlib.suppress(*UNREADABLE):  # of another version: too old to run in any case
+            with contextlib.suppress(*UNREADABLE):  # from another version: too old to run
                 cases.append(msgspec.json.decode(value, type=CommandRecord))
         for case in sorted(cases, key=lambda case: case.number):
             self._put(case)
 
     def recover(self) -> None:
-        """End what the last process did not: its outcome is not known. Once, before devices are served."""
+        """Report commands that the last process did not finish as failed. Called once, before devices are served."""
         for case in [case for case in self._cases.values() if case.reply is None]:
             name = name_of(case.command)
             self._log.warning("command.broken_off", table=case.table, device=case.device, command=name, id=case.id)
             self._end(case, Reply(case.id, name, "failed", BROKEN_OFF))
 
     def is_ruled(self, table: str) -> bool:
-        """Whether a ruleset says when a round of the table is open."""
+        """Whether a ruleset knows when a round of the table is open."""
         return table in self._ruled
 
     @property
     def at_work(self) -> int:
-        """How many commands are under way."""
+        """The number of running commands."""
         return sum(self._under_way.values())
 
     # ---- what the broker says
 
     def connected(self, session: Session) -> None:
-        """A new connection. What was known of the rounds may be old."""
+        """A new connection: the known round states may be stale."""
         self._session = session
         self._rounds.clear()
         self._rules_online = False
 
     def disconnected(self) -> None:
-        """Nobody can be answered."""
+        """No answer can be sent."""
         self._session = None
 
     def rules_are(self, online: bool) -> None:
-        """Whether the rules consumer is there: without it nobody knows whether a round is open."""
+        """Whether the rules consumer is online. Without it nothing is known about open rounds."""
         self._rules_online = online
 
     def round_is(self, table: str, payload: bytes) -> None:
@@ -163,16 +163,16 @@ class CommandService:
         self._rounds_changed.set()
 
     def no_round_after(self, table: str, journal: str) -> int:
-        """Up to which seq of `journal` the rules have heard, where no round is open then; else, or unknown, -1."""
+        """The seq of `journal` up to which the rules report no open round; -1 if a round is open or unknown."""
         said = self._rounds.get(table)
         if said is None or not self._rules_online or said.phase not in BETWEEN_ROUNDS:
             return -1
         return said.heard.get(journal, -1)
 
     async def take(self, message: Message, group: asyncio.TaskGroup) -> None:
-        """One message under …/device/<device>/cmd/<name>. What takes time is done in a task of `group`.
+        """One message under .../device/<device>/cmd/<name>. Slow work runs in a task of `group`.
 
-        `group` outlives the connection: a command under way is not broken off because the broker died.
+        `group` outlives the connection: a lost broker does not interrupt a running command.
         """
         words = message.topic.split("/")
         table, device, name = words[4], words[6], words[8]
@@ -192,7 +192,7 @@ class CommandService:
         except (BadCommand, CommandRefused) as error:
             await self._reply(message, Reply(request_id, name, "refused", str(error)))
             return
-        if case.reply is not None:  # said twice: answered twice, done once
+        if case.reply is not None:  # a repeated request: answered again, executed once
             await self._reply(message, case.reply)
         else:
             askers = self._askers[table, device, request.id]
@@ -204,7 +204,7 @@ class CommandService:
     def _validate(
         self, message: Message, table: str, device: str, request: Request, command: Command
     ) -> tuple[CommandTarget, CommandRecord]:
-        """Raises CommandRefused."""
+        """Checks that need no waiting. Raises CommandRefused."""
         if message.retain:
             raise CommandRefused("the broker had retained it: nobody knows when it was meant; do not retain commands")
         station = self._stations.get((table, device))
@@ -226,7 +226,7 @@ class CommandService:
         return station, case
 
     def _between_rounds(self, table: str) -> RoundState:
-        """What the rules said last. Raises CommandRefused where a round is open, or nobody knows."""
+        """The last round state. Raises CommandRefused if a round is open or unknown."""
         said = self._rounds.get(table)
         if said is None or not self._rules_online:
             raise CommandRefused("it is not known whether a round is open; is feltd rules running?")
@@ -235,7 +235,7 @@ class CommandService:
         return said
 
     async def _no_round_is_open(self, table: str, station: CommandTarget) -> None:
-        """Return when the rules have heard of all that has happened, and no round is open. Raises CommandRefused."""
+        """Return when the rules have processed all events and no round is open. Raises CommandRefused."""
         journal, newest = station.newest()
         try:
             async with asyncio.timeout(HEARD_WITHIN):
@@ -262,7 +262,7 @@ class CommandService:
             try:
                 if case.command.between_rounds and case.table in self._ruled:
                     await self._no_round_is_open(case.table, station)
-                _must_be_of_now(case.expires, self._now())  # the disk may have taken its time, too
+                _must_be_of_now(case.expires, self._now())  # the disk may be slow, too
                 async with asyncio.timeout(LONGEST_WORK):
                     reply = Reply(case.id, name, "done", "", await station.obey(case.command))
             except CommandRefused as error:
@@ -274,13 +274,13 @@ class CommandService:
             self._under_way[place] -= 1
             askers = self._askers.pop((*place, case.id), [])
         self._log.info("device.commanded", table=case.table, device=case.device, command=name, status=reply.status)
-        with contextlib.suppress(BrokerLost, TimeoutError):  # who asked may ask again, with the same id
+        with contextlib.suppress(BrokerLost, TimeoutError):  # the requester may repeat it with the same id
             async with asyncio.timeout(LONGEST_ANSWER):
                 for message in askers:
                     await self._reply(message, reply)
 
     def _end(self, case: CommandRecord, reply: Reply) -> Reply:
-        """Durable when it returns: the answer, and the event for everybody."""
+        """Durable when it returns: the answer, and the event."""
         try:
             ended = msgspec.json.encode(replace(case, reply=reply))
         except (TypeError, ValueError, RecursionError) as error:
@@ -308,7 +308,7 @@ class CommandService:
             await session.publish(topic, payload, correlation=message.correlation, vital=False, refused=refused)
 
     def _answer_refused(self, topic: str, reason: str) -> None:
-        """Said once of each topic; several answers may have been on their way."""
+        """Logged once for each topic; several answers may be on their way."""
         if topic in self._refused or len(self._refused) >= MOST_REFUSED:
             return
         self._refused.add(topic)
@@ -342,12 +342,12 @@ def _must_be(command: Command, case: CommandRecord) -> None:
 
 
 def _may_be_answered(topic: str) -> bool:
-    """Never back into the tree: an answer must not be taken for a command or an event. Nor where nobody can write."""
+    """Not inside our topic tree: an answer must not be taken for a command or an event. And not a wildcard."""
     return bool(topic) and not topic.startswith(("felt/", "$")) and not set(topic) & set("+#\0")
 
 
 def _printable(error: BaseException) -> str:
-    """What a driver says may be no text that can be written down."""
+    """A driver's text may contain characters that cannot be encoded."""
     return str(error).encode("utf-8", "backslashreplace").decode()
 
 
@@ -356,7 +356,7 @@ async def obeyed(
     command: Command,
     ended: asyncio.Future[None],
 ) -> dict[str, Any]:
-    """What came of it, or CommandFailed when the session with the device `ended` first."""
+    """The outcome, or CommandFailed if the session with the device `ended` first."""
     work = asyncio.ensure_future(obey(command))
     try:
         either: set[asyncio.Future[Any]] = {work, ended}

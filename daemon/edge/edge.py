@@ -1,7 +1,7 @@
-"""The edge: all devices of this computer, one journal, one broker.
+"""The edge process: all devices of this computer, one journal, one broker.
 
-An event is durable in the journal before anybody sees it; the outbox carries it to the broker in order. On every
-(re)connect: meta, then state, then online, then the backlog. Who finds a gap asks for it by `cmd/replay`.
+An event is durable in the journal before it is published; the outbox sends events in order. After each connection the
+edge publishes meta, state, online, then the backlog. Readers request gaps by `cmd/replay`.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ _OF_THE_LINK = (DeviceOffline, DeviceFaulted, DeviceRecovered)
 
 
 class DeviceStatus(Struct, frozen=True):
-    """What is known of a device, kept over restarts: a fault outlives them until it is seen cleared."""
+    """The known status of a device, kept over restarts: a fault survives them until its end is seen."""
 
     online: bool = False
     model: str = ""
@@ -82,16 +82,16 @@ class DeviceStatus(Struct, frozen=True):
     faults: tuple[Fault, ...] = ()
     reason: str = ""
     alerted: tuple[str, ...] = ()
-    """The codes of all faults there ever were: what ended unheard of is cleared by the next process."""
+    """The codes of all faults so far: the next process clears alerts whose end was not published."""
     driver: str = ""
-    """Whose faults these are. "" was written before that was: the driver that is configured."""
+    """The driver of these faults; "" is the configured one."""
 
 
 class DeviceSession:
-    """One device's place in the edge: its events into the journal, its state onto the broker."""
+    """One device in the edge: writes its events to the journal and its state to the broker."""
 
     def __init__(self, edge: "Edge", table: Table, device: Device) -> None:
-        """Take up what the journal remembers."""
+        """Restore what the journal remembers."""
         self._edge = edge
         self.table = table.name
         self.device = device
@@ -118,18 +118,18 @@ class DeviceSession:
 
     @property
     def online(self) -> bool:
-        """As the last event said."""
+        """By its last event."""
         return self.board.online
 
     def memory(self) -> bytes | None:
-        """What the driver left with its last durable event."""
+        """The driver's memory, as of its last durable event."""
         return self._edge.journal.memory(f"driver/{self._key}") or None  # b"": another driver's, dropped
 
     def taken_up(self) -> tuple[list[Entry], dict[str, bytes]]:
-        """The board is the configured driver's from now on: the events and what is to be kept, for one transaction.
+        """The status belongs to the configured driver from now on: the events and values for one transaction.
 
-        Where it was another's, that device is gone: nobody else would see its faults end, or can read the memory.
-        Whether the new one is there its own driver tells.
+        If it belonged to another driver, that device was replaced: its faults end, and its memory is dropped. The new
+        driver reports whether the new device is there.
         """
         was, driver = self.board, self.device.driver
         if was.driver == driver:
@@ -148,7 +148,7 @@ class DeviceSession:
 
     @property
     def may_have_kept_events(self) -> bool:
-        """It was there when the last process ended, and its driver left a memory to go on from."""
+        """It was online when the last process ended, and its driver has a memory to continue from."""
         return self.board.online and self.memory() is not None
 
     def has_fault(self, code: str) -> bool:
@@ -156,7 +156,7 @@ class DeviceSession:
         return any(fault.code == code for fault in self.board.faults)
 
     def linked(self, link: HostLink | None) -> None:
-        """Count the bytes of all sessions."""
+        """The link of the new session, for the byte counters."""
         if link is None and self._link is not None:
             self._bytes = (self._bytes[0] + self._link.received_bytes, self._bytes[1] + self._link.sent_bytes)
         self._link = link
@@ -164,7 +164,7 @@ class DeviceSession:
             link.tap = self.trace.tap
 
     def driven(self, driver: Driver | None) -> None:
-        """Who takes commands now."""
+        """The driver that takes commands now."""
         if self._session_ended is not None and not self._session_ended.done():
             self._session_ended.set_result(None)
         self._driver = driver
@@ -172,13 +172,13 @@ class DeviceSession:
         self._session_ended = asyncio.get_running_loop().create_future()
 
     async def obey(self, command: Command) -> dict[str, Any]:
-        """Carry out a command. Raises CommandRefused or CommandFailed."""
+        """Execute a command. Raises CommandRefused or CommandFailed."""
         if isinstance(command, commands.Trace):
             return self._traced(command.seconds)
         driver, ended = self._driver, self._session_ended
         if (
             driver is None or ended is None or not self._online_this_session
-        ):  # the board may still say what was before a restart
+        ):  # the status may still be that from before a restart
             raise CommandRefused(f"the device is offline: {self.board.reason or 'not met yet'}")
         if not isinstance(driver, Obeys) or type(command) not in driver.commands:
             known = ", ".join(map(name_of, driver.commands)) or "none"
@@ -192,7 +192,7 @@ class DeviceSession:
             raise CommandFailed(f"the driver failed: {type(error).__name__}: {error}") from error
 
     def _traced(self, seconds: int) -> dict[str, Any]:
-        """Begin a trace, or end it. Raises CommandRefused."""
+        """Begin or end a trace. Raises CommandRefused."""
         if seconds and self._tells_cards and not self._edge.desk.is_ruled(self.table):
             raise CommandRefused("it tells cards, and without a ruleset nobody knows when a round is over")
         self.trace.begin(seconds, self._edge.now() + timedelta(seconds=seconds))
@@ -202,23 +202,23 @@ class DeviceSession:
         return {"held_back": self._tells_cards} if seconds else {}
 
     def _untraced(self) -> None:
-        """Its time is over."""
+        """A trace has expired."""
         if self._link is not None:
             self._link.tap = None
         self._edge.retained.touch(self.state_topic)
 
     def newest(self) -> tuple[str, int]:
-        """The journal, and the newest seq of this table in it."""
+        """The name of the journal, and the newest seq of this table in it."""
         journal = self._edge.journal
         return journal.name, journal.last(self.table)
 
     def _no_round(self) -> bool:
-        """Whether the rules have heard of all that happened on the table, and no round is open."""
+        """Whether the rules have processed all events of the table and no round is open."""
         journal, newest = self.newest()
         return self._edge.desk.no_round_after(self.table, journal) == newest
 
     def commanded(self, told: DeviceCommanded, order: bytes, kept: Mapping[str, bytes]) -> None:
-        """Durable when it returns. Of now, and no part of any past: the table's gate has no say in it."""
+        """Durable when it returns. A command happens now, so it is not ordered with backlogs."""
         entry = Entry(
             self.table, self.device.name, type_of(told), self._edge.now(), encode_data(shortened(told)), order
         )
@@ -233,7 +233,7 @@ class DeviceSession:
         return self._bytes[0] + now[0], self._bytes[1] + now[1]
 
     async def emit(self, sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
-        """Durable when it returns. One transaction: the events, the driver's memory, the board."""
+        """Durable when it returns. One transaction: the events, the driver's memory, the status."""
         if not sightings and memory is None:
             return
         sightings = [_shortened(one) for one in sightings]
@@ -278,7 +278,7 @@ class DeviceSession:
 
     @property
     def found(self) -> home_assistant.FoundDevice:
-        """What Home Assistant is told of it."""
+        """The description of the device for Home Assistant."""
         board = self.board
         device = self.device
         return home_assistant.FoundDevice(
@@ -307,7 +307,7 @@ def _shortened(one: Sighting) -> Sighting:
 
 
 def _happened(sightings: Sequence[Sighting]) -> float:
-    """The first of them, in the loop's seconds. Before its past a device says that it is there: that waits for none."""
+    """The time of the first one, on the loop's clock. `device.online` before a backlog waits for nothing."""
     return min((one.chunk.tick - one.age for one in sightings if one.age or not one.behind), default=float("-inf"))
 
 
@@ -344,7 +344,7 @@ class Edge:
         opener: Opener | None = None,
         connect: Connect | None = None,
     ) -> None:
-        """`now` is the wall clock, `opener` makes links, `connect` meets the broker: handed in for simulations.
+        """`now` is the wall clock, `opener` opens links, `connect` connects to the broker: parameters for simulations.
 
         Raises BadMacKey.
         """
@@ -403,7 +403,7 @@ class Edge:
         self._lag = 0.0
 
     def _take_up(self) -> None:
-        """In one transaction: this is another life, and what of the last one is over by the configuration."""
+        """In one transaction: record the start, and end what the configuration no longer contains."""
         kept = {"boots": b"%d" % self._boots}
         told: list[tuple[DeviceSession, Entry]] = []
         for post in self.posts:
@@ -439,13 +439,13 @@ class Edge:
             group.create_task(self._watch_lag())
 
     def append(self, entries: list[Entry], memory: Mapping[str, bytes]) -> list[Row]:
-        """Into the journal, and to the outbox."""
+        """Write entries to the journal and offer them to the outbox."""
         rows = self.journal.append(entries, {**memory, **self.outbox.memory()})
         self.outbox.offer(rows)
         return rows
 
     def show(self, post: DeviceSession) -> None:
-        """Bring a device's retained topics up to date."""
+        """Update a device's retained topics."""
         place = partial(device_topic, self.site, post.table, post.device.name)
         self.retained.put(place("meta"), post.meta)
         self.retained.put(post.state_topic, post.state)
@@ -464,7 +464,7 @@ class Edge:
             self.retained.put(alert_topic(self.site, post.table, post.device.name, code), value)
 
     def _found(self) -> dict[str, bytes]:
-        """What Home Assistant is told of, by topic."""
+        """The discovery messages for Home Assistant, by topic."""
         if not self.config.edge.home_assistant:
             return {}
         told = partial(home_assistant.device_config, self.site, self.name, version())
@@ -477,7 +477,7 @@ class Edge:
 
     def _message_of(self, row: Row, late: bool) -> tuple[str, bytes]:
         source = device_topic(self.site, row.place, row.device, "")[:-1]
-        if row.unreadable:  # its readers may use no event whose time is not known, and must hear that there was one
+        if row.unreadable:  # readers cannot use an event without a time, and must learn that there was one
             missed = EventsMissed(1)
             row = msgspec.structs.replace(row, type=type_of(missed), data=encode_data(missed))
         wire = Wire(
@@ -521,7 +521,7 @@ class Edge:
         for post in self.posts:
             self.show(post)
         self.retained.put(edge_topic(self.site, self.name, "availability"), ONLINE)
-        await self.replay.until_heard()  # who hears that we are online asks at once
+        await self.replay.until_heard()  # readers that see us online send requests at once
         await self.retained.publish_all(session)
         self.connected = True
         async with asyncio.TaskGroup() as group:
@@ -540,10 +540,10 @@ class Edge:
             for message in await session.messages():
                 match message.topic.split("/")[3:]:
                     case ["edge", name, "availability"]:
-                        if not message.payload:  # somebody was forgotten, and with him perhaps what is ours by now
+                        if not message.payload:  # `feltd forget` may have cleared topics that are ours now
                             self.retained.again("")
                         elif name == self.name and message.payload != ONLINE and not message.retain:
-                            self.retained.again(message.topic)  # nobody else may say so
+                            self.retained.again(message.topic)  # only we may publish this
                         if name == self.config.rules.name:
                             self.desk.rules_are(message.payload == ONLINE)
                     case ["table", table, "round", "state"]:
@@ -552,14 +552,14 @@ class Edge:
                         await self._met(session, table, device, message)
                     case ["table", _, "device", _, "cmd", _] if self._group is not None:
                         await self.desk.take(message, self._group)
-                    case _:  # a broker may send what somebody else subscribed to
+                    case _:  # a broker may deliver what another client subscribed to
                         pass
 
     async def _met(self, session: Session, table: str, device: str, message: Message) -> None:
-        """What stands on the broker of a device: one that we had, and no longer have, is cleared."""
+        """A retained topic of a device: cleared if the device was ours and was removed."""
         if any((post.table, post.device.name) == (table, device) for post in self.posts):
             self._stale_topics.heard_own()
-            if not message.payload:  # another had it before, and cleared it after we said it
+            if not message.payload:  # its previous edge cleared it after we had published it
                 alerts = table_topic(self.site, table, f"alert/{device}-")
                 self.retained.again(device_topic(self.site, table, device, ""), alerts)
             return
@@ -572,7 +572,7 @@ class Edge:
     # ---- health
 
     def health(self) -> EdgeHealth:
-        """How the edge is: what waits, how late the loop is, what room there is."""
+        """Health of the edge: outbox, loop lag, room."""
         oldest = self.journal.after(self.outbox.cursor, 1) if self.outbox.depth else []
         usage = resource.getrusage(resource.RUSAGE_SELF)
         age_s = (self.now() - oldest[0].time).total_seconds() if oldest else 0.0

@@ -1,14 +1,14 @@
-"""Home Assistant's MQTT discovery: an edge's devices and tables, told in the form that Home Assistant finds by itself.
+"""Home Assistant's MQTT discovery for the devices and tables of an edge.
 
     homeassistant/device/feltd_<site>_<edge>/<table>_<device>/config     one for each device
     homeassistant/device/feltd_<site>_<edge>/<table>/config              one for each table with a game
 
-Called by the edge where `[edge] home_assistant` is set. Each topic is retained and names topics that stand on the
-broker anyway: Home Assistant reads availability, state and results from those. Whatever was told and is no longer
-wanted (a device taken out, the option switched off) is cleared at the next connection; which topics those are stands
-in the edge's journal. A broker that refuses a topic is told of once, with the remedy, and keeps the edge from nothing.
+The edge uses it if `[edge] home_assistant` is set. Each message is retained and refers to existing topics: Home
+Assistant reads availability, state and results there. The journal stores which topics were published, so that those of
+a removed device, or all after the option was switched off, can be cleared at the next connection. A broker that refuses
+a topic is logged once with the remedy and has no other effect.
 
-Source of the form: the MQTT integration's documentation, "device discovery payload".
+Source of the format: the documentation of the MQTT integration, "device discovery payload".
 """
 
 import asyncio
@@ -27,9 +27,9 @@ __all__ = ["KEY", "Discovery", "FoundDevice", "device_config", "table_config", "
 
 PREFIX = "homeassistant"
 KEY = "home_assistant"
-"""The journal's memory of what may stand on the broker."""
+"""Key in the journal: the topics that may be on the broker."""
 LONGEST = 255
-"""Characters of a state, beyond which Home Assistant takes none."""
+"""Longest state that Home Assistant accepts."""
 
 _ONLINE = {"payload_available": "online", "payload_not_available": "offline"}
 _PROBLEM = "{{ 'ON' if value_json.faults else 'OFF' }}"
@@ -45,7 +45,7 @@ _RESULT = (
 
 
 class FoundDevice(Struct, frozen=True):
-    """What discovery says of a device."""
+    """What discovery describes of a device."""
 
     table: str
     name: str
@@ -71,7 +71,7 @@ def _config(site: str, edge: str, version: str, at: str, config: dict[str, Any])
 
 
 def device_config(site: str, edge: str, version: str, device: FoundDevice) -> tuple[str, bytes]:
-    """Topic and payload of a device: whether it is there, whether a fault is open, and which."""
+    """Topic and payload for a device: its connectivity, whether a fault is open, and which."""
     place = partial(device_topic, site, device.table, device.name)
     identity = f"feltd_{site}_{device.table}_{device.name}"
     about = {
@@ -121,7 +121,7 @@ def device_config(site: str, edge: str, version: str, device: FoundDevice) -> tu
 
 
 def table_config(site: str, edge: str, version: str, table: str, rules: str) -> tuple[str, bytes]:
-    """Topic and payload of a table with a game: its last result, while the rules named `rules` are there."""
+    """Topic and payload for a table with a game: its last result, available while the rules `rules` are online."""
     identity = f"feltd_{site}_{table}"
     result = table_topic(site, table, "round/result")
     component = {
@@ -143,7 +143,7 @@ def table_config(site: str, edge: str, version: str, table: str, rules: str) -> 
 
 
 class Discovery:
-    """What is told to Home Assistant, and what of it must be cleared. `keep` makes its memory durable."""
+    """The published discovery topics and those to clear. `keep` makes its memory durable."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class Discovery:
         remedy: str,
         log: structlog.typing.FilteringBoundLogger,
     ) -> None:
-        """`wanted` says what should stand now; `remembered` is what `keep` was given last."""
+        """`wanted` gives the topics to publish. `remembered` is what `keep` received last."""
         self._wanted = wanted
         self._known: dict[str, None] = dict.fromkeys(msgspec.json.decode(remembered or b"[]", type=list[str]))
         self._keep = keep
@@ -163,11 +163,11 @@ class Discovery:
         self._changed = asyncio.Event()
 
     def touch(self) -> None:
-        """What is wanted may have changed."""
+        """The wanted topics may have changed."""
         self._changed.set()
 
     async def run(self, session: Session) -> None:
-        """All of it at once, then what changes."""
+        """Publish all of them, then changes."""
         sent: dict[str, bytes] = {}
         while True:
             self._changed.clear()
@@ -195,7 +195,7 @@ class Discovery:
         self._save()
 
     def _denied(self, topic: str, reason: str) -> None:
-        """Not tried again in the life of this process: mosquitto ends the connection of who tries often."""
+        """Not tried again in this process: mosquitto ends the connection of a client that tries often."""
         if not self._refused:
             self._log.warning("home_assistant.refused", topic=topic, reason=reason, remedy=self._remedy)
         self._refused.add(topic)

@@ -1,7 +1,8 @@
-"""The supervisor: the one place that opens links, makes drivers, and makes them again.
+"""The supervisor: the only place that opens links and creates drivers, again and again.
 
-Errors are three. LinkLost: try again soon. DeviceRefused: try again slowly, say why. Anything else is a bug of ours: a
-traceback, the device marked lost, back off; the other devices keep running. Logged once when lost, once when back.
+There are three kinds of errors. LinkLost: retry soon. DeviceRefused: retry slowly, give the reason. Anything else is a
+bug: log the traceback, report the device as lost, back off; other devices continue. A loss and a return are logged once
+each.
 """
 
 import asyncio
@@ -35,20 +36,20 @@ Opener = Callable[[str], AbstractAsyncContextManager[HostLink]]
 
 
 class Post(Protocol):
-    """Where a device's events go, and what is remembered of it."""
+    """The place of a device's events and memory."""
 
     @property
     def online(self) -> bool:
-        """As the last event said."""
+        """By the last event."""
         ...
 
     @property
     def emit(self) -> Emit:
-        """Into the journal."""
+        """Write to the journal."""
         ...
 
     def memory(self) -> bytes | None:
-        """What its driver left."""
+        """The driver's memory."""
         ...
 
     def has_fault(self, code: str) -> bool:
@@ -60,12 +61,12 @@ class Post(Protocol):
         ...
 
     def driven(self, driver: Driver | None) -> None:
-        """The driver at work, for commands."""
+        """The running driver, for commands."""
         ...
 
 
 def _printable(text: str) -> str:
-    """What a bug says may be no text that can be written down."""
+    """The text of an exception may contain characters that cannot be encoded."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -124,17 +125,17 @@ async def supervise(  # noqa: C901, PLR0915 - every way a session can end stands
             reason, wait = str(error), SLOWLY
             fault = DeviceFaulted(REFUSED, reason, "error", "mend what the text says; it is tried again every 30 s")
         except BadJournal:
-            raise  # no driver's fault, and nothing may go on without it
+            raise  # the journal failed: the process must end
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling()):
-                raise  # else it leaked out of the driver: nobody ends us
+                raise  # otherwise it leaked out of the driver: we were not cancelled
             log.exception("driver.bug", driver=device.driver)
             reason, wait = _printable(f"{type(error).__name__}: {error}"), after_bug
             after_bug = min(after_bug * 2, AFTER_BUG_MOST)
             text = f"the driver failed: {reason}"
             fault = DeviceFaulted(BUG, text, "error", "send the log to the maintainers; it is tried again by itself")
         if task is not None and task.cancelling():
-            raise asyncio.CancelledError  # it came while a lost link was being closed, and `wait_for` may swallow one
+            raise asyncio.CancelledError  # it came while a lost link was closed, and `wait_for` may swallow one
         events: list[Event] = [DeviceOffline(reason)] if post.online else []
         if fault is not None and not post.has_fault(fault.code):
             events.append(fault)

@@ -1,11 +1,11 @@
-"""Traces: for a while, what passes between a device and its driver is published as it passes.
+"""Wire traces: the bytes between a device and its driver are published for a limited time.
 
-Asked for by the command `trace`, of any device. A trace keeps nobody waiting: what passes is put aside, at most WAITING
-pieces a device, and published when there is room; what finds none is left out, the oldest first, and counted.
+The command `trace` starts one for any device. A trace delays nothing: at most WAITING pieces of a device are queued,
+and the oldest are dropped and counted when the queue is full.
 
-What tells cards is held back while a round is open. Nobody is believed that none is: the rules must have said so after
-they had heard of everything that stands in the journal of that table, and what passed must be so old that its driver
-has made of it what it ever will. With the rules away nothing of it is shown.
+A trace of a device that reports cards is held back while a round is open. The rules must have reported that no round is
+open after they processed all events of that table, and the bytes must be so old that the driver has turned them into
+events. While the rules are offline nothing of it is published.
 """
 
 import asyncio
@@ -44,10 +44,10 @@ class _Piece(Struct, frozen=True):
 
 
 class Trace:
-    """One device's."""
+    """The trace of one device."""
 
     def __init__(self, topic: str, shown: Shown | None, changed: Callable[[], None], news: asyncio.Event) -> None:
-        """`shown`: whether no round is open, where the device tells cards. `changed` is told when a trace ends."""
+        """`shown`: whether no round is open, for a device that reports cards. `changed` is called when a trace ends."""
         self.topic = topic
         self._shown = shown
         self._changed = changed
@@ -60,16 +60,16 @@ class Trace:
 
     @property
     def waiting(self) -> int:
-        """How many pieces are not yet published."""
+        """The number of unpublished pieces."""
         return len(self._waiting)
 
     @property
     def tap(self) -> Callable[[Way, datetime, bytes], None] | None:
-        """What a link is to call with all that passes; None while nobody asked."""
+        """The callback for a link; None without a trace."""
         return self._pass if self._end is not None else None
 
     def begin(self, seconds: int, until: datetime) -> None:
-        """For `seconds` from now, `until`; 0 ends it."""
+        """Trace for `seconds` from now, `until`; 0 ends the trace."""
         if self._end is not None:
             self._end.cancel()
             self._end = None
@@ -93,7 +93,7 @@ class Trace:
         self._news.set()
 
     def lines(self, now: float) -> tuple[bytes, int]:
-        """What may be published now, as JSON lines, and how many pieces that is."""
+        """The publishable pieces as JSON lines, and their number."""
         if self._shown is None:
             ready = min(len(self._waiting), LINES)
         elif self._waiting and self._waiting[0].tick <= now - SETTLED and self._shown():
@@ -105,13 +105,13 @@ class Trace:
         return b"\n".join(map(msgspec.json.encode, frames)), ready
 
     def told(self, pieces: int) -> None:
-        """The first `pieces` are on their way."""
+        """The first `pieces` were sent."""
         for _ in range(pieces):
             self._waiting.popleft()
 
 
 async def publish(session: Session, traces: Iterable[Trace], news: asyncio.Event) -> None:
-    """Everything that may be shown, for as long as the session lasts. Raises BrokerLost."""
+    """Publish traces while the session lasts. Raises BrokerLost."""
     loop = asyncio.get_running_loop()
     known = tuple(traces)
     while True:
