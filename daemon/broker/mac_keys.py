@@ -30,7 +30,7 @@ def make_mac_key(path: Path) -> None:
             file.flush()
             os.fsync(file.fileno())
     except FileExistsError as error:
-        raise BadMacKey(f"{path}: is there already; a key is never overwritten, give another name") from error
+        raise BadMacKey(f"{path}: exists already; keys are never overwritten, give another name") from error
     except (OSError, ValueError) as error:
         raise BadMacKey(f"{path}: {getattr(error, 'strerror', None) or error}") from error
 

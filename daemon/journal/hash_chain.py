@@ -1,10 +1,10 @@
-"""The hash chain of a journal and what is signed of it: pure, and short enough to be written again by an inspector.
+"""The hash chain of a journal and its signed statements: pure, and short enough for an inspector to write again.
 
-Each table has a chain of its own. Its first link is `chain_start`; each row's hash is SHA-256 over the hash before it
-and every column of the row. A checkpoint is a statement that names the head of every chain; its bytes are signed.
-docs/explanation/journal.md says the same in words.
+Each table has its own chain. It begins with `chain_start`; each row's hash is SHA-256 over the hash before it and every
+column of the row. A checkpoint is a signed statement that names the head of every chain.
+docs/reference/journal-format.md has the same in words.
 
-SQLite's log has a chain, too, of sums that anybody can make. `log_broken` says where it was changed.
+SQLite's write-ahead log has a chain of plain checksums. `log_broken` finds where it was changed.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ _sha256 = hashlib.sha256
 
 
 def chain_start(journal: str, place: str) -> bytes:
-    """What stands before the first row of a table: no chain can be moved to another journal or table."""
+    """The hash before the first row of a table. It binds the chain to this journal and table."""
     return _sha256(b"feltd journal 2\0" + journal.encode() + b"\0" + place.encode()).digest()
 
 
@@ -53,16 +53,16 @@ def row_hash(
     wire: bytes,
     cause: str,
 ) -> bytes:
-    """The hash of a row. Every column has its length before it, so that no byte can move from one into the next."""
+    """The hash of a row. Each column is preceded by its length, so that no byte can move to the next column."""
     a, b, c, d = place.encode(), device.encode(), type_.encode(), cause.encode()
     sizes = _lengths(n, seq, micros, len(a), len(b), len(c), len(d), len(data), len(wire))
     return _sha256(b"".join((before, sizes, a, b, c, d, data, wire))).digest()
 
 
 class Statement(Struct, frozen=True):
-    """What a checkpoint says: after row `n`, each table's chain ended with this seq and hash (hex).
+    """The content of a checkpoint: after row `n`, each table's chain ended with this seq and hash (hex).
 
-    `number` counts the checkpoints, `previous` is the SHA-256 (hex) of the statement before: none can be taken out.
+    `number` counts the checkpoints. `previous` is the SHA-256 (hex) of the statement before, so none can be removed.
     """
 
     feltd: str
@@ -80,7 +80,7 @@ _decoder = msgspec.json.Decoder(Statement)
 
 
 def encode_statement(statement: Statement) -> bytes:
-    """The bytes that are signed, and kept as they are."""
+    """The bytes that are signed and stored."""
     return msgspec.json.encode(statement)
 
 
@@ -95,7 +95,7 @@ def fingerprint(raw: bytes) -> str:
 
 
 class Noted(Struct, frozen=True):
-    """Which checkpoint was the last: of journal, its number, its row, and the SHA-256 (hex) of its statement."""
+    """The last checkpoint: journal, number, row, and the SHA-256 (hex) of its statement."""
 
     journal: str
     number: int
@@ -104,12 +104,12 @@ class Noted(Struct, frozen=True):
 
 
 def encode_noted(noted: Noted) -> bytes:
-    """A line of always the same length."""
+    """A line of constant length."""
     return msgspec.json.encode(noted).ljust(255) + b"\n"
 
 
 def decode_noted(raw: bytes) -> Noted | None:
-    """None: nothing was written yet. Raises msgspec.DecodeError or UnicodeDecodeError."""
+    """None if nothing was written yet. Raises msgspec.DecodeError or UnicodeDecodeError."""
     return msgspec.json.decode(raw, type=Noted) if raw.strip(b"\0") else None
 
 
@@ -119,13 +119,13 @@ _LOG_MAGIC = 0x377F0682
 _log_head = struct.Struct(">8I").unpack_from  # magic, version, page size, round, two salts, two sums
 _frame_head = struct.Struct(">6I").unpack_from  # page, the file's size where it ends a transaction, two salts, two sums
 _MASK = 0xFFFFFFFF
-_LANES = 256  # frames that are looked at together: a megabyte
-_SECTOR = 512  # bytes that a power cut leaves as a whole: new or old
+_LANES = 256  # frames that are processed together: a megabyte
+_SECTOR = 512  # bytes that a power cut leaves entirely old or entirely new
 _Sums = tuple[int, int]
 
 
 class Log(Protocol):
-    """What a log is read by: part after part, for it may be larger than memory. Bytes are one, too."""
+    """Reads a log in parts, because it may be larger than memory. Bytes are a log, too."""
 
     def __len__(self) -> int: ...
 
@@ -133,29 +133,30 @@ class Log(Protocol):
 
 
 def anything_in(log: Log) -> bool:
-    """Whether it has more than zeros, which are a log that was only made large."""
+    """Whether it has anything but zeros. A log that was only grown has zeros."""
     step = _LANES * 4096
     return any(log[at : at + step].strip(b"\0") for at in range(0, len(log), step))
 
 
 def log_broken(log: Log) -> int | None:
-    """From which byte on a log is not as it was written, where durable transactions stand behind that byte.
+    """The byte from which on a log was changed, if durable transactions follow it.
 
-    SQLite takes its log to end before the first frame whose sums do not follow from those of the frame before it: of
-    transactions behind a changed byte it says nothing. Each was durable before the next one began, so only the last one
-    may be torn, in any of its frames; and behind the end may stand what was torn or refused before that. But nothing
-    ever followed the end of such a one: where a frame does, the transaction before it was durable, and is lost. Its end
-    is a mark that was written with its sums, or fits them: a torn frame may have the mark of what stood there before.
+    SQLite ends its log before the first frame whose checksums do not follow from the frame before; it ignores
+    everything behind. Each transaction was durable before the next one began, so only the last one may be torn, in any
+    of its frames. Behind the end there may be remains of torn or refused transactions. But no frame ever followed the
+    end of a torn transaction: if one does, the transaction before it was durable and is lost. The end of a transaction
+    is a mark that was written with its checksums, or fits them; a torn frame may still have the mark of older content.
 
-    So a change in the last transaction cannot be told from a torn write, nor in a few the end of the one before it.
+    A change in the last transaction therefore looks like a torn write. In a few cases so does one in the end of the
+    transaction before it.
     """
     magic, _, page, _, *salts, one, two = _log_head(log[:32].ljust(32, b"\0"))
     big = bool(magic & 1)
     if magic & ~1 != _LOG_MAGIC or _summed(log[:24], (0, 0), big=big) != (one, two):
-        # The head was durable before anything was written behind it.
+        # The header was durable before anything was written behind it.
         return 0 if anything_in(log) else None
     size: int = 24 + page
-    # Of each frame some bytes: there may be millions. The sums are those before each frame, and behind the last.
+    # Only some bytes of each frame, as there may be millions; the checksums before each frame and behind the last.
     ours, ends, ones, twos = bytearray(), bytearray(), array("I", [one]), array("I", [two])
     for first in range(32, len(log) - size + 1, _LANES * size):
         some = log[first : first + _LANES * size]
@@ -170,7 +171,7 @@ def log_broken(log: Log) -> int | None:
     bad = next((at for at in range(count) if not (follows[at] and ours[at])), count)
     for at in range(bad, count - 1):
         if ends[at] and ours[at + 1]:
-            # What follows it does so by the sums that it has, or should have: these may be what was changed.
+            # A frame follows by the checksums there or by the right ones: the change may be in a checksum.
             should = _summed(_summed_part(log, at, size), (ones[at], twos[at]), big=big)
             begin = 32 + at * size
             marked = follows[at] or (begin + 4) // _SECTOR == (begin + 23) // _SECTOR
@@ -181,7 +182,7 @@ def log_broken(log: Log) -> int | None:
 
 
 def _summed_part(log: Log, at: int, size: int) -> bytes:
-    """Of a frame: not its salts, nor the sums themselves."""
+    """The part of a frame under its checksums."""
     begin = 32 + at * size
     frame = log[begin : begin + size]
     return frame[:8] + frame[24:]
@@ -197,9 +198,10 @@ def _summed(data: bytes, before: _Sums, *, big: bool) -> _Sums:
 
 
 def _follow(log: Log, size: int, ones: "array[int]", twos: "array[int]", *, big: bool) -> bytearray:
-    """Of each frame, whether its sums (the first of them are the head's) follow from those of the one before it.
+    """For each frame, whether its checksums follow from those before it. The first checksums are those of the header.
 
-    Many frames at once: one large number holds a word of each, 64 bits apart. One by one a full log takes a second.
+    It processes many frames at once: one large number holds a word of each, 64 bits apart. One by one a full log takes
+    a second.
     """
     found = bytearray()
     for first in range(0, len(ones) - 1, _LANES):

@@ -1,9 +1,9 @@
-"""What a journal needs besides being written: signatures in quiet hours, new files, room, and a word before it ends.
+"""Retention of a journal: signatures in quiet hours, rotation, disk quota, and a warning before it is full.
 
-Nothing younger than `keep_days` is ever deleted, nothing that was not published yet, and nothing at all while there is
-room. How old a file is the wall clock does not say alone: it may be wrong. The rows must agree, and the time that the
-processes ran since, which nobody can set. Where that leaves no room, the process stops with an alert rather than lose
-an event: devices that remember keep theirs, rounds under way wait for a person.
+Nothing that is younger than `keep_days` or not published yet is ever deleted, and nothing at all while there is room.
+The age of a file is not judged by the wall clock alone, which may be wrong: the rows must agree, and so must the uptime
+of the processes since. If no room is left, the process stops with an alert rather than lose an event: devices with a
+memory keep theirs, and open rounds are suspended.
 """
 
 import asyncio
@@ -31,13 +31,13 @@ __all__ = ["Room", "accept", "kept", "room", "take_up"]
 
 EVERY = 1.0
 TOLD_EVERY = 3600.0
-"""Seconds after which the log is told the last checkpoint, and the journal how long it recorded."""
+"""Seconds after which the last checkpoint is logged, and the uptime recorded."""
 ANNOUNCED, URGENT = 0.8, 0.95
 _MB = 1_000_000
 
 
 class Room(Struct, frozen=True):
-    """Bytes that the journal takes, and may take: the limit, or what the disk has."""
+    """Bytes that the journal uses and may use: the limit, or what the disk has."""
 
     used: int
     limit: int
@@ -50,24 +50,24 @@ class Room(Struct, frozen=True):
 
 
 def room(journal: Journal, keeping: Keeping) -> Room:
-    """How much is left."""
+    """The room of a journal."""
     used, free = journal.size, shutil.disk_usage(journal.path.parent).free
     limit = keeping.limit_mb * _MB
     return Room(used, min(limit, used + free), used + free < limit)
 
 
 def take_up(journal: Journal, keeping: Keeping) -> None:
-    """Before any port is opened: is it as it was written, who signs it, is there room? Raises BadJournal."""
+    """Before any port is opened: verify the journal's end, load the key, check the room. Raises BadJournal."""
     signer = None
     if keeping.key:
-        from daemon.journal.signing import BadKey, Key  # only here: it costs memory
+        from daemon.journal.signing import BadKey, Key  # imported here only: it costs memory
 
         try:
             signer = Key.load(Path(keeping.key))
         except BadKey as error:
             raise BadJournal(str(error)) from error
     report = verify_recent(journal.path, [signer.public] if signer else [])
-    # Rows of before there was a key, or signed with an earlier one, are no reason not to play.
+    # Rows from before the key, or signed with an earlier one, do not prevent a start.
     findings = [str(one) for one in report.findings if not one.about_key and not one.unreadable]
     if findings:
         rest = f"\nand {len(findings) + report.more - 5} more" if len(findings) > 5 else ""
@@ -79,19 +79,19 @@ def take_up(journal: Journal, keeping: Keeping) -> None:
         raise BadJournal(_full(journal, now, keeping))
     unnoted = journal.noted()
     if signer is not None:
-        if unnoted:  # rows that are written now would stand without a note at the next start
+        if unnoted:  # rows written now would have no note at the next start
             raise BadJournal(unnoted)
         journal.signed_by(signer, keeping.sign_rows)
 
 
 def accept(path: Path) -> tuple[Report, Noted, Path | None]:
-    """Take the journal at `path` as it stands, on a person's word: a copy of it was put back on purpose.
+    """Accept the journal at `path` as it is, because a person restored a copy on purpose.
 
-    What was found besides its note, its last checkpoint, and where the note of before is kept. Raises BadJournal.
+    Returns its findings beside the note, its last checkpoint, and the path of the kept old note. Raises BadJournal.
     """
     if not path.is_file():
         raise BadJournal(f"{path}: there is no such journal; give the path of one")
-    with contextlib.closing(Journal(path)) as journal:  # no process has it meanwhile
+    with contextlib.closing(Journal(path)) as journal:  # no process uses it meanwhile
         report = verify(path)
         findings = [one for one in report.findings if not one.about_note]
         if findings or report.more:
@@ -108,7 +108,9 @@ async def kept(
     retained: Retained,
     log: structlog.typing.FilteringBoundLogger,
 ) -> None:
-    """Run `process` while its journal is kept; `writer` is its name in alerts. Raises BadJournal, in a group."""
+    """Run `process` while its journal is signed, rotated and limited. `writer` is its name in alerts. Raises
+    BadJournal, in a group.
+    """
 
     def tell(alert: Alert | None) -> None:
         value = b"" if alert is None else msgspec.json.encode(alert)
@@ -117,12 +119,16 @@ async def kept(
 
     if config.journal.key and journal.head and not journal.checkpoint.number:
         remedy = (
-            "right where the key was named just now; if not, its signatures were taken out: keep all files and tell the"
-            " inspector"
+            "expected if the key was configured just now; otherwise the signatures were removed: keep all files and"
+            " inform the inspector"
         )
         log.warning("journal.never_signed", journal=str(journal.path), rows=journal.head, remedy=remedy)
     if journal.tightened:
-        log.warning("journal.tightened", files=journal.tightened, remedy="others could read or write them until now")
+        log.warning(
+            "journal.tightened",
+            files=journal.tightened,
+            remedy="other users could read or write them; this was corrected",
+        )
     async with asyncio.TaskGroup() as group:
         keeper = group.create_task(_keep(journal, config.journal, tell, log))
         try:
@@ -141,9 +147,9 @@ async def _keep(
 ) -> None:
     loop = asyncio.get_running_loop()
     if not keeping.key:
-        remedy = "`feltd journal key` makes a key, [journal] names it"
+        remedy = "create a key with `feltd journal key` and name it as journal_key"
         log.warning("journal.unsigned", journal=str(journal.path), remedy=remedy)
-    signed, level = float("-inf"), -1  # what a killed process left unsigned is signed at once
+    signed, level = float("-inf"), -1  # rows that a killed process left unsigned are signed at once
     foreign: list[Path] = []
     unread: list[str] = []
     told, recorded, unnoted = float("-inf"), loop.time(), ""
@@ -155,7 +161,7 @@ async def _keep(
             log.warning("journal.note", text=unnoted)
         last = journal.checkpoint
         if keeping.key and last.number and loop.time() - told >= TOLD_EVERY:
-            # Where the log is kept elsewhere, nobody can take these checkpoints out of the journal unseen.
+            # With the log on another computer, removing these checkpoints from the journal is detectable.
             log.info(
                 "journal.signed", journal=last.journal, checkpoint=last.number, row=last.n, statement=last.statement
             )
@@ -185,7 +191,7 @@ async def _keep(
             else:
                 tell(None)
             level = new
-        await asyncio.sleep(EVERY)  # the alert is out before the end
+        await asyncio.sleep(EVERY)  # publish the alert before the end
         if new == 3 and room(journal, keeping).share >= 1:
             raise BadJournal(_full(journal, now, keeping))
 
@@ -198,7 +204,7 @@ def _log_foreign(files: list[Path], log: structlog.typing.FilteringBoundLogger) 
 
 
 def _forget(journal: Journal, keeping: Keeping, now: datetime) -> list[Path]:
-    """Delete what is old enough and was published, the oldest first, and only as far as room is needed."""
+    """Delete files that are old enough and published, the oldest first, only as far as room is needed."""
     gone: list[Path] = []
     sent = int(journal.memory(SENT) or b"0")
     while room(journal, keeping).share >= ANNOUNCED and (closed := journal.closed):

@@ -1,8 +1,8 @@
-"""The schema of a journal, compared with what this program writes before any row is read or written.
+"""Compares the schema of a journal with what this program writes, before any row is read or written.
 
-SQLite runs what stands in a file's schema: a trigger swallows rows, a view shows others, a default, a collation or a
-generated column changes them. The hash chain covers rows and not the schema. So `store` and `inspection` compare all of
-it, byte by byte: every object, its text, its page, and the header's settings.
+SQLite executes the schema of a file: a trigger can swallow rows, a view can show other rows, a default, a collation or
+a generated column can change them. The hash chain covers rows and not the schema. `store` and `inspection` therefore
+compare all of it byte by byte: every object, its text, its page, and the settings in the header.
 """
 
 import functools
@@ -14,7 +14,7 @@ from daemon.journal.hash_chain import VERSION
 
 __all__ = ["SCHEMA", "WrongSchema", "check_readable", "connected", "differences"]
 
-# Files hold these very bytes, line breaks too: a change here is a new version of the format.
+# Files contain these exact bytes, with line breaks: a change here is a new format version.
 SCHEMA = """
 CREATE TABLE event (
     n INTEGER PRIMARY KEY,
@@ -43,10 +43,10 @@ CREATE TABLE earlier (
 ) STRICT, WITHOUT ROWID;
 """
 _SCHEMAS = {0: "", VERSION: SCHEMA}
-# The settings in the file's header that this program leaves as SQLite makes them.
+# Settings in the header that keep SQLite's default.
 _HEADER = {"application_id": 0, "encoding": "UTF-8", "page_size": 4096, "auto_vacuum": 0}
-_MOST = 20  # differences of one file that are named
-_SHOWN = 60  # characters of a planted name or text that a message repeats
+_MOST = 20  # differences that are reported for one file
+_SHOWN = 60  # characters of a planted name or text in a message
 
 TAMPERED = "somebody or something changed it after it was written: keep the file as it is and tell the inspector"
 OTHER = "read it with the version of feltd that wrote it"
@@ -54,20 +54,20 @@ EMPTY = "put back the copy that you keep of it; if it is only just being made, t
 
 
 class WrongSchema(sqlite3.DatabaseError):
-    """The file's schema is not what this program writes. `remedy` says what to do."""
+    """The schema of the file is not what this program writes. `remedy` says what to do."""
 
     def __init__(self, texts: Iterable[str], remedy: str = TAMPERED) -> None:
-        """`texts` are the differences, each for itself."""
+        """`texts`: the differences, one by one."""
         self.texts = tuple(texts)
         self.remedy = remedy
         super().__init__("; ".join(self.texts))
 
 
 def connected(db: sqlite3.Connection) -> None:
-    """Make a connection careful with the file, and have SQLite read the schema. Raises WrongSchema, sqlite3.Error.
+    """Protect a connection against the file's schema and make SQLite read it. Raises WrongSchema, sqlite3.Error.
 
-    Nothing in the schema may call a function that acts outside the file. From Python 3.12 on SQLite also refuses to run
-    triggers and views at all, and statements that write the schema as rows; before, Python cannot set that.
+    Functions in the schema cannot act outside the file. From Python 3.12 on SQLite also refuses triggers, views, and
+    statements that write the schema as rows; earlier Python versions cannot set this.
     """
     db.execute("PRAGMA trusted_schema=OFF")
     db.execute("PRAGMA cell_size_check=ON")
@@ -84,7 +84,9 @@ def connected(db: sqlite3.Connection) -> None:
 
 
 def differences(db: sqlite3.Connection, version: int) -> list[str]:
-    """How the file's schema differs from that of a version of the format, at most so many. Raises sqlite3.Error."""
+    """The differences between the file's schema and that of a format version, a limited number. Raises
+    sqlite3.Error.
+    """
     found = []
     for name, expected in _HEADER.items():
         value = db.execute(f"PRAGMA {name}").fetchone()[0]
@@ -112,7 +114,7 @@ def differences(db: sqlite3.Connection, version: int) -> list[str]:
 
 
 def check_readable(db: sqlite3.Connection) -> None:
-    """Whether the file is a journal of this version, all of its schema. Raises WrongSchema, sqlite3.Error."""
+    """Check that the file is a journal of this version with its exact schema. Raises WrongSchema, sqlite3.Error."""
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if version not in _SCHEMAS:
         raise WrongSchema([f"version {version} of the format, this program reads version {VERSION}"], OTHER)
@@ -124,7 +126,7 @@ def check_readable(db: sqlite3.Connection) -> None:
 
 @functools.cache
 def _objects(version: int) -> tuple[tuple[tuple[bytes, bytes], tuple[bytes, bytes | None]], ...]:
-    """By kind and name, each object's table and text, as SQLite keeps the schema of a version."""
+    """For each kind and name, the table and text of the object, as SQLite stores them for a version."""
     db = sqlite3.connect(":memory:")
     try:
         db.executescript(_SCHEMAS[version])
@@ -138,14 +140,14 @@ def _objects(version: int) -> tuple[tuple[tuple[bytes, bytes], tuple[bytes, byte
 
 
 def _shown(value: object) -> str:
-    """A value of a planted row, short and on one line."""
+    """A value of a planted row, shortened to one line."""
     text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else repr(value)
     text = text if text.isprintable() else ascii(text)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _from_the_difference(sql: object, expected: bytes | None) -> str:
-    """What stands where the texts begin to differ."""
+    """The text from the first difference on."""
     if not isinstance(sql, bytes) or expected is None:
         return "its text"
     at = next((n for n, (a, b) in enumerate(zip(sql, expected, strict=False)) if a != b), min(len(sql), len(expected)))

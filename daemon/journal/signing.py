@@ -1,6 +1,6 @@
-"""Ed25519 keys of a journal: PEM files that stand outside the program.
+"""The Ed25519 keys of a journal, in PEM files.
 
-Only imported where a key is configured or a signature is checked: the library costs 8 MiB of memory.
+Imported only if a key is configured or a signature is verified: the library costs 8 MiB of memory.
 """
 
 import hashlib
@@ -15,11 +15,11 @@ __all__ = ["BadKey", "Key", "PublicKey", "make_key", "public_path"]
 
 
 class BadKey(Exception):
-    """A key file that cannot be used. The message says which and what to do."""
+    """An unusable key file. The message names the file and the remedy."""
 
 
 class PublicKey:
-    """Checks signatures. `id` is the beginning of the SHA-256 over the 32 raw bytes of the key."""
+    """Verifies signatures. `id` is the beginning of the SHA-256 over the 32 raw bytes of the key."""
 
     def __init__(self, key: Ed25519PublicKey) -> None:
         self._key = key
@@ -28,7 +28,7 @@ class PublicKey:
 
     @classmethod
     def load(cls, path: Path) -> "PublicKey":
-        """From a PEM file. Raises BadKey."""
+        """Read a PEM file. Raises BadKey."""
         try:
             key = serialization.load_pem_public_key(_read(path))
         except (ValueError, UnsupportedAlgorithm) as error:
@@ -58,7 +58,7 @@ class Key:
 
     @classmethod
     def load(cls, path: Path) -> "Key":
-        """From a PEM file that only its owner may read. Raises BadKey."""
+        """Read a PEM file that only its owner may read. Raises BadKey."""
         raw = _read(path)
         if path.stat().st_mode & 0o077:
             raise BadKey(f"{path}: others than its owner may read or write it; chmod 600 {path}, or make a new key")
@@ -78,12 +78,12 @@ class Key:
 
 
 def public_path(path: Path) -> Path:
-    """Where the public half stands."""
+    """The path of the public half."""
     return path.with_name(path.name + ".pub")
 
 
 def make_key(path: Path) -> Key:
-    """A new key: `path` for its owner only, the public half beside it. Raises BadKey; nothing is ever overwritten."""
+    """Create a key: `path` for its owner only, the public half beside it. Raises BadKey; nothing is overwritten."""
     key = Ed25519PrivateKey.generate()
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
@@ -96,7 +96,7 @@ def make_key(path: Path) -> Key:
                 file.flush()
                 os.fsync(file.fileno())
         except FileExistsError as error:
-            raise BadKey(f"{where}: is there already; a key is never overwritten, give another name") from error
+            raise BadKey(f"{where}: exists already; keys are never overwritten, give another name") from error
         except OSError as error:
             raise BadKey(f"{where}: {error.strerror}") from error
     return Key(key)

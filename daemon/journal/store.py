@@ -1,15 +1,14 @@
-"""The journal: every event of a process, durable before anybody else sees it, chained so that no change stays unseen.
+"""The journal: makes every event of a process durable before it is published, in a chain that shows any change.
 
-SQLite in WAL mode with synchronous=FULL: a commit that returned survives a power cut. `seq` is gapless per table,
-counted here and nowhere else. Beside the events stands what must change in the same instant: a driver's memory, a
-ruleset's open round, a position in another journal. Committing in the loop beats a worker thread at every rate that was
-measured; one caller, one connection. A lock file keeps a second writer out; readers may look on at any time.
+SQLite in WAL mode with synchronous=FULL: a commit that returned survives a power cut. `seq` is gapless for each table
+and is counted only here. The same transaction stores what must change with the events: a driver's memory, a ruleset's
+open round, a consumer's offset. Commits run in the event loop, which was faster than a worker thread at every measured
+rate; there is one caller and one connection. A lock file excludes a second writer; readers may read at any time.
 
-Each row carries the hash of its table's chain (`hash_chain`); with a key the heads of all chains are signed now and
-then. SQLite's log is looked at before SQLite is: it ends there at the first changed byte, whatever stands behind it.
-A file that has grown is closed, renamed and never written again: n, seq and chains go on in the next one, and
-what is asked for is read from the closed files as from this one, as far as they are there: somebody may move them to an
-archive and put them back at any time.
+Each row carries the hash of its table's chain (`hash_chain`). With a key the heads of all chains are signed from time
+to time. The write-ahead log is checked before SQLite opens it, because SQLite ends it at the first damaged byte. A file
+that has reached its size is closed, renamed and never written again: n, seq and chains continue in the next one. Reads
+include the closed files, as far as they are there: they may be moved to an archive and put back at any time.
 """
 
 import contextlib
@@ -70,28 +69,28 @@ _INSERT = f"INSERT INTO event ({_COLUMNS}, hash) VALUES (?,?,?,?,?,?,?,?,?,?)"  
 _WAL_PAGES = 4000
 _PAGE = 4096
 _MODE = 0o640  # of each file, or less: the umask may take more away
-_TOO_OPEN = 0o037  # what neither group nor others may do with them
+_TOO_OPEN = 0o037  # rights that group and others must not have
 # Seconds: a process that is being replaced may still be closing the file.
 LOCKED_TIMEOUT = 5.0
-# Nanoseconds: within them a folder may change twice at what its file system takes for one instant.
+# Nanoseconds: a folder may change twice within one timestamp of its file system.
 _SETTLED = 3_000_000_000
 _UPTIME = "lived"
 _CLOSED_REMEDY = "put back the copy that you keep of it, or move it away"
 _WRITTEN = "nothing was lost that was written before"
-# What a damaged file may say, too: a text that is none, a time that no calendar has.
+# Errors of damaged content: text that is not UTF-8, a time outside the calendar.
 _UNREADABLE = (sqlite3.Error, OSError, ValueError, TypeError, OverflowError)
 
 
 class BadJournal(Exception):
-    """The journal cannot be opened, written or read. The message says which file and what to do."""
+    """The journal cannot be opened, written or read. The message names the file and the remedy."""
 
 
 class Signer(Protocol):
-    """Who signs checkpoints; daemon/journal/signing.py has one."""
+    """Signs checkpoints; implemented in daemon/journal/signing.py."""
 
     @property
     def id(self) -> str:
-        """The public key's name."""
+        """The name of the public key."""
         ...
 
     def sign(self, statement: bytes) -> bytes:
@@ -100,7 +99,7 @@ class Signer(Protocol):
 
 
 class Entry(Struct, frozen=True):
-    """What is to be written: `data` is JSON, `wire` the bytes it was read from, `cause` the id of another event."""
+    """A row to write: `data` is JSON, `wire` the bytes it was read from, `cause` the id of another event."""
 
     place: str
     device: str
@@ -112,9 +111,9 @@ class Entry(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True):
-    """An entry as written: `n` counts the journal, `seq` the table (`place`).
+    """A written entry: `n` counts the journal, `seq` the table (`place`).
 
-    `unreadable` says why it cannot be read as it stands; its time is EARLIEST then. No process writes such a row now.
+    `unreadable`: why it cannot be read as it is; its time is then EARLIEST. Current versions never write such a row.
     """
 
     n: int
@@ -130,11 +129,11 @@ class Row(Struct, frozen=True):
 
 
 class ClosedFile(Struct, frozen=True):
-    """A file that is not written any more: rows `after` + 1 to `to`, of each place from the seq behind `origin` on.
+    """A closed file: rows `after` + 1 to `to`, and of each place those behind the seq in `origin`.
 
-    `ended` is the latest instant that anything says, as the clock may have been wrong: its beginning, its last row, the
-    end of the file before it, the beginning of the next one. `uptime_s` is how long the
-    journal's processes had run by then; None: an earlier release closed it.
+    `ended` is the latest of all known times, because the clock may have been wrong: its beginning, its last row, the
+    end of the file before it, the beginning of the next one. `uptime_s` is how long the journal's processes had run by
+    then; None: an earlier release closed it.
     """
 
     path: Path
@@ -161,7 +160,7 @@ _FIRST, _BEYOND = _micros(EARLIEST), _micros(LATEST)
 
 
 def instant(micros: int) -> datetime | None:
-    """The time in a column; None where it is not plausible: an earlier version wrote what it was given."""
+    """The time in a column; None if it is implausible, as early versions wrote it."""
     if not _FIRST <= micros < _BEYOND:
         return None
     seconds, rest = divmod(micros, 1_000_000)
@@ -180,7 +179,7 @@ def _row(values: tuple[int, str, int, str, str, int, bytes, bytes, str]) -> Row:
 
 
 def no_time(micros: int) -> str:
-    """Why `instant` is None."""
+    """The reason why `instant` is None."""
     return f"its time, {micros} microseconds since 1970, is not between {EARLIEST.year} and {LATEST.year}"
 
 
@@ -193,7 +192,7 @@ def _utc_now() -> datetime:
 
 
 class Reading(sqlite3.Connection):
-    """A connection that only reads. While it is open its file keeps its name."""
+    """A read-only connection. While it is open, its file keeps its name."""
 
     lock: "_Lock | None" = None
 
@@ -205,12 +204,12 @@ class Reading(sqlite3.Connection):
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """A connection that never writes and keeps no writer waiting. Raises sqlite3.Error or OSError.
+    """A connection that never writes and delays no writer. Raises sqlite3.Error or OSError.
 
-    Raises WrongSchema, a sqlite3.Error, for a file whose schema is not the one that this version writes.
-    SQLite finds its log by the file's name, so that must not change under a reader. Where this user may not make
-    SQLite's shared index beside the file, it is read as it lies: good for what nobody writes (a closed file, a copy on
-    read-only media), refused where a log of a writer stands beside it.
+    Raises WrongSchema, a sqlite3.Error, for a file whose schema is not the one of this version. SQLite finds its log by
+    the file's name, which must therefore not change under a reader. If this user may not create SQLite's shared index
+    beside the file, it is read as immutable: right for a closed file or a copy on read-only media, refused beside a
+    writer's log.
     """
     file = path.resolve()
     lock = None
@@ -219,7 +218,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
     except BlockingIOError as error:
         raise sqlite3.OperationalError("its writer is just closing it; try again") from error
     except FileNotFoundError:
-        pass  # no writer was ever here
+        pass  # no writer ever opened it
     try:
         try:
             return _connected(file, "mode=ro", lock)
@@ -246,14 +245,14 @@ def _connected(file: Path, how: str, lock: "_Lock | None") -> Reading:
 
 
 def _readers(file: Path) -> Path:
-    """Readers share its lock, and who renames the file has it alone."""
+    """The lock of the readers: shared by them, exclusive while the file is renamed."""
     return file.with_name(file.name + "-readers")
 
 
 def heads_at(db: sqlite3.Connection, n: int = 2**63 - 1) -> list[tuple[str, int, bytes]]:
-    """Of each table with a row in this file up to row `n` the last such: place, seq, hash.
+    """The last row of each table in this file up to row `n`: place, seq, hash.
 
-    By the index from table to table and from each one's end: however many rows there are, few are read.
+    Uses the index from table to table, so that few rows are read.
     """
     found: list[tuple[str, int, bytes]] = []
     place = db.execute("SELECT min(place) FROM event").fetchone()[0]
@@ -265,21 +264,21 @@ def heads_at(db: sqlite3.Connection, n: int = 2**63 - 1) -> list[tuple[str, int,
 
 
 def log_of(path: Path) -> Path:
-    """What SQLite writes first, of the journal at `path`."""
+    """The path of SQLite's write-ahead log."""
     file = path.resolve()
     return file.with_name(file.name + "-wal")
 
 
 def note_of(path: Path) -> Path:
-    """Where it stands which checkpoint was the last, of the journal at `path`."""
+    """The path of the note with the last checkpoint."""
     file = path.resolve()
     return file.with_name(file.name + "-signed")
 
 
 def _made(path: Path, journal: Path) -> int:
-    """Open a file of a journal, made where it is missing: for its owner and group. Raises OSError.
+    """Open a file of a journal; create it if it is missing, for owner and group. Raises OSError.
 
-    It belongs to the journal's owner, also where root makes it: SQLite does so with its own files.
+    It belongs to the journal's owner, also if root creates it, as SQLite does with its own files.
     """
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE)
     try:
@@ -293,7 +292,7 @@ def _made(path: Path, journal: Path) -> int:
 
 
 class _Log:
-    """A log as it was when it was opened, read as it is asked for. What is cut off meanwhile reads as zeros."""
+    """A log as it was when it was opened, read on demand. A part that is cut off meanwhile reads as zeros."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -319,10 +318,10 @@ def _anything_in_log(path: Path) -> bool:
 
 
 def changed_log(path: Path) -> str:
-    """What was changed in the log of the journal at `path`; empty: nothing that can be seen. Raises OSError.
+    """The finding about the log of the journal at `path`; empty if there is none. Raises OSError.
 
-    Beside a writer it is looked at again, until what is wrong stays: what was just being written is whole then, and a
-    log that began anew has another head.
+    Beside a writer a finding is repeated until it stays: a write in progress is then complete, and a log that began
+    again has another header.
     """
     before: tuple[int, bytes] | None = None
     while True:
@@ -344,7 +343,7 @@ def changed_log(path: Path) -> str:
 def closed_files(path: Path) -> list[Path]:
     """The closed files of the journal at `path`, in order: journal.db has journal.000001.db and so on beside it.
 
-    Raises OSError where that cannot be known.
+    Raises OSError if the folder cannot be listed.
     """
     pattern = re.compile(re.escape(path.stem) + r"\.\d{6}" + re.escape(path.suffix))
     try:
@@ -354,13 +353,13 @@ def closed_files(path: Path) -> list[Path]:
 
 
 def moved_away(path: Path) -> str:
-    """What to do so that a new journal is begun at `path`: a closed file left behind would be in its way."""
+    """The remedy for beginning a new journal at `path`: closed files that stay behind would be in its way."""
     file = path.resolve()
     names = [shlex.quote(str(file)), shlex.quote(f"{file}-") + "*"]
     try:
         any_closed = bool(closed_files(file))
     except OSError:
-        any_closed = True  # as far as anybody knows
+        any_closed = True  # as far as is known
     if any_closed:
         before, after = shlex.quote(f"{file.with_suffix('')}."), file.suffix and shlex.quote(file.suffix)
         names.append(f"{before}{'[0-9]' * 6}{after}")
@@ -368,15 +367,15 @@ def moved_away(path: Path) -> str:
 
 
 def not_started(path: Path) -> str:
-    """What follows where the journal at `path` is not as it was written."""
+    """The consequence if the journal at `path` is not as it was written."""
     return f"The journal is not as it was written, and nothing was started. To play on, {moved_away(path)}"
 
 
 class Journal:
-    """One file, one writer; and the closed files before it."""
+    """One file with one writer, and the closed files before it."""
 
     def __init__(self, path: Path, *, now: Callable[[], datetime] = _utc_now) -> None:
-        """Open or make it. `now` is the wall clock, for what is said of the files. Raises BadJournal."""
+        """Open or create it. `now` is the wall clock, for the age of files. Raises BadJournal."""
         self.path = path
         self._now = now
         self._signer: Signer | None = None
@@ -407,12 +406,12 @@ class Journal:
             self._lock.release()
             raise
         self.tightened = self._tighten()
-        """Files of an earlier release that others could read or write: their rights were taken away now."""
+        """Files that others could read or write, whose rights were reduced now."""
         self._stood, self._since = self._newest, time.monotonic()
         self._uptime_s = _seconds(self._memory.get(_UPTIME)) or 0
 
     def _open(self) -> None:
-        """Take up what stands in the file, whatever the last process was doing when it ended. Raises BadJournal."""
+        """Read the state of the file, however the last process ended. Raises BadJournal."""
         self._check_log()
         try:
             os.close(_made(self._file, self._file))  # SQLite gives the files beside it the same rights
@@ -437,7 +436,7 @@ class Journal:
         self._grow_log()
 
     def _check_log(self) -> None:
-        """Before SQLite takes what it can read of it, and writes over or deletes the rest. Raises BadJournal."""
+        """Check the log before SQLite reads it and overwrites or deletes the rest. Raises BadJournal."""
         log = log_of(self._file)
         try:
             if said := changed_log(self._file):
@@ -453,7 +452,7 @@ class Journal:
             raise BadJournal(f"{log}: {error.strerror}; check disk, owner and rights") from error
 
     def _take_up(self) -> None:
-        """What stands in the file. Raises BadJournal for one of another version, WrongSchema, sqlite3.Error."""
+        """Read the state. Raises BadJournal for another version, WrongSchema, sqlite3.Error."""
         db = self._db
         connected(db)
         version = db.execute("PRAGMA user_version").fetchone()[0]
@@ -501,16 +500,16 @@ class Journal:
         self._statement: str = fingerprint(found[2]) if found else ""
         new, twin = (self._file.with_name(name) for name in _names(self._file, self._number))
         self.note()
-        with contextlib.suppress(OSError):  # the last process ended between closing this file and using the next
+        with contextlib.suppress(OSError):  # the last process ended between closing this file and using the next one
             new.unlink(missing_ok=True)
             if twin.samefile(self._file):
                 twin.unlink()
 
     def _check_schema(self) -> None:
-        """Whether the schema is still the one that was checked; within a transaction it stays so. Raises WrongSchema.
+        """Check that the schema did not change since it was compared. Within a transaction it cannot. Raises
+        WrongSchema.
 
-        Whoever changes it through SQLite while a process runs changes this counter, else SQLite goes on with the schema
-        that it has read.
+        A change through SQLite raises this counter; otherwise SQLite continues with the schema that it has read.
         """
         counter = self._db.execute("PRAGMA schema_version").fetchone()[0]
         if counter == self._schema_checked:
@@ -520,7 +519,7 @@ class Journal:
         self._schema_checked = counter
 
     def _tampered(self, texts: Iterable[str]) -> str:
-        """Each difference of the schema on a line, and what to do."""
+        """The differences of the schema, one on each line, and the remedy."""
         lines = [f"{self.path}: its schema is not what this program writes: {one}; {TAMPERED}" for one in texts]
         return "\n".join([*lines, not_started(self.path)])
 
@@ -531,16 +530,16 @@ class Journal:
         return BadJournal(f"{self.path}: {error}; {_WRITTEN}")
 
     def _grow_log(self) -> None:
-        """Zeros after the end of the log: no frame of it has that checksum, so SQLite takes them for unused."""
+        """Append zeros to the log. No frame has that checksum, so SQLite treats them as unused."""
         log = log_of(self._file)
-        with contextlib.suppress(OSError), log.open("ab") as file:  # only cheaper; a full disk will speak for itself
+        with contextlib.suppress(OSError), log.open("ab") as file:  # an optimisation only; a full disk fails elsewhere
             file.write(bytes(max(_WAL_PAGES * (_PAGE + 24) - file.tell(), 0)))
             os.fsync(file.fileno())
 
     def _tighten(self) -> list[str]:
         beside = [self._file.with_name(self._file.name + end) for end in ("-wal", "-shm", "-lock")]
         tightened: list[str] = []
-        with contextlib.suppress(OSError):  # what cannot be looked at now is said when it is needed
+        with contextlib.suppress(OSError):  # an unreadable file is reported when it is needed
             for one in (self._file, *beside, _readers(self._file), note_of(self._file), *closed_files(self._file)):
                 with contextlib.suppress(FileNotFoundError, PermissionError):
                     mode = stat.S_IMODE(one.stat().st_mode)
@@ -550,11 +549,11 @@ class Journal:
         return tightened
 
     def memory(self, key: str) -> bytes | None:
-        """What was last written under `key`."""
+        """The last value of `key`."""
         return self._memory.get(key)
 
     def memories(self, prefix: str) -> dict[str, bytes]:
-        """Everything under keys that begin with `prefix`."""
+        """All values whose keys begin with `prefix`."""
         return {key: value for key, value in self._memory.items() if key.startswith(prefix)}
 
     def last(self, place: str) -> int:
@@ -565,7 +564,7 @@ class Journal:
     # ---- writing
 
     def append(self, entries: Iterable[Entry], memory: Mapping[str, bytes] | None = None) -> list[Row]:
-        """Write all of it or nothing, and return when it is durable. Raises BadJournal."""
+        """Write everything in one transaction and return when it is durable. Raises BadJournal."""
         rows: list[Row] = []
         values: list[tuple[object, ...]] = []
         n, last, heads = self.head, dict[str, int](), dict[str, bytes]()
@@ -623,7 +622,7 @@ class Journal:
     def _write_checkpoint(
         self, signer: Signer, n: int, last: dict[str, int], heads: dict[str, bytes]
     ) -> tuple[int, str]:
-        """Within a transaction: the number of the checkpoint, and what the next one will name."""
+        """Within a transaction. Returns the checkpoint's number and the hash that the next one names."""
         number = self._checkpoint + 1
         named = {place: (last[place], heads[place].hex()) for place in sorted(heads)}
         raw = encode_statement(
@@ -633,18 +632,18 @@ class Journal:
         return number, fingerprint(raw)
 
     def signed_by(self, signer: Signer, rows: int) -> None:
-        """From now on sign the heads of all chains every so many `rows`, and at the end."""
+        """From now on sign the heads of all chains after `rows` rows, and at the end."""
         self._signer, self._sign_rows, self._noting = signer, rows, True
 
     @property
     def unsigned(self) -> int:
-        """How many rows were written since the last checkpoint."""
+        """The number of rows since the last checkpoint."""
         return self.head - self._signed
 
     def sign(self) -> bool:
-        """Sign the heads of all chains, where there is a key and something new. Raises BadJournal.
+        """Sign the heads of all chains, if there is a key and a new row. Raises BadJournal.
 
-        A checkpoint is made only where the one before it is noted: so a note is never more than one behind.
+        A checkpoint needs a note of the one before, so a note is never more than one behind.
         """
         if self.note() or self._signer is None or not self.unsigned:
             return False
@@ -667,16 +666,16 @@ class Journal:
         return Noted(self.name, self._checkpoint, self._signed, self._statement)
 
     def noted(self) -> str:
-        """From now on the last checkpoint is noted beside the file, with a key or without; as `note`."""
+        """From now on keep a note of the last checkpoint beside the file, with or without a key; see `note`."""
         self._noting = True
         return self.note()
 
     def note(self) -> str:
-        """Keep the last checkpoint beside the file; why it cannot be kept, or nothing.
+        """Write the note of the last checkpoint. Returns the reason of a failure, or nothing.
 
-        It is durable before: a process that dies in between leaves a note that is one behind its journal. No note is
-        ever ahead of it, unless the journal lost what was signed. One sector, written in its place: none is torn
-        either. The note of a journal that has no checkpoint says so: from its first row on each journal has one.
+        The checkpoint is durable before, so a note is at most one behind and never ahead, unless the journal lost
+        signed rows. A note is one sector that is written in place, so it is never torn. A journal without a checkpoint
+        has a note that says so, from its first row on.
         """
         if not self._noting or self._noted == self._checkpoint:
             return ""
@@ -697,9 +696,9 @@ class Journal:
         return ""
 
     def accept(self) -> Path | None:
-        """A person says that the journal is right as it stands: note its last checkpoint anew. Raises BadJournal.
+        """A person accepts the journal as it is: write the note again. Raises BadJournal.
 
-        The earlier note is kept under another name, which is returned.
+        The old note is kept under another name, which is returned.
         """
         note = note_of(self._file)
         kept = note.with_name(f"{note.name}-{self._now():%Y%m%dT%H%M%SZ}") if os.path.lexists(note) else None
@@ -713,7 +712,7 @@ class Journal:
         return kept
 
     def _roll_back(self) -> None:
-        """Nothing of it is written. Where the disk fails that too, no later transaction can begin, and says so."""
+        """Write nothing. If the disk fails this, too, no later transaction can begin, and it says why."""
         with contextlib.suppress(sqlite3.Error):
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
@@ -721,7 +720,7 @@ class Journal:
     # ---- reading
 
     def after(self, n: int, limit: int) -> list[Row]:
-        """At most `limit` rows after the n-th, in order. Raises BadJournal, also where a closed file is missing."""
+        """At most `limit` rows after the n-th, in order. Raises BadJournal, also if a closed file is missing."""
         if n >= self._after:
             return self._in_order(n, self._read("n > ? ORDER BY n LIMIT ?", n, limit))
         rows: list[Row] = []
@@ -736,13 +735,13 @@ class Journal:
         return self._in_order(n, rows)
 
     def _in_order(self, n: int, rows: list[Row]) -> list[Row]:
-        """A number changed to one before it leads back to itself: who sends on from there would send it for ever."""
+        """Refuse a number that leads back: the sender would otherwise send the same rows for ever."""
         if rows and (rows[0].n, rows[-1].n) != (n + 1, n + len(rows)):
             raise BadJournal(f"{self.path}: row {n + 1} or one behind it is not in its place; run feltd journal verify")
         return rows
 
     def range(self, place: str, first: int, last: int) -> list[Row]:
-        """The rows of a table from seq `first` to `last`, as far as their files are there and can be read."""
+        """The rows of a table from seq `first` to `last`, as far as their files are readable."""
         which = "place = ? AND seq BETWEEN ? AND ? ORDER BY seq"
         rows: list[Row] = []
         if first <= self._origin.get(place, 0):
@@ -754,10 +753,10 @@ class Journal:
         return rows + self._read(which, place, first, last)
 
     def latest(self, place: str, types: tuple[str, ...], since: int = 0) -> Row | None:
-        """The last row of a table with one of `types`, of those after seq `since`.
+        """The last row of a table with one of `types` after seq `since`.
 
-        None where it stood, or may have, in a file that is not there any more or cannot be read: an older one is not
-        the last. No file is opened that has no row after `since`.
+        None if it was, or may have been, in a missing or unreadable file: an older row would not be the last. Files
+        without a row after `since` are not opened.
         """
         which = f"place = ? AND seq > ? AND type IN ({','.join('?' * len(types))}) ORDER BY seq DESC LIMIT 1"
         found = self._read(which, place, since, *types)
@@ -771,7 +770,7 @@ class Journal:
         return found[0] if found else None
 
     def unreadable(self, place: str, first: int) -> Row | None:
-        """The first row of a table, from seq `first` on, that cannot be read as it stands."""
+        """The first row of a table from seq `first` on that cannot be read as it is."""
         found = self._read(
             "place = ? AND seq >= ? AND (time < ? OR time >= ?) ORDER BY seq LIMIT 1", place, first, _FIRST, _BEYOND
         )
@@ -780,10 +779,10 @@ class Journal:
         return found[0] if found else None
 
     def oldest(self, place: str) -> int:
-        """The seq of a table from which on no row is missing here, closed files and all; 0 where there never was one.
+        """The seq of a table from which on no row is missing, closed files included; 0 if there never was a row.
 
-        What stands before a gap is not counted: who asks for the gap would ask for ever. While a closed file cannot be
-        read, nothing is said to be gone (1). No row is read for this.
+        Rows before a gap do not count, because a reader would request the gap for ever. While a closed file is
+        unreadable, no row is reported as gone (1). No row is read for this.
         """
         before, n = self._origin.get(place, 0), self._after
         for one in reversed(self.closed):
@@ -795,7 +794,7 @@ class Journal:
         return before + 1 if self.last(place) else 0
 
     def _read(self, which: str, *values: str | int) -> list[Row]:
-        """The rows of this file that `which` names. Raises BadJournal."""
+        """The rows of this file that `which` selects. Raises BadJournal."""
         try:
             found = self._db.execute(f"SELECT {_COLUMNS} FROM event WHERE {which}", values).fetchall()  # noqa: S608
             return [_row(one) for one in found]
@@ -803,9 +802,9 @@ class Journal:
             raise BadJournal(f"{self.path}: {error}; {moved_away(self.path)}") from error
 
     def _read_closed(self, rows: list[Row], of: Path, which: str, *values: str | int) -> None:
-        """Add to `rows` those of a closed file; none of one that was just moved away. Raises BadJournal.
+        """Add the rows of a closed file to `rows`; none of a file that was just moved away. Raises BadJournal.
 
-        What stands before a page that cannot be read is added all the same.
+        Rows before an unreadable page are added.
         """
         try:
             for one in self._reader(of).execute(f"SELECT {_COLUMNS} FROM event WHERE {which}", values):  # noqa: S608
@@ -817,7 +816,7 @@ class Journal:
             self._looked = 0
 
     def _read_back(self, rows: list[Row], of: Path, which: str, *values: str | int) -> bool:
-        """The same for who asks what was: history must not stop play. False where something could not be read."""
+        """The same for history, which must not stop play. False if a part was unreadable."""
         try:
             self._read_closed(rows, of, which, *values)
         except BadJournal as error:
@@ -826,7 +825,7 @@ class Journal:
         return True
 
     def _reader(self, path: Path) -> sqlite3.Connection:
-        """One closed file stays open: who reads back reads on."""
+        """Keeps one closed file open for sequential reads."""
         if self._reading is None or self._reading[0] != path:
             self._stop_reading()
             self._reading = path, open_to_read(path)
@@ -841,28 +840,27 @@ class Journal:
 
     @property
     def closed(self) -> list[ClosedFile]:
-        """The closed files of this journal that are there and can be read, in order. Raises BadJournal."""
+        """The readable closed files of this journal, in order. Raises BadJournal."""
         self._look()
         return self._closed
 
     @property
     def foreign(self) -> list[Path]:
-        """What has the name of a closed file and is none of those before this one. Raises BadJournal."""
+        """Files with the name of a closed file that belong to another journal. Raises BadJournal."""
         self._look()
         return [one.path for one in self._foreign]
 
     @property
     def unread(self) -> list[str]:
-        """Which closed files could not be read when somebody asked, and why; no more when they were moved or replaced.
+        """The closed files that could not be read, with the reasons, until they are moved or replaced.
 
-        Nothing of them is said to be gone: they are there, and who asks again may be answered by a copy. Raises
-        BadJournal.
+        Their rows are not reported as gone: they are there, and a copy may answer later. Raises BadJournal.
         """
         self._look()
         return list(self._failed.values())
 
     def check_closed(self) -> None:
-        """Before a start: can each closed file be read, and is it one of this journal's? Raises BadJournal."""
+        """Before a start: every closed file is readable and belongs to this journal. Raises BadJournal."""
         self._look()
         if self._unread:
             raise self._unread[0]
@@ -878,9 +876,9 @@ class Journal:
             raise BadJournal("\n".join(lines))
 
     def _look(self) -> None:
-        """Which closed files are there, where the folder has changed since. Raises BadJournal for the folder only.
+        """List the closed files if the folder changed. Raises BadJournal only for the folder.
 
-        A file that cannot be read is left out: somebody may just be copying it.
+        An unreadable file is left out: it may just be copied.
         """
         try:
             changed = self._file.parent.stat().st_ctime_ns
@@ -890,7 +888,7 @@ class Journal:
             return
         try:
             paths = closed_files(self._file)
-        except OSError as error:  # those that were seen may well be there still, and nothing is said to be gone
+        except OSError as error:  # files seen before may still be there, so nothing is reported as gone
             self._unread = [BadJournal(f"{self._file.parent}: {error.strerror}; check disk, owner and rights")]
             self._looked = 0
             return
@@ -921,7 +919,7 @@ class Journal:
         self._looked = 0 if self._unread or time.time_ns() - changed < _SETTLED else changed
 
     def _known_file(self, path: Path) -> tuple[tuple[int, ...], ClosedFile]:
-        """A closed file, read only where it is not the one that it was. Raises BadJournal."""
+        """A closed file; it is read only if it changed. Raises BadJournal."""
         try:
             now = path.stat()
         except OSError as error:
@@ -931,11 +929,11 @@ class Journal:
         return before if before is not None and before[0] == mark else (mark, _closed_file(path, now.st_size))
 
     def age(self, one: ClosedFile, now: datetime) -> timedelta:
-        """For how long it has been closed at least, whichever clock was wrong.
+        """The minimum time since it was closed, whichever clock was wrong.
 
-        By the wall clock (`now`), by the newest row, by what was the newest when this process began and the time
-        since, and by how long the journal's processes ran since it was closed: a clock that is set wrong is in the next
-        row too, and in the row that the next process finds. A computer that is switched off grows no files old.
+        By the wall clock (`now`), by the newest row, by the row that was the newest when this process started plus the
+        time since, and by the uptime of the journal's processes since it was closed. A wrong clock is also in the next
+        row, and in the row that the next process finds. While the computer is off, files do not age.
         """
         since = round((time.monotonic() - self._since) * 1_000_000)
         ages = [at - _micros(one.ended) for at in (_micros(now), self._newest, self._stood + since)]
@@ -945,22 +943,22 @@ class Journal:
 
     @property
     def uptime_s(self) -> int:
-        """Seconds that the journal's processes ran for, all together, as far as they wrote it down."""
+        """Seconds that the journal's processes ran, as far as they were recorded."""
         return self._uptime_s + int(time.monotonic() - self._since)
 
     def record_uptime(self) -> None:
-        """Write down how long that was; what is not, does not count. Raises BadJournal."""
+        """Record the uptime; unrecorded time does not count. Raises BadJournal."""
         self.append((), {_UPTIME: b"%d" % self.uptime_s})
 
     @property
     def size(self) -> int:
-        """Bytes on the disk that this file, its log and the closed files take."""
+        """Bytes that this file, its log and the closed files use on the disk."""
         files = (self._file, log_of(self._file))
         return sum(one.size for one in self.closed) + sum(one.stat().st_size for one in files if one.exists())
 
     @property
     def file_size(self) -> int:
-        """Bytes in this file, of which some may still stand in its log. Raises BadJournal."""
+        """Bytes in this file, some of which may still be in its log. Raises BadJournal."""
         try:
             pages: int = self._db.execute("PRAGMA page_count").fetchone()[0]
         except sqlite3.Error as error:
@@ -968,11 +966,11 @@ class Journal:
         return pages * _PAGE
 
     def rotate(self) -> bool:
-        """Close this file and go on in the next. Raises BadJournal.
+        """Close this file and continue in the next one. Raises BadJournal.
 
-        False where a reader has it open, or where a foreign file has the name that it would get: later, then. A closed
-        file has no log beside it and can be read wherever it lies, without a right to write. Killed anywhere in here,
-        the next process finds the old file or the new one under the name, whole.
+        False if a reader has it open, or if a foreign file has its new name: try again later. A closed file has no log
+        beside it and can be read anywhere without a right to write. If the process is killed here, the next one finds
+        the old file or the new one under the name, complete.
         """
         if self.head == self._after or os.path.lexists(self._file.with_name(_names(self._file, self._number)[1])):
             return False
@@ -983,7 +981,7 @@ class Journal:
         except OSError as error:
             raise BadJournal(f"{_readers(self._file)}: {error.strerror}; check disk, owner and rights") from error
         try:
-            self.sign()  # only now: where it must be tried again each second, there is not one more each second
+            self.sign()  # only now, so that a retry every second adds no entry every second
             self.record_uptime()
             return self._rotate()
         finally:
@@ -1002,7 +1000,7 @@ class Journal:
             checkpoint = self._db.execute("SELECT * FROM checkpoint ORDER BY number DESC LIMIT 1").fetchone()
             self._db.close()
             new, closed = (self._file.with_name(name) for name in _names(self._file, self._number))
-            new.unlink(missing_ok=True)  # nothing that stands there becomes a part of the journal
+            new.unlink(missing_ok=True)  # its content does not become a part of the journal
             os.close(_made(new, self._file))
             with contextlib.closing(sqlite3.connect(new, isolation_level=None)) as db:
                 db.execute("PRAGMA synchronous=FULL")
@@ -1015,7 +1013,7 @@ class Journal:
         except (sqlite3.Error, OSError) as error:
             self._db.close()
             self._looked = 0
-            with contextlib.suppress(BadJournal):  # the console goes on with it when there is room again
+            with contextlib.suppress(BadJournal):  # the console continues with it when there is room again
                 self._open()
             raise BadJournal(f"{self.path}: cannot begin the next file: {error}; nothing was lost") from error
         self._looked = 0
@@ -1032,8 +1030,8 @@ class Journal:
         self._looked = 0
 
     def close(self) -> None:
-        """Sign what is not signed yet, and give the file back."""
-        with contextlib.suppress(BadJournal, sqlite3.ProgrammingError):  # closed before, or a disk that is full
+        """Sign unsigned rows and close the file."""
+        with contextlib.suppress(BadJournal, sqlite3.ProgrammingError):  # closed before, or a full disk
             self.sign()
         self._stop_reading()
         self._db.close()
@@ -1041,10 +1039,10 @@ class Journal:
 
 
 class _Lock:
-    """The lock of a file. The system lets go of it when the process ends, however it ends."""
+    """The lock of a file. The system releases it when the process ends."""
 
     def __init__(self, path: Path, kind: int, flags: int, patience: float | None = None) -> None:
-        """Wait for it, for as long as another process may need to end. Raises OSError, BlockingIOError after all."""
+        """Wait for it as long as another process may need to end. Raises OSError, BlockingIOError after that."""
         self._file = -1
         self._file = os.open(path, flags | os.O_CLOEXEC)
         until = time.monotonic() + (LOCKED_TIMEOUT if patience is None else patience)
@@ -1060,7 +1058,7 @@ class _Lock:
                 return
 
     def release(self) -> None:
-        """Once, and once more does nothing."""
+        """Release it; a second call does nothing."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -1070,7 +1068,7 @@ class _Lock:
 
 
 def _sync_folder(file: Path) -> None:
-    """Names in the folder of `file` survive a power cut. Raises OSError."""
+    """Make the names in the folder of `file` durable. Raises OSError."""
     folder = os.open(file.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
@@ -1080,7 +1078,7 @@ def _sync_folder(file: Path) -> None:
 
 @contextlib.contextmanager
 def _transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """All of it or nothing."""
+    """All or nothing."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -1100,7 +1098,7 @@ def _begin(
     origin: Iterable[tuple[str, int, bytes]] = (),
     checkpoint: tuple[object, ...] | None = None,
 ) -> None:
-    """A new file in one transaction, with what it takes over from the one before."""
+    """Create a new file in one transaction, with what it inherits from the one before."""
     with _transaction(db):
         for statement in SCHEMA.split(";"):
             db.execute(statement)
@@ -1113,12 +1111,12 @@ def _begin(
 
 
 def _names(file: Path, number: int) -> tuple[str, str]:
-    """The file after `file` before it is taken into use, and `file` when it is closed."""
+    """The name of the file after `file` before it is used, and that of `file` when it is closed."""
     return f"{file.name}-new", f"{file.stem}.{number:06}{file.suffix}"
 
 
 def _closed_file(path: Path, size: int) -> ClosedFile:
-    """As it stands there, before anything is known of the next one. Raises BadJournal."""
+    """The record of a closed file by itself, without the next one. Raises BadJournal."""
     try:
         with contextlib.closing(open_to_read(path)) as db:
             name = db.execute("SELECT value FROM memory WHERE key = 'journal'").fetchone()[0].decode()
@@ -1133,6 +1131,6 @@ def _closed_file(path: Path, size: int) -> ClosedFile:
 
 
 def _unread(closed: Path, error: Exception) -> str:
-    """Why a closed file is not read, and what to do."""
+    """The reason why a closed file is not read, and the remedy."""
     remedy = f"{error.remedy}; then {_CLOSED_REMEDY}" if isinstance(error, WrongSchema) else _CLOSED_REMEDY
     return f"{closed}: {error}; {remedy}"

@@ -562,7 +562,7 @@ def test_a_command_makes_a_key_and_overwrites_none(tmp_path: Path) -> None:
     assert made.strip() not in done.output
     again = CliRunner().invoke(main, ["mac-key", str(path)])
     assert (again.exit_code, path.read_text()) == (2, made)
-    assert "is there already; a key is never overwritten" in again.output
+    assert "exists already; keys are never overwritten" in again.output
     assert CliRunner().invoke(main, ["mac-key", str(tmp_path / "none" / "k")]).exit_code == 2
 
 

@@ -878,7 +878,7 @@ def test_a_key_is_for_its_owner_only_and_never_overwritten(tmp_path: Path) -> No
     key = make_key(tmp_path / "k")
     assert (tmp_path / "k").stat().st_mode & 0o777 == 0o600
     assert PublicKey.load(public_path(tmp_path / "k")).id == Key.load(tmp_path / "k").id == key.id
-    with pytest.raises(BadKey, match="is there already"):
+    with pytest.raises(BadKey, match="exists already"):
         make_key(tmp_path / "k")
     (tmp_path / "k").chmod(0o640)
     with pytest.raises(BadKey, match="others than its owner may read"):
@@ -1930,7 +1930,7 @@ def test_export_and_recall_on_the_command_line(site: Path, tmp_path: Path) -> No
         (("export", "-c", "CONFIG", "t-1", "--from", "2026-11-22", "--to", "2026-11-22"), "--to must be after --from"),
         (("verify", "/nowhere.db"), "No such file"),
         (("verify", "-c", "CONFIG", "--public", "CONFIG"), "no public key in PEM"),
-        (("key", "FOLDER/key"), "is there already"),
+        (("key", "FOLDER/key"), "exists already"),
     ],
 )
 def test_bad_input_is_one_message(site: Path, words: tuple[str, ...], expected: str) -> None:
