@@ -1,24 +1,24 @@
-"""LED sign with the Alpha protocol, as the display of a progressive jackpot.
+"""Driver for an LED sign with the Alpha protocol, as the display of a progressive jackpot.
 
-The amount stands in a string file (one of `labels` for each level) and a held text file calls it: a new amount rewrites
-the string alone, so the sign neither blanks nor starts again. Labels 1 to 5 stay free: a sign with counters shows them
-there. An announcement is the priority text file, which overrides
-the rest until it is written empty. Writing the memory configuration wipes and blanks the sign, so it is written only
-where reading it back shows another one; to a sign that cannot be read, once a session.
+The amount is in a string file (one of `labels` for each level), which a held text file calls. A new amount rewrites the
+string alone, so that the sign neither blanks nor restarts. Labels 1 to 5 stay free: a sign with counters shows them
+there. An announcement is the priority text file, which overrides the rest until it is written empty. Writing the memory
+configuration erases and blanks the sign, so it is written only if reading it back shows another one; to a sign that
+cannot be read, once a session.
 
 A sign that answers is asked for all of its files every `poll` seconds: other content is a fault and is written again,
-silence is LinkLost. Confirmed means that the sign's file holds the text, not that its lamps work. Of a sign that does
-not answer nothing is known: amounts are sent, never confirmed, and sent again every `poll` seconds; whether anybody
-sees them is not told. What it reports cannot be lost, for it reports nothing: it always comes online as continuous.
+silence is LinkLost. Confirmed means that the sign's file holds the text, not that its lamps work. To a sign that does
+not answer, amounts are sent every `poll` seconds and never confirmed. A sign reports no events, so nothing can be
+missed: it always comes online as continuous.
 
-Where a sign says NAK, its serial error register is read, told as the fault's detail, and cleared. A sign may be blank
+After a NAK the sign's serial error register is read, reported as the fault's detail, and cleared. A sign may be blank
 for less than a second while it answers (measured on a BetaBrite Classic): raise `poll`, or set `read_back` to never.
 
-Assumed, not known, and therefore options: that a sign answers reads at its own `address` only (writes go there while it
-answers, else to every sign on the line), that it takes a second to wipe its memory (`wipe`), and how fast it takes
-amounts (`min_interval`). Assumed without an option: the form of its answers (protocols/alpha_sign.py), and that a text
-file of several parts shows one after the other. A sign that answers in another form shows `sign.memory` and must be
-used with `read_back = "never"`.
+Assumed, and therefore options: a sign answers reads at its own `address` only (writes go there while it answers,
+otherwise to every sign on the line), it takes a second to erase its memory (`wipe`), and how fast it accepts amounts
+(`min_interval`). Assumed without an option: the form of its answers (protocols/alpha_sign.py), and that a text file of
+several parts shows one after the other. A sign that answers in another form shows `sign.memory` and must be used with
+`read_back = "never"`.
 """
 
 import asyncio
@@ -73,13 +73,13 @@ _MODES = {"rotate": wire.ROTATE, "flash": wire.FLASH, "hold": wire.HOLD}
 
 
 class SignOptions(Struct, frozen=True, forbid_unknown_fields=True):
-    """`address`: the sign's own, two hex digits; 00 is every sign's and cannot be read back.
+    """`address`: the sign's own, two hex digits; 00 addresses every sign and cannot be read back.
 
-    `levels`: how many amounts; `captions`: a word before each. `labels`: the sign's string files for them, one
+    `levels`: the number of amounts; `captions`: a word before each. `labels`: the sign's string files for them, one
     character for each level; not 0 to 5, A or ?, which the sign or this driver uses. `prefix`, `thousands`, `point`,
-    `decimals`, `suffix` make the text of an amount in minor units; `digits`: how many the sign has room for. Seconds:
-    `min_interval` between two amounts, `poll` between two looks at the sign, `reply_limit` for an answer, `wipe` after
-    a memory configuration. `sync`: NULs before a frame. `checksum`: send it.
+    `decimals`, `suffix` format an amount in minor units; `digits`: how many fit on the sign. Seconds: `min_interval`
+    between two amounts, `poll` between two checks of the sign, `reply_limit` for an answer, `wipe` after a memory
+    configuration. `sync`: NULs before a frame. `checksum`: send it.
     """
 
     address: Annotated[str, Meta(pattern=r"^[0-9A-F]{2}$(?!\n)")] = "01"
@@ -102,7 +102,7 @@ class SignOptions(Struct, frozen=True, forbid_unknown_fields=True):
     announcement: Literal["rotate", "flash", "hold"] = "rotate"
 
     def __post_init__(self) -> None:
-        """What one bound alone cannot say."""
+        """Check combinations of options. Raises ValueError."""
         if self.digits <= self.decimals:
             raise ValueError("`digits` counts those after the point too and must be greater than `decimals`")
         if self.captions and len(self.captions) != self.levels:
@@ -119,7 +119,7 @@ class SignOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Announced(Struct, frozen=True):
-    """A running announcement. `seconds`: no longer than that, wherever the clock was set."""
+    """A running announcement. `seconds`: its limit, independent of the clock."""
 
     text: str
     until: datetime
@@ -135,14 +135,14 @@ class _Memory(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Shown(Struct, frozen=True):
-    """What a file holds."""
+    """The content of a file."""
 
     text: str
     confirmed: bool
 
 
 class _Slot:
-    """A file of the sign: what it shall hold, what it does hold as far as known, and who waits for it."""
+    """A file of the sign: its wanted and its known content, and the commands that wait for it."""
 
     def __init__(self, write: Callable[[str], wire.Command], read: wire.Command) -> None:
         self.write = write
@@ -158,11 +158,11 @@ class _Slot:
 
     @property
     def stale(self) -> bool:
-        """Something is to be written."""
+        """The file must be written."""
         return self.wanted is not None and (self.again or self.met < self.number)
 
     def want(self, text: str, now: float) -> None:
-        """From now on."""
+        """Set the wanted content."""
         if not self.stale:
             self.since = now
         self.wanted = text
@@ -170,11 +170,11 @@ class _Slot:
         self.not_before = 0.0
 
     def lost(self) -> None:
-        """It may hold anything."""
+        """The content is unknown."""
         self.held, self.again = None, True
 
     def settle(self, number: int, outcome: _Shown | CommandFailed) -> None:
-        """Answer those who waited for wish `number` or an older one."""
+        """Answer the commands that waited for version `number` or an older one."""
         for wish, future in self.waiting:
             if wish <= number and not future.done():
                 if isinstance(outcome, _Shown):
@@ -257,7 +257,7 @@ class AlphaSign:
     tells_cards: ClassVar[bool] = False
 
     def __init__(self, options: SignOptions, memory: bytes | None = None) -> None:
-        """Go on with the amounts and the announcement of the last session."""
+        """Continue with the amounts and the announcement of the last session."""
         self._options = options
         try:
             kept = msgspec.json.decode(memory or b"{}", type=_Memory)
@@ -312,7 +312,7 @@ class AlphaSign:
     # ---- the session
 
     async def run(self, link: Link, emit: Emit) -> None:
-        """Set the sign up, then keep it showing what it shall."""
+        """Set the sign up, then keep its content."""
         self._link, self._emit = link, emit
         self._decoder = wire.Decoder()
         self._running = True
@@ -377,7 +377,7 @@ class AlphaSign:
         return [self._priority, *self._levels]
 
     async def _set_up(self, found: wire.Command | None) -> None:
-        """Memory, text file and run sequence as they must be, written only where they are not."""
+        """Write memory, text file and run sequence, each only if it is wrong."""
         if not self._reads:
             await self._configure()
             await self._send(self._text)
@@ -402,7 +402,7 @@ class AlphaSign:
             self._events += self._faults.begin("sign.memory", "its memory, text file or run sequence is another")
 
     def _divided(self, found: wire.Command | None) -> bool:
-        """Whether the memory is divided as it must be. A sign that plays gives its first file what is left of it."""
+        """Whether the memory is partitioned as needed. A sign in use gives its first file the rest of its memory."""
         match found:
             case wire.ConfigureMemory((first, *others)):
                 own = self._memory.files[0]
@@ -421,7 +421,7 @@ class AlphaSign:
             await self._hear(until)
 
     async def _put(self, slot: _Slot) -> None:
-        """Write what the file shall hold, and read it back where that is possible."""
+        """Write the wanted content, and read it back if possible."""
         assert slot.wanted is not None
         await self._tell()  # what the sign shows must be known after any crash
         number, text, before = slot.number, slot.wanted, slot.held
@@ -450,7 +450,7 @@ class AlphaSign:
         slot.settle(number, slot.held)
 
     def _show(self) -> None:
-        """Tell what the sign shows now, where that is news. An announcement hides the amounts."""
+        """Report what the sign shows, if it changed. An announcement hides the amounts."""
         announced = self._priority.held is not None and self._priority.held.text
         showing = {slot: slot.held for slot in ([self._priority] if announced else self._levels) if slot.held}
         self._events += [
@@ -459,7 +459,7 @@ class AlphaSign:
         self._told = showing
 
     def _clear(self) -> None:
-        """What was wrong with the sign is right, when all of it was read back."""
+        """End the faults of the content, when all of it was read back."""
         right = self._set_up_right or any(slot.held for slot in self._levels)
         if self._reads and right and not any(slot.stale for slot in self._slots):
             self._events += self._faults.end("sign.memory", "sign.dark", *REFUSED)
@@ -491,7 +491,7 @@ class AlphaSign:
             self._faults.good_cycle()
 
     async def _mend(self) -> None:
-        """The sign holds something that nobody wrote: all of it is written again."""
+        """The sign holds unknown content: write all of it again."""
         self._events += self._faults.begin("sign.dark")
         await self._tell()
         for slot in self._slots:
@@ -501,7 +501,7 @@ class AlphaSign:
     # ---- commands
 
     async def obey(self, command: Command) -> dict[str, Any]:
-        """Return what the sign shows of it, when it or something newer was sent (read back, where that is possible)."""
+        """Return what the sign shows when this content or a newer one was sent (and read back, if possible)."""
         if not self._running:
             raise CommandRefused("there is no session with the sign")
         match command:
@@ -571,13 +571,13 @@ class AlphaSign:
         await self._link.write(data)
 
     async def _probe(self, tries: int) -> wire.Command | None:
-        """How the memory is divided, if the sign says it."""
+        """The partition of the memory, if the sign reports it."""
         if self._options.address == wire.EVERY_SIGN:
             return None
         return await self._question(wire.ReadMemory(), tries)
 
     async def _ask(self, read: wire.Command) -> wire.Command:
-        """The sign's answer. Raises LinkLost where it gives none."""
+        """The sign's answer. Raises LinkLost if there is none."""
         answer = await self._question(read, QUESTIONS)
         if answer is None:
             silence = QUESTIONS * self._options.reply_limit
@@ -598,7 +598,7 @@ class AlphaSign:
         return None
 
     async def _hear(self, until: float) -> None:
-        """Take in what comes next, until the loop's second `until` or until somebody stirs."""
+        """Receive until the loop's second `until`, or until a command wakes us."""
         try:
             async with asyncio.timeout_at(until) as self._idle:
                 chunk = await self._link.read()
@@ -626,7 +626,7 @@ class AlphaSign:
             self._idle.reschedule(_now())
 
     async def _heed(self) -> None:
-        """What the sign said of our frames. After a NAK all is written again where nothing can be read back."""
+        """The sign's answers to our frames. After a NAK all is written again if nothing can be read back."""
         said, self._said = self._said, []
         naks = [message.errors or wire.Errors(0) for message in said if isinstance(message, wire.Nak)]
         if naks:
@@ -641,7 +641,7 @@ class AlphaSign:
             self._events += self._faults.end(*REFUSED)
 
     async def _register(self) -> wire.Errors:
-        """The sign's serial error register, which is cleared; nothing where the sign has none."""
+        """The sign's serial error register, which is cleared; nothing if the sign has none."""
         if not self._has_register:
             return wire.Errors(0)
         match await self._question(wire.ReadErrors(), 1):
@@ -672,7 +672,7 @@ def _string(label: str) -> _Slot:
 
 
 def _plain(text: str) -> str:
-    """In printable ASCII: letters without their accents, a question mark for what has no such letter."""
+    """As printable ASCII: letters without accents, a question mark for characters without such a letter."""
     parts = unicodedata.normalize("NFKD", text.strip())
     return "".join(
         character if " " <= character <= "~" else "?" for character in parts if not unicodedata.combining(character)

@@ -1,21 +1,20 @@
-"""Billy-III dice shaker: it is ordered to shake and says how far it is; the dice and the dome it does not see.
+"""Driver for the Billy-III dice shaker: it is told to shake and reports its progress. It sees neither dice nor dome.
 
-A shake is believed when it was watched: ordered or accepted (S2), seen shaking (S1), seen idle again (S0), not sooner
-than its program takes, and never for longer than `blind` seconds without a word. Whatever is less is a fault, never
-`dice.agitated`: a shaker that lost its power in the middle is idle too. A shake that somebody else ordered is told like
-our own, because the dice did move.
+A shake counts when all of it was observed: requested or accepted (S2), shaking (S1), idle again (S0), not sooner than
+its program takes, and never without a report for longer than `blind` seconds. Anything less is a fault and never
+`dice.agitated`: a shaker that lost power in the middle is idle, too. A shake that another host requested is reported
+like our own, because the dice did move.
 
-The shaker has no counter and nothing proves that nobody shook while we were away: it never comes online as continuous.
-It speaks when its state changes and when it is asked, so it is asked after `ask` seconds of silence, always; a shake
-whose beginning was not seen (S1 as the first word) is told as the fault billy.unwatched. Noise costs nothing: it is
-asked again.
+The shaker has no counter, and nothing proves that nobody shook while we were away: it never comes online as continuous.
+It reports state changes and answers questions, so it is asked after `ask` seconds of silence. A shake whose beginning
+was not seen (S1 as the first report) is the fault billy.unwatched. After noise it is asked again.
 
-From public code: the messages, the order S2, S1, S0, the program's values, 10 s for the first word, 2 s of silence
-before asking, duration + 2 s + 5 s for a whole shake, asking all the time once the duration is over. Our assumptions,
-and therefore options: `silence` (12 s without any state is a lost shaker), `blind`, `early` (how much sooner than its
-duration a shake may end) and `shortest` (of a shake that somebody else ordered, whose program is not known); and that
-an order is not taken, or not begun, when the shaker answers twice that it is idle. Two hosts that order at the same
-moment cannot be told apart. The dome is no part of this device: whoever orders a shake sees that it is shut.
+From public code: the messages, the order S2, S1, S0, the program's values, 10 s for the first report, 2 s of silence
+before asking, duration + 2 s + 5 s for a whole shake, and continuous asking after the duration. Our assumptions, and
+therefore options: `silence` (12 s without any state is a lost shaker), `blind`, `early` (how much sooner than its
+duration a shake may end) and `shortest` (of a shake with an unknown program). Also assumed: a request was not accepted,
+or not begun, if the shaker answers twice that it is idle. Two hosts that send a request at the same moment cannot be
+distinguished. The dome is not a part of this device: the person who requests a shake checks that it is shut.
 """
 
 import asyncio
@@ -91,7 +90,7 @@ _MEND = (NOT_ACCEPTED.code, NOT_STARTED.code, NOT_FINISHED.code, CUT_SHORT.code)
 
 
 class BillyOptions(Struct, frozen=True, forbid_unknown_fields=True):
-    """The program of a shake, and seconds; see the top of this file for which are known and which are assumed."""
+    """The program of a shake, and seconds. The module's docstring says which are known and which are assumed."""
 
     pattern: Annotated[int, Meta(ge=0, le=999)] = 0
     parameter1: Annotated[int, Meta(ge=0, le=999_999)] = 10
@@ -109,13 +108,13 @@ class BillyOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Memory(Struct, frozen=True):
-    """What outlives the session."""
+    """What survives the session."""
 
     standing: Standing = Standing()
 
 
 class _Shake:
-    """One shake under way. `order` is whoever waits for it: nobody, where we did not order it."""
+    """A shake in progress. `order`: the command that waits for it; None if another host requested it."""
 
     def __init__(self, at: float, order: asyncio.Future[dict[str, Any] | str] | None) -> None:
         self.at = at
@@ -131,7 +130,7 @@ class _Shake:
         self.seen = tick
 
     def answer(self, outcome: dict[str, Any] | str) -> None:
-        """A text is a failure."""
+        """Answer the command; a text is a failure."""
         if self.order is not None and not self.order.done():
             self.order.set_result(outcome)
 
@@ -176,7 +175,7 @@ class BillyIII:
     # ---- the line
 
     async def run(self, link: Link, emit: Emit) -> None:
-        """Ask for the first state, come online, then tell every shake."""
+        """Ask for the first state, come online, then report every shake."""
         decoder = Decoder()
         limit = self._options.first
         self._heard = link.stamp().tick
@@ -215,7 +214,7 @@ class BillyIII:
                 self._shake.answer("the connection to the shaker was lost in the middle: nobody knows how it ended")
 
     def _next(self) -> float:
-        """The second at which it is to be asked."""
+        """The second of the next question."""
         pause = self._options.ask
         shake = self._shake
         if self._hurry or (shake is not None and self._asked - shake.at >= self._options.duration):
@@ -275,7 +274,7 @@ class BillyIII:
         return self._faults.end(*ended)
 
     def _idle(self, tick: float) -> Sequence[Event]:
-        """S0: the end of a shake, or an order that was not carried out."""
+        """S0: the end of a shake, or a request that was not executed."""
         shake, options = self._shake, self._options
         if shake is None:
             return []
@@ -309,7 +308,7 @@ class BillyIII:
         return self._fail(fault, f"{limit:.1f} s after the order")
 
     def _fail(self, fault: Fault, detail: str = "") -> Sequence[Event]:
-        """The shake under way does not count."""
+        """The shake in progress does not count."""
         assert self._shake is not None
         self._shake.answer(f"{fault.text} ({detail})" if detail else fault.text)
         self._shake = None
@@ -318,7 +317,9 @@ class BillyIII:
     # ---- what it is told
 
     async def obey(self, command: Command) -> dict[str, Any]:
-        """Shake once; returns its seconds when it is over. At most duration + network + margin, and a question."""
+        """Shake once; returns the seconds when it is over. Takes at most duration + network + margin, and a
+        question.
+        """
         assert isinstance(command, Agitate)
         link, options = self._link, self._options
         if command.cycles != 1:

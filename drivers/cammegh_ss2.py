@@ -1,18 +1,20 @@
-"""Cammegh SS2 wheel: from its status lines to spins.
+"""Driver for the Cammegh SS2 wheel: from its status lines to spins.
 
-The line has no checksum, so nothing is believed that only one line says: a step waits for a second line saying the
-same, a flag counts once two lines running show it, and a number needs two witnesses (the bare number line, a state-5
-line, the first line of the next spin); where the witnesses of one spin disagree, two more than any other number has.
-Only no more bets and state 5 are taken up at once: the first cannot wait, and the second claims nothing before its
-number has a witness. The spin counter is compared with the last one known, also across sessions and restarts: what
-ended unseen is a missed spin, and the number found afterwards is never its landing. drivers/wheels.py has what a lower
-counter proves. Bets found open after a long absence, under the same counter, are those of a spin that begins: nothing
-proves that it is the same, nor that one was missed. In both cases the wheel does not come online as continuous. A wheel
-never seen before is online once its counter is known: else an edge killed in between would not know what it missed.
+The line has no checksum, so a single line proves nothing. A step needs a second line with the same content, a flag
+needs two consecutive lines, and a number needs two witnesses: the bare number line, a state-5 line, or the first line
+of the next spin. If the witnesses of a spin disagree, a number needs two more than any other has. Only no more bets and
+state 5 are accepted at once: the first cannot wait, and the second claims nothing before its number has a witness.
 
-Assumed, for nobody has printed it: displays on ports 2 and 3 get their status lines without asking (mode bit 128); a
-self-test is over when no code came for SELF_TEST_QUIET; a statistics table when no line came for TABLE_QUIET; `*T f`
-answers with `f` or OK; the third field of a bonus line is the days of its licence, and a bonus is said in one line
+The spin counter is compared with the last known one, also over sessions and restarts: what ended unseen is a missed
+spin, and a number found afterwards is never its landing. drivers/wheels.py decides what a lower counter proves. If bets
+are open after a long absence under the same counter, they belong to a spin that begins: nothing proves that it is the
+same one, nor that one was missed. In both cases the wheel does not come online as continuous. A wheel that was never
+seen before comes online when its counter is known, because an edge that is killed in between would not know what it
+missed.
+
+Assumed, because no document says it: displays on ports 2 and 3 receive their status lines without asking (mode bit
+128); a self-test is over when no code came for SELF_TEST_QUIET; a statistics table when no line came for TABLE_QUIET;
+`*T f` answers with `f` or OK; the third field of a bonus line is the days of its licence; and a bonus is in one line
 only, so that it has no second witness.
 """
 
@@ -86,11 +88,11 @@ RESTART_REPEAT = 2.0
 RESTART_TRIES = 3
 HANDSHAKE = 1.0
 POLL_AFTER = 0.75
-POLL_AFTER_NUMBER = 0.1  # state 5 may be short; the wheel answers no sooner than this after its last line
+POLL_AFTER_NUMBER = 0.1  # state 5 may be short; the wheel answers at the earliest this long after its last line
 MAX_EARLY = 200
 MAX_WITNESSES = 8
 SPINS = 256  # the counter runs 1..256
-# After this long a spin seen to begin is not taken up again, even with the same counter.
+# A spin that began this long ago is not resumed, even with the same counter.
 LONGEST_SPIN = timedelta(minutes=3)
 
 # Failed launches before the ball runs: flag 8, or flag 2 in state 2. Real wheels show them for half a minute at a time,
@@ -242,11 +244,11 @@ _TESTED = tuple(fault.code for fault in _FAULTS if "self_test" in fault.code)
 class WheelOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """`silence`: seconds without a valid line after which the wheel counts as lost.
 
-    `port`: the controller's; 2 and 3 serve displays: there the driver only listens, and takes no commands.
-    `alternating`: the rotor turns the other way in each game (mode bit 1); where it does not, that is a fault.
-    `recover`: switch the wheel on again when it closed in the middle of a spin; never what the house switched off.
-    `shortest_spin`: seconds that a spin takes at least. A lower counter that is some spins on after less than so many
-    times that did not go round, it began again; one spin on it always went round.
+    `port`: the controller's port. Ports 2 and 3 serve displays: there the driver only listens, and takes no commands.
+    `alternating`: the rotor reverses in each game (mode bit 1); a rotor that does not is a fault. `recover`: switch the
+    wheel on again if it closed during a spin; never a wheel that the house switched off. `shortest_spin`: minimum
+    seconds of a spin. A lower counter that is some spins ahead after less than that many times this value was reset and
+    did not wrap around; one spin ahead always wrapped.
     """
 
     silence: Annotated[float, Meta(ge=1, le=60)] = 3.0
@@ -257,10 +259,10 @@ class WheelOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Spin(Struct, frozen=True):
-    """The last spin known. `begun`: its start was seen. `ended`: reported, void or missed. `state` None: none yet.
+    """The last known spin. `begun`: its start was seen. `ended`: reported, void or missed. `state` None: none yet.
 
-    `void`: the wheel will spin it again under its number, and was not yet seen to. `landed`: it has a pocket; the wheel
-    counts on, and does not spin under its number again. `failed_s`: seconds of failed launches so far.
+    `void`: the wheel will repeat it under its number, and has not yet. `landed`: it has a pocket; the wheel counts on
+    and does not repeat the number. `failed_s`: seconds of failed launches so far.
     """
 
     spin: Annotated[int, Meta(ge=0, le=SPINS)]
@@ -276,10 +278,10 @@ class Spin(Struct, frozen=True):
 
 
 class Memory(Struct, frozen=True):
-    """What outlives a session: the last spin known and the faults told and not yet over.
+    """What survives a session: the last known spin, and the open faults.
 
-    `opened`: when the table was opened, as far as seen; `clockwise`: the rotor's way in the last spin, where it landed.
-    `faults` was a bare list of codes in older memories.
+    `opened`: when the table was opened, as far as seen. `clockwise`: the rotor's direction in the last spin that
+    landed. `faults` was a plain list of codes in older memories.
     """
 
     spin: Spin | None = None
@@ -290,7 +292,7 @@ class Memory(Struct, frozen=True):
 
 
 class _Recovery:
-    """The wheel is being switched on again: since when, when to ask next, and whether it said OK."""
+    """The wheel is being switched on again: since when, when to ask next, and whether it answered OK."""
 
     def __init__(self, now: float) -> None:
         self.since = self.due = now
@@ -298,7 +300,7 @@ class _Recovery:
 
 
 class _Test:
-    """A self-test under way: the codes so far, and when it is over whatever comes."""
+    """A running self-test: its codes so far, and its latest end."""
 
     def __init__(self, until: float) -> None:
         self.until = until
@@ -307,7 +309,7 @@ class _Test:
 
 
 class _Requests:
-    """One question to the wheel at a time, and the answer that belongs to it."""
+    """One question to the wheel at a time, with its answer."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
@@ -316,9 +318,9 @@ class _Requests:
         self.lost = ""
 
     async def ask(self, letter: str, text: str = "", answer: str = ".+", tries: int = 2) -> str:
-        """The text of the answer. A question may be asked twice, an order not: it may have been heard.
+        """The text of the answer. A question may be repeated, an order may not: it may have been received.
 
-        Raises CommandRefused where the wheel answers NO or BUSY, CommandFailed where it does not answer.
+        Raises CommandRefused if the wheel answers NO or BUSY, CommandFailed if it does not answer.
         """
         for _ in range(tries):
             future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -348,7 +350,7 @@ class _Requests:
         return lines
 
     async def write(self, data: bytes) -> None:
-        """To the wheel. Raises CommandFailed where the link is gone."""
+        """Send to the wheel. Raises CommandFailed if the link is gone."""
         if self.lost:
             raise CommandFailed(self.lost)
         try:
@@ -357,7 +359,7 @@ class _Requests:
             raise CommandFailed(f"the link to the wheel was lost: {lost}") from lost
 
     def awaits(self, letter: str) -> bool:
-        """Whether an answer of this letter would be ours."""
+        """Whether an answer of this letter would belong to our question."""
         return self._waiting is not None and self._waiting[0] == letter
 
     def hear(self, packet: Packet) -> None:
@@ -390,7 +392,7 @@ class CammeghSS2:
     tells_cards: ClassVar[bool] = False
 
     def __init__(self, options: WheelOptions, memory: bytes | None = None) -> None:
-        """Take up the spin and the faults of the last session, if they are known."""
+        """Restore the spin and the faults of the last session, if they are known."""
         remembered = _remembered(memory)
         self._options = options
         self._listens = options.port != 1
@@ -433,12 +435,12 @@ class CammeghSS2:
         self._firmware = ""
 
     async def run(self, link: Link, emit: Emit) -> None:
-        """Listen for ever; ask for a status where the wheel's operating mode does not send it by itself."""
+        """Listen for ever; ask for the status if the wheel's operating mode does not send it."""
         self._requests = _Requests(link)
         try:
             await self._listen(link, emit)
         except LinkLost:
-            if self._spin is not None and self._spin.tick != self._kept:  # from now on nobody looks
+            if self._spin is not None and self._spin.tick != self._kept:  # from now on the line is not read
                 await self._keep(emit)
             raise
         finally:
@@ -508,27 +510,27 @@ class CammeghSS2:
                 await self._recover(link, emit, self._recovery, now)
             if self._test is not None and now >= self._test.until:
                 await self._tested(link, emit, self._test)
-            last_valid += loop.time() - now  # the wheel was not silent while we were busy
+            last_valid += loop.time() - now  # we were busy, the wheel was not silent
 
     async def _tell(self, emit: Emit, sightings: list[Sighting]) -> None:
         if sightings:
             await self._keep(emit, sightings)
 
     async def _keep(self, emit: Emit, sightings: Sequence[Sighting] = ()) -> None:
-        """Durable when it returns, together with what is remembered."""
+        """Durable when it returns, with the memory."""
         memory = Memory(self._spin, self._faults.standing, self._opened, self._clockwise, self._opened_tick)
         await emit(sightings, msgspec.json.encode(memory))
         self._kept = None if self._spin is None else self._spin.tick
 
     async def _tell_now(self, link: Link, emit: Emit, events: Iterable[Event]) -> None:
-        """What was seen in silence."""
+        """Report what was concluded from silence."""
         silence = link.stamp()
         await self._tell(emit, [Sighting(one, b"", silence) for one in events])
 
     def _first(self, early: Iterable[tuple[Message, Chunk]]) -> tuple[Status, Chunk] | None:
-        """The first line that counts: one with the counter that is known, or else the first of two that agree.
+        """The first line that counts: one with the known counter, or the first of two that agree.
 
-        Without one nobody is online: a counter to remember is told with it, or the next gap had no proof.
+        Without it the wheel is not online: the counter is stored with `device.online`, and proves the next gap.
         """
         seen = [(message, chunk) for message, chunk in early if isinstance(message, Status)]
         if self._spin is not None and seen and seen[0][0].spin == self._spin.spin:
@@ -539,7 +541,7 @@ class CammeghSS2:
         return None
 
     def _hello(self, early: Sequence[tuple[Message, Chunk]]) -> Iterator[Sighting]:
-        """The wheel is there: say so, then what it said meanwhile. Its counter proves continuity with a spin known."""
+        """Report the wheel, then what it sent meanwhile. With a known spin its counter proves continuity."""
         met = self._first(early)
         if met is None:
             return
@@ -553,9 +555,10 @@ class CammeghSS2:
             yield from self._hear(message, chunk)
 
     def _continuous(self, status: Status, chunk: Chunk) -> bool:
-        """What was missed the counter proves, or the ball that ran; of bets that were open long ago neither does.
+        """Whether nothing unknown may be missing: the counter, or the running ball, proves it.
 
-        Nor does a counter that is lower: it has begun again, or gone round, after who knows how many spins.
+        A lower counter does not: it was reset, or wrapped around after an unknown number of spins. Nor do bets that
+        were open long ago.
         """
         spin = self._spin
         if spin is None or (self._long_away and not spin.launched):
@@ -566,7 +569,7 @@ class CammeghSS2:
         return follows(steps, SPINS, spin.at, spin.tick, self._options.shortest_spin, chunk)
 
     def _reply(self, packet: Packet, tick: float) -> bytes:
-        """What to ask again. A reply may be damaged on its way: refused is who says the same wrong name twice."""
+        """The question to repeat. A reply may be damaged: the device is refused when it sends a wrong name twice."""
         requests = self._requests
         ours = requests is not None and requests.awaits(packet.letter)
         if requests is not None:
@@ -596,7 +599,7 @@ class CammeghSS2:
         return b""
 
     async def _restart(self, link: Link, emit: Emit, now: float) -> None:
-        """Acknowledge a void spin with *R until the wheel takes it."""
+        """Acknowledge a void spin with *R until the wheel accepts it."""
         if self._restarts == RESTART_TRIES:
             self._restart_due = None
             await self._tell_now(link, emit, self._faults.begin("wheel.restart_refused"))
@@ -606,7 +609,7 @@ class CammeghSS2:
         await link.write(RESTART)
 
     async def _recover(self, link: Link, emit: Emit, recovery: _Recovery, now: float) -> None:
-        """Switch the wheel on: asked each second until it says OK; it is back when it plays."""
+        """Switch the wheel on: ask each second until it answers OK; it is back when it plays."""
         if self._spin is not None and self._spin.state in _PLAYING:
             self._recovery = None
         elif now - recovery.since >= RECOVERY_LIMIT:
@@ -618,7 +621,7 @@ class CammeghSS2:
             await link.write(SWITCH_ON)
 
     async def _tested(self, link: Link, emit: Emit, test: _Test) -> None:
-        """No more codes will come: what was found before and not now is over."""
+        """The self-test is over: faults that it found before and not now have ended."""
         self._test = None
         if test.codes:
             found = {_self_test(code) for code in test.codes}
@@ -633,7 +636,7 @@ class CammeghSS2:
     # ---- what it is told to do
 
     async def obey(self, command: Command) -> dict[str, Any]:
-        """One command at a time; an order is done when the wheel's own lines show it."""
+        """One command at a time; an order is done when the wheel's lines show it."""
         if self._listens:
             raise CommandRefused(f"port {self._options.port} serves displays only: commands go to the wheel's port 1")
         if self._obeying:
@@ -667,7 +670,7 @@ class CammeghSS2:
             self._obeying = False
 
     def _only_in(self, *states: State) -> State:
-        """The state the wheel is in. Raises CommandRefused for another, or where the last line says another."""
+        """The wheel's state. Raises CommandRefused for another state, or if the last line shows another."""
         assert self._spin is not None
         state = self._spin.state
         assert state is not None
@@ -679,7 +682,7 @@ class CammeghSS2:
         return state
 
     def _no_spin(self) -> None:
-        """Raises CommandRefused while a spin is under way: nothing is changed under a running ball."""
+        """Raises CommandRefused during a spin: nothing is changed under a running ball."""
         assert self._spin is not None
         if self._spin.begun and not self._spin.ended:
             raise CommandRefused(f"spin {self._spin.spin} is under way")
@@ -716,7 +719,7 @@ class CammeghSS2:
         return {}
 
     async def _start(self, requests: _Requests, command: StartSpin) -> dict[str, Any]:
-        """The rotor's way, where none is asked for: as in the last game, or the other one if the mode says so."""
+        """The rotor's direction: as requested, as in the last game, or reversed if the mode says so."""
         self._only_in(*_STARTABLE)
         mode = Mode(int(await requests.ask("o", answer="[0-9]{1,5}")))
         if Mode.WAIT_FOR_START not in mode:
@@ -770,7 +773,7 @@ class CammeghSS2:
         return (await requests.ask("T", letter, f"{letter.lower()} .+")).partition(" ")[2].strip()
 
     async def _set(self, requests: _Requests, command: SetParameter) -> dict[str, Any]:
-        """Set, read back, and store where that is wanted."""
+        """Set, read back, and store if requested."""
         name, value = command.name, command.value
         if name != "mode" and name not in PARAMETERS:
             raise CommandRefused(f"the wheel has no parameter {name!r}; it has mode, {', '.join(PARAMETERS)}")
@@ -800,7 +803,7 @@ class CammeghSS2:
             case Status():
                 for event in self._status(message, chunk):
                     if isinstance(event, SpinVoided | SpinMissed):
-                        self._clockwise = None  # whether the rotor turned back for the next one is nobody's promise
+                        self._clockwise = None  # the rotor may or may not have reversed for the next one
                     proof = self._proof + CR_LF if isinstance(event, BallLanded) else b""
                     yield Sighting(event, proof + message.raw, chunk)
             case Number():
@@ -809,7 +812,7 @@ class CammeghSS2:
                 for event in self._found([int(code) for code in text.split()]):
                     yield Sighting(event, raw, chunk)
             case Packet(letter="Y", text=text, raw=raw) if bonus := _BONUS.fullmatch(text):
-                expired = bonus[3] == LICENCE_EXPIRED  # then what it says of a bonus is worth nothing
+                expired = bonus[3] == LICENCE_EXPIRED  # then its bonus fields are meaningless
                 if bonus[3]:
                     for event in self._faults.watch("wheel.bonus_licence", expired):
                         yield Sighting(event, raw, chunk)
@@ -820,7 +823,7 @@ class CammeghSS2:
                 pass
 
     def _found(self, codes: list[int]) -> Iterator[Event]:
-        """Codes of a self-test, or of one that the wheel makes in play (mode bit 256)."""
+        """Codes of a self-test, or of one during play (mode bit 256)."""
         if self._test is not None:
             self._test.codes.update(codes)
             self._test.until = asyncio.get_running_loop().time() + SELF_TEST_QUIET
@@ -841,7 +844,7 @@ class CammeghSS2:
         if before is not None:
             yield from self._flags(status, before, chunk.tick)
             spin = self._spin
-        if spin is None:  # never seen before: a spin that is over is nobody's loss
+        if spin is None:  # a wheel never seen before: a finished spin is no loss
             over = status.state is State.WINNING_NUMBER
             spin = Spin(status.spin, None, chunk.at, ended=over, tick=chunk.tick)
         elif self._joining and self._long_away:  # too long to be the same spin, whatever the counter says
@@ -863,7 +866,7 @@ class CammeghSS2:
         yield from self._step(spin, status, chunk)
 
     def _believed(self, spin: Spin | None, status: Status, chunk: Chunk) -> bool:
-        """The state stays, or takes a step that cannot wait; anything else when a second line says the same."""
+        """Accept a line whose state stays, or takes an urgent step; any other needs a second equal line."""
         seen = (status.state, status.spin)
         if spin is not None and status.spin == spin.spin and not self._long_since(spin, chunk):
             stays = status.state is spin.state
@@ -881,7 +884,9 @@ class CammeghSS2:
         return since(spin.at, spin.tick) >= LONGEST_SPIN
 
     def _counted(self, spin: Spin, status: Status, before: Status | None, chunk: Chunk) -> tuple[Spin, list[Event]]:
-        """The counter moved or began again. The spin before landed if its number is witnessed, or is missed."""
+        """The counter advanced or was reset. The spin before landed if its number has witnesses; otherwise it is
+        missed.
+        """
         steps = status.spin - spin.spin
         # No number is shown before the first one since power came on.
         if (
@@ -907,7 +912,7 @@ class CammeghSS2:
             else:
                 events += self._land(spin.spin, landed)
         elif spin.ended and spin.void and counts_on:
-            missed += 1  # spun again while nobody looked: only a spin with a number moves the counter
+            missed += 1  # repeated unseen: only a spin with a number advances the counter
         if missed:
             events.append(SpinMissed(missed))
         self._witnesses = []
@@ -954,7 +959,9 @@ class CammeghSS2:
                     yield from self._faults.begin("wheel.number_unsteady")
             case State.BALL_IN_RIM | State.NO_MORE_BETS | State.WINNING_NUMBER if not spin.ended:
                 new = replace(new, ended=True, landed=state is State.WINNING_NUMBER)
-                yield SpinMissed(1)  # under way, and nobody saw it begin or launched: its number will not be told
+                yield SpinMissed(
+                    1
+                )  # running, and neither its start nor its launch was seen: its number is not reported
             case State.TABLE_CLOSED | State.NO_BALL:
                 if under_way:
                     new = replace(new, ended=True)
@@ -971,7 +978,7 @@ class CammeghSS2:
             self._watched[1].set_result(None)
 
     def _taken_back(self, spin: Spin, status: Status, before: Status | None) -> Iterator[Event]:
-        """Two lines running name another number than the one that was told of that spin, before the next one runs."""
+        """Two consecutive lines name another number for the reported spin, before the next one runs."""
         if self._landed is None or before is None or not status.number == before.number != "":
             return
         landed, pocket = self._landed
@@ -984,7 +991,7 @@ class CammeghSS2:
                 yield SpinVoided("number_unsteady")
 
     def _land(self, number: int, pocket: str) -> Iterator[Event]:
-        """The spin ended well: with its number, and with what that proves."""
+        """The spin ended well: report its number, and end the faults that this disproves."""
         yield BallLanded(pocket)
         unsteady = self._disagree()
         if unsteady:
@@ -1003,7 +1010,7 @@ class CammeghSS2:
             self._faults.good_cycle()
 
     def _dropped(self, before: State | None, status: Status, chunk: Chunk) -> Iterator[Event]:
-        """State 6 out of a spin, unless the house switched off, a sensor fault explains it, or it was just opened."""
+        """State 6 during a spin, unless the house switched off, a sensor fault explains it, or it was just opened."""
         if before not in _RUNNING or self._opened is None:
             return
         if Flag.SENSOR_OR_MOTOR in status.flags or self._faults.is_open("wheel.sensor_or_motor"):
@@ -1019,7 +1026,7 @@ class CammeghSS2:
             self._recovery = _Recovery(asyncio.get_running_loop().time())
 
     def _witnessed(self, status: Status) -> str | None:
-        """The number that has two witnesses more than any other one has."""
+        """The number with two witnesses more than any other."""
         self._witnesses = [*self._witnesses, status][-MAX_WITNESSES:]
         votes = Counter(witness.number for witness in self._witnesses if witness.number)
         others = max((count for number, count in votes.items() if number != status.number), default=0)
@@ -1029,11 +1036,11 @@ class CammeghSS2:
         return status.number
 
     def _disagree(self) -> bool:
-        """Whether this spin's witnesses named different numbers."""
+        """Whether the witnesses of this spin named different numbers."""
         return len({witness.number for witness in self._witnesses if witness.number}) > 1
 
     def _launch(self, status: Status) -> BallLaunched:
-        """The ball runs against the rotor, unless the wheel says that it turns with it."""
+        """The ball runs against the rotor, unless the wheel says otherwise."""
         with_rotor = self._void and status.state is State.BALL_IN_RIM
         ball_clockwise = status.clockwise == with_rotor
         return BallLaunched(
@@ -1043,7 +1050,7 @@ class CammeghSS2:
     # ---- flags
 
     def _flags(self, status: Status, before: Status, tick: float) -> Iterator[Event]:
-        """What two lines running say. Where they differ, what was known stays."""
+        """Apply the flags of two consecutive lines. Flags that differ keep their value."""
         state = status.state
         in_rim = state is State.BALL_IN_RIM
         no_more_bets = state is State.NO_MORE_BETS
@@ -1095,7 +1102,7 @@ class CammeghSS2:
         self._call_void(with_rotor or unseen, in_rim or no_more_bets)
 
     def _failing(self, status: Status, tick: float) -> float:
-        """The seconds of failed launches that this line tells of."""
+        """The seconds of failed launches that this line adds."""
         since, self._heard_at = self._heard_at, tick
         early = not _longer(tick, self._rim_since, LAUNCH_FAILED_IGNORED)
         match status.state:
@@ -1110,7 +1117,7 @@ class CammeghSS2:
         return min(tick - since, LINE_SPEAKS_FOR) if failing and since is not None else 0.0
 
     def _call_void(self, void: bool, running: bool) -> None:
-        """A void spin waits for its *R, also where an earlier session reported it. One *R is asked for each."""
+        """A void spin waits for *R, also if an earlier session reported it. Send one *R for each."""
         if not running:
             self._void = False
             self._restart_due = None
@@ -1137,7 +1144,7 @@ def _in_words(state: State) -> str:
 
 
 def _from_wheel(message: Message) -> bool:
-    """Whether only a wheel can have said it: on a line of two wires the host hears its own questions and orders."""
+    """Whether only a wheel can have sent it: on a two-wire line the host receives its own messages."""
     match message:
         case Garbage() | Packet(text=""):
             return False
@@ -1148,12 +1155,12 @@ def _from_wheel(message: Message) -> bool:
 
 
 def _self_test(code: int) -> str:
-    """The fault that a self-test's code is."""
+    """The fault for a code of the self-test."""
     return f"wheel.self_test_{code}" if code in SELF_TEST else "wheel.self_test_other"
 
 
 def _long_ago(spin: Spin, chunk: Chunk) -> bool:
-    """Whether a spin that was seen to begin, and not to end, was seen too long ago to be still under way."""
+    """Whether a spin that began and did not end is too old to be still running."""
     return spin.begun and not spin.ended and chunk.after_at_most(spin.at, spin.tick) > LONGEST_SPIN
 
 
@@ -1162,12 +1169,12 @@ def _longer(tick: float, since: float | None, seconds: float) -> bool:
 
 
 def _cut_short(spin: Spin, reason: str) -> SpinVoided | SpinMissed:
-    """A spin ended before its number was told. In state 5 the ball had fallen: then it is no void spin."""
+    """A spin that ended before its number was reported. In state 5 the ball had fallen: then it is not void."""
     return SpinMissed(1) if spin.state is State.WINNING_NUMBER else SpinVoided(reason)
 
 
 def _remembered(memory: bytes | None) -> Memory:
-    """Nothing, where the memory is missing or not ours."""
+    """Empty if the memory is missing or not ours."""
     try:
         return msgspec.json.decode(memory or b"{}", type=Memory)
     except (msgspec.DecodeError, UnicodeDecodeError):

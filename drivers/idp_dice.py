@@ -1,21 +1,20 @@
-"""Dice recogniser (IDP) over MQTT: it looks at the dice when it is asked, and only then.
+"""Driver for the dice recogniser (IDP) over MQTT: it reads the dice when it is asked.
 
-`read-dice` asks; who knows when the dice lie still (the dealer, the game's controller) sends it. An answer is believed
-when it names the very request that is open, has no error and holds exactly three faces. Anything else is a fault and
-never a reading: an answer to an earlier request is dropped and told (idp.late), because late answers of the last round
-are what this service is known for. To make every request one of its own, its number is the command's `round` and the
-instant of asking; the attempts of one request keep it, so that the service does not take the second look for a new
-round with unmoved dice.
+The command `read-dice` asks; it is sent by whoever knows when the dice lie still (the dealer, the game's controller).
+An answer counts if it names the open request, has no error and holds exactly three faces. Anything else is a fault and
+never a reading. An answer to an earlier request is dropped and reported (idp.late), because this service is known for
+late answers of the last round. The number of a request is the command's `round` and the time of asking; all attempts of
+one request share it, so that the service does not take the second attempt for a new round with unmoved dice.
 
-An attempt without a result, or without any answer in `timeout` seconds, is repeated up to `attempts` in all; then the
-request is given up with the service's own `timeout` message, and a person decides: no result is ever invented. That the
-dice did not move is an answer (idp.no_shake) and is not asked again. A second, different reading of one request is
-told as a reading too, beside the fault idp.contradiction: the round is in doubt then. That is so for `timeout` seconds
-and until the next request; later it is a late answer.
+An attempt without a result, or without any answer in `timeout` seconds, is repeated up to `attempts` times in all. Then
+the request ends with the service's own `timeout` message, and a person decides. "The dice did not move" is an answer
+(idp.no_shake) and is not repeated. A second, different reading of one request is reported as a reading, too, with the
+fault idp.contradiction: the round is then in doubt. This applies for `timeout` seconds and until the next request;
+later it is a late answer.
 
-It says nothing unasked, so silence says nothing and nobody knows whether it runs before it is asked: it is online when
-its topics are, and a request without answer is a fault. It holds no history, so nothing can be missed between requests:
-it comes online as continuous unless a request was open when the last session ended.
+The service sends nothing unasked, so silence says nothing. It is online when its topics are, and a request without an
+answer is a fault. It keeps no history, so nothing can be missed between requests: it comes online as continuous unless
+a request was open when the last session ended.
 
 From public code: the messages, 5 s, three attempts, the two steps of "no shake". Our assumptions, and therefore
 options: the pause before the next attempt; that a round's number may be any text; the address of the video stream.
@@ -93,7 +92,7 @@ FLOOD = 1.0  # seconds within which what nobody asked for is told once
 
 
 class DiceOptions(Struct, frozen=True, forbid_unknown_fields=True):
-    """`input`: the video stream as the recogniser reaches it; `output`: where its picture goes, empty for nowhere.
+    """`input`: the video stream as the recogniser reaches it. `output`: the destination of its picture, empty for none.
 
     `timeout`: seconds for one attempt; `attempts` in all; `pause`: seconds before the next.
     """
@@ -106,14 +105,14 @@ class DiceOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Memory(Struct, frozen=True):
-    """What outlives the session: the faults, and whether a request is open."""
+    """What survives the session: the faults, and whether a request is open."""
 
     standing: Standing = Standing()
     open: bool = False
 
 
 class _Request:
-    """The request under way. `answered`: the attempt under way has its answer."""
+    """The open request. `answered`: the current attempt has its answer."""
 
     def __init__(self, number: str) -> None:
         self.number = number
@@ -125,7 +124,7 @@ class _Request:
         self._outcomes.put_nowait(outcome)
 
     async def outcome(self, within: float) -> _Outcome | None:
-        """What came of it; None where nothing comes in `within` seconds."""
+        """The outcome; None if nothing arrives in `within` seconds."""
         try:
             async with asyncio.timeout(within):
                 return await self._outcomes.get()
@@ -162,7 +161,7 @@ class IdpDice:
     # ---- what it says
 
     async def run(self, link: Link, emit: Emit) -> None:
-        """Come online at once, then tell what is answered."""
+        """Come online at once, then report answers."""
         decoder = Decoder()
         self._emit = emit
         await self._tell(Sighting(DeviceOnline(not self._was_open, MODEL), b"", link.stamp()))
@@ -184,7 +183,7 @@ class IdpDice:
                 self._request.end("lost")
 
     async def _answer(self, result: Result, chunk: Chunk) -> None:
-        """One answer, to whatever request."""
+        """One answer, to any request."""
         request = self._request
         if request is None or request.number != result.round_id:
             await self._tell(*_seen(self._late(result, chunk.tick), result.raw, chunk))
@@ -213,7 +212,7 @@ class IdpDice:
         request.end(outcome)
 
     def _late(self, result: Result, tick: float) -> list[Event]:
-        """An answer to a request that is over, or to none of ours."""
+        """An answer to a closed request, or to none of ours."""
         if self._request is None and self._last is not None and self._last[0] == result.round_id:
             _, faces, read = self._last
             if tick - read <= self._options.timeout:
@@ -223,14 +222,14 @@ class IdpDice:
         return self._unasked(LATE, f"request {result.round_id[:80]!r}", tick)
 
     def _unasked(self, fault: Fault, detail: str, tick: float) -> list[Event]:
-        """What nobody asked for may come in floods."""
+        """Limits reports of unexpected messages, which may arrive in floods."""
         if self._faults.is_open(fault.code) and tick - self._told.get(fault.code, float("-inf")) < FLOOD:
             return []
         self._told[fault.code] = tick
         return [*self._faults.strike(fault.code, detail)]
 
     async def _tell(self, *sightings: Sighting) -> None:
-        """Durable when it returns, with the memory as it is then."""
+        """Durable when it returns, with the present memory."""
         async with self._turn:
             assert self._emit is not None
             memory = Memory(self._faults.standing, self._request is not None)

@@ -1,40 +1,42 @@
-"""Slot machine with a SAS 6.x port: from its exceptions, meters and prizes to the casino's words.
+"""Driver for a slot machine with a SAS 6.x port: exceptions, meters and prizes as events.
 
-The machine says an exception again until another poll shows that it was heard, so nothing is lost as long as its queue
-of twenty does not overflow (which it says). An exception is one byte without a checksum. It is believed when it was
-read twice in a row; then it is made durable, and the next long poll, which lets the machine forget it, must bring an
-answer with a good checksum: only then is it told. An exception that cannot be proved is told as doubtful, never as
-what it said; so is one that may be the same as the one before: read again after a session that ended before it was
-told, or said again after it was told without proof. What another machine than the last one left untold is doubtful too.
-The two bytes that say busy have no checksum and count as a good answer all the same. For some time after damage on
-the line an exception must be read three times, and that there is nothing to say twice.
+Exceptions. The machine repeats an exception until another poll implies its acknowledgement, so nothing is lost unless
+its queue of twenty overflows, which it reports. An exception is one byte without a checksum. It must be read twice in a
+row; it is then made durable, and the next long poll, after which the machine forgets it, must bring an answer with a
+good checksum. Only then is it reported. An exception without that confirmation is reported as doubtful. The same
+applies to an exception that may equal the one before: read again after a session that ended before the report, or
+repeated after a report without confirmation; and to what another machine than the last one left unreported. The two
+bytes that mean busy have no checksum and count as a good answer. For some time after damage on the line an exception
+must be read three times, and the answer that there is none twice.
 
-An exception that is the machine's address (it says that when it hears nobody) or our own poll (a line that echoes) is
-believed only of a machine that answers with a checksum; a line that echoes is refused. A handpay's payment names no
-amount: the oldest one is told. Where a payment, a cancelled request or one that nobody could read leaves open which
-one that is, the next payment is doubtful, and those after it are sure again.
+Addresses and echoes. A machine that hears no host sends its own address (the loop break indication), and a line may
+echo our polls. An exception with such a value counts only if the machine answers with a checksum. A line that echoes is
+refused.
 
-A machine that another host left in real-time mode says an exception in place of an answer, forgets it with any other
-poll, and may not answer general polls; poll 0E 00 ends that mode. An exception that was on its way when a session ended
-before that may be missing: such a machine does not come back as continuous.
+Handpays. The payment of a handpay names no amount: the oldest one is reported. If a payment, a cancelled request or an
+unreadable one leaves open which one it was, the next payment is doubtful, and those after it are certain again.
 
-Tickets: feltd reads what a machine printed (poll 4D looks at a record before it is marked as read, so that none is lost
-and none told twice; 3D where the machine keeps no records) and validates none. A machine that asks its host for a
-ticket's number (exception 57), has no validation id (3F) or a ticket in its acceptor that the host must approve (67)
-would refuse tickets without a word: each is a fault. Of a ticket's number only the last four digits are told, and of
-the validation id only whether there is one: who knows them can forge tickets.
+Real-time mode. A machine that another host left in this mode sends an exception in place of an answer, forgets it with
+any other poll, and may not answer general polls. Poll 0E 00 ends the mode. An exception that was under way when a
+session ended before that may be missing, so such a machine does not come back as continuous.
 
-An answer with a good checksum whose content is not understood is told as such, once a session, and is no damage.
+Tickets. feltd reads what a machine printed and validates nothing. Poll 4D looks at a record before it is marked as
+read, so that none is lost or reported twice; poll 3D serves machines without records. A machine that asks its host for
+a ticket's number (exception 57), has no validation id (3F) or holds a ticket that the host must approve (67) would
+refuse tickets silently: each is a fault. Only the last four digits of a ticket's number are reported, and of the
+validation id only whether there is one, because they allow tickets to be forged.
 
-Not the standard's words but ours, or of one source only: the denomination codes; hopper status 0 is well. SAS has an
-end for doors and the printer's switch, none for tilts, jams and memory: those are over when it is seen that the machine
-plays, takes a bill or prints again, or that somebody had the place open where it is mended (the fault's own entry says
-which); what is still wrong the machine says again.
+An answer with a good checksum and unknown content is reported once a session. It is no damage.
 
-Meters are absolute, in minor units (games, bills, tickets, doors and power resets: counts). Those of games and credits
-are read every few seconds, those of bills, tickets and validations one after the other within a minute. A meter that
-runs backwards although nobody cleared the memory is a fault, and no meters are told until they are beyond the last good
-ones, or the memory was cleared: a difference is never made from a faulty meter.
+Our assumptions, or from one source only: the denomination codes; hopper status 0 is well. SAS reports the end of open
+doors and of the printer's switch, but not of tilts, jams and memory errors. Those end when the machine plays, takes a
+bill or prints again, or when a person opened the place of the repair (as the fault's entry says); the machine repeats
+what is still wrong.
+
+Meters are absolute, in minor units (games, bills, tickets, doors and power resets: counts). Games and credits are read
+every few seconds; bills, tickets and validations one after the other within a minute. A meter that runs backwards
+without a cleared memory is a fault. No meters are reported until they exceed the last good ones or the memory was
+cleared: a difference is never computed from a faulty meter.
 """
 
 import asyncio
@@ -115,7 +117,7 @@ from protocols.sas import (
 )
 
 TRIES = 3
-ROLLED = 10**6  # a meter that begins again has not gone further than this meanwhile
+ROLLED = 10**6  # a meter that wraps around has not advanced further than this meanwhile
 COUNTED = {"games_played", "games_won", "games_lost", "door_opens", "power_resets"}  # no money
 UP_AND_DOWN = "credits"
 REDEMPTION, NO_TICKET = 0x20, 0xFFFF
@@ -151,14 +153,14 @@ BUSY_LIMIT = 10.0
 DAMAGED_LIMIT = 8  # answers in a row
 SILENT_BROADCAST = 12.0
 PATIENCE = 5  # polls: where they are seldom, one damaged answer is no silence
-CLEAN = 3  # the same harmless answer so often in a row is no noise
-CHIRPING = 0.5  # seconds in which a machine that hears nobody chirps at least twice
+CLEAN = 3  # this many equal harmless answers in a row are no noise
+CHIRPING = 0.5  # seconds in which a machine that hears no host sends at least two loop break indications
 WARY = 50  # polls after damage until the line counts as good again
 KEPT = 16
-SEEN = 64  # exceptions that sessions which were cut short may leave
+SEEN = 64  # exceptions that interrupted sessions may leave
 LOST = 0x70
 COMMAND_LIMIT = 8.0
-ASK_SELDOM = 600.0  # seconds, of what a machine may never answer
+ASK_SELDOM = 600.0  # seconds between attempts of a poll that a machine may never answer
 DOUBT = 2.0  # seconds until a meter that ran backwards is read once more, or a machine is told again to close
 QUEUED = 32
 NOTHING = frozenset({0x00, 0x1F})
@@ -177,14 +179,13 @@ DATA = {0xA0: bytes(2), 0x4C: bytes(6), 0x7B: bytes(8), 0x4D: b"\xff", 0x0E: b"\
 
 
 class MachineOptions(Struct, frozen=True, forbid_unknown_fields=True):
-    """`address` 1 to 127 as set in the machine's menu; `pool` the jackpot that its prizes belong to.
+    """`address`: 1 to 127, as set in the machine's menu. `pool`: the jackpot of its prizes.
 
-    `group`: of the progressive, where amounts are shown. `interval`: seconds from poll to poll. `answer`: how long the
-    first byte of an answer may take, adapter included; `gap`: the pause that ends a message. `silence`: seconds without
-    a good answer until the link is lost, at least PATIENCE intervals. `meters`: seconds from reading to reading;
-    `records`: within which bills, tickets, validations and what is enabled are all read again.
-    `broadcast`: seconds within which each amount is said again, at most 5. `close_faulty`: shut the machine down when a
-    meter runs backwards.
+    `group`: of the progressive, if amounts are shown. `interval`: seconds between polls. `answer`: seconds until the
+    first byte of an answer, adapter included; `gap`: the pause that ends a message. `silence`: seconds without a good
+    answer until the link is lost, at least PATIENCE intervals. `meters`: seconds between readings; `records`: seconds
+    within which bills, tickets, validations and enabled features are all read again. `broadcast`: seconds within which
+    each amount is repeated, at most 5. `close_faulty`: shut the machine down when a meter runs backwards.
     """
 
     address: Annotated[int, Meta(ge=1, le=127)] = 1
@@ -201,9 +202,9 @@ class MachineOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Hit(Struct, frozen=True):
-    """A progressive win that was told: what it was, which polls have shown it, and whether it was paid.
+    """A reported progressive win: what it was, which polls have shown it, and whether it was paid.
 
-    One that is paid stays while another poll still owes its word on it.
+    A paid one is kept while another poll may still show it.
     """
 
     level: int
@@ -213,24 +214,39 @@ class Hit(Struct, frozen=True):
 
 
 class Memory(Struct, frozen=True):
-    """What outlives a session.
+    """What survives a session.
 
-    `meters`: the last good ones, in minor units by `factor`; `back`: those that ran backwards since; `cleared`: the
-    machine said that its memory was cleared, and no meter has shown it yet. `seen`: exceptions read and not yet told,
-    oldest first, the machine may have forgotten them since; `sure`: places in `seen` of what was read of a machine that
-    was proved, and no chirp or echo was heard after it. `real_time`: the machine has told exceptions in place of
-    answers; `mute`: it did not answer general polls, perhaps for that. `owed`: polls that an exception demands and that
-    are not answered yet. `prizes`: (level, minor units) to be paid by hand, oldest first. `levels`: amounts to be
-    shown. `unproved`: the poll that was answered last, where the machine may not know that it was heard, and `blind`:
-    the exception told without that proof; `again`: such a one that the machine may still be saying; `doubted`: polls
-    whose next answer may therefore be one that was told already, one of the `past` wins.
-    `unlisted`: progressive wins told and paid of which poll 87 said nothing: it may still list them. `unsure`: one of
-    the `prizes` may be over, and not which; `undescribed`: only since a handpay was not described, which the machine
-    may do yet. `games_from`: games played at the last reading; None where what stands now began after it. `owes_close`:
-    the machine was to be shut down, and has not said yet that it is.
-    `features`: the flags of poll A0, `status` the content of 7B, as told last; `has_id`: whether it has a validation
-    id. `tickets`: records of tickets may wait to be read; `looked`: one was looked at and is not marked as read yet;
-    `record`: the last one told.
+    `meters`: the last good ones, in minor units by `factor`. `back`: those that ran backwards since. `cleared`: the
+    machine reported a cleared memory, and no meter has shown it yet.
+
+    `seen`: exceptions that were read and not reported, oldest first; the machine may have forgotten them. `sure`:
+    places in
+
+    `seen` of those read while a checksum was seen, with no loop break or echo after it.
+
+    `real_time`: the machine has sent exceptions in place of answers. `mute`: it did not answer general polls.
+
+    `owed`: polls that an exception requires and that are not answered yet. `prizes`: (level, minor units) to be paid by
+    hand, oldest first. `levels`: amounts to be shown.
+
+    `unproved`: the last answered poll, if the machine may not know that we received it. `blind`: the exception that was
+    reported without that confirmation. `again`: such a one that the machine may still repeat. `doubted`: polls whose
+    next answer may therefore repeat one of the `past` wins.
+
+    `unlisted`: progressive wins that were reported and paid without poll 87: it may still list them. `unsure`: one of
+    the
+
+    `prizes` may be over, and it is open which. `undescribed`: that is so only since a handpay was not described, which
+    the machine may still do.
+
+    `games_from`: games played at the last reading; None if the present open faults began after it. `owes_close`: the
+    machine was told to shut down and has not confirmed it.
+
+    `features`: the flags of poll A0; `status`: the content of 7B, as last reported; `has_id`: whether it has a
+    validation id.
+
+    `tickets`: records of tickets may wait. `looked`: one was looked at and is not marked as read. `record`: the last
+    reported one.
     """
 
     serial: str = ""
@@ -517,20 +533,20 @@ _TELL_ALWAYS = (0x3A, 0x3D, 0x47, 0x48, 0x49, 0x4A, 0x4B, 0x4C, 0x4D, 0x4E, 0x4F
 
 
 class _Work(Struct, eq=False):
-    """A long poll to be asked. `done`, where a command waits for it, gets the answer, or None."""
+    """A long poll to send. `done`, if a command waits for it, gets the answer or None."""
 
     poll: LongPoll
     done: "asyncio.Future[Answer | None] | None" = None
     tries: int = 0
 
     def settle(self, answer: Answer | None) -> None:
-        """Tell who waits, if anybody still does."""
+        """Answer the waiting command, if there is one."""
         if self.done is not None and not self.done.done():
             self.done.set_result(answer)
 
 
 def _of_ours(work: _Work, command: int) -> bool:
-    """Nobody waits for it."""
+    """No command waits for it."""
     return work.poll.command == command and work.done is None
 
 
@@ -546,10 +562,10 @@ class SasMachine:
     tells_cards: ClassVar[bool] = False
 
     def __init__(self, options: MachineOptions, memory: bytes | None = None) -> None:
-        """Go on from what the last session left."""
+        """Continue from the last session."""
         self._options = options
         self._me = options.address
-        self._mine = frozenset({self._me, 0x80 | self._me})  # a chirp, and our own poll
+        self._mine = frozenset({self._me, 0x80 | self._me})  # the loop break indication, and our own poll
         self._memory = _recalled(memory) if memory else Memory()
         self._kept = self._memory  # as it was made durable last
         self._known = memory is not None
@@ -569,7 +585,7 @@ class SasMachine:
         self._echoes = 0
         self._answer: Answer | None = None  # the last one
         self._checked = False  # one had a checksum
-        self._strange = False  # a chirp, or our own poll, came since the session began
+        self._strange = False  # a loop break indication or an echo came in this session
         self._general = False  # general polls are answered
         self._silent = 0  # general polls in a row that were not
         self._supported: set[int] = set()
@@ -588,7 +604,7 @@ class SasMachine:
         self._fresh_wire = b""
         self._first: dict[str, int] = {}  # meters never read before, told when all of their round are read
         self._chirps = 0
-        self._unasked = False  # it chirped before our last poll
+        self._unasked = False  # it sent a loop break indication before our last poll
         self._left = 0  # how many of what is seen earlier sessions left
         self._online = False
         self._busy_since: float | None = None
@@ -615,7 +631,7 @@ class SasMachine:
             self._queue.clear()
 
     async def _start(self) -> None:
-        """An exception on its way when the last session ended is asked for before anything that says it was heard."""
+        """Request an exception that was under way when the last session ended, before any implied acknowledgement."""
         left = self._left = self._left_once()
         if self._memory.unproved:
             self._memory = replace(self._memory, unproved=0, doubted=(*self._memory.doubted, self._memory.unproved))
@@ -646,16 +662,16 @@ class SasMachine:
         self._queue.append(_Work(self._poll(0x19)))
 
     def _poll(self, command: int) -> LongPoll:
-        """A poll that asks and changes nothing."""
+        """A poll that changes nothing."""
         return LongPoll(self._me, command, DATA.get(command, b""))
 
     def _ask_once(self, command: int) -> None:
-        """Queue it, where it is not queued and may be answered."""
+        """Queue it, unless it is queued or is known to be unanswered."""
         if command not in self._unsupported and not any(work.poll.command == command for work in self._queue):
             self._queue.append(_Work(self._poll(command)))
 
     def _left_once(self) -> int:
-        """How much earlier sessions left. What may be an address or an echo is said for ever: once is enough."""
+        """Exceptions of earlier sessions. An address or an echo is repeated for ever: once is enough."""
         kept: list[int] = []
         sure: list[int] = []
         for n, code in enumerate(self._memory.seen):
@@ -668,7 +684,7 @@ class SasMachine:
         return len(kept)
 
     def _exchanged(self, left: int) -> list[Event]:
-        """Another machine: nothing of the old one is told of it, nor its money counted in the old one's credits."""
+        """Another machine: nothing of the old one is reported for it, nor converted with its credits."""
         old, new = self._memory.seen[:left], self._memory.seen[left:]
         sure = tuple(n - left for n in self._memory.sure if n >= left)
         in_real_time = self._memory.real_time and bool(new)  # else it was the old one that was
@@ -679,9 +695,9 @@ class SasMachine:
         return [*ended, *doubt]
 
     def _left_behind(self, left: int) -> list[Event]:
-        """What was seen and not told, the first `left` of it in sessions that were cut short.
+        """Exceptions that were seen and not reported, the first `left` of them in interrupted sessions.
 
-        What the next session reads first may be what the last one read last, or another one of the same.
+        The first one that the next session reads may be the last one of the session before, or a new equal one.
         """
         sure = self._memory.sure
         seen = self._take_seen()
@@ -699,10 +715,10 @@ class SasMachine:
         return events
 
     async def _rescue(self) -> None:
-        """Read what the machine may be saying already.
+        """Read the exception that the machine may be repeating.
 
-        An answer that was lost is asked for again: any other poll would let the machine forget it. One that has not
-        been polled for long answers nothing before it has seen a poll to somebody else.
+        A lost answer is requested again, because any other poll would let the machine forget it. A machine that was not
+        polled for long answers only after it has seen a poll to another address.
         """
         unanswered = 0
         while unanswered < TRIES:
@@ -723,7 +739,7 @@ class SasMachine:
         await self._nobody()
 
     async def _insist(self, command: int) -> Body | None:
-        """The body of the answer to an R poll, while the machine starts; None where it gives none."""
+        """The body of the answer to an R poll while the machine starts; None if there is none."""
         began = self._link.stamp().tick
         tries = 0
         while tries < TRIES:
@@ -745,7 +761,7 @@ class SasMachine:
         return None
 
     async def _find(self) -> None:
-        """It answers no long poll: is anybody there? Ends by LinkLost where not."""
+        """It answers no long poll: find out whether a machine is there. Raises LinkLost if not."""
         while len(self._harmless) < CLEAN:
             match await self._exchange(GeneralPoll(self._me)):
                 case Happened(code) if code in NOTHING or code in self._mine:
@@ -763,17 +779,17 @@ class SasMachine:
                     pass
 
     async def _see_in_real_time(self, code: int) -> None:
-        """While the machine starts: it comes with a checksum, and any other poll lets the machine forget it."""
+        """During the start: the exception has a checksum, and any other poll lets the machine forget it."""
         self._memory = replace(self._memory, real_time=True)
         self._see(code)
         await self._keep()
 
     async def _nobody(self) -> None:
-        """Tell the machine that its last answer was heard: a poll to nobody, unanswered."""
+        """Implied acknowledgement of the last answer: a poll to an unused address."""
         await self._say(GeneralPoll(0))
 
     async def _say(self, poll: Poll) -> None:
-        """With any poll the machine may forget what it said: whatever is remembered of that is durable before."""
+        """Any poll may let the machine forget what it sent, so the memory is made durable before."""
         await self._keep()
         await self._link.write(encode(poll))
 
@@ -809,7 +825,7 @@ class SasMachine:
         return answer
 
     def _is_echo(self, sent: bytes, answer: Answer | None) -> bool:
-        """It came back, alone or before an answer. Raises DeviceRefused after three long polls in a row."""
+        """Our poll came back, alone or before an answer. Raises DeviceRefused after three long polls in a row."""
         alone = self._wire == sent and sent[1] != 0x4C  # a machine without a validation id answers what was asked
         back = alone or (isinstance(answer, Garbage) and self._wire.startswith(sent + sent[:2]))
         self._echoes = self._echoes + 1 if back else 0
@@ -823,7 +839,7 @@ class SasMachine:
         return back
 
     def _judge(self, answer: Answer | None, asked: int | None) -> None:
-        """Is the machine there, is the line good? `asked` is the long poll's command."""
+        """Judge whether the machine is there and the line is good. `asked`: the command of the long poll."""
         now = self._link.stamp().tick
         self._wary = max(self._wary - 1, 0)
         match answer:
@@ -865,45 +881,45 @@ class SasMachine:
             raise LinkLost(f"{what} from machine {self._me} for {silence:g} s{chirps}")
 
     def _unreadable(self, asked: int | None) -> bool:
-        """Of a machine that answers others, never one good answer to this long poll: the line is not to blame."""
+        """A machine that answers other polls never answered this one well: the line is not the cause."""
         if asked is None or asked in self._supported or not self._supported:
             return False
         self._garbled[asked] += 1
         return self._garbled[asked] > TRIES
 
     def _is_loop_break(self, code: int) -> bool:
-        """Its own address, where that means nothing else, is said by a machine that does not hear us."""
+        """Its own address, if that is no exception: sent by a machine that hears no host."""
         return code == self._me and code not in EXCEPTIONS and code not in NOTHING
 
     def _checksum_seen(self) -> bool:
-        """An answer with a checksum has shown a machine that hears us.
+        """An answer with a checksum has shown that the machine hears us.
 
-        Else what sounds like its address may be a chirp, and what sounds like our poll an echo.
+        Otherwise a byte like its address may be a loop break indication, and one like our poll an echo.
         """
         return self._checked and not self._unheard
 
     def _nothing(self, code: int) -> bool:
-        """It has nothing to say. One wrong bit makes that of an exception: after damage it must say so twice."""
+        """No exception. One wrong bit can turn an exception into this: after damage it must be read twice."""
         return code in NOTHING and (self._readings[-1:] == [code] or not (self._readings or self._wary))
 
     def _twice(self, code: int) -> bool:
-        """Read twice in a row, after damage three times: a wrong bit may come twice."""
+        """Read twice in a row, after damage three times: a wrong bit may be repeated."""
         times = 2 if self._wary else 1
         return self._readings[-times:] == [code] * times
 
     def _reading(self, code: int) -> None:
-        """To be read again. The same poll has the same answer: one that is another shows that the line is bad.
+        """To be read again. A different answer to the same poll shows that the line is bad.
 
-        Not where there was nothing to say before: that may have happened since.
+        Not after the answer that there is no exception: a new one may have occurred since.
         """
         if self._readings and self._readings[-1] != code and self._readings[-1] not in NOTHING:
             self._wary = WARY
         self._readings = [*self._readings[-7:], code]
 
     async def _until_slot(self, poll: Poll) -> None:
-        """Wait for the next slot; what comes meanwhile answers nothing, but a lone address is a chirp.
+        """Wait for the next slot. Unexpected bytes answer nothing, but a lone address is a loop break indication.
 
-        Where that is also what an idle machine answers, only what comes unasked tells them apart: wait for it.
+        If an idle machine answers with the same byte, only the time tells them apart: wait for it.
         """
         counted = isinstance(poll, GeneralPoll) and bool(self._harmless)
         alike = counted and self._me in NOTHING and not self._checksum_seen()
@@ -943,7 +959,7 @@ class SasMachine:
         await self._tell(events)
 
     def _plan(self) -> None:
-        """Queue what is due; what an exception demands comes first, a progressive's own word before who pays it."""
+        """Queue due polls: those required by an exception first, a progressive's own poll before the payment's."""
         now = self._link.stamp().tick
         if now >= self._forgive_due:
             self._forgive_due = now + ASK_SELDOM
@@ -977,7 +993,7 @@ class SasMachine:
                     self._queue.appendleft(_Work(LongPoll(self._me, command)))
 
     def _plan_records(self, now: float) -> None:
-        """A printed ticket at once, and the next of what is read one by one."""
+        """A printed ticket at once, and the next of the slow readings."""
         if self._suspect is not None:
             return
         if self._memory.tickets and not self._queue and (poll := self._ticket_poll()) is not None:
@@ -990,7 +1006,7 @@ class SasMachine:
             self._record_due = now + self._options.records / ROUND
 
     def _ticket_poll(self) -> LongPoll | None:
-        """What reads a printed ticket: the record that waits, or the last ticket of a machine without records."""
+        """The poll for a printed ticket: the waiting record, or the last ticket of a machine without records."""
         standard = self._validation() == "standard" or 0x4D in self._unsupported
         if standard and 0x3D in self._unsupported:
             self._memory = replace(self._memory, tickets=False)
@@ -1000,11 +1016,11 @@ class SasMachine:
         return LongPoll(self._me, 0x4D, b"\0" if self._memory.looked else b"\xff")
 
     def _validation(self) -> str:
-        """How the machine's tickets get their numbers, as it said last."""
+        """The kind of validation, as last reported."""
         return Features(0, bytes.fromhex(self._memory.features)).validation if self._memory.features else ""
 
     def _records(self) -> list[LongPoll]:
-        """What is read one by one: bills, tickets, validations, and what is enabled."""
+        """The slow readings: bills, tickets, validations, enabled features."""
         codes = meters_poll(self._me, 0x6F, CODES)
         if 0x6F in self._unsupported:
             codes = meters_poll(self._me, 0x2F, CODES[:10])
@@ -1014,7 +1030,7 @@ class SasMachine:
         return [poll for poll in polls if poll.command not in self._unsupported]
 
     def _meter_polls(self) -> list[int]:
-        """Those that the machine is not known to leave unanswered."""
+        """Those that are not known to be unanswered."""
         wanted = (0x19, 0x1C, 0x1A) if 0x0F in self._unsupported else (0x0F, 0x1C, 0x1A)
         return [command for command in wanted if command not in self._unsupported]
 
@@ -1056,22 +1072,22 @@ class SasMachine:
                 pass
 
     async def _heard(self) -> None:
-        """What the machine said is durable, or was nothing: it may go on."""
+        """What the machine sent is durable, or was nothing: it may continue."""
         self._readings.clear()
         self._unresolved = False
         await self._nobody()
 
     def _believe(self, code: int) -> None:
-        """Read twice: it is made durable before the next long poll, and then proved by the answer."""
+        """Read twice: made durable before the next long poll, whose answer confirms it."""
         self._see(code)
         self._believed = self._chunk
         self._readings.clear()
         self._unresolved = False
 
     def _see(self, code: int) -> None:
-        """To be told. Where there is no room left, the last one says what the machine says where it has none.
+        """To be reported. Without room the last entry says that the queue overflowed, as the machine would.
 
-        What may be an address or an echo, and nothing has proved, is said for ever: once is enough.
+        An unconfirmed address or echo is repeated for ever: once is enough.
         """
         seen, proven = self._memory.seen, self._checksum_seen()
         if len(seen) < SEEN and (code not in self._mine or proven or seen[self._left :][-1:] != (code,)):
@@ -1079,13 +1095,13 @@ class SasMachine:
             self._memory = replace(self._memory, seen=(*seen, code if len(seen) < SEEN - 1 else LOST), sure=sure)
 
     def _take_seen(self) -> tuple[int, ...]:
-        """What was seen; it waits no longer."""
+        """Remove and return the exceptions that were seen."""
         seen, self._memory = self._memory.seen, replace(self._memory, seen=(), sure=())
         self._left = 0
         return seen
 
     def _suspect_line(self) -> None:
-        """A chirp, or our own poll: what was read already may have been one, too."""
+        """A loop break indication, or our own poll: what was read before may have been one, too."""
         self._strange = True
         self._memory = replace(self._memory, sure=())
 
@@ -1097,7 +1113,7 @@ class SasMachine:
             await self._keep()
 
     async def _report_unconfirmed(self) -> None:
-        """Without an answer that has a checksum: what may be an address or an echo is doubtful."""
+        """Without an answer that has a checksum: a possible address or echo is doubtful."""
         mine = [] if self._checksum_seen() else [code for code in self._memory.seen if code in self._mine]
         if mine:
             seen = self._take_seen()
@@ -1106,14 +1122,14 @@ class SasMachine:
         await self._report_confirmed()
 
     async def _tell_in_real_time(self, code: int) -> None:
-        """It came with a checksum, and proves what was said before it."""
+        """It has a checksum, and confirms what was sent before it."""
         await self._report_confirmed()
         self._memory = replace(self._memory, real_time=True)
         await self._tell(self._exception(code))
         await self._keep()
 
     async def _ask(self) -> None:
-        """The next long poll: one that is known to be answered, where an exception waits to be proved."""
+        """Send the next long poll: one that is known to be answered if an exception waits for confirmation."""
         first = self._queue[0].poll.command if self._queue else None
         # Not before what is owed: the next win would take the place of the one that it names.
         known = first in self._supported or first in self._memory.owed or not self._supported
@@ -1166,7 +1182,7 @@ class SasMachine:
                 self._retrying = self._long_next = True
 
     async def _proved_by(self, command: int) -> list[Event]:
-        """An answer with a good checksum: the machine hears long polls, and what it said before was said."""
+        """An answer with a good checksum: the machine hears long polls, which confirms what it sent before."""
         if command != self._memory.unproved:  # it heard that poll, so it knows that it was heard before
             self._memory = replace(self._memory, unproved=0)
         if self._suspect is not None and self._suspect != command:  # it answers this one, and not that one
@@ -1182,7 +1198,7 @@ class SasMachine:
         return [*self._faults.end(*over)]
 
     def _not_understood(self, command: int, data: bytes) -> list[Event]:
-        """Told once a session for each poll."""
+        """Reported once a session for each poll."""
         if command in self._strange_told:
             return []
         self._strange_told.add(command)
@@ -1191,19 +1207,19 @@ class SasMachine:
         return [MachineReported(f"LP{command:02X}", text)]
 
     def _proof(self) -> _Work:
-        """A poll that is known to be answered, where there is one."""
+        """A poll that is known to be answered, if there is one."""
         if self._supported == {0xA0}:
             return _Work(self._poll(0xA0))
         known = self._supported & {0x1F, 0x54, *METERS}  # others do something, or carry more than an address
         return _Work(LongPoll(self._me, 0x1A if 0x1A in known else min(known, default=0x1A)))
 
     def _drop(self, work: _Work) -> None:
-        """Answered, given up, or nobody waits for it any more."""
+        """Answered, given up, or no longer wanted."""
         if work in self._queue:
             self._queue.remove(work)
 
     async def _given_up(self, command: int, *, ours: bool) -> None:
-        """Three times no good answer. Machines do not answer polls that they do not support, nor does a dead line."""
+        """No good answer three times. Machines do not answer unsupported polls; nor does a dead line."""
         known = command in self._supported and command not in SECRET  # those come and go with the kind of validation
         was_answered = known or (not self._supported and bool(self._memory.meters))
         if was_answered and not self._damaged:
@@ -1218,7 +1234,7 @@ class SasMachine:
             await self._unavailable(command, silent=True, suspect=not sure)
 
     async def _unavailable(self, command: int, *, silent: bool = False, suspect: bool = False) -> None:
-        """A poll that brings nothing. One that was not answered (`silent`) is only a `suspect` until another one is."""
+        """A poll without a result. An unanswered one (`silent`) is a `suspect` until another poll is answered."""
         if command == 0x87 and command in self._memory.owed:
             owed = tuple(0x85 if one == 0x87 else one for one in self._memory.owed)
             self._memory = replace(self._memory, owed=owed)
@@ -1233,7 +1249,7 @@ class SasMachine:
             self._unsupported.add(command)
 
     def _not_described(self, command: int) -> list[Event]:
-        """A handpay is said again and again until its poll is answered: it is told once until one is paid."""
+        """A handpay is repeated until its poll is answered: it is reported once until one is paid."""
         handpay = command == 0x1B
         if handpay and self._undescribed:
             return []
@@ -1254,7 +1270,7 @@ class SasMachine:
     # ---- what it means
 
     def _exception(self, code: int) -> list[Event]:  # noqa: C901 - what each exception code adds, in order
-        """An exception that is true. Changes memory; the caller makes it durable."""
+        """A confirmed exception. Changes the memory; the caller makes it durable."""
         text = EXCEPTIONS.get(code, "an exception that this version does not know")
         events: list[Event] = [*self._faults.end(*_ENDS.get(code, ()))]
         told = bool(events) or code in _OWES
@@ -1296,7 +1312,7 @@ class SasMachine:
         return events
 
     def _doubt(self, codes: Sequence[int], how: str, *, once: bool = False) -> list[Event]:
-        """Told as doubtful only; what it would allow, or upset, it allows and upsets all the same."""
+        """Reported as doubtful; its effects on open faults and prizes are applied all the same."""
         if not _CLEARED.isdisjoint(codes):
             self._memory = replace(self._memory, cleared=True)
         if not _PRIZE_OVER.isdisjoint(codes):
@@ -1316,7 +1332,7 @@ class SasMachine:
         return events
 
     def _meant(self, poll: LongPoll, body: Body) -> list[Event]:  # noqa: C901 - a case for each answer
-        """What an answer tells. Changes memory; the caller makes it durable."""
+        """The events of an answer. Changes the memory; the caller makes it durable."""
         command = poll.command
         match body:
             case Meters(meters):
@@ -1362,7 +1378,7 @@ class SasMachine:
                 return []
 
     def _featured(self, features: Features) -> list[Event]:
-        """Told where it is not as before."""
+        """Reported if it changed."""
         flags = features.flags.hex()
         told = flags == self._memory.features
         self._memory = replace(self._memory, features=flags)
@@ -1377,13 +1393,13 @@ class SasMachine:
         return [*events, *self._makes_numbers()]
 
     def _makes_numbers(self) -> list[Event]:
-        """It needs no host for its tickets any more, where it says so."""
+        """The machine reports that it needs no host for its tickets any more."""
         style = self._validation()
         alone = style == "standard" or (style == "secure" and self._memory.has_id is True)
         return [*self._faults.end("sas.host_validation")] if alone else []
 
     def _enabled(self, status: ValidationStatus) -> list[Event]:
-        """Told where it is not as before."""
+        """Reported if it changed."""
         enabled = ", ".join(word for bit, word in ENABLED.items() if status.bits & bit) or "nothing"
         days = f"tickets expire after {status.cashable_days} days, restricted ones after {status.restricted_days}"
         text = f"asset {status.asset}; enabled: {enabled}; {days}"
@@ -1393,14 +1409,14 @@ class SasMachine:
         return [*events, *([] if status.bits & REDEMPTION else self._faults.end("sas.host_redemption"))]
 
     def _identified(self, has_id: bool) -> list[Event]:
-        """Only whether it has an id: who knows it can compute the numbers of its tickets."""
+        """Reports only whether it has an id: with the id the numbers of its tickets can be computed."""
         told = has_id == self._memory.has_id
         self._memory = replace(self._memory, has_id=has_id)
         text = "it has a validation id" if has_id else "it has no validation id"
         return [*([] if told else [MachineReported("LP4C", text)]), *self._makes_numbers()]
 
     def _validated(self, record: Validation, *, looking: bool) -> list[Event]:
-        """A record is looked at, told and made durable, and only then marked as read: none is lost or told twice."""
+        """A record is read, made durable, and then marked as read: none is lost or reported twice."""
         if not record.index:
             self._memory = replace(self._memory, tickets=False, looked=False)
             return []
@@ -1413,7 +1429,7 @@ class SasMachine:
         return [] if told else [MachineReported("LP4D", text)]
 
     def _last_ticket(self, number: str, amount: int) -> list[Event]:
-        """The last one of a machine that keeps no records."""
+        """The last ticket of a machine without records."""
         self._memory = replace(self._memory, tickets=False)
         return [MachineReported("LP3D", f"ticket: {amount}, number ending in {number[-4:]}")] if amount else []
 
@@ -1421,7 +1437,7 @@ class SasMachine:
         self._memory = replace(self._memory, owed=tuple(one for one in self._memory.owed if one != command))
 
     def _answered(self, command: int) -> bool:
-        """What an exception demanded was said. Whether it may be what was told already."""
+        """A poll that an exception required was answered. Returns whether it may repeat an earlier report."""
         self._no_longer_owed(command)
         twins = {command, 0x85, 0x87} if command in {0x85, 0x87} else {command}
         again = not twins.isdisjoint(self._memory.doubted)
@@ -1430,7 +1446,7 @@ class SasMachine:
         return again
 
     def _unnamed(self, source: int) -> list[Event]:
-        """A win was said to be there, and the poll that should name it names none: well, if another has named it."""
+        """A win was announced, and the poll that should name it names none: fine if another poll has named it."""
         hits = list(self._memory.hits)
         for n, hit in enumerate(hits):
             if source not in hit.seen:
@@ -1458,7 +1474,7 @@ class SasMachine:
         return self._hit(level if level <= 32 else 0, amount, 0x1B, again=again)
 
     def _paid_by_hand(self) -> list[Event]:
-        """The oldest one; where one of several may be over already, none of them is told, nor taken for a later one."""
+        """The oldest one. If one of several may be over, none is reported, nor taken for a later one."""
         self._undescribed = False
         if not self._memory.prizes:
             return [MachineReported("52", EXCEPTIONS[0x52])]
@@ -1473,7 +1489,7 @@ class SasMachine:
         return self._paid(level if level <= 32 else 0, amount)
 
     def _cancelled(self) -> list[Event]:
-        """No exception says which request it was; one that is being read may be the one that is over."""
+        """No exception says which request it was; the one that is being read may be over."""
         self._undescribed = False
         asked = [n for n, (level, _) in enumerate(self._memory.prizes) if level == CANCELLED_CREDITS]
         being_read = 0x1B in self._memory.owed
@@ -1501,11 +1517,11 @@ class SasMachine:
         return [*events, *self._paid(level, amount)] if command == 0x84 and not (again and told) else events
 
     def _waits(self, level: int, amount: int) -> bool:
-        """Whether a win of this amount was told of which poll 84 has said nothing yet."""
+        """Whether a win of this amount was reported that poll 84 has not shown yet."""
         return any((hit.level, hit.amount) == (level, amount) and 0x84 not in hit.seen for hit in self._memory.hits)
 
     def _hit(self, level: int, amount: int, source: int, *, again: bool) -> list[Event]:
-        """A win that another poll has shown already is not told again: 87 (or 85), then 1B or 84, show it once each."""
+        """A win that another poll has shown is not repeated: 87 (or 85), then 1B or 84, show it once each."""
         hits = list(self._memory.hits)
         for n, hit in enumerate(hits):
             if (hit.level, hit.amount) == (level, amount) and source not in hit.seen:
@@ -1533,7 +1549,7 @@ class SasMachine:
         return [JackpotPaid(self._options.pool, level, amount=amount)]
 
     def _keep_hits(self, hits: Sequence[Hit]) -> None:
-        """All but those that are over; the list of poll 87 may still hold one that it has not shown."""
+        """All except those that are over; the list of poll 87 may hold one that it has not shown."""
         over = [hit for hit in hits if self._over(hit)]
         unlisted = [(hit.level, hit.amount) for hit in over if hit.level and 0x87 not in hit.seen]
         self._memory = replace(
@@ -1543,13 +1559,13 @@ class SasMachine:
         )
 
     def _over(self, hit: Hit) -> bool:
-        """Paid, and nothing more is to be said of it."""
+        """Paid, and no further report is expected."""
         return hit.paid and (0x87 in hit.seen or not {0x85, 0x87} & set(self._memory.owed))
 
     # ---- meters
 
     def _denominated(self, game: GameInfo) -> list[Event]:
-        """How much a credit is. Meters in another denomination cannot be compared."""
+        """The value of a credit. Meters in another denomination cannot be compared."""
         self._factor = DENOMINATIONS.get(game.denomination)
         if self._factor != self._memory.factor:
             self._memory = replace(self._memory, factor=self._factor, meters={}, back=())
@@ -1624,7 +1640,7 @@ class SasMachine:
     # ---- commands
 
     async def obey(self, command: Command) -> dict[str, Any]:
-        """Do it between two polls. Raises CommandRefused, CommandFailed."""
+        """Execute it between two polls. Raises CommandRefused, CommandFailed."""
         if not self._online:
             raise CommandRefused("the machine is not online")
         match command:
@@ -1679,7 +1695,7 @@ class SasMachine:
                 raise CommandRefused("the machine refused")
 
     async def _show(self, level: int, amount: int) -> dict[str, Any]:
-        """A broadcast is never answered: that it goes out is all that can be known."""
+        """A broadcast is never answered: it is only known that it was sent."""
         try:
             broadcast(self._options.group, {level: amount})
         except ValueError as error:
@@ -1738,14 +1754,14 @@ class SasMachine:
     # ---- telling
 
     async def _tell(self, events: Sequence[Event], chunk: Chunk | None = None) -> None:
-        """Durable when it returns, together with what is remembered."""
+        """Durable when it returns, with the memory."""
         if events:
             seen = chunk or (self._chunk if self._wire else self._link.stamp())
             wire = seen.data if chunk is not None else self._wire
             await self._commit([Sighting(event, wire, seen) for event in events])
 
     async def _keep(self) -> None:
-        """Durable when it returns, where anything is remembered now that was not."""
+        """Durable when it returns, if the memory changed."""
         if replace(self._memory, standing=self._faults.standing) != self._kept:
             await self._commit([])
 
@@ -1756,7 +1772,7 @@ class SasMachine:
 
 
 def _recalled(memory: bytes) -> Memory:
-    """What a session left. An earlier version remembered one exception at most: a number, or null."""
+    """The memory of a session. An earlier version stored at most one exception: a number, or null."""
     left = msgspec.json.decode(memory, type=dict[str, Any])
     if not isinstance(seen := left.get("seen"), list):
         left["seen"] = [] if seen is None else [seen]
@@ -1764,18 +1780,18 @@ def _recalled(memory: bytes) -> Memory:
 
 
 def _unpaid(hit: Hit) -> bool:
-    """Told, and nothing was said of its payment, by the machine or by hand."""
+    """Reported, and neither the machine nor a person reported its payment."""
     return not hit.paid and not {0x84, 0x1B} & set(hit.seen)
 
 
 def _unit(name: str, factor: int) -> int:
-    """What one of a meter is worth: a credit `factor` minor units, a count and what is told in minor units one."""
+    """The value of one unit of a meter: `factor` minor units for a credit, one for counts and minor units."""
     counted = name in COUNTED or name.endswith("_count") or (name.startswith("bills_") and name[6:].isdecimal())
     return 1 if counted or name in MINOR else factor
 
 
 def _forward(name: str, old: int, new: int, factor: int) -> bool:
-    """Not backwards; a meter of eight digits, or ten, may begin again."""
+    """Not backwards; a meter of eight or ten digits may wrap around."""
     unit = _unit(name, factor)
     rollover = 10 ** (10 if name in MINOR else 8)
     return name.startswith(UP_AND_DOWN) or new >= old or (new - old) % (rollover * unit) <= ROLLED * unit

@@ -1,23 +1,24 @@
-"""TCS John Huxley Saturn wheel: from polls and answers to spins.
+"""Driver for the TCS John Huxley Saturn wheel: from polls and answers to spins.
 
 The wheel only answers: it is asked for its status (SR2) every 200 ms, and for the error (SR3) while one is pending. An
-answer counts for one question, so that one that comes twice is one witness; the line's own echo is left out. Nothing is
-believed that only one answer says: every step of state, counter, number, direction or error flag waits for a second
-status running that says the same. A number must stand unchanged for a moment, in a spin that was seen to begin and to
-be launched; one that changes afterwards is a void spin. The spin counter is compared with the last one known, also
-across sessions and restarts: what ended unseen is a missed spin, and the number found afterwards is never its landing.
-drivers/wheels.py has what a lower counter proves. Bets found open after a long absence, under the same counter, are
-those of a spin that begins: nothing proves that it is the same, nor that one was missed. In both cases the wheel does
-not come online as continuous.
+answer counts for one question, so a repeated answer is one witness; the line's own echo is ignored. A single answer
+proves nothing: every step of state, counter, number, direction or error flag needs a second consecutive status with the
+same content. A number must be stable for a moment, in a spin whose start and launch were seen; one that changes
+afterwards is a void spin.
+
+The spin counter is compared with the last known one, also over sessions and restarts: what ended unseen is a missed
+spin, and a number found afterwards is never its landing. drivers/wheels.py decides what a lower counter proves. If bets
+are open after a long absence under the same counter, they belong to a spin that begins: nothing proves that it is the
+same one, nor that one was missed. In both cases the wheel does not come online as continuous.
 
 Known from public code: frames, checksum, SR2, SR3, RC03, the place of the error flag and of the error. ASSUMED, and
 therefore options: the two digits of each question; that answers carry the checksum; the whole `map` of the answer to
-SR2 but for the error flag, its states' values, counter, number and directions; that the number field is blank until the
-ball has fallen (a field that shows one while the ball runs gives the map away, and no number is told); the words of
-SR3. An answer that does not fit the map is no status: a wheel whose answers never do is refused, with the place.
+SR2 except the error flag, its values of states, counter, number and directions; that the number field is blank until
+the ball has fallen (a field with a number while the ball runs disproves the map, and no number is reported); the texts
+of SR3. An answer that does not fit the map is no status: a wheel whose answers never fit is refused, with the place.
 
-What RC03 is answered is not known: a launch is done when two statuses show the ball in the rim. That one was sent is
-durable before it is: a line that is cut before the ball is seen allows no second one.
+The answer to RC03 is unknown: a launch is done when two statuses show the ball in the rim. A launch is made durable
+before it is sent, so that a line that is cut before the ball is seen allows no second one.
 """
 
 import asyncio
@@ -215,17 +216,17 @@ _REPORTED = (*_EFFECTS, UNKNOWN)
 
 
 class SaturnOptions(Struct, frozen=True, forbid_unknown_fields=True):
-    """`silence`: seconds without a valid status, then the wheel counts as lost. `poll`: seconds between two polls.
+    """`silence`: seconds without a valid status after which the wheel counts as lost. `poll`: seconds between polls.
 
-    `status_station`, `error_station`, `launch_station`: the two digits of SR2, SR3, RC03. `checksum`: false believes
-    answers without the checksum too, if they fit the map. `map`: where the fields of the answer to SR2 stand.
-    `blank_first`: the number field is blank until the ball has fallen. `stands`: seconds for which a number must stand
-    unchanged before it is told. `error_text`: where the answer to SR3 tells the error; `errors`: fault codes of further
-    texts, {"ARE.9" = "saturn.encoder_fail"}; `harmless`: errors beside which a number counts.
+    `status_station`, `error_station`, `launch_station`: the two digits of SR2, SR3, RC03. `checksum`: false accepts
+    answers without the checksum, too, if they fit the map. `map`: the positions of the fields in the answer to SR2.
+    `blank_first`: the number field is blank until the ball has fallen. `stands`: seconds for which a number must be
+    stable before it is reported. `error_text`: the position of the error in the answer to SR3; `errors`: fault codes of
+    further texts, {"ARE.9" = "saturn.encoder_fail"}; `harmless`: errors with which a number counts.
 
-    `launch_apart`: seconds between two launches; `launch_within`: seconds in which the ball must be seen.
-    `shortest_spin`: seconds that a spin takes at least. A lower counter that is some spins on after less than so many
-    times that did not go round, it began again; one spin on it always went round.
+    `launch_apart`: seconds between two launches; `launch_within`: seconds within which the ball must be seen.
+    `shortest_spin`: minimum seconds of a spin. A lower counter that is some spins ahead after less than that many times
+    this value was reset and did not wrap around; one spin ahead always wrapped.
     """
 
     silence: Annotated[float, Meta(ge=1, le=60)] = 3.0
@@ -253,10 +254,10 @@ class SaturnOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Spin(Struct, frozen=True):
-    """The last spin known. `begun`: its start was seen. `ended`: reported, void or missed. `state` None: none yet.
+    """The last known spin. `begun`: its start was seen. `ended`: reported, void or missed. `state` None: none yet.
 
-    `number`: the one that its two witnesses showed. `doubt`: why a number of it would not be told. `landed`: it
-    has a number; the wheel counts on, and does not spin under its counter again.
+    `number`: the one that two witnesses showed. `doubt`: why its number would not be reported. `landed`: it has a
+    number; the wheel counts on, and does not repeat the spin under its counter.
     """
 
     spin: Annotated[int, Meta(ge=0)]
