@@ -7,14 +7,14 @@ in the tests. 9600 8N1 or 4800 7E2; the sign finds the speed from the NULs. A fr
 
 The checksum is four upper-case hex digits, the 16-bit sum from STX through ETX; one command alone may come without it.
 Several SOH instead of NUL also serve for the speed. An FF after STX is the pause that nested commands need, faked by
-some programs; it is skipped. A command is its code and data; what is not understood is Other, never an error.
+some programs; it is skipped. A command is its code and data. An unknown command is Other, never an error.
 
 A sign answers a read command with the write command that would make it so, after 20 NULs, with type and address 0 00.
 A sign whose ACK and NAK are switched on sends one of them, outside of any frame, and a status byte after it: its serial
 error register, in which bit 6 is always set. The same byte is the answer to a read of that register. A memory
 configuration that is read back may give the first file more bytes than it was given: the sign adds what is left over.
 
-Any bytes in, never an exception: whatever is no frame is Broken or Garbage. NUL and SOH between frames say nothing.
+Accepts any bytes without an exception: Broken and Garbage are values. NUL and SOH between frames mean nothing.
 """
 
 import re
@@ -48,7 +48,7 @@ _DATA = re.compile(r"[\x05-\x7f]*")
 
 
 class Errors(IntFlag):
-    """The serial error register: what was wrong with what the sign heard since it was cleared."""
+    """The serial error register: errors in what the sign received since it was cleared."""
 
     PARITY = 1
     FRAMING = 2
@@ -63,10 +63,10 @@ class Errors(IntFlag):
 
 
 class Segment(Struct, frozen=True):
-    """A part of a text file: where it stands, how it comes (one of the modes), and its characters.
+    """A part of a text file: its position, its mode, and its characters.
 
-    An empty `position` is text without such an escape, as priority text is cancelled with. `text` holds control codes
-    as they are: CALL_STRING and a label shows that string file.
+    An empty `position` is text without that escape, which cancels priority text. `text` contains control codes as they
+    are: CALL_STRING and a label shows that string file.
     """
 
     text: str
@@ -75,14 +75,16 @@ class Segment(Struct, frozen=True):
 
 
 class WriteText(Struct, frozen=True):
-    """Write a text file; the display starts again. Label PRIORITY overrides all others, and no segments end that."""
+    """Write a text file; the display restarts. Label PRIORITY overrides all others until it is written without
+    segments.
+    """
 
     label: str
     segments: tuple[Segment, ...] = ()
 
 
 class ReadText(Struct, frozen=True):
-    """Tell a text file."""
+    """Read a text file."""
 
     label: str
 
@@ -95,7 +97,7 @@ class WriteString(Struct, frozen=True):
 
 
 class ReadString(Struct, frozen=True):
-    """Tell a string file."""
+    """Read a string file."""
 
     label: str
 
@@ -111,17 +113,17 @@ class File(Struct, frozen=True):
 
 
 class ConfigureMemory(Struct, frozen=True):
-    """Divide the memory anew: all files are wiped and the sign goes blank. No files: clear it, which takes a second."""
+    """Partition the memory: all files are erased and the sign goes blank. No files: clear it, which takes a second."""
 
     files: tuple[File, ...] = ()
 
 
 class ReadMemory(Struct, frozen=True):
-    """Tell how the memory is divided."""
+    """Read the partition of the memory."""
 
 
 class RunSequence(Struct, frozen=True):
-    """Show these text files in turn, each when its time is."""
+    """Show these text files in turn, each at its time."""
 
     labels: str
     order: str = "T"
@@ -129,15 +131,15 @@ class RunSequence(Struct, frozen=True):
 
 
 class ReadRunSequence(Struct, frozen=True):
-    """Tell the run sequence."""
+    """Read the run sequence."""
 
 
 class ReadErrors(Struct, frozen=True):
-    """Tell the serial error register."""
+    """Read the serial error register."""
 
 
 class SerialErrors(Struct, frozen=True):
-    """The answer to that."""
+    """The answer to ReadErrors."""
 
     errors: Errors
 
@@ -147,11 +149,11 @@ class ClearErrors(Struct, frozen=True):
 
 
 class SoftReset(Struct, frozen=True):
-    """Start again, keeping the memory."""
+    """Restart, keeping the memory."""
 
 
 class Beep(Struct, frozen=True):
-    """Sound: `frequency` 0 to 255 as the sign counts it, tenths of a second 1 to 15, repetitions 0 to 15."""
+    """Sound: `frequency` 0 to 255 in the sign's units, tenths of a second 1 to 15, repetitions 0 to 15."""
 
     frequency: int = 0
     tenths: int = 1
@@ -198,21 +200,21 @@ class Frame(Struct, frozen=True):
 
 
 class Ack(Struct, frozen=True):
-    """Taken. `errors`: the status byte after it; None where there was none."""
+    """Accepted. `errors`: the status byte after it; None if there was none."""
 
     errors: Errors | None = None
     raw: bytes = b"\x06"
 
 
 class Nak(Struct, frozen=True):
-    """Not taken. `errors`: as of Ack."""
+    """Not accepted. `errors`: as of Ack."""
 
     errors: Errors | None = None
     raw: bytes = b"\x15"
 
 
 class Broken(Struct, frozen=True):
-    """Something that began as a frame, and what is wrong with it."""
+    """Something that began as a frame, and its error."""
 
     raw: bytes
     reason: str
@@ -228,10 +230,10 @@ Message: TypeAlias = Frame | Ack | Nak | Broken | Garbage
 
 
 class Decoder:
-    """Bytes, split and merged in any way, to messages. Holds at most MAX_FRAME bytes and a number."""
+    """Turns bytes in any pieces into messages. Holds at most MAX_FRAME bytes and a number."""
 
     def __init__(self, *, unchecked: bool = True) -> None:
-        """`unchecked`: take commands that come without a checksum."""
+        """`unchecked`: accept commands without a checksum."""
         self._unchecked = unchecked
         self._held = b""
         self._searched = 0  # of `held`, when it begins with SOH: no end up to here
@@ -240,7 +242,7 @@ class Decoder:
 
     @property
     def waiting(self) -> int:
-        """How many bytes of an unfinished frame are held."""
+        """The number of bytes of an unfinished frame."""
         return len(self._held)
 
     def feed(self, data: bytes) -> list[Message]:
@@ -280,7 +282,7 @@ class Decoder:
         return messages
 
     def _gap(self, held: bytes, at: int, messages: list[Message]) -> int:
-        """What stands before the next SOH, and where that is."""
+        """The bytes before the next SOH, and its position."""
         run = _START.match(held, at)
         if run is not None:  # NUL and SOH mixed: the last SOH is the frame's
             self._sync += run.end() - 1 - at
@@ -301,9 +303,9 @@ class Decoder:
 
     @staticmethod
     def _acks(gap: bytes, messages: list[Message], *, ended: bool) -> int:
-        """How many bytes of `gap` are NUL, ACK and NAK, these with their status.
+        """The number of bytes of `gap` that are NUL, ACK and NAK, the latter with their status.
 
-        One that is the last byte is left where the gap has not `ended`.
+        One in the last byte is kept until the gap has `ended`.
         """
         at = 0
         while at < len(gap) and gap[at] in b"\x00\x06\x15":
@@ -431,7 +433,7 @@ def _body(command: Command) -> str:
 
 
 def encode(message: Frame | Ack | Nak) -> bytes:
-    """The bytes, with the NULs before a frame. Raises ValueError for what no frame can carry."""
+    """The bytes, with the NULs before a frame. Raises ValueError for values that a frame cannot carry."""
     if not isinstance(message, Frame):
         status = b"" if message.errors is None else bytes([_ALWAYS_SET | message.errors])
         return (b"\x06" if isinstance(message, Ack) else b"\x15") + status

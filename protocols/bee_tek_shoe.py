@@ -3,12 +3,12 @@
 Source: the card table and serial reader of the public AndarBaharSoftware, its 52 codes recomputed; public Scala code
 for game mode. 9600 8N1, over RS-232 or a USB adapter. A line is `*`, a body of four characters, their sum in two hex
 digits, CR LF. The body of a draw is `0D`, a suit digit, a rank digit. In game mode the two digits are repeated after
-the line, in a form that nobody describes: with or without a line end they are an Echo. No other message type is known;
-one of the same length whose checksum is right is Other.
+the line, in an undocumented form: with or without a line end they are an Echo. No other message type is known; one of
+the same length whose checksum is right is Other.
 
-A frame has one length, so it is judged at its seventh character, not at a line end that may be lost. Noise on this
-line may have been a card: whatever is no Drawn, Other or Echo is Broken (a frame, probably a card) or Garbage. Line
-ends alone say nothing. Any bytes in, never an exception.
+A frame has one length, so it is judged at its seventh character, not at a line end that may be lost. Noise on this line
+may have been a card: everything but Drawn, Other and Echo is Broken (a frame, probably a card) or Garbage. Line ends
+alone mean nothing. Accepts any bytes without an exception.
 """
 
 import re
@@ -44,13 +44,13 @@ class Other(Struct, frozen=True):
 
 
 class Echo(Struct, frozen=True):
-    """Game mode: the two digits of the card just told, once more."""
+    """Game mode: the two digits of the last card, repeated."""
 
     raw: bytes
 
 
 class Broken(Struct, frozen=True):
-    """A frame that was cut short, or whose checksum or digits are wrong: probably a card."""
+    """An incomplete frame, or one with a wrong checksum or wrong digits: probably a card."""
 
     raw: bytes
 
@@ -65,7 +65,7 @@ Message: TypeAlias = Drawn | Other | Echo | Broken | Garbage
 
 
 class Decoder:
-    """Bytes, split and merged in any way, to messages. No byte but line ends is left out of their `raw`."""
+    """Turns bytes in any pieces into messages. Only line ends are missing from their `raw`."""
 
     def __init__(self) -> None:
         """Hold at most FRAME_LENGTH bytes of an unfinished frame or echo."""
@@ -74,7 +74,7 @@ class Decoder:
 
     @property
     def waiting(self) -> bool:
-        """Something has begun and is not finished: after a quiet moment, ask `quiet` what it was."""
+        """Something has begun and is not finished: after a pause call `quiet`."""
         return bool(self._held)
 
     def feed(self, data: bytes) -> list[Message]:
@@ -94,7 +94,7 @@ class Decoder:
         return messages
 
     def quiet(self) -> list[Message]:
-        """The line has gone quiet: what is held is all there will be."""
+        """The line paused: the held bytes are complete."""
         messages: list[Message] = []
         self._finish(messages)
         return messages
@@ -127,7 +127,7 @@ def _checksum(body: bytes) -> bytes:
 
 
 def encode(message: Drawn | Other) -> bytes:
-    """The line with its CR LF. Raises ValueError for what no line can carry."""
+    """The line with its CR LF. Raises ValueError for values that a line cannot carry."""
     match message:
         case Drawn(card):
             body = _BODIES.get(card, "")
@@ -140,5 +140,5 @@ def encode(message: Drawn | Other) -> bytes:
 
 
 def encode_echo(card: str) -> bytes:
-    """What game mode adds to a draw of `card`."""
+    """The bytes that game mode adds to a draw of `card`."""
     return _BODIES[card][2:].encode()

@@ -2,10 +2,10 @@
 
 Source: the device controller of a public studio software (studio-sdp); no manual was seen. The host publishes
 `/state`, or `/cycle/?pattern=0&parameter1=10&parameter2=0&amplitude=0.41&duration=9.59` (amplitude 0 to 1, duration in
-seconds; these are that studio's values). The shaker says its state: `S0` idle, `S1` shaking, `S2` order accepted,
-`S90` several errors in the motion program; other numbers are not explained anywhere and come as what they are.
+seconds; these are that studio's values). The shaker sends its state: `S0` idle, `S1` shaking, `S2` order accepted,
+`S90` several errors in the motion program; other numbers are undocumented and are passed on.
 
-There is no checksum and no counter: TCP below the broker guards the bytes. Any bytes in, never an exception.
+There is no checksum and no counter; TCP protects the bytes. Accepts any bytes without an exception.
 """
 
 import re
@@ -64,7 +64,7 @@ _KNOWN[b"/state"] = Ask()
 
 
 class Decoder:
-    """Bytes, split and merged in any way, to messages. Serves both ends."""
+    """Turns bytes in any pieces into messages. Serves both ends."""
 
     def __init__(self) -> None:
         """Hold at most MAX_LINE bytes of an unfinished line."""
@@ -93,7 +93,7 @@ def _is_possible(cycle: Cycle) -> bool:
 
 
 def encode(message: Ask | Cycle | State) -> bytes:
-    """The line with its end. Raises ValueError for what no message can carry."""
+    """The line with its end. Raises ValueError for values that a message cannot carry."""
     match message:
         case Ask():
             line = b"/state"

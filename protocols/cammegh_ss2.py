@@ -2,9 +2,10 @@
 
 Source: the vendor's integrator information for the SS2 series (firmware 1.20 to 2.52) and captures of a real wheel.
 9600 8N1. A packet starts with `*` and ends with CR and/or LF; the one exception is the bare winning number, two
-characters, which some firmware sends without any end. Lines carry no checksum: whoever reads them must ask for a second
-witness. Any bytes in, never an exception; garbage is a value. How many lines a statistics table takes, what the
-parameters' letters but `H` mean, and what `*T f` answers is printed nowhere we know: marked where it is used.
+characters, which some firmware sends without any end. Lines carry no checksum, so a reader needs a second witness.
+Accepts any bytes without an exception; garbage is a value. No document that we know gives the number of lines of a
+statistics table, the meaning of the parameters' letters except `H`, or the answer to `*T f`: this is marked where it is
+used.
 """
 
 import re
@@ -14,7 +15,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-MAX_LINE = 200  # longer than any line known; nobody has printed how the tables of `*w`, `*W` and `*M` are laid out
+MAX_LINE = 200  # longer than any known line; the layout of the tables of `*w`, `*W` and `*M` is undocumented
 CR_LF = b"\r\n"
 
 
@@ -40,7 +41,7 @@ class Flag(IntFlag):
 
 
 class Mode(IntFlag):
-    """`*o`, the operating mode, a sum. Bits without a known meaning are kept as they are."""
+    """`*o`, the operating mode, a sum. Unknown bits are kept."""
 
     REVERSE_EACH_GAME = 1
     WAIT_FOR_START = 2
@@ -113,7 +114,7 @@ class Number(Struct, frozen=True):
 
 
 class Packet(Struct, frozen=True):
-    """Any other packet: a command (`P`, "1"), a reply (`P`, "OK") or one this version does not know."""
+    """Any other packet: a command (`P`, "1"), a reply (`P`, "OK") or an unknown one."""
 
     letter: str
     text: str
@@ -139,7 +140,7 @@ _PACKET = re.compile(rb"\*(?:([A-WYZa-z])[ ;:]?([\x20-\x29\x2b-\x7e]*)|X)")
 
 
 class Decoder:
-    """Bytes, split and merged in any way, to messages."""
+    """Turns bytes in any pieces into messages."""
 
     def __init__(self) -> None:
         """Hold at most MAX_LINE bytes of an unfinished line."""
@@ -192,7 +193,7 @@ def _parse(line: bytes) -> Message:
 
 
 def encode(message: Status | Number | Packet) -> bytes:
-    """The line with its CR LF. Raises ValueError for a value that the line cannot carry."""
+    """The line with its CR LF. Raises ValueError for values that a line cannot carry."""
     match message:
         case Status():
             text = (

@@ -2,17 +2,16 @@
 
 Source: the HID specification 1.11 (appendix B.1 the report, the usage tables' page 07 the keys) and public code of live
 studios, which reads such scanners. A report is modifiers, a zero byte, six keys that are down now, packed to the left.
-A key types when it goes down; an equal character twice needs a report between in which it is up. Enter ends a code.
-The keys are those of an US layout, the factory setting of every scanner.
+A key types when it goes down; an equal character twice needs a report between in which it is up. Enter ends a code. The
+keys are those of an US layout, the factory setting of every scanner.
 
 Card codes are suit then rank in that public code (`SA`, `H10`, `DT`); the other order and a table of any codes are
-settings, because what is printed on cards is the house's affair.
+settings, because the house decides what is printed on its cards.
 
-A report has no checksum, the bus below it has: a report comes whole and right, or not at all. A stream that cuts them
-anywhere is put back in step by their form, and a code in which that was needed is Broken, never a Code. So is one that
-held a key from before it began, one with two keys in one moment (their order is not said), one longer than LONGEST, and
-an Enter with nothing before it: a scanner must be set to end its codes with one Enter.
-Any bytes in, never an exception.
+A report has no checksum, but the USB bus has: a report arrives complete and right, or not at all. The decoder
+resynchronises a stream by the form of the reports, and a code in which that was needed is Broken. So is a code with a
+key held from before its beginning, with two keys at one moment (their order is unknown), longer than LONGEST, or with
+nothing before its Enter: a scanner must be set to end its codes with one Enter. Accepts any bytes without an exception.
 """
 
 import re
@@ -60,9 +59,10 @@ class Code(Struct, frozen=True):
 
 
 class Broken(Struct, frozen=True):
-    """Reports that may have been a code. `text` is what could be read of it.
+    """Reports that may have been a code. `text` is the readable part.
 
-    `why`: it never ended, bytes among it are no report or no typing, a key was held from before, it has no end.
+    `why`: it never ended, it contains bytes that are no report or no typing, a key was held from before, or it has no
+    end.
     """
 
     why: Why
@@ -74,7 +74,7 @@ Message: TypeAlias = Code | Broken
 
 
 class Decoder:
-    """Reports, split and merged in any way, to codes. Holds one code, one report, and no more."""
+    """Turns reports in any pieces into codes. Holds one code and one report."""
 
     def __init__(self) -> None:
         """Nothing is down."""
@@ -87,7 +87,7 @@ class Decoder:
 
     @property
     def waiting(self) -> bool:
-        """Something has begun and is not finished: after a quiet moment, ask `quiet` what it was."""
+        """Something has begun and is not finished: after a pause call `quiet`."""
         return bool(self._bytes) or self._begun
 
     @property
@@ -96,7 +96,7 @@ class Decoder:
 
     @property
     def held(self) -> str:
-        """The keys that are down now, as a person would call them; empty: none."""
+        """The names of the keys that are down; empty: none."""
         return " ".join(_name(key) for key in sorted(self._down))
 
     def feed(self, data: bytes) -> list[Message]:
@@ -125,7 +125,7 @@ class Decoder:
         return messages
 
     def quiet(self) -> list[Message]:
-        """The scanner has gone quiet: what is held is all there will be."""
+        """The scanner paused: the held reports are complete."""
         messages: list[Message] = []
         if self._bytes:
             self._spoil("garbage", self._bytes, messages)
@@ -193,7 +193,7 @@ class Decoder:
             self._forget()
 
     def _spoil(self, why: Why, raw: bytes, messages: list[Message], char: str = "") -> None:
-        """The code under way, or the one that follows, cannot be believed; much of it is told in pieces."""
+        """The present code, or the next one, is unreliable; a long one is reported in pieces."""
         self._why = self._why or why
         self._text.append(char)
         self._raw += raw
@@ -221,7 +221,9 @@ def _name(key: int) -> str:
 
 
 def encode(message: Code) -> bytes:
-    """The reports that type the code, each key down and up, and Enter. Raises ValueError for what no key types."""
+    """The reports that type the code, each key down and up, and Enter. Raises ValueError for characters without a
+    key.
+    """
     if not 0 < len(message.text) <= LONGEST or not set(message.text) <= set(_TYPED):
         raise ValueError(f"no scanner can type {message.text!r}")
     strokes = [_TYPED[char] for char in message.text]
@@ -234,7 +236,7 @@ def press(key: int, modifiers: int = 0, *held: int) -> bytes:
 
 
 def strokes_of(text: str) -> list[tuple[int, int]]:
-    """The modifiers and the key of each character. Raises KeyError for what no key types."""
+    """The modifiers and the key of each character. Raises KeyError for a character without a key."""
     return [_TYPED[char] for char in text]
 
 
@@ -249,7 +251,7 @@ _ORDERS: dict[Order, re.Pattern[str]] = {
 
 
 def card_in(code: str, order: Order = "suit-rank") -> str | None:
-    """The card that `code` names by its suit and rank, as rank then suit, `TH`; None where it names none."""
+    """The card that `code` names, as rank then suit, `TH`; None if it names none."""
     found = _ORDERS[order].fullmatch(code)
     return None if found is None else found["rank"].replace("10", "T") + found["suit"]
 

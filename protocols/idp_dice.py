@@ -1,13 +1,13 @@
 """Dice recogniser (IDP): the JSON messages that it and its host exchange over MQTT, one message a line.
 
 Source: the client side of a public studio software (studio-sdp); no manual was seen. The host publishes
-`{"command":"detect","arg":{"round_id":"R","input":"rtsp://…","output":"…"}}`, `output` left out where nobody wants the
-picture, and `{"command":"timeout","arg":{}}` to give up. The recogniser publishes
+`{"command":"detect","arg":{"round_id":"R","input":"rtsp://…","output":"…"}}`, `output` is omitted if no
+picture is wanted, and `{"command":"timeout","arg":{}}` to give up. The recogniser publishes
 `{"response":"result","arg":{"round_id":"R","res":[1,2,3],"err":0}}`: `err` 0 ok, -1 no result (`res` null), -3 the dice
-did not move since the last round. An answer without `err` counts as 0: that public software reads it so. The same
+did not move since the last round. An answer without `err` counts as 0, as in that public software. The same
 service reads wheels and cards: their results fit the form and are no dice.
 
-Any bytes in, never an exception: what is no such object is Garbage, an object of another kind is Other.
+Accepts any bytes without an exception: an unknown object is Other, anything else is Garbage.
 """
 
 from typing import Any, Literal, TypeAlias
@@ -23,7 +23,7 @@ MAX_LINE = 4096
 
 
 class Detect(Struct, frozen=True):
-    """Host: look at the video stream `input` and say what lies there. `output`: where the picture goes, if anywhere."""
+    """Host: read the dice in the video stream `input`. `output`: the destination of the picture, if any."""
 
     round_id: str
     input: str
@@ -31,11 +31,11 @@ class Detect(Struct, frozen=True):
 
 
 class Stop(Struct, frozen=True):
-    """Host: stop looking."""
+    """Host: stop reading."""
 
 
 class Result(Struct, frozen=True):
-    """Recogniser: the answer to the request `round_id`. `res`: its integers; None where it says anything else."""
+    """Recogniser: the answer to the request `round_id`. `res`: its integers; None for any other content."""
 
     round_id: str
     res: tuple[int, ...] | None
@@ -44,7 +44,7 @@ class Result(Struct, frozen=True):
 
     @property
     def faces(self) -> tuple[int, ...] | None:
-        """The dice, where this is a reading: no error, exactly three integers, each a face."""
+        """The dice of a reading: no error, exactly three integers, each a face."""
         good = self.err == OK and self.res is not None and len(self.res) == DICE
         return self.res if good and self.res and all(1 <= face <= 6 for face in self.res) else None
 
@@ -77,7 +77,7 @@ class _ResultArg(Struct):
 
 
 class _Wire(Struct, omit_defaults=True):
-    """What all messages have in common; exactly one of the two words."""
+    """The common part of all messages; exactly one of the two words."""
 
     command: Literal["detect", "timeout", ""] = ""
     response: Literal["result", ""] = ""
@@ -92,7 +92,7 @@ _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class Decoder:
-    """Bytes, split and merged in any way, to messages. Serves both ends."""
+    """Turns bytes in any pieces into messages. Serves both ends."""
 
     def __init__(self) -> None:
         """Hold at most MAX_LINE bytes of an unfinished line."""
@@ -134,7 +134,7 @@ def _integers(res: Any) -> tuple[int, ...] | None:
 
 
 def encode(message: Detect | Stop | Result) -> bytes:
-    """The line with its end. Raises ValueError for what no message can carry."""
+    """The line with its end. Raises ValueError for values that a message cannot carry."""
     match message:
         case Detect(round_id, stream, output):
             wire = _Wire("detect", arg=Raw(msgspec.json.encode(_DetectArg(round_id, stream, output))))

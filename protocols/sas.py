@@ -45,7 +45,6 @@ __all__ = [
     "Bill",
     "Body",
     "Busy",
-    "Chirp",
     "Clock",
     "Code",
     "ExtendedMeters",
@@ -63,6 +62,7 @@ __all__ = [
     "HostDecoder",
     "Identity",
     "LongPoll",
+    "LoopBreak",
     "MachineDecoder",
     "Meters",
     "Nack",
@@ -92,7 +92,7 @@ __all__ = [
 BUSY, REAL_TIME = 0x00, 0xFF
 MAX_FRAME = 260  # address, command, length, 255, checksum
 _VARIABLE = -1
-_NO_ANSWER = -2  # only to everybody, or a bare acknowledgement
+_NO_ANSWER = -2  # only broadcasts, or a bare acknowledgement
 
 EXCEPTIONS: dict[int, str] = {
     0x00: "nothing to report",
@@ -325,24 +325,24 @@ VALIDATIONS: dict[int, str] = {
 """Kinds of validation records and their meters (polls 4D and 50)."""
 
 
-# ---- what a host says
+# ---- messages of a host
 
 
 class GeneralPoll(Struct, frozen=True):
-    """What happened? Address 0 is nobody: it only tells the last machine polled that its answer was heard."""
+    """Asks for an exception. Address 0 is unused: it only acknowledges the answer of the machine polled last."""
 
     address: int
 
 
 class LongPoll(Struct, frozen=True):
-    """`command` with its `data`, without the length byte of a variable one. Address 0 is everybody."""
+    """`command` with its `data`, without the length byte of a variable one. Address 0 is a broadcast."""
 
     address: int
     command: int
     data: bytes = b""
 
 
-# ---- what a machine says
+# ---- messages of a machine
 
 
 class Happened(Struct, frozen=True):
@@ -352,13 +352,13 @@ class Happened(Struct, frozen=True):
 
 
 class Ack(Struct, frozen=True):
-    """The poll was taken."""
+    """The poll was accepted."""
 
     address: int
 
 
 class Nack(Struct, frozen=True):
-    """The poll was not taken."""
+    """The poll was not accepted."""
 
     address: int
 
@@ -369,14 +369,14 @@ class Busy(Struct, frozen=True):
     address: int
 
 
-class Chirp(Struct, frozen=True):
-    """The machine has heard nobody for 5 s: it says its address every 200 ms."""
+class LoopBreak(Struct, frozen=True):
+    """The loop break indication: a machine that heard no host for 5 s sends its address every 200 ms."""
 
     address: int
 
 
 class RealTime(Struct, frozen=True):
-    """An exception in place of an answer: the poll it came upon was not taken."""
+    """An exception in place of an answer: the poll was not accepted."""
 
     address: int
     code: int
@@ -460,9 +460,9 @@ class Bill(Struct, frozen=True):
 
 
 class Hopper(Struct, frozen=True):
-    """`status` 0 is well (assumed); `percent` full, 255 where it is not known.
+    """`status` 0 is well (assumed); `percent` full, 255 if unknown.
 
-    `level` in coins; None where the machine does not say it (assumed: the length byte allows it).
+    `level` in coins; None if the machine does not report it (assumed: the length byte allows it).
     """
 
     status: int
@@ -505,7 +505,7 @@ class Wins(Struct, frozen=True):
 
 
 class HandpayReset(Struct, frozen=True):
-    """0: it is reset. 1: it cannot be now. 2: nothing waits."""
+    """0: it is reset. 1: not possible now. 2: no handpay waits."""
 
     code: int
 
@@ -631,7 +631,7 @@ class Reply(Struct, frozen=True):
 
 
 class Unknown(Struct, frozen=True):
-    """An answer with a good checksum whose content is not known here, or that answers another poll."""
+    """An answer with a good checksum and unknown content, or to another poll."""
 
     address: int
     command: int
@@ -639,13 +639,13 @@ class Unknown(Struct, frozen=True):
 
 
 class Garbage(Struct, frozen=True):
-    """Bytes out of step, cut short, or with a wrong checksum."""
+    """Bytes out of step, incomplete, or with a wrong checksum."""
 
     raw: bytes
 
 
 Poll: TypeAlias = GeneralPoll | LongPoll
-Answer: TypeAlias = Happened | Ack | Nack | Busy | Chirp | RealTime | Reply | Unknown | Garbage
+Answer: TypeAlias = Happened | Ack | Nack | Busy | LoopBreak | RealTime | Reply | Unknown | Garbage
 
 
 class _Shape(Struct, frozen=True):
@@ -730,7 +730,7 @@ _PADDING = b"\0 \xff"
 
 
 def _from_text(data: bytes) -> str:
-    """Without its padding; bytes that no printer has are told as \\xNN."""
+    """Without its padding; unprintable bytes become \\xNN."""
     return "".join(chr(byte) if 0x20 <= byte <= 0x7E else f"\\x{byte:02x}" for byte in data.strip(_PADDING))
 
 
@@ -995,7 +995,7 @@ def _address(value: int, lowest: int = 1) -> int:
 
 
 def encode(message: Poll | Answer) -> bytes:  # noqa: C901 - a case for each message
-    """The bytes of a poll or an answer. Raises ValueError for what the wire cannot carry."""
+    """The bytes of a poll or an answer. Raises ValueError for values that the wire cannot carry."""
     match message:
         case GeneralPoll(address):
             return bytes((0x80 | _address(address, 0),))
@@ -1003,7 +1003,7 @@ def encode(message: Poll | Answer) -> bytes:  # noqa: C901 - a case for each mes
             return _encode_poll(_address(address, 0), command, data)
         case Happened(code):
             return _to_byte(code)
-        case Ack(address) | Chirp(address):
+        case Ack(address) | LoopBreak(address):
             return bytes((_address(address),))
         case Nack(address):
             return bytes((0x80 | _address(address),))
@@ -1072,7 +1072,7 @@ def broadcast(group: int, levels: Mapping[int, int], address: int = 0) -> LongPo
 
 
 def levels_of(poll: LongPoll) -> tuple[int, dict[int, int]] | None:
-    """Group, and level to minor units, of a poll 80 or 86; None for another, or where it says nonsense."""
+    """Group, and level to minor units, of a poll 80 or 86; None for another one or invalid content."""
     data = poll.data
     if poll.command not in {0x80, 0x86} or len(data) < 7 or len(data) % 6 != 1 or not data[0]:
         return None
@@ -1087,7 +1087,7 @@ def levels_of(poll: LongPoll) -> tuple[int, dict[int, int]] | None:
 
 
 class HostDecoder:
-    """The machine's bytes to answers, for the host that knows what it asked. Holds at most one frame."""
+    """Turns the machine's bytes into answers, for the host that knows what it asked. Holds at most one frame."""
 
     def __init__(self, address: int) -> None:
         """For the machine at `address`; nothing is asked."""
@@ -1099,17 +1099,17 @@ class HostDecoder:
 
     @property
     def waiting(self) -> bool:
-        """An answer has begun: after a pause `quiet` says what it was."""
+        """An answer has begun: after a pause call `quiet`."""
         return bool(self._held) or self._lost
 
     def expect(self, poll: Poll) -> None:
-        """`poll` goes out now: what comes next answers it. What was held is forgotten."""
+        """`poll` is sent now: the next bytes answer it. Held bytes are dropped."""
         self._poll = poll
         self._held.clear()
         self._lost = False
 
     def feed(self, data: bytes) -> list[Answer]:
-        """The answer, where `data` completes it; what is in step with nothing at once."""
+        """The answer, if `data` completes it; bytes that are out of step at once."""
         if self._lost:
             return [Garbage(data)] if data else []
         if self._poll is None:
@@ -1130,7 +1130,7 @@ class HostDecoder:
         return []
 
     def quiet(self) -> list[Answer]:
-        """A pause: what is held is all there will be."""
+        """The line paused: the held bytes are complete."""
         held, poll, lost = bytes(self._held), self._poll, self._lost
         self._held.clear()
         self._lost = False
@@ -1154,7 +1154,7 @@ class HostDecoder:
         return [self._checked(poll, held) or Garbage(held)]
 
     def _checked(self, poll: Poll | None, held: bytes) -> Answer | None:
-        """What a good checksum says is whole, however long it is."""
+        """An answer that its checksum shows to be complete, whatever its length."""
         if held[0] != self._address or len(held) < 5 or not _whole(held):
             return None
         if held[1] == REAL_TIME:
@@ -1179,7 +1179,7 @@ class HostDecoder:
             return self._unknown(frame)
 
     def _nobody_asked(self, data: bytes) -> list[Answer]:
-        chirp, messages = Chirp(self._address), list[Answer]()
+        chirp, messages = LoopBreak(self._address), list[Answer]()
         for found in self._unasked.finditer(data):
             piece = found[0]
             messages += [chirp] * len(piece) if piece[0] == self._address else [Garbage(piece)]
@@ -1196,7 +1196,7 @@ class HostDecoder:
         return 5 + held[2] if shape.answer == _VARIABLE else shape.answer + 4
 
     def _hopeless(self) -> bool:
-        """No pause will make an answer of what is held."""
+        """No pause can make an answer of the held bytes."""
         held = self._held
         if len(held) == 1:
             return isinstance(self._poll, LongPoll) and held[0] & 0x7F != self._address
@@ -1218,9 +1218,9 @@ _R_POLLS = {
 
 
 class MachineDecoder:
-    """The host's bytes to polls, for all addresses on the line. Holds at most one frame.
+    """Turns the host's bytes into polls, for all addresses on the line. Holds at most one frame.
 
-    The wakeup bit is not seen: a poll that is unknown or damaged drops what follows it until `quiet`.
+    The wakeup bit is invisible here: after an unknown or damaged poll everything is dropped until `quiet`.
     """
 
     def __init__(self) -> None:
@@ -1230,7 +1230,7 @@ class MachineDecoder:
 
     @property
     def waiting(self) -> bool:
-        """A poll has begun, or it is out of step: after a pause, `quiet`."""
+        """A poll has begun, or it is out of step: after a pause call `quiet`."""
         return bool(self._held) or self._lost
 
     def feed(self, data: bytes) -> list[Poll | Garbage]:

@@ -3,15 +3,14 @@
 Source: public code that polls and fires real Saturn wheels, in two independent programs; its four working frames
 recomputed. RS-485, half duplex, 9600 8N1 (newer units USB-CDC at 115200); the host asks every 200 ms, the wheel only
 answers. A frame is SOH, two digits, STX, text, ETX, one checksum character, EOT. The checksum is the sum of all bytes
-from SOH to ETX, its lower six bits plus 0x40: one wrong frame in 64 passes, so whoever reads must ask for a second
-witness.
+from SOH to ETX, its lower six bits plus 0x40: one wrong frame in 64 passes, so a reader needs a second witness.
 
 Known of the answers: that of SR2 has at least 49 characters, and character 48 (SOH is character 0) is "1" while an
-error is pending; that of SR3 tells the error in characters 5 to 11. ASSUMED, and nowhere public: that answers are
-framed as the questions are, and where in the SR2 answer everything else stands. That is the `Layout`: its defaults are
-ours, so that both ends can be tried; a real wheel's are found by recording it.
+error is pending; that of SR3 has the error in characters 5 to 11. ASSUMED, and nowhere public: answers are framed like
+the questions, and the positions of all other fields in the SR2 answer. These are the `Layout`: its defaults are ours,
+so that both ends can be tested; those of a real wheel are found by recording it.
 
-Any bytes in, never an exception; garbage is a value.
+Accepts any bytes without an exception; garbage is a value.
 """
 
 import re
@@ -58,7 +57,7 @@ _FRAME = re.compile(rb"\x01([0-9]{2})\x02([\x20-\x7e]+)\x03([\x40-\x7f])\x04")
 
 
 class Decoder:
-    """Bytes, split and merged in any way, to messages. No byte is left out of their `raw`."""
+    """Turns bytes in any pieces into messages. Every byte is in their `raw`."""
 
     def __init__(self) -> None:
         """Hold less than MAX_FRAME bytes of an unfinished frame."""
@@ -101,7 +100,7 @@ def checksum(head: bytes) -> int:
 
 
 def encode(frame: Frame) -> bytes:
-    """The frame's bytes. Raises ValueError for what no frame can carry."""
+    """The frame's bytes. Raises ValueError for values that a frame cannot carry."""
     try:
         head = b"\x01%s\x02%s\x03" % (frame.station.encode("ascii"), frame.text.encode("ascii"))
     except UnicodeEncodeError:
@@ -116,7 +115,7 @@ def encode(frame: Frame) -> bytes:
 
 
 class State(Enum):
-    """Where the wheel's game stands."""
+    """The state of the wheel's game."""
 
     STARTED = "started"
     PLACE_BETS = "place bets"
@@ -143,7 +142,7 @@ class Status(Struct, frozen=True):
 
 
 class Misfit(ValueError):
-    """An answer that is not as the layout says. The message says where."""
+    """An answer that does not fit the layout. The message names the place."""
 
 
 class Field(Struct, frozen=True, forbid_unknown_fields=True):
@@ -153,7 +152,7 @@ class Field(Struct, frozen=True, forbid_unknown_fields=True):
     length: Annotated[int, Meta(ge=1, le=8)] = 1
 
     def of(self, answer: str) -> str:
-        """What stands there."""
+        """The content of the field."""
         return answer[self.at : self.at + self.length]
 
 
@@ -189,7 +188,7 @@ class Layout(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     pockets: dict[str, str] = {}
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a layout that could be read in two ways, naming the fields."""
+        """Raise ValueError for an ambiguous layout, naming the fields."""
         for (one, a), (other, b) in combinations(self._fields(), 2):
             if a.at < b.at + b.length and b.at < a.at + a.length:
                 raise ValueError(f"the fields {one} and {other} overlap: {one} {_place(a)}, {other} {_place(b)}")
@@ -253,7 +252,7 @@ class StatusCodec:
         self._errors = {"0": False, "1": True}
 
     def read(self, raw: bytes) -> Status:
-        """The status in an answer's bytes, from SOH on. Raises Misfit where it is not as the layout says."""
+        """The status in an answer's bytes, from SOH on. Raises Misfit if it does not fit the layout."""
         layout = self._layout
         answer = raw.decode("latin-1").split(chr(ETX))[0]
         if len(answer) < layout.length:

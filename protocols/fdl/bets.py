@@ -1,6 +1,6 @@
 """FDL, bet sensors with their panel: kinds and data of events and commands (docs/reference/protocols/fdl_bets.md).
 
-A sensor sees whether a chip lies there: not how many, and not of which value.
+A sensor sees whether a chip lies there, but neither the number nor the value of chips.
 """
 
 from typing import ClassVar, Self
@@ -14,7 +14,7 @@ MAX_LEVEL = 32
 
 
 class Locked(msgspec.Struct, frozen=True):
-    """The chips were latched: the seats with a bet, and the seats where nobody knows whether there is one."""
+    """The chips were latched: the seats with a bet, and the seats that are uncertain."""
 
     KIND: ClassVar[int] = 0x60
     latched: tuple[int, ...]
@@ -34,7 +34,7 @@ class Locked(msgspec.Struct, frozen=True):
 
 
 class Cleared(Plain, frozen=True):
-    """The latched bets are forgotten: the round is over."""
+    """The latched bets were cleared: the round is over."""
 
     KIND: ClassVar[int] = 0x61
 

@@ -125,7 +125,7 @@ def _hand_from_bytes(owner: int, number: int) -> str | None:
 
 
 def _card_byte(card: str | None) -> int:
-    """Raises ValueError for what is no card."""
+    """Raises ValueError for an unknown card."""
     if card is None:
         return NO_CARD
     if card not in _CARD_BYTES:
@@ -193,7 +193,7 @@ class Paid(msgspec.Struct, frozen=True):
 
 
 class NewShoe(msgspec.Struct, frozen=True):
-    """Freshly shuffled cards stand in the shoe; `decks` 0 where the console does not know."""
+    """Freshly shuffled cards are in the shoe; `decks` 0 if unknown."""
 
     KIND: ClassVar[int] = 0x24
     decks: int = 0
@@ -225,7 +225,7 @@ class SeatOpened(_Seat, frozen=True):
 
 
 class SeatClosed(_Seat, frozen=True):
-    """Nobody plays from `seat` any more."""
+    """`seat` takes no part any more."""
 
     KIND: ClassVar[int] = 0x28
 
@@ -253,7 +253,7 @@ class SeatAction(msgspec.Struct, frozen=True):
 
 
 class HandPassed(_Seat, frozen=True):
-    """The bank, the dice or the button went to `seat`; 0 where it is not said."""
+    """The bank, the dice or the button went to `seat`; 0 if unknown."""
 
     KIND: ClassVar[int] = 0x2A
     LEAST: ClassVar[int] = 0
@@ -287,7 +287,7 @@ class Corrected(msgspec.Struct, frozen=True):
     round: str = ""
 
     def to_bytes(self) -> bytes:
-        """Raises ValueError for a hand or card that is none, a hand twice, or more than an EVENT holds."""
+        """Raises ValueError for an unknown hand or card, a repeated hand, or more than an EVENT holds."""
         if not self.hands or len(dict(self.hands)) != len(self.hands):
             raise ValueError("a correction has at least one hand, each once")
         data = b"".join(
@@ -321,7 +321,7 @@ class Corrected(msgspec.Struct, frozen=True):
 
 
 class CardExposed(msgspec.Struct, frozen=True):
-    """A card of `hand` that should lie face down was seen by all; `card` None where it is not said which."""
+    """A card of `hand` that should lie face down was seen by all; `card` None if unknown."""
 
     KIND: ClassVar[int] = 0x2E
     hand: str
@@ -339,7 +339,7 @@ class CardExposed(msgspec.Struct, frozen=True):
 
 
 class CardDamaged(msgspec.Struct, frozen=True):
-    """A card is torn, bent or marked; `card` None where it is not said which."""
+    """A card is torn, bent or marked; `card` None if unknown."""
 
     KIND: ClassVar[int] = 0x2F
     card: str | None = None
@@ -363,7 +363,7 @@ def _faces(data: bytes, head: int) -> tuple[int, ...] | None:
 
 
 class DiceEntered(msgspec.Struct, frozen=True):
-    """What lies there, as the dealer sees it where no reader does: as a shaker's reading."""
+    """The dice as the dealer sees them at a table without a reader; like a shaker's reading."""
 
     KIND: ClassVar[int] = 0x30
     faces: tuple[int, ...]
@@ -400,7 +400,7 @@ class DiceThrown(msgspec.Struct, frozen=True):
 
 
 class DiceDisturbed(Plain, frozen=True):
-    """Somebody touched the dice before the result was announced."""
+    """The dice were touched before the result was announced."""
 
     KIND: ClassVar[int] = 0x32
 
@@ -412,7 +412,7 @@ class DiceReplaced(Plain, frozen=True):
 
 
 class DiceSeized(Plain, frozen=True):
-    """The set was taken away as suspect."""
+    """The set was removed as suspect."""
 
     KIND: ClassVar[int] = 0x34
 
@@ -458,7 +458,7 @@ class BallLaunched(msgspec.Struct, frozen=True):
 
 
 class BallEntered(msgspec.Struct, frozen=True):
-    """The ball rests in `pocket`, as the dealer sees it where no wheel tells it: one of POCKETS."""
+    """The ball rests in `pocket`, as the dealer sees it at a table without a reading wheel: one of POCKETS."""
 
     KIND: ClassVar[int] = 0x38
     pocket: str
@@ -476,7 +476,7 @@ class BallEntered(msgspec.Struct, frozen=True):
 
 
 class BallReplaced(msgspec.Struct, frozen=True):
-    """The ball was put back by hand, into `pocket`; None where it is not said."""
+    """The ball was put back by hand, into `pocket`; None if unknown."""
 
     KIND: ClassVar[int] = 0x39
     pocket: str | None = None
@@ -492,7 +492,7 @@ class BallReplaced(msgspec.Struct, frozen=True):
 
 
 class _Jackpot(msgspec.Struct, frozen=True):
-    """Common reading and writing: level (1 the highest, 0 not said), seat (0 not said), minor units (0 not said)."""
+    """Common reading and writing: level (1 the highest), seat and minor units; 0 is unknown."""
 
     level: int = 0
     seat: int = 0

@@ -1,7 +1,7 @@
 """FDL, continuous shuffler-shoe: kinds and data of events and commands (docs/reference/protocols/fdl_continuous.md).
 
-A card is told when it has left the machine, never before; on a table where cards are dealt face down its value is never
-on the wire (`NOT_TOLD`).
+A card is reported when it has left the machine. On a table where cards are dealt face down its value is never on the
+wire (`NOT_TOLD`).
 """
 
 import struct

@@ -1,14 +1,14 @@
-"""LED sign with the Alpha protocol, simulated: files in its memory, and what is lit of them.
+"""A simulated LED sign with the Alpha protocol: files in its memory, and what it shows of them.
 
-As the public notes on the protocol and on a measured BetaBrite describe it. It finds the speed from at least five NULs,
-takes a frame only whole and for its address, and keeps a file only where its memory has room for one: a string that is
-too long empties its file. Reads are answered at its own address, with the write command that would make it so; the
-answer takes 60 ms and the time of its bytes. Dividing the memory wipes it and leaves the sign blank and deaf for a
-second; while it plays, its first file gets what is left of the memory, and reading the configuration says so.
+It follows the public notes on the protocol and on a measured BetaBrite. It finds the speed from at least five NULs,
+accepts a frame only complete and for its address, and keeps a file only if its memory has room: a string that is too
+long empties its file. Reads are answered at its own address with the write command that would restore the content; the
+answer takes 60 ms and the time of its bytes. Partitioning erases the memory and leaves the sign blank and deaf for a
+second; while it plays, its first file gets the rest of the memory, and reading the configuration shows this.
 
-What was wrong with a frame stands in its serial error register until that is cleared. `acknowledges`: it says ACK or
-NAK after each frame, with the register. `counters`: labels 1 to 5 are its counters', and their files cannot be
-written. `readable=False` is a sign that never answers.
+Errors of a frame stay in its serial error register until it is cleared. `acknowledges`: it sends ACK or NAK after each
+frame, with the register. `counters`: labels 1 to 5 are its counters', and their files cannot be written.
+`readable=False` is a sign that never answers.
 """
 
 from collections import deque

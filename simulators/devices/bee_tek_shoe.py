@@ -1,9 +1,9 @@
-"""USPC Bee-Tek electronic shoe, simulated: decks of cards, and a 9600 baud line that says each one drawn.
+"""A simulated USPC Bee-Tek electronic shoe: decks of cards, and a 9600 baud line that reports each drawn card.
 
-The dealer is the caller: `draw` takes a card and the shoe reads it as it slides out. `drawn` is what the dealer dealt
-since the last shuffle, `strays` what left the shoe beside that; what the wire says of them is another matter.
+The dealer is the caller: `draw` takes a card, and the shoe reads it as it slides out. `drawn` is what the dealer dealt
+since the last shuffle, `strays` what left the shoe besides; the wire may differ from both.
 
-A fault waits for the next draw; a dirty window stays until it is wiped.
+A fault waits for the next draw; a dirty window stays until it is cleaned.
 """
 
 from collections import deque

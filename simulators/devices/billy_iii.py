@@ -1,7 +1,7 @@
-"""Billy-III dice shaker, simulated: a plate with a motor, three dice on it, and messages that say how far it is.
+"""A simulated Billy-III dice shaker: a plate with a motor, three dice on it, and messages about its progress.
 
-It says its state when the state changes and when it is asked, a moment later. `faces` is what truly lies there,
-`shakes` how many shakes went to their end; a shake moves the dice from its first moment, also one that is broken off.
+It sends its state when the state changes and, a moment later, when it is asked. `faces` is what really lies there,
+`shakes` the number of completed shakes. A shake moves the dice from its first moment, also one that is interrupted.
 """
 
 from collections import deque

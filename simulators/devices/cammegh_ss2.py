@@ -1,11 +1,11 @@
-"""A Cammegh SS2 wheel: rotor, ball and controller, as its integrator information and captures describe them.
+"""A simulated Cammegh SS2 wheel: rotor, ball and controller, from its integrator information and captures.
 
-In arcade mode the wheel runs by itself; with mode bit 2 it waits in state 2 for `*u`, as captured. The counter goes on
-when state 5 ends, as captured; a spin that was void or closed is spun again under its number. What truly happened to
-each spin is written in `truth`, for whoever checks what the host made of it.
+In arcade mode the wheel runs by itself; with mode bit 2 it waits in state 2 for `*u`, as captured. The counter advances
+when state 5 ends, as captured; a spin that was void or closed is repeated under its number. `truth` holds what really
+happened to each spin, to compare with the host's events.
 
-Made up, because nobody has printed it: what the tables of `*w`, `*W` and `*M` look like, the values of `*T`, that the
-controller says nothing during a self-test, and that it comes back with `*P NO` while a sensor fault stands.
+Invented, because it is undocumented: the layout of the tables of `*w`, `*W` and `*M`, the values of `*T`, that the
+controller is silent during a self-test, and that it answers `*P NO` while a sensor fault stands.
 """
 
 import random

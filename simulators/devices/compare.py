@@ -1,4 +1,4 @@
-"""What came out against what truly happened, table by table."""
+"""Compares the published results of each table with what the simulators did."""
 
 from collections.abc import Sequence
 from typing import Any

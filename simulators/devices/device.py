@@ -1,8 +1,7 @@
-"""What every simulated device is: its own side of the wire and the physics behind it.
+"""The interface of a simulated device: its side of the wire, and its physics.
 
-Rule of this floor: a simulator shares the codec with its driver and nothing else. Time is handed in (seconds of
-simulated time), bytes go in and out; it opens nothing and never sleeps. What chance decides comes from a seeded
-`random.Random`.
+A simulator shares the codec with its driver and nothing else. Time is a parameter (seconds of simulated time), bytes go
+in and out; it opens nothing and never sleeps. Chance comes from a seeded `random.Random`.
 """
 
 import random
@@ -17,11 +16,11 @@ Effect: TypeAlias = Literal["counts", "void", "suspended", "none"]
 
 
 class Ailment(Struct, frozen=True):
-    """One thing that goes wrong with a device, and what must be seen of it at the other end.
+    """One fault of a device, and what must be seen of it at the other end.
 
-    `text`: what happens physically. `told`: the fault codes and event types the host must tell, in any order.
-    `round`: what becomes of a round in which it happens: it counts, is void, waits for a person, or is not touched
-    because the device has no part in it. `person`: it stays until somebody puts it right (`repair`).
+    `text`: what happens physically. `told`: the fault codes and event types that the host must report, in any order.
+    `round`: the effect on a round: it counts, is void, is suspended, or is not affected because the device has no part
+    in it. `person`: it stays until a person repairs it (`repair`).
     """
 
     text: str
@@ -34,43 +33,43 @@ class Device(Protocol):
     """One simulated device."""
 
     name: ClassVar[str]
-    """That of its driver."""
+    """The name of its driver."""
     faults: ClassVar[Mapping[str, Ailment]]
-    """What may go wrong in the device."""
+    """Faults of the device."""
     line: ClassVar[Mapping[str, Ailment]]
-    """What each fault of simulators/devices/line.py between it and the host must look like."""
+    """Faults of the line (simulators/devices/line.py), and what must be seen of them."""
     routine: ClassVar[tuple[tuple[str, float], ...]]
-    """What a hand does with it when nobody tells it: acts, and the seconds after each. Empty: it runs by itself."""
+    """What a person does with it by default: acts, and the seconds after each. Empty: it runs by itself."""
 
     def __init__(self, rng: random.Random) -> None:
         """As it leaves the factory; what it may be made with beside chance has defaults."""
         ...
 
     def due(self) -> float:
-        """The simulated second at which it wants to be woken next; infinity if it only listens."""
+        """The simulated second of its next action; infinity if it only listens."""
         ...
 
     def wake(self, now: float) -> bytes:
-        """Live until `now`; what it sends meanwhile."""
+        """Act until `now`; returns the bytes sent meanwhile."""
         ...
 
     def hear(self, data: bytes, now: float) -> bytes:
-        """Bytes from the host, split anyhow; what it answers at once."""
+        """Bytes from the host, in any pieces; returns the immediate answer."""
         ...
 
     def acts(self) -> Mapping[str, Callable[[float], Any]]:
-        """What a hand can do to it, by name; each takes the simulated second."""
+        """What a person can do to it, by name; each takes the simulated second."""
         ...
 
     def inject(self, fault: str, now: float) -> None:
-        """Begin one of `faults`: at once, or at the next occasion. Raises ValueError for a fault it does not have."""
+        """Begin one of `faults`, at once or at the next occasion. Raises ValueError for an unknown fault."""
         ...
 
     def repair(self, now: float) -> None:
-        """A person does what the remedy says: faults that need one are over."""
+        """A person follows the remedy: faults that need a person end."""
         ...
 
 
 def ailments(device: Device | type[Device]) -> dict[str, Ailment]:
-    """Everything that may go wrong between the table and the host: in the device, then on its line."""
+    """All faults of a device: its own, then those of its line."""
     return {**device.faults, **device.line}

@@ -1,6 +1,6 @@
 """The device's side of FDL, the same for every simulated device that speaks it (docs/reference/protocols/fdl.md).
 
-Rule of this file: written from the document, as a vendor would; it shares the codec with the drivers and nothing else.
+Written from the document, as a vendor would. It shares the codec with the drivers and nothing else.
 """
 
 import random

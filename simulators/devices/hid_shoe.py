@@ -1,10 +1,10 @@
-"""A shoe with a barcode scanner in its lip, simulated: cards slide out, the scanner types their codes.
+"""A simulated shoe with a barcode scanner in its lip: cards slide out, the scanner types their codes.
 
-The dealer is the caller, as at every shoe (`bee_tek_shoe`): `draw`, `shuffle`, `left`, `drawn`, `strays`.
-The codes are suit then rank, `H10`, unless a table of others is handed in; the cut card has one of its own, and a card
-that the scanner sees and cannot read makes it type NO_READ, as it can be set to.
+The dealer is the caller, as for every shoe (`bee_tek_shoe`): `draw`, `shuffle`, `left`, `drawn`, `strays`. The codes
+are suit then rank, `H10`, unless another table is passed; the cut card has its own code, and for an unreadable card the
+scanner types NO_READ.
 
-A fault waits for the next card, and `stray_reports` come at once.
+A fault waits for the next card; `stray_reports` come at once.
 """
 
 from collections import deque

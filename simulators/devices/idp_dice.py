@@ -1,7 +1,7 @@
-"""Dice recogniser (IDP), simulated: it looks at the dice on the table when it is asked, and answers.
+"""A simulated dice recogniser (IDP): it reads the dice on the table when it is asked, and answers.
 
-What lies there it sees through `look`, handed in: the faces of all dice, or None where they are no reading (one on
-another, leaning, out of the picture). Without it, it has three dice of its own, which `shake` throws.
+It sees them through `look`, a parameter: the faces of all dice, or None if they are unreadable (stacked, leaning, out
+of the picture). Without it, it has three dice of its own, which `shake` throws.
 """
 
 from collections import deque

@@ -1,7 +1,6 @@
-"""What a line between a device and its host does to the bytes: the faults of cables, adapters and settings.
+"""Faults of the line between a device and its host: cables, adapters and settings.
 
-The same for every device, and made outside of it: a device says in its `line` what each of them must look like at the
-other end.
+They are the same for every device. A device lists in its `line` what must be seen of each at the other end.
 """
 
 import random

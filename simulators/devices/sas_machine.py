@@ -1,18 +1,18 @@
-"""A SAS slot machine, simulated: games, money, tickets and doors on one side, the polls of a host on the other.
+"""A simulated SAS slot machine: games, money, tickets and doors on one side, the polls of a host on the other.
 
-Built from the public facts of SAS as a vendor would build it: it writes the bytes of its answers itself, so that a
-mistake of the codec is not one of both ends. It answers 8 ms after the last byte of a poll, byte after byte at 19200
-baud; keeps what happened in a queue of twenty that no loss of power empties, and loses the oldest where there is no
-room; says the same exception again until another poll shows that it was heard; chirps when nobody has polled for 5 s,
-and then waits for a poll to somebody else before it answers again. In real-time mode (poll 0E) what happened comes in
-place of answers. Its texts are filled with NUL. What it refuses is answered with its address and 80 hex.
+Written from the public facts of SAS, as a vendor would. It encodes the bytes of its answers itself, so that a mistake
+of the codec is not on both ends. It answers 8 ms after the last byte of a poll, byte after byte at 19200 baud. It keeps
+exceptions in a queue of twenty that survives a loss of power, and drops the oldest when it is full. It repeats an
+exception until another poll implies its acknowledgement. It sends the loop break indication when it was not polled for
+5 s, and then waits for a poll to another address before it answers again. In real-time mode (poll 0E) exceptions come
+in place of answers. Its texts are filled with NUL. It answers a refused poll with its address and 80 hex.
 
-Tickets: with `validation` "secure" it makes their numbers itself, and keeps a record of each until the host has read
-it; with "standard" the last one can be read; with "system" it asks the host for each (exception 57), waits ten seconds
-and then has the money paid by hand. Where `redemption` is on, a ticket that is put in waits ten seconds for the host
-(exception 67) and is given back.
+Tickets: with `validation` "secure" it computes their numbers itself, and keeps a record of each until the host has read
+it. With "standard" the last one can be read. With "system" it asks the host for each number (exception 57), waits ten
+seconds and then has the money paid by hand. With `redemption` an inserted ticket waits ten seconds for the host
+(exception 67) and is returned.
 
-`truth` is what really happened, as acts told it. Meters are in credits of one minor unit's code 01 (0.01).
+`truth` is what really happened, as acts reported it. Meters are in credits with denomination code 01 (0.01).
 """
 
 from collections import deque
@@ -26,10 +26,10 @@ from protocols.sas import (
     Ack,
     Answer,
     Busy,
-    Chirp,
     GeneralPoll,
     Happened,
     LongPoll,
+    LoopBreak,
     MachineDecoder,
     Nack,
     Poll,
@@ -590,7 +590,7 @@ class Machine:
         if now - self._addressed_at >= ALONE:
             self._synchronised = False
             if self._next_chirp == float("inf") or now >= self._next_chirp:
-                said += encode(Chirp(self._address))
+                said += encode(LoopBreak(self._address))
                 self._next_chirp = now + CHIRPING
         while self._line and self._line[0][0] <= now:
             said += self._line.popleft()[1]

@@ -1,9 +1,9 @@
-"""A TCS John Huxley Saturn wheel: rotor, ball, launcher and a controller that only answers.
+"""A simulated TCS John Huxley Saturn wheel: rotor, ball, launcher and a controller that only answers.
 
-It plays by itself, or launches on RC03 where it is `manual`; the number is shown for some seconds, then the counter
-goes on. Rotor and ball turn the other way in each game, the ball against the rotor. What truly happened to each spin is
-written in `truth`. Its answers are laid out as `layout` says, of which only the error flag's place is known; durations
-and what RC03 and SR1 are answered are assumed too.
+It plays by itself, or launches on RC03 if it is `manual`; the number is shown for some seconds, then the counter
+advances. Rotor and ball reverse in each game, the ball against the rotor. `truth` holds what really happened to each
+spin. Its answers follow `layout`, of which only the position of the error flag is known; durations and the answers to
+RC03 and SR1 are assumed, too.
 """
 
 import random

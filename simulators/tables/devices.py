@@ -1,4 +1,4 @@
-"""Tables whose games are not resolved yet: devices and hands, and what truly happened, event by event."""
+"""Tables without a ruleset: devices and hands, and what really happened, event by event."""
 
 import random
 from typing import Any, ClassVar

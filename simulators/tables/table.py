@@ -1,9 +1,9 @@
-"""Simulated tables: what a dealer stands at, and what he truly did.
+"""Simulated tables: dealers who play with simulated devices, and what they really did.
 
-A dealer knows the game by heart, as dealers do, independently of the rulesets: `truth` is what each round really was,
-for whoever compares it with what came out at the other end. Nothing is faster than hands. A dealer looks at the table's
-display, as the house's procedure wants: he does not go on where it is dark, and calls for a correction or a void round
-where it shows something else than what lies on the table.
+A dealer knows the game independently of the rulesets: `truth` holds what each round really was, to compare with the
+published results. Nothing is faster than hands. A dealer follows the table's display, as the procedure of a house
+requires: while it is dark the dealer stops, and if it differs from the table the dealer enters a correction or declares
+the round void.
 """
 
 import asyncio

@@ -30,7 +30,6 @@ from protocols.sas import (
     Bill,
     Body,
     Busy,
-    Chirp,
     Clock,
     Code,
     ExtendedMeters,
@@ -48,6 +47,7 @@ from protocols.sas import (
     HostDecoder,
     Identity,
     LongPoll,
+    LoopBreak,
     MachineDecoder,
     Meters,
     Nack,
@@ -227,7 +227,7 @@ def test_a_whole_reply_needs_no_pause_and_what_follows_is_nobodys() -> None:
     decoder = HostDecoder(1)
     decoder.expect(LongPoll(1, 0x11))
     frame = H(REPLIES[0][0])
-    assert decoder.feed(frame + b"\x01\x11") == [REPLIES[0][1], Chirp(1), Garbage(b"\x11")]
+    assert decoder.feed(frame + b"\x01\x11") == [REPLIES[0][1], LoopBreak(1), Garbage(b"\x11")]
     assert not decoder.waiting
     decoder.expect(LongPoll(1, 0x11))
     assert decoder.feed(frame[:3]) == []
@@ -305,9 +305,9 @@ def test_an_old_machine_may_send_fewer_flags() -> None:
 
 
 def test_unasked_addresses_are_chirps() -> None:
-    assert HostDecoder(5).feed(b"\x05") == [Chirp(5)]
-    assert joined(HostDecoder(5).feed(b"\x05\x05ab\x05")) == [Chirp(5), Chirp(5), Garbage(b"ab"), Chirp(5)]
-    assert HostDecoder(0x5D).feed(b"]x") == [Chirp(0x5D), Garbage(b"x")]  # a character that patterns are made of
+    assert HostDecoder(5).feed(b"\x05") == [LoopBreak(5)]
+    assert joined(HostDecoder(5).feed(b"\x05\x05ab\x05")) == [LoopBreak(5), LoopBreak(5), Garbage(b"ab"), LoopBreak(5)]
+    assert HostDecoder(0x5D).feed(b"]x") == [LoopBreak(0x5D), Garbage(b"x")]  # a character that patterns are made of
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,12 @@
     serial:?vid=0403&pid=6001&serial=A50285BI       a port by what is plugged in, looked up at every opening
     tcp://192.168.7.20:4001                         a serial server's raw port, or a simulator
     socket://192.168.7.20:4001                      the same, as pyserial writes it
-    rfc2217://192.168.7.20:4001?baud=9600           a serial server that is told     (daemon/edge/links/rfc2217.py)
+    rfc2217://192.168.7.20:4001?baud=9600           a serial server with line settings (daemon/edge/links/rfc2217.py)
     usb:?vid=05e0&pid=1200&serial=7                 a USB device read by libusb        (daemon/edge/links/usb.py)
     sas:///dev/serial/by-id/usb-…                   a serial port with SAS's ninth bit (daemon/edge/links/sas.py)
     mqtt://host:1883/?hear=…&say=…                  a device that speaks over a broker (daemon/edge/links/mqtt.py)
 
-Rule of this file: a link that ended never comes back; its owner opens another.
+A link never reconnects; its owner opens another one.
 """
 
 import asyncio
@@ -61,22 +61,22 @@ ELSEWHERE = {
 PARITIES = {"N", "E", "O", "M", "S"}
 CONNECT_TIMEOUT = 5.0
 CLOSE_TIMEOUT = 5.0
-OPEN_TIMEOUT = 15.0  # of a port: an adapter that hangs holds whoever opens it
-# Some devices are only listened to: whether the other end is still there, the kernel asks. Lost after some 20 s.
+OPEN_TIMEOUT = 15.0  # of a port: opening an adapter that hangs may never return
+# The kernel checks a connection without traffic; it is lost after some 20 s.
 PROBES = {socket.TCP_KEEPIDLE: 5, socket.TCP_KEEPINTVL: 5, socket.TCP_KEEPCNT: 3}
 
 
 T = TypeVar("T")
 _hanging: dict[str, threading.Thread] = {}
-"""Those that did not come back from opening a device."""
+"""Threads that have not returned from opening a device."""
 
 
 class BadUrl(ValueError):
-    """A link URL that cannot be meant. The message says what is expected."""
+    """An invalid link URL. The message says what is expected."""
 
 
 class _Target:
-    """A URL taken apart: kind, then what opening it needs."""
+    """A parsed URL: kind, then the arguments for opening it."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -109,7 +109,7 @@ class _Target:
 
 
 def place_of(url: str, parts: SplitResult, usage: str) -> tuple[str, int]:
-    """Host and port of a URL that names nothing else before its query. Raises BadUrl, which says `usage`."""
+    """Host and port of a URL without other parts before its query. Raises BadUrl with `usage`."""
     try:
         host, port = parts.hostname or "", parts.port or 0
     except ValueError as error:
@@ -124,7 +124,7 @@ def place_of(url: str, parts: SplitResult, usage: str) -> tuple[str, int]:
 
 
 def line_settings(url: str, query: dict[str, str]) -> tuple[int, str]:
-    """Speed and parity, taken out of `query`. Raises BadUrl."""
+    """Speed and parity, removed from `query`. Raises BadUrl."""
     parity = query.pop("parity", "N")
     if parity not in PARITIES:
         raise BadUrl(f"{url}: parity is one of {' '.join(sorted(PARITIES))}")
@@ -142,13 +142,13 @@ def _is_hex(text: str) -> bool:
 
 
 def _elsewhere(url: str) -> Any:
-    """The module of the URL's scheme, where it is none of this file's."""
+    """The module of the URL's scheme, if it is not this file."""
     module = ELSEWHERE.get(url.partition(":")[0].lower())
     return importlib.import_module(module) if module else None
 
 
 def check_url(url: str) -> None:
-    """Raise BadUrl where `url` cannot be a link."""
+    """Raise BadUrl for an invalid URL."""
     other = _elsewhere(url)
     if other is not None:
         other.check(url)
@@ -166,23 +166,23 @@ Tap: TypeAlias = Callable[[Way, datetime, bytes], None]
 
 
 class HostLink(Link, Protocol):
-    """A link as the supervisor holds it: it counts what passes, and shows it to a `tap` while there is one."""
+    """A link with byte counters and an optional `tap` that sees all bytes."""
 
     tap: Tap | None
 
     @property
     def received_bytes(self) -> int:
-        """What a driver has read so far."""
+        """Bytes that a driver has read."""
         ...
 
     @property
     def sent_bytes(self) -> int:
-        """What a driver has written so far."""
+        """Bytes that a driver has written."""
         ...
 
 
 class StreamLink(asyncio.Protocol):
-    """A tty or a TCP connection. Bytes are stamped when the loop hears of them; what waits is bounded."""
+    """A tty or a TCP connection. Bytes are stamped when the loop receives them; the buffer is bounded."""
 
     tap: Tap | None = None
 
@@ -207,7 +207,7 @@ class StreamLink(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Stamp and keep; stop reading where nobody takes them (flow control is then the kernel's)."""
+        """Stamp and keep; stop reading when the buffer is full (the kernel's flow control then applies)."""
         self._waiting.append(Chunk(bytes(data), self._now(), self._loop.time()))
         self._waiting_bytes += len(data)
         if self._waiting_bytes > MAX_WAITING and not self._paused and self._transport is not None:
@@ -227,11 +227,11 @@ class StreamLink(asyncio.Protocol):
         self._gone.set()
 
     def pause_writing(self) -> None:
-        """The device does not take our bytes."""
+        """The device does not accept our bytes."""
         self._drained.clear()
 
     def resume_writing(self) -> None:
-        """It does again."""
+        """It accepts them again."""
         self._drained.set()
 
     def _end(self, reason: str) -> None:
@@ -265,7 +265,7 @@ class StreamLink(asyncio.Protocol):
         return chunk
 
     def stamp(self) -> Chunk:
-        """No bytes, now."""
+        """An empty chunk with the present time."""
         return Chunk(b"", self._now(), self._loop.time())
 
     async def write(self, data: bytes) -> None:
@@ -279,11 +279,11 @@ class StreamLink(asyncio.Protocol):
         self._transport.write(self.on_wire(data))
 
     def on_wire(self, data: bytes) -> bytes:
-        """What is sent for `data`."""
+        """The bytes to send for `data`."""
         return data
 
     async def close(self) -> None:
-        """Give the port back; return when it may be opened again: a serial port is closed in a thread."""
+        """Close the port; return when it can be opened again. A serial port is closed in a thread."""
         assert self._transport is not None
         if not self._transport.is_closing() or self._transport.get_write_buffer_size():
             self._transport.abort()
@@ -292,7 +292,7 @@ class StreamLink(asyncio.Protocol):
 
 
 def open_link(url: str, now: Callable[[], datetime] = utc_now) -> AbstractAsyncContextManager[HostLink]:
-    """The link under `url`, closed at the end. Raises LinkLost where it is not there, DeviceRefused where denied."""
+    """The link under `url`, closed at the end. Raises LinkLost if it is missing, DeviceRefused if access is denied."""
     other = _elsewhere(url)
     return cast("AbstractAsyncContextManager[HostLink]", other.open_link(url, now)) if other else open_stream(url, now)
 
@@ -315,7 +315,7 @@ S = TypeVar("S", bound=StreamLink)
 
 
 async def open_tcp(host: str, port: int, make: Callable[[], S]) -> S:
-    """A connection whose link is the one that `make` makes. Raises LinkLost."""
+    """A connection with the link that `make` creates. Raises LinkLost."""
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT):
@@ -336,9 +336,9 @@ async def open_tcp(host: str, port: int, make: Callable[[], S]) -> S:
 
 
 def _write_some(port: "Serial", data: bytes) -> int:
-    """Bytes that the port takes now. Raises SerialException, or BlockingIOError where it takes none.
+    """Write the bytes that the port accepts now. Raises SerialException, or BlockingIOError if it accepts none.
 
-    pyserial asks again until one is taken, also where it is told not to wait: a device that hangs would stop the loop.
+    pyserial retries until one byte is accepted, even in non-blocking mode: a hanging device would stop the loop.
     """
     import serial
 
@@ -351,7 +351,7 @@ def _write_some(port: "Serial", data: bytes) -> int:
 
 
 def _let_go_of_writer(transport: Any) -> None:
-    """The transport goes on asking whether the port takes bytes after all have left: the loop would do nothing else."""
+    """Stop the transport from polling for writability after all bytes were sent, which would load the loop."""
     write = transport._write_ready  # noqa: SLF001
 
     def write_ready() -> None:
@@ -364,9 +364,10 @@ def _let_go_of_writer(transport: Any) -> None:
 
 
 async def opened(thread: threading.Thread, done: asyncio.Future[T]) -> T:
-    """What a thread comes to that opens a device, as it says by `done`. It may hang in the kernel: nobody joins it.
+    """The result of a thread that opens a device, reported by `done`. It may hang in the kernel and is never joined.
 
-    Raises LinkLost after OPEN_TIMEOUT, and while one of this name hangs since then: no try costs another thread.
+    Raises LinkLost after OPEN_TIMEOUT, and while an earlier one of this name still hangs, so that retries start no
+    further threads.
     """
     last = _hanging.pop(thread.name, None)
     if last is not None and last.is_alive():
@@ -382,11 +383,11 @@ async def opened(thread: threading.Thread, done: asyncio.Future[T]) -> T:
                 raise LinkLost(f"{thread.name} does not open: unplug it, or its hub")
         return done.result()
     finally:
-        done.cancel()  # nobody is there any more to hear how it ended
+        done.cancel()  # no task waits for its result any more
 
 
 async def _beside(name: str, work: Callable[[], T], undo: Callable[[T], object]) -> T:
-    """The result of `work` in a thread, as `opened`. What nobody waits for any more is undone."""
+    """The result of `work` in a thread, as `opened`. A result that comes too late is undone."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
@@ -431,17 +432,17 @@ async def _open_serial(target: _Target, now: Callable[[], datetime]) -> StreamLi
     try:
         port = await _beside(path, opened_port, lambda port: port.close())
         port.write = lambda data: _write_some(port, bytes(data))  # type: ignore[method-assign]
-        try:  # it sets the line once more, and what a port then refuses must not leave it locked
+        try:  # it sets the line once more, and a refusal must not leave the port locked
             opened: Any = await serial_asyncio_fast.connection_for_serial(loop, lambda: StreamLink(now), port)
         except BaseException:
             port.close()
             raise
         transport, link = opened
-        link.connection_made(transport)  # it would be told an iteration later, too late for the driver's first word
+        link.connection_made(transport)  # asyncio would call it one iteration later, after the driver's first write
         _let_go_of_writer(transport)
         transport._fatal_error = lambda error, _="": transport._abort(error)  # noqa: SLF001 - a pulled cable: no traceback
     except serial.SerialException as error:
-        # pyserial puts what the terminal said into the text only
+        # pyserial has the error of the terminal in its text only
         match error.errno or getattr(error.__context__, "args", (None,))[0]:
             case errno.EACCES | errno.EPERM:
                 raise DeviceRefused(
@@ -461,7 +462,7 @@ async def _open_serial(target: _Target, now: Callable[[], datetime]) -> StreamLi
 
 
 def plugged_in() -> list[Any]:
-    """The serial ports that are there, with VID, PID and serial number (pyserial's ListPortInfo)."""
+    """The serial ports of this computer, with VID, PID and serial number (pyserial's ListPortInfo)."""
     from serial.tools import list_ports
 
     return sorted(list_ports.comports(), key=lambda port: str(port.device))
@@ -471,7 +472,7 @@ def _find(match: dict[str, str]) -> str:
     wanted = {key: int(value, 16) if key != "serial" else value for key, value in match.items()}
     try:
         ports = plugged_in()
-    except (TypeError, ValueError) as error:  # pyserial reads on where one was just unplugged
+    except (TypeError, ValueError) as error:  # pyserial continues after one was just unplugged
         raise LinkLost("what is plugged in has just changed") from error
     found = [
         str(port.device)

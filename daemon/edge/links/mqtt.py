@@ -1,11 +1,10 @@
-"""Links to devices that speak MQTT: a message heard is a line read, a line written is a message published.
+"""Links to devices that speak MQTT: a received message is a line to read, a written line is published.
 
     mqtt://host[:port]/?hear=ikg/sicbo/Billy-III/says&hear=…&say=ikg/sicbo/Billy-III/listens[&username=…&password_file=…]
                        [&version=3.1.1][&ca_file=…]
 
 The payload's line breaks become spaces, and one line break ends it, so that a device's codec is a line codec like all
-others. What the broker kept (retained) is an old answer and is not heard. The broker is the device's, or ours; it has
-no part in the events that go out.
+others. Retained messages are old answers and are ignored. The broker is the device's, or ours.
 """
 
 import asyncio
@@ -36,7 +35,7 @@ USAGE = "write mqtt://host/?hear=TOPIC&say=TOPIC"
 
 
 class _Target:
-    """A URL taken apart."""
+    """A parsed URL."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -45,7 +44,7 @@ class _Target:
         except ValueError as error:
             raise BadUrl(f"{url}: {error}") from error
         if "@" in parts.netloc:
-            # The URL itself is not repeated: it holds what nobody should read.
+            # The URL is not repeated, because it may hold a password.
             raise BadUrl("an mqtt: URL holds no name and password; write username=… and password_file=… in its query")
         if parts.scheme != "mqtt" or not host or port == 0 or parts.path not in {"", "/"} or parts.fragment:
             raise BadUrl(f"{url}: {USAGE}")
@@ -93,7 +92,7 @@ def _is_topic(topic: str) -> bool:
 
 
 def check(url: str) -> None:
-    """Raise BadUrl where `url` cannot be a link."""
+    """Raise BadUrl for an invalid URL."""
     _Target(url)
 
 
@@ -103,12 +102,12 @@ def broker_of(url: str) -> Mqtt:
 
 
 class MqttLink:
-    """One connection to a broker as a way to one device. What waits to be read is bounded: more is a lost link."""
+    """One connection to a broker as a link to one device. The buffer is bounded: an overflow is a lost link."""
 
     tap: Tap | None = None
 
     def __init__(self, session: Session, target: _Target, now: Callable[[], datetime]) -> None:
-        """Take over what the session hears: it must be stamped on arrival, and known whether it was retained."""
+        """Take the session's messages as they arrive, to stamp them and to see whether they were retained."""
         self._session = session
         self._target = target
         self._now = now
@@ -120,7 +119,7 @@ class MqttLink:
         self._reader: asyncio.Future[None] | None = None
         self.received_bytes = 0
         self.sent_bytes = 0
-        session.deliver_to(self._heard)  # its own queue does not know the instant
+        session.deliver_to(self._heard)  # its own queue does not know the time of arrival
 
     def _heard(self, message: Message) -> None:
         if message.retain:
@@ -147,7 +146,7 @@ class MqttLink:
             self._end(_in_words(error, self._target))
 
     async def read(self) -> Chunk:
-        """The next message as a line. Raises LinkLost, or DeviceRefused where the broker refuses what we say."""
+        """The next message as a line. Raises LinkLost, or DeviceRefused if the broker refuses our messages."""
         while not self._waiting:
             if self._lost is not None:
                 raise self._lost
@@ -164,11 +163,13 @@ class MqttLink:
         return chunk
 
     def stamp(self) -> Chunk:
-        """No bytes, now."""
+        """An empty chunk with the present time."""
         return Chunk(b"", self._now(), self._loop.time())
 
     async def write(self, data: bytes) -> None:
-        """Publish each line that `data` ends, in order. Raises as `read`, and ValueError for a line beyond MAX_LINE."""
+        """Publish each line that `data` completes, in order. Raises as `read`, and ValueError for a line beyond
+        MAX_LINE.
+        """
         *lines, self._line = (self._line + data).split(b"\n")
         if len(self._line) > MAX_LINE:
             self._line = b""
@@ -192,7 +193,7 @@ class MqttLink:
 
 
 def _in_words(error: BaseException, target: _Target) -> LinkLost | DeviceRefused:
-    """A broker's trouble as a link's."""
+    """A broker's error as a link's."""
     cause = error.__cause__
     if isinstance(error, BrokerRefused):
         return DeviceRefused(f"{target.where}: {error}")
@@ -203,11 +204,13 @@ def _in_words(error: BaseException, target: _Target) -> LinkLost | DeviceRefused
 
 @contextlib.asynccontextmanager
 async def open_link(url: str, now: Callable[[], datetime]) -> AsyncIterator[MqttLink]:
-    """The link under `url`, closed at the end. Raises LinkLost where no broker answers, DeviceRefused where denied."""
+    """The link under `url`, closed at the end. Raises LinkLost if no broker answers, DeviceRefused if access is
+    denied.
+    """
     target = _Target(url)
     async with contextlib.AsyncExitStack() as stack:
         try:
-            # A name of its own: a broker ends the connection of whoever has the same.
+            # A unique client id: a broker ends a connection with the same one.
             session = await stack.enter_async_context(connect(target.settings, f"feltd-{secrets.token_hex(8)}"))
             link = MqttLink(session, target, now)
             await session.subscribe(*target.hear)

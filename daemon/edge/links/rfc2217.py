@@ -1,12 +1,12 @@
-"""Links through a serial server that sets its port's speed and parity as it is told (RFC 2217).
+"""Links through a serial server whose speed and parity the host sets (RFC 2217).
 
     rfc2217://192.168.7.20:4001?baud=9600&parity=N      ser2net, Moxa NPort and others, in the mode of that name
 
 Telnet with the COM-PORT option: the connection is made binary, then the port is set to 8 data bits and one stop bit at
-the speed and parity of the URL, without flow control. Nothing passes before the server confirms all of it; one that
-confirms another setting, or none, is refused. Bytes are stamped when the loop hears of them, as of every stream.
+the speed and parity of the URL, without flow control. No payload is sent before the server confirms all settings; a
+server that confirms another setting, or none, is refused. Bytes are stamped when the loop receives them.
 
-Rule of this file, as of daemon/edge/links/link.py: a link that ended never comes back; its owner opens another.
+A link never reconnects; its owner opens another one.
 """
 
 import asyncio
@@ -87,10 +87,10 @@ class Said(Struct, frozen=True):
 
 
 class Telnet:
-    """Bytes from the server to payload and commands. Holds at most MAX_COMMAND bytes."""
+    """Splits the server's bytes into payload and commands. Holds at most MAX_COMMAND bytes."""
 
     def __init__(self) -> None:
-        """Nothing was heard yet."""
+        """Nothing was received yet."""
         self._held = b""
 
     def feed(self, data: bytes) -> tuple[bytes, list[Said]]:
@@ -124,7 +124,7 @@ def _com_port(command: int, value: bytes) -> bytes:
 
 
 class Rfc2217Link(StreamLink):
-    """A connection to a serial server; `ready` when its port is set. What comes before that is not read."""
+    """A connection to a serial server; `ready` when its port is set. Earlier bytes are dropped."""
 
     def __init__(self, target: _Target, now: Callable[[], datetime]) -> None:
         """Nothing is sent before the connection is made."""
@@ -139,7 +139,7 @@ class Rfc2217Link(StreamLink):
 
     @property
     def missing(self) -> str:
-        """What the server has not done yet."""
+        """The confirmations that the server has not sent."""
         if (DO, COM_PORT) not in self._agreed:
             return "it does not answer as an RFC 2217 server; a raw port is tcp://host:port"
         if not self._agreed >= NEEDED:
@@ -147,12 +147,12 @@ class Rfc2217Link(StreamLink):
         return "it does not confirm the port's settings"
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Offer what this side does, and ask for what the other must do."""
+        """Offer our options, and request those of the server."""
         super().connection_made(transport)
         self._send(b"".join(_option(WILL, one) for one in OURS) + b"".join(_option(DO, one) for one in THEIRS))
 
     def data_received(self, data: bytes) -> None:
-        """Commands are answered here; only payload goes on."""
+        """Answers commands and passes payload on."""
         try:
             payload, said = self._telnet.feed(data)
         except ValueError as error:
@@ -172,12 +172,12 @@ class Rfc2217Link(StreamLink):
         return data.replace(IAC, IAC + IAC)
 
     def pause_writing(self) -> None:
-        """The server does not take our bytes."""
+        """The server does not accept our bytes."""
         self._full = True
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        """It does again, unless it asked to wait."""
+        """It accepts them again, unless it asked to wait."""
         self._full = False
         if not self._suspended:
             super().resume_writing()
@@ -203,7 +203,7 @@ class Rfc2217Link(StreamLink):
             self._transport.abort()
 
     def _negotiate(self, said: Said) -> None:
-        """Each option is answered once at most: a server that asks for ever makes no answers pile up."""
+        """Answers each option at most once, so that a server that repeats itself cannot pile up answers."""
         wanted = OURS if said.command in (DO, DONT) else THEIRS
         key = said.command, said.option
         if said.option in wanted:
@@ -241,7 +241,7 @@ class Rfc2217Link(StreamLink):
 
 
 def _differs(number: int, value: bytes) -> str:
-    """In words, what the server's port is set to instead."""
+    """In words, the settings that the server's port has instead."""
     match number:
         case 1:
             return f"its port runs at {int.from_bytes(value, 'big')} baud, not as the URL says"
@@ -256,7 +256,7 @@ def _differs(number: int, value: bytes) -> str:
 
 @contextlib.asynccontextmanager
 async def open_link(url: str, now: Callable[[], datetime] = utc_now) -> AsyncIterator[Rfc2217Link]:
-    """The link under `url`. Raises LinkLost where nobody is there, DeviceRefused where the port cannot be set."""
+    """The link under `url`. Raises LinkLost if there is no server, DeviceRefused if the port cannot be set."""
     target = _target(url)
     link = await open_tcp(target.host, target.port, lambda: Rfc2217Link(target, now))
     try:

@@ -4,13 +4,13 @@
     sas:?vid=0403&pid=6001[&serial=…]               a port by what is plugged in
 
 Each `write` is one message: its first byte goes out with the ninth bit set (mark parity), the rest with it clear
-(space parity). Reading expects it clear; a byte that comes with it set (a machine that chirps because nobody polls it)
-is counted and left out, as is a break.
+(space parity). Reading expects it clear; a byte with it set (a loop break indication of an unpolled machine)
+is counted and dropped, as is a break.
 
-A port that knows no such parity (a pseudo terminal) is used with eight bits and none: `ninth_bit` says which it is.
+A port without such parity (a pseudo terminal) is used with eight bits: `ninth_bit` says which it is.
 
-A link over the network cannot do it: TCP carries no ninth bit, and a serial server that is told to change its parity
-between two bytes (RFC 2217) does not do so within the 5 ms that a message may pause. `refusal` says so.
+A network link cannot do it: TCP carries no ninth bit, and a serial server does not change its parity between two bytes
+(RFC 2217) within the 5 ms that a message may pause. `refusal` says so.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ def check(url: str) -> None:
 
 
 def refusal(url: str) -> str:
-    """Why no machine can be reached by `url`; "" where one may."""
+    """Why `url` can reach no machine; "" if it can."""
     if url.partition(":")[0].lower() not in NETWORK:
         return ""
     return (
@@ -76,7 +76,7 @@ def refusal(url: str) -> str:
 
 
 def open_link(url: str, now: Callable[[], datetime] = links.utc_now) -> AbstractAsyncContextManager[HostLink]:
-    """The port under `url`, closed at the end. Raises LinkLost where it is not there, DeviceRefused where denied."""
+    """The port under `url`, closed at the end. Raises LinkLost if it is missing, DeviceRefused if access is denied."""
     return _open(_serial(url), now)
 
 
@@ -133,11 +133,11 @@ class SasLink:
         return self._stream.sent_bytes + self.sent
 
     def stamp(self) -> Chunk:
-        """No bytes, now."""
+        """An empty chunk with the present time."""
         return self._stream.stamp()
 
     def set_up(self) -> None:
-        """Ask the port for space parity and marked errors; where it does not keep them, leave it as it was."""
+        """Set space parity and marked errors; a port that does not keep them is left as it was."""
         plain = self._attributes()
         self._space = _with(plain, CFLAG, termios.PARENB | CMSPAR, termios.PARODD)
         self._space = _with(self._space, IFLAG, termios.INPCK | termios.PARMRK, termios.IGNPAR | termios.ISTRIP)
@@ -173,11 +173,11 @@ class SasLink:
         self.sent += len(data)
 
     def in_thread(self, work: Callable[[], None]) -> asyncio.Future[None]:
-        """Do what may wait for the port beside the loop."""
+        """Run a call that may block on the port in a thread."""
         return asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     async def settle(self) -> None:
-        """Return when nothing is being written: only then may the port be closed."""
+        """Return when no write is in progress: only then may the port be closed."""
         try:
             if self._sending is not None:
                 await asyncio.wait([self._sending])
@@ -198,7 +198,7 @@ class SasLink:
             raise LinkLost(str(error)) from error
 
     def _leave(self) -> None:
-        """Return when the kernel holds nothing more. To drain a port that hangs would never end, nor would our stop."""
+        """Return when the kernel has sent everything. tcdrain could hang for ever with the port."""
         until = time.monotonic() + PATIENCE
         while _unsent(self._port):
             if time.monotonic() > until:
@@ -216,7 +216,7 @@ class SasLink:
                 time.sleep(0.001)
 
     async def read(self) -> Chunk:
-        """The next bytes that came with a clear ninth bit. Raises LinkLost."""
+        """The next bytes with a clear ninth bit. Raises LinkLost."""
         while True:
             chunk = await self._stream.read()
             data = self._unmarked(chunk.data) if self.ninth_bit else chunk.data
@@ -226,7 +226,7 @@ class SasLink:
                 return Chunk(data, chunk.at, chunk.tick)
 
     def _unmarked(self, data: bytes) -> bytes:
-        """Without the marks of PARMRK, which may be split between two chunks."""
+        """Remove the marks of PARMRK, which may be split between two chunks."""
         data = self._held + data
         out = bytearray()
         at = 0

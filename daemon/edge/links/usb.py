@@ -3,12 +3,12 @@
     usb:?vid=05e0&pid=1200                          the only one of its kind
     usb:?vid=05e0&pid=1200&serial=S1&interface=1    one of several, and not its first keyboard
 
-The kernel would type a scanner's codes into whatever has the focus; its driver is taken off while the link lives and
-given back at the end. One thread finds, claims, reads and gives back: nothing of pyusb is touched by two threads, and
-the loop never waits for it. Bytes are stamped in that thread, as they arrive. What waits is bounded: beyond MAX_WAITING
-nothing is asked of the device, which keeps what it has to say.
+The kernel would type a scanner's codes into the focused window. Its driver is therefore detached while the link lives,
+and attached again at the end. One thread finds, claims, reads and releases the device, so pyusb is used by one thread
+only and the loop never waits for it. Bytes are stamped in that thread as they arrive. The buffer is bounded: beyond
+MAX_WAITING the device is not read, and keeps its reports.
 
-Rule of this file, as of daemon/edge/links/link.py: a link that ended never comes back; its owner opens another.
+A link never reconnects; its owner opens another one.
 """
 
 import asyncio
@@ -32,8 +32,8 @@ from protocols.link import Chunk, DeviceRefused, LinkLost
 __all__ = ["Plugged", "UsbLink", "check", "open_link", "plugged_in"]
 
 MAX_WAITING = 65536
-LOOK = 100  # milliseconds in which a read ends by itself: how soon a link is given back
-SETTLE = 0.5  # seconds after which a refusal is believed
+LOOK = 100  # milliseconds after which a read returns: the delay of closing a link
+SETTLE = 0.5  # seconds after which a refusal is final
 CLOSE_TIMEOUT = 5.0
 CONTROL_TIMEOUT = 500
 
@@ -47,7 +47,7 @@ REMEDY_ACCESS = (
 )
 
 backend: Any = None
-"""How pyusb reaches the bus; None: as it finds best. A simulation puts its own here."""
+"""The pyusb backend; None is its default. A simulation sets its own."""
 
 
 class _Target(Struct, frozen=True):
@@ -63,7 +63,7 @@ class _Target(Struct, frozen=True):
 
 
 class Plugged(NamedTuple):
-    """One device that types: its ids, its serial number and its name, empty where it has none or keeps it."""
+    """One keyboard-like device: its ids, serial number and name, empty if it has none."""
 
     vid: int
     pid: int
@@ -101,12 +101,12 @@ def check(url: str) -> None:
 
 
 class UsbLink:
-    """The interrupt endpoint of one interface, as a stream of bytes: each report as it comes."""
+    """The interrupt endpoint of one interface as a stream of bytes, one report after the other."""
 
     tap: Tap | None = None
 
     def __init__(self, target: _Target, now: Callable[[], datetime]) -> None:
-        """Nothing is touched before `open`."""
+        """The device is not touched before `open`."""
         self._target = target
         self._now = now
         self._loop = asyncio.get_running_loop()
@@ -124,7 +124,7 @@ class UsbLink:
         self.sent_bytes = 0
 
     async def open(self) -> None:
-        """Find and claim the device. Raises LinkLost where it is not there or hangs, DeviceRefused where denied."""
+        """Find and claim the device. Raises LinkLost if it is missing or hangs, DeviceRefused if access is denied."""
         await opened(self._thread, self._opened)
 
     # ---- the loop's side
@@ -151,17 +151,17 @@ class UsbLink:
                 self._reader = None
 
     async def write(self, data: bytes) -> None:  # noqa: ARG002 - as every link
-        """What types takes no orders. Raises DeviceRefused, LinkLost."""
+        """Scanners take no commands. Raises DeviceRefused, LinkLost."""
         if self._lost is not None:
             raise LinkLost(self._lost)
         raise DeviceRefused(f"{self._target.words} only types: nothing can be sent to it")
 
     def stamp(self) -> Chunk:
-        """No bytes, now."""
+        """An empty chunk with the present time."""
         return Chunk(b"", self._now(), self._loop.time())
 
     async def close(self) -> None:
-        """Give the device back to the kernel; return when it may be opened again."""
+        """Release the device to the kernel; return when it can be opened again."""
         self._stop.set()
         self._room.set()
         if self._thread.ident is not None:  # waited for on the wall's clock, whatever the loop's is
@@ -188,16 +188,16 @@ class UsbLink:
     # ---- the thread's side
 
     def _tell(self, what: Callable[..., None], *words: Any) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is there to hear it
+        with contextlib.suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(what, *words)
 
     def _live(self) -> None:
-        """The whole life of the device in our hands."""
+        """The thread: from claiming the device to its release."""
         try:
             with contextlib.ExitStack() as held:
                 try:
                     device, endpoint = held.enter_context(_claimed(self._target))
-                except DeviceRefused:  # udev may be giving it to our group only now
+                except DeviceRefused:  # udev may be changing its group just now
                     if self._stop.wait(SETTLE):
                         raise
                     device, endpoint = held.enter_context(_claimed(self._target))
@@ -219,7 +219,7 @@ class UsbLink:
             except usb.core.USBError as error:
                 if isinstance(error, usb.core.USBTimeoutError) or error.errno in {errno.ETIMEDOUT, errno.EINTR}:
                     continue
-                if error.errno == errno.EPIPE:  # the next session finds it able to speak again
+                if error.errno == errno.EPIPE:  # the next session can use it again
                     with contextlib.suppress(usb.core.USBError, NotImplementedError):
                         device.clear_halt(endpoint)
                 raise _trouble(error, self._target.words) from error
@@ -253,7 +253,7 @@ async def open_link(url: str, now: Callable[[], datetime] = utc_now) -> AsyncIte
 
 
 def _trouble(error: usb.core.USBError, words: str) -> LinkLost | DeviceRefused:
-    """What the bus said, as one of our three errors."""
+    """An error of the bus as one of our three."""
     match error.errno:
         case errno.EACCES | errno.EPERM:
             return DeviceRefused(f"{words}: {REMEDY_ACCESS}")
@@ -267,7 +267,7 @@ def _trouble(error: usb.core.USBError, words: str) -> LinkLost | DeviceRefused:
 
 @contextlib.contextmanager
 def _claimed(target: _Target) -> Iterator[tuple[Any, Any]]:
-    """The device and its endpoint, ours until the end; then its kernel driver's again, also after an unplug."""
+    """The device and its endpoint. At the end its kernel driver is attached again, also after an unplug."""
     words = target.words
     device = _find(target)
     interface = 0
@@ -316,7 +316,7 @@ def _find(target: _Target) -> Any:
 
 
 def _text(device: Any, which: str) -> str | None:
-    """A string of the device: empty where it has none, None where it cannot be read."""
+    """A string of the device: empty if it has none, None if it is unreadable."""
     try:
         return str(getattr(device, which) or "")
     except (usb.core.USBError, ValueError, NotImplementedError, UnicodeDecodeError, IndexError):
@@ -361,7 +361,7 @@ def _has_kernel_driver(device: Any, interface: int) -> bool:
 
 
 def _speak_boot(device: Any, interface: int) -> None:
-    """Reports of eight bytes, and only where something changed. What has no other way refuses, which is as good."""
+    """Set the boot protocol, and reports only on changes. A device without another protocol refuses, which is fine."""
     for request in (SET_PROTOCOL, SET_IDLE):
         try:
             device.ctrl_transfer(TO_INTERFACE, request, 0, interface, None, CONTROL_TIMEOUT)
@@ -371,7 +371,7 @@ def _speak_boot(device: Any, interface: int) -> None:
 
 
 def plugged_in() -> list[Plugged]:
-    """The devices that type, keyboards of people among them. Empty where there is no USB or no libusb."""
+    """The keyboard-like devices, keyboards of people included. Empty without USB or libusb."""
     try:
         found = list(usb.core.find(find_all=True, backend=backend) or ())
     except (usb.core.NoBackendError, usb.core.USBError, NotImplementedError):
