@@ -32,7 +32,7 @@ lint: .venv/.runtime .venv/.lab .venv/.dev
 	$(BIN)/lint-imports
 
 # The generated pages of docs/reference, from the code.
-docs: games
+docs: .venv/.lab games
 	$(BIN)/feltd devices --pages docs/reference/devices
 	$(BIN)/feltd schema > docs/reference/asyncapi.json
 	$(BIN)/python -m tests.support.reference_pages

@@ -40,6 +40,7 @@ OPERATORS = re.compile(r"[|;&]+")
 PARSED_ONLY = {
     "make demo": "test_use.py and test_system.py run the demo; make itself installs packages",
     "make test": "it is what runs this",
+    "make install": "it installs packages",
     "make install-table": "it installs packages",
     "make .venv/.openid": "it installs packages",
     "make lint": "it is run beside the tests",
