@@ -332,7 +332,9 @@ def written(folder: Path, heard: Sequence[Heard], *, true: bool) -> None:
             for table, by_seq in said.items():
                 assert sorted(by_seq) == list(range(1, len(by_seq) + 1))
                 journal.append([made(table, by_seq[seq]) for seq in sorted(by_seq)], used)
-            used = {f"stream/edge-1/{journal.name}/{table}": b"%d" % len(by_seq) for table, by_seq in said.items()}
+            used = {
+                f"stream/edge-1/{journal.name}/{table}": b'{"seq":%d}' % len(by_seq) for table, by_seq in said.items()
+            }
 
 
 async def taken_away(world: World, heard: Sequence[Heard], *, true: bool) -> dict[str, bytes]:

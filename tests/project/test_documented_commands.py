@@ -11,7 +11,6 @@ import contextlib
 import json
 import re
 import shlex
-import signal
 import socket
 import subprocess
 import sys
@@ -234,7 +233,7 @@ class Floor:
 
     @contextlib.contextmanager
     def typed(self, line: str, *more: str) -> Iterator[subprocess.Popen[str]]:
-        """One that goes on until Ctrl-C."""
+        """One that goes on until it is interrupted."""
         self.ran.add(line)
         with subprocess.Popen(
             [sys.executable, "-m", "daemon.cli", *self._words(line), *more],
@@ -246,7 +245,7 @@ class Floor:
         ) as process:
             try:
                 yield process
-                process.send_signal(signal.SIGINT)
+                process.terminate()  # SIGINT is ignored in what a shell starts in the background
                 assert process.stdout is not None
                 while process.stdout.read(4096):  # a full pipe would keep it from its end
                     pass

@@ -573,7 +573,7 @@ def test_no_more_is_settled_than_was_laid(name: str, night: list[Event]) -> None
 def test_a_stuck_device_does_not_fill_the_memory(name: str, type_name: str) -> None:
     """The same event for ever, after nothing and in the middle of every kind of round.
 
-    A round keeps a thousand names of events and some more: after 2000 a state grows no further.
+    A round keeps at most 1500 ids of events, or 400 events: after 2000 a state grows no further.
     """
     ruleset = game(name)
     repeated = stuck(STUCK[type_name], at_length(2000, 5000))
@@ -583,7 +583,7 @@ def test_a_stuck_device_does_not_fill_the_memory(name: str, type_name: str) -> N
             state, _ = judge(ruleset, state, seen)
         for seen in repeated if n == 0 else repeated[: at_length(100, 600)]:
             state, _ = judge(ruleset, state, seen)
-        assert len(msgspec.json.encode(state)) < 40_000
+        assert len(msgspec.json.encode(state)) < 120_000
 
 
 def stuck(event: Event, count: int) -> list[Envelope]:

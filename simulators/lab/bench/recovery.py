@@ -187,7 +187,7 @@ async def _consumer_turn(config: Path, broker: Broker, turn: int, missed: int, n
     for suffix in ("", "-wal", "-shm", "-lock", "-readers", "-signed"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     with closing(Journal(path)) as rules:
-        rules.append([], {f"stream/edge-1/{edge}/bac-{TABLES}": b"%d" % (newest - missed)})
+        rules.append([], {f"stream/edge-1/{edge}/bac-{TABLES}": b'{"seq":%d}' % (newest - missed)})
     last = f"edge-1:bac-{TABLES}:{newest - 1}/"  # the payment after it says nothing
     topic = f"felt/1/bench/table/bac-{TABLES}/round/event/resolved"
     async with connect(Mqtt(port=broker.port), f"bench-rules-{turn}") as session:
