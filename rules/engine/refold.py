@@ -24,7 +24,7 @@ a subclass `class State(Table[P], frozen=True)` (so that JSON decodes it), and a
 - `lay(p, hands, frame, before, named=..., reopened=...)`: the position with corrected hands, or an Effect that refuses;
 - `over(p)`: nothing more is due; `resolve(p, frame)`: the Result; `laid(p)`: what lies on the table, for a void result;
 - `end(p, void=...)`: the position between rounds; `resume(now, ended)`: that of an ended round, taken up again now;
-- optional: `missed`, `at_bell`, `take_wager`, `set_aside`, `left_over`, `never_was`.
+- optional: `missed`, `at_bell`, `take_wager`, `set_aside`, `left_over`, `never_was`, and more hooks with a default.
 """
 
 from abc import ABC, abstractmethod
@@ -96,7 +96,8 @@ class Effect(Struct, frozen=True):
     doubt about what came before it counts now. `suspend`: why the round waits for a person; with `again` that is said
     even where it waits already. `void`: why it is void, by `article`. `restart`: a new shoe, rounds are counted from 1.
     `evidence`: whether the round rests on this event. `next_doubt`: why the next round's first card cannot be trusted.
-    `round`: the round with other bets.
+    `round`: the round with other bets, or closed by this event; with corrected hands it says that they are taken, even
+    where the round waits on. `beside`: irregularities that are of no round.
     """
 
     notes: tuple[Note, ...] = ()
@@ -110,6 +111,7 @@ class Effect(Struct, frozen=True):
     evidence: bool = True
     next_doubt: str = ""
     round: Round | None = None
+    beside: tuple[Note, ...] = ()
 
 
 PLAIN: Final = Effect()
@@ -180,6 +182,8 @@ class Game(ABC, Generic[P]):
     article_bell: ClassVar[str]
     remedy: ClassVar[str]
     """What a person may do about a suspended round."""
+    steps_wagers: ClassVar[bool] = False
+    """Bets of an open round come to `step`, not to `take_wager`: they move more than the round's bets."""
 
     terms: Terms
     offered: frozenset[str]
@@ -281,6 +285,38 @@ class Game(ABC, Generic[P]):
         """A card that came in doubt: it is of no hand until a person says so."""
         return position
 
+    def reopens(self, position: P, event: Event) -> bool:
+        """Whether this event of the game's own, after a round that counts, is one more of that round."""
+        return False
+
+    def matters(self, position: P, event: Event) -> bool:
+        """Whether a late event of the game's own may change the round that ended."""
+        return True
+
+    def unused(self, position: P, fact: Fact) -> tuple[P, Effect]:
+        """The round that ended is in doubt by this late fact; `remedy` of the effect says what a person may do."""
+        return position, PLAIN
+
+    def known(self, position: P, frame: Frame[P]) -> Round:
+        """The round with the bets that are certain."""
+        return replace(frame.round, wagers=()) if frame.lost else frame.round
+
+    def gives_back(self, position: P) -> Void:
+        """What a void round gives back."""
+        return self.returned
+
+    def suspended_by_loss(self, position: P) -> Effect:
+        """Events of a closed round are missing; `remedy` of the effect says what a person may do."""
+        return PLAIN
+
+    def alike(self, one: P, other: P) -> bool:
+        """Whether the same cards lie there."""
+        return self.laid(one) == self.laid(other)
+
+    def untouched(self, table: Table[P]) -> bool:
+        """Whether nothing was told of the table yet that events may be missing of."""
+        return not table.day
+
     def never_was(self, position: P, before: Frame[P], frame: Frame[P], hands: Hands) -> Effect:
         """`void` says why the open round is none, where hands of the one before are laid: it began by a mistake."""
         return PLAIN
@@ -313,7 +349,8 @@ class Engine(Generic[P]):
     def _forward(self, table: Table[P], fact: Fact) -> Step[P]:
         match fact.event:
             case WagerPlaced() | WagerWithdrawn() as one:
-                return self._wager(table, fact, one)
+                steps = self.game.steps_wagers and table.open is not None
+                return self._step(table, fact) if steps else self._wager(table, fact, one)
             case BetsOpened():
                 return self._opened(table, fact)
             case BetsClosed():
@@ -335,10 +372,13 @@ class Engine(Generic[P]):
         """An event of the game's own."""
         frame, verdicts = table.open, tuple[Verdict, ...]()
         if frame is None:
-            if not self.game.begins(table.position, fact.event):
+            if table.last is not None and table.last.counts and self.game.reopens(table.position, fact.event):
+                table = self._reopened(table, table.last)
+            elif self.game.begins(table.position, fact.event):
+                table, verdicts = self._begin(table, fact)
+            else:
                 position, effect = self.game.step(table.position, fact, None)
                 return self._between(table, position, effect, fact)
-            table, verdicts = self._begin(table, fact)
             frame = _open(table)
         position, effect = self.game.step(table.position, fact, frame)
         if effect.restart:
@@ -360,11 +400,15 @@ class Engine(Generic[P]):
             if not round_.closed:
                 round_ = replace(self.game.at_bell(round_, fact), closed=True)
                 verdicts += (Closed(round_.id),)
+        elif round_.closed and not frame.round.closed:
+            verdicts += (Closed(round_.id),)
         frame = _with(frame, round_, fact)
         table = replace(table, open=frame, position=position, doubt=effect.next_doubt or table.doubt)
+        beside = tuple(verdict for note in effect.beside for verdict in self._note(note, fact))
         if effect.void:
             table, more = self._void(table, frame, fact, effect.void, effect.article)
-            return table, verdicts + more
+            return table, verdicts + more + beside
+        verdicts += beside
         if reason:
             table, more = self._suspend(table, frame, fact, reason, effect.remedy)
             return table, verdicts + more
@@ -382,7 +426,7 @@ class Engine(Generic[P]):
             table = replace(
                 table, day=max(today, table.day), shoe=shoe if self.game.numbers_shoes else -1, count=0, doubt=""
             )
-        return table, tuple(verdict for note in effect.notes for verdict in self._note(note, fact))
+        return table, tuple(verdict for note in effect.notes + effect.beside for verdict in self._note(note, fact))
 
     def _begin(self, table: Table[P], fact: Fact) -> Step[P]:
         today = fact.time.date().isoformat()
@@ -420,13 +464,17 @@ class Engine(Generic[P]):
             note = Note("bell_without_round", "the bell rang, no round is open", self.game.article_bell)
             return self._between(table, table.position, Effect((note,) if self.game.waits_for_bell else ()), fact)
         position, effect = self.game.step(table.position, fact, frame)
-        round_ = self._noted_on(witness(frame.round, fact), effect, fact)
+        round_ = self._noted_on(witness(effect.round or frame.round, fact), effect, fact)
         closed: tuple[Verdict, ...] = ()
         if not round_.closed:
             closed = (Closed(round_.id),)
             round_ = replace(self.game.at_bell(round_, fact), closed=True)
             table = replace(table, doubt="" if self.game.waits_for_bell else table.doubt)
-        return _keep(replace(table, position=position), frame, round_, fact), closed
+        table = _keep(replace(table, position=position), frame, round_, fact)
+        if not effect.suspend:
+            return table, closed
+        table, more = self._suspend(table, _open(table), fact, effect.suspend, effect.remedy)
+        return table, closed + more
 
     def _wager(self, table: Table[P], fact: Fact, one: WagerPlaced | WagerWithdrawn) -> Step[P]:
         frame = table.open
@@ -445,10 +493,9 @@ class Engine(Generic[P]):
             return _after(replace(table, position=position, doubt=table.doubt if left else ""), fact), ()
         if not frame.round.closed:  # the last round may be paid while bets are open
             return _keep(table, frame, frame.round, fact), ()
-        if frame.result is not None and frame.position is not None and frame.round.suspended:  # it is disputed
-            same = self.game.laid(frame.position) == self.game.laid(table.position)
-            if same:
-                return self._stands(table, frame, frame.result, fact)
+        disputed = frame.position if frame.round.suspended else None
+        if frame.result is not None and disputed is not None and self.game.alike(disputed, table.position):
+            return self._stands(table, frame, frame.result, fact)
         position, effect = self.game.step(table.position, fact, frame)
         table = _keep(replace(table, position=position), frame, witness(frame.round, fact), fact)
         if not effect.suspend:
@@ -467,7 +514,7 @@ class Engine(Generic[P]):
     def _missed(self, table: Table[P], fact: Fact) -> Step[P]:
         """Events may be missing: a bet before the bell, a card after it; without a bell a card whenever it is."""
         frame = table.open
-        if frame is None and not table.day and not isinstance(fact.event, EventsMissed):
+        if frame is None and self.game.untouched(table) and not isinstance(fact.event, EventsMissed):
             return table, ()  # a device that is met for the first time proves no loss
         table = replace(table, position=self.game.missed(table.position))
         if frame is None:
@@ -478,7 +525,8 @@ class Engine(Generic[P]):
             return _keep(replace(table, doubt=doubt), frame, witness(frame.round, fact), fact), ()
         if not self.game.waits_for_bell:
             table = replace(table, doubt=BEFORE_CARD)
-        return self._suspend(table, _with(frame, frame.round, fact), fact, "events of this round may be missing", "")
+        frame, effect = _with(frame, frame.round, fact), self.game.suspended_by_loss(table.position)
+        return self._suspend(table, frame, fact, "events of this round may be missing", effect.remedy)
 
     # ---- what a person says
 
@@ -504,14 +552,17 @@ class Engine(Generic[P]):
         position, effect = self.game.lay(
             reopened.position, hands, frame, before, named=named, reopened=table.open is None
         )
-        if effect.notes:
+        if effect.notes and effect.round is None:
             return self._between(table, table.position, effect, fact)
-        if effect.suspend:
+        if effect.suspend and effect.round is None:
             if effect.again:
                 frame = replace(frame, round=replace(frame.round, suspended=""))
             return self._suspend(reopened, _with(frame, frame.round, fact), fact, effect.suspend, effect.remedy)
-        frame = _with(frame, replace(witness(frame.round, fact), suspended=""), fact)
+        round_ = self._noted_on(witness(effect.round or frame.round, fact), effect, fact)
+        frame = _with(frame, replace(round_, suspended=""), fact)
         reopened = replace(reopened, open=frame, position=position)
+        if effect.suspend:
+            return self._suspend(reopened, frame, fact, effect.suspend, effect.remedy)
         return self._end(reopened, frame) if self.game.over(position) else (replace(reopened, doubt=""), ())
 
     def _declared_void(self, table: Table[P], fact: Fact, reason: str) -> Step[P]:
@@ -587,9 +638,9 @@ class Engine(Generic[P]):
 
     def _void(self, table: Table[P], frame: Frame[P], fact: Fact, reason: str, article: str = "") -> Step[P]:
         round_ = witness(frame.round, fact)
-        known = replace(round_, wagers=()) if frame.lost else round_
+        known = self.game.known(table.position, replace(frame, round=round_))
         law = (self.game.cite(article or self.game.article_void),)
-        void = replace(self.game.returned, reason=reason)
+        void = replace(self.game.gives_back(table.position), reason=reason)
         result = voided(known, self.game.terms, void, law, self.game.laid(table.position))
         if frame.result is not None:
             result = replace(result, supersedes=result.round)
@@ -632,8 +683,9 @@ class Engine(Generic[P]):
     def _unplaced(self, table: Table[P], fact: Fact) -> Step[P]:
         if isinstance(fact.event, RoundPaid):
             return table, ()
-        if type(fact.event) in self.game.own and table.open is None and table.last is not None and table.last.counts:
-            return self._disputed(table, table.last, fact)
+        last, own = table.last, type(fact.event) in self.game.own and table.open is None
+        if own and last is not None and last.counts and self.game.matters(table.position, fact.event):
+            return self._disputed(table, last, fact)
         verdicts: tuple[Verdict, ...] = ()
         if isinstance(fact.event, BetsClosed) and table.open is not None and not table.open.round.closed:
             table, verdicts = self._bell(table, fact)  # no bet can be taken any more
@@ -659,9 +711,10 @@ class Engine(Generic[P]):
 
     def _disputed(self, table: Table[P], last: Frame[P], fact: Fact) -> Step[P]:
         table = self._reopened(table, last)
-        frame = _open(table)
+        position, effect = self.game.unused(table.position, fact)
+        table, frame = replace(table, position=position), _open(table)
         doubted = replace(fact, event=EventsMissed(count=1))
-        return self._suspend(table, replace(_with(frame, frame.round, doubted), lost=True), fact, LATE, "")
+        return self._suspend(table, replace(_with(frame, frame.round, doubted), lost=True), fact, LATE, effect.remedy)
 
     def _play(self, table: Table[P], facts: list[Fact]) -> Step[P]:
         """These facts, from where the older of the kept rounds began."""

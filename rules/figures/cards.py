@@ -34,10 +34,14 @@ from protocols.contract.events import (
     WagerPlaced,
 )
 from protocols.contract.topics import Envelope
+from rules.engine.refold import Table
 from rules.engine.ruleset import Resolved, Result, Verdict, options_from
+from rules.games.blackjack import count, is_blackjack
 from rules.games.cards import DECK, PIPS
 from rules.games.poker import CATEGORY, HEIGHT, strength
-from rules.macau.blackjack import FAMILIES, Blackjack, BlackjackState, count, is_blackjack
+from rules.macau.blackjack import Blackjack
+from rules.macau.blackjack_bets import FAMILIES
+from rules.macau.blackjack_decisions import Position
 from rules.macau.stud_poker import StudPoker
 
 __all__ = [
@@ -303,8 +307,8 @@ class BlackjackPart:
         return seen
 
     def _beside_from(
-        self, beside: Blackjack, state: BlackjackState, seen: Envelope, rng: Random, dealt: int
-    ) -> tuple[Result, BlackjackState]:
+        self, beside: Blackjack, state: Table[Position], seen: Envelope, rng: Random, dealt: int
+    ) -> tuple[Result, Table[Position]]:
         """The end of the round under the other options: only the bank still draws."""
         while True:
             state, verdicts = beside.apply(state, seen)
@@ -312,9 +316,9 @@ class BlackjackPart:
                 return _result(verdicts), state
             seen, dealt = self._drawn(rng, dealt), dealt + 1
 
-    def _decided(self, state: BlackjackState) -> Envelope | None:
+    def _decided(self, state: Table[Position]) -> Envelope | None:
         """What is told next, None where it is a card."""
-        play = state.play
+        play = state.position.play
         assert play is not None
         if play.dealt < play.first_deal:
             return None
@@ -338,9 +342,9 @@ def _result(verdicts: tuple[Verdict, ...]) -> Result:
     return verdict.result
 
 
-def _soft_17_next(state: BlackjackState, seen: Envelope) -> bool:
+def _soft_17_next(state: Table[Position], seen: Envelope) -> bool:
     """Whether this card makes the bank's hand a soft 17."""
-    play = state.play
+    play = state.position.play
     if play is None or play.dealt < play.first_deal or play.turn < len(play.hands):
         return False
     assert isinstance(seen.event, CardDrawn)
@@ -351,12 +355,12 @@ def _gain(result: Result) -> int:
     return sum(one.returned - one.stake for one in result.settlements if one.bet in ("main", "double"))
 
 
-def _won(state: BlackjackState) -> bool:
+def _won(state: Table[Position]) -> bool:
     """The button of the streak has advanced."""
-    return bool(state.streaks) and state.streaks[0].wins == 1
+    return bool(state.position.streaks) and state.position.streaks[0].wins == 1
 
 
-def _count_blackjack(tally: Tally, result: Result, state: BlackjackState) -> None:
+def _count_blackjack(tally: Tally, result: Result, state: Table[Position]) -> None:
     for one in result.settlements:
         if one.bet == "double":
             gain = (one.returned - one.stake) // STAKE
@@ -368,7 +372,7 @@ def _count_blackjack(tally: Tally, result: Result, state: BlackjackState) -> Non
     tally.net += net
     tally.squares += net * net
     tally.won += _won(state)
-    tally.lost += not state.streaks
+    tally.lost += not state.position.streaks
     ends = result.outcome["ended"].values()
     tally.specials += "special" in ends
     tally.fives += "five_cards" in ends

@@ -62,7 +62,8 @@ from rules.figures.enumerate_baccarat import (
 from rules.games.cards import DECK, RANKS, SUITS
 from rules.games.poker import CATEGORIES, classes, hands_by_category
 from rules.macau.baccarat import Baccarat
-from rules.macau.blackjack import ALWAYS, PERMITTED, STREAK_PAYS, STREAKS, Blackjack
+from rules.macau.blackjack import Blackjack
+from rules.macau.blackjack_bets import ALWAYS, PERMITTED, STREAK_PAYS, STREAKS
 from rules.macau.stud_poker import JACKPOT, OPENING
 
 __all__ = ["GAMES", "Figure", "figures", "figures_table", "figures_toml"]

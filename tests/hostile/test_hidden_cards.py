@@ -54,8 +54,10 @@ from protocols.contract.events import (
 )
 from protocols.contract.topics import table_topic
 from protocols.hid_cards import Code, code_of, encode
+from rules.engine.refold import Engine
 from rules.engine.rounds import noted
 from rules.games.baccarat import hands
+from rules.games.blackjack import House
 from rules.games.cards import DECK, PIPS, RANKS
 from rules.games.poker import CATEGORIES, strength
 from rules.macau.baccarat import Baccarat
@@ -530,29 +532,29 @@ def test_what_is_published_does_not_depend_on_cards_that_lie_face_down(deal: Dea
 
 
 def actions_of_the_true_cards(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Blackjack, "_possible_actions", Blackjack._actions)
+    patch.setattr(House, "possible_actions", House.actions)
 
 
 def twenty_one_ends_by_itself(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Blackjack, "_hides", lambda *_: False)
+    patch.setattr(House, "hides", lambda *_: False)
 
 
 def surrender_of_the_true_cards(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Blackjack, "_offers_surrender", Blackjack._early)
+    patch.setattr(House, "offers_surrender", lambda *a: not a[2].ended and House.may_surrender(*a))
 
 
 def a_hole_card_in_the_clear(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("rules.macau.blackjack._masked", lambda cards, _down: cards)
+    patch.setattr("rules.games.blackjack.masked", lambda cards, _down: cards)
 
 
 def a_reason_with_a_card(patch: pytest.MonkeyPatch) -> None:
-    suspend = Blackjack._suspend
+    suspend = Engine._suspend
 
-    def told(self: Blackjack, state: Any, play: Any, seen: Any, reason: str, *more: str) -> Any:
-        cards = play.hands[0].cards if play.hands else ()
-        return suspend(self, state, play, seen, f"{reason} ({cards[:1]})", *more)
+    def told(self: Engine[Any], table: Any, frame: Any, fact: Any, reason: str, remedy: str) -> Any:
+        hands = table.position.play.hands
+        return suspend(self, table, frame, fact, f"{reason} ({hands[0].cards[:1] if hands else ()})", remedy)
 
-    patch.setattr(Blackjack, "_suspend", told)
+    patch.setattr(Engine, "_suspend", told)
 
 
 def more_words_of_an_ace(patch: pytest.MonkeyPatch) -> None:

@@ -52,8 +52,10 @@ from rules.engine.ruleset import (
     judge,
     options_from,
 )
+from rules.games.blackjack import count
 from rules.games.cards import DECK
-from rules.macau.blackjack import FAMILIES, Blackjack, BlackjackOptions, BlackjackState, count
+from rules.macau.blackjack import Blackjack, BlackjackOptions, BlackjackState
+from rules.macau.blackjack_bets import FAMILIES
 
 LAW = "macau.blackjack"
 
@@ -286,7 +288,7 @@ def test_cards_are_burnt_before_the_game(edition: Edition, burn: str, decks: int
     result = only(play(ruleset, events))
     assert result.outcome["hands"] == {"dealer": ("7H", "TD"), "1.1": ("TS", "9C")}
     state, view = after(ruleset, [ShoeStarted(decks)])
-    assert (state.burn, view.phase) == (burnt, "burning")
+    assert (state.position.burn, view.phase) == (burnt, "burning")
 
 
 @pytest.mark.article("4(2)", "2004:4(2)")
@@ -339,7 +341,7 @@ def test_a_round_that_ended_before_its_burn_leaves_no_second_card_to_burn(
 @pytest.mark.article("4(1)(1)", "4(2)")
 def test_the_burn_of_a_new_shoe_is_that_of_its_first_round() -> None:
     opened: list[Event] = [ShoeStarted(6), BetsOpened(), BetsClosed(), BetsOpened(), bet(1), BetsClosed()]
-    assert after(game(burn_each_round="one"), opened)[0].burn == 6
+    assert after(game(burn_each_round="one"), opened)[0].position.burn == 6
 
 
 def held(verdicts: Iterable[Verdict]) -> list[tuple[str, str]]:
@@ -634,8 +636,8 @@ def test_four_hands_or_more_five_in_procedure_3() -> None:
         assert "split" in may(events, **options)
         assert "split" not in may([*events, act(1, "split"), CardDrawn("8C")], **options)
         state, _ = after(game(**options), [*events, act(1, "split")])
-        assert state.play is not None
-        assert [hand.number for hand in state.play.hands] == list(range(1, hands + 1))
+        assert state.position.play is not None
+        assert [hand.number for hand in state.position.play.hands] == list(range(1, hands + 1))
     with pytest.raises(BadOption, match=r"art. 5\(2\)\(3\)\(7\)"):
         options_from(Blackjack, {**HOLE, "max_hands": 6})
     with pytest.raises(BadOption, match="max_hands"):
@@ -647,9 +649,9 @@ def test_a_table_maximum_of_all_bets_in_procedure_3() -> None:
     ruleset = game(**HOLE, table_maximum=250)
     laid: list[Event] = [BetsOpened(), bet(1), bet(2, 151), bet(2, 150), BetsClosed()]
     state, _ = after(ruleset, laid)
-    assert state.play is not None
-    assert [one_.amount for one_ in state.play.round.wagers] == [100, 150]
-    assert [note.code for note in state.play.round.irregularities] == ["table_maximum"]
+    assert state.position.play is not None
+    assert [one_.amount for one_ in state.open.round.wagers] == [100, 150]
+    assert [note.code for note in state.open.round.irregularities] == ["table_maximum"]
     with pytest.raises(BadOption, match="table_maximum"):
         options_from(Blackjack, {"table_maximum": 250})
 
@@ -906,8 +908,8 @@ def test_the_card_after_a_refused_decision_is_dealt_to_nobody(
     events = whole({1: "TS 2C", 2: "TH 6C"}, "7H", said, draw("5D"))
     assert held(play(game(edition=edition), events)) == [ASTRAY]
     state, _ = after(game(edition=edition), [*events, DealCorrected(lies)])
-    assert state.play is not None
-    assert {f"{one_.seat}.{one_.number}": one_.cards for one_ in state.play.hands if len(one_.cards) > 2} == {
+    assert state.position.play is not None
+    assert {f"{one_.seat}.{one_.number}": one_.cards for one_ in state.position.play.hands if len(one_.cards) > 2} == {
         name: cards for name, cards in lies.items() if len(cards) > 2
     }
 
@@ -1970,9 +1972,9 @@ def test_until_the_card_that_another_asked_for_is_dealt_a_seat_may_give_up(editi
     events = whole({1: "8S 8H", 2: "TH 6C"}, "TH", act(1, said), bets=[bet(1), bet(2)])
     for then, ended in (([act(2, "surrender"), *draw("2D")], "surrender"), ([*draw("2D"), act(2, "surrender")], "")):
         state, _ = after(game(edition=edition), [*events, *then])
-        assert state.play is not None
-        assert state.play.hands[-1].ended == ended
-        assert [note.law.rpartition(" ")[2] for note in state.play.round.irregularities] == ["18(1)"] * (not ended)
+        assert state.position.play is not None
+        assert state.position.play.hands[-1].ended == ended
+        assert [note.law.rpartition(" ")[2] for note in state.open.round.irregularities] == ["18(1)"] * (not ended)
 
 
 @pytest.mark.article("18(2)")
@@ -2282,7 +2284,7 @@ def test_a_table_whose_seats_nobody_told_waits_for_their_names() -> None:
     rest = [*deal({2: "TS 9C", 5: "TH 6C"}, "7H"), act(2, "stand"), act(5, "stand"), *draw("TD")]
     assert only(play(game(), [*events, *named, *rest])).outcome["results"] == {"2.1": "win", "5.1": "lose"}
     # They are open then for the rounds that follow.
-    assert after(game(), [*events, *named])[0].seats == (2, 5)
+    assert after(game(), [*events, *named])[0].position.seats == (2, 5)
     assert isinstance(last(play(game(), [*events, DealCorrected({"9.1": ()})])), Suspended)
 
 
@@ -2344,7 +2346,7 @@ def test_hands_that_no_deal_gives_leave_the_round_waiting(hands: dict[str, tuple
     ruleset = game()
     state, view = after(ruleset, [*RUNNING[:10], EventsMissed(1), DealCorrected(hands)])
     assert view.phase == "suspended"
-    assert state.play is not None
+    assert state.position.play is not None
 
 
 def test_a_card_entered_by_hand_that_the_shoe_tells_later_is_doubtful() -> None:
@@ -2785,7 +2787,7 @@ def test_a_decision_that_others_overtook_until_the_round_was_over_puts_its_resul
     first = only(play(game(), over))
     assert back(first) == {"main": 100}
     late = msgspec.structs.replace(act(1, "even_money"), overtaken=4000)
-    why = "seat 1 hand 1: even_money, told only after the round was over"
+    why = "what was told too late leaves the result in doubt"
     assert held(judged(game(), [*over, late])) == [(why, "enter")]
     stands, void = (last(judged(game(), [*over, late, end])) for end in (RoundPaid(), RoundVoided("")))
     assert isinstance(stands, Corrected)
@@ -2814,7 +2816,7 @@ def test_a_correction_takes_a_streak_back() -> None:
     *_, corrected = play(ruleset, [*over, DealCorrected({"1.1": ("TS", "7C")})])
     assert isinstance(corrected, Corrected)
     assert corrected.result.outcome["streaks"] == {"1": 1}
-    assert after(ruleset, [*over, RoundVoided("")])[0].streaks[0].wins == 0
+    assert after(ruleset, [*over, RoundVoided("")])[0].position.streaks[0].wins == 0
 
 
 def test_a_payment_or_a_new_shoe_in_the_middle() -> None:
@@ -3019,14 +3021,14 @@ def _next(view: View, state: BlackjackState, data: st.DataObject) -> Event:
     if view.phase == "burning" or (wanted and wanted["kind"] == "card"):
         return CardDrawn(data.draw(CARDS))
     if view.phase == "betting":
-        assert state.play is not None
-        if len(state.play.round.wagers) > 2:
+        assert state.position.play is not None
+        if len(state.open.round.wagers) > 2:
             return BetsClosed()
         bets = ["main", "main", "any_pair", "winning_streak_2", "winning_streak_3"]
         return WagerPlaced(data.draw(st.integers(1, 3)), data.draw(st.sampled_from(bets)), 100)
     if wanted and wanted["kind"] == "peek":
-        assert state.play is not None
-        bank = state.play.bank
+        assert state.position.play is not None
+        bank = state.position.play.bank
         return HoleCardPeeked(blackjack=count(bank)[0] == 21)
     if wanted:
         return SeatActed(wanted["seat"], data.draw(st.sampled_from(wanted["actions"])), int(wanted["hand"][2:]))
@@ -3080,7 +3082,11 @@ def test_any_night_ends_each_round_once_and_loses_no_chip(
     begun, ended = set(), []
     for seen in script(served(ruleset, data, noise)):
         state = msgspec.json.decode(msgspec.json.encode(state), type=BlackjackState)
-        hole = state.play.bank[1] if state.play and ruleset._hole and len(state.play.bank) > 1 else ""
+        hole = (
+            state.position.play.bank[1]
+            if state.position.play and ruleset.house.hole and len(state.position.play.bank) > 1
+            else ""
+        )
         state, verdicts = ruleset.apply(state, seen)
         for verdict in verdicts:
             match verdict:
@@ -3091,10 +3097,10 @@ def test_any_night_ends_each_round_once_and_loses_no_chip(
                         ended.append(result.round)
                     _settled_rightly(result)
         view = ruleset.view(state)
-        if hole and state.play and len(state.play.bank) == 2 and not state.play.shown:
+        if hole and state.position.play and len(state.position.play.bank) == 2 and not state.position.play.shown:
             assert view.detail["hands"]["dealer"][1] == "??"
     assert len(ended) == len(set(ended))
-    assert begun - set(ended) == ({state.play.round.id} if state.play and not state.play.reopened else set())
+    assert begun - set(ended) == ({state.open.round.id} if state.open and not state.open.result else set())
 
 
 def _settled_rightly(result: Result) -> None:

@@ -1,0 +1,250 @@
+"""The decisions of Macau blackjack: arts. 5(2)(3)(3), 6(3), 10(3), 12 and 16 to 19.
+
+Called by the ruleset in `blackjack.py` with the cards and the bets of the open round; all is pure.
+"""
+
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from protocols.contract.events import SeatActed
+from rules.engine.refold import PLAIN, Effect, Note
+from rules.engine.rounds import Round
+from rules.engine.ruleset import Wager
+from rules.games.blackjack import Hand, House, Play, is_blackjack, said
+from rules.macau.blackjack_bets import Streak, added, stake_of
+from rules.macau.blackjack_options import BlackjackOptions
+
+Step: TypeAlias = tuple["Position", Effect]
+Notes: TypeAlias = tuple[Note, ...]
+NO_NOTES: Final[Notes] = ()
+UNLIMITED: Final = -1
+# Why a decision was not taken: the codes of these irregularities.
+_REFUSALS: Final = frozenset(
+    (
+        *("decision_before_deal", "decision_before_peek", "decision_before_card", "decision_not_allowed"),
+        *("cards_do_not_allow", "out_of_turn", "wrong_amount", "insured_twice"),
+    )
+)
+# The article that a decision which is not allowed offends.
+_ARTICLES: Final = {"hit": "6(4)", "double": "17(1)", "split": "16", "surrender": "18(1)", "five_cards": "19(1)"}
+
+
+class Position(Struct, frozen=True):
+    """The table between and in its rounds.
+
+    `play`: the cards of the open round, or those of the last one until the next begins; `open`: which of the two.
+    `seats` are open; `unsure`: what was told of them may be incomplete. `paid`: the last round's prizes are. `burn`
+    counts the cards still to be burnt, UNSURE where that is not known; `left` the rounds that may still be dealt before
+    a shuffle. `fresh`: shuffled, and no round since; `begun`: a round was opened. `streaks` are open, `standing` those
+    of this round as they stood at the bell, the first `earlier` from rounds before.
+    """
+
+    play: Play | None = None
+    open: bool = False
+    seats: tuple[int, ...] = ()
+    unsure: bool = False
+    paid: bool = False
+    burn: int = 0
+    left: int = UNLIMITED
+    fresh: bool = False
+    begun: bool = False
+    streaks: tuple[Streak, ...] = ()
+    standing: tuple[Streak, ...] = ()
+    earlier: int = 0
+
+    @property
+    def kept_streaks(self) -> tuple[Streak, ...]:
+        """Those that stand where the round is void. After a loss the round's own may have been taken back."""
+        if self.play is None or not self.play.hands:
+            return self.streaks
+        return self.standing[: self.earlier] if self.play.lost else self.standing
+
+
+NEVER_PLAYED: Final = Position()
+
+
+class Decisions:
+    """What the seats and the bank decide at a table with these options."""
+
+    def __init__(self, options: BlackjackOptions, house: House) -> None:
+        """Hold no state of a table."""
+        self.options = options
+        self.house = house
+
+    def go(self, p: Position, play: Play, round_: Round, notes: Notes = ()) -> Step:
+        """The round goes on. Art. 12(1): at its end insurance chips that are less than half the bet go back."""
+        if self.house.over(play):
+            for one in round_.wagers:
+                if one.bet == "insurance" and one.seat not in play.insured:
+                    text = f"seat {one.seat}: insurance {one.amount}, less than half the bet: given back"
+                    notes += (Note("wrong_amount", text, "12(1)"),)
+                    round_ = replace(round_, wagers=tuple(kept for kept in round_.wagers if kept != one))
+        return replace(p, play=play), Effect(notes, round=round_)
+
+    def acted(self, p: Position, play: Play, round_: Round, told: SeatActed) -> Step:
+        house, seat, number, action = self.house, told.seat, told.hand, told.action
+        text = f"seat {seat} hand {number}: {action}"
+        if round_.suspended and action not in ("insurance", "even_money"):
+            return replace(p, play=house.untaken(play, seat, number, action)), PLAIN
+        if play.lost and not round_.closed:  # the bell may be among what is missing
+            return p, PLAIN
+        if not round_.closed or play.dealt < play.first_deal:
+            play = _astray(house.untaken(play, seat, number, action), action)
+            return refuse(p, play, "decision_before_deal", text, "6(5)")
+        place = play.turn if play.turn < len(play.hands) else None
+        match action:
+            case "insurance":
+                return self.insure(p, play, round_, seat, told.amount)
+            case "even_money":
+                return self._even_money(p, play, round_, seat)
+            case "surrender" if self.options.surrender == "before_any_card":
+                place = next((n for n, hand in enumerate(play.hands) if hand.seat == seat), None)
+        if place is None or (play.hands[place].seat, play.hands[place].number) != (seat, number):
+            if any(hand.number == number and said(hand, action) for hand in play.of(seat)):
+                return p, PLAIN
+            play = _astray(house.untaken(play, seat, number, action), action)
+            return refuse(p, play, "out_of_turn", text, "6(3)")
+        hand = play.hands[place]
+        if hand.ended == action:
+            return p, PLAIN
+        if play.asked and place == play.turn:
+            if action == ("double" if hand.doubled else "hit"):
+                return p, PLAIN
+            undone, unlaid = _unasked(play, round_)
+            if action in house.possible_actions(undone, undone.hands[place]):
+                return self._contradicted(p, undone, unlaid, proven=action == "stand" and not hand.doubled)
+        return self._decide(p, play, round_, place, told)
+
+    def _decide(self, p: Position, play: Play, round_: Round, place: int, told: SeatActed) -> Step:
+        """The decision of the hand in that place, if it is allowed."""
+        house, hand, action = self.house, play.hands[place], told.action
+        text, article = f"seat {hand.seat} hand {hand.number}: {action}", _ARTICLES.get(action, "6(3)")
+        if house.peek_due(play):
+            return refuse(p, play, "decision_before_peek", text, "5(2)(3)(3)")
+        at_turn = place == play.turn
+        if at_turn and house.card_for(play) >= 0:
+            if action == "split" and hand.split and len(hand.cards) == 1:
+                return p, PLAIN
+            return refuse(p, play, "decision_before_card", text, "6(3)")
+        early = ("surrender",) if not hand.ended and house.may_surrender(play, hand) else ()
+        if action not in (house.actions(play, hand) if at_turn else early):
+            surrenders = ("surrender",) if house.offers_surrender(play, hand) else ()
+            offered = house.possible_actions(play, hand) if at_turn else surrenders
+            code = "cards_do_not_allow" if action in offered else "decision_not_allowed"
+            return refuse(p, play, code, text, article)
+        stake = 0 if play.lost else stake_of(round_.wagers, hand.seat)
+        if told.amount and (action not in ("double", "split") or (stake and told.amount != stake)):
+            article = article if action != "split" else "16(2)"
+            return refuse(p, play, "wrong_amount", f"{text} for {told.amount}, the bet is {stake}", article)
+        if action == "double":
+            round_ = replace(round_, wagers=added(round_.wagers, hand.seat, hand.number, "double"))
+        elif action == "split":
+            number = max(one.number for one in play.of(hand.seat)) + 1
+            round_ = replace(round_, wagers=added(round_.wagers, hand.seat, number, "main"))
+        return self.go(p, house.decided(play, place, action), round_)
+
+    def _contradicted(self, p: Position, undone: Play, round_: Round, *, proven: bool) -> Step:
+        """Neither word counts until one is told again, unless the cards prove which it was: a stand, or a hit."""
+        name = undone.hands[undone.turn].name
+        play = undone if proven else undone.doubted(name)
+        reason = f"hand {name} was told two decisions before its card came"
+        return replace(p, play=play), Effect(suspend=reason, round=round_)
+
+    def insure(self, p: Position, play: Play, round_: Round, seat: int, amount: int, *, chip: bool = False) -> Step:
+        """Art. 12(1): against an ace, from half the bet to all of it, before the seat decides.
+
+        A chip lies beside those told before; a person tells the whole.
+        """
+        laid = next((one.amount for one in round_.wagers if (one.seat, one.bet) == (seat, "insurance")), 0)
+        adds = chip and seat not in play.uncounted
+        whole = laid + amount if adds else amount
+        text = f"seat {seat}: insurance {whole}" if whole else f"seat {seat}: insurance"
+        if seat in play.insured and not adds:
+            if not amount or amount == laid or (chip and not laid):
+                return p, PLAIN
+            if laid:
+                return refuse(p, play, "insured_twice", text, "12(1)")
+        if not self.house.may_insure(play, seat):
+            return refuse(p, play, "decision_not_allowed", text, "12(1)")
+        stake = 0 if play.lost else stake_of(round_.wagers, seat)
+        most = stake if self.options.insurance == "half_to_whole" else (stake + 1) // 2
+        enough = stake <= 2 * whole
+        if stake and (whole > most or not (enough or chip)):
+            return refuse(p, play, "wrong_amount", f"{text}, the bet is {stake}", "12(1)")
+        if whole and (adds or not chip):
+            others = tuple(one for one in round_.wagers if (one.seat, one.bet) != (seat, "insurance"))
+            round_ = replace(round_, wagers=(*others, Wager(seat, "insurance", whole)))
+        insured = (*play.insured, seat) if enough and seat not in play.insured else play.insured
+        uncounted = play.uncounted if adds or seat in play.uncounted else (*play.uncounted, seat)
+        return self._taken(p, replace(play, insured=insured, uncounted=uncounted), round_)
+
+    def _even_money(self, p: Position, play: Play, round_: Round, seat: int) -> Step:
+        """Art. 10(3): a blackjack is paid like any win, before the bank's second card is known."""
+        place = next((n for n, hand in enumerate(play.hands) if hand.seat == seat), None)
+        hand = play.hands[place] if place is not None else Hand(seat)
+        if hand.ended == "even_money":
+            return p, PLAIN
+        asks = is_blackjack(hand.cards) and not hand.split and hand.ended in ("", "blackjack")
+        if place is None or not asks or not self.house.may_take_even_money(play):
+            return refuse(p, play, "decision_not_allowed", f"seat {seat}: even_money", "10(3)")
+        return self._taken(p, play.with_hand(place, replace(hand, ended="even_money")), round_)
+
+    def _taken(self, p: Position, play: Play, round_: Round) -> Step:
+        """A decision that others do not wait for: while the round waits for a person, nothing follows from it."""
+        if round_.suspended:
+            return replace(p, play=play), Effect(round=round_)
+        return self.go(p, self.house.advanced(play), round_)
+
+    def peek(self, p: Position, play: Play, round_: Round, *, blackjack: bool) -> Step:
+        if not round_.closed:
+            return p, noting_beside("peek_without_deal", "a peek, but no hole card lies there", "5(2)(3)(3)")
+        if round_.suspended or play.peeked == ("yes" if blackjack else "no"):
+            return p, PLAIN
+        if play.peeked:
+            return p, Effect(suspend="the peek reader said two things of one hole card")
+        if not self.house.peek_due(play):
+            text = "the bank looked at its hole card where the text lets it not"
+            return refuse(p, play, "peek_not_due", text, "5(2)(3)(3)")
+        if is_blackjack(play.bank) != blackjack:
+            return p, Effect(suspend="the peek reader and the shoe contradict each other")
+        return self.go(p, self.house.peeked(play, blackjack=blackjack), round_)
+
+
+def noting(code: str, text: str, article: str) -> Effect:
+    """An irregularity; nothing else happens."""
+    return Effect((Note(code, text, article),), evidence=False)
+
+
+def noting_beside(code: str, text: str, article: str) -> Effect:
+    """An irregularity that is of no round."""
+    return Effect(beside=(Note(code, text, article),), evidence=False)
+
+
+def refuse(p: Position, play: Play, code: str, text: str, article: str) -> Step:
+    """What is told is noted and not taken."""
+    return replace(p, play=play), noting(code, text, article)
+
+
+def _unasked(play: Play, round_: Round) -> tuple[Play, Round]:
+    """The round as it was before the hand at its turn asked for a card, and doubled for it maybe."""
+    hand = play.hands[play.turn]
+    if hand.doubled:
+        mine, bets = (hand.seat, hand.number), round_.wagers
+        kept = tuple(one for one in bets if (one.seat, one.hand) != mine or not one.bet.startswith("double"))
+        round_ = replace(round_, wagers=kept)
+        play = play.with_hand(play.turn, replace(hand, doubled=0))
+    return replace(play, asked=False), round_
+
+
+def last_refusal(round_: Round) -> str:
+    """Why the last decision was not taken, where nothing was told since."""
+    last = round_.irregularities[-1:]
+    told = round_.evidence[-1:]
+    return last[0].code if last and told == (last[0].event,) and last[0].code in _REFUSALS else ""
+
+
+def _astray(play: Play, action: str) -> Play:
+    """A decision that brings a card is refused: the next card may be that hand's."""
+    return replace(play, refused=True) if play.closed and action in ("hit", "double", "split") else play
