@@ -668,7 +668,8 @@ class Engine(Generic[P]):
         first = adopted[0]
         if first is None or any(one is None or not _same_step(first, one) for one in adopted[1:]):
             harmless = all(_same_open(table, again) for again, _ in found)
-            return self._contradicted(table, fact, harmless=harmless)
+            money = all(_same_outcome(table.last, said) for _, said in found)
+            return self._contradicted(table, fact, harmless=harmless, money=money)
         return first
 
     def _places(self, kept: list[Fact], fact: Fact) -> set[int]:
@@ -696,16 +697,16 @@ class Engine(Generic[P]):
         late = f"{fact.event.overtaken} ms before what was told before it"
         return noted("told_too_late", f"{type_of(fact.event)} happened {late}: it is not used", "-", fact)
 
-    def _contradicted(self, table: Table[P], fact: Fact, *, harmless: bool) -> Step[P]:
+    def _contradicted(self, table: Table[P], fact: Fact, *, harmless: bool, money: bool) -> Step[P]:
         """It would change a published result, or its place decides: a person corrects that.
 
-        `harmless`: wherever it stands, the open round is as it is.
+        `harmless`: wherever it stands, the open round is as it is. `money`: of the result it changes no more than that.
         """
         if harmless:
             return table, self._too_late(fact)
         last = table.last
         wagered = isinstance(fact.event, WagerPlaced | WagerWithdrawn)
-        if table.open is not None or last is None or not last.counts or wagered:
+        if table.open is not None or last is None or not last.counts or (wagered and money):
             return self._unplaced(table, fact)
         return self._disputed(table, last, fact)
 
@@ -714,7 +715,8 @@ class Engine(Generic[P]):
         position, effect = self.game.unused(table.position, fact)
         table, frame = replace(table, position=position), _open(table)
         doubted = replace(fact, event=EventsMissed(count=1))
-        return self._suspend(table, replace(_with(frame, frame.round, doubted), lost=True), fact, LATE, effect.remedy)
+        frame = replace(_with(frame, frame.round, doubted), lost=True, sealed=True)  # only a person ends the doubt
+        return self._suspend(table, frame, fact, LATE, effect.remedy)
 
     def _play(self, table: Table[P], facts: list[Fact]) -> Step[P]:
         """These facts, from where the older of the kept rounds began."""
@@ -854,6 +856,15 @@ def _bare(result: Result) -> Result:
 def _kept(result: Result) -> Result:
     """The result as a state is read back: an outcome of JSON's types."""
     return replace(result, outcome=json.decode(json.encode(result.outcome)))
+
+
+def _same_outcome(last: Frame[Any] | None, said: tuple[Verdict, ...]) -> bool:
+    """The last round has this outcome, whatever its bets."""
+    if last is None or last.result is None:
+        return True
+    ends = [one.result for one in said if isinstance(one, Resolved | Voided | Corrected)]
+    same = [_kept(one).outcome for one in ends if one.round == last.round.id]
+    return same[-1:] == [last.result.outcome]
 
 
 def _same_step(one: Step[P], other: Step[P]) -> bool:

@@ -33,6 +33,7 @@ from protocols.contract.events import (
     WagerPlaced,
     WagerWithdrawn,
 )
+from rules.engine.refold import Table
 from rules.engine.ruleset import (
     BadOption,
     Closed,
@@ -54,8 +55,10 @@ from rules.engine.ruleset import (
 )
 from rules.games.blackjack import count
 from rules.games.cards import DECK
-from rules.macau.blackjack import Blackjack, BlackjackOptions, BlackjackState
+from rules.macau.blackjack import Blackjack, BlackjackState
 from rules.macau.blackjack_bets import FAMILIES
+from rules.macau.blackjack_decisions import Position
+from rules.macau.blackjack_options import BlackjackOptions
 
 LAW = "macau.blackjack"
 
@@ -135,7 +138,7 @@ def articles(result: Result) -> set[str]:
     return {line.partition("art. ")[2].removesuffix(" (42/2007)") for line in result.law}
 
 
-def after(ruleset: Blackjack, events: Iterable[Event]) -> tuple[BlackjackState, View]:
+def after(ruleset: Blackjack, events: Iterable[Event]) -> tuple[Table[Position], View]:
     state = ruleset.start("t-1")
     for seen in script(events):
         state, _ = ruleset.apply(state, seen)
@@ -649,7 +652,7 @@ def test_a_table_maximum_of_all_bets_in_procedure_3() -> None:
     ruleset = game(**HOLE, table_maximum=250)
     laid: list[Event] = [BetsOpened(), bet(1), bet(2, 151), bet(2, 150), BetsClosed()]
     state, _ = after(ruleset, laid)
-    assert state.position.play is not None
+    assert state.open is not None
     assert [one_.amount for one_ in state.open.round.wagers] == [100, 150]
     assert [note.code for note in state.open.round.irregularities] == ["table_maximum"]
     with pytest.raises(BadOption, match="table_maximum"):
@@ -1974,6 +1977,7 @@ def test_until_the_card_that_another_asked_for_is_dealt_a_seat_may_give_up(editi
         state, _ = after(game(edition=edition), [*events, *then])
         assert state.position.play is not None
         assert state.position.play.hands[-1].ended == ended
+        assert state.open is not None
         assert [note.law.rpartition(" ")[2] for note in state.open.round.irregularities] == ["18(1)"] * (not ended)
 
 
@@ -3013,7 +3017,7 @@ def served(ruleset: Blackjack, data: st.DataObject, noise: int) -> list[Event]:
     return events
 
 
-def _next(view: View, state: BlackjackState, data: st.DataObject) -> Event:
+def _next(view: View, state: Table[Position], data: st.DataObject) -> Event:
     wanted = view.detail.get("due")
     if view.phase == "suspended":
         ends: list[Event] = [RoundVoided(""), BetsOpened(), ShoeStarted(0)]
@@ -3021,7 +3025,7 @@ def _next(view: View, state: BlackjackState, data: st.DataObject) -> Event:
     if view.phase == "burning" or (wanted and wanted["kind"] == "card"):
         return CardDrawn(data.draw(CARDS))
     if view.phase == "betting":
-        assert state.position.play is not None
+        assert state.open is not None
         if len(state.open.round.wagers) > 2:
             return BetsClosed()
         bets = ["main", "main", "any_pair", "winning_streak_2", "winning_streak_3"]
@@ -3078,7 +3082,7 @@ def test_any_night_ends_each_round_once_and_loses_no_chip(
 ) -> None:
     """No event raises; the state survives JSON; a stake is settled once and never more than its prize."""
     ruleset = game(**options)
-    state = ruleset.start("t-1")
+    state: Table[Position] = ruleset.start("t-1")
     begun, ended = set(), []
     for seen in script(served(ruleset, data, noise)):
         state = msgspec.json.decode(msgspec.json.encode(state), type=BlackjackState)

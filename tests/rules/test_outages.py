@@ -1,10 +1,13 @@
-"""Line outages that make events late or lost: no coup ever counts with other hands than were dealt."""
+"""Line outages that make events late or lost: no round ever counts with other hands than were dealt."""
 
+import blackjack_outages
 import outages
 import pytest
 from helpers import at_length
 
 from rules.macau.baccarat import Baccarat, BaccaratOptions
+from rules.macau.blackjack import Blackjack
+from rules.macau.blackjack_options import BlackjackOptions
 
 NIGHTS = at_length(20, 400)
 COUPS = 60
@@ -22,3 +25,19 @@ def test_baccarat_counts_no_coup_wrongly_and_most_of_them_rightly(opening: str, 
         assert not wrong, f"night {seed}: {wrong[0].round} rests on {wrong[0].evidence}"
         right += len(counted)
     assert right * 20 >= BEFORE[opening, lossy] * NIGHTS
+
+
+ROUNDS = 30
+# Right of 600 rounds (20 nights) at least: what the rules gave that did not put a late event at its time.
+BLACKJACK_BEFORE = {("2", False): 486, ("2", True): 453, ("3", False): 477, ("3", True): 425}
+
+
+@pytest.mark.parametrize(("procedure", "lossy"), sorted(BLACKJACK_BEFORE))
+def test_blackjack_counts_no_round_wrongly_and_most_of_them_rightly(procedure: str, lossy: bool) -> None:
+    ruleset = Blackjack(BlackjackOptions(procedure="3" if procedure == "3" else "2", burn="one"))
+    right = 0
+    for seed in range(NIGHTS):
+        ends = blackjack_outages.ends(ruleset, blackjack_outages.night(ruleset, seed, ROUNDS, lossy=lossy))
+        assert not ends.wrong, f"night {seed}: {ends.wrong[0].round} rests on {ends.wrong[0].evidence}"
+        right += len(ends.right)
+    assert right * 20 > BLACKJACK_BEFORE[procedure, lossy] * NIGHTS

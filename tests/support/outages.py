@@ -118,11 +118,12 @@ def night(seed: int, coups: int, *, bell: bool, lossy: bool, every: float = 120.
             arrives = next((end for begin, end in outages if begin <= one.at < end), one.at)
             arrivals.append((arrives, len(arrivals), one))
     arrivals.sort(key=lambda one: (one[0], one[1]))
-    return _told(arrivals, hands)
+    return Night(*told(arrivals), hands)
 
 
-def _told(arrivals: list[tuple[float, int, Happened]], hands: dict[int, Hands]) -> Night:
-    told, coups, newest = list[Envelope](), dict[str, int](), dict[str, float]()
+def told(arrivals: list[tuple[float, int, Happened]]) -> tuple[list[Envelope], dict[str, int]]:
+    """What the edge says of what arrives, and the coup of each event by its id."""
+    envelopes, coups, newest = list[Envelope](), dict[str, int](), dict[str, float]()
     known = {field.name for field in structs.fields(BetsOpened)}
     for number, (arrives, _, one) in enumerate(arrivals, 1):
         late = max((at for device, at in newest.items() if device != one.device), default=one.at) - one.at
@@ -132,9 +133,9 @@ def _told(arrivals: list[tuple[float, int, Happened]], hands: dict[int, Hands]) 
             said["age_ms"] = int((arrives - one.at) * 1000)
         event = structs.replace(one.event, **said)
         at: datetime = START + timedelta(seconds=arrives)
-        told.append(Envelope(f"e{number}", f"felt/1/site/table/t-1/device/{one.device}", at, event, number))
+        envelopes.append(Envelope(f"e{number}", f"felt/1/site/table/t-1/device/{one.device}", at, event, number))
         coups[f"e{number}"] = one.coup
-    return Night(told, coups, hands)
+    return envelopes, coups
 
 
 class Count(NamedTuple):
