@@ -301,6 +301,10 @@ class Game(ABC, Generic[P]):
         """The round with the bets that are certain."""
         return replace(frame.round, wagers=()) if frame.lost else frame.round
 
+    def ended_in_doubt(self, position: P) -> bool:
+        """Whether events that are missing since the last round may be its own."""
+        return False
+
     def gives_back(self, position: P) -> Void:
         """What a void round gives back."""
         return self.returned
@@ -518,7 +522,9 @@ class Engine(Generic[P]):
             return table, ()  # a device that is met for the first time proves no loss
         table = replace(table, position=self.game.missed(table.position))
         if frame is None:
-            return _after(replace(table, doubt=BEFORE_CARD), fact), ()
+            table, last = _after(replace(table, doubt=BEFORE_CARD), fact), table.last
+            doubted = last if self.game.ended_in_doubt(table.position) else None
+            return self._disputed(table, doubted, fact) if doubted is not None else (table, ())
         frame = replace(frame, lost=True)
         if not frame.round.closed:
             doubt = "events since the bets were opened may be missing"
@@ -863,8 +869,7 @@ def _same_outcome(last: Frame[Any] | None, said: tuple[Verdict, ...]) -> bool:
     if last is None or last.result is None:
         return True
     ends = [one.result for one in said if isinstance(one, Resolved | Voided | Corrected)]
-    same = [_kept(one).outcome for one in ends if one.round == last.round.id]
-    return same[-1:] == [last.result.outcome]
+    return [_kept(one).outcome for one in ends if one.round == last.round.id][-1:] == [last.result.outcome]
 
 
 def _same_step(one: Step[P], other: Step[P]) -> bool:

@@ -161,6 +161,7 @@ RESHUFFLE: Final = "shuffle and start the shoe: the round is void then; or decla
 EARLIER: Final = (
     "enter the deal as it lay before that decision and tell it, then correct the deal; or declare the round void"
 )
+MISSING: Final = "events of this round may be missing"
 BURNT: Final = "how many cards were burnt is not certain"
 
 _AMENDED: Final = ("6", "13", "16", "17", "21")
@@ -344,6 +345,8 @@ class Blackjack(Game[Position]):
         if not isinstance(event, CardDrawn) or event.card not in PIPS or position.burn:
             return False
         last = self._takes_needless(position)
+        if last is None and position.gap:  # art. 5(1): a hand of that round may not have been told
+            return True
         if last is None or last.extra or is_blackjack(last.bank):
             return False
         return self.options.extra_card == "valid_if_unseen" and event.face == "down"
@@ -356,6 +359,7 @@ class Blackjack(Game[Position]):
         # What a round that never burnt its card left over is not due twice.
         burn = max(p.burn, 1) if following and each != "none" and p.burn >= 0 else p.burn
         p = replace(p, play=play, open=True, paid=False, fresh=False, begun=True, burn=burn, standing=(), earlier=0)
+        p = replace(p, beyond=False, gap=False)
         return p, (), False, PLAIN
 
     def over(self, position: Position) -> bool:
@@ -405,12 +409,17 @@ class Blackjack(Game[Position]):
         p, play = position, position.play
         if not p.open or play is None:
             p = self._maybe_burnt(p) if p.begun and not p.burn else replace(p, burn=UNSURE if p.burn else 0)
-            return replace(p, unsure=p.unsure or p.begun or bool(p.seats) or p.fresh)
+            gap = play is not None and not p.paid
+            return replace(p, unsure=p.unsure or p.begun or bool(p.seats) or p.fresh, gap=gap)
         if play.closed:
             play = replace(play, unsure=play.unsure or not play.dealt, lost=True, unread=UNSURE)
         else:
             play = replace(play, unsure=True, lost=True)
         return replace(p, play=play, unsure=True, burn=UNSURE if p.burn else 0)
+
+    def ended_in_doubt(self, position: Position) -> bool:
+        """Art. 5(1): a card came that no hand of it asked for, and what is lost may be that hand's bet."""
+        return position.beyond and position.gap
 
     def unused(self, position: Position, fact: Fact) -> tuple[Position, Effect]:
         """As after a loss; and a decision that was told too late must be told again."""
@@ -497,7 +506,7 @@ class Blackjack(Game[Position]):
             case ShoeEmptied() if self.options.device != "continuous":
                 return replace(p, left=0), PLAIN
             case RoundPaid() if p.play is not None:
-                return replace(p, paid=True), PLAIN
+                return replace(p, paid=True, beyond=False, gap=False), PLAIN
             case _:
                 return p, PLAIN
 
@@ -601,6 +610,8 @@ class Blackjack(Game[Position]):
             p, play, round_, notes = self._close(p, play, round_)
             reason, round_ = _before_bell(play), replace(round_, closed=True)
             return replace(p, play=play.with_stray(card)), Effect(notes, suspend=reason, round=round_)
+        if self.house.over(play) and p.gap:  # the round was resolved, and a hand may not have been told
+            return replace(p, play=play.with_stray(card)), Effect(suspend=MISSING)
         if self.house.over(play):  # the round was resolved; an ace in its bank counts one now, maybe
             text = "the bank took a card unseen that it had not to take: it counts"
             play = self.house.advanced(replace(play, bank=(*play.bank, card), extra=True))
@@ -636,7 +647,7 @@ class Blackjack(Game[Position]):
         last = self._takes_needless(p)
         if last is None:
             note = noting("card_without_round", "a card was drawn, no round is dealt", "5(1)")
-            return self._maybe_burnt(p), note
+            return replace(self._maybe_burnt(p), beyond=p.play is not None and not p.paid), note
         text = f"the bank took a card in {last.round} that it had not to take: it is void"
         return self._maybe_burnt(p), noting("bank_extra_card", text, "6(1)")
 
@@ -877,4 +888,4 @@ _CARDS: Final = ("card", "burn")
 
 def _before_bell(play: Play) -> str:
     """Why a card that came while the bets were open is doubted: after a loss the bell may be among what is missing."""
-    return "events of this round may be missing" if play.lost else "a card left the shoe before the bell"
+    return MISSING if play.lost else "a card left the shoe before the bell"

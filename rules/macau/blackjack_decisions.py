@@ -37,8 +37,9 @@ class Position(Struct, frozen=True):
     `play`: the cards of the open round, or those of the last one until the next begins; `open`: which of the two.
     `seats` are open; `unsure`: what was told of them may be incomplete. `paid`: the last round's prizes are. `burn`
     counts the cards still to be burnt, UNSURE where that is not known; `left` the rounds that may still be dealt before
-    a shuffle. `fresh`: shuffled, and no round since; `begun`: a round was opened. `streaks` are open, `standing` those
-    of this round as they stood at the bell, the first `earlier` from rounds before.
+    a shuffle. `fresh`: shuffled, and no round since; `begun`: a round was opened. `beyond`: a card came
+    between the end of the last round and its payment, and `gap`: so did a loss; a hand of it may not be known.
+    `streaks` are open, `standing` those of this round as they stood at the bell, the first `earlier` from rounds before.
     """
 
     play: Play | None = None
@@ -50,6 +51,8 @@ class Position(Struct, frozen=True):
     left: int = UNLIMITED
     fresh: bool = False
     begun: bool = False
+    beyond: bool = False
+    gap: bool = False
     streaks: tuple[Streak, ...] = ()
     standing: tuple[Streak, ...] = ()
     earlier: int = 0

@@ -2814,6 +2814,22 @@ def test_a_decision_that_others_overtook_until_the_round_was_over_puts_its_resul
         assert held(judged(game(), quiet)) == []
 
 
+@pytest.mark.article("5(1)")
+@pytest.mark.parametrize("then", [[EventsMissed(1), *draw("4D")], [*draw("4D"), EventsMissed(1)]])
+def test_cards_after_the_end_and_a_loss_put_the_result_in_doubt(then: list[Event]) -> None:
+    """The lost event was the bet of a second seat: a blackjack against a six ended the round before its bank drew."""
+    over = whole({1: "AS KC"}, "6S", bets=[bet(1)])
+    first = only(play(game(), over))
+    assert first.outcome["results"] == {"1.1": "win"}
+    assert held(play(game(), [*over, *then]))
+    stands = last(play(game(), [*over, *then, RoundPaid()]))
+    assert isinstance(stands, Corrected)
+    assert stands.result.settlements == first.settlements
+    # Not where it was paid before, nor a card or a loss alone.
+    for quiet in ([RoundPaid(), *then], then[:1], then[1:]):
+        assert held(play(game(), [*over, *quiet])) == []
+
+
 def test_a_correction_takes_a_streak_back() -> None:
     ruleset = game(bets_offered=FAMILIES)
     over = whole({1: "TS 9C"}, "7H", STAND, bets=[bet(1), bet(1, 10, "winning_streak_2")])
