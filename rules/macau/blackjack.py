@@ -462,8 +462,8 @@ class Blackjack(Game[Position]):
                 return self._bell(p, play, round_)
             case HoleCardPeeked(blackjack=blackjack):
                 return self._decisions.peek(p, play, round_, blackjack=blackjack)
-            case RoundPaid() if play.dealt:
-                return p, Effect(suspend="the prizes were paid, but the round is not over")
+            case RoundPaid():
+                return p, Effect(suspend="the prizes were paid, but the round is not over" if play.dealt else "")
             case SeatOpened() | SeatClosed() as told:
                 return self._seat(p, told, BESIDE if round_.closed else PLAIN)
             case CardExposed(hand=name):
@@ -477,8 +477,6 @@ class Blackjack(Game[Position]):
             case CardsReturned() if self.options.device == "continuous" and play.dealt:  # 2(2)(4): after the round
                 text = "cards went back into the shuffler before the end of the round"
                 return refuse(p, play, "cards_returned_early", text, "2(2)(4)")
-            case RoundPaid():
-                return p, PLAIN
             case _:
                 return p, BESIDE
 

@@ -39,7 +39,7 @@ class Position(Struct, frozen=True):
     counts the cards still to be burnt, UNSURE where that is not known; `left` the rounds that may still be dealt before
     a shuffle. `fresh`: shuffled, and no round since; `begun`: a round was opened. `beyond`: a card came
     between the end of the last round and its payment, and `gap`: so did a loss; a hand of it may not be known.
-    `streaks` are open, `standing` those of this round as they stood at the bell, the first `earlier` from rounds before.
+    `streaks` are open, `standing` those of this round as they stood at the bell, `earlier` of them from rounds before.
     """
 
     play: Play | None = None
