@@ -71,13 +71,13 @@ from protocols.contract.events import (
     MachineReported,
     Pool,
 )
-from protocols.sas import (
-    CANCELLED_CREDITS,
-    DENOMINATIONS,
-    EXCEPTIONS,
-    METER_CODES,
-    METERS,
-    VALIDATIONS,
+from protocols.sas.frames import (
+    HostDecoder,
+    broadcast,
+    encode,
+    meters_poll,
+)
+from protocols.sas.messages import (
     Ack,
     Answer,
     Bill,
@@ -93,7 +93,6 @@ from protocols.sas import (
     HandpayReset,
     Happened,
     Hopper,
-    HostDecoder,
     Identity,
     LongPoll,
     Meters,
@@ -110,9 +109,14 @@ from protocols.sas import (
     ValidationStatus,
     Win,
     Wins,
-    broadcast,
-    encode,
-    meters_poll,
+)
+from protocols.sas.tables import (
+    CANCELLED_CREDITS,
+    DENOMINATIONS,
+    EXCEPTIONS,
+    METER_CODES,
+    METERS,
+    VALIDATIONS,
     names,
 )
 

@@ -21,8 +21,12 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any, ClassVar, Literal
 
-from protocols.sas import (
-    PRIORITY,
+from protocols.sas.frames import (
+    MachineDecoder,
+    encode,
+    levels_of,
+)
+from protocols.sas.messages import (
     Ack,
     Answer,
     Busy,
@@ -30,15 +34,13 @@ from protocols.sas import (
     Happened,
     LongPoll,
     LoopBreak,
-    MachineDecoder,
     Nack,
     Poll,
     RealTime,
     Reply,
     Unknown,
-    encode,
-    levels_of,
 )
+from protocols.sas.tables import PRIORITY
 from simulators.devices.device import Ailment
 
 ANSWERING = 0.008

@@ -20,11 +20,16 @@ from daemon.edge.links import sas as links_sas
 from daemon.edge.links.link import BadUrl, HostLink, check_url
 from daemon.edge.links.sas import CMSPAR, SasLink, check, open_link
 from protocols.link import LinkLost
-from protocols.sas import (
-    EXCEPTIONS,
+from protocols.sas.frames import (
     MAX_FRAME,
-    METERS,
-    PRIORITY,
+    HostDecoder,
+    MachineDecoder,
+    broadcast,
+    encode,
+    game_poll,
+    levels_of,
+)
+from protocols.sas.messages import (
     Ack,
     Answer,
     Bill,
@@ -44,11 +49,9 @@ from protocols.sas import (
     HandpayReset,
     Happened,
     Hopper,
-    HostDecoder,
     Identity,
     LongPoll,
     LoopBreak,
-    MachineDecoder,
     Meters,
     Nack,
     Number,
@@ -65,13 +68,14 @@ from protocols.sas import (
     ValidationStatus,
     Win,
     Wins,
-    broadcast,
-    crc,
-    encode,
-    game_poll,
-    levels_of,
+)
+from protocols.sas.tables import (
+    EXCEPTIONS,
+    METERS,
+    PRIORITY,
     names,
 )
+from protocols.sas.values import crc
 
 H = bytes.fromhex
 

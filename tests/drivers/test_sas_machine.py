@@ -30,16 +30,18 @@ from protocols.contract.events import (
     MachineReported,
     type_of,
 )
-from protocols.sas import (
-    METERS,
+from protocols.sas.frames import (
+    MachineDecoder,
+    encode,
+)
+from protocols.sas.messages import (
     Answer,
     GeneralPoll,
     LongPoll,
-    MachineDecoder,
     RealTime,
     Unknown,
-    encode,
 )
+from protocols.sas.tables import METERS
 from simulators.clock import Pace
 from simulators.devices.line import Line
 from simulators.devices.sas_machine import Machine

@@ -13,7 +13,14 @@ from drivers.driver import CommandFailed, CommandRefused, DeviceRefused
 from drivers.sas_machine import WARY, MachineOptions, Memory, SasMachine
 from protocols.contract.commands import EnableMachine, ReadMeters
 from protocols.contract.events import DeviceFaulted, DeviceRecovered, MachineReported, type_of
-from protocols.sas import CANCELLED_CREDITS, Answer, Busy, LongPoll, Nack, encode
+from protocols.sas.frames import encode
+from protocols.sas.messages import (
+    Answer,
+    Busy,
+    LongPoll,
+    Nack,
+)
+from protocols.sas.tables import CANCELLED_CREDITS
 from simulators.devices.sas_machine import Machine
 from tests.drivers.test_sas_machine import Cable, InRealTime, Silent, onlines
 

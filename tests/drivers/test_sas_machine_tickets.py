@@ -11,7 +11,15 @@ from drivers.driver import CommandFailed
 from drivers.sas_machine import MachineOptions
 from protocols.contract.commands import Ask
 from protocols.contract.events import DeviceFaulted, DeviceOnline, DeviceRecovered
-from protocols.sas import Ack, GeneralPoll, LongPoll, Nack, Unknown, crc, encode
+from protocols.sas.frames import encode
+from protocols.sas.messages import (
+    Ack,
+    GeneralPoll,
+    LongPoll,
+    Nack,
+    Unknown,
+)
+from protocols.sas.values import crc
 from simulators.devices.sas_machine import QUEUE, Machine
 from tests.drivers.test_sas_machine import Cable, Cuts, Silent
 from tests.drivers.test_sas_machine_doubt import instead, memory

@@ -34,13 +34,14 @@ from helpers import at_length
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocols.sas import (
-    CANCELLED_CREDITS,
-    EXCEPTIONS,
-    METER_CODES,
-    NO_PROGRESSIVE,
-    PRIORITY,
-    VALIDATIONS,
+from protocols.sas.frames import (
+    HostDecoder,
+    MachineDecoder,
+    encode,
+    game_poll,
+    meters_poll,
+)
+from protocols.sas.messages import (
     Answer,
     Body,
     Clock,
@@ -49,10 +50,8 @@ from protocols.sas import (
     GameInfo,
     GeneralPoll,
     Handpay,
-    HostDecoder,
     Identity,
     LongPoll,
-    MachineDecoder,
     Meters,
     Nack,
     Poll,
@@ -65,11 +64,16 @@ from protocols.sas import (
     ValidationId,
     ValidationMeters,
     ValidationStatus,
-    crc,
-    encode,
-    game_poll,
-    meters_poll,
 )
+from protocols.sas.tables import (
+    CANCELLED_CREDITS,
+    EXCEPTIONS,
+    METER_CODES,
+    NO_PROGRESSIVE,
+    PRIORITY,
+    VALIDATIONS,
+)
+from protocols.sas.values import crc
 
 H = bytes.fromhex
 KERMIT = crcmod.predefined.mkPredefinedCrcFun("kermit")

@@ -9,7 +9,14 @@ from helpers import at_length, virtual_time
 
 from drivers.sas_machine import SEEN, Memory
 from protocols.contract.events import EVENT_TYPES, decode_data, encode_data, type_of
-from protocols.sas import Ack, Answer, LongPoll, Nack, RealTime, Unknown
+from protocols.sas.messages import (
+    Ack,
+    Answer,
+    LongPoll,
+    Nack,
+    RealTime,
+    Unknown,
+)
 from simulators.devices.sas_machine import Machine
 from tests.drivers.test_sas_machine import Cable
 

@@ -44,7 +44,8 @@ def test_every_wire_has_an_entry() -> None:
     for module in pkgutil.walk_packages(protocols.__path__, "protocols."):
         names = dir(importlib.import_module(module.name))
         if any(name.endswith("Decoder") for name in names) or "HAPPENINGS" in names:
-            wires.add(module.name.removeprefix("protocols.").replace(".", "_").replace("fdl_frame", "fdl"))
+            name = module.name.removeprefix("protocols.").replace(".", "_")
+            wires.add({"fdl_frame": "fdl", "sas_frames": "sas"}.get(name, name))
     assert {wire.module for wire in WIRES} == wires
     assert {wire.name for wire in WIRES if wire.module == "sas"} == {"sas, host", "sas, machine"}
     assert len(BY_NAME) == len(WIRES)

@@ -33,7 +33,6 @@ from protocols import (
     cammegh_ss2,
     hid_cards,
     idp_dice,
-    sas,
     tcs_saturn,
 )
 from protocols.contract.documents import TraceLine
@@ -69,6 +68,8 @@ from protocols.fdl import (
     timer as fdl_timer,
 )
 from protocols.link import Chunk
+from protocols.sas import frames as sas
+from protocols.sas.messages import Garbage
 
 if TYPE_CHECKING:
     from daemon.read_model import DeviceView
@@ -148,7 +149,7 @@ class Reader:
         said = [in_words(one) for one in self._machine.quiet()] if self._machine else []
         for poll in sas.MachineDecoder().feed(data):
             said.append(in_words(poll))
-            if not isinstance(poll, sas.Garbage) and poll.address:
+            if not isinstance(poll, Garbage) and poll.address:
                 self._machine = sas.HostDecoder(poll.address)
                 self._machine.expect(poll)
         return said

@@ -31,7 +31,6 @@ from protocols import (
     cammegh_ss2,
     hid_cards,
     idp_dice,
-    sas,
     tcs_saturn,
 )
 from protocols.fdl import (
@@ -64,6 +63,9 @@ from protocols.fdl import (
 from protocols.fdl import (
     timer as fdl_timer,
 )
+from protocols.sas import frames as sas
+from protocols.sas.messages import Answer, Garbage, GeneralPoll, Happened, Identity, LongPoll, Meters, Poll, Reply
+from protocols.sas.tables import METERS
 from simulators.lab.bench.machine import machine
 
 __all__ = ["GOAL", "WIRES", "DecoderReport", "Row", "Wire", "bench_decoders", "decoders_markdown", "held_after"]
@@ -278,28 +280,28 @@ def _alpha_frames() -> tuple[bytes, ...]:
 
 # What a host asks in its rounds: a general poll each time, the meters now and then.
 ADDRESS = 1
-_METERS = sas.Meters({"coin in": 123_456})
+_METERS = Meters({"coin in": 123_456})
 
 
-def _sas_asked() -> list[tuple[sas.Poll, bytes]]:
+def _sas_asked() -> list[tuple[Poll, bytes]]:
     """Questions with their answers: many polls that find nothing, meters, what is long."""
-    general = sas.GeneralPoll(ADDRESS)
-    asked: list[tuple[sas.Poll, bytes]] = []
-    for command, names in sas.METERS.items():
-        body = sas.Meters({name: 1_234 for name, _ in names})
-        asked += [(general, sas.encode(sas.Happened(0)))] * 4
-        asked.append((sas.LongPoll(ADDRESS, command), sas.encode(sas.Reply(ADDRESS, command, body))))
-    asked.append((sas.LongPoll(ADDRESS, 0x54), sas.encode(sas.Reply(ADDRESS, 0x54, sas.Identity("602", "SIM-000001")))))
-    asked.append((general, sas.encode(sas.Happened(0x11))))
+    general = GeneralPoll(ADDRESS)
+    asked: list[tuple[Poll, bytes]] = []
+    for command, names in METERS.items():
+        body = Meters({name: 1_234 for name, _ in names})
+        asked += [(general, sas.encode(Happened(0)))] * 4
+        asked.append((LongPoll(ADDRESS, command), sas.encode(Reply(ADDRESS, command, body))))
+    asked.append((LongPoll(ADDRESS, 0x54), sas.encode(Reply(ADDRESS, 0x54, Identity("602", "SIM-000001")))))
+    asked.append((general, sas.encode(Happened(0x11))))
     return asked
 
 
 def _sas_host() -> Opened:
     """Each other chunk comes for an answer, the others come unasked; after each the line is quiet."""
     decoder = sas.HostDecoder(ADDRESS)
-    polls = itertools.cycle([sas.LongPoll(ADDRESS, 0x54), None])
+    polls = itertools.cycle([LongPoll(ADDRESS, 0x54), None])
 
-    def feed(data: bytes) -> list[sas.Answer]:
+    def feed(data: bytes) -> list[Answer]:
         if (poll := next(polls)) is not None:
             decoder.expect(poll)
         return [*decoder.feed(data), *decoder.quiet()]
@@ -311,7 +313,7 @@ def _sas_host_asking() -> Opened:
     decoder = sas.HostDecoder(ADDRESS)
     polls = itertools.cycle([poll for poll, _ in _sas_asked()])
 
-    def feed(data: bytes) -> list[sas.Answer]:
+    def feed(data: bytes) -> list[Answer]:
         decoder.expect(next(polls))
         answers = decoder.feed(data)
         return answers + decoder.quiet() if decoder.waiting else answers
@@ -323,9 +325,9 @@ def _sas_machine() -> Opened:
     """Out of step there is a quiet moment, else the rest of the noise would be thrown away unread."""
     decoder = sas.MachineDecoder()
 
-    def feed(data: bytes) -> list[sas.Poll | sas.Garbage]:
+    def feed(data: bytes) -> list[Poll | Garbage]:
         polls = decoder.feed(data)
-        return polls + decoder.quiet() if polls and isinstance(polls[-1], sas.Garbage) else polls
+        return polls + decoder.quiet() if polls and isinstance(polls[-1], Garbage) else polls
 
     return decoder, feed
 
@@ -333,11 +335,15 @@ def _sas_machine() -> Opened:
 def _sas_polls() -> tuple[bytes, ...]:
     """The same from the machine's side: each long poll among general ones, and the jackpot's amounts."""
     polls: list[bytes] = []
-    for command in sas.METERS:
-        polls += [sas.encode(sas.GeneralPoll(ADDRESS))] * 4
-        polls.append(sas.encode(sas.LongPoll(ADDRESS, command)))
+    for command in METERS:
+        polls += [sas.encode(GeneralPoll(ADDRESS))] * 4
+        polls.append(sas.encode(LongPoll(ADDRESS, command)))
     polls.append(sas.encode(sas.broadcast(1, {1: 1_000_000, 2: 20_000})))
-    return (*polls, sas.encode(sas.LongPoll(ADDRESS, 0x01)), sas.encode(sas.game_poll(ADDRESS, 0x52)))
+    return (
+        *polls,
+        sas.encode(LongPoll(ADDRESS, 0x01)),
+        sas.encode(sas.game_poll(ADDRESS, 0x52)),
+    )
 
 
 def _billy_frames() -> tuple[bytes, ...]:
@@ -466,7 +472,7 @@ def held_after(wire: Wire, endless: int = ENDLESS) -> int:
     """The most that is held while `endless` bytes of a message without an end come in, beyond a fresh decoder."""
     decoder: Any = wire.open()[0]  # by itself, without the pauses that would end a message
     if isinstance(decoder, sas.HostDecoder):
-        decoder.expect(sas.LongPoll(ADDRESS, 0x54))
+        decoder.expect(LongPoll(ADDRESS, 0x54))
     fresh = most = size_of(decoder)
     begin, cycle = wire.endless
     piece = cycle * (CHUNK // len(cycle) + 1)
