@@ -20,7 +20,7 @@ from daemon.edge.links import usb as links_usb
 from daemon.read_model import SiteState
 from drivers.bee_tek_shoe import ShoeOptions
 from drivers.billy_iii import BillyOptions
-from drivers.cammegh_ss2 import WheelOptions
+from drivers.cammegh_ss2_spins import WheelOptions
 from drivers.hid_shoe import HidShoeOptions
 from drivers.sas_machine import MachineOptions
 from drivers.tcs_saturn import SaturnOptions

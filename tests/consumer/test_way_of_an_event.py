@@ -33,7 +33,8 @@ from daemon.journal import store as journal_module
 from daemon.journal.store import BadJournal, Journal
 from daemon.read_model import SiteState
 from drivers import DRIVERS
-from drivers.cammegh_ss2 import CammeghSS2, WheelOptions
+from drivers.cammegh_ss2 import CammeghSS2
+from drivers.cammegh_ss2_spins import WheelOptions
 from drivers.driver import Chunk, Emit, Evidence, Link, Sighting
 from protocols.contract.events import (
     BallLanded,

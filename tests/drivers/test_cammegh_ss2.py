@@ -19,7 +19,8 @@ from helpers import START, MemoryLink, Notebook, at_length, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drivers.cammegh_ss2 import CammeghSS2, Memory, Spin, WheelOptions
+from drivers.cammegh_ss2 import CammeghSS2
+from drivers.cammegh_ss2_spins import Memory, Spin, WheelOptions
 from drivers.driver import DeviceRefused, LinkLost, Sighting
 from protocols.cammegh_ss2 import (
     MAX_LINE,

@@ -14,7 +14,8 @@ import msgspec
 import pytest
 from helpers import MemoryLink, Notebook, play, results, virtual_time
 
-from drivers.cammegh_ss2 import CammeghSS2, Memory, WheelOptions
+from drivers.cammegh_ss2 import CammeghSS2
+from drivers.cammegh_ss2_spins import Memory, WheelOptions
 from drivers.driver import CommandFailed, CommandRefused, LinkLost, Obeys
 from drivers.faults import Standing
 from protocols.cammegh_ss2 import POLL, Decoder, Packet, State, encode

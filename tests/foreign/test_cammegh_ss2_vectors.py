@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from helpers import MemoryLink, Notebook, virtual_time
 
-from drivers.cammegh_ss2 import CammeghSS2, WheelOptions
+from drivers.cammegh_ss2 import CammeghSS2
+from drivers.cammegh_ss2_spins import WheelOptions
 from protocols.cammegh_ss2 import Decoder, Flag, Mode, Number, Packet, State, Status, encode
 from protocols.contract.commands import Ask, SetParameter, StartSpin
 
