@@ -22,7 +22,7 @@ from drivers.bee_tek_shoe import ShoeOptions
 from drivers.billy_iii import BillyOptions
 from drivers.cammegh_ss2_spins import WheelOptions
 from drivers.hid_shoe import HidShoeOptions
-from drivers.sas_machine import MachineOptions
+from drivers.sas_machine_memory import MachineOptions
 from drivers.tcs_saturn import SaturnOptions
 from protocols.contract.commands import Reply, Request
 from protocols.contract.results import Result

@@ -17,7 +17,8 @@ from msgspec.structs import replace
 from daemon.edge.links.link import open_link
 from drivers.driver import CommandFailed, CommandRefused, DeviceRefused, LinkLost, Sighting
 from drivers.faults import Standing
-from drivers.sas_machine import SEEN, MachineOptions, Memory, SasMachine
+from drivers.sas_machine import SEEN, SasMachine
+from drivers.sas_machine_memory import MachineOptions, Memory
 from protocols.contract.commands import Agitate, Ask, Command, EnableMachine, ReadMeters, ResetHandpay, ShowAmount
 from protocols.contract.events import (
     DeviceFaulted,

@@ -10,7 +10,8 @@ import pytest
 from helpers import MemoryLink, Notebook, virtual_time
 
 from drivers.driver import CommandFailed, CommandRefused, DeviceRefused
-from drivers.sas_machine import WARY, MachineOptions, Memory, SasMachine
+from drivers.sas_machine import WARY, SasMachine
+from drivers.sas_machine_memory import MachineOptions, Memory
 from protocols.contract.commands import EnableMachine, ReadMeters
 from protocols.contract.events import DeviceFaulted, DeviceRecovered, MachineReported, type_of
 from protocols.sas.frames import encode

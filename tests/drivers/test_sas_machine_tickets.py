@@ -8,7 +8,7 @@ import pytest
 from helpers import virtual_time
 
 from drivers.driver import CommandFailed
-from drivers.sas_machine import MachineOptions
+from drivers.sas_machine_memory import MachineOptions
 from protocols.contract.commands import Ask
 from protocols.contract.events import DeviceFaulted, DeviceOnline, DeviceRecovered
 from protocols.sas.frames import encode
@@ -483,7 +483,8 @@ def test_the_simulator_in_real_time_mode_says_what_happened_in_place_of_an_answe
 
 
 def test_records_survive_in_the_memory_of_an_earlier_version() -> None:
-    from drivers.sas_machine import Memory, SasMachine
+    from drivers.sas_machine import SasMachine
+    from drivers.sas_machine_memory import Memory
 
     left = msgspec.json.encode({"serial": "A", "seen": []})
     assert SasMachine(MachineOptions(), left)._memory == Memory("A")

@@ -7,7 +7,8 @@ import msgspec
 import pytest
 from helpers import at_length, virtual_time
 
-from drivers.sas_machine import SEEN, Memory
+from drivers.sas_machine import SEEN
+from drivers.sas_machine_memory import Memory
 from protocols.contract.events import EVENT_TYPES, decode_data, encode_data, type_of
 from protocols.sas.messages import (
     Ack,

@@ -1,0 +1,116 @@
+"""The options of a slot machine's driver, and what survives its session."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from drivers.faults import Standing
+from protocols.contract.events import Pool
+
+
+class MachineOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """`address`: 1 to 127, as set in the machine's menu. `pool`: the jackpot of its prizes.
+
+    `group`: of the progressive, if amounts are shown. `interval`: seconds between polls. `answer`: seconds until the
+    first byte of an answer, adapter included; `gap`: the pause that ends a message. `silence`: seconds without a good
+    answer until the link is lost, at least PATIENCE intervals. `meters`: seconds between readings; `records`: seconds
+    within which bills, tickets, validations and enabled features are all read again. `broadcast`: seconds within which
+    each amount is repeated, at most 5. `close_faulty`: shut the machine down when a meter runs backwards.
+    """
+
+    address: Annotated[int, Meta(ge=1, le=127)] = 1
+    pool: Pool = "machine"
+    group: Annotated[int, Meta(ge=1, le=255)] = 1
+    interval: Annotated[float, Meta(ge=0.04, le=2)] = 0.2
+    answer: Annotated[float, Meta(ge=0.02, le=1)] = 0.1
+    gap: Annotated[float, Meta(ge=0.005, le=0.5)] = 0.04
+    silence: Annotated[float, Meta(ge=2, le=60)] = 5.0
+    meters: Annotated[float, Meta(ge=1, le=3600)] = 5.0
+    records: Annotated[float, Meta(ge=10, le=3600)] = 60.0
+    broadcast: Annotated[float, Meta(ge=0.5, le=5)] = 2.0
+    close_faulty: bool = False
+
+
+class Hit(Struct, frozen=True):
+    """A reported progressive win: what it was, which polls have shown it, and whether it was paid.
+
+    A paid one is kept while another poll may still show it.
+    """
+
+    level: int
+    amount: int
+    seen: tuple[int, ...] = ()
+    paid: bool = False
+
+
+class Memory(Struct, frozen=True):
+    """What survives a session.
+
+    `meters`: the last good ones, in minor units by `factor`. `back`: those that ran backwards since. `cleared`: the
+    machine reported a cleared memory, and no meter has shown it yet.
+
+    `seen`: exceptions that were read and not reported, oldest first; the machine may have forgotten them. `sure`:
+    places in `seen` of those read while a checksum was seen, with no loop break or echo after it.
+
+    `real_time`: the machine has sent exceptions in place of answers. `mute`: it did not answer general polls.
+
+    `owed`: polls that an exception requires and that are not answered yet. `prizes`: (level, minor units) to be paid by
+    hand, oldest first. `levels`: amounts to be shown.
+
+    `unproved`: the last answered poll, if the machine may not know that we received it. `blind`: the exception that was
+    reported without that confirmation. `again`: such a one that the machine may still repeat. `doubted`: polls whose
+    next answer may therefore repeat one of the `past` wins.
+
+    `unlisted`: progressive wins that were reported and paid without poll 87: it may still list them. `unsure`: one of
+    the `prizes` may be over, and it is open which. `undescribed`: that is so only since a handpay was not described,
+    which the machine may still do.
+
+    `games_from`: games played at the last reading; None if the present open faults began after it. `owes_close`: the
+    machine was told to shut down and has not confirmed it.
+
+    `features`: the flags of poll A0; `status`: the content of 7B, as last reported; `has_id`: whether it has a
+    validation id.
+
+    `tickets`: records of tickets may wait. `looked`: one was looked at and is not marked as read. `record`: the last
+    reported one.
+    """
+
+    serial: str = ""
+    factor: int | None = None
+    meters: dict[str, int] = {}
+    back: tuple[str, ...] = ()
+    cleared: bool = False
+    standing: Standing = Standing()
+    seen: tuple[int, ...] = ()
+    sure: tuple[int, ...] = ()
+    real_time: bool = False
+    mute: bool = False
+    owed: tuple[int, ...] = ()
+    prizes: tuple[tuple[int, int], ...] = ()
+    hits: tuple[Hit, ...] = ()
+    levels: dict[int, int] = {}
+    unproved: int = 0
+    blind: int = 0
+    again: int = 0
+    doubted: tuple[int, ...] = ()
+    past: tuple[tuple[int, int], ...] = ()
+    unlisted: tuple[tuple[int, int], ...] = ()
+    unsure: bool = False
+    undescribed: bool = False
+    games_from: int | None = None
+    owes_close: bool = False
+    features: str = ""
+    status: str = ""
+    has_id: bool | None = None
+    tickets: bool = False
+    looked: bool = False
+    record: str = ""
+
+
+def recalled(memory: bytes) -> Memory:
+    """The memory of a session. An earlier version stored at most one exception: a number, or null."""
+    left = msgspec.json.decode(memory, type=dict[str, Any])
+    if not isinstance(seen := left.get("seen"), list):
+        left["seen"] = [] if seen is None else [seen]
+    return msgspec.convert(left, Memory, str_keys=True)

@@ -1,0 +1,569 @@
+"""What a slot machine says, as events: exceptions, handpays and prizes, tickets, meters.
+
+The base of the driver: it knows what the machine has said and what is still open, and sends nothing itself.
+
+Handpays. The payment of a handpay names no amount: the oldest one is reported. If a payment, a cancelled request or an
+unreadable one leaves open which one it was, the next payment is doubtful, and those after it are certain again.
+
+Tickets. feltd reads what a machine printed and validates nothing. Poll 4D looks at a record before it is marked as
+read, so that none is lost or reported twice; poll 3D serves machines without records. A machine that asks its host for
+a ticket's number (exception 57), has no validation id (3F) or holds a ticket that the host must approve (67) would
+refuse tickets silently: each is a fault. Only the last four digits of a ticket's number are reported, and of the
+validation id only whether there is one, because they allow tickets to be forged.
+
+An answer with a good checksum and unknown content is reported once a session. It is no damage.
+
+Our assumptions, or from one source only: the denomination codes; hopper status 0 is well. SAS reports the end of open
+doors and of the printer's switch, but not of tilts, jams and memory errors. Those end when the machine plays, takes a
+bill or prints again, or when a person opened the place of the repair (as the fault's entry says); the machine repeats
+what is still wrong.
+
+Meters are absolute, in minor units (games, bills, tickets, doors and power resets: counts). Games and credits are read
+every few seconds; bills, tickets and validations one after the other within a minute. A meter that runs backwards
+without a cleared memory is a fault. No meters are reported until they exceed the last good ones or the memory was
+cleared: a difference is never computed from a faulty meter.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from drivers.driver import Link
+from drivers.faults import Faults
+from drivers.sas_machine_faults import BEGINS, ENDS, HOPPER, HOST_FAULTS, MACHINE_FAULTS, PLAYS_AGAIN
+from drivers.sas_machine_memory import Hit, MachineOptions, Memory, recalled
+from protocols.contract.events import MOST, Event, JackpotPaid, JackpotWon, MachineMeters, MachineReported
+from protocols.sas.messages import (
+    Answer,
+    Body,
+    Clock,
+    ExtendedMeters,
+    Features,
+    GameInfo,
+    Handpay,
+    Hopper,
+    LongPoll,
+    Meters,
+    SelectedMeters,
+    Ticket,
+    Validation,
+    ValidationId,
+    ValidationMeters,
+    ValidationStatus,
+    Win,
+    Wins,
+)
+from protocols.sas.tables import CANCELLED_CREDITS, DENOMINATIONS, EXCEPTIONS, METER_CODES, METERS, VALIDATIONS, names
+
+ROLLED = 10**6  # a meter that wraps around has not advanced further than this meanwhile
+COUNTED = {"games_played", "games_won", "games_lost", "door_opens", "power_resets"}  # no money
+UP_AND_DOWN = "credits"
+REDEMPTION, NO_TICKET = 0x20, 0xFFFF
+BILLS = {0x47: 0x31, 0x4D: 0x32, 0x48: 0x33, 0x49: 0x34, 0x4A: 0x35, 0x4B: 0x36, 0x4C: 0x37, 0x4E: 0x38, 0x50: 0x3A}
+"""Which poll counts the bills that an exception tells of."""
+CODES = (0x0D, 0x0E, 0x0F, 0x10, 0x11, 0x12, 0x13, 0x14, 0x0B, 0x03, 0x17, 0x18)
+"""Meters that no other poll reads: twelve of 6F, the first ten of 2F."""
+KINDS = {
+    0x00: "validated_cashable_out",
+    0x01: "validated_restricted_out",
+    0x10: "validated_cancelled_receipt",
+    0x20: "validated_jackpot_receipt",
+    0x40: "validated_cancelled",
+    0x60: "validated_jackpot",
+    0x80: "validated_cashable_in",
+    0x81: "validated_restricted_in",
+    0x82: "validated_nonrestricted_in",
+}
+"""Names of the meters of poll 50, by kind."""
+MINOR = {*KINDS.values(), *(name for name, width in METER_CODES.values() if width == 5)}  # minor units, not credits
+ENABLED = {
+    0x0001: "the printer pays",
+    0x0002: "handpay receipts",
+    0x0004: "handpays are validated",
+    0x0008: "restricted tickets",
+    0x0010: "foreign restricted tickets",
+    0x0020: "redemption",
+    0x8000: "secure numbers",
+}
+SECRET = frozenset({0x3D, 0x4C, 0x4D})  # polls whose answers allow tickets to be forged
+KEPT = 16
+LOST = 0x70
+DOUBT = 2.0  # seconds until a meter that ran backwards is read once more, or a machine is told again to close
+DATA = {0xA0: bytes(2), 0x4C: bytes(6), 0x7B: bytes(8), 0x4D: b"\xff", 0x0E: b"\0"}
+"""What polls carry that ask and change nothing: the whole machine, no id, no mask, look ahead; 0E: the mode's end."""
+
+_OWES = {0x51: 0x1B, 0x54: 0x84, 0x56: 0x87}
+_CLEARED = frozenset({0x32, 0x3A, 0x7A})
+_PRIZE_OVER = frozenset({0x52, 0x55, LOST})
+_SAY_WHICH = (0x3F, 0x57, 0x34, 0x35, 0x36, 0x37, 0x38, 0x39, 0x41, 0x42, 0x43, 0x44, 0x45, 0x98, 0x99, 0x9A, 0x9B)
+_TELL_ALWAYS = (0x3A, 0x3D, 0x47, 0x48, 0x49, 0x4A, 0x4B, 0x4C, 0x4D, 0x4E, 0x4F, 0x50)
+
+
+class Work(Struct, eq=False):
+    """A long poll to send. `done`, if a command waits for it, gets the answer or None."""
+
+    poll: LongPoll
+    done: "asyncio.Future[Answer | None] | None" = None
+    tries: int = 0
+
+    def settle(self, answer: Answer | None) -> None:
+        """Answer the waiting command, if there is one."""
+        if self.done is not None and not self.done.done():
+            self.done.set_result(answer)
+
+
+class MachineReader:
+    """What the machine said so far, and the events that follow from what it says now."""
+
+    _link: Link
+    _meters_due: float
+    _record_due: float
+
+    def __init__(self, options: MachineOptions, memory: bytes | None = None) -> None:
+        """Continue from what a session stored."""
+        self._options = options
+        self._me = options.address
+        self._memory = recalled(memory) if memory else Memory()
+        self._faults = Faults((*MACHINE_FAULTS, *HOST_FAULTS), self._memory.standing)
+        self._wire = b""
+        self._queue: deque[Work] = deque()
+        self._unsupported: set[int] = set()
+        self._undescribed = False  # a handpay that the machine does not describe was told
+        self._clock_told = False
+        self._strange_told: set[int] = set()  # polls whose answers were said to be unknown
+        self._round: deque[LongPoll] = deque()  # polls that are asked one by one
+        self._factor: int | None = self._memory.factor
+        self._doubt_back: dict[str, int] = {}  # meters that ran backwards once, and the poll that said so
+        self._fresh: dict[str, int] = {}  # read in this round of meters, and not told yet
+        self._fresh_wire = b""
+        self._first: dict[str, int] = {}  # meters never read before, told when all of their round are read
+        self._last_silent = float("-inf")
+
+    # ---- what it means
+
+    def _exception(self, code: int) -> list[Event]:  # noqa: C901 - what each exception code adds, in order
+        """A confirmed exception. Changes the memory; the caller makes it durable."""
+        text = EXCEPTIONS.get(code, "an exception that this version does not know")
+        events: list[Event] = [*self._faults.end(*ENDS.get(code, ()))]
+        told = bool(events) or code in _OWES
+        if code in _CLEARED:
+            self._memory = replace(self._memory, cleared=True, back=())
+        if code in {0x7E, 0x7F}:
+            events += self._played()
+        if code == 0x53:
+            self._last_silent = self._link.stamp().tick
+        if code == LOST and self._memory.prizes:
+            self._memory = replace(self._memory, unsure=True, undescribed=False)
+        if BEGINS.get(code) in PLAYS_AGAIN:
+            self._memory = replace(self._memory, games_from=None)
+        if code == 0x3C:
+            for command in (0x1F, 0xA0, 0x7B):
+                self._ask_once(command)
+        if code in BILLS:
+            self._ask_once(BILLS[code])
+        if code in {0x3D, 0x3E}:
+            self._memory = replace(self._memory, tickets=True)
+        blind, again = code == self._memory.blind, code == self._memory.again
+        self._memory = replace(self._memory, blind=0, again=code if blind and code not in _OWES else 0)
+        if code in _OWES and blind:
+            self._memory = replace(self._memory, doubted=(*self._memory.doubted, _OWES[code]))
+        if code in _OWES:
+            self._memory = replace(self._memory, owed=tuple(dict.fromkeys((*self._memory.owed, _OWES[code]))))
+        if again:
+            events += self._doubtful_again(code)
+        elif code == 0x53:  # each five seconds, until amounts are heard
+            events += self._faults.begin(BEGINS[code])
+        elif (fault := BEGINS.get(code)) is not None:
+            events += self._faults.strike(fault, text if code in _SAY_WHICH else "")
+        elif code == 0x52:
+            events += self._paid_by_hand()
+        elif code == 0x55:
+            events += self._cancelled()
+        elif not told or code in _TELL_ALWAYS:
+            events.append(MachineReported(f"{code:02X}", text))
+        return events
+
+    def _doubt(self, codes: Sequence[int], how: str, *, once: bool = False) -> list[Event]:
+        """Reported as doubtful; its effects on open faults and prizes are applied all the same."""
+        if not _CLEARED.isdisjoint(codes):
+            self._memory = replace(self._memory, cleared=True)
+        if not _PRIZE_OVER.isdisjoint(codes):
+            self._undescribed = False
+            unsure = self._memory.unsure or bool(self._memory.prizes)
+            self._memory = replace(self._memory, unsure=unsure, undescribed=False)
+        tell = self._faults.begin if once else self._faults.strike
+        return [*tell("sas.doubtful", f"{names(codes)}, {how}")]
+
+    def _doubtful_again(self, code: int) -> list[Event]:
+        return self._doubt([code], "perhaps the same again")
+
+    def _played(self) -> list[Event]:
+        events: list[Event] = [*self._faults.end(*PLAYS_AGAIN)]
+        if not self._faults.standing.open:
+            self._faults.good_cycle()
+        return events
+
+    def _meant(self, poll: LongPoll, body: Body) -> list[Event]:  # noqa: C901 - a case for each answer
+        """The events of an answer. Changes the memory; the caller makes it durable."""
+        command = poll.command
+        match body:
+            case Meters(meters):
+                return self._metered(command, meters)
+            case SelectedMeters(_, chosen) | ExtendedMeters(_, chosen):
+                if max(chosen.values(), default=0) > MOST // (self._factor or 1):
+                    return self._not_understood(command, b"")
+                return self._metered(0x6F, {METER_CODES[code][0]: chosen[code] for code in CODES if code in chosen})
+            case ValidationMeters(kind, count, amount) if kind in KINDS:
+                return self._metered(0x5000 | kind, {KINDS[kind]: amount, f"{KINDS[kind]}_count": count})
+            case Features():
+                return self._featured(body)
+            case ValidationStatus():
+                return self._enabled(body)
+            case ValidationId(machine):
+                return self._identified(bool(machine))
+            case Validation():
+                return self._validated(body, looking=poll.data != b"\0")
+            case Ticket(number, amount):
+                return self._last_ticket(number, amount)
+            case Clock(at):
+                told, self._clock_told = self._clock_told, True
+                return [] if told else [MachineReported("LP7E", f"its clock: {at}")]
+            case Hopper(0):
+                return [*self._faults.end(*HOPPER)]
+            case GameInfo():
+                return self._denominated(body) if command == 0x1F else []
+            case Handpay(_, level, amount):
+                return self._handpay(level, amount, again=self._answered(command))
+            case Wins(_, wins):
+                owed = command in self._memory.owed
+                again = self._answered(command)
+                if not wins and owed:
+                    return self._unnamed(0x87)
+                return [event for level, amount in wins for event in self._hit(level, amount, 0x87, again=again)]
+            case Win(_, level, amount):
+                owed = command in self._memory.owed
+                again = self._answered(command)
+                if not amount and owed:
+                    return self._unnamed(0x84 if command == 0x84 else 0x87)
+                return self._progressive(command, level, amount, again=again)
+            case _:
+                return []
+
+    def _featured(self, features: Features) -> list[Event]:
+        """Reported if it changed."""
+        flags = features.flags.hex()
+        told = flags == self._memory.features
+        self._memory = replace(self._memory, features=flags)
+        redemption = "on" if features.redemption else "off"
+        text = f"validation {features.validation}, redemption {redemption}, flags {flags}"
+        events: list[Event] = [] if told else [MachineReported("LPA0", text)]
+        if not told:  # what it left unanswered it may answer now
+            self._unsupported -= SECRET
+            self._ask_once(0x4C)
+        if not features.redemption:
+            events += self._faults.end("sas.host_redemption")
+        return [*events, *self._makes_numbers()]
+
+    def _makes_numbers(self) -> list[Event]:
+        """The machine reports that it needs no host for its tickets any more."""
+        style = self._validation()
+        alone = style == "standard" or (style == "secure" and self._memory.has_id is True)
+        return [*self._faults.end("sas.host_validation")] if alone else []
+
+    def _enabled(self, status: ValidationStatus) -> list[Event]:
+        """Reported if it changed."""
+        enabled = ", ".join(word for bit, word in ENABLED.items() if status.bits & bit) or "nothing"
+        days = f"tickets expire after {status.cashable_days} days, restricted ones after {status.restricted_days}"
+        text = f"asset {status.asset}; enabled: {enabled}; {days}"
+        told = text == self._memory.status
+        self._memory = replace(self._memory, status=text)
+        events: list[Event] = [] if told else [MachineReported("LP7B", text)]
+        return [*events, *([] if status.bits & REDEMPTION else self._faults.end("sas.host_redemption"))]
+
+    def _identified(self, has_id: bool) -> list[Event]:
+        """Reports only whether it has an id: with the id the numbers of its tickets can be computed."""
+        told = has_id == self._memory.has_id
+        self._memory = replace(self._memory, has_id=has_id)
+        text = "it has a validation id" if has_id else "it has no validation id"
+        return [*([] if told else [MachineReported("LP4C", text)]), *self._makes_numbers()]
+
+    def _validated(self, record: Validation, *, looking: bool) -> list[Event]:
+        """A record is read, made durable, and then marked as read: none is lost or reported twice."""
+        if not record.index:
+            self._memory = replace(self._memory, tickets=False, looked=False)
+            return []
+        which = f"{record.index} {record.at} {record.ticket} {record.amount} {record.number[-4:]}"
+        told = which == self._memory.record
+        self._memory = replace(self._memory, record=which, looked=looking)
+        kind = VALIDATIONS.get(record.kind, f"validation of kind {record.kind:02X}")
+        ticket = f" {record.ticket:04}" if record.ticket != NO_TICKET else ""
+        text = f"{kind}{ticket}: {record.amount}, number ending in {record.number[-4:]}, {record.at}"
+        return [] if told else [MachineReported("LP4D", text)]
+
+    def _last_ticket(self, number: str, amount: int) -> list[Event]:
+        """The last ticket of a machine without records."""
+        self._memory = replace(self._memory, tickets=False)
+        return [MachineReported("LP3D", f"ticket: {amount}, number ending in {number[-4:]}")] if amount else []
+
+    def _no_longer_owed(self, command: int) -> None:
+        self._memory = replace(self._memory, owed=tuple(one for one in self._memory.owed if one != command))
+
+    def _answered(self, command: int) -> bool:
+        """A poll that an exception required was answered. Returns whether it may repeat an earlier report."""
+        self._no_longer_owed(command)
+        twins = {command, 0x85, 0x87} if command in {0x85, 0x87} else {command}
+        again = not twins.isdisjoint(self._memory.doubted)
+        left = tuple(one for one in self._memory.doubted if one not in twins)
+        self._memory = replace(self._memory, unproved=command, doubted=left)
+        return again
+
+    def _unnamed(self, source: int) -> list[Event]:
+        """A win was announced, and the poll that should name it names none: fine if another poll has named it."""
+        hits = list(self._memory.hits)
+        for n, hit in enumerate(hits):
+            if source not in hit.seen:
+                hits[n] = replace(hit, seen=(*hit.seen, source))
+                self._keep_hits(hits)
+                return []
+        return [*self._faults.strike("sas.doubtful", "a progressive win, and the machine can no longer say which")]
+
+    def _doubtful(self, level: int, amount: int) -> list[Event]:
+        what = f"level {level}, {amount} was said again: perhaps the same win"
+        return [*self._faults.strike("sas.doubtful", what)]
+
+    def _handpay(self, level: int, amount: int, *, again: bool) -> list[Event]:
+        if not amount:
+            self._memory = replace(self._memory, unsure=bool(self._memory.prizes), undescribed=False)
+            return [*self._faults.strike("sas.doubtful", "a handpay was pending and can no longer be read")]
+        self._undescribed = False
+        if self._memory.undescribed:
+            self._memory = replace(self._memory, unsure=False, undescribed=False)
+        if again and (level, amount) in self._memory.prizes[-1:]:
+            return self._doubtful(level, amount)
+        self._memory = replace(self._memory, prizes=(*self._memory.prizes, (level, amount))[-KEPT:])
+        if level == CANCELLED_CREDITS:
+            return [MachineReported("51", f"{amount} of cancelled credits are to be paid by hand")]
+        return self._hit(level if level <= 32 else 0, amount, 0x1B, again=again)
+
+    def _paid_by_hand(self) -> list[Event]:
+        """The oldest one. If one of several may be over, none is reported, nor taken for a later one."""
+        self._undescribed = False
+        if not self._memory.prizes:
+            return [MachineReported("52", EXCEPTIONS[0x52])]
+        (level, amount), *rest = self._memory.prizes
+        if rest and self._memory.unsure:
+            self._memory = replace(self._memory, prizes=(), unsure=False, undescribed=False)
+            return self._doubt([0x52], f"and it is not sure which of {len(rest) + 1}")
+        unsure = self._memory.unsure and bool(rest)
+        self._memory = replace(self._memory, prizes=tuple(rest), unsure=unsure, undescribed=False)
+        if level == CANCELLED_CREDITS:
+            return [MachineReported("52", f"{amount} of cancelled credits were paid by hand")]
+        return self._paid(level if level <= 32 else 0, amount)
+
+    def _cancelled(self) -> list[Event]:
+        """No exception says which request it was; the one that is being read may be over."""
+        self._undescribed = False
+        asked = [n for n, (level, _) in enumerate(self._memory.prizes) if level == CANCELLED_CREDITS]
+        being_read = 0x1B in self._memory.owed
+        unsure = self._memory.unsure or len(asked) > 1 or being_read
+        self._memory = replace(self._memory, unsure=unsure, undescribed=False)
+        if not asked:
+            return [MachineReported("55", EXCEPTIONS[0x55])]
+        prizes = list(self._memory.prizes)
+        _, amount = prizes.pop(asked[-1])
+        self._memory = replace(self._memory, prizes=tuple(prizes), unsure=unsure and (being_read or bool(prizes)))
+        return [MachineReported("55", f"{amount} of cancelled credits are no longer to be paid by hand")]
+
+    def _progressive(self, command: int, level: int, amount: int, *, again: bool) -> list[Event]:
+        if not amount or level > 32:
+            return []
+        source = 0x84 if command == 0x84 else 0x87
+        if source == 0x84 and not self._waits(level, amount) and (level, amount) in self._memory.past:
+            late = None if again else next(filter(_unpaid, self._memory.hits), None)
+            if late is not None:  # the latest win is named, whichever was paid: where that one is over, one before it
+                level, amount = late.level, late.amount
+            elif again or not {0x85, 0x87} <= self._unsupported:  # a win of the same amount would have been listed
+                return self._doubtful(level, amount)
+        told = any((hit.level, hit.amount) == (level, amount) and source in hit.seen for hit in self._memory.hits)
+        events = self._hit(level, amount, source, again=again)
+        return [*events, *self._paid(level, amount)] if command == 0x84 and not (again and told) else events
+
+    def _waits(self, level: int, amount: int) -> bool:
+        """Whether a win of this amount was reported that poll 84 has not shown yet."""
+        return any((hit.level, hit.amount) == (level, amount) and 0x84 not in hit.seen for hit in self._memory.hits)
+
+    def _hit(self, level: int, amount: int, source: int, *, again: bool) -> list[Event]:
+        """A win that another poll has shown is not repeated: 87 (or 85), then 1B or 84, show it once each."""
+        hits = list(self._memory.hits)
+        for n, hit in enumerate(hits):
+            if (hit.level, hit.amount) == (level, amount) and source not in hit.seen:
+                hits[n] = replace(hit, seen=(*hit.seen, source))
+                self._keep_hits(hits)
+                return []
+        if source == 0x87 and (level, amount) in self._memory.unlisted:
+            unlisted = list(self._memory.unlisted)
+            unlisted.remove((level, amount))
+            self._memory = replace(self._memory, unlisted=tuple(unlisted))
+            return self._doubtful(level, amount)
+        if again and (level, amount) in (*self._memory.past, *((hit.level, hit.amount) for hit in hits)):
+            return self._doubtful(level, amount)
+        self._memory = replace(self._memory, hits=(*hits, Hit(level, amount, (source,)))[-KEPT:])
+        return [JackpotWon(self._options.pool, level, amount=amount)]
+
+    def _paid(self, level: int, amount: int) -> list[Event]:
+        """Paid: the next one of the same amount is another one."""
+        hits = list(self._memory.hits)
+        same = [n for n, hit in enumerate(hits) if (hit.level, hit.amount, hit.paid) == (level, amount, False)]
+        if same:
+            hits[same[0]] = replace(hits[same[0]], paid=True)
+            self._memory = replace(self._memory, past=(*self._memory.past, (level, amount))[-KEPT:])
+            self._keep_hits(hits)
+        return [JackpotPaid(self._options.pool, level, amount=amount)]
+
+    def _keep_hits(self, hits: Sequence[Hit]) -> None:
+        """All except those that are over; the list of poll 87 may hold one that it has not shown."""
+        over = [hit for hit in hits if self._over(hit)]
+        unlisted = [(hit.level, hit.amount) for hit in over if hit.level and 0x87 not in hit.seen]
+        self._memory = replace(
+            self._memory,
+            hits=tuple(hit for hit in hits if hit not in over),
+            unlisted=(*self._memory.unlisted, *unlisted)[-KEPT:],
+        )
+
+    def _over(self, hit: Hit) -> bool:
+        """Paid, and no further report is expected."""
+        return hit.paid and (0x87 in hit.seen or not {0x85, 0x87} & set(self._memory.owed))
+
+    # ---- meters
+
+    def _denominated(self, game: GameInfo) -> list[Event]:
+        """The value of a credit. Meters in another denomination cannot be compared."""
+        self._factor = DENOMINATIONS.get(game.denomination)
+        if self._factor != self._memory.factor:
+            self._memory = replace(self._memory, factor=self._factor, meters={}, back=())
+            self._fresh, self._fresh_wire, self._first = {}, b"", {}
+            self._doubt_back = {}
+        return [*self._faults.watch("sas.denomination", self._factor is None, f"code {game.denomination:02X}")]
+
+    def _metered(self, command: int, raw: dict[str, int]) -> list[Event]:
+        poll = 0x0F if command == 0x19 else command  # the same meters
+        factor = self._factor or 1
+        suffix = "" if self._factor else "_credits"
+        new = {name if _unit(name, 0) else name + suffix: value * _unit(name, factor) for name, value in raw.items()}
+        old = {**self._memory.meters, **self._fresh, **self._first}
+        back = {name for name in new if name in old and not _forward(name, old[name], new[name], factor)}
+        if back and self._memory.cleared:  # a new beginning
+            self._memory = replace(self._memory, meters={}, cleared=False)
+            self._fresh, self._fresh_wire, self._first = {}, b"", {}
+            self._doubt_back = {}
+            old, back = {}, set()
+        elif self._memory.cleared and (command == 0x1C or (poll == 0x0F and 0x1C in self._unsupported)):
+            self._memory = replace(self._memory, cleared=False)
+        again = any(self._doubt_back.get(name) == poll for name in back)
+        if back and not again and not self._memory.back:
+            # Somebody may have cleared the memory, and the machine not have got round to saying so.
+            self._doubt_back = {**dict.fromkeys(back, poll), **self._doubt_back}
+            self._meters_due = self._link.stamp().tick + DOUBT
+            if poll not in {0x0F, 0x1A, 0x1C}:
+                self._round.clear()
+                self._record_due = self._meters_due
+            return []
+        self._doubt_back = {name: by for name, by in self._doubt_back.items() if by != poll or name not in new}
+        still = (set(self._memory.back) - set(new)) | back
+        self._memory = replace(self._memory, back=tuple(sorted(still)))
+        if back:
+            detail = ", ".join(f"{name} from {old[name]} to {new[name]}" for name in sorted(back))
+            told = self._faults.begin("sas.meter_back", detail)
+            if told and self._options.close_faulty:
+                self._memory = replace(self._memory, owes_close=True)
+            return [*told]
+        if still:
+            return []
+        events: list[Event] = [*self._faults.end("sas.meter_back")]
+        if poll == 0x0F:
+            events += self._faults.end("sas.doubtful")
+        if (games := new.get("games_played")) is not None:
+            before, self._memory = self._memory.games_from, replace(self._memory, games_from=games)
+            if before is not None and games > before:
+                events += self._played()
+        if self._round and poll not in {0x0F, 0x1A, 0x1C}:
+            self._first |= {name: value for name, value in new.items() if name not in self._memory.meters}
+            new = {name: value for name, value in new.items() if name in self._memory.meters}
+        elif not self._round:
+            new, self._first = {**self._first, **new}, {}
+        self._fresh, self._fresh_wire = {**self._fresh, **new}, self._fresh_wire + self._wire
+        if any(work.poll.command in METERS for work in self._queue):
+            return events  # told together with what is read next
+        fresh, self._wire = self._fresh, self._fresh_wire
+        self._fresh, self._fresh_wire = {}, b""
+        if fresh.items() <= self._memory.meters.items():
+            return events
+        self._memory = replace(self._memory, meters={**self._memory.meters, **fresh})
+        return [*events, MachineMeters(dict(self._memory.meters))]
+
+    def _poll(self, command: int) -> LongPoll:
+        """A poll that changes nothing."""
+        return LongPoll(self._me, command, DATA.get(command, b""))
+
+    def _ask_once(self, command: int) -> None:
+        """Queue it, unless it is queued or is known to be unanswered."""
+        if command not in self._unsupported and not any(work.poll.command == command for work in self._queue):
+            self._queue.append(Work(self._poll(command)))
+
+    def _validation(self) -> str:
+        """The kind of validation, as last reported."""
+        return Features(0, bytes.fromhex(self._memory.features)).validation if self._memory.features else ""
+
+    def _not_understood(self, command: int, data: bytes) -> list[Event]:
+        """Reported once a session for each poll."""
+        if command in self._strange_told:
+            return []
+        self._strange_told.add(command)
+        what = "" if command in SECRET or not data else f" ({len(data)} bytes: {data[:32].hex(' ')})"
+        text = f"an answer to poll {command:02X} that this version does not understand{what}"
+        return [MachineReported(f"LP{command:02X}", text)]
+
+    def _exchanged(self, left: int) -> list[Event]:
+        """Another machine: nothing of the old one is reported for it, nor converted with its credits."""
+        old, new = self._memory.seen[:left], self._memory.seen[left:]
+        sure = tuple(n - left for n in self._memory.sure if n >= left)
+        in_real_time = self._memory.real_time and bool(new)  # else it was the old one that was
+        self._memory = Memory(levels=self._memory.levels, seen=new, sure=sure, real_time=in_real_time)
+        self._factor = None
+        ended = self._faults.end(*self._faults.standing.open)
+        doubt = self._faults.strike("sas.doubtful", f"{names(old)}, of the machine before") if old else []
+        return [*ended, *doubt]
+
+    def _not_described(self, command: int) -> list[Event]:
+        """A handpay is repeated until its poll is answered: it is reported once until one is paid."""
+        handpay = command == 0x1B
+        if handpay and self._undescribed:
+            return []
+        if handpay:
+            self._undescribed = True
+            unsure = bool(self._memory.prizes)
+            only = unsure and (not self._memory.unsure or self._memory.undescribed)
+            self._memory = replace(self._memory, unsure=unsure, undescribed=only)
+        what = "a handpay" if handpay else "a progressive win"
+        return [*self._faults.strike("sas.doubtful", f"{what}, and the machine does not say which")]
+
+
+def _unpaid(hit: Hit) -> bool:
+    """Reported, and neither the machine nor a person reported its payment."""
+    return not hit.paid and not {0x84, 0x1B} & set(hit.seen)
+
+
+def _unit(name: str, factor: int) -> int:
+    """The value of one unit of a meter: `factor` minor units for a credit, one for counts and minor units."""
+    counted = name in COUNTED or name.endswith("_count") or (name.startswith("bills_") and name[6:].isdecimal())
+    return 1 if counted or name in MINOR else factor
+
+
+def _forward(name: str, old: int, new: int, factor: int) -> bool:
+    """Not backwards; a meter of eight or ten digits may wrap around."""
+    unit = _unit(name, factor)
+    rollover = 10 ** (10 if name in MINOR else 8)
+    return name.startswith(UP_AND_DOWN) or new >= old or (new - old) % (rollover * unit) <= ROLLED * unit
