@@ -33,7 +33,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
-from drivers.driver import Chunk, CommandFailed, CommandRefused, Emit, Evidence, Link, LinkLost, Sighting
+from drivers.driver import Chunk, CommandFailed, CommandRefused, Emit, Evidence, Link, LinkLost, Sighting, decode_memory
 from drivers.faults import Fault, Faults, Standing
 from protocols import alpha_sign as wire
 from protocols.contract.commands import Announce, Command, ShowAmount
@@ -259,10 +259,7 @@ class AlphaSign:
     def __init__(self, options: SignOptions, memory: bytes | None = None) -> None:
         """Continue with the amounts and the announcement of the last session."""
         self._options = options
-        try:
-            kept = msgspec.json.decode(memory or b"{}", type=_Memory)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            kept = _Memory()
+        kept = decode_memory(memory, _Memory) or _Memory()
         self._saved = memory
         self._amounts = dict(kept.amounts)
         self._announced = kept.announced

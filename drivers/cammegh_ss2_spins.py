@@ -21,12 +21,11 @@ from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from drivers.cammegh_ss2_faults import FAULTS, TESTED, self_test_fault
-from drivers.driver import Chunk, Sighting
+from drivers.driver import Chunk, Sighting, decode_memory
 from drivers.faults import Faults, Standing
 from drivers.wheels import SHORTEST_SPIN, follows, gone_round
 from protocols.cammegh_ss2 import CR_LF, LICENCE_EXPIRED, Flag, Message, Number, Packet, State, Status
@@ -145,7 +144,7 @@ class SpinReader:
 
     def __init__(self, options: WheelOptions, memory: bytes | None = None) -> None:
         """Continue from what a session stored."""
-        remembered = _remembered(memory)
+        remembered = decode_memory(memory, Memory) or Memory()
         self._options = options
         self._listens = options.port != 1
         self._spin = remembered.spin
@@ -542,11 +541,3 @@ def _longer(tick: float, since: float | None, seconds: float) -> bool:
 def _cut_short(spin: Spin, reason: str) -> SpinVoided | SpinMissed:
     """A spin that ended before its number was reported. In state 5 the ball had fallen: then it is not void."""
     return SpinMissed(1) if spin.state is State.WINNING_NUMBER else SpinVoided(reason)
-
-
-def _remembered(memory: bytes | None) -> Memory:
-    """Empty if the memory is missing or not ours."""
-    try:
-        return msgspec.json.decode(memory or b"{}", type=Memory)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return Memory()

@@ -5,7 +5,7 @@ or silent), DeviceRefused (the device will not work with us) or cancellation. An
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -26,8 +26,10 @@ __all__ = [
     "LinkLost",
     "Obeys",
     "Sighting",
+    "decode_memory",
 ]
 
+_Memory = TypeVar("_Memory")
 Evidence: TypeAlias = Literal["manual", "capture", "hardware", "reference protocol", "public code"]
 
 
@@ -74,6 +76,14 @@ class Driver(Protocol):
     async def run(self, link: Link, emit: Emit) -> None:
         """Speak until the link is lost."""
         ...
+
+
+def decode_memory(memory: bytes | None, kind: type[_Memory]) -> _Memory | None:
+    """What the last session stored; None if it stored nothing, or the bytes are not a `kind`."""
+    try:
+        return msgspec.json.decode(memory or b"", type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
 
 
 class CommandRefused(Exception):

@@ -16,9 +16,9 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
-from drivers.driver import CommandFailed, CommandRefused, Emit, Link, Sighting
+from drivers.driver import CommandFailed, CommandRefused, Emit, Link, Sighting, decode_memory
 from drivers.faults import Fault
-from drivers.fdl_session import FdlDriver, Memory, SessionOptions, remembered
+from drivers.fdl_session import FdlDriver, Memory, SessionOptions
 from protocols.contract.commands import Command, Light, SelfTest
 from protocols.contract.events import DeviceFaulted, DeviceOnline, Event, LampsLit
 from protocols.fdl import frame as fdl
@@ -109,13 +109,6 @@ class LampMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ordered: tuple[str, ...] | None = None
 
 
-def _recall(memory: bytes | None) -> LampMemory:
-    try:
-        return msgspec.json.decode(memory or b"", type=LampMemory)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return LampMemory()
-
-
 class FdlLamps(FdlDriver):
     """One session with a set of lamps."""
 
@@ -129,7 +122,7 @@ class FdlLamps(FdlDriver):
 
     def __init__(self, options: LampOptions, memory: bytes | None = None) -> None:
         """`memory` holds the session's and the last order."""
-        self._kept = _recall(memory)
+        self._kept = decode_memory(memory, LampMemory) or LampMemory()
         super().__init__(options, msgspec.json.encode(self._kept.session) if self._kept.session else None)
         self._names = options.lamps
         self._orders = asyncio.Lock()
@@ -156,7 +149,7 @@ class FdlLamps(FdlDriver):
             return
         async with self._keeping:
             if memory is not None:
-                self._kept = replace(self._kept, session=remembered(memory))
+                self._kept = replace(self._kept, session=decode_memory(memory, Memory))
             await self._emit(named(sightings, self._name), None if memory is None else msgspec.json.encode(self._kept))
         broken = any(isinstance(one.event, DeviceOnline) and not one.event.continuous for one in sightings)
         if broken and self._kept.ordered is not None:

@@ -26,6 +26,7 @@ from drivers.driver import (
     Link,
     LinkLost,
     Sighting,
+    decode_memory,
 )
 from drivers.faults import Fault, Faults, Standing
 from protocols.contract.commands import Command, SelfTest
@@ -128,14 +129,6 @@ class Memory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     ended: tuple[str, ...] = ()
 
 
-def remembered(memory: bytes | None) -> Memory | None:
-    """The memory of an earlier session. Unreadable bytes count as no memory."""
-    try:
-        return msgspec.json.decode(memory or b"", type=Memory)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-
-
 class Heard(msgspec.Struct, frozen=True):
     """The content of a chunk. Send `answer` only when `sightings` and `memory` are durable."""
 
@@ -174,7 +167,7 @@ class Session:
         self._beside = beside or {}
         self._discreet = discreet
         self._silence = options.silence
-        self._memory = remembered(memory)
+        self._memory = decode_memory(memory, Memory)
         self._faults = Faults((*self._codes.values(), *HOST_FAULTS), self._memory.faults if self._memory else None)
         self._doubted = self._memory.doubted if self._memory else ()
         self._started = self._memory.started if self._memory else False

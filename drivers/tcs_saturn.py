@@ -30,7 +30,18 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from drivers.driver import Chunk, CommandFailed, CommandRefused, DeviceRefused, Emit, Evidence, Link, LinkLost, Sighting
+from drivers.driver import (
+    Chunk,
+    CommandFailed,
+    CommandRefused,
+    DeviceRefused,
+    Emit,
+    Evidence,
+    Link,
+    LinkLost,
+    Sighting,
+    decode_memory,
+)
 from drivers.faults import Fault, Faults, Standing
 from drivers.wheels import SHORTEST_SPIN, follows, gone_round, outdated
 from protocols import tcs_saturn as wire
@@ -313,7 +324,7 @@ class TcsSaturn:
 
     def __init__(self, options: SaturnOptions, memory: bytes | None = None) -> None:
         """Take up the spin and the faults of the last session, if they are known."""
-        remembered = _remembered(memory)
+        remembered = decode_memory(memory, Memory) or Memory()
         self._options = options
         self._codec = StatusCodec(options.map)
         self._texts = _error_texts(options)
@@ -818,11 +829,3 @@ def _error_texts(options: SaturnOptions) -> dict[str, str]:
         text = error.name[:length].strip()
         texts[text] = UNKNOWN if text in texts else error.fault.code
     return texts | {text.strip().upper(): code for text, code in options.errors.items()}
-
-
-def _remembered(memory: bytes | None) -> Memory:
-    """Nothing, where the memory is missing or not ours."""
-    try:
-        return msgspec.json.decode(memory or b"{}", type=Memory)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return Memory()

@@ -18,7 +18,17 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from shuffler_bench import BYTE, LATENCY, Carry, byte_by_byte, lossy, whole
 
 from drivers import DRIVERS
-from drivers.driver import Chunk, CommandFailed, CommandRefused, DeviceRefused, Driver, LinkLost, Obeys, Sighting
+from drivers.driver import (
+    Chunk,
+    CommandFailed,
+    CommandRefused,
+    DeviceRefused,
+    Driver,
+    LinkLost,
+    Obeys,
+    Sighting,
+    decode_memory,
+)
 from drivers.faults import Standing
 from drivers.fdl_console import FAULTS as CONSOLE_FAULTS
 from drivers.fdl_console import ConsoleOptions, FdlConsole
@@ -30,7 +40,6 @@ from drivers.fdl_session import (
     Memory,
     Session,
     SessionOptions,
-    remembered,
 )
 from drivers.fdl_shaker import FAULTS as SHAKER_FAULTS
 from drivers.fdl_shaker import FdlShaker
@@ -466,7 +475,7 @@ async def test_memory_loss_begins_a_new_epoch() -> None:
         await table.caught_up()
     assert [type(event) for event in table.notebook.events] == [DeviceOnline, DeviceOnline, DeviceOnline, RoundPaid]
     assert onlines(table.notebook) == [False, False, False]  # first contact; new epoch; the start itself
-    memory = remembered(table.notebook.memory)
+    memory = decode_memory(table.notebook.memory, Memory)
     assert memory is not None
     assert memory.last == 2
 
@@ -859,7 +868,7 @@ async def test_a_spare_unit_ends_what_the_host_had_found_of_the_broken_one(fault
         await asyncio.sleep(10)
     assert standing_of(notebook.events) == set()
     assert notebook.events.count(DeviceRecovered(found)) == 1
-    memory = remembered(notebook.memory)
+    memory = decode_memory(notebook.memory, Memory)
     assert memory is not None
     assert memory.faults.open == ()
 
@@ -1543,7 +1552,7 @@ def test_one_chunk_is_one_batch_and_one_ack() -> None:
     heard = hear(opened(), bell(11), bell(12), bell(12), bell(13))
     assert events_of(heard) == [BetsClosed()] * 3
     assert said(heard.answer) == [fdl.Ack(7, 13)]
-    assert remembered(heard.memory) == Memory(7, 13, UNIT)
+    assert decode_memory(heard.memory, Memory) == Memory(7, 13, UNIT)
 
 
 def test_a_duplicate_is_acknowledged_and_dropped() -> None:
@@ -1603,7 +1612,7 @@ def test_a_device_that_stands_elsewhere_is_asked_again() -> None:
 def test_hello_does_not_follow_hello_at_once() -> None:
     host = session()
     heard = hear(host, fdl.Identity(fdl.CONSOLE, 7, 1, 12, 0, *UNIT), now=0.01)
-    assert remembered(heard.memory) == Memory(7, 11, UNIT)
+    assert decode_memory(heard.memory, Memory) == Memory(7, 11, UNIT)
     assert host.due() == pytest.approx(0.1)
     assert said(host.wake(0.05)) == []
     assert said(host.wake(0.1)) == [fdl.Hello(7, 11)]
@@ -1831,8 +1840,8 @@ def test_the_document_lists_every_fault() -> None:
 
 @given(st.binary(max_size=60))
 def test_a_corrupt_memory_is_no_memory(junk: bytes) -> None:
-    assert remembered(junk) is None
-    assert remembered(b'{"epoch":7,"last":3,"unit":["a","b","' + junk) is None
+    assert decode_memory(junk, Memory) is None
+    assert decode_memory(b'{"epoch":7,"last":3,"unit":["a","b","' + junk, Memory) is None
 
 
 @pytest.mark.parametrize(
@@ -1848,7 +1857,7 @@ def test_a_corrupt_memory_is_no_memory(junk: bytes) -> None:
     ],
 )
 def test_a_memory_that_cannot_be_is_none(memory: bytes | None) -> None:
-    assert remembered(memory) is None
+    assert decode_memory(memory, Memory) is None
 
 
 def test_a_memory_of_before_faults_were_kept() -> None:
@@ -1884,7 +1893,7 @@ def beat(last: int, uptime: int = 60_000, *, faulty: bool = False) -> fdl.Heartb
 
 def restarted(host_memory: bytes | None) -> Session:
     """The host's program began anew and found the device where it had left it."""
-    memory = remembered(host_memory)
+    memory = decode_memory(host_memory, Memory)
     assert memory is not None
     made = session(memory)
     [online] = events_of(hear(made, fdl.Identity(fdl.CONSOLE, 7, 1, memory.last + 1, memory.last + 1, *UNIT)))
@@ -1901,7 +1910,7 @@ def test_the_second_time_in_a_cycle_is_an_error_also_after_a_restart_of_the_host
     host = opened()
     first = hear(host, fault(11))
     assert severities(first) == ["warning"]
-    memory = remembered(first.memory)
+    memory = decode_memory(first.memory, Memory)
     assert memory is not None
     assert memory.faults == Standing(("console.key_stuck",), ("console.key_stuck",))
     host = restarted(first.memory)
@@ -1933,7 +1942,7 @@ def test_after_a_start_what_the_self_test_does_not_find_is_over() -> None:
     assert events_of(hear(host, beat(15, 5000, faulty=True))) == []  # an event is missing
     heard = hear(host, beat(14, 5000, faulty=True))
     assert events_of(heard) == [DeviceRecovered("console.key_stuck")]
-    memory_after = remembered(heard.memory)
+    memory_after = decode_memory(heard.memory, Memory)
     assert memory_after is not None
     assert memory_after.faults.open == ("console.display",)
     assert memory_after.doubted == ()
@@ -1994,7 +2003,7 @@ def test_what_the_host_found_of_a_unit_ends_with_another_unit(same_line: bool) -
     assert sorted(over, key=str) == sorted(map(DeviceRecovered, FOUND), key=str)
     opens = hear(host, fdl.Identity(fdl.CONSOLE, 9, 1, 2, 2, *spare), beat(1, 86_400_000), now=4)
     assert events_of(opens) == [DeviceRecovered("console.key_stuck")]
-    memory = remembered(opens.memory)
+    memory = decode_memory(opens.memory, Memory)
     assert memory is not None
     assert memory.faults.open == ()
     # What this one does wrong is told again.
