@@ -75,8 +75,27 @@ def asyncapi(version: str) -> dict[str, Any]:
         "contentType": "application/x-ndjson",
         "payload": _ref("TraceLine"),
     }
+    channels = _channels()
+    return {
+        "asyncapi": "3.0.0",
+        "info": {"title": "feltd", "version": version, "description": "Casino table devices and rounds on MQTT."},
+        "defaultContentType": "application/json",
+        "channels": {name: _channel(*rest) for name, rest in channels.items()},
+        "operations": {
+            name: {
+                "action": "receive" if name in ("command", "replay", "roundReplay") else "send",
+                "channel": {"$ref": f"#/channels/{name}"},
+            }
+            for name in channels
+        },
+        "components": {"messages": messages, "schemas": schemas},
+    }
+
+
+def _channels() -> dict[str, tuple[str, str, list[str]]]:
+    """By name: the topic below the site, what it carries, and its messages."""
     table, device, edge = "table/{table}", "table/{table}/device/{device}", "edge/{edge}"
-    channels = {
+    return {
         "deviceEvent": (f"{device}/event/{{type}}", "what a device saw; QoS 1, not retained", list(EVENT_TYPES)),
         "deviceAvailability": (f"{device}/availability", "retained", ["availability"]),
         "deviceMeta": (f"{device}/meta", "retained", ["meta"]),
@@ -103,20 +122,6 @@ def asyncapi(version: str) -> dict[str, Any]:
         "edgeAvailability": (f"{edge}/availability", "retained, last will", ["availability"]),
         "edgeInfo": (f"{edge}/info", "retained", ["info"]),
         "edgeHealth": (f"{edge}/health", "retained", ["health"]),
-    }
-    return {
-        "asyncapi": "3.0.0",
-        "info": {"title": "feltd", "version": version, "description": "Casino table devices and rounds on MQTT."},
-        "defaultContentType": "application/json",
-        "channels": {name: _channel(*rest) for name, rest in channels.items()},
-        "operations": {
-            name: {
-                "action": "receive" if name in ("command", "replay", "roundReplay") else "send",
-                "channel": {"$ref": f"#/channels/{name}"},
-            }
-            for name in channels
-        },
-        "components": {"messages": messages, "schemas": schemas},
     }
 
 

@@ -375,10 +375,9 @@ class Edge:
         self.posts = [DeviceSession(self, table, device) for table in config.table for device in table.device]
         self._boots = int(journal.memory("boots") or b"0") + 1
         self._take_up()
+        kept = [post for post in self.posts if post.may_have_kept_events]
         self.ordering = {
-            table.name: EventOrdering(
-                post.device.name for post in self.posts if post.table == table.name and post.may_have_kept_events
-            )
+            table.name: EventOrdering(post.device.name for post in kept if post.table == table.name)
             for table in config.table
         }
         self.desk = CommandService(
@@ -389,18 +388,21 @@ class Edge:
             now,
             self.log,
         )
-        self._discovery = home_assistant.Discovery(
-            self._found,
-            journal.memory(home_assistant.KEY),
-            lambda kept: self.append([], {home_assistant.KEY: kept}),
-            f"let the edge's user write {home_assistant.writes(self.site, self.name)}, or set home_assistant to false",
-            self.log,
-        )
+        self._discovery = self._home_assistant()
         for post in self.posts:
             self.show(post)
         self.connected = False
         self._group: asyncio.TaskGroup | None = None
         self._lag = 0.0
+
+    def _home_assistant(self) -> home_assistant.Discovery:
+        return home_assistant.Discovery(
+            self._found,
+            self.journal.memory(home_assistant.KEY),
+            lambda kept: self.append([], {home_assistant.KEY: kept}),
+            f"let the edge's user write {home_assistant.writes(self.site, self.name)}, or set home_assistant to false",
+            self.log,
+        )
 
     def _take_up(self) -> None:
         """In one transaction: record the start, and end what the configuration no longer contains."""

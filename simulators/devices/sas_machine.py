@@ -164,6 +164,7 @@ _NO_RECORDS = (0x02, 0x03, 0x04, 0x10, 0x20, 0x40, 0x60, 0x82)  # kinds of valid
 _STYLES = {"standard": 0, "system": 1, "secure": 2}
 _BILLS = {1: (0x47, 0x00), 2: (0x4D, 0x01), 5: (0x48, 0x02), 10: (0x49, 0x03), 20: (0x4A, 0x04), 50: (0x4B, 0x06)}
 """Value of a bill to its exception and its denomination code."""
+_OF_TICKETS = frozenset({0x3D, 0x4C, 0x4D, 0x50, 0x7B})
 _OF_A_GAME = (0x2D, 0x2F, 0x52, 0x53, 0x6F, 0x83, 0xA0)
 _HOPPER = ("hopper_empty", "hopper_low", "hopper_full")
 _NEEDS_CLEAR = ("ram_error", "ram_device", "eeprom", "meter_back")
@@ -731,31 +732,17 @@ class Machine:
                 return ack
             case 0x18:
                 return _bcd(meters["games_since_power_up"], 2) + _bcd(meters["games_since_door_closed"], 2)
-            case 0x1B:
-                return self._unread[0].data() if self._unread else bytes(20)
             case 0x1F:
                 return self._configuration()
             case 0x2D:
                 return game + _bcd(meters["hand_paid"], 4)
             case 0x2F:
                 return self._selected(game, poll.data[2:])
-            case 0x3D:
-                return self._last_ticket if self.validation == "standard" else None
             case 0x48:
                 return self._last_bill
-            case 0x4C:
-                return self._identify(poll.data) if self.validation == "secure" else None
-            case 0x4D:
-                return self._record(poll.data[0]) if self.validation == "secure" else None
             case 0x4F:
                 trouble = any(fault in self._trouble for fault in _HOPPER)
                 return bytes((6, 1, 0)) + _bcd(0, 4) if trouble else bytes((6, 0, 60)) + _bcd(600, 4)
-            case 0x50:
-                kind = poll.data[0]
-                name = _VALIDATIONS.get(kind)
-                if name is None:
-                    return poll.data + bytes(9) if kind in _NO_RECORDS else nack
-                return poll.data + _bcd(meters[f"{name}_count"], 4) + _bcd(meters[name], 5)
             case 0x51 | 0x55:
                 return _bcd(1, 2)
             case 0x52:
@@ -770,12 +757,43 @@ class Machine:
                 return bytes((3, 1)) + _bcd(1, 2)
             case 0x6F:
                 return self._extended(game, poll.data[2:])
-            case 0x7B:
-                return self._validation_status(poll.data)
             case 0x7E:
                 return self._clock(now)
             case 0x83:
                 return game + _bcd(0, 4)
+            case 0xA0:
+                first = 0x10 | _STYLES[self.validation] << 5 | self.redemption << 7
+                return game + bytes((first, 0x08, 0x03, 0x00, 0x00, 0x00))
+            case 0xB1 | 0xB3:
+                return bytes((self.denomination,))
+            case _:
+                return self._ticket_data(poll, nack) if poll.command in _OF_TICKETS else self._prize_data(poll, now)
+
+    def _ticket_data(self, poll: LongPoll, nack: Nack) -> bytes | Answer | None:
+        """What polls of tickets and validations bring."""
+        match poll.command:
+            case 0x3D:
+                return self._last_ticket if self.validation == "standard" else None
+            case 0x4C:
+                return self._identify(poll.data) if self.validation == "secure" else None
+            case 0x4D:
+                return self._record(poll.data[0]) if self.validation == "secure" else None
+            case 0x50:
+                kind = poll.data[0]
+                name = _VALIDATIONS.get(kind)
+                if name is None:
+                    return poll.data + bytes(9) if kind in _NO_RECORDS else nack
+                return poll.data + _bcd(self.meters[f"{name}_count"], 4) + _bcd(self.meters[name], 5)
+            case 0x7B:
+                return self._validation_status(poll.data)
+            case _:
+                return None
+
+    def _prize_data(self, poll: LongPoll, now: float) -> bytes | None:
+        """What polls of handpays and progressive wins bring."""
+        match poll.command:
+            case 0x1B:
+                return self._unread[0].data() if self._unread else bytes(20)
             case 0x84:
                 return _prize(self._group if self._last_hit[0] else 0, *self._last_hit)
             case 0x85:
@@ -786,11 +804,6 @@ class Machine:
                 return bytes((2 + len(wins), self._group, len(hits))) + wins
             case 0x94:
                 return bytes((self._reset_by_host(now),))
-            case 0xA0:
-                first = 0x10 | _STYLES[self.validation] << 5 | self.redemption << 7
-                return game + bytes((first, 0x08, 0x03, 0x00, 0x00, 0x00))
-            case 0xB1 | 0xB3:
-                return bytes((self.denomination,))
             case _:
                 return None
 
