@@ -46,7 +46,7 @@ from rules.engine.ruleset import Resolved, Suspended, Voided
 from rules.games.baccarat import deal, due, hands
 from rules.macau.baccarat import Baccarat, BaccaratOptions
 from simulators.devices.fdl_continuous import ContinuousShuffler
-from tests.drivers.test_fdl_devices import told_of
+from tests.drivers.test_fdl_secrecy import told_of
 from tests.drivers.test_fdl_shuffler import rows
 
 DOC = (Path(__file__).parents[2] / "docs/reference/protocols/fdl_continuous.md").read_text(encoding="utf-8")

@@ -43,7 +43,7 @@ from protocols.fdl.shuffler import CARDS, Tally
 from rules.engine.ruleset import Resolved, Suspended, Voided
 from rules.macau.stud_poker import StudPoker, StudPokerOptions
 from simulators.devices.fdl_shuffler import Shuffler
-from tests.drivers.test_fdl_devices import told_of
+from tests.drivers.test_fdl_secrecy import told_of
 
 DOC = (Path(__file__).parents[2] / "docs/reference/protocols/fdl_shuffler.md").read_text(encoding="utf-8")
 WHOLE = Tally((1,) * 52)
