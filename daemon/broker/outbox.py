@@ -11,7 +11,8 @@ from functools import partial
 
 from daemon import logs
 from daemon.broker.session import BrokerLost, Session
-from daemon.journal.store import Journal, Row
+from daemon.journal.rows import Row
+from daemon.journal.store import Journal
 
 __all__ = ["Outbox"]
 

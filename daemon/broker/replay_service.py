@@ -27,7 +27,8 @@ from daemon.broker.connection import Connect, stay_connected
 from daemon.broker.gap_recovery import PAGE
 from daemon.broker.session import UNREADABLE, Message, Session
 from daemon.config.model import Mqtt
-from daemon.journal.store import Journal, Row
+from daemon.journal.rows import Row
+from daemon.journal.store import Journal
 from protocols.contract.documents import ReplayAnswer, ReplayRequest, mac_of_answer
 
 __all__ = ["COOLDOWN", "MOST_REQUESTS", "PORTION", "RATE", "STORM", "STORM_RATE", "ReplayService"]

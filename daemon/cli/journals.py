@@ -44,8 +44,10 @@ def verify(config_path: Path | None, public: tuple[Path, ...], as_json: bool, fi
     FILES are journals (their closed files are taken with them) or exports; without any, those of the configuration:
     edge, rules and, where it has [console], the console's. A journal may be in use meanwhile.
     """
-    from daemon.journal.inspection import left_of, report_text, verify_export
-    from daemon.journal.inspection import verify as verified
+    from daemon.journal.export import verify_export
+    from daemon.journal.findings import report_text
+    from daemon.journal.reader import left_of
+    from daemon.journal.verify import verify as verified
 
     config_path = config_path or (None if files else Path("/etc/feltd/feltd.toml"))
     config = load_config(config_path) if config_path else None
@@ -79,7 +81,7 @@ def _journals_there(config: Any, config_path: Path) -> dict[Path, str]:
     """The journals of a site that are there, or were, with their keys. What is missing is named; none is refused."""
     from daemon.config.check import has_console
     from daemon.config.model import signing_as
-    from daemon.journal.inspection import left_of
+    from daemon.journal.reader import left_of
 
     parts = [config.edge, config.rules, *([config.console] if has_console(config_path) else [])]
     keys = {Path(part.journal): signing_as(config, part).journal.key for part in parts}
@@ -118,7 +120,7 @@ def export_table(config_path: Path, table: str, since: Any, until: Any, of_rules
     """A table's rows as NDJSON on standard output, with wire bytes, hashes and signatures: for an inspector."""
     import sqlite3
 
-    from daemon.journal.inspection import export
+    from daemon.journal.export import export
 
     config = load_config(config_path)
     if table not in {one.name for one in config.table}:
@@ -158,7 +160,7 @@ def recall_rounds(config_path: Path, table: str, rounds: int | None, only: str |
     """The last rounds, from the result and its law to the events and the bytes on the wire; the newest first."""
     import sqlite3
 
-    from daemon.journal.inspection import recall, recall_old, recall_text
+    from daemon.journal.recall import recall, recall_old, recall_text
 
     if rounds and only:
         raise BadInputError("--round: not with --rounds")

@@ -27,7 +27,8 @@ from daemon.broker.retained import Retained
 from daemon.broker.session import UNREADABLE, Message, Session, Will, publish_offline_on_exit
 from daemon.broker.stale_topics import CONFLICT, FORGED, STATES, StaleTopics, alert_topic, stale_of_rules
 from daemon.config.model import Config, Table, broker_of
-from daemon.journal.store import Entry, Journal, Row
+from daemon.journal.rows import Entry, Row
+from daemon.journal.store import Journal
 from protocols.contract.documents import Alert, EdgeHealth, EdgeInfo, ReplayAnswer, mac_of_answer
 from protocols.contract.events import EventsMissed, UnknownEvent, encode_data
 from protocols.contract.events import type_of as event_type

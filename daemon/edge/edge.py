@@ -33,7 +33,8 @@ from daemon.edge.links.link import HostLink, open_link, utc_now
 from daemon.edge.ordering import SIMULTANEOUS_S, EventOrdering
 from daemon.edge.supervisor import Opener, supervise
 from daemon.edge.tracing import Trace, publish
-from daemon.journal.store import BadJournal, Entry, Journal, Row
+from daemon.journal.rows import Entry, Row
+from daemon.journal.store import BadJournal, Journal
 from drivers import DRIVERS, FAULTS
 from drivers.driver import CommandFailed, CommandRefused, Driver, Obeys, Sighting
 from protocols.contract import commands

@@ -3,21 +3,16 @@
 Each table has its own chain. It begins with `chain_start`; each row's hash is SHA-256 over the hash before it and every
 column of the row. A checkpoint is a signed statement that names the head of every chain.
 docs/reference/journal-format.md has the same in words.
-
-SQLite's write-ahead log has a chain of plain checksums. `log_broken` finds where it was changed.
 """
 
 import hashlib
 import struct
-from array import array
 from datetime import datetime
-from typing import Protocol
 
 import msgspec
 from msgspec import Struct
 
 __all__ = [
-    "Log",
     "Noted",
     "Statement",
     "chain_start",
@@ -26,7 +21,6 @@ __all__ = [
     "encode_noted",
     "encode_statement",
     "fingerprint",
-    "log_broken",
     "row_hash",
 ]
 
@@ -111,115 +105,3 @@ def encode_noted(noted: Noted) -> bytes:
 def decode_noted(raw: bytes) -> Noted | None:
     """None if nothing was written yet. Raises msgspec.DecodeError or UnicodeDecodeError."""
     return msgspec.json.decode(raw, type=Noted) if raw.strip(b"\0") else None
-
-
-# ---- SQLite's write-ahead log, https://sqlite.org/fileformat2.html#the_write_ahead_log
-
-_LOG_MAGIC = 0x377F0682
-_log_head = struct.Struct(">8I").unpack_from  # magic, version, page size, round, two salts, two sums
-_frame_head = struct.Struct(">6I").unpack_from  # page, the file's size where it ends a transaction, two salts, two sums
-_MASK = 0xFFFFFFFF
-_LANES = 256  # frames that are processed together: a megabyte
-_SECTOR = 512  # bytes that a power cut leaves entirely old or entirely new
-_Sums = tuple[int, int]
-
-
-class Log(Protocol):
-    """Reads a log in parts, because it may be larger than memory. Bytes are a log, too."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, part: slice, /) -> bytes: ...
-
-
-def anything_in(log: Log) -> bool:
-    """Whether it has anything but zeros. A log that was only grown has zeros."""
-    step = _LANES * 4096
-    return any(log[at : at + step].strip(b"\0") for at in range(0, len(log), step))
-
-
-def log_broken(log: Log) -> int | None:
-    """The byte from which on a log was changed, if durable transactions follow it.
-
-    SQLite ends its log before the first frame whose checksums do not follow from the frame before; it ignores
-    everything behind. Each transaction was durable before the next one began, so only the last one may be torn, in any
-    of its frames. Behind the end there may be remains of torn or refused transactions. But no frame ever followed the
-    end of a torn transaction: if one does, the transaction before it was durable and is lost. The end of a transaction
-    is a mark that was written with its checksums, or fits them; a torn frame may still have the mark of older content.
-
-    A change in the last transaction therefore looks like a torn write. In a few cases so does one in the end of the
-    transaction before it.
-    """
-    magic, _, page, _, *salts, one, two = _log_head(log[:32].ljust(32, b"\0"))
-    big = bool(magic & 1)
-    if magic & ~1 != _LOG_MAGIC or _summed(log[:24], (0, 0), big=big) != (one, two):
-        # The header was durable before anything was written behind it.
-        return 0 if anything_in(log) else None
-    size: int = 24 + page
-    # Only some bytes of each frame, as there may be millions; the checksums before each frame and behind the last.
-    ours, ends, ones, twos = bytearray(), bytearray(), array("I", [one]), array("I", [two])
-    for first in range(32, len(log) - size + 1, _LANES * size):
-        some = log[first : first + _LANES * size]
-        for at in range(0, len(some) - size + 1, size):
-            _, end, *its_salts, one, two = _frame_head(some, at)
-            ours.append(its_salts == salts)
-            ends.append(end != 0)
-            ones.append(one)
-            twos.append(two)
-    count = ours.rfind(1) + 1  # behind them: of an earlier round, or never written
-    follows = _follow(log, size, ones[: count + 1], twos[: count + 1], big=big)
-    bad = next((at for at in range(count) if not (follows[at] and ours[at])), count)
-    for at in range(bad, count - 1):
-        if ends[at] and ours[at + 1]:
-            # A frame follows by the checksums there or by the right ones: the change may be in a checksum.
-            should = _summed(_summed_part(log, at, size), (ones[at], twos[at]), big=big)
-            begin = 32 + at * size
-            marked = follows[at] or (begin + 4) // _SECTOR == (begin + 23) // _SECTOR
-            next_ = _summed(_summed_part(log, at + 1, size), should, big=big)
-            if (follows[at + 1] and marked) or next_ == (ones[at + 2], twos[at + 2]):
-                return 32 + bad * size
-    return None
-
-
-def _summed_part(log: Log, at: int, size: int) -> bytes:
-    """The part of a frame under its checksums."""
-    begin = 32 + at * size
-    frame = log[begin : begin + size]
-    return frame[:8] + frame[24:]
-
-
-def _summed(data: bytes, before: _Sums, *, big: bool) -> _Sums:
-    one, two = before
-    words = struct.unpack(f"{'>' if big else '<'}{len(data) // 4}I", data)
-    for a, b in zip(words[::2], words[1::2], strict=True):
-        one = (one + a + two) & _MASK
-        two = (two + b + one) & _MASK
-    return one, two
-
-
-def _follow(log: Log, size: int, ones: "array[int]", twos: "array[int]", *, big: bool) -> bytearray:
-    """For each frame, whether its checksums follow from those before it. The first checksums are those of the header.
-
-    It processes many frames at once: one large number holds a word of each, 64 bits apart. One by one a full log takes
-    a second.
-    """
-    found = bytearray()
-    for first in range(0, len(ones) - 1, _LANES):
-        count = min(_LANES, len(ones) - 1 - first)
-        words = array("I", log[32 + first * size : 32 + (first + count) * size])
-        if big:
-            words.byteswap()
-        pairs = array("Q", words.tobytes())
-        low = int.from_bytes(struct.pack("<Q", _MASK) * count, "little")
-        one, two = (
-            int.from_bytes(struct.pack(f"<{count}Q", *column[first : first + count]), "little")
-            for column in (ones, twos)
-        )
-        for at in (0, *range(3, size // 8)):  # between them salts and sums
-            pair = int.from_bytes(pairs[at :: size // 8].tobytes(), "little")
-            one = (one + (pair & low) + two) & low
-            two = (two + (pair >> 32 & low) + one) & low
-        lanes = (struct.unpack(f"<{count}Q", value.to_bytes(8 * count, "little")) for value in (one, two))
-        follow = slice(first + 1, first + 1 + count)
-        found += bytes(map(tuple.__eq__, zip(*lanes, strict=True), zip(ones[follow], twos[follow], strict=True)))
-    return found

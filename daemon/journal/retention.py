@@ -22,9 +22,10 @@ from daemon.broker.outbox import KEY as SENT
 from daemon.broker.retained import Retained
 from daemon.broker.stale_topics import room_topic
 from daemon.config.model import Config, Keeping
+from daemon.journal.findings import Report
 from daemon.journal.hash_chain import Noted
-from daemon.journal.inspection import Report, verify, verify_recent
 from daemon.journal.store import BadJournal, Journal, not_started
+from daemon.journal.verify import verify, verify_recent
 from protocols.contract.documents import Alert
 
 __all__ = ["Room", "accept", "kept", "room", "take_up"]

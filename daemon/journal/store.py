@@ -14,7 +14,6 @@ include the closed files, as far as they are there: they may be moved to an arch
 import contextlib
 import fcntl
 import os
-import re
 import shlex
 import sqlite3
 import stat
@@ -28,50 +27,33 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from daemon.journal import reader
 from daemon.journal.hash_chain import (
     VERSION,
     Noted,
     Statement,
-    anything_in,
     chain_start,
     encode_noted,
     encode_statement,
     fingerprint,
-    log_broken,
     row_hash,
 )
-from daemon.journal.schema import SCHEMA, TAMPERED, WrongSchema, check_readable, connected, differences
+from daemon.journal.reader import FileLock, closed_files, heads_at, note_of, open_to_read, readers_of
+from daemon.journal.rows import BEYOND, COLUMNS, FIRST, Entry, Row, instant, micros_of, row_of, time_of
+from daemon.journal.schema import SCHEMA, TAMPERED, WrongSchema, connected, differences
+from daemon.journal.wal import anything_in_log, changed_log, log_of
 from protocols.contract.topics import EARLIEST, LATEST
 
-__all__ = [
-    "BadJournal",
-    "ClosedFile",
-    "Entry",
-    "Journal",
-    "Row",
-    "Signer",
-    "changed_log",
-    "closed_files",
-    "heads_at",
-    "instant",
-    "log_of",
-    "moved_away",
-    "no_time",
-    "not_started",
-    "note_of",
-    "open_to_read",
-]
+__all__ = ["BadJournal", "ClosedFile", "Journal", "Signer", "moved_away", "not_started"]
 
-_COLUMNS = "n, place, seq, device, type, time, data, wire, cause"
-_INSERT = f"INSERT INTO event ({_COLUMNS}, hash) VALUES (?,?,?,?,?,?,?,?,?,?)"  # noqa: S608 - a constant
+_INSERT = f"INSERT INTO event ({COLUMNS}, hash) VALUES (?,?,?,?,?,?,?,?,?,?)"  # noqa: S608 - a constant
 # Pages of the write-ahead log between checkpoints. The file is grown to that size beforehand: a commit that changes no
 # file size took 0.33 ms where one that does took 0.52 (median of 300, ext4, one event each).
 _WAL_PAGES = 4000
 _PAGE = 4096
 _MODE = 0o640  # of each file, or less: the umask may take more away
 _TOO_OPEN = 0o037  # rights that group and others must not have
-# Seconds: a process that is being replaced may still be closing the file.
-LOCKED_TIMEOUT = 5.0
+
 # Nanoseconds: a folder may change twice within one timestamp of its file system.
 _SETTLED = 3_000_000_000
 _UPTIME = "lived"
@@ -98,36 +80,6 @@ class Signer(Protocol):
         ...
 
 
-class Entry(Struct, frozen=True):
-    """A row to write: `data` is JSON, `wire` the bytes it was read from, `cause` the id of another event."""
-
-    place: str
-    device: str
-    type: str
-    time: datetime
-    data: bytes
-    wire: bytes = b""
-    cause: str = ""
-
-
-class Row(Struct, frozen=True):
-    """A written entry: `n` counts the journal, `seq` the table (`place`).
-
-    `unreadable`: why it cannot be read as it is; its time is then EARLIEST. Current versions never write such a row.
-    """
-
-    n: int
-    place: str
-    seq: int
-    device: str
-    type: str
-    time: datetime
-    data: bytes
-    wire: bytes
-    cause: str
-    unreadable: str = ""
-
-
 class ClosedFile(Struct, frozen=True):
     """A closed file: rows `after` + 1 to `to`, and of each place those behind the seq in `origin`.
 
@@ -148,131 +100,12 @@ class ClosedFile(Struct, frozen=True):
     uptime_s: int | None
 
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def _micros(time: datetime) -> int:
-    delta = time - _EPOCH
-    return (delta.days * 86400 + delta.seconds) * 1_000_000 + delta.microseconds
-
-
-_FIRST, _BEYOND = _micros(EARLIEST), _micros(LATEST)
-
-
-def instant(micros: int) -> datetime | None:
-    """The time in a column; None if it is implausible, as early versions wrote it."""
-    if not _FIRST <= micros < _BEYOND:
-        return None
-    seconds, rest = divmod(micros, 1_000_000)
-    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest)
-
-
-def _time(micros: int) -> datetime:
-    return instant(micros) or EARLIEST
-
-
-def _row(values: tuple[int, str, int, str, str, int, bytes, bytes, str]) -> Row:
-    n, place, seq, device, type_, time, data, wire, cause = values
-    if (at := instant(time)) is None:
-        return Row(n, place, seq, device, type_, EARLIEST, data, wire, cause, no_time(time))
-    return Row(n, place, seq, device, type_, at, data, wire, cause)
-
-
-def no_time(micros: int) -> str:
-    """The reason why `instant` is None."""
-    return f"its time, {micros} microseconds since 1970, is not between {EARLIEST.year} and {LATEST.year}"
-
-
 def _seconds(raw: bytes | None) -> int | None:
     return int(raw) if raw is not None and raw.isdigit() else None
 
 
 def _utc_now() -> datetime:
     return datetime.now(UTC)
-
-
-class Reading(sqlite3.Connection):
-    """A read-only connection. While it is open, its file keeps its name."""
-
-    lock: "_Lock | None" = None
-
-    def close(self) -> None:
-        """The file may be closed and renamed now."""
-        super().close()
-        if self.lock is not None:
-            self.lock.release()
-
-
-def open_to_read(path: Path) -> sqlite3.Connection:
-    """A connection that never writes and delays no writer. Raises sqlite3.Error or OSError.
-
-    Raises WrongSchema, a sqlite3.Error, for a file whose schema is not the one of this version. SQLite finds its log by
-    the file's name, which must therefore not change under a reader. If this user may not create SQLite's shared index
-    beside the file, it is read as immutable: right for a closed file or a copy on read-only media, refused beside a
-    writer's log.
-    """
-    file = path.resolve()
-    lock = None
-    try:
-        lock = _Lock(_readers(file), fcntl.LOCK_SH, os.O_RDONLY)
-    except BlockingIOError as error:
-        raise sqlite3.OperationalError("its writer is just closing it; try again") from error
-    except FileNotFoundError:
-        pass  # no writer ever opened it
-    try:
-        try:
-            return _connected(file, "mode=ro", lock)
-        except sqlite3.OperationalError:
-            if not file.exists() or file.with_name(file.name + "-wal").exists():
-                raise
-            return _connected(file, "mode=ro&immutable=1", lock)
-    except BaseException:
-        if lock is not None:
-            lock.release()
-        raise
-
-
-def _connected(file: Path, how: str, lock: "_Lock | None") -> Reading:
-    db = sqlite3.connect(f"{file.as_uri()}?{how}", LOCKED_TIMEOUT, isolation_level=None, uri=True, factory=Reading)
-    try:
-        connected(db)
-        check_readable(db)
-    except BaseException:
-        db.close()
-        raise
-    db.lock = lock
-    return db
-
-
-def _readers(file: Path) -> Path:
-    """The lock of the readers: shared by them, exclusive while the file is renamed."""
-    return file.with_name(file.name + "-readers")
-
-
-def heads_at(db: sqlite3.Connection, n: int = 2**63 - 1) -> list[tuple[str, int, bytes]]:
-    """The last row of each table in this file up to row `n`: place, seq, hash.
-
-    Uses the index from table to table, so that few rows are read.
-    """
-    found: list[tuple[str, int, bytes]] = []
-    place = db.execute("SELECT min(place) FROM event").fetchone()[0]
-    while place is not None:
-        last = "SELECT place, seq, hash FROM event WHERE place = ? AND n <= ? ORDER BY seq DESC LIMIT 1"
-        found += db.execute(last, (place, n)).fetchall()
-        place = db.execute("SELECT min(place) FROM event WHERE place > ?", (place,)).fetchone()[0]
-    return found
-
-
-def log_of(path: Path) -> Path:
-    """The path of SQLite's write-ahead log."""
-    file = path.resolve()
-    return file.with_name(file.name + "-wal")
-
-
-def note_of(path: Path) -> Path:
-    """The path of the note with the last checkpoint."""
-    file = path.resolve()
-    return file.with_name(file.name + "-signed")
 
 
 def _made(path: Path, journal: Path) -> int:
@@ -289,67 +122,6 @@ def _made(path: Path, journal: Path) -> int:
         os.close(file)
         raise
     return file
-
-
-class _Log:
-    """A log as it was when it was opened, read on demand. A part that is cut off meanwhile reads as zeros."""
-
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-        self._length = os.fstat(fd).st_size
-
-    def __len__(self) -> int:
-        return self._length
-
-    def __getitem__(self, part: slice, /) -> bytes:
-        begin, end, _ = part.indices(self._length)
-        found = b""
-        while len(found) < end - begin and (more := os.pread(self._fd, end - begin - len(found), begin + len(found))):
-            found += more
-        return found.ljust(max(end - begin, 0), b"\0")
-
-
-def _anything_in_log(path: Path) -> bool:
-    try:
-        with log_of(path).open("rb", buffering=0) as file:
-            return anything_in(_Log(file.fileno()))
-    except FileNotFoundError:
-        return False
-
-
-def changed_log(path: Path) -> str:
-    """The finding about the log of the journal at `path`; empty if there is none. Raises OSError.
-
-    Beside a writer a finding is repeated until it stays: a write in progress is then complete, and a log that began
-    again has another header.
-    """
-    before: tuple[int, bytes] | None = None
-    while True:
-        try:
-            with log_of(path).open("rb", buffering=0) as file:
-                log = _Log(file.fileno())
-                first = log[:32]
-                at = log_broken(log)
-                head = log[:32]
-        except FileNotFoundError:
-            return ""
-        if at is None:
-            return ""
-        if before == (at, head) and first == head:
-            return f"from byte {at} on it is not as it was written, and durable rows stood behind that"
-        before = at, head
-
-
-def closed_files(path: Path) -> list[Path]:
-    """The closed files of the journal at `path`, in order: journal.db has journal.000001.db and so on beside it.
-
-    Raises OSError if the folder cannot be listed.
-    """
-    pattern = re.compile(re.escape(path.stem) + r"\.\d{6}" + re.escape(path.suffix))
-    try:
-        return sorted(one for one in path.resolve().parent.iterdir() if pattern.fullmatch(one.name))
-    except (FileNotFoundError, NotADirectoryError):
-        return []
 
 
 def moved_away(path: Path) -> str:
@@ -392,10 +164,10 @@ class Journal:
         try:
             path.parent.mkdir(0o750, parents=True, exist_ok=True)
             self._file = path.resolve()
-            lock, readers = self._file.with_name(self._file.name + "-lock"), _readers(self._file)
+            lock, readers = self._file.with_name(self._file.name + "-lock"), readers_of(self._file)
             for one in (lock, readers):
                 os.close(_made(one, self._file))
-            self._lock = _Lock(lock, fcntl.LOCK_EX, os.O_RDWR)
+            self._lock = FileLock(lock, fcntl.LOCK_EX, os.O_RDWR)
         except BlockingIOError as error:
             raise BadJournal(f"{path}: database is locked; another process may be using it") from error
         except OSError as error:
@@ -418,7 +190,7 @@ class Journal:
         except OSError as error:
             raise BadJournal(f"{self.path}: {error.strerror}; check disk, owner and rights") from error
         try:
-            self._db = sqlite3.connect(self._file, LOCKED_TIMEOUT, isolation_level=None, cached_statements=32)
+            self._db = sqlite3.connect(self._file, reader.LOCKED_TIMEOUT, isolation_level=None, cached_statements=32)
         except sqlite3.Error as error:
             raise BadJournal(f"{self.path}: {error}; check disk, owner and rights") from error
         try:
@@ -445,7 +217,7 @@ class Journal:
                     f" keep all files as they are and tell the inspector\n{not_started(self.path)}"
                 )
             there = self._file.exists() and self._file.stat().st_size
-            if not there and _anything_in_log(self._file):
+            if not there and anything_in_log(self._file):
                 remedy = f"put it back beside {log}, or move that away and keep it: a new journal is begun"
                 raise BadJournal(f"{self.path}: there is no such file, and its log is there; {remedy}")
         except OSError as error:
@@ -478,7 +250,7 @@ class Journal:
         file, n, at = db.execute("SELECT file, n, time FROM beginning").fetchone()
         self._number: int = file
         self._after: int = n
-        self._began = _time(at)
+        self._began = time_of(at)
         self._origin: dict[str, int] = {}
         self._last: dict[str, int] = {}
         self._heads: dict[str, bytes] = {}
@@ -540,7 +312,7 @@ class Journal:
         beside = [self._file.with_name(self._file.name + end) for end in ("-wal", "-shm", "-lock")]
         tightened: list[str] = []
         with contextlib.suppress(OSError):  # an unreadable file is reported when it is needed
-            for one in (self._file, *beside, _readers(self._file), note_of(self._file), *closed_files(self._file)):
+            for one in (self._file, *beside, readers_of(self._file), note_of(self._file), *closed_files(self._file)):
                 with contextlib.suppress(FileNotFoundError, PermissionError):
                     mode = stat.S_IMODE(one.stat().st_mode)
                     if mode & _TOO_OPEN:
@@ -587,7 +359,7 @@ class Journal:
             seq = last.get(place, self.last(place)) + 1
             last[place] = seq
             before = heads.get(place) or self._heads.get(place) or chain_start(self.name, place)
-            micros = _micros(at)
+            micros = micros_of(at)
             heads[place] = head = row_hash(before, n, place, seq, device, type_, micros, data, wire, cause)
             rows.append(Row(n, place, seq, device, type_, at, data, wire, cause))
             values.append((n, place, seq, device, type_, micros, data, wire, cause, head))
@@ -772,7 +544,7 @@ class Journal:
     def unreadable(self, place: str, first: int) -> Row | None:
         """The first row of a table from seq `first` on that cannot be read as it is."""
         found = self._read(
-            "place = ? AND seq >= ? AND (time < ? OR time >= ?) ORDER BY seq LIMIT 1", place, first, _FIRST, _BEYOND
+            "place = ? AND seq >= ? AND (time < ? OR time >= ?) ORDER BY seq LIMIT 1", place, first, FIRST, BEYOND
         )
         if first <= self._origin.get(place, 0):
             found = [one for one in self.range(place, first, self._origin[place]) if one.unreadable] + found
@@ -796,8 +568,8 @@ class Journal:
     def _read(self, which: str, *values: str | int) -> list[Row]:
         """The rows of this file that `which` selects. Raises BadJournal."""
         try:
-            found = self._db.execute(f"SELECT {_COLUMNS} FROM event WHERE {which}", values).fetchall()  # noqa: S608
-            return [_row(one) for one in found]
+            found = self._db.execute(f"SELECT {COLUMNS} FROM event WHERE {which}", values).fetchall()  # noqa: S608
+            return [row_of(one) for one in found]
         except _UNREADABLE as error:
             raise BadJournal(f"{self.path}: {error}; {moved_away(self.path)}") from error
 
@@ -807,8 +579,8 @@ class Journal:
         Rows before an unreadable page are added.
         """
         try:
-            for one in self._reader(of).execute(f"SELECT {_COLUMNS} FROM event WHERE {which}", values):  # noqa: S608
-                rows.append(_row(one))  # noqa: PERF401 - as far as it goes
+            for one in self._reader(of).execute(f"SELECT {COLUMNS} FROM event WHERE {which}", values):  # noqa: S608
+                rows.append(row_of(one))  # noqa: PERF401 - as far as it goes
         except _UNREADABLE as error:
             self._stop_reading()
             if of.exists():
@@ -936,7 +708,7 @@ class Journal:
         row, and in the row that the next process finds. While the computer is off, files do not age.
         """
         since = round((time.monotonic() - self._since) * 1_000_000)
-        ages = [at - _micros(one.ended) for at in (_micros(now), self._newest, self._stood + since)]
+        ages = [at - micros_of(one.ended) for at in (micros_of(now), self._newest, self._stood + since)]
         if one.uptime_s is not None:
             ages.append((self.uptime_s - one.uptime_s) * 1_000_000)
         return timedelta(microseconds=min(ages))
@@ -975,11 +747,11 @@ class Journal:
         if self.head == self._after or os.path.lexists(self._file.with_name(_names(self._file, self._number)[1])):
             return False
         try:
-            readers = _Lock(_readers(self._file), fcntl.LOCK_EX, os.O_RDWR, 0.0)
+            readers = FileLock(readers_of(self._file), fcntl.LOCK_EX, os.O_RDWR, 0.0)
         except BlockingIOError:
             return False
         except OSError as error:
-            raise BadJournal(f"{_readers(self._file)}: {error.strerror}; check disk, owner and rights") from error
+            raise BadJournal(f"{readers_of(self._file)}: {error.strerror}; check disk, owner and rights") from error
         try:
             self.sign()  # only now, so that a retry every second adds no entry every second
             self.record_uptime()
@@ -995,7 +767,7 @@ class Journal:
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error):
                     raise
-                self._db.execute(f"PRAGMA busy_timeout={LOCKED_TIMEOUT * 1000:.0f}")
+                self._db.execute(f"PRAGMA busy_timeout={reader.LOCKED_TIMEOUT * 1000:.0f}")
                 return False
             checkpoint = self._db.execute("SELECT * FROM checkpoint ORDER BY number DESC LIMIT 1").fetchone()
             self._db.close()
@@ -1038,35 +810,6 @@ class Journal:
         self._lock.release()
 
 
-class _Lock:
-    """The lock of a file. The system releases it when the process ends."""
-
-    def __init__(self, path: Path, kind: int, flags: int, patience: float | None = None) -> None:
-        """Wait for it as long as another process may need to end. Raises OSError, BlockingIOError after that."""
-        self._file = -1
-        self._file = os.open(path, flags | os.O_CLOEXEC)
-        until = time.monotonic() + (LOCKED_TIMEOUT if patience is None else patience)
-        while True:
-            try:
-                fcntl.flock(self._file, kind | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() >= until:
-                    self.release()
-                    raise
-                time.sleep(0.02)
-            else:
-                return
-
-    def release(self) -> None:
-        """Release it; a second call does nothing."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
-
-    def __del__(self) -> None:
-        self.release()
-
-
 def _sync_folder(file: Path) -> None:
     """Make the names in the folder of `file` durable. Raises OSError."""
     folder = os.open(file.parent, os.O_RDONLY)
@@ -1102,7 +845,7 @@ def _begin(
     with _transaction(db):
         for statement in SCHEMA.split(";"):
             db.execute(statement)
-        db.execute("INSERT INTO beginning VALUES (?,?,?)", (file, n, _micros(now)))
+        db.execute("INSERT INTO beginning VALUES (?,?,?)", (file, n, micros_of(now)))
         db.executemany("INSERT INTO memory VALUES (?,?)", memory.items())
         db.executemany("INSERT INTO origin VALUES (?,?,?)", origin)
         if checkpoint is not None:
@@ -1124,7 +867,7 @@ def _closed_file(path: Path, size: int) -> ClosedFile:
             origin = dict(db.execute("SELECT place, seq FROM origin"))
             to, last = db.execute("SELECT n, time FROM event ORDER BY n DESC LIMIT 1").fetchone() or (after, at)
             ran = db.execute("SELECT value FROM memory WHERE key = ?", (_UPTIME,)).fetchone()
-            began, ended, uptime_s = _time(at), max(_time(at), _time(last)), _seconds(ran and ran[0])
+            began, ended, uptime_s = time_of(at), max(time_of(at), time_of(last)), _seconds(ran and ran[0])
             return ClosedFile(path, name, number, after, to, origin, began, ended, size, uptime_s)
     except (*_UNREADABLE, AttributeError) as error:
         raise BadJournal(_unread(path, error)) from error

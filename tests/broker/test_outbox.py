@@ -17,7 +17,8 @@ from daemon.broker.retained import PAUSE, Retained
 from daemon.broker.session import BrokerLost, Message, Session
 from daemon.config.model import parse
 from daemon.edge.edge import Edge
-from daemon.journal.store import Entry, Journal, Row
+from daemon.journal.rows import Entry, Row
+from daemon.journal.store import Journal
 
 
 class Broker:

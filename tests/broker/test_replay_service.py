@@ -29,7 +29,8 @@ from daemon.broker.replay_service import (
 )
 from daemon.broker.session import BrokerLost, Message, Session
 from daemon.config.model import Mqtt
-from daemon.journal.store import Entry, Journal, Row
+from daemon.journal.rows import Entry, Row
+from daemon.journal.store import Journal
 from protocols.contract.documents import ReplayAnswer
 
 TABLES = ("a", "b", "c")

@@ -25,8 +25,9 @@ from daemon.cli.captures import CAPTURE_HEAD, Frame, capture_line
 from daemon.cli.main import main
 from daemon.cli.offline import BadInput, capture_frames, events_from, replay, resolve
 from daemon.edge.edge import Edge
-from daemon.journal import store as journal_module
-from daemon.journal.store import BadJournal, Entry, Journal
+from daemon.journal import reader as reader_module
+from daemon.journal.rows import Entry
+from daemon.journal.store import BadJournal, Journal
 from drivers import DRIVERS
 from protocols.cammegh_ss2 import Packet, encode
 from protocols.contract.events import EVENT_TYPES
@@ -140,7 +141,7 @@ def test_a_probe_says_what_does_not_answer(config: Path) -> None:
 
 @pytest.mark.parametrize(("command", "which"), [("edge", "edge"), ("rules", "rules")])
 def test_a_journal_in_use_is_named(config: Path, monkeypatch: pytest.MonkeyPatch, command: str, which: str) -> None:
-    monkeypatch.setattr(journal_module, "LOCKED_TIMEOUT", 0.01)
+    monkeypatch.setattr(reader_module, "LOCKED_TIMEOUT", 0.01)
     path = config.parent / f"{which}.db"
     holder = Journal(path)
     said = refused(run(command, "-c", config))

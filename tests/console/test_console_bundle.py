@@ -25,8 +25,10 @@ from daemon.cli.main import main
 from daemon.config.model import Config, parse
 from daemon.console.pages import bundle
 from daemon.console.pages.bundle import LOG_BYTES, LOG_LINES, Given, Scrubber, make
-from daemon.journal.inspection import Files, verify_recent
-from daemon.journal.store import Entry, Journal
+from daemon.journal.reader import Files
+from daemon.journal.rows import Entry
+from daemon.journal.store import Journal
+from daemon.journal.verify import verify_recent
 from protocols import bee_tek_shoe
 
 CONFIG = """

@@ -34,8 +34,9 @@ from daemon.console.pages import bundle
 from daemon.console.site.store import Store
 from daemon.console.words.words import LANGS
 from daemon.edge.tracing import SETTLED
-from daemon.journal.inspection import recall, recall_text
-from daemon.journal.store import Entry, Journal
+from daemon.journal.recall import recall, recall_text
+from daemon.journal.rows import Entry
+from daemon.journal.store import Journal
 from daemon.virtual_clock import JumpingLoop
 from protocols.contract.documents import TraceLine
 from protocols.contract.events import EVENT_TYPES, Card

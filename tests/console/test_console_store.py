@@ -25,9 +25,10 @@ from daemon.console.app import ConsoleProcess
 from daemon.console.site.actions import Actions, leave, read_actions
 from daemon.console.site.store import BadStore, Store
 from daemon.journal import retention as keeping
-from daemon.journal.inspection import verify
 from daemon.journal.retention import Room
-from daemon.journal.store import BadJournal, Entry, Journal
+from daemon.journal.rows import Entry
+from daemon.journal.store import BadJournal, Journal
+from daemon.journal.verify import verify
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 

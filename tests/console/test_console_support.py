@@ -21,8 +21,9 @@ from daemon.console.pages import bundle, web
 from daemon.console.site.actions import read_actions
 from daemon.console.site.store import Store
 from daemon.console.words import words
-from daemon.journal import inspection
-from daemon.journal.store import Entry, Journal
+from daemon.journal.recall import Evidence, recall, recall_text
+from daemon.journal.rows import Entry
+from daemon.journal.store import Journal
 from protocols import bee_tek_shoe
 from protocols.contract.commands import Reply
 from protocols.contract.documents import Alert, TraceLine
@@ -232,13 +233,13 @@ def replaced(folder: Path) -> str:
 
 def test_what_is_younger_than_its_result_is_no_evidence_and_recall_says_so(tmp_path: Path) -> None:
     name = replaced(tmp_path)
-    [recalled] = inspection.recall(tmp_path / "rules.db", tmp_path / "edge.db", "bac-1", 9, name)
+    [recalled] = recall(tmp_path / "rules.db", tmp_path / "edge.db", "bac-1", 9, name)
     first, second, third = recalled.evidence
     assert (first.type, first.wire, first.note) == ("shoe.started", b"old".hex(), "")
-    assert second == inspection.Evidence("edge-1:bac-1:2", note=second.note)
+    assert second == Evidence("edge-1:bac-1:2", note=second.note)
     assert "younger than the result" in second.note
     assert third.note == "the edge's journal does not have it (any more)"
-    assert "KH" not in inspection.recall_text([recalled])
+    assert "KH" not in recall_text([recalled])
 
 
 @pytest.mark.parametrize(("name", "shown"), [("ins", True), ("tec", False)])

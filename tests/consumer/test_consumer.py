@@ -25,7 +25,8 @@ from daemon.config.model import parse
 from daemon.consumer import consumer as consumer_module
 from daemon.consumer.consumer import Consumer
 from daemon.edge.edge import HEALTH_EVERY, Edge
-from daemon.journal.store import BadJournal, Entry, Journal, Row
+from daemon.journal.rows import Entry, Row
+from daemon.journal.store import BadJournal, Journal
 from protocols.contract.events import (
     BallLanded,
     BallLaunched,

@@ -24,7 +24,8 @@ from daemon.cli.schema import asyncapi
 from daemon.config.model import Maintenance, Mqtt, load, parse
 from daemon.consumer.consumer import Consumer
 from daemon.edge.edge import Edge
-from daemon.journal.store import Entry, Journal, Row
+from daemon.journal.rows import Entry, Row
+from daemon.journal.store import Journal
 from protocols.contract.events import BallLanded, encode_data, type_of
 from protocols.contract.topics import Envelope, edge_topic, encode_envelope
 from tests.consumer.test_consumer import SPIN, rows

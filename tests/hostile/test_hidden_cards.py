@@ -27,7 +27,8 @@ from daemon.config.model import parse
 from daemon.consumer.consumer import Consumer
 from daemon.edge.edge import Edge
 from daemon.edge.links.link import HostLink
-from daemon.journal.store import Entry, Journal, Row
+from daemon.journal.rows import Entry, Row
+from daemon.journal.store import Journal
 from daemon.read_model import SHOWN
 from protocols.contract.events import (
     BetsClosed,

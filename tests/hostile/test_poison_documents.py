@@ -30,9 +30,10 @@ from daemon.config.model import Config, Keeping, parse
 from daemon.console.live import Viewer
 from daemon.consumer.consumer import Consumer
 from daemon.edge.edge import Edge
-from daemon.journal.inspection import verify
 from daemon.journal.retention import take_up
-from daemon.journal.store import Entry, Journal
+from daemon.journal.rows import Entry
+from daemon.journal.store import Journal
+from daemon.journal.verify import verify
 from drivers.driver import Chunk, Sighting
 from protocols.contract.commands import COMMANDS
 from protocols.contract.documents import TraceLine

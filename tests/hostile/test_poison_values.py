@@ -20,9 +20,10 @@ from daemon.config.model import Config, Keeping, parse
 from daemon.consumer.consumer import Consumer
 from daemon.edge.edge import Edge
 from daemon.journal.hash_chain import chain_start, row_hash
-from daemon.journal.inspection import verify
 from daemon.journal.retention import take_up
-from daemon.journal.store import BadJournal, Entry, Journal
+from daemon.journal.rows import Entry
+from daemon.journal.store import BadJournal, Journal
+from daemon.journal.verify import verify
 from protocols.contract.events import (
     BallLanded,
     BallLaunched,

@@ -18,11 +18,14 @@ from hypothesis import strategies as st
 
 from daemon.cli import main as cli
 from daemon.console.site.actions import read_actions
+from daemon.journal import reader as reader_module
 from daemon.journal import store as journal_module
-from daemon.journal.inspection import verify
+from daemon.journal.reader import open_to_read
+from daemon.journal.rows import Entry
 from daemon.journal.schema import WrongSchema
 from daemon.journal.signing import make_key
-from daemon.journal.store import BadJournal, Entry, Journal, open_to_read
+from daemon.journal.store import BadJournal, Journal
+from daemon.journal.verify import verify
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 REMEDY = "somebody or something changed it after it was written: keep the file as it is and tell the inspector"
@@ -32,7 +35,7 @@ REMEDY = "somebody or something changed it after it was written: keep the file a
 def short_wait() -> Iterator[None]:
     """For a file that somebody else has, and for a log of full length."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(journal_module, "LOCKED_TIMEOUT", 0.01)
+        patch.setattr(reader_module, "LOCKED_TIMEOUT", 0.01)
         patch.setattr(journal_module, "_WAL_PAGES", 30)
         yield
 

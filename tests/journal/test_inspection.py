@@ -29,23 +29,21 @@ from hypothesis import strategies as st
 from daemon.broker.retained import Retained
 from daemon.cli.main import main
 from daemon.config.model import BadConfig, Keeping, parse
-from daemon.journal import inspection
+from daemon.journal import reader as reader_module
 from daemon.journal import retention as keeping
 from daemon.journal import store as journal_module
+from daemon.journal import verify as verify_module
+from daemon.journal.export import export, verify_export
+from daemon.journal.findings import Finding, report_text
 from daemon.journal.hash_chain import chain_start, decode_statement, row_hash
-from daemon.journal.inspection import (
-    export,
-    recall,
-    recall_old,
-    recall_text,
-    report_text,
-    verify,
-    verify_export,
-    verify_recent,
-)
+from daemon.journal.reader import Files, Reading, closed_files, note_of, open_to_read
+from daemon.journal.recall import recall, recall_old, recall_text
 from daemon.journal.retention import room, take_up
+from daemon.journal.rows import Entry
 from daemon.journal.signing import BadKey, Key, PublicKey, make_key, public_path
-from daemon.journal.store import BadJournal, Entry, Journal, log_of, note_of
+from daemon.journal.store import BadJournal, Journal
+from daemon.journal.verify import verify, verify_recent
+from daemon.journal.wal import log_of
 from daemon.logs import get
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -56,7 +54,7 @@ ALWAYS = {"since": datetime(1, 1, 1, tzinfo=UTC), "until": datetime.max.replace(
 def short_wait() -> Iterator[None]:
     """For whoever has the file."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(journal_module, "LOCKED_TIMEOUT", 0.01)
+        patch.setattr(reader_module, "LOCKED_TIMEOUT", 0.01)
         yield
 
 
@@ -435,14 +433,14 @@ def test_closed_files_are_walked_over_too(rotated: Path) -> None:
     report = verify(rotated, [keys(rotated.parent).public])
     assert report.good, report
     assert (report.rows, report.files, report.checkpoints, report.notes) == (100, 3, 8, [])
-    [one] = [verify(one, [keys(rotated.parent).public]) for one in journal_module.closed_files(rotated)[1:]]
+    [one] = [verify(one, [keys(rotated.parent).public]) for one in closed_files(rotated)[1:]]
     assert (one.good, one.rows, one.files) == (True, 40, 1)  # a closed file by itself
 
 
 def test_a_closed_file_needs_nothing_beside_it_and_no_right_to_write(rotated: Path, tmp_path: Path) -> None:
     archive = tmp_path / "archive"
     archive.mkdir()
-    copy = Path(shutil.copy(journal_module.closed_files(rotated)[0], archive))
+    copy = Path(shutil.copy(closed_files(rotated)[0], archive))
     archive.chmod(0o555)
     assert verify(copy, [keys(rotated.parent).public]).rows == 40
     assert [one.name for one in archive.iterdir()] == ["journal.000001.db"]
@@ -450,7 +448,7 @@ def test_a_closed_file_needs_nothing_beside_it_and_no_right_to_write(rotated: Pa
 
 
 def test_a_missing_file_is_found(rotated: Path) -> None:
-    first, second = journal_module.closed_files(rotated)
+    first, second = closed_files(rotated)
     aside = second.rename(second.with_suffix(".aside"))
     assert any("it is file 3, the one before it here is 1: files between are missing" in one for one in said(rotated))
     aside.rename(second)
@@ -469,16 +467,16 @@ def test_files_that_are_forgotten_while_they_are_verified(
     rotated: Path, monkeypatch: pytest.MonkeyPatch, going: int, gone: int
 ) -> None:
     """They go, the oldest first, before file `going` is opened: no disk is to be checked for that."""
-    files = journal_module.closed_files(rotated)
+    files = closed_files(rotated)
     leaving = files[:gone] if going == gone else files[1:2]
 
     def opened_(path: Path) -> sqlite3.Connection:
         if path == files[going - 1]:
             for one in leaving:
                 one.unlink(missing_ok=True)
-        return journal_module.open_to_read(path)
+        return open_to_read(path)
 
-    monkeypatch.setattr(inspection, "open_to_read", opened_)
+    monkeypatch.setattr(verify_module, "open_to_read", opened_)
     report = verify(rotated, [keys(rotated.parent).public], now=datetime.now(UTC) + timedelta(days=91))
     if going != gone:  # one from the middle was taken
         assert "files between are missing" in report.findings[0].text
@@ -504,7 +502,7 @@ def test_files_of_two_journals_are_told_apart(rotated: Path) -> None:
 
 
 def test_a_closed_file_cut_short_is_found(rotated: Path) -> None:
-    first = journal_module.closed_files(rotated)[0]
+    first = closed_files(rotated)[0]
     first.chmod(0o600)
     with opened(first) as db:
         db.execute("DELETE FROM event WHERE n>36")
@@ -701,21 +699,21 @@ def test_of_many_closed_files_few_are_open(tmp_path: Path, monkeypatch: pytest.M
         journal.close()
     there: set[sqlite3.Connection] = set()
     most = 0
-    close = journal_module.Reading.close
+    close = Reading.close
 
     def opened_(path: Path) -> sqlite3.Connection:
         nonlocal most
-        db = journal_module.open_to_read(path)
+        db = open_to_read(path)
         there.add(db)
         most = max(most, len(there))
         return db
 
-    def closed_(db: journal_module.Reading) -> None:
+    def closed_(db: Reading) -> None:
         there.discard(db)
         close(db)
 
-    monkeypatch.setattr(inspection, "open_to_read", opened_)
-    monkeypatch.setattr(journal_module.Reading, "close", closed_)
+    monkeypatch.setattr(reader_module, "open_to_read", opened_)
+    monkeypatch.setattr(Reading, "close", closed_)
     if what == "export":
         assert verify_export(exported(edge), "x").rows > 20
         assert most == 1
@@ -735,20 +733,20 @@ def test_evidence_that_is_kept_no_more_is_not_looked_for_in_every_file(
         assert journal.rotate()
         journal.append([Entry("t-1", "d", "x", NOON + timedelta(days=1 + n), b"{}")])
     journal.close()
-    journal_module.closed_files(edge)[0].unlink()
+    closed_files(edge)[0].unlink()
     looked: list[Path] = []
 
     def opened_(path: Path) -> sqlite3.Connection:
         looked.append(path)
-        return journal_module.open_to_read(path)
+        return open_to_read(path)
 
-    monkeypatch.setattr(inspection, "open_to_read", opened_)
-    with inspection.Files(edge) as files:
+    monkeypatch.setattr(reader_module, "open_to_read", opened_)
+    with Files(edge) as files:
         assert files.row("t-1", 10**9) is None
         assert looked == [edge]
         for _ in range(3):
             assert files.row("t-1", 1) is None
-        assert looked == [edge, *reversed(journal_module.closed_files(edge))]
+        assert looked == [edge, *reversed(closed_files(edge))]
         found = files.row("t-1", 7)
         assert found is not None
         assert found[2] == 7
@@ -757,7 +755,7 @@ def test_evidence_that_is_kept_no_more_is_not_looked_for_in_every_file(
 def test_a_closed_file_that_goes_while_it_is_exported_is_one_message(rotated: Path) -> None:
     lines = export(rotated, "t-1", site="s", writer="e", edge=True, **ALWAYS)
     next(lines)
-    second = journal_module.closed_files(rotated)[1]
+    second = closed_files(rotated)[1]
     second.unlink()
     with pytest.raises(FileNotFoundError, match=r"was just moved away; run it again: .*000002\.db"):
         list(lines)
@@ -863,7 +861,7 @@ def test_a_round_is_found_however_many_begin_with_its_name(tmp_path: Path) -> No
 def test_events_younger_than_their_result_are_doubted(tmp_path: Path) -> None:
     rules, edge = played(tmp_path)
     edge.unlink()
-    for one in journal_module.closed_files(edge):
+    for one in closed_files(edge):
         one.unlink()
     new = Journal(edge)
     new.append([Entry("t-1", "w", "x", NOON + timedelta(days=1), b"{}")])
@@ -1018,7 +1016,7 @@ def test_of_a_large_file_the_end_is_looked_at_before_a_start(
     path: Path, recent: int, signed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From a checkpoint on, where there is one; whatever is changed after it is found, and by whoever has no key."""
-    monkeypatch.setattr(inspection, "RECENT", recent)
+    monkeypatch.setattr(verify_module, "RECENT", recent)
     public = [keys(path.parent).public] if signed else []
     if not signed:
         with opened(path) as db:
@@ -1041,7 +1039,7 @@ def test_of_a_large_file_the_end_is_looked_at_before_a_start(
 def test_of_a_large_file_a_forged_chain_and_a_forged_checkpoint_are_found(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inspection, "RECENT", 20)
+    monkeypatch.setattr(verify_module, "RECENT", 20)
     public = [keys(path.parent).public]
     with opened(path) as db:
         [(statement,)] = db.execute("SELECT statement FROM checkpoint WHERE number=4").fetchall()
@@ -1519,7 +1517,7 @@ def test_files_closed_by_an_earlier_release_are_judged_as_it_did(
     """Nobody noted how long it had run: else a site whose room is used up stops on the day that it is brought up."""
     one = Keeper(tmp_path, monkeypatch, 1)
     week(one)
-    for path in journal_module.closed_files(one.journal.path)[:2]:
+    for path in closed_files(one.journal.path)[:2]:
         path.chmod(0o600)
         with opened(path) as db:
             db.execute("DELETE FROM memory WHERE key = 'lived'")
@@ -1613,7 +1611,7 @@ async def test_files_that_are_moved_to_an_archive_end_the_alert(
     (tmp_path / "archive").mkdir()
 
     async def process() -> None:
-        for path in (None, *journal_module.closed_files(one.journal.path)):
+        for path in (None, *closed_files(one.journal.path)):
             if path is not None:
                 path.rename(tmp_path / "archive" / path.name)
             await asyncio.sleep(0.05)
@@ -1640,7 +1638,7 @@ async def test_at_100_percent_there_is_a_moment_to_make_room(tmp_path: Path, mon
         alert = one.alert()
         assert alert is not None
         assert "play stops here" in alert["text"]
-        journal_module.closed_files(one.journal.path)[0].rename(tmp_path / "aside")
+        closed_files(one.journal.path)[0].rename(tmp_path / "aside")
         await asyncio.sleep(0.4)
 
     await keeping.kept(process(), one.journal, parse(CONFIG), "e", one.retained, get())
@@ -1770,7 +1768,7 @@ class Closing(threading.Thread):
 
 def test_a_journal_may_be_verified_while_its_files_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No false alarm, and who looks all the time keeps no file from being closed."""
-    monkeypatch.setattr(journal_module, "LOCKED_TIMEOUT", 5.0)
+    monkeypatch.setattr(reader_module, "LOCKED_TIMEOUT", 5.0)
     for n in range(at_length(1, 2)):
         writer = Closing(tmp_path / f"{n}.db")
         writer.start()
@@ -1789,10 +1787,12 @@ def test_a_journal_may_be_verified_while_its_files_are_closed(tmp_path: Path, mo
 
 # What a look takes hold of: its writer may close a file before and after each.
 HOLDS = (
-    (journal_module, "_Lock"),
-    (journal_module, "_connected"),
-    (inspection, "open_to_read"),
-    (inspection, "closed_files"),
+    (reader_module, "FileLock"),
+    (reader_module, "_connect"),
+    (reader_module, "open_to_read"),
+    (reader_module, "closed_files"),
+    (verify_module, "open_to_read"),
+    (verify_module, "closed_files"),
 )
 
 
@@ -1954,7 +1954,7 @@ def test_a_key_on_the_command_line(tmp_path: Path) -> None:
     result = run("key", tmp_path / "k")
     assert result.exit_code == 0
     assert Key.load(tmp_path / "k").id in result.stdout
-    assert inspection.Finding("f", "t", "r").place == ""
+    assert Finding("f", "t", "r").place == ""
 
 
 def test_an_export_without_rows_says_so(site: Path) -> None:

@@ -29,11 +29,14 @@ from daemon.broker.retained import Retained
 from daemon.broker.session import Message
 from daemon.config.model import parse
 from daemon.console.site.actions import read_actions
+from daemon.journal import reader as reader_module
 from daemon.journal import store as journal_module
-from daemon.journal.inspection import verify, verify_recent
+from daemon.journal.reader import closed_files, note_of, open_to_read
 from daemon.journal.retention import kept
+from daemon.journal.rows import Entry, Row
 from daemon.journal.signing import make_key
-from daemon.journal.store import BadJournal, Entry, Journal, Row, closed_files, note_of, open_to_read
+from daemon.journal.store import BadJournal, Journal
+from daemon.journal.verify import verify, verify_recent
 from daemon.logs import get
 from protocols.contract.documents import ReplayAnswer
 from protocols.contract.topics import EARLIEST, LATEST
@@ -313,7 +316,7 @@ def test_each_journal_has_a_name_of_its_own(tmp_path: Path) -> None:
 def test_a_second_opener_is_refused_and_the_first_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, journal: Journal
 ) -> None:
-    monkeypatch.setattr(journal_module, "LOCKED_TIMEOUT", 0.01)
+    monkeypatch.setattr(reader_module, "LOCKED_TIMEOUT", 0.01)
     with pytest.raises(BadJournal) as caught:
         Journal(journal.path)
     assert str(caught.value) == f"{journal.path}: database is locked; another process may be using it"
@@ -327,8 +330,8 @@ def test_a_second_opener_is_refused_and_the_first_goes_on(
 
 async def test_a_second_process_is_refused(journal: Journal) -> None:
     code = (
-        "import sys; from pathlib import Path; from daemon.journal import store as journal\n"
-        "journal.LOCKED_TIMEOUT = 0.01\n"
+        "import sys; from pathlib import Path; from daemon.journal import reader, store as journal\n"
+        "reader.LOCKED_TIMEOUT = 0.01\n"
         "try: journal.Journal(Path(sys.argv[1]))\n"
         "except journal.BadJournal as error: print(error)\n"
     )
@@ -1163,7 +1166,8 @@ WRITER = """
 import random, sys
 from datetime import UTC, datetime
 from pathlib import Path
-from daemon.journal.store import Entry, Journal
+from daemon.journal.rows import Entry
+from daemon.journal.store import Journal
 
 journal = Journal(Path(sys.argv[1]))
 rng = random.Random(int(sys.argv[2]))

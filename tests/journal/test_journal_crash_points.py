@@ -17,10 +17,12 @@ import pytest
 from daemon.config.model import Keeping
 from daemon.journal import retention as keeping_module
 from daemon.journal import store as journal_module
-from daemon.journal.inspection import verify
+from daemon.journal.reader import note_of
 from daemon.journal.retention import take_up
+from daemon.journal.rows import Entry
 from daemon.journal.signing import Key, make_key
-from daemon.journal.store import Entry, Journal, note_of
+from daemon.journal.store import Journal
+from daemon.journal.verify import verify
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 Files = dict[str, tuple[int, bytes]]

@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 
 from daemon.config.model import Keeping
 from daemon.journal import store as journal_module
-from daemon.journal.hash_chain import Log, log_broken
-from daemon.journal.inspection import verify, verify_recent
+from daemon.journal import wal as wal_module
 from daemon.journal.retention import take_up
-from daemon.journal.store import BadJournal, Journal, changed_log
+from daemon.journal.store import BadJournal, Journal
+from daemon.journal.verify import verify, verify_recent
+from daemon.journal.wal import Log, changed_log, log_broken
 from tests.journal.test_inspection import entries, keys
 
 SECTOR = 512
@@ -361,7 +362,7 @@ def test_what_is_just_being_written_is_looked_at_again(killed: Path, monkeypatch
             flip(log, at + 500)
         return looks[-1]
 
-    monkeypatch.setattr(journal_module, "log_broken", looked)
+    monkeypatch.setattr(wal_module, "log_broken", looked)
     assert changed_log(killed) == ""
     assert looks == [at, None]
 

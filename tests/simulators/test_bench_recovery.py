@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.journal.inspection import verify
 from daemon.journal.signing import PublicKey, make_key, public_path
+from daemon.journal.verify import verify
 from simulators.lab.bench import recovery as bench_module
 from simulators.lab.bench.recovery import RecoveryReport, bench_recovery, recovery_markdown, write_journal
 from simulators.lab.broker import find_mosquitto

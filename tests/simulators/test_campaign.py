@@ -31,7 +31,8 @@ from daemon.cli.main import main
 from daemon.config.model import Mqtt
 from daemon.consumer.consumer import Consumer
 from daemon.edge.edge import DeviceSession
-from daemon.journal.store import Entry, Journal, Row
+from daemon.journal.rows import Entry, Row
+from daemon.journal.store import Journal
 from daemon.read_model import SiteState
 from drivers.cammegh_ss2 import CammeghSS2
 from drivers.sas_machine import SasMachine

@@ -11,7 +11,8 @@ from pathlib import Path
 from daemon.config.model import Config, load
 from daemon.edge.edge import Edge
 from daemon.edge.links.link import utc_now
-from daemon.journal.store import Entry, Journal
+from daemon.journal.rows import Entry
+from daemon.journal.store import Journal
 from protocols.contract.events import (
     BallLanded,
     BallLaunched,

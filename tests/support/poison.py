@@ -9,7 +9,9 @@ from helpers import START
 
 from daemon.config.model import Config
 from daemon.console.pages.bundle import Given, make
-from daemon.journal.inspection import Recalled, export, recall, recall_text, report_text, verify_export
+from daemon.journal.export import export, verify_export
+from daemon.journal.findings import report_text
+from daemon.journal.recall import Recalled, recall, recall_text
 from protocols.contract.topics import EARLIEST, LATEST
 
 TIMES = (

@@ -361,7 +361,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from daemon.config.model import Keeping
 from daemon.journal.retention import take_up
-from daemon.journal.store import Entry, Journal
+from daemon.journal.rows import Entry
+from daemon.journal.store import Journal
 journal = Journal(Path(sys.argv[1]))
 take_up(journal, Keeping(key=sys.argv[2]))
 journal.append([Entry("t-1", "d", "x", datetime.now(UTC), b"{}")])

@@ -41,8 +41,10 @@ from daemon.config.model import Config, files_of
 from daemon.console.alerts.incidents import Filter
 from daemon.console.context import ConsoleContext
 from daemon.console.words import words
-from daemon.journal.inspection import Files, report_text, verify_recent
-from daemon.journal.store import instant, no_time
+from daemon.journal.findings import report_text
+from daemon.journal.reader import Files
+from daemon.journal.rows import instant, no_time
+from daemon.journal.verify import verify_recent
 from daemon.read_model import utc
 from drivers import DRIVERS
 from protocols.contract.topics import EARLIEST, LATEST

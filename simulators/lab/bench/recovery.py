@@ -21,9 +21,10 @@ from msgspec import Struct
 from daemon.broker.connection import connect
 from daemon.broker.session import Session
 from daemon.config.model import Keeping, Mqtt
-from daemon.journal.inspection import verify
+from daemon.journal.rows import Entry
 from daemon.journal.signing import make_key
-from daemon.journal.store import Entry, Journal
+from daemon.journal.store import Journal
+from daemon.journal.verify import verify
 from protocols.bee_tek_shoe import Drawn, encode
 from protocols.contract.events import BetsClosed, BetsOpened, CardDrawn, Event, RoundPaid, encode_data, type_of
 from protocols.contract.topics import decode_wire

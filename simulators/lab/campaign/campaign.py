@@ -37,7 +37,8 @@ from daemon import logs
 from daemon.config.model import Config, Rules
 from daemon.consumer.consumer import Consumer
 from daemon.edge.edge import Edge
-from daemon.journal.store import BadJournal, Row
+from daemon.journal.rows import Row
+from daemon.journal.store import BadJournal
 from daemon.read_model import SiteState
 from protocols.contract.events import BallLanded, SpinMissed, SpinVoided, decode_data
 from protocols.contract.results import ENDS

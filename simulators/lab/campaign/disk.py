@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NoReturn
 
-from daemon.journal.store import BadJournal, Entry, Journal, Row
+from daemon.journal.rows import Entry, Row
+from daemon.journal.store import BadJournal, Journal
 from simulators.lab.campaign.loop import Killed, Process
 
 __all__ = ["Disk", "Fate", "Ledger", "WrongError"]

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from daemon.config.model import Config, Table
-from daemon.journal.store import Row
+from daemon.journal.rows import Row
 from protocols.contract.events import decode_data
 from protocols.contract.results import ENDS, decode_end, encode_verdict, type_of
 from protocols.contract.topics import Envelope, device_topic

@@ -1,0 +1,101 @@
+"""Rows of a journal: what is written, what is read, and the times in them.
+
+The store, the readers, `verify`, `export` and `recall` share these.
+"""
+
+from datetime import UTC, datetime
+
+import msgspec
+from msgspec import Struct
+
+from protocols.contract.topics import EARLIEST, LATEST
+
+__all__ = [
+    "BEYOND",
+    "COLUMNS",
+    "FIRST",
+    "Entry",
+    "Row",
+    "instant",
+    "json_or_null",
+    "micros_of",
+    "no_time",
+    "row_of",
+    "time_of",
+]
+
+COLUMNS = "n, place, seq, device, type, time, data, wire, cause"
+
+
+class Entry(Struct, frozen=True):
+    """A row to write: `data` is JSON, `wire` the bytes it was read from, `cause` the id of another event."""
+
+    place: str
+    device: str
+    type: str
+    time: datetime
+    data: bytes
+    wire: bytes = b""
+    cause: str = ""
+
+
+class Row(Struct, frozen=True):
+    """A written entry: `n` counts the journal, `seq` the table (`place`).
+
+    `unreadable`: why it cannot be read as it is; its time is then EARLIEST. Current versions never write such a row.
+    """
+
+    n: int
+    place: str
+    seq: int
+    device: str
+    type: str
+    time: datetime
+    data: bytes
+    wire: bytes
+    cause: str
+    unreadable: str = ""
+
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def micros_of(time: datetime) -> int:
+    delta = time - EPOCH
+    return (delta.days * 86400 + delta.seconds) * 1_000_000 + delta.microseconds
+
+
+FIRST, BEYOND = micros_of(EARLIEST), micros_of(LATEST)
+
+
+def instant(micros: int) -> datetime | None:
+    """The time in a column; None if it is implausible, as early versions wrote it."""
+    if not FIRST <= micros < BEYOND:
+        return None
+    seconds, rest = divmod(micros, 1_000_000)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest)
+
+
+def time_of(micros: int) -> datetime:
+    return instant(micros) or EARLIEST
+
+
+def row_of(values: tuple[int, str, int, str, str, int, bytes, bytes, str]) -> Row:
+    n, place, seq, device, type_, time, data, wire, cause = values
+    if (at := instant(time)) is None:
+        return Row(n, place, seq, device, type_, EARLIEST, data, wire, cause, no_time(time))
+    return Row(n, place, seq, device, type_, at, data, wire, cause)
+
+
+def no_time(micros: int) -> str:
+    """The reason why `instant` is None."""
+    return f"its time, {micros} microseconds since 1970, is not between {EARLIEST.year} and {LATEST.year}"
+
+
+def json_or_null(data: bytes) -> bytes:
+    """The data of a row as one line of JSON; null where a damaged row has no JSON."""
+    try:
+        msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return b"null"
+    return b"null" if b"\n" in data else data
