@@ -183,7 +183,7 @@ class SiteState:
     `events/<table>/<device>`.
     """
 
-    def __init__(
+    def __init__(  # over 60 lines: each attribute with its meaning
         self,
         mqtt: Mqtt,
         site: str,

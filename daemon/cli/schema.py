@@ -93,7 +93,7 @@ def asyncapi(version: str) -> dict[str, Any]:
 
 
 def _channels() -> dict[str, tuple[str, str, list[str]]]:
-    """By name: the topic below the site, what it carries, and its messages."""
+    """By the name of a channel its topic, what it carries, and its messages."""
     table, device, edge = "table/{table}", "table/{table}/device/{device}", "edge/{edge}"
     return {
         "deviceEvent": (f"{device}/event/{{type}}", "what a device saw; QoS 1, not retained", list(EVENT_TYPES)),

@@ -14,7 +14,7 @@ import pytest
 from console_floor import T0, Console, opened
 from starlette.routing import Route
 
-from daemon.console.alerts.incidents import Filter
+from daemon.console.alerts.records import Filter
 from daemon.console.auth.users import Role
 from daemon.console.live import Viewer
 from daemon.console.pages.alerts import Watch, fragment, routes

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from daemon.config.model import Config, parse
-from daemon.console.alerts.incidents import Filter
+from daemon.console.alerts.records import Filter
 from daemon.console.app import ConsoleProcess, open_console
 from daemon.edge.edge import Edge
 from daemon.journal.store import Journal

@@ -7,7 +7,7 @@ import pytest
 from console_floor import T0, Console, opened
 from helpers import result_of
 
-from daemon.console.fairness.fairness import Chart
+from daemon.console.fairness.charts import Chart
 from daemon.console.site.actions import read_actions
 from protocols.contract.events import BallLanded
 from protocols.contract.topics import Envelope, decode_wire, encode_envelope

@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 from daemon import console
 from daemon.console.fairness import pictures as fair_pictures
 from daemon.console.fairness import scoreboards
-from daemon.console.fairness.fairness import SPANS, WHEEL, Fairness, Span, shown
+from daemon.console.fairness.charts import SPANS, WHEEL, Span, shown
+from daemon.console.fairness.fairness import Fairness
 from daemon.console.pages import fairness as fair_pages
 from daemon.console.site.store import Store
 from protocols.contract.topics import Wire

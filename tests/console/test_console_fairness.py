@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from daemon.console.fairness import fairness, statistics
-from daemon.console.fairness.fairness import ALPHA, DECK, EACH, FLUSH, GAP, RANGES, WHEEL, Chart, Fairness, Ranges
+from daemon.console.fairness.charts import DECK, RANGES, SPANS, WHEEL, Alarm, Chart, Ranges
+from daemon.console.fairness.fairness import ALPHA, EACH, FLUSH, GAP, Fairness
 from daemon.console.site.store import BadStore, Store
 from protocols.contract.documents import Alert
 from protocols.contract.topics import Wire
@@ -371,12 +372,12 @@ def test_spans_by_day_and_since_the_service(store: Store) -> None:
         fair.on_result(TABLE, "resolved", result_of(spin(number, "5") | {"round": f"{TABLE}:{day}:{number}"}))
     fair.flush()
     chart = Chart(TABLE, "wheel")
-    counted = {span: sum(fair.counts(chart, span).values()) for span in fairness.SPANS}
+    counted = {span: sum(fair.counts(chart, span).values()) for span in SPANS}
     assert counted == {"today": 1, "week": 2, "month": 3, "all": 4, "service": 4}
     fair.serviced(TABLE, "", "levelled")
     fair.on_result(TABLE, "resolved", result_of(spin(9, "5")))
     fair.flush()
-    counted = {span: sum(fair.counts(chart, span).values()) for span in fairness.SPANS}
+    counted = {span: sum(fair.counts(chart, span).values()) for span in SPANS}
     assert counted == {"today": 2, "week": 3, "month": 4, "all": 5, "service": 1}
     assert fair.service(TABLE, "") == (NOW, "levelled")
 
@@ -547,7 +548,7 @@ def throws(
     fair.flush()
 
 
-def looked(fair: Fairness) -> list[fairness.Alarm]:
+def looked(fair: Fairness) -> list[Alarm]:
     """The alarms when every chart was tested."""
     for _ in range(20):
         fair.alarms()

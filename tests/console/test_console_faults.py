@@ -9,7 +9,7 @@ import pytest
 from console_floor import Console, opened
 
 from daemon.config.model import Keeping, parse
-from daemon.console.fairness.fairness import Alarm
+from daemon.console.fairness.charts import Alarm
 from daemon.console.live import Viewer
 from daemon.console.words import words
 from daemon.edge.edge import Edge

@@ -15,16 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from msgspec.structs import replace
 
-from daemon.console.alerts.incidents import (
-    AGAIN,
-    KEPT,
-    LONGEST_SILENCE,
-    AlertKey,
-    Filter,
-    Incident,
-    Incidents,
-    NotOpen,
-)
+from daemon.console.alerts.incidents import AGAIN, KEPT, LONGEST_SILENCE, Incidents
+from daemon.console.alerts.records import AlertKey, Filter, Incident, NotOpen
 from daemon.console.site.store import BadStore, Store
 from protocols.contract.documents import Alert
 

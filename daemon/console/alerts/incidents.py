@@ -14,37 +14,36 @@ written as soon as it can be.
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from sqlite3 import Connection
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol
 
 import structlog
-from msgspec import Struct
 from msgspec.structs import replace
 
 from daemon import logs
+from daemon.console.alerts.records import (
+    COLUMNS,
+    ROUND,
+    SCHEMA,
+    UPSERT,
+    AlertKey,
+    Filter,
+    Incident,
+    NotOpen,
+    Shown,
+    Silence,
+    incident_of,
+    incident_values,
+    micros_of,
+    silence_of_row,
+)
 from daemon.console.site.store import BadStore, Store
 from daemon.journal.retention import ANNOUNCED, URGENT
 from protocols.contract.documents import Alert
 
-__all__ = [
-    "AGAIN",
-    "KEPT",
-    "LONGEST_SILENCE",
-    "AlertKey",
-    "Filter",
-    "Incident",
-    "Incidents",
-    "NotOpen",
-    "Shown",
-    "Silence",
-    "Teller",
-    "micros_of",
-    "time_of",
-]
+__all__ = ["AGAIN", "KEPT", "LONGEST_SILENCE", "Incidents", "Teller"]
 
-AlertKey: TypeAlias = tuple[str, str]
-"""Table and name of an alert; the table is "" for what belongs to none: an edge, the broker, the console."""
 
 AGAIN = timedelta(minutes=10)
 """What comes back within this time after its end is the same incident."""
@@ -71,115 +70,6 @@ BACKLOG, BACKLOG_OVER = 60.0, 20.0
 OURSELVES = "console"
 CLOCK, CLOCK_OVER = 5.0, 3.0
 DISK_WARNING, DISK_ERROR = 2_000_000_000, 500_000_000
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS incident (
-    n INTEGER PRIMARY KEY, place TEXT NOT NULL, name TEXT NOT NULL, heard TEXT NOT NULL, code TEXT NOT NULL,
-    text TEXT NOT NULL, remedy TEXT NOT NULL, severity TEXT NOT NULL, device TEXT NOT NULL, state TEXT NOT NULL,
-    began INTEGER NOT NULL, changed INTEGER NOT NULL, ended INTEGER, times INTEGER NOT NULL,
-    by TEXT NOT NULL, acknowledged INTEGER, note TEXT NOT NULL
-) STRICT;
-CREATE TABLE IF NOT EXISTS incident_round (n INTEGER PRIMARY KEY, round TEXT NOT NULL) STRICT;
-CREATE INDEX IF NOT EXISTS incident_by_place ON incident (place, n);
-CREATE INDEX IF NOT EXISTS incident_by_end ON incident (state, ended);
-CREATE TABLE IF NOT EXISTS silence (
-    n INTEGER PRIMARY KEY, place TEXT NOT NULL, device TEXT NOT NULL, code TEXT NOT NULL,
-    began INTEGER NOT NULL, until INTEGER NOT NULL, by TEXT NOT NULL, why TEXT NOT NULL
-) STRICT;
-"""
-_COLUMNS = (
-    "n, place, name, heard, code, text, remedy, severity, device, state, began, changed, ended, times, by, "
-    "acknowledged, note"
-)
-# What stands in a table of its own: files in the field have the one above without it.
-_ROUND = "coalesce((SELECT round FROM incident_round AS of WHERE of.n = incident.n), '')"
-_UPSERT = f"INSERT OR REPLACE INTO incident ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"  # noqa: S608
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-
-
-class NotOpen(Exception):
-    """There is no such incident or silence any more, or it is not open, or this may not be asked of it.
-
-    `key` and `values` are its words in the catalogs; the message is English.
-    """
-
-    def __init__(self, key: str, message: str, **values: str | int) -> None:
-        super().__init__(message)
-        self.key = key
-        self.values = values
-
-
-class Incident(Struct, frozen=True):
-    """One incident. Times are the console's, UTC; `began` is the device's own, where the alert says it.
-
-    `heard`: "broker" where an alert stands there for it, "console" where the console itself says so. `times` counts how
-    often it began. `by`, `acknowledged` and `note` tell of the last acknowledgement, also when it is open again.
-    `round`: which one waits, where the alert says so.
-    """
-
-    n: int
-    table: str
-    name: str
-    heard: Literal["broker", "console"]
-    code: str
-    text: str
-    remedy: str
-    severity: Literal["warning", "error"]
-    device: str
-    state: Literal["open", "acknowledged", "resolved"]
-    began: datetime
-    changed: datetime
-    ended: datetime | None = None
-    times: int = 1
-    by: str = ""
-    acknowledged: datetime | None = None
-    note: str = ""
-    round: str = ""
-
-    @property
-    def key(self) -> AlertKey:
-        """Of its alert."""
-        return self.table, self.name
-
-
-class Silence(Struct, frozen=True):
-    """Maintenance: what fits is hidden from lamps and webhooks. "" fits every table, device or code."""
-
-    n: int
-    table: str
-    device: str
-    code: str
-    began: datetime
-    until: datetime
-    by: str
-    why: str
-
-    def fits(self, table: str, device: str, code: str) -> bool:
-        """Whether that is meant, whatever the time."""
-        return self.table in ("", table) and self.device in ("", device) and self.code in ("", code)
-
-
-class Shown(Struct, frozen=True):
-    """An incident as pages show it."""
-
-    incident: Incident
-    silence: Silence | None
-
-
-class Filter(Struct, frozen=True):
-    """Which incidents of the past; "" and None fit everything. `since` and `until` are of their beginning.
-
-    `among`: only of these tables, and of what belongs to no table.
-    """
-
-    among: tuple[str, ...] = ()
-    table: str = ""
-    device: str = ""
-    code: str = ""
-    severity: str = ""
-    since: datetime | None = None
-    until: datetime | None = None
 
 
 class Teller(Protocol):
@@ -282,7 +172,7 @@ class Incidents:
         self._expected = frozenset(edges)
         self._rules = rules
         self._log: structlog.typing.FilteringBoundLogger = logs.get(console="incidents")
-        store.has(_SCHEMA)
+        store.has(SCHEMA)
         self._open: dict[AlertKey, Incident] = {}
         self._ended: dict[AlertKey, Incident] = {}
         """What ended lately: it may come back."""
@@ -292,7 +182,7 @@ class Incidents:
             self._ended.setdefault(one.key, one)
         (last,) = store.db.execute("SELECT coalesce(max(n), 0) FROM incident").fetchone()
         self._next = int(last) + 1
-        self._silences = {one.n: one for one in map(_silence, store.db.execute("SELECT * FROM silence"))}
+        self._silences = {one.n: one for one in map(silence_of_row, store.db.execute("SELECT * FROM silence"))}
         (last,) = store.db.execute("SELECT coalesce(max(n), 0) FROM silence").fetchone()
         self._next_silence = int(last) + 1
         self._dirty: dict[int, Incident] = {}
@@ -351,30 +241,19 @@ class Incidents:
             self._now_is(over, now)
 
     def _begin(self, key: AlertKey, alert: Alert, now: datetime, heard: Literal["broker", "console"]) -> None:
-        severity: Literal["warning", "error"] = "warning" if alert.severity == "warning" else "error"
-        code, text, remedy = alert.code[:200], alert.text[:LONGEST_TEXT], alert.remedy[:LONGEST_TEXT]
-        device, round_ = alert.device[:200], alert.round[:200]
+        said: dict[str, Any] = {
+            "code": alert.code[:200],
+            "text": alert.text[:LONGEST_TEXT],
+            "remedy": alert.remedy[:LONGEST_TEXT],
+            "severity": "warning" if alert.severity == "warning" else "error",
+            "device": alert.device[:200],
+            "heard": heard,
+            "round": alert.round[:200],
+        }
         since = alert.since if heard == "broker" else None
         one = self._open.get(key)
         if one is not None:
-            new = replace(
-                one, code=code, text=text, remedy=remedy, severity=severity, device=device, heard=heard, round=round_
-            )
-            if one.state == "acknowledged" and self._is_news(one, new, since):
-                new = replace(new, state="open")
-                self.begun[severity] += 1
-            if since is not None and since != self._since.get(key):
-                self._since[key] = since
-                self.version += 1  # pages say which trouble they show
-            if new == one:
-                return
-            new = replace(new, changed=now)
-            self._open[key] = new
-            self.version += 1
-            if (severity, code, new.state) == (one.severity, one.code, one.state):
-                self._dirty[new.n] = new  # words that change many times a second are written when `look` comes by
-            else:
-                self._now_is(new, now)
+            self._update(one, replace(one, **said), since, now)
             return
         if len(self._open) >= MOST_OPEN:
             if not self._full:
@@ -384,46 +263,39 @@ class Incidents:
         self._full = False
         before = self._ended.pop(key, None)
         if before is not None and before.ended is not None and now - before.ended <= AGAIN:
-            new = replace(
-                before,
-                code=code,
-                text=text,
-                remedy=remedy,
-                severity=severity,
-                device=device,
-                heard=heard,
-                state="open",
-                changed=now,
-                ended=None,
-                times=before.times + 1,
-                round=round_,
-            )
+            new = replace(before, state="open", changed=now, ended=None, times=before.times + 1, **said)
         else:
             began = min(alert.since or now, now)
             if before is not None and before.ended is not None:
                 began = max(began, min(before.ended, now))
-            new = Incident(
-                self._next,
-                *key,
-                heard,
-                code,
-                text,
-                remedy,
-                severity,
-                device,
-                "open",
-                began=began,
-                changed=now,
-                round=round_,
-            )
+            table, name = key
+            new = Incident(n=self._next, table=table, name=name, state="open", began=began, changed=now, **said)
             self._next += 1
         self._open[key] = new
         if since is not None:
             self._since[key] = since
-        self.begun[severity] += 1
-        if code == "round.suspended":
+        self.begun[new.severity] += 1
+        if new.code == "round.suspended":
             self.suspended[key[0]] = self.suspended.get(key[0], 0) + 1
         self._now_is(new, now)
+
+    def _update(self, one: Incident, new: Incident, since: datetime | None, now: datetime) -> None:
+        """The open incident is reported again, perhaps in other words; news opens an acknowledged one again."""
+        if one.state == "acknowledged" and self._is_news(one, new, since):
+            new = replace(new, state="open")
+            self.begun[new.severity] += 1
+        if since is not None and since != self._since.get(one.key):
+            self._since[one.key] = since
+            self.version += 1  # pages say which trouble they show
+        if new == one:
+            return
+        new = replace(new, changed=now)
+        self._open[one.key] = new
+        self.version += 1
+        if (new.severity, new.code, new.state) == (one.severity, one.code, one.state):
+            self._dirty[new.n] = new  # words that change many times a second are written when `look` comes by
+        else:
+            self._now_is(new, now)
 
     def _is_news(self, one: Incident, new: Incident, since: datetime | None) -> bool:
         """Whether somebody who acknowledged `one` knows nothing of `new`.
@@ -865,7 +737,7 @@ class Incidents:
         if not self._dirty and (teller is None or not teller.waiting()):
             return
         with self._store.write() as db:
-            db.executemany(_UPSERT, [_values(one) for one in self._dirty.values()])
+            db.executemany(UPSERT, [incident_values(one) for one in self._dirty.values()])
             rounds = [(one.n, one.round) for one in self._dirty.values() if one.round]
             db.executemany("INSERT OR REPLACE INTO incident_round VALUES (?,?)", rounds)
             if teller is not None:
@@ -895,78 +767,13 @@ class Incidents:
         self._silences = {n: one for n, one in self._silences.items() if one.until > now}
 
     def _rows(self, where: str, *values: str | int) -> Iterator[Incident]:
-        query = f"SELECT {_COLUMNS}, {_ROUND} FROM incident WHERE {where}"  # noqa: S608 - `where` is one of ours, values are bound
-        return map(_incident, self._store.db.execute(query, values).fetchall())
+        query = f"SELECT {COLUMNS}, {ROUND} FROM incident WHERE {where}"  # noqa: S608 - `where` is one of ours, values are bound
+        return map(incident_of, self._store.db.execute(query, values).fetchall())
 
 
 def _badness(shown: Shown) -> tuple[bool, bool, bool, datetime, int]:
     one = shown.incident
     return shown.silence is not None, one.severity != "error", one.state == "acknowledged", one.began, one.n
-
-
-def micros_of(time: datetime) -> int:
-    """As the store keeps times: microseconds since 1970."""
-    return (time - _EPOCH) // _MICROSECOND
-
-
-def time_of(micros: int) -> datetime:
-    """And back, UTC."""
-    return _EPOCH + micros * _MICROSECOND
-
-
-def _values(one: Incident) -> tuple[str | int | None, ...]:
-    """A row, in the order of _COLUMNS, which is that of the fields but for the last."""
-    ended = None if one.ended is None else micros_of(one.ended)
-    acknowledged = None if one.acknowledged is None else micros_of(one.acknowledged)
-    return (
-        one.n,
-        one.table,
-        one.name,
-        one.heard,
-        one.code,
-        one.text,
-        one.remedy,
-        one.severity,
-        one.device,
-        one.state,
-        micros_of(one.began),
-        micros_of(one.changed),
-        ended,
-        one.times,
-        one.by,
-        acknowledged,
-        one.note,
-    )
-
-
-def _incident(row: tuple[Any, ...]) -> Incident:
-    n, place, name, heard, code, text, remedy, severity, device, state, began, changed, ended, times = row[:14]
-    by, acknowledged, note, round_ = row[14:]
-    return Incident(
-        n,
-        place,
-        name,
-        heard,
-        code,
-        text,
-        remedy,
-        severity,
-        device,
-        state,
-        time_of(began),
-        time_of(changed),
-        None if ended is None else time_of(ended),
-        times,
-        by,
-        None if acknowledged is None else time_of(acknowledged),
-        note,
-        round_,
-    )
-
-
-def _silence(row: tuple[Any, ...]) -> Silence:
-    n, table, device, code, began, until, by, why = row
-    return Silence(n, table, device, code, time_of(began), time_of(until), by, why)
 
 
 def _words(text: str) -> str:

@@ -30,7 +30,7 @@ from msgspec import Struct
 
 from daemon import logs
 from daemon.config.model import Webhook
-from daemon.console.alerts.incidents import Incident, micros_of, time_of
+from daemon.console.alerts.records import Incident, micros_of, time_of
 from daemon.console.site.store import BadStore, Store
 
 if TYPE_CHECKING:

@@ -17,8 +17,6 @@ ALPHA. The parts of all that may ever begin add up to ALPHA; nothing that happen
 import asyncio
 import contextlib
 import hashlib
-import math
-from bisect import bisect_right
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
@@ -29,20 +27,32 @@ from msgspec import Struct
 
 from daemon import logs
 from daemon.console.fairness import statistics
+from daemon.console.fairness.charts import (
+    CARD_PLACE,
+    DECK,
+    WHEEL,
+    Alarm,
+    Chart,
+    Phase,
+    Ranges,
+    Shoe,
+    Span,
+    Test,
+    shown,
+)
 from daemon.console.site.store import BadStore, Store
-from daemon.console.words import words
 from protocols.contract.documents import Alert
 from protocols.contract.events import DeviceOnline, ShoeStarted, UnknownEvent, decode_data
 from protocols.contract.results import Result, facts_of
 from protocols.contract.topics import Wire
 
-__all__ = ["DECK", "SPANS", "WHEEL", "Alarm", "Chart", "Fairness", "Phase", "Shoe", "Span", "Test", "shown"]
+__all__ = ["Fairness"]
 
 FLUSH: Final = 2.0  # seconds that a crash may cost
 EACH: Final = 5  # so many times it writes, it looks once
 WAITING: Final = 20_000  # what is kept for a disk that does not take it
 REMEMBERED: Final = 5_000  # events, for who told the result: its evidence names them
-RANGES: Final = 200
+
 GAP: Final = 100  # more events unseen than the cards and wagers of a round: anything may have happened meanwhile
 KEPT_ROUNDS: Final = timedelta(days=100)  # journals answer for 90; what is older does not come again
 KEPT_DAYS: Final = timedelta(days=31)  # one more than the longest span that is counted in days
@@ -62,19 +72,8 @@ SLOWER: Final = 1.25
 SLOW_WEEK: Final = 20
 SLOW_LIFE: Final = 100
 SECTOR: Final = 9
-# What makes a game unfair; the rest is wear.
-GRAVE: Final = frozenset(("fairness.wheel", "fairness.dice", "fairness.cards", "fairness.too_often"))
 
-# The pockets of a wheel with one zero, clockwise.
-WHEEL: Final = (
-    *("0", "32", "15", "19", "4", "21", "2", "25", "17", "34", "6", "27", "13", "36", "11", "30", "8", "23", "10"),
-    *("5", "24", "16", "33", "1", "20", "14", "31", "9", "22", "18", "29", "7", "28", "12", "35", "3", "26"),
-)
-DECK: Final = tuple(rank + suit for suit in "SHDC" for rank in "A23456789TJQK")
-_SIGNS: Final = {"S": "♠", "H": "♥", "D": "♦", "C": "♣"}
-_PLACE: Final = {card: place for place, card in enumerate(DECK)}
 
-Phase: TypeAlias = Literal["betting", "spin", "shake", "count", "play", "round"]
 # What begins a phase and what ends it; what began again began anew. "play" is from the bell until all is paid.
 PHASES: Final[dict[Phase, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "round": (("bets.opened",), ("bets.opened",)),
@@ -96,8 +95,7 @@ _WANTED: Final = (
     | {"card.unreadable", "shoe.started", "device.online"}
 )
 
-Span: TypeAlias = Literal["today", "week", "month", "service", "all"]
-SPANS: Final[tuple[Span, ...]] = ("service", "today", "week", "month", "all")
+
 _DAYS: Final = {"today": 1, "week": 7, "month": 30}
 
 Begin: TypeAlias = Callable[[tuple[str, str], Alert, datetime], None]
@@ -141,90 +139,6 @@ _RATED: Final = (
 )
 
 
-class Chart(Struct, frozen=True, order=True):
-    """What is counted together: `name` is wheel, dice, cards, reads, shuffles, shuffle, phase.spin …
-
-    `device` is empty where nobody said which one it was, and for the phases of a round.
-    """
-
-    table: str
-    name: str
-    device: str = ""
-
-
-class Test(Struct, frozen=True):
-    """The bet against fairness since the last service: now, at its highest, and where this one alarms (logarithms)."""
-
-    n: int
-    log_e: float
-    peak: float
-    threshold: float
-
-    @property
-    def alarmed(self) -> bool:
-        """It was there once: it stays until the device's next service."""
-        return self.peak >= self.threshold
-
-    @property
-    def odds(self) -> float:
-        """What the bet has made of 1."""
-        return math.exp(min(self.log_e, 700.0))
-
-    @property
-    def alarm(self) -> float:
-        """What it must make of 1 to alarm."""
-        return math.exp(self.threshold)
-
-
-class Alarm(Struct, frozen=True):
-    """Something that is no chance: `code` is stable, `key` the words for it, with their `values`."""
-
-    table: str
-    device: str
-    code: str
-    key: str
-    values: dict[str, str | int]
-
-    @property
-    def remedy(self) -> str:
-        """The words for what to do."""
-        return f"fair.do_{self.code.partition('.')[2]}"
-
-    @property
-    def name(self) -> str:
-        """Which of its table's alarms it is."""
-        code = self.code.replace(".", "-")
-        return f"{self.device}-{code}" if self.device else code
-
-    @property
-    def alert(self) -> Alert:
-        """As an alert, in English as those of the edges are."""
-        severity = "error" if self.code in GRAVE else "warning"
-        text, remedy = words.say("en", self.key, **self.values), words.say("en", self.remedy)
-        return Alert(code=self.code, text=text, remedy=remedy, severity=severity, device=self.device)
-
-
-class Shoe(Struct, frozen=True):
-    """The cards of one shoe as far as the results showed them, in the order of DECK; `decks` is 0 if nobody knows."""
-
-    name: str
-    day: str
-    decks: int
-    counts: tuple[int, ...]
-
-    @property
-    def drawn(self) -> int:
-        """How many are known."""
-        return sum(self.counts)
-
-    @property
-    def impossible(self) -> list[str]:
-        """The cards of which more came than its decks have. Too many altogether is another thing: two shoes in one."""
-        if not self.decks or self.drawn > 52 * self.decks:
-            return []
-        return [card for card, count in zip(DECK, self.counts, strict=True) if count > self.decks]
-
-
 class _Facts(Struct, frozen=True):
     """What one round added. `counts` by chart's name and key; a `shoe` by name, a block of `decks` by itself."""
 
@@ -241,48 +155,6 @@ class _Options(Struct, frozen=True):
 
     decks: int = 0
     device: str = ""
-
-
-class Ranges:
-    """Which numbers were seen, as ranges. Bounded: where there are too many gaps the oldest is given up."""
-
-    def __init__(self, text: str = "") -> None:
-        """`text` as `str` gave it."""
-        pairs = [one.split("-") for one in text.split(",") if one]
-        self._spans = [(int(first), int(last)) for first, last in pairs]
-
-    def take(self, number: int) -> int | None:
-        """How far beyond the highest it is (negative: it fills a gap), or None if it was seen or given up."""
-        spans = self._spans
-        if not spans:
-            spans.append((number, number))
-            return 1
-        first, last = spans[-1]
-        beyond = number - last
-        if beyond == 1:
-            spans[-1] = first, number
-            return 1
-        place = bisect_right(spans, (number, math.inf))
-        before = spans[place - 1] if place else None
-        if before is not None and before[1] >= number:
-            return None
-        if not place and len(spans) >= RANGES:
-            return None  # given up
-        new = (number, number)
-        if before is not None and before[1] == number - 1:
-            place -= 1
-            new = (before[0], number)
-            del spans[place]
-        if place < len(spans) and spans[place][0] == number + 1:
-            new = (new[0], spans[place][1])
-            del spans[place]
-        spans.insert(place, new)
-        if len(spans) > RANGES:
-            spans[:2] = [(spans[0][0], spans[1][1])]
-        return beyond
-
-    def __str__(self) -> str:
-        return ",".join(f"{first}-{last}" for first, last in self._spans)
 
 
 class _Gap(Struct, frozen=True):
@@ -524,7 +396,7 @@ class Fairness:
             counts["wheel"][outcome.pocket] += 1
         elif result.void is None and outcome.faces and all(1 <= face <= 6 for face in outcome.faces):
             counts["dice"].update(map(str, outcome.faces))
-        elif cards := [card for hand in outcome.hands.values() for card in hand if card in _PLACE]:
+        elif cards := [card for hand in outcome.hands.values() for card in hand if card in CARD_PLACE]:
             # The cards of a void round came out of the shoe as well.
             counts["cards"].update(cards)
             shoe, decks = self._shoe_of(table, result)
@@ -917,7 +789,7 @@ class Fairness:
         for (table,) in self._db.execute("SELECT DISTINCT tbl FROM fair_shoe ORDER BY tbl").fetchall():
             for shoe in self.shoes(table)[:2]:
                 for card in shoe.impossible[:1]:
-                    count = shoe.counts[_PLACE[card]]
+                    count = shoe.counts[CARD_PLACE[card]]
                     values: dict[str, str | int] = {"card": shown(card), "count": count, "decks": shoe.decks}
                     found.append(Alarm(table, "", "fairness.too_often", "fair.alarm_too_often", values))
         return found
@@ -971,11 +843,6 @@ class Fairness:
             "AND day NOT LIKE '%-01'",
             where,
         )
-
-
-def shown(card: str) -> str:
-    """A card as people write it: 10♥."""
-    return card[0].replace("T", "10") + _SIGNS[card[1]]
 
 
 def _day(name: str) -> str:

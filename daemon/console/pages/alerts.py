@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from daemon.console.alerts.incidents import Filter, Incident, NotOpen, Shown
+from daemon.console.alerts.records import Filter, Incident, NotOpen, Shown
 from daemon.console.auth.access import User, may
 from daemon.console.context import ConsoleContext
 from daemon.console.live import Fragment, Viewer

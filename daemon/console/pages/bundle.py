@@ -38,7 +38,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from daemon.config.model import Config, files_of
-from daemon.console.alerts.incidents import Filter
+from daemon.console.alerts.records import Filter
 from daemon.console.context import ConsoleContext
 from daemon.console.words import words
 from daemon.journal.findings import report_text

@@ -14,19 +14,8 @@ from starlette.routing import Route
 from daemon.console.context import ConsoleContext
 from daemon.console.fairness import pictures as fair_pictures
 from daemon.console.fairness import statistics
-from daemon.console.fairness.fairness import (
-    DECK,
-    SECTOR,
-    SPANS,
-    WHEEL,
-    Chart,
-    Fairness,
-    Phase,
-    Shoe,
-    Span,
-    Test,
-    shown,
-)
+from daemon.console.fairness.charts import DECK, SPANS, WHEEL, Chart, Phase, Shoe, Span, Test, shown
+from daemon.console.fairness.fairness import SECTOR, Fairness
 from daemon.console.fairness.pictures import Bars, Circle
 from daemon.console.fairness.scoreboards import RED, red_of
 from daemon.console.site.store import BadStore

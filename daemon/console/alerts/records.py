@@ -1,0 +1,196 @@
+"""Incidents and silences as values, and as rows of the console's store."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
+
+__all__ = ["AlertKey", "Filter", "Incident", "NotOpen", "Shown", "Silence", "micros_of", "time_of"]
+
+AlertKey: TypeAlias = tuple[str, str]
+"""Table and name of an alert; the table is "" for what belongs to none: an edge, the broker, the console."""
+
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS incident (
+    n INTEGER PRIMARY KEY, place TEXT NOT NULL, name TEXT NOT NULL, heard TEXT NOT NULL, code TEXT NOT NULL,
+    text TEXT NOT NULL, remedy TEXT NOT NULL, severity TEXT NOT NULL, device TEXT NOT NULL, state TEXT NOT NULL,
+    began INTEGER NOT NULL, changed INTEGER NOT NULL, ended INTEGER, times INTEGER NOT NULL,
+    by TEXT NOT NULL, acknowledged INTEGER, note TEXT NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS incident_round (n INTEGER PRIMARY KEY, round TEXT NOT NULL) STRICT;
+CREATE INDEX IF NOT EXISTS incident_by_place ON incident (place, n);
+CREATE INDEX IF NOT EXISTS incident_by_end ON incident (state, ended);
+CREATE TABLE IF NOT EXISTS silence (
+    n INTEGER PRIMARY KEY, place TEXT NOT NULL, device TEXT NOT NULL, code TEXT NOT NULL,
+    began INTEGER NOT NULL, until INTEGER NOT NULL, by TEXT NOT NULL, why TEXT NOT NULL
+) STRICT;
+"""
+
+
+COLUMNS = (
+    "n, place, name, heard, code, text, remedy, severity, device, state, began, changed, ended, times, by, "
+    "acknowledged, note"
+)
+
+
+# What stands in a table of its own: files in the field have the one above without it.
+ROUND = "coalesce((SELECT round FROM incident_round AS of WHERE of.n = incident.n), '')"
+
+
+UPSERT = f"INSERT OR REPLACE INTO incident ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"  # noqa: S608
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class NotOpen(Exception):
+    """There is no such incident or silence any more, or it is not open, or this may not be asked of it.
+
+    `key` and `values` are its words in the catalogs; the message is English.
+    """
+
+    def __init__(self, key: str, message: str, **values: str | int) -> None:
+        super().__init__(message)
+        self.key = key
+        self.values = values
+
+
+class Incident(Struct, frozen=True):
+    """One incident. Times are the console's, UTC; `began` is the device's own, where the alert says it.
+
+    `heard`: "broker" where an alert stands there for it, "console" where the console itself says so. `times` counts how
+    often it began. `by`, `acknowledged` and `note` tell of the last acknowledgement, also when it is open again.
+    `round`: which one waits, where the alert says so.
+    """
+
+    n: int
+    table: str
+    name: str
+    heard: Literal["broker", "console"]
+    code: str
+    text: str
+    remedy: str
+    severity: Literal["warning", "error"]
+    device: str
+    state: Literal["open", "acknowledged", "resolved"]
+    began: datetime
+    changed: datetime
+    ended: datetime | None = None
+    times: int = 1
+    by: str = ""
+    acknowledged: datetime | None = None
+    note: str = ""
+    round: str = ""
+
+    @property
+    def key(self) -> AlertKey:
+        """Of its alert."""
+        return self.table, self.name
+
+
+class Silence(Struct, frozen=True):
+    """Maintenance: what fits is hidden from lamps and webhooks. "" fits every table, device or code."""
+
+    n: int
+    table: str
+    device: str
+    code: str
+    began: datetime
+    until: datetime
+    by: str
+    why: str
+
+    def fits(self, table: str, device: str, code: str) -> bool:
+        """Whether that is meant, whatever the time."""
+        return self.table in ("", table) and self.device in ("", device) and self.code in ("", code)
+
+
+class Shown(Struct, frozen=True):
+    """An incident as pages show it."""
+
+    incident: Incident
+    silence: Silence | None
+
+
+class Filter(Struct, frozen=True):
+    """Which incidents of the past; "" and None fit everything. `since` and `until` are of their beginning.
+
+    `among`: only of these tables, and of what belongs to no table.
+    """
+
+    among: tuple[str, ...] = ()
+    table: str = ""
+    device: str = ""
+    code: str = ""
+    severity: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+def micros_of(time: datetime) -> int:
+    """As the store keeps times: microseconds since 1970."""
+    return (time - _EPOCH) // _MICROSECOND
+
+
+def time_of(micros: int) -> datetime:
+    """And back, UTC."""
+    return _EPOCH + micros * _MICROSECOND
+
+
+def incident_values(one: Incident) -> tuple[str | int | None, ...]:
+    """A row, in the order of COLUMNS, which is that of the fields but for the last."""
+    ended = None if one.ended is None else micros_of(one.ended)
+    acknowledged = None if one.acknowledged is None else micros_of(one.acknowledged)
+    return (
+        one.n,
+        one.table,
+        one.name,
+        one.heard,
+        one.code,
+        one.text,
+        one.remedy,
+        one.severity,
+        one.device,
+        one.state,
+        micros_of(one.began),
+        micros_of(one.changed),
+        ended,
+        one.times,
+        one.by,
+        acknowledged,
+        one.note,
+    )
+
+
+def incident_of(row: tuple[Any, ...]) -> Incident:
+    n, place, name, heard, code, text, remedy, severity, device, state, began, changed, ended, times = row[:14]
+    by, acknowledged, note, round_ = row[14:]
+    return Incident(
+        n,
+        place,
+        name,
+        heard,
+        code,
+        text,
+        remedy,
+        severity,
+        device,
+        state,
+        time_of(began),
+        time_of(changed),
+        None if ended is None else time_of(ended),
+        times,
+        by,
+        None if acknowledged is None else time_of(acknowledged),
+        note,
+        round_,
+    )
+
+
+def silence_of_row(row: tuple[Any, ...]) -> Silence:
+    n, table, device, code, began, until, by, why = row
+    return Silence(n, table, device, code, time_of(began), time_of(until), by, why)

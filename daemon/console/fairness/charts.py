@@ -1,0 +1,174 @@
+"""Charts, tests, alarms and shoes: the values that fairness counts and finds, and that pages and alerts show."""
+
+import math
+from bisect import bisect_right
+from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
+
+from daemon.console.words import words
+from protocols.contract.documents import Alert
+
+__all__ = ["CARD_PLACE", "DECK", "SPANS", "WHEEL", "Alarm", "Chart", "Phase", "Ranges", "Shoe", "Span", "Test", "shown"]
+
+RANGES: Final = 200
+
+
+# What makes a game unfair; the rest is wear.
+GRAVE: Final = frozenset(("fairness.wheel", "fairness.dice", "fairness.cards", "fairness.too_often"))
+
+
+# The pockets of a wheel with one zero, clockwise.
+WHEEL: Final = (
+    *("0", "32", "15", "19", "4", "21", "2", "25", "17", "34", "6", "27", "13", "36", "11", "30", "8", "23", "10"),
+    *("5", "24", "16", "33", "1", "20", "14", "31", "9", "22", "18", "29", "7", "28", "12", "35", "3", "26"),
+)
+
+
+DECK: Final = tuple(rank + suit for suit in "SHDC" for rank in "A23456789TJQK")
+
+
+_SIGNS: Final = {"S": "♠", "H": "♥", "D": "♦", "C": "♣"}
+
+
+CARD_PLACE: Final = {card: place for place, card in enumerate(DECK)}
+
+
+Phase: TypeAlias = Literal["betting", "spin", "shake", "count", "play", "round"]
+
+
+Span: TypeAlias = Literal["today", "week", "month", "service", "all"]
+
+
+SPANS: Final[tuple[Span, ...]] = ("service", "today", "week", "month", "all")
+
+
+class Chart(Struct, frozen=True, order=True):
+    """What is counted together: `name` is wheel, dice, cards, reads, shuffles, shuffle, phase.spin …
+
+    `device` is empty where nobody said which one it was, and for the phases of a round.
+    """
+
+    table: str
+    name: str
+    device: str = ""
+
+
+class Test(Struct, frozen=True):
+    """The bet against fairness since the last service: now, at its highest, and where this one alarms (logarithms)."""
+
+    n: int
+    log_e: float
+    peak: float
+    threshold: float
+
+    @property
+    def alarmed(self) -> bool:
+        """It was there once: it stays until the device's next service."""
+        return self.peak >= self.threshold
+
+    @property
+    def odds(self) -> float:
+        """What the bet has made of 1."""
+        return math.exp(min(self.log_e, 700.0))
+
+    @property
+    def alarm(self) -> float:
+        """What it must make of 1 to alarm."""
+        return math.exp(self.threshold)
+
+
+class Alarm(Struct, frozen=True):
+    """Something that is no chance: `code` is stable, `key` the words for it, with their `values`."""
+
+    table: str
+    device: str
+    code: str
+    key: str
+    values: dict[str, str | int]
+
+    @property
+    def remedy(self) -> str:
+        """The words for what to do."""
+        return f"fair.do_{self.code.partition('.')[2]}"
+
+    @property
+    def name(self) -> str:
+        """Which of its table's alarms it is."""
+        code = self.code.replace(".", "-")
+        return f"{self.device}-{code}" if self.device else code
+
+    @property
+    def alert(self) -> Alert:
+        """As an alert, in English as those of the edges are."""
+        severity = "error" if self.code in GRAVE else "warning"
+        text, remedy = words.say("en", self.key, **self.values), words.say("en", self.remedy)
+        return Alert(code=self.code, text=text, remedy=remedy, severity=severity, device=self.device)
+
+
+class Shoe(Struct, frozen=True):
+    """The cards of one shoe as far as the results showed them, in the order of DECK; `decks` is 0 if nobody knows."""
+
+    name: str
+    day: str
+    decks: int
+    counts: tuple[int, ...]
+
+    @property
+    def drawn(self) -> int:
+        """How many are known."""
+        return sum(self.counts)
+
+    @property
+    def impossible(self) -> list[str]:
+        """The cards of which more came than its decks have. Too many altogether is another thing: two shoes in one."""
+        if not self.decks or self.drawn > 52 * self.decks:
+            return []
+        return [card for card, count in zip(DECK, self.counts, strict=True) if count > self.decks]
+
+
+class Ranges:
+    """Which numbers were seen, as ranges. Bounded: where there are too many gaps the oldest is given up."""
+
+    def __init__(self, text: str = "") -> None:
+        """`text` as `str` gave it."""
+        pairs = [one.split("-") for one in text.split(",") if one]
+        self._spans = [(int(first), int(last)) for first, last in pairs]
+
+    def take(self, number: int) -> int | None:
+        """How far beyond the highest it is (negative: it fills a gap), or None if it was seen or given up."""
+        spans = self._spans
+        if not spans:
+            spans.append((number, number))
+            return 1
+        first, last = spans[-1]
+        beyond = number - last
+        if beyond == 1:
+            spans[-1] = first, number
+            return 1
+        place = bisect_right(spans, (number, math.inf))
+        before = spans[place - 1] if place else None
+        if before is not None and before[1] >= number:
+            return None
+        if not place and len(spans) >= RANGES:
+            return None  # given up
+        new = (number, number)
+        if before is not None and before[1] == number - 1:
+            place -= 1
+            new = (before[0], number)
+            del spans[place]
+        if place < len(spans) and spans[place][0] == number + 1:
+            new = (new[0], spans[place][1])
+            del spans[place]
+        spans.insert(place, new)
+        if len(spans) > RANGES:
+            spans[:2] = [(spans[0][0], spans[1][1])]
+        return beyond
+
+    def __str__(self) -> str:
+        return ",".join(f"{first}-{last}" for first, last in self._spans)
+
+
+def shown(card: str) -> str:
+    """A card as people write it: 10♥."""
+    return card[0].replace("T", "10") + _SIGNS[card[1]]
