@@ -20,7 +20,7 @@ from daemon.broker.gap_recovery import ASK_AGAIN, Again, Stream, ask
 from daemon.broker.session import UNREADABLE, BrokerLost, Message, Session
 from daemon.config.model import Config, Mqtt, Table
 from protocols.contract.documents import Alert, DeviceMeta, DeviceState, EdgeHealth, EdgeInfo, Whole
-from protocols.contract.events import EVENT_TYPES
+from protocols.contract.events import EVENT_TYPES, Event, UnknownEvent, decode_data
 from protocols.contract.results import ENDS, BadRound, Irregularity, Noted, Opened, Result, decode_end, decode_state
 from protocols.contract.topics import (
     LONGEST_DOCUMENT,
@@ -238,7 +238,8 @@ class SiteState:
         """How many messages could not be read."""
         self.changed = asyncio.Event()
         self.on_message: list[Callable[[Message], None]] = []
-        self.on_event: list[Callable[[str, Wire], None]] = []
+        self.on_event: list[Callable[[str, Wire, Event | None], None]] = []
+        """With the decoded event where it is one of `device.*` that this version can read."""
         self.on_opened: list[Callable[[str, str], None]] = []
         self.on_result: list[Callable[[str, str, Result], None]] = []
         self.on_alert: list[Callable[[AlertKey, Alert | None, datetime], None]] = []
@@ -528,7 +529,7 @@ class SiteState:
         self.notify("alerts")
         self.notify(f"table/{table}")
 
-    def _device_event(self, table: str, wire: Wire) -> None:
+    def _device_event(self, table: str, wire: Wire, event: Event | None) -> None:
         name = wire.source.rpartition("/")[2]
         if not is_id(name) or not self._room(table, name):
             return
@@ -536,8 +537,8 @@ class SiteState:
         device.count += 1
         data = bytes(wire.data)[:LONGEST_SHOWN].decode(errors="replace") if wire.type in SHOWN else ""
         device.events.append(Seen(wire.time, wire.seq, wire.type, "" if data == "{}" else data, wire.id, wire.replay))
-        if wire.type.startswith("device."):
-            self._happened(device, wire)
+        if event is not None:
+            self._happened(device, wire, event)
         elif wire.type in JACKPOT:
             self._told_amount(table, name, wire)
         self.notify(f"events/{table}/{name}")
@@ -554,17 +555,15 @@ class SiteState:
                 )
                 self.notify(f"table/{table}")
 
-    def _happened(self, device: DeviceView, wire: Wire) -> None:
-        with contextlib.suppress(*UNREADABLE):
-            data = msgspec.json.decode(wire.data, type=dict[str, Any])
-            words = [
-                str(data[key]) for key in ("code", "text", "reason", "command", "status", "model") if data.get(key)
-            ]
-            change = Change(wire.time, wire.type, " · ".join(words))
-            if change not in device.history:  # replayed, or kept from before
-                device.history.append(change)
-                for hear in self.on_history:
-                    hear(device.table, device.name, change)
+    def _happened(self, device: DeviceView, wire: Wire, event: Event) -> None:
+        fields = ("code", "text", "reason", "command", "status", "model")
+        change = Change(
+            wire.time, wire.type, " · ".join(str(said) for key in fields if (said := getattr(event, key, "")))
+        )
+        if change not in device.history:  # replayed, or kept from before
+            device.history.append(change)
+            for hear in self.on_history:
+                hear(device.table, device.name, change)
 
     # ---- rounds
 
@@ -656,9 +655,10 @@ class SiteState:
             if not wire.type.startswith("device."):
                 view.lately.append(wire)
             view.last_event = wire.time
-            self._device_event(table, wire)
+            event = _about_device(wire)
+            self._device_event(table, wire, event)
             for hear in self.on_event:
-                hear(table, wire)
+                hear(table, wire, event)
 
     def _verdict(self, table: str, message: Message) -> None:
         try:
@@ -718,6 +718,16 @@ class SiteState:
         if table in self.tables:
             for kind in kinds:
                 self.notify(f"{kind}/{table}")
+
+
+def _about_device(wire: Wire) -> Event | None:
+    """The event of a device about itself; None for other events, and for those of another version."""
+    if not wire.type.startswith("device."):
+        return None
+    try:
+        return decode_data(wire.type, wire.data)
+    except UnknownEvent:
+        return None
 
 
 def _in_words(wire: Wire) -> str:

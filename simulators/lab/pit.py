@@ -25,6 +25,7 @@ from drivers.hid_shoe import HidShoeOptions
 from drivers.sas_machine_memory import MachineOptions
 from drivers.tcs_saturn import SaturnOptions
 from protocols.contract.commands import Reply, Request
+from protocols.contract.events import Event
 from protocols.contract.results import Result
 from protocols.contract.topics import Wire, device_topic, table_topic
 from simulators.clock import Pace
@@ -153,7 +154,7 @@ class Pit:
                     lines.append("[table.device.options]\n" + "\n".join(f"{k} = {v:.6f}" for k, v in hurried.items()))
         return "\n\n".join(lines) + "\n"
 
-    def saw(self, table: str, wire: Wire) -> None:
+    def saw(self, table: str, wire: Wire, _event: Event | None) -> None:
         """One event came over the broker. At a table without a game it may be an outcome by itself."""
         if table not in self.tables:
             return

@@ -25,6 +25,7 @@ from daemon.console.fairness.charts import DECK, RANGES, SPANS, WHEEL, Alarm, Ch
 from daemon.console.fairness.fairness import ALPHA, EACH, FLUSH, GAP, Fairness
 from daemon.console.site.store import BadStore, Store
 from protocols.contract.documents import Alert
+from protocols.contract.events import DeviceOnline
 from protocols.contract.topics import Wire
 
 NOW = datetime(2026, 11, 20, 20, 0, 0, tzinfo=UTC)
@@ -385,7 +386,7 @@ def test_spans_by_day_and_since_the_service(store: Store) -> None:
 def test_another_serial_number_is_another_wheel(store: Store) -> None:
     fair = house(store)
     for seq, serial in enumerate(("A1", "A1", "", "B2"), 1):
-        fair.on_event(TABLE, wire(seq, "device.online", data={"continuous": True, "serial": serial}))
+        fair.on_event(TABLE, wire(seq, "device.online"), DeviceOnline(continuous=True, serial=serial))
         spins(fair, ["5"], first=100 + seq)
     assert sum(fair.counts(SPINS, "all").values()) == 4
     assert sum(fair.counts(SPINS, "service").values()) == 1

@@ -39,7 +39,7 @@ from daemon.journal.rows import Entry
 from daemon.journal.store import Journal
 from daemon.virtual_clock import JumpingLoop
 from protocols.contract.documents import TraceLine
-from protocols.contract.events import EVENT_TYPES, Card
+from protocols.contract.events import EVENT_TYPES, Card, Event
 from protocols.contract.topics import Wire, decode_wire
 from simulators.lab.broker import find_mosquitto
 from simulators.lab.pit import Pit
@@ -255,7 +255,7 @@ async def test_nothing_that_is_said_depends_on_a_card(tape: Tape, worlds: tuple[
 def _in_hexadecimal(world: World) -> None:
     """As bytes of the wire, among what passed."""
 
-    def heard(table: str, wire: Wire) -> None:
+    def heard(table: str, wire: Wire, _event: Event | None) -> None:
         frame = TraceLine(wire.time, "in", bytes(wire.data).hex(), wire.seq, 0)
         topic = f"felt/1/demo/table/{table}/device/{wire.source.rpartition('/')[2]}/trace"
         world.house.site._look(Message(topic, msgspec.json.encode(frame)))
@@ -266,7 +266,7 @@ def _in_hexadecimal(world: World) -> None:
 def _as_a_count(world: World) -> None:
     """Only in how many high cards there were."""
 
-    def heard(table: str, wire: Wire) -> None:
+    def heard(table: str, wire: Wire, _event: Event | None) -> None:
         if wire.type == "card.drawn" and msgspec.json.decode(wire.data)["card"][0] in "TJQK":
             world.house.metrics._events[table, "high"] = world.house.metrics._events.get((table, "high"), 0) + 1
 
@@ -276,7 +276,7 @@ def _as_a_count(world: World) -> None:
 def _in_the_history(world: World) -> None:
     """As a sign, in what a device says of itself."""
 
-    def heard(table: str, wire: Wire) -> None:
+    def heard(table: str, wire: Wire, _event: Event | None) -> None:
         if wire.type == "card.drawn":
             card = msgspec.json.decode(wire.data)["card"]
             device = world.house.site.devices[table, wire.source.rpartition("/")[2]]

@@ -23,6 +23,7 @@ from daemon.console.alerts.webhooks import Webhooks
 from daemon.console.auth.access import Access
 from daemon.console.site.store import BadStore, Store
 from daemon.read_model import Lamp, SiteState
+from protocols.contract.events import Event
 from protocols.contract.results import Result
 from protocols.contract.topics import Wire
 
@@ -71,7 +72,7 @@ class Metrics(Collector):
         site.on_event.append(self._event)
         site.on_result.append(self._result)
 
-    def _event(self, table: str, wire: Wire) -> None:
+    def _event(self, table: str, wire: Wire, _event: Event | None) -> None:
         key = table, wire.source.rpartition("/")[2]
         if key not in self._events and len(self._events) >= MOST_COUNTED:
             key = "other", "other"

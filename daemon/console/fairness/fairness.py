@@ -42,7 +42,7 @@ from daemon.console.fairness.charts import (
 )
 from daemon.console.site.store import BadStore, Store
 from protocols.contract.documents import Alert
-from protocols.contract.events import DeviceOnline, ShoeStarted, UnknownEvent, decode_data
+from protocols.contract.events import DeviceOnline, Event
 from protocols.contract.results import Result, facts_of
 from protocols.contract.topics import Wire
 
@@ -161,7 +161,8 @@ class _Gap(Struct, frozen=True):
     """So much went by unseen that nothing under way is certain."""
 
 
-_Item: TypeAlias = tuple[str, Wire | _Gap | tuple[str, Result]]
+_Item: TypeAlias = tuple[str, tuple[Wire, str] | _Gap | tuple[str, Result]]
+"""With a table: an event and the serial number in it; a gap; the end of a round and its result."""
 
 
 class Fairness:
@@ -195,8 +196,8 @@ class Fairness:
 
     # ---- what comes
 
-    def on_event(self, table: str, wire: Wire) -> None:
-        """One event of a device. A card it may tell is not looked at."""
+    def on_event(self, table: str, wire: Wire, event: Event | None = None) -> None:
+        """One event of a device; `event` is what the read model decoded. A card it may tell is not looked at."""
         edge = wire.id.partition(":")[0]
         source = f"{edge}/{table}/{wire.journal}"
         if wire.seq > 0:
@@ -210,7 +211,7 @@ class Fairness:
             if beyond > GAP:
                 self._wait((table, _Gap()))
         if wire.type in _WANTED:
-            self._wait((table, wire))
+            self._wait((table, (wire, event.serial if isinstance(event, DeviceOnline) else "")))
 
     def on_result(self, table: str, kind: str, result: Result) -> None:
         """The end of a round: resolved, voided or corrected."""
@@ -269,11 +270,11 @@ class Fairness:
             with self._store.write():
                 for table, item in self._waiting:
                     match item:
-                        case Wire():
-                            self._event(table, item)
+                        case (Wire() as wire, str() as serial):
+                            self._event(table, wire, serial)
                         case _Gap():
                             self._gap(table)
-                        case (kind, result):
+                        case (str() as kind, Result() as result):
                             self._result(table, kind, result)
                 self._write_counts()
                 self._db.executemany(
@@ -293,7 +294,7 @@ class Fairness:
 
     # ---- events
 
-    def _event(self, table: str, wire: Wire) -> None:
+    def _event(self, table: str, wire: Wire, serial: str) -> None:
         device, day = wire.source.rpartition("/")[2], wire.time.date().isoformat()
         self._phases(table, wire, day)
         match wire.type:
@@ -308,23 +309,12 @@ class Fairness:
                 self._since[table, device] = wire.time
             case "shuffle.finished" | "shuffle.failed":
                 self._shuffled(table, device, wire, day)
-            case "shoe.started" | "device.online":
-                self._read(table, device, wire)
-
-    def _read(self, table: str, device: str, wire: Wire) -> None:
-        """The events whose data are looked at."""
-        try:
-            event = decode_data(wire.type, wire.data)
-        except UnknownEvent:
-            return  # of another version
-        match event:
-            case ShoeStarted():
-                name = f"{wire.time:%Y-%m-%d %H:%M}"
-                edge = wire.id.partition(":")[0]
+            case "shoe.started":
+                name, edge = f"{wire.time:%Y-%m-%d %H:%M}", wire.id.partition(":")[0]
                 self._db.execute(
                     "INSERT OR REPLACE INTO fair_standing VALUES (?, ?, ?, ?)", (table, name, edge, wire.seq)
                 )
-            case DeviceOnline(serial=serial) if serial:
+            case "device.online" if serial:
                 self._online(table, device, serial, wire.time)
 
     def _remember(self, event: str, device: str) -> None:
