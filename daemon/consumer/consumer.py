@@ -1,8 +1,8 @@
-"""The rules consumer: events in, rounds out, exactly once in effect.
+"""The rules consumer: applies events to rulesets and publishes verdicts, each event exactly once in effect.
 
-It trusts nobody to remember. Events are put in order by their seq and taken once; a gap is asked for at the edge's
-journal. Position, open round and results are one transaction in a journal of its own; what follows is published from
-there. The same events give the same results, so it may be killed anywhere.
+Events are ordered by seq and deduplicated; for a gap a replay is requested from the edge. Offset, open round and
+verdicts are written in one transaction to a journal of its own, and its outbox publishes from there. The same events
+give the same verdicts, so the process can be killed at any time.
 """
 
 import asyncio
@@ -69,7 +69,6 @@ from rules.engine.ruleset import Ruleset, conflict, judge, options_from
 
 __all__ = ["Consumer"]
 
-# Behind the position in a journal that its edge no longer counts in, as it was written before there was a Position.
 KEPT_DIGESTS = 2000
 """Of how many used events of a stream the digests are in memory, to notice another event under one of their numbers."""
 IN_CONFLICT = b"\xff" * DIGEST_SIZE
@@ -272,8 +271,8 @@ class Consumer:
         self._told: dict[str, tuple[dict[str, int], float]] = {}
         self._awaited: dict[tuple[str, str], tuple[int, int, float]] = {}
         """By edge and table: from which seq to which an answer is on its way, and until when that is believed."""
-        self._whole = True
-        """What is in memory is what was written, or follows from it: not after a failure in the middle of a batch."""
+        self._in_sync = True
+        """Whether memory equals the last commit. False after a failure within a batch."""
         self._alarms: dict[tuple[str, str], _Alarm] = {}
         """The alerts that stand, by table and code."""
         self.connected = False
@@ -298,7 +297,7 @@ class Consumer:
                 group.create_task(self.replay.listen(broker, identifier, self._connect))
                 await stay_connected(broker, identifier, will, self._serve, self._log, self._connect)
         except asyncio.CancelledError:
-            if self._whole:
+            if self._in_sync:
                 self._commit([])
             raise
 
@@ -306,7 +305,7 @@ class Consumer:
 
     def take(self, envelopes: Iterable[Envelope]) -> None:
         """Use what is in order, and write down what follows. Nothing is published before it is durable."""
-        self._whole = False
+        self._in_sync = False
         entries: list[Entry] = []
         verdicts: list[tuple[str, Verdict]] = []
         for envelope in envelopes:
@@ -396,7 +395,7 @@ class Consumer:
             remedy="their files were archived or forgotten before these rules had used them: their rounds have no end "
             "here; the files tell what happened (feltd journal export)",
         )
-        self._whole = False
+        self._in_sync = False
         entries: list[Entry] = []
         verdicts: list[tuple[str, Verdict]] = []
         ready = stream.skip(oldest)
@@ -522,7 +521,7 @@ class Consumer:
         changed = [key.partition("/")[2] for key in self._unsaved if key.startswith("state/")]
         if entries:
             self._commit(entries)
-        self._whole = True
+        self._in_sync = True
         for table_name, verdict in verdicts:
             self._tell(self._tables[table_name], verdict)
         for table_name in changed:
@@ -618,7 +617,7 @@ class Consumer:
         return f"{source}/event/{row.type}", encode_wire(wire)
 
     async def _serve(self, session: Session) -> None:
-        if not self._whole:  # what ended the last session got lost on its way
+        if not self._in_sync:  # what ended the last session got lost on its way
             raise RuntimeError("a batch was used and not written: nothing may be written that rests on it")
         async with publish_offline_on_exit(session, edge_topic(self.site, self.name, "availability"), b"offline"):
             try:

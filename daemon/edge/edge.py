@@ -98,7 +98,7 @@ class DeviceSession:
         self.device = device
         self._key = f"{table.name}/{device.name}"
         stored = edge.journal.memory(f"board/{self._key}")
-        self.board = msgspec.json.decode(stored, type=DeviceStatus) if stored else DeviceStatus()
+        self.status = msgspec.json.decode(stored, type=DeviceStatus) if stored else DeviceStatus()
         self.state_topic = device_topic(edge.site, table.name, device.name, "state")
         self._link: HostLink | None = None
         self._driver: Driver | None = None
@@ -120,7 +120,7 @@ class DeviceSession:
     @property
     def online(self) -> bool:
         """By its last event."""
-        return self.board.online
+        return self.status.online
 
     def memory(self) -> bytes | None:
         """The driver's memory, as of its last durable event."""
@@ -132,29 +132,29 @@ class DeviceSession:
         If it belonged to another driver, that device was replaced: its faults end, and its memory is dropped. The new
         driver reports whether the new device is there.
         """
-        was, driver = self.board, self.device.driver
+        was, driver = self.status, self.device.driver
         if was.driver == driver:
             return [], {}
         if not was.driver:
-            self.board = msgspec.structs.replace(was, driver=driver)
-            return [], {f"board/{self._key}": msgspec.json.encode(self.board)}
+            self.status = msgspec.structs.replace(was, driver=driver)
+            return [], {f"board/{self._key}": msgspec.json.encode(self.status)}
         codes = [fault.code for fault in was.faults]
-        self.board = DeviceStatus(online=was.online, reason=was.reason, alerted=was.alerted, driver=driver)
+        self.status = DeviceStatus(online=was.online, reason=was.reason, alerted=was.alerted, driver=driver)
         place = {"table": self.table, "device": self.device.name}
         self._edge.log.info("device.exchanged", **place, was=was.driver, driver=driver, ended=codes)
         ends = [DeviceRecovered(code) for code in codes]
         now = self._edge.now()
         entries = [Entry(self.table, self.device.name, type_of(end), now, encode_data(end)) for end in ends]
-        return entries, {f"board/{self._key}": msgspec.json.encode(self.board), f"driver/{self._key}": b""}
+        return entries, {f"board/{self._key}": msgspec.json.encode(self.status), f"driver/{self._key}": b""}
 
     @property
     def may_have_kept_events(self) -> bool:
         """It was online when the last process ended, and its driver has a memory to continue from."""
-        return self.board.online and self.memory() is not None
+        return self.status.online and self.memory() is not None
 
     def has_fault(self, code: str) -> bool:
         """Whether `code` is open."""
-        return any(fault.code == code for fault in self.board.faults)
+        return any(fault.code == code for fault in self.status.faults)
 
     def linked(self, link: HostLink | None) -> None:
         """The link of the new session, for the byte counters."""
@@ -180,7 +180,7 @@ class DeviceSession:
         if (
             driver is None or ended is None or not self._online_this_session
         ):  # the status may still be that from before a restart
-            raise CommandRefused(f"the device is offline: {self.board.reason or 'not met yet'}")
+            raise CommandRefused(f"the device is offline: {self.status.reason or 'not met yet'}")
         if not isinstance(driver, Obeys) or type(command) not in driver.commands:
             known = ", ".join(map(name_of, driver.commands)) or "none"
             raise CommandRefused(f"such a device does not take this command; it takes: {known}")
@@ -243,11 +243,11 @@ class DeviceSession:
             await self._edge.ordering[self.table].wait_turn(self.device.name, _happened(sightings))
         entries = [self._entry(one) for one in sightings]
         kept: dict[str, bytes] = {} if memory is None else {f"driver/{self._key}": memory}
-        board = self.board
+        status = self.status
         for one in sightings:
-            board = _after(board, one)
-        if board is not self.board:
-            kept[f"board/{self._key}"] = msgspec.json.encode(board)
+            status = _after(status, one)
+        if status is not self.status:
+            kept[f"board/{self._key}"] = msgspec.json.encode(status)
         rows = self._edge.append(entries, kept)
         if sightings and self._has_reported and not sightings[-1].behind:
             self._edge.ordering[self.table].caught_up(self.device.name)
@@ -256,8 +256,8 @@ class DeviceSession:
         )
         self.events += len(rows)
         self.last = rows[-1] if rows else self.last
-        if board is not self.board:
-            self.board = board
+        if status is not self.status:
+            self.status = status
             self._edge.show(self)
         else:
             self._edge.retained.touch(self.state_topic)
@@ -274,16 +274,16 @@ class DeviceSession:
 
     def meta(self) -> DeviceMeta:
         """The retained `meta`."""
-        board, device = self.board, self.device
-        return DeviceMeta(device.driver, board.model, board.serial, board.firmware, device.url, self._edge.name)
+        status, device = self.status, self.device
+        return DeviceMeta(device.driver, status.model, status.serial, status.firmware, device.url, self._edge.name)
 
     @property
     def found(self) -> home_assistant.FoundDevice:
         """The description of the device for Home Assistant."""
-        board = self.board
+        status = self.status
         device = self.device
         return home_assistant.FoundDevice(
-            self.table, device.name, device.driver, board.model, board.serial, board.firmware
+            self.table, device.name, device.driver, status.model, status.serial, status.firmware
         )
 
     def state(self) -> DeviceState:
@@ -293,9 +293,9 @@ class DeviceSession:
         traffic = {} if self._tells_cards else {"bytes_received": received, "bytes_sent": sent}
         last = self.last
         return DeviceState(
-            self.board.online,
-            self.board.reason,
-            self.board.faults,
+            self.status.online,
+            self.status.reason,
+            self.status.faults,
             {"events": self.events, **traffic},
             LastEvent(last.type, last.time, last.seq) if last else None,
             self.trace.until,
@@ -312,21 +312,23 @@ def _happened(sightings: Sequence[Sighting]) -> float:
     return min((one.chunk.tick - one.age for one in sightings if one.age or not one.behind), default=float("-inf"))
 
 
-def _after(board: DeviceStatus, one: Sighting) -> DeviceStatus:
+def _after(status: DeviceStatus, one: Sighting) -> DeviceStatus:
     match one.event:
         case DeviceOnline(model=model, serial=serial, firmware=firmware):
-            return msgspec.structs.replace(board, online=True, reason="", model=model, serial=serial, firmware=firmware)
+            return msgspec.structs.replace(
+                status, online=True, reason="", model=model, serial=serial, firmware=firmware
+            )
         case DeviceOffline(reason=reason):
-            return msgspec.structs.replace(board, online=False, reason=reason)
+            return msgspec.structs.replace(status, online=False, reason=reason)
         case DeviceFaulted(code=code, text=text, severity=severity, remedy=remedy):
-            others = tuple(fault for fault in board.faults if fault.code != code)
+            others = tuple(fault for fault in status.faults if fault.code != code)
             faults = (*others, Fault(code, text, severity, remedy, one.chunk.at))
-            return msgspec.structs.replace(board, faults=faults, alerted=_with(board.alerted, code))
+            return msgspec.structs.replace(status, faults=faults, alerted=_with(status.alerted, code))
         case DeviceRecovered(code=code):
-            faults = tuple(fault for fault in board.faults if fault.code != code)
-            return msgspec.structs.replace(board, faults=faults, alerted=_with(board.alerted, code))
+            faults = tuple(fault for fault in status.faults if fault.code != code)
+            return msgspec.structs.replace(status, faults=faults, alerted=_with(status.alerted, code))
         case _:
-            return board
+            return status
 
 
 def _with(codes: tuple[str, ...], code: str) -> tuple[str, ...]:
@@ -373,16 +375,16 @@ class Edge:
         self.retained = Retained()
         self._stale_topics = StaleTopics(self.log)
         self.traced = asyncio.Event()
-        self.posts = [DeviceSession(self, table, device) for table in config.table for device in table.device]
+        self.sessions = [DeviceSession(self, table, device) for table in config.table for device in table.device]
         self._boots = int(journal.memory("boots") or b"0") + 1
         self._take_up()
-        kept = [post for post in self.posts if post.may_have_kept_events]
+        kept = [post for post in self.sessions if post.may_have_kept_events]
         self.ordering = {
             table.name: EventOrdering(post.device.name for post in kept if post.table == table.name)
             for table in config.table
         }
         self.desk = CommandService(
-            {(post.table, post.device.name): post for post in self.posts},
+            {(post.table, post.device.name): post for post in self.sessions},
             frozenset(table.name for table in config.table if table.ruleset),
             journal.memories(KEY),
             partial(self.append, []),
@@ -390,7 +392,7 @@ class Edge:
             self.log,
         )
         self._discovery = self._home_assistant()
-        for post in self.posts:
+        for post in self.sessions:
             self.show(post)
         self.connected = False
         self._group: asyncio.TaskGroup | None = None
@@ -409,7 +411,7 @@ class Edge:
         """In one transaction: record the start, and end what the configuration no longer contains."""
         kept = {"boots": b"%d" % self._boots}
         told: list[tuple[DeviceSession, Entry]] = []
-        for post in self.posts:
+        for post in self.sessions:
             entries, left = post.taken_up()
             told += [(post, entry) for entry in entries]
             kept |= left
@@ -424,14 +426,14 @@ class Edge:
             "edge.started",
             site=self.site,
             tables=len(self.config.table),
-            devices=len(self.posts),
+            devices=len(self.sessions),
             journal=str(self.journal.path),
             seq=self.journal.head,
         )
         self.desk.recover()
         async with asyncio.TaskGroup() as group:
             self._group = group
-            for post in self.posts:
+            for post in self.sessions:
                 log = logs.get(edge=self.name, table=post.table, device=post.device.name)
                 group.create_task(supervise(post.device, post, self._opener, self.now, log))
             will = Will(edge_topic(self.site, self.name, "availability"), OFFLINE)
@@ -452,13 +454,13 @@ class Edge:
         place = partial(device_topic, self.site, post.table, post.device.name)
         self.retained.put(place("meta"), post.meta)
         self.retained.put(post.state_topic, post.state)
-        self.retained.put(place("availability"), ONLINE if post.board.online else OFFLINE)
-        alerts = dict.fromkeys((*post.board.alerted, "device.offline"), b"")
-        for fault in post.board.faults:
+        self.retained.put(place("availability"), ONLINE if post.status.online else OFFLINE)
+        alerts = dict.fromkeys((*post.status.alerted, "device.offline"), b"")
+        for fault in post.status.faults:
             alert = Alert(device=post.device.name, **msgspec.structs.asdict(fault))
             alerts[fault.code] = msgspec.json.encode(alert)
-        if not post.board.online:
-            text = f"{post.device.name} does not answer: {post.board.reason or 'never seen'}"
+        if not post.status.online:
+            text = f"{post.device.name} does not answer: {post.status.reason or 'never seen'}"
             remedy = "check power and cable; it comes back by itself"
             offline = Alert(device=post.device.name, code="device.offline", text=text, remedy=remedy)
             alerts["device.offline"] = msgspec.json.encode(offline)
@@ -475,7 +477,7 @@ class Edge:
         rules = self.config.rules.name
         return {
             **dict(home_assistant.table_config(self.site, self.name, version(), game, rules) for game in games),
-            **dict(told(post.found) for post in self.posts),
+            **dict(told(post.found) for post in self.sessions),
         }
 
     def _message_of(self, row: Row, late: bool) -> tuple[str, bytes]:
@@ -517,11 +519,11 @@ class Edge:
             topics += [table_topic(self.site, table, leaf) for leaf in ("round/state", METAS)]
             topics.append(device_topic(self.site, table, "+", "cmd/+"))
         await session.subscribe(*topics)
-        drivers = tuple(sorted({post.device.driver for post in self.posts}))
+        drivers = tuple(sorted({post.device.driver for post in self.sessions}))
         info = EdgeInfo(version(), self.config.digest, drivers, self._boot, self.journal.name, self._boots)
         self.retained.put(edge_topic(self.site, self.name, "info"), msgspec.json.encode(info))
         self.retained.put(edge_topic(self.site, self.name, "health"), self.health)
-        for post in self.posts:
+        for post in self.sessions:
             self.show(post)
         self.retained.put(edge_topic(self.site, self.name, "availability"), ONLINE)
         await self.replay.until_heard()  # readers that see us online send requests at once
@@ -534,9 +536,9 @@ class Edge:
             group.create_task(self._discovery.run(session))
             group.create_task(self._commands(session))
             group.create_task(self._health())
-            group.create_task(publish(session, [post.trace for post in self.posts], self.traced))
+            group.create_task(publish(session, [post.trace for post in self.sessions], self.traced))
             every = table_topic(self.site, "+", METAS)
-            group.create_task(self._stale_topics.look(session, every, own=bool(self.posts)))
+            group.create_task(self._stale_topics.look(session, every, own=bool(self.sessions)))
 
     async def _commands(self, session: Session) -> None:
         while True:
@@ -560,7 +562,7 @@ class Edge:
 
     async def _met(self, session: Session, table: str, device: str, message: Message) -> None:
         """A retained topic of a device: cleared if the device was ours and was removed."""
-        if any((post.table, post.device.name) == (table, device) for post in self.posts):
+        if any((post.table, post.device.name) == (table, device) for post in self.sessions):
             self._stale_topics.heard_own()
             if not message.payload:  # its previous edge cleared it after we had published it
                 alerts = table_topic(self.site, table, f"alert/{device}-")
@@ -587,7 +589,7 @@ class Edge:
             cpu_s=round(usage.ru_utime + usage.ru_stime, 3),
             rss=_resident(),
             boots=self._boots,
-            devices={f"{post.table}/{post.device.name}": post.board.online for post in self.posts},
+            devices={f"{post.table}/{post.device.name}": post.status.online for post in self.sessions},
             newest={table.name: self.journal.last(table.name) for table in self.config.table},
         )
 

@@ -71,7 +71,7 @@ class House(Struct):
         if view is None or view.events < newest:
             return True
         if not self.edge.retained.waiting and any(
-            post.online != view.online.get(post.device.name) for post in self.edge.posts if post.table == name
+            post.online != view.online.get(post.device.name) for post in self.edge.sessions if post.table == name
         ):
             return True
         if not self.pit.tables[name].ruleset:
@@ -110,7 +110,7 @@ async def jumping(pit: Pit, busy: list[Callable[[], bool]], *, embedded: bool = 
         picture.on_opened.append(pit.opened)
         picture.on_result.append(pit.heard)
         picture.on_event.append(pit.saw)
-        posts = {f"{post.table}/{post.device.name}": post for post in edge.posts}
+        posts = {f"{post.table}/{post.device.name}": post for post in edge.sessions}
         under_way = UnderWay(pit, lambda name: posts[name].traffic)
         house = House(pit, edge, consumer, picture, pace, broker)
         busy[0] = lambda: house.busy or under_way()

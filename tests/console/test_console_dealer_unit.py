@@ -132,7 +132,7 @@ class Place:
     def start_edge(self) -> None:
         self.journal = Journal(self.path / "edge.db")
         edge = Edge(self.config, self.journal, now=self.loop.utc)
-        self.post: DeviceSession = edge.posts[0]
+        self.post: DeviceSession = edge.sessions[0]
         log = structlog.get_logger()
         self.task = asyncio.create_task(supervise(self.post.device, self.post, self.open, self.loop.utc, log))
 
@@ -724,7 +724,7 @@ def test_over_tcp_with_the_real_driver_whatever_is_killed(
                 port = ports["bac-1"]
                 if task is None:
                     edge = Edge(parse(CONFIG.format(path=tmp_path, port=port)), journal, now=loop.utc)
-                    post = edge.posts[0]
+                    post = edge.sessions[0]
                     task = asyncio.create_task(supervise(post.device, post, opener, loop.utc, structlog.get_logger()))
                 async with asyncio.timeout(60):
                     while not unit.met:  # noqa: ASYNC110 - in virtual time

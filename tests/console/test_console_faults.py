@@ -110,8 +110,8 @@ def test_a_fault_that_only_its_manual_knows_keeps_its_number_and_place() -> None
 def test_a_device_that_does_not_answer(tmp_path: Path, reason: str) -> None:
     journal = Journal(tmp_path / "edge.db")
     edge = Edge(parse(SITE), journal)
-    (post,) = edge.posts
-    post.board = msgspec.structs.replace(post.board, reason=reason)
+    (post,) = edge.sessions
+    post.status = msgspec.structs.replace(post.status, reason=reason)
     edge.show(post)
     said = edge.retained._wanted[table_topic("lisboa", "bac-12", "alert/shoe-1-device-offline")]
     journal.close()

@@ -84,7 +84,7 @@ def tape(tmp_path_factory: pytest.TempPathFactory) -> Tape:
         async with jumping(pit, busy) as house:
             config = parse(pit.config(house.broker.port, house.broker.version))
             house.picture.on_message.append(lambda message: heard.append(Heard(loop.utc(), message)))
-            for post in house.edge.posts:
+            for post in house.edge.sessions:
                 post._traced(100_000)
             await pit.deal(house.pace, at_length(2, 6) * len(KINDS), house.picture, loop.utc)
             house.settling = True

@@ -206,7 +206,7 @@ async def test_a_device_that_comes_back_with_a_past_does_not_let_the_others_pass
             await asyncio.sleep(0.01)
 
     async with asyncio.TaskGroup() as group:
-        for post, past in zip(edge.posts, pasts, strict=True):
+        for post, past in zip(edge.sessions, pasts, strict=True):
             group.create_task(tell(post, past))
     types = [row.type for row in journal.after(0, 100) if row.type != "device.online"]
     assert types == ["dice.covered", "bets.opened", "dice.agitated", "bets.closed", "dice.uncovered"]
@@ -220,7 +220,7 @@ async def test_who_is_not_there_at_the_first_try_is_waited_for(tmp_path: Path) -
     there = msgspec.json.encode(DeviceStatus(online=True))
     journal.append((), {f"{kind}/rou-1/{name}": there for kind in ("board", "driver") for name in ("shoe", "shoe-2")})
     edge = Edge(parse(CONFIG), journal, now=lambda: START)
-    console, shaker = edge.posts
+    console, shaker = edge.sessions
 
     async def tell(post: DeviceSession, after: float, age: float, event: Event) -> None:
         await post.emit(saw(DeviceOffline("not there"), faulted("device.refused")))
@@ -245,7 +245,7 @@ async def test_what_comes_later_than_it_should_says_so_for_good(tmp_path: Path) 
     """A console's line was dead for six seconds, and the shaker went on meanwhile. Who only is there is never late."""
     journal = Journal(tmp_path / "edge.db")
     edge = Edge(parse(CONFIG), journal, now=lambda: START)
-    console, shaker = edge.posts
+    console, shaker = edge.sessions
 
     async def tell(post: DeviceSession, event: Event, age: float = 0.0) -> None:
         await post.emit([Sighting(event, b"", Chunk(b"", START, asyncio.get_running_loop().time()), age)])
@@ -272,7 +272,7 @@ async def test_what_comes_later_than_it_should_says_so_for_good(tmp_path: Path) 
 async def test_a_device_whose_name_begins_like_another_keeps_its_alerts(tmp_path: Path) -> None:
     edge = Edge(parse(CONFIG), Journal(tmp_path / "edge.db"), now=lambda: START)
     broker = Broker()
-    shoe, other = edge.posts
+    shoe, other = edge.sessions
     await other.emit(saw(DeviceOnline(True), faulted("x.y")))
     task = asyncio.create_task(connected(edge._serve, broker))
     await asyncio.sleep(1)
@@ -287,11 +287,11 @@ async def test_what_was_over_before_the_broker_heard_of_it_does_not_stand_for_ev
     """The broker was away when the fault ended and the device came back, and the edge was restarted meanwhile."""
     path, broker = tmp_path / "edge.db", Broker()
     edge = Edge(parse(CONFIG), Journal(path), now=lambda: START)
-    await edge.posts[0].emit(saw(DeviceOnline(True), faulted("x.y"), faulted("x.z")))
+    await edge.sessions[0].emit(saw(DeviceOnline(True), faulted("x.y"), faulted("x.z")))
     await connected(edge._serve, broker)
     assert broker.alerts() == {"shoe-x-y", "shoe-x-z", "shoe-2-device-offline"}
-    await edge.posts[0].emit(saw(DeviceRecovered("x.y")))
-    await edge.posts[1].emit(saw(DeviceOnline(True)))
+    await edge.sessions[0].emit(saw(DeviceRecovered("x.y")))
+    await edge.sessions[1].emit(saw(DeviceOnline(True)))
     edge.journal.close()
     again = Edge(parse(CONFIG), Journal(path), now=lambda: START)
     await connected(again._serve, broker)
@@ -383,7 +383,7 @@ async def test_a_device_that_was_taken_away_leaves_nothing_on_the_broker(tmp_pat
     """Else its lamp is red for ever. What stands there of others stays: those of another edge at the same table too."""
     path, broker = tmp_path / "edge.db", Broker()
     edge = Edge(parse(CONFIG), Journal(path), now=lambda: START)
-    await edge.posts[1].emit(saw(DeviceOnline(True), faulted("x.y")))  # a code that no driver has any more
+    await edge.sessions[1].emit(saw(DeviceOnline(True), faulted("x.y")))  # a code that no driver has any more
     await connected(edge._serve, broker)
     edge.journal.close()
     others = {topic: payload for topic, payload in broker.kept.items() if "shoe-2" not in topic}
@@ -487,7 +487,7 @@ async def test_a_device_that_another_edge_clears_is_said_again(tmp_path: Path) -
     """It was moved here; the edge that had it before met the broker when we had said it already."""
     broker, journal = Broker(), Journal(tmp_path / "edge.db")
     edge = Edge(parse(CONFIG), journal, now=lambda: START)
-    await edge.posts[0].emit(saw(DeviceOnline(True), faulted("x.y")))
+    await edge.sessions[0].emit(saw(DeviceOnline(True), faulted("x.y")))
     task = asyncio.create_task(edge._serve(broker.session))
     await asyncio.sleep(10)
     before = {topic: payload for topic, payload in broker.kept.items() if "shoe" in topic and "shoe-2" not in topic}
@@ -738,7 +738,7 @@ async def test_whatever_a_driver_fails_with_its_device_comes_back(
         link.received_bytes = link.sent_bytes = 0  # type: ignore[attr-defined]
         yield cast("StreamLink", link)
 
-    post = edge.posts[0]
+    post = edge.sessions[0]
     task = asyncio.create_task(supervise(post.device, post, opener, lambda: START, structlog.get_logger()))
     with capture_logs() as said:
         await asyncio.sleep(60)

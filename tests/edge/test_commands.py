@@ -846,14 +846,14 @@ def online() -> Sighting:
 async def test_a_post_obeys_only_while_its_driver_has_met_the_device(tmp_path: Path) -> None:
     """What the board remembers from before a restart is not enough."""
     journal = Journal(tmp_path / "edge.db")
-    post = Edge(config_at(tmp_path), journal).posts[0]
+    post = Edge(config_at(tmp_path), journal).sessions[0]
     with pytest.raises(CommandRefused, match="the device is offline: not met yet"):
         await post.obey(Agitate())
     await post.emit([online()])
     journal.close()
 
     journal = Journal(tmp_path / "edge.db")
-    post = Edge(config_at(tmp_path), journal).posts[0]
+    post = Edge(config_at(tmp_path), journal).sessions[0]
     assert post.online
     post.driven(cast("Any", Obedient()))
     with pytest.raises(CommandRefused, match="offline"):
@@ -874,7 +874,7 @@ async def test_a_bug_of_a_driver_is_a_failure_of_the_command_only(tmp_path: Path
     edge = Edge(config_at(tmp_path), journal, now=lambda: NOW)
     wire = Wire()
     edge.desk.connected(cast("Session", wire))
-    post = edge.posts[0]
+    post = edge.sessions[0]
     post.driven(cast("Any", Obedient()))
     await post.emit([online()])
     async with asyncio.TaskGroup() as group:
@@ -893,7 +893,7 @@ async def test_a_bug_of_a_driver_is_a_failure_of_the_command_only(tmp_path: Path
 async def test_a_disk_that_fails_in_a_command_is_no_bug_of_the_driver(tmp_path: Path) -> None:
     """What the driver told was not written: the edge ends, and does not go on without it."""
     journal = Journal(tmp_path / "edge.db")
-    post = Edge(config_at(tmp_path), journal, now=lambda: NOW).posts[0]
+    post = Edge(config_at(tmp_path), journal, now=lambda: NOW).sessions[0]
 
     class Full(Obedient):
         async def obey(self, command: Command) -> dict[str, Any]:
@@ -910,12 +910,12 @@ async def test_a_disk_that_fails_in_a_command_is_no_bug_of_the_driver(tmp_path: 
 async def test_a_command_does_not_wait_for_the_past_of_its_table(tmp_path: Path) -> None:
     """Nor does it say that the device has told its past."""
     journal = Journal(tmp_path / "edge.db")
-    post = Edge(config_at(tmp_path), journal).posts[0]
+    post = Edge(config_at(tmp_path), journal).sessions[0]
     await post.emit([online()], b"memory")
     journal.close()
     journal = Journal(tmp_path / "edge.db")
     edge = Edge(config_at(tmp_path), journal)
-    edge.posts[0].commanded(DeviceCommanded("agitate", "x", "done"), b"{}", {})
+    edge.sessions[0].commanded(DeviceCommanded("agitate", "x", "done"), b"{}", {})
     assert edge.ordering["t-1"]._behind == {"d-1"}
     assert journal.last("t-1") == 2
     journal.close()
@@ -992,7 +992,7 @@ class Bench:
 
     @property
     def post(self) -> DeviceSession:
-        return self.edge.posts[0]
+        return self.edge.sessions[0]
 
     def rows(self) -> list[Any]:
         return self.edge.journal.range("t-1", 1, 10_000)

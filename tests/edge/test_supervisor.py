@@ -657,7 +657,7 @@ async def life(path: Path, cable: Cable, seconds: float, driver: str = "actor") 
     """One life of an edge's device; the types in its journal at the end."""
     journal = Journal(path)
     edge = Edge(parse(CONFIG.replace('"actor"', f'"{driver}"')), journal, now=now)
-    post = edge.posts[0]
+    post = edge.sessions[0]
     task = asyncio.create_task(supervise(post.device, post, cable, now, structlog.get_logger()))
     await asyncio.sleep(seconds)
     await cancelled(task)
@@ -759,7 +759,7 @@ async def test_the_faults_of_a_device_that_is_gone_end_once_and_its_memory_is_no
 
     journal = Journal(path)
     edge, broker = Edge(parse(CONFIG.replace('"actor"', '"understudy"')), journal, now=now), Heard()
-    assert edge.posts[0].board.faults == ()
+    assert edge.sessions[0].status.faults == ()
     assert [(row.device, row.data, row.wire) for row in journal.after(3, 2)] == [
         ("d-1", b'{"code":"a.b"}', b""),
         ("d-1", b'{"code":"c.d"}', b""),
@@ -797,10 +797,10 @@ async def test_an_exchange_stands_in_the_journal_whole_or_not_at_all(
             Edge(config, journal, now=now)
     assert journal.head == 2
     edge = Edge(config, journal, now=now)
-    assert (journal.head, edge.posts[0].memory()) == (3, None)
-    assert not edge.posts[0].may_have_kept_events
-    assert edge.posts[0].meta().model == ""
-    last = edge.posts[0].last
+    assert (journal.head, edge.sessions[0].memory()) == (3, None)
+    assert not edge.sessions[0].may_have_kept_events
+    assert edge.sessions[0].meta().model == ""
+    last = edge.sessions[0].last
     assert last is not None
     assert (last.type, last.time) == ("device.recovered", now())
     journal.close()
@@ -827,7 +827,7 @@ async def test_the_same_driver_keeps_its_faults_and_its_memory(tmp_path: Path, a
     assert "device.exchanged" not in said(logs)
     assert actor.memories == [None, b"spin 7"]
     journal = Journal(path)
-    [fault] = Edge(parse(CONFIG), journal, now=now).posts[0].board.faults
+    [fault] = Edge(parse(CONFIG), journal, now=now).sessions[0].status.faults
     assert fault.code == "a.b"
     journal.close()
     assert (await life(path, Cable(), 10, "understudy"))[4:] == ["device.recovered", "device.online"]

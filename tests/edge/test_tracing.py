@@ -203,7 +203,7 @@ class Watcher:
     def heard(self, topic: str, payload: bytes) -> None:
         words = topic.split("/")
         table, device = words[4], words[6]
-        driver = next(one.device.driver for one in self.house.edge.posts if one.state_topic.startswith(topic[:-5]))
+        driver = next(one.device.driver for one in self.house.edge.sessions if one.state_topic.startswith(topic[:-5]))
         self.told.setdefault(f"{table}/{device}", []).extend(
             msgspec.json.decode(line, type=TraceLine) for line in payload.split(b"\n")
         )
@@ -235,13 +235,13 @@ def test_in_a_whole_pit_no_card_is_told_before_its_round_is_over(
                     return bool(publish(session, topic, payload))
 
                 monkeypatch.setattr(kind, "publish_qos0", told)
-            for post in house.edge.posts:
+            for post in house.edge.sessions:
                 post._traced(600)
 
             async def again() -> None:
                 while True:
                     await asyncio.sleep(500)
-                    for post in house.edge.posts:
+                    for post in house.edge.sessions:
                         post._traced(600)
 
             extending = asyncio.create_task(again())

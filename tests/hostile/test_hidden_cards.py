@@ -609,7 +609,7 @@ def test_the_length_of_what_a_shoe_types_is_not_published(tmp_path: Path) -> Non
     device = '[[table.device]]\nname = "shoe-1"\ndriver = "hid_shoe"\nurl = "usb://1/1"\n'
     config = parse(f'[site]\nname = "{SITE}"\n[edge]\nname = "e"\n[[table]]\nname = "{TABLE}"\n{device}')
     with contextlib.closing(Journal(tmp_path / "e.db")) as journal:
-        (post,) = Edge(config, journal).posts
+        (post,) = Edge(config, journal).sessions
         states = []
         for card in ("TH", "KH"):
             post.linked(cast("HostLink", _Counting(len(encode(Code(code_of(card)))))))

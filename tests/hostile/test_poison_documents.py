@@ -232,7 +232,7 @@ async def published(config: Config) -> list[tuple[str, bytes]]:
     session = Said([])
     edge = Edge(config, Journal(Path(config.edge.journal)), now=lambda: START)
     for one in (DeviceOnline(True, "m", "s", "f"), DeviceFaulted("jam", "stuck", "error", "open"), DisplayShown("5")):
-        await edge.posts[0].emit([Sighting(one, b"x", Chunk(b"", START, 0.0))])
+        await edge.sessions[0].emit([Sighting(one, b"x", Chunk(b"", START, 0.0))])
     await edge.retained.publish_all(session)  # type: ignore[arg-type]
     session.heard.append((edge_topic("lisboa", "edge-7", "health"), msgspec.json.encode(edge.health())))
     info = {"version": "1", "config": "x", "drivers": ["a"], "bootid": "b", "journal": "A", "boots": 1}

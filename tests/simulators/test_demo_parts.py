@@ -580,7 +580,7 @@ class Intercom:
 
     def __init__(self, pit: Pit, edge: Edge) -> None:
         self._pit = pit
-        self._posts = {(post.table, post.device.name): post for post in edge.posts}
+        self._posts = {(post.table, post.device.name): post for post in edge.sessions}
         self.ends: list[str] = []
 
     async def publish(self, topic: str, payload: bytes) -> None:
@@ -604,7 +604,7 @@ async def play(pit: Pit, journal: Journal, rounds: int) -> None:
     path.write_text(pit.config(1, "5"), encoding="utf-8")
     config = load(path)
     edge = Edge(config, journal, now=loop.utc)
-    posts = {f"{post.table}/{post.device.name}": post for post in edge.posts}
+    posts = {f"{post.table}/{post.device.name}": post for post in edge.sessions}
     under_way = UnderWay(pit, lambda name: posts[name].traffic)
     loop._busy = under_way
     picture = SiteState(config.mqtt, SITE)
@@ -619,14 +619,14 @@ async def play(pit: Pit, journal: Journal, rounds: int) -> None:
 
     async def lights() -> None:
         for _ in itertools.count():
-            for post in edge.posts:
+            for post in edge.sessions:
                 picture._table(post.table).online[post.device.name] = post.online
             picture.changed.set()
             await asyncio.sleep(0.5)
 
     async with asyncio.TaskGroup() as group:
         running = [group.create_task(pit.live()), group.create_task(lights())]
-        running += [group.create_task(supervise(post.device, post, opener, loop.utc, get())) for post in edge.posts]
+        running += [group.create_task(supervise(post.device, post, opener, loop.utc, get())) for post in edge.sessions]
         await pit.deal(pace, rounds, picture)
         await asyncio.sleep(30)
         for task in running:
