@@ -89,15 +89,15 @@ REMEDIES = {
 
 
 class Position(Struct, frozen=True, omit_defaults=True):
-    """How far the events of one journal were used for one table.
+    """The offset of a stream: how far the events of one journal were used for one table.
 
     `at` and `digest`, in hexadecimal, are of the last of them: another event under its number is another past.
-    `left`: its edge counts in another journal. `doubt`: what stood before the next event is gone.
+    `retired`: its edge changed to a new journal. `doubt`: events before the next one are gone.
     """
 
     seq: int = 0
     at: datetime | None = None
-    left: bool = False
+    retired: bool = msgspec.field(default=False, name="left")
     doubt: bool = False
     digest: str = ""
 
@@ -130,10 +130,10 @@ class _Events(Stream[Envelope]):
             self._known_from = position.seq
             self._remember(position.seq, bytes.fromhex(position.digest))
 
-    def position(self, *, left: bool = False) -> bytes:
+    def position(self, *, retired: bool = False) -> bytes:
         last = self.expected - 1
         digest = self._digest(last).hex() if last >= self._known_from else ""
-        return msgspec.json.encode(Position(last, self.at, left, self.doubt, digest))
+        return msgspec.json.encode(Position(last, self.at, retired, self.doubt, digest))
 
     def take(self, item: Envelope) -> list[Envelope]:
         """As of any stream. Of two different events that wait under one number neither is used: it counts as lost."""
@@ -265,7 +265,7 @@ class Consumer:
         self._streams: dict[tuple[str, ...], _Events] = {
             tuple(key.split("/")[1:]): _Events(position)
             for key, value in journal.memories("stream/").items()
-            if not (position := read_position(value)).left
+            if not (position := read_position(value)).retired
         }
         self._unsaved: dict[str, bytes] = {}
         self._told: dict[str, tuple[dict[str, int], float]] = {}
@@ -334,13 +334,13 @@ class Consumer:
         An edge that counts in another journal is not asked for the old one any more, unless that comes back.
         """
         here = [known for known in self._streams if known[2] == key[2]]
-        left = [known for known in here if known[0] == key[0] or known[1] == key[1]]
+        retired = [known for known in here if known[0] == key[0] or known[1] == key[1]]
         written = {**self.journal.memories("stream/"), **self._unsaved}
         kept = [one for one in written if one.startswith("stream/") and one.endswith(f"/{key[2]}")]
-        if len(here) - len(left) >= MOST_EDGES or (len(kept) >= MOST_JOURNALS and _stream_key(key) not in kept):
+        if len(here) - len(retired) >= MOST_EDGES or (len(kept) >= MOST_JOURNALS and _stream_key(key) not in kept):
             return False
-        for old in left:
-            self._unsaved[_stream_key(old)] = written[_stream_key(old)] = self._streams.pop(old).position(left=True)
+        for old in retired:
+            self._unsaved[_stream_key(old)] = written[_stream_key(old)] = self._streams.pop(old).position(retired=True)
         known = [read_position(value) for one, value in written.items() if one.split("/")[2:] == list(key[1:])]
         self._streams[key] = _Events(max(known, key=lambda one: one.seq, default=Position()))
         return True

@@ -338,7 +338,7 @@ def _with(codes: tuple[str, ...], code: str) -> tuple[str, ...]:
 class Edge:
     """The process."""
 
-    def __init__(
+    def __init__(  # over 60 lines: it connects the parts of the process
         self,
         config: Config,
         journal: Journal,
