@@ -70,6 +70,7 @@ class ConsoleContext:
                 t=partial(words.say, lang),
                 told=partial(words.told, lang),
                 noted=partial(words.noted, lang),
+                reason=partial(words.reason, lang),
                 lang=lang,
                 **shared,
             )

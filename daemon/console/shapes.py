@@ -106,7 +106,7 @@ def round_shape(detail: RoundFacts, lang: words.Lang) -> RoundShape:
         detail.count,
         detail.total,
         detail.say.get(lang) or detail.say.get("en", ""),
-        words.told(lang, "round", detail.reason),
+        words.reason(lang, detail.reason),
         tuple((key, ", ".join(map(str, value))) for key, value in facts.items() if value),
     )
 
@@ -118,7 +118,7 @@ def doubt(view: TableView, lang: words.Lang) -> tuple[str, str]:
         return (words.say(lang, f"irregular.{detail.refused}"), "") if detail.refused else ("", "")
     alert = view.alerts.get("round-suspended")  # the state of a round says no remedy
     remedy = alert.remedy if alert is not None else ""
-    return words.told(lang, "round", detail.reason), words.told(lang, "round", remedy)
+    return words.reason(lang, detail.reason), words.told(lang, "round.suspended", remedy)
 
 
 def _hand(name: str, cards: tuple[str, ...], total: int | None, notes: dict[str, str]) -> Hand:
@@ -138,7 +138,7 @@ def chip(result: Result, lang: words.Lang) -> Chip:
     """The shortest word for a result."""
     title = result.announcements.get(lang, "")
     if result.void is not None:
-        return Chip("–", "void", words.told(lang, "round", result.void.reason))
+        return Chip("–", "void", words.reason(lang, result.void.reason))
     outcome = facts_of(result.outcome)
     match result.ruleset.removeprefix("macau."):
         case "roulette":

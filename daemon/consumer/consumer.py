@@ -27,6 +27,7 @@ from daemon.broker.retained import Retained
 from daemon.broker.session import UNREADABLE, Message, Session, Will, publish_offline_on_exit
 from daemon.broker.stale_topics import CONFLICT, FORGED, STATES, StaleTopics, alert_topic, stale_of_rules
 from daemon.config.model import Config, Table, broker_of
+from daemon.console.words import words
 from daemon.journal.rows import Entry, Row
 from daemon.journal.store import Journal
 from protocols.contract.documents import Alert, EdgeHealth, EdgeInfo, ReplayAnswer, mac_of_answer
@@ -552,13 +553,14 @@ class Consumer:
                     table=table.name,
                     round=result.round,
                     outcome=result.announcements.get("en", ""),
-                    reason=result.void.reason if result.void else "",
+                    reason=result.void.reason.code if result.void else "",
                 )
             case Suspended(round=round_, reason=reason):
                 self._alert(table, verdict)
-                self._log.warning("round.suspended", table=table.name, round=round_, reason=reason)
+                self._log.warning("round.suspended", table=table.name, round=round_, reason=reason.code)
             case Noted(irregularity=irregularity):
-                self._log.warning("round.irregular", table=table.name, code=irregularity.code, text=irregularity.text)
+                text = words.noted("en", irregularity)
+                self._log.warning("round.irregular", table=table.name, code=irregularity.code, text=text)
             case _:
                 pass
 
@@ -567,11 +569,12 @@ class Consumer:
 
     def _alert(self, table: _Table, doubt: Suspended | None) -> None:
         table.alerted = doubt is not None
-        text = b""
+        payload = b""
         if doubt is not None:
-            alert = Alert(round=doubt.round, code="round.suspended", text=doubt.reason, remedy=doubt.remedy)
-            text = msgspec.json.encode(alert)
-        self.retained.put(table_topic(self.site, table.name, "alert/round-suspended"), text)
+            text, remedy = words.reason("en", doubt.reason), words.reason("en", doubt.remedy)
+            alert = Alert(round=doubt.round, code="round.suspended", text=text, remedy=remedy)
+            payload = msgspec.json.encode(alert)
+        self.retained.put(table_topic(self.site, table.name, "alert/round-suspended"), payload)
 
     def _alarm(self, table: str, code: str, text: str) -> None:
         """Raise an alert at a table, or count one more: logged when it begins, ended when it was quiet for long."""

@@ -39,7 +39,8 @@ _FAULT = (
     f"{{{{ said[:{LONGEST}] }}}}"
 )
 _RESULT = (
-    "{% set said = 'void: ' ~ value_json.void.reason if value_json.void else value_json.announcements.get('en', '') %}"
+    "{% set void = 'void: ' ~ (value_json.void.reason.code | replace('_', ' ')) if value_json.void else '' %}"
+    "{% set said = void or value_json.announcements.get('en', '') %}"
     f"{{{{ (value_json.round ~ ' ' ~ said)[:{LONGEST}] }}}}"
 )
 

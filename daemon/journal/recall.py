@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from daemon.console.words import words
 from daemon.journal.reader import Files
 from daemon.journal.rows import instant, json_or_null, no_time
 from protocols.contract.results import Result
@@ -103,11 +104,11 @@ def recall_text(recalled: Sequence[Recalled]) -> str:
         if result.supersedes:
             lines.append(f"  instead of {result.supersedes}")
         if result.void is not None:
-            lines.append(f"  void      {result.void.reason}; bets {result.void.bets}")
+            lines.append(f"  void      {words.reason('en', result.void.reason)}; bets {result.void.bets}")
         if result.outcome:
             lines.append(f"  outcome   {msgspec.json.encode(result.outcome).decode()}")
         lines += [f"  law       {article}" for article in result.law]
-        lines += [f"  irregular {note.text} ({note.law})" for note in result.irregularities]
+        lines += [f"  irregular {words.noted('en', note)} ({note.law})" for note in result.irregularities]
         for event in one.evidence:
             if event.time is None:
                 lines.append(f"  event     {event.id}: {event.note}")

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import Meta, Raw, Struct, field
 
+from protocols.contract.reasons import Reason
 from protocols.contract.topics import ANY_VALUES
 
 LONGEST_ROUND = 200
@@ -41,7 +42,7 @@ class Push(Struct, frozen=True, omit_defaults=True):
 class Void(Struct, frozen=True, omit_defaults=True):
     """Why the round does not count, and what becomes of the bets."""
 
-    reason: str
+    reason: Reason
     bets: Literal["returned", "may_change", "stand", "stand_may_add"]
     jackpot_bets: Literal["", "carried", "returned"] = ""
     streak_bets: Literal["", "carried"] = ""
@@ -59,10 +60,10 @@ class Settlement(Struct, frozen=True, omit_defaults=True):
 
 
 class Irregularity(Struct, frozen=True):
-    """Something the text does not allow. `code` is stable; `event` is the id of the event that showed it."""
+    """Something the text does not allow. `code` is its kind, `event` the id of the event that showed it."""
 
     code: str
-    text: str
+    reason: Reason
     law: str
     event: str = ""
 
@@ -108,7 +109,7 @@ class RoundFacts(Struct, frozen=True):
 
     # any game
     say: dict[str, str] = field(default_factory=dict)
-    reason: str = ""
+    reason: Reason | None = None
     refused: str = ""
     demo: bool = False
     # cards
@@ -224,8 +225,8 @@ class Suspended(Struct, frozen=True, tag_field="type", tag="suspended"):
     """What happened is doubtful: the round waits for a person."""
 
     round: str
-    reason: str
-    remedy: str
+    reason: Reason
+    remedy: Reason
 
 
 class Resolved(Struct, frozen=True, tag_field="type", tag="resolved"):

@@ -47,24 +47,24 @@ ACTIONS = {
 
 VOID_REASONS = {
     0x00: "",
-    0x01: "dealing error",
-    0x02: "equipment fault",
-    0x03: "foreign object",
+    0x01: "dealing_error",
+    0x02: "equipment_fault",
+    0x03: "foreign_object",
     0x04: "disturbance",
-    0x05: "supervisor's decision",
+    0x05: "supervisors_decision",
 }
 SUPERVISORS_DECISION = 0x05
 
 THROW_REASONS = {
     0x00: "",
-    0x01: "foreign object",
-    0x02: "a die on the floor",
-    0x03: "a die off the table",
-    0x04: "a die with a defect or a foreign substance",
-    0x05: "not all dice in the cup",
-    0x06: "a die stuck in the cup",
-    0x07: "a die not flat and alone",
-    0x08: "short of the middle",
+    0x01: "foreign_object",
+    0x02: "a_die_on_the_floor",
+    0x03: "a_die_off_the_table",
+    0x04: "a_die_with_a_defect_or_a_foreign_substance",
+    0x05: "not_all_dice_in_the_cup",
+    0x06: "a_die_stuck_in_the_cup",
+    0x07: "a_die_not_flat_and_alone",
+    0x08: "short_of_the_middle",
 }
 """Why a throw does not count; 00: it counts."""
 

@@ -31,7 +31,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar
 
 from msgspec import Struct, json
 from msgspec.structs import replace
@@ -49,8 +49,9 @@ from protocols.contract.events import (
     WagerWithdrawn,
     type_of,
 )
+from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
-from rules.engine.rounds import Round, Terms, irregular, noted, suspend, voided, wager, witness
+from rules.engine.rounds import Round, Terms, declared, irregular, noted, suspend, voided, wager, witness
 from rules.engine.ruleset import (
     Bet,
     Closed,
@@ -73,8 +74,8 @@ MAX_FACTS: Final = 400
 """Facts kept of one round. A round with more goes on, but no late event can be put among its facts any more."""
 TOGETHER: Final = timedelta(milliseconds=100)
 """Events of two devices that are closer than this may have happened in either order."""
-LATE: Final = "what was told too late leaves the result in doubt"
-BEFORE_CARD: Final = "events before this card may be missing"
+LATE: Final = say("late_doubt")
+BEFORE_CARD: Final = say("before_card")
 
 
 class Fact(Envelope, frozen=True, array_like=True):
@@ -85,7 +86,7 @@ class Note(Struct, frozen=True):
     """An irregularity, by its article."""
 
     code: str
-    text: str
+    reason: Reason
     article: str
 
 
@@ -102,14 +103,14 @@ class Effect(Struct, frozen=True):
 
     notes: tuple[Note, ...] = ()
     first: bool = False
-    suspend: str = ""
-    remedy: str = ""
+    suspend: Reason | None = None
+    remedy: Reason | None = None
     again: bool = False
-    void: str = ""
+    void: Reason | None = None
     article: str = ""
     restart: bool = False
     evidence: bool = True
-    next_doubt: str = ""
+    next_doubt: Reason | None = None
     round: Round | None = None
     beside: tuple[Note, ...] = ()
 
@@ -131,7 +132,7 @@ class Frame(Struct, Generic[P], frozen=True):
     shoe: int
     count: int
     base: P
-    doubt: str
+    doubt: Reason | None
     facts: tuple[Fact, ...] = ()
     after: tuple[Fact, ...] = ()
     lost: bool = False
@@ -159,7 +160,7 @@ class Table(Struct, Generic[P], frozen=True):
     count: int = 0
     open: Frame[P] | None = None
     last: Frame[P] | None = None
-    doubt: str = ""
+    doubt: Reason | None = None
 
 
 Step: TypeAlias = tuple[Table[P], tuple[Verdict, ...]]
@@ -180,7 +181,7 @@ class Game(ABC, Generic[P]):
     article_void: ClassVar[str]
     article_bets: ClassVar[str]
     article_bell: ClassVar[str]
-    remedy: ClassVar[str]
+    remedy: ClassVar[Reason]
     """What a person may do about a suspended round."""
     steps_wagers: ClassVar[bool] = False
     """Bets of an open round come to `step`, not to `take_wager`: they move more than the round's bets."""
@@ -189,8 +190,8 @@ class Game(ABC, Generic[P]):
     offered: frozenset[str]
     waits_for_bell: bool
     """Whether no card can be dealt before the bell."""
-    returned: Void
-    """What a void round gives back; the engine fills in the reason."""
+    jackpot_bets: Literal["", "carried", "returned"] = ""
+    """What becomes of the jackpot bets of a void round; all other bets come back."""
 
     def start(self, table: str) -> Table[P]:
         """A table that was never played on."""
@@ -305,9 +306,9 @@ class Game(ABC, Generic[P]):
         """Whether events that are missing since the last round may be its own."""
         return False
 
-    def gives_back(self, position: P) -> Void:
+    def gives_back(self, position: P, reason: Reason) -> Void:
         """What a void round gives back."""
-        return self.returned
+        return Void(reason, "returned", self.jackpot_bets)
 
     def suspended_by_loss(self, position: P) -> Effect:
         """Events of a closed round are missing; `remedy` of the effect says what a person may do."""
@@ -364,7 +365,7 @@ class Engine(Generic[P]):
             case DealCorrected(hands=hands):
                 return self._corrected(table, fact, hands)
             case RoundVoided(reason=reason):
-                return self._declared_void(table, fact, reason or "declared by the croupier")
+                return self._declared_void(table, fact, declared(reason))
             case DeviceOnline(continuous=False) | EventsMissed():
                 return self._missed(table, fact)
             case event if type(event) in self.game.own:
@@ -386,8 +387,8 @@ class Engine(Generic[P]):
             frame = _open(table)
         position, effect = self.game.step(table.position, fact, frame)
         if effect.restart:
-            if frame.round.suspended or effect.void:
-                table, more = self._void(table, frame, fact, frame.round.suspended or effect.void)
+            if reason := frame.round.suspended or effect.void:
+                table, more = self._void(table, frame, fact, reason)
                 verdicts += more
             position, effect = self.game.step(table.position, fact, None)
             table, more = self._between(table, position, effect, fact)
@@ -400,7 +401,7 @@ class Engine(Generic[P]):
         if effect.first:
             if table.doubt:
                 reason, position = table.doubt, self.game.set_aside(table.position, fact)
-            table = replace(table, doubt="")
+            table = replace(table, doubt=None)
             if not round_.closed:
                 round_ = replace(self.game.at_bell(round_, fact), closed=True)
                 verdicts += (Closed(round_.id),)
@@ -428,7 +429,7 @@ class Engine(Generic[P]):
             today = fact.time.date().isoformat()
             shoe = 1 if today > table.day else table.shoe + 1
             table = replace(
-                table, day=max(today, table.day), shoe=shoe if self.game.numbers_shoes else -1, count=0, doubt=""
+                table, day=max(today, table.day), shoe=shoe if self.game.numbers_shoes else -1, count=0, doubt=None
             )
         return table, tuple(verdict for note in effect.notes + effect.beside for verdict in self._note(note, fact))
 
@@ -446,7 +447,7 @@ class Engine(Generic[P]):
         verdicts: tuple[Verdict, ...] = (Opened(round_.id),)
         if effect.suspend:
             round_ = replace(witness(round_, fact), closed=True, suspended=effect.suspend)
-            verdicts += (Closed(round_.id), Suspended(round_.id, effect.suspend, effect.remedy))
+            verdicts += (Closed(round_.id), Suspended(round_.id, effect.suspend, effect.remedy or self.game.remedy))
         frame = Frame(round_, table.day, table.shoe, table.count, table.position, table.doubt)
         return replace(table, position=position, day=day, shoe=shoe, count=count, open=frame), verdicts
 
@@ -457,15 +458,17 @@ class Engine(Generic[P]):
         position, _ = self.game.step(table.position, fact, frame)
         table = replace(table, position=position)
         if frame is not None:
-            table, verdicts = self._void(table, frame, fact, frame.round.suspended or table.doubt or "never_completed")
+            table, verdicts = self._void(
+                table, frame, fact, frame.round.suspended or table.doubt or say("never_completed")
+            )
         table, more = self._begin(table, fact)
         frame = _open(table)
-        return _keep(replace(table, doubt=""), frame, witness(frame.round, fact), fact), verdicts + more
+        return _keep(replace(table, doubt=None), frame, witness(frame.round, fact), fact), verdicts + more
 
     def _bell(self, table: Table[P], fact: Fact) -> Step[P]:
         frame = table.open
         if frame is None:
-            note = Note("bell_without_round", "the bell rang, no round is open", self.game.article_bell)
+            note = Note("bell_without_round", say("bell_no_round"), self.game.article_bell)
             return self._between(table, table.position, Effect((note,) if self.game.waits_for_bell else ()), fact)
         position, effect = self.game.step(table.position, fact, frame)
         round_ = self._noted_on(witness(effect.round or frame.round, fact), effect, fact)
@@ -473,7 +476,7 @@ class Engine(Generic[P]):
         if not round_.closed:
             closed = (Closed(round_.id),)
             round_ = replace(self.game.at_bell(round_, fact), closed=True)
-            table = replace(table, doubt="" if self.game.waits_for_bell else table.doubt)
+            table = replace(table, doubt=None if self.game.waits_for_bell else table.doubt)
         table = _keep(replace(table, position=position), frame, round_, fact)
         if not effect.suspend:
             return table, closed
@@ -483,7 +486,7 @@ class Engine(Generic[P]):
     def _wager(self, table: Table[P], fact: Fact, one: WagerPlaced | WagerWithdrawn) -> Step[P]:
         frame = table.open
         if frame is None:
-            note = Note("bet_without_round", f"seat {one.seat} on {one.bet}", self.game.article_bets)
+            note = Note("bet_without_round", say("seat_bet", seat=one.seat, bet=one.bet), self.game.article_bets)
             return self._refused(table, note, fact)
         round_ = self.game.take_wager(frame.round, one, fact)
         return _keep(table, replace(frame, wagered=frame.wagered or not round_.closed), round_, fact), ()
@@ -494,7 +497,7 @@ class Engine(Generic[P]):
             position, _ = self.game.step(table.position, fact, None)
             ended = last.position if last is not None and last.counts else None
             left = ended is not None and self.game.left_over(ended).next_doubt
-            return _after(replace(table, position=position, doubt=table.doubt if left else ""), fact), ()
+            return _after(replace(table, position=position, doubt=table.doubt if left else None), fact), ()
         if not frame.round.closed:  # the last round may be paid while bets are open
             return _keep(table, frame, frame.round, fact), ()
         disputed = frame.position if frame.round.suspended else None
@@ -508,7 +511,7 @@ class Engine(Generic[P]):
 
     def _stands(self, table: Table[P], frame: Frame[P], result: Result, fact: Fact) -> Step[P]:
         """A disputed round was paid: its first result stands."""
-        round_ = replace(witness(frame.round, fact), suspended="")
+        round_ = replace(witness(frame.round, fact), suspended=None)
         evidence, notes = round_.evidence, round_.irregularities
         result = replace(result, evidence=evidence, irregularities=notes, supersedes=result.round)
         ended = replace(_with(frame, round_, fact), result=result, position=table.position)
@@ -527,12 +530,12 @@ class Engine(Generic[P]):
             return self._disputed(table, doubted, fact) if doubted is not None else (table, ())
         frame = replace(frame, lost=True)
         if not frame.round.closed:
-            doubt = "events since the bets were opened may be missing"
+            doubt = say("since_opened")
             return _keep(replace(table, doubt=doubt), frame, witness(frame.round, fact), fact), ()
         if not self.game.waits_for_bell:
             table = replace(table, doubt=BEFORE_CARD)
         frame, effect = _with(frame, frame.round, fact), self.game.suspended_by_loss(table.position)
-        return self._suspend(table, frame, fact, "events of this round may be missing", effect.remedy)
+        return self._suspend(table, frame, fact, say("round_events"), effect.remedy)
 
     # ---- what a person says
 
@@ -541,12 +544,12 @@ class Engine(Generic[P]):
         reopened, frame, before = table, table.open, table.last
         if frame is None:
             if before is None or not before.counts:
-                text = "hands were corrected, no round is open"
+                text = say("corrected_no_round")
                 return self._refused(table, Note("correction_without_round", text, self.game.article_void), fact)
             reopened, before = self._reopened(table, before), None
             frame = _open(reopened)
         elif not frame.round.closed:
-            text = "hands were corrected before a card was dealt"
+            text = say("corrected_no_card")
             early = Effect((Note("correction_before_deal", text, self.game.article_void),))
             return _keep(table, frame, self._noted_on(frame.round, early, fact), fact), ()
         elif before is not None and before.counts:
@@ -562,19 +565,19 @@ class Engine(Generic[P]):
             return self._between(table, table.position, effect, fact)
         if effect.suspend and effect.round is None:
             if effect.again:
-                frame = replace(frame, round=replace(frame.round, suspended=""))
+                frame = replace(frame, round=replace(frame.round, suspended=None))
             return self._suspend(reopened, _with(frame, frame.round, fact), fact, effect.suspend, effect.remedy)
         round_ = self._noted_on(witness(effect.round or frame.round, fact), effect, fact)
-        frame = _with(frame, replace(round_, suspended=""), fact)
+        frame = _with(frame, replace(round_, suspended=None), fact)
         reopened = replace(reopened, open=frame, position=position)
         if effect.suspend:
             return self._suspend(reopened, frame, fact, effect.suspend, effect.remedy)
-        return self._end(reopened, frame) if self.game.over(position) else (replace(reopened, doubt=""), ())
+        return self._end(reopened, frame) if self.game.over(position) else (replace(reopened, doubt=None), ())
 
-    def _declared_void(self, table: Table[P], fact: Fact, reason: str) -> Step[P]:
+    def _declared_void(self, table: Table[P], fact: Fact, reason: Reason) -> Step[P]:
         if table.open is None:
             if table.last is None or not table.last.counts:
-                text = "a round was declared void, none is open or can be corrected"
+                text = say("void_no_correction")
                 return self._refused(table, Note("void_without_round", text, self.game.article_void), fact)
             table = self._reopened(table, table.last)
         else:
@@ -589,14 +592,14 @@ class Engine(Generic[P]):
         frame = replace(last, facts=(*last.facts, *last.after)[:MAX_FACTS], after=(), sealed=sealed)
         return replace(table, open=frame, last=None, position=self.game.resume(table.position, last.position))
 
-    def _taken_back(self, table: Table[P], last: Frame[P], frame: Frame[P], fact: Fact, reason: str) -> Step[P]:
+    def _taken_back(self, table: Table[P], last: Frame[P], frame: Frame[P], fact: Fact, reason: Reason) -> Step[P]:
         """The open round never was: its events are the last one's, and its cards were told twice."""
         _, voided_ = self._void(table, frame, fact, reason)
         kept = [one for one in frame.facts if not self.game.begins(frame.base, one.event)]
         again, _ = self._play(table, [*last.facts, *last.after, *kept])
         again = replace(again, day=table.day, shoe=table.shoe, count=table.count)
         if again.last is None or again.open is not None or last.sealed or frame.sealed:
-            return self._suspend(table, frame, fact, LATE, "")
+            return self._suspend(table, frame, fact, LATE)
         ended = replace(again.last, sealed=True, result=last.result, round=last.round)  # no number is given twice
         again = replace(again, last=ended)
         assert ended.position is not None
@@ -610,13 +613,13 @@ class Engine(Generic[P]):
         """A person's word that names a round which is not the open one."""
         last, open_ = table.last, table.open
         if last is None or named != last.round.id:
-            text = f"{type_of(fact.event)} names {named[:80]}, which is neither the open round nor the last"
+            text = say("round_unknown", event=type_of(fact.event), round=named[:80])
             return self._refused(table, Note("round_unknown", text, self.game.article_void), fact)
         if open_ is None:
             return self._forward(table, fact)
         if isinstance(fact.event, RoundPaid):
             return replace(table, last=_with_after(last, fact)), ()
-        refusal = Note("round_not_reopened", "the round that is named cannot be taken up again", self.game.article_void)
+        refusal = Note("round_not_reopened", say("round_not_reopened"), self.game.article_void)
         if not last.counts or last.sealed or open_.sealed:
             return self._refused(table, refusal, fact)
         meant = replace(fact, time=(last.after or last.facts)[-1].time)
@@ -628,7 +631,9 @@ class Engine(Generic[P]):
 
     # ---- the ends of a round
 
-    def _suspend(self, table: Table[P], frame: Frame[P], fact: Fact, reason: str, remedy: str) -> Step[P]:
+    def _suspend(
+        self, table: Table[P], frame: Frame[P], fact: Fact, reason: Reason, remedy: Reason | None = None
+    ) -> Step[P]:
         round_, verdicts = suspend(frame.round, fact, reason, remedy or self.game.remedy)
         return replace(table, open=replace(frame, round=round_)), verdicts
 
@@ -642,15 +647,15 @@ class Engine(Generic[P]):
         table = replace(table, open=None, last=ended, position=position, doubt=doubt)
         return table, (Resolved(result) if frame.result is None else Corrected(result),)
 
-    def _void(self, table: Table[P], frame: Frame[P], fact: Fact, reason: str, article: str = "") -> Step[P]:
+    def _void(self, table: Table[P], frame: Frame[P], fact: Fact, reason: Reason, article: str = "") -> Step[P]:
         round_ = witness(frame.round, fact)
         known = self.game.known(table.position, replace(frame, round=round_))
         law = (self.game.cite(article or self.game.article_void),)
-        void = replace(self.game.gives_back(table.position), reason=reason)
+        void = self.game.gives_back(table.position, reason)
         result = voided(known, self.game.terms, void, law, self.game.laid(table.position))
         if frame.result is not None:
             result = replace(result, supersedes=result.round)
-        frame = _with(frame, replace(round_, suspended=""), fact)
+        frame = _with(frame, replace(round_, suspended=None), fact)
         ended = replace(frame, result=_kept(result), position=table.position)
         table = replace(table, open=None, last=ended, position=self.game.end(table.position, void=True))
         return table, (Voided(result) if not result.supersedes else Corrected(result),)
@@ -700,8 +705,8 @@ class Engine(Generic[P]):
         return table, (*verdicts, *more, *self._too_late(fact))
 
     def _too_late(self, fact: Fact) -> tuple[Verdict, ...]:
-        late = f"{fact.event.overtaken} ms before what was told before it"
-        return noted("told_too_late", f"{type_of(fact.event)} happened {late}: it is not used", "-", fact)
+        reason = say("told_too_late", event=type_of(fact.event), ms=fact.event.overtaken)
+        return noted("told_too_late", reason, "-", fact)
 
     def _contradicted(self, table: Table[P], fact: Fact, *, harmless: bool, money: bool) -> Step[P]:
         """It would change a published result, or its place decides: a person corrects that.
@@ -786,14 +791,14 @@ class Engine(Generic[P]):
 
     def _noted_on(self, round_: Round, effect: Effect, fact: Fact) -> Round:
         for note in effect.notes:
-            round_ = irregular(round_, note.code, note.text, self.game.cite(note.article), fact)
+            round_ = irregular(round_, note.code, note.reason, self.game.cite(note.article), fact)
         return round_
 
     def _refused(self, table: Table[P], note: Note, fact: Fact) -> Step[P]:
         return self._between(table, table.position, Effect((note,)), fact)
 
     def _note(self, note: Note, fact: Fact) -> tuple[Verdict, ...]:
-        return noted(note.code, note.text, self.game.cite(note.article), fact)
+        return noted(note.code, note.reason, self.game.cite(note.article), fact)
 
 
 _KINDS = (

@@ -3,19 +3,22 @@
 All functions are pure: they return the next Round.
 """
 
-from typing import Any, Protocol, TypeVar
+import re
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from protocols.contract.events import WagerPlaced, WagerWithdrawn
+from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
 from rules.engine.money import Rounding, settle
 from rules.engine.ruleset import Award, Irregularity, Noted, Push, Result, Suspended, Verdict, Void, Wager, Win
 
 S = TypeVar("S", bound=Struct)
 
+CODE: Final = re.compile("[a-z][a-z0-9_]{0,63}")
 MAX_WAGERS = 1000
 # Wagers leave room for what decides the round: it is evidence however many chips were moved before.
 MAX_WAGER_EVIDENCE = 1000
@@ -32,7 +35,7 @@ class Round(Struct, frozen=True):
     irregularities: tuple[Irregularity, ...] = ()
     closed: bool = False
     demo: bool = False
-    suspended: str = ""
+    suspended: Reason | None = None
 
 
 def witness(round_: Round, seen: Envelope, most: int = MAX_EVIDENCE) -> Round:
@@ -42,25 +45,32 @@ def witness(round_: Round, seen: Envelope, most: int = MAX_EVIDENCE) -> Round:
     return replace(round_, evidence=(*round_.evidence, seen.id))
 
 
-def irregular(round_: Round, code: str, text: str, law: str, seen: Envelope) -> Round:
+def irregular(round_: Round, code: str, reason: Reason, law: str, seen: Envelope) -> Round:
     """Note an irregularity; the event is evidence of it."""
     if len(round_.irregularities) >= MAX_IRREGULARITIES:
         return round_
-    note = Irregularity(code, text, law, seen.id)
+    note = Irregularity(code, reason, law, seen.id)
     return witness(replace(round_, irregularities=(*round_.irregularities, note)), seen)
 
 
-def noted(code: str, text: str, law: str, seen: Envelope) -> tuple[Verdict, ...]:
+def noted(code: str, reason: Reason, law: str, seen: Envelope) -> tuple[Verdict, ...]:
     """An irregularity that is of no round."""
-    return (Noted(Irregularity(code, text, law, seen.id)),)
+    return (Noted(Irregularity(code, reason, law, seen.id)),)
 
 
-def suspend(round_: Round, seen: Envelope, reason: str, remedy: str) -> tuple[Round, tuple[Verdict, ...]]:
+def suspend(round_: Round, seen: Envelope, reason: Reason, remedy: Reason) -> tuple[Round, tuple[Verdict, ...]]:
     """The round waits for a person, the event is evidence of why. Said once, with its first reason."""
     round_ = witness(round_, seen)
     if round_.suspended:
         return round_, ()
     return replace(round_, suspended=reason), (Suspended(round_.id, reason, remedy),)
+
+
+def declared(text: str) -> Reason:
+    """Why a person or a wheel declared the round void: what is said may be a code, or a text of its own."""
+    if not text:
+        return say("declared")
+    return say(text) if CODE.fullmatch(text) else say("declared_for", text=text)
 
 
 def wager(
@@ -71,24 +81,24 @@ def wager(
     While a closed round waits for a person, it may be the next one's: that it is late is not said of it.
     """
     if round_.closed and round_.suspended:
-        text = f"seat {event.seat} on {event.bet} while the round waits for a person: not taken"
-        return irregular(round_, "bet_while_waiting", text, law, seen)
+        reason = say("bet_while_waiting", seat=event.seat, bet=event.bet)
+        return irregular(round_, "bet_while_waiting", reason, law, seen)
     if round_.closed:
-        return irregular(round_, "late_bet", f"seat {event.seat} on {event.bet} after the bets were closed", law, seen)
+        return irregular(round_, "late_bet", say("late_bet", seat=event.seat, bet=event.bet), law, seen)
     if event.bet not in offered:
-        return irregular(round_, "bet_not_offered", f"seat {event.seat} on {event.bet}", law, seen)
+        return irregular(round_, "bet_not_offered", say("seat_bet", seat=event.seat, bet=event.bet), law, seen)
     wagers, seat, bet = round_.wagers, event.seat, event.bet
     place = next((n for n, one in enumerate(wagers) if one.seat == seat and one.bet == bet), len(wagers))
     held = wagers[place].amount if place < len(wagers) else 0
     match event:
         case WagerPlaced():
             if place >= MAX_WAGERS:
-                return irregular(round_, "too_many_bets", f"more than {MAX_WAGERS} bets on one round", law, seen)
+                return irregular(round_, "too_many_bets", say("too_many_bets", n=MAX_WAGERS), law, seen)
             left = held + event.amount
         case WagerWithdrawn():
             left = held - (event.amount or held)
             if not held or left < 0:
-                return irregular(round_, "bet_not_placed", f"seat {seat} on {bet} withdrawn", law, seen)
+                return irregular(round_, "bet_not_placed", say("bet_not_placed", seat=seat, bet=bet), law, seen)
     stake = (Wager(seat, bet, left),) if left else ()
     wagers = (*wagers[:place], *stake, *wagers[place + 1 :])
     return witness(replace(round_, wagers=wagers), seen, MAX_WAGER_EVIDENCE)
@@ -125,7 +135,7 @@ def abandoned(
         outcome={},
         winners=(),
         pushes=(),
-        void=Void("row_unreadable", "returned") if unreadable else Void("rules_changed", "returned"),
+        void=Void(say("row_unreadable"), "returned") if unreadable else Void(say("rules_changed"), "returned"),
         jackpots=(),
         settlements=(),
         irregularities=(),

@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from protocols.contract.events import EventsMissed, RoundPaid, RoundVoided, SpinMissed, SpinVoided
 from protocols.contract.events import type_of as event_type
+from protocols.contract.reasons import say
 from protocols.contract.results import (
     Award,
     Closed,
@@ -140,7 +141,7 @@ def judge(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdi
             return after, told  # that it was declared is all the doubt: a payment says that another round was meant
         after, more = ruleset.apply(after, doubt)
         return after, told + more
-    text = f"{event_type(seen.event)} happened {seen.event.overtaken} ms before what was told before it: it is not used"
+    text = say("told_too_late", event=event_type(seen.event), ms=seen.event.overtaken)
     return doubted, (*verdicts, Noted(Irregularity("told_too_late", text, "-", seen.id)))
 
 
@@ -151,7 +152,7 @@ def conflict(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Ve
     even where nothing waits: the round that was resolved by the first of them stands, and may be wrong.
     """
     state, verdicts = judge(ruleset, state, msgspec.structs.replace(seen, event=EventsMissed(1)))
-    text = "two different events came under one number: which of them is true is not known"
+    text = say("number_used_twice")
     return state, (*verdicts, Noted(Irregularity("number_used_twice", text, "-", seen.id)))
 
 

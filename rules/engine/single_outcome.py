@@ -36,9 +36,10 @@ from protocols.contract.events import (
     WagerPlaced,
     WagerWithdrawn,
 )
+from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import Board
-from rules.engine.rounds import Round, Terms, irregular, next_number, suspend, voided, wager, witness
+from rules.engine.rounds import Round, Terms, declared, irregular, next_number, suspend, voided, wager, witness
 from rules.engine.ruleset import (
     Bet,
     Closed,
@@ -57,28 +58,28 @@ from rules.engine.ruleset import (
 
 Phase: TypeAlias = Literal["idle", "open", "closed", "suspended", "resolved", "disputed"]
 PHASES: Final[tuple[Phase, ...]] = ("idle", "open", "closed", "suspended", "resolved", "disputed")
-MISSING: Final = "events of this round may be missing"
+MISSING: Final = say("round_events")
 
 
 class Note(Struct, frozen=True):
     """An irregularity, before it is tied to the event that shows it."""
 
     code: str
-    text: str
+    reason: Reason
     law: str
 
 
 class Doubt(Struct, frozen=True):
     """Why a round waits for a person, and what that person can do."""
 
-    reason: str
-    remedy: str
+    reason: Reason
+    remedy: Reason
 
 
 class Null(Struct, frozen=True):
     """Why a round does not count, by which articles. `note` is the irregularity that made it void."""
 
-    reason: str
+    reason: Reason
     law: tuple[str, ...]
     note: Note | None = None
     outcome: dict[str, Any] | None = None
@@ -283,9 +284,9 @@ class SingleOutcome(ABC, Generic[T]):
 
     def cloth(self, table: T, seen: Envelope) -> tuple[Round, dict[str, Any]]:
         """What lies on the cloth for the next round, whose beginning may be among the lost events."""
-        return Round("", suspended=MISSING if table.unheard else ""), {}
+        return Round("", suspended=MISSING if table.unheard else None), {}
 
-    def remedy(self, round_: Round) -> str:
+    def remedy(self, round_: Round) -> Reason:
         """What a person can do about a round that waits from its beginning."""
         return self._rulings.missing.remedy
 
@@ -333,7 +334,7 @@ class SingleOutcome(ABC, Generic[T]):
 
     def stray_bet(self, table: T, seen: Envelope) -> Step[T]:
         event = bet_of(seen)
-        note = Note("bet_without_round", f"seat {event.seat} on {event.bet}", self._rulings.stray_bets_law)
+        note = Note("bet_without_round", say("seat_bet", seat=event.seat, bet=event.bet), self._rulings.stray_bets_law)
         return table, _noted(note, seen)
 
     def bet(self, table: T, seen: Envelope) -> Step[T]:
@@ -397,7 +398,7 @@ class SingleOutcome(ABC, Generic[T]):
         known = next((one for one in table.told if self.same(one, outcome)), None)
         if known is None:
             return replace(table, told=(*table.told, outcome)), ()
-        last = replace(last, suspended="")
+        last = replace(last, suspended=None)
         return replace(table, last=last, told=(known,)), (_corrected(self.result(last, known)),)
 
     def pay_nothing(self, table: T, seen: Envelope) -> Step[T]:
@@ -413,7 +414,7 @@ class SingleOutcome(ABC, Generic[T]):
         if table.unseen or seen.event.overtaken:  # the payment may be of a lost round, or of the one before
             return replace(table, last=last), ()
         paid, _ = self.pay(table, seen)
-        return paid, (_corrected(self.result(replace(last, suspended=""), table.told[0])),)
+        return paid, (_corrected(self.result(replace(last, suspended=None), table.told[0])),)
 
     # ---- void rounds and lost events
 
@@ -432,14 +433,14 @@ class SingleOutcome(ABC, Generic[T]):
             return replace(table, last=last), verdicts
         last = witness(last, seen)
         result = voided(last, self._terms, Void(_declared(seen), self._rulings.null_bets), self._rulings.void_law)
-        last = replace(last, suspended=MISSING if table.unseen else "")
+        last = replace(last, suspended=MISSING if table.unseen else None)
         return self.after_void(table, last, unseen=table.unseen), (_corrected(result),)
 
     def after_void(self, table: T, round_: Round, **fields: Any) -> T:
         """The table without the void round."""
         return self.fresh(table, **fields)
 
-    def returned(self, round_: Round, seen: Envelope, reason: str) -> Result:
+    def returned(self, round_: Round, seen: Envelope, reason: Reason) -> Result:
         """How the round ended is not known. No article speaks of that: nothing is guessed, the bets come back."""
         return voided(witness(round_, seen), self._terms, Void(reason, "returned"), self._rulings.never_ended.law)
 
@@ -491,22 +492,22 @@ def bet_of(seen: Envelope) -> WagerPlaced | WagerWithdrawn:
     return seen.event
 
 
-def _declared(seen: Envelope) -> str:
+def _declared(seen: Envelope) -> Reason:
     """Why a person declared the round void."""
     match seen.event:
         case RoundVoided(reason=reason) | SpinVoided(reason=reason):
-            return reason or "declared by the croupier"
+            return declared(reason)
         case _:
-            return "declared by the croupier"
+            return say("declared")
 
 
 def noted_on(round_: Round, note: Note, seen: Envelope) -> Round:
     """A round with this irregularity."""
-    return irregular(round_, note.code, note.text, note.law, seen)
+    return irregular(round_, note.code, note.reason, note.law, seen)
 
 
 def _noted(note: Note, seen: Envelope) -> tuple[Verdict, ...]:
-    return (Noted(Irregularity(note.code, note.text, note.law, seen.id)),)
+    return (Noted(Irregularity(note.code, note.reason, note.law, seen.id)),)
 
 
 def _corrected(result: Result) -> Corrected:

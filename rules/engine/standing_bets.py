@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 from msgspec.structs import replace
 
 from protocols.contract.events import WagerPlaced, WagerWithdrawn
+from protocols.contract.reasons import Reason
 from protocols.contract.topics import Envelope
 from rules.engine.rounds import MAX_EVIDENCE, MAX_IRREGULARITIES, Round, wager, witness
 from rules.engine.ruleset import Wager
@@ -45,7 +46,7 @@ class StandingBets(SingleOutcome[C]):
             return together(cloth, laid), {}
         return cloth, {"laid": laid}
 
-    def remedy(self, round_: Round) -> str:
+    def remedy(self, round_: Round) -> Reason:
         """What a person can do about bets in doubt, or about a beginning that may be lost."""
         doubts = self._moved_unseen, self._rulings.missing
         return next(doubt.remedy for doubt in doubts if doubt.reason == round_.suspended)
@@ -53,7 +54,7 @@ class StandingBets(SingleOutcome[C]):
     def after_void(self, table: C, round_: Round, **fields: Any) -> C:
         """The bets stand. What is not known of them stays unknown until they are given back."""
         doubtful = round_.suspended in (MISSING, self._moved_unseen.reason)
-        doubt = self._moved_unseen.reason if doubtful and round_.wagers else ""
+        doubt = self._moved_unseen.reason if doubtful and round_.wagers else None
         cloth, laid = Round("", wagers=round_.wagers, suspended=doubt), table.laid
         if not doubt:
             cloth, laid = together(cloth, laid), None
@@ -99,7 +100,7 @@ class StandingBets(SingleOutcome[C]):
             return replace(table, carried=cloth), ()
         cloth, laid = self._wager_beside(cloth, laid, seen)
         if not cloth.wagers:  # nothing is in doubt any more
-            cloth, laid = replace(together(cloth, laid), suspended=""), None
+            cloth, laid = replace(together(cloth, laid), suspended=None), None
         return replace(table, carried=cloth, laid=laid), ()
 
     def _wager_beside(self, doubtful: Round, laid: Round | None, seen: Envelope) -> tuple[Round, Round]:

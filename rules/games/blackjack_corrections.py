@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
+from protocols.contract.reasons import Reason, say
 from rules.games.blackjack import DEALER, STOOD, UNSURE, Hand, Hands, House, Play, count, is_blackjack, stood
 from rules.games.cards import PIPS
 
@@ -196,8 +197,8 @@ def last_drawn(hands: Hands) -> int:
     return max((place for place, hand in enumerate(hands) if len(hand.cards) > 2), default=-1)
 
 
-def left_open(house: House, play: Play, before: Play) -> tuple[str, bool]:
-    """What the round rests on though no correction can say it, "" for nothing.
+def left_open(house: House, play: Play, before: Play) -> tuple[Reason | None, bool]:
+    """What the round rests on though no correction can say it, None for nothing.
 
     And whether the deal must be entered as it lay earlier, before a decision.
     """
@@ -205,17 +206,17 @@ def left_open(house: House, play: Play, before: Play) -> tuple[str, bool]:
         # Only the hole card was not named. Unless all cards that came out are, it may lie there.
         out = before.dealt + len(before.strays) + before.unread
         if before.unread == UNSURE or play.dealt < out:
-            return "whether the bank's hole card lies there is not known", False
+            return say("hole_unknown"), False
     decided, seen = last_drawn(play.hands), house.second_seen(play)
     for place, hand in enumerate(play.hands):
         doubted = hand.name in play.contradicted
         passed = not hand.ended and place < decided
         if doubted and (len(hand.cards) == 3 or passed):  # with more it was to hit
-            return f"hand {hand.name} was told a decision that was not taken, and the cards do not prove it", True
+            return say("not_proven", hand=hand.name), True
         if hand.ended or not (passed or seen):
             continue
         if hand.doubled and len(hand.cards) == 2:
-            return f"hand {hand.name} was doubled, and its third card is not named", False
+            return say("double_card", hand=hand.name), False
         if seen:
-            return f"hand {hand.name} must decide again, but the bank's second card is seen", doubted
-    return "", False
+            return say("decide_again", hand=hand.name), doubted
+    return None, False

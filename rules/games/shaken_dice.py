@@ -41,6 +41,7 @@ from protocols.contract.events import (
     WagerPlaced,
     WagerWithdrawn,
 )
+from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import Board
 from rules.engine.rounds import Chips, Round, resolved, terms, witness
@@ -58,9 +59,9 @@ TOTALS: Final = range(4, 18)
 SMALL: Final = range(4, 11)
 BIG: Final = range(11, 18)
 
-REMEDY_LOOK: Final = "look at the dice: pay, and the first result stands, or declare the round void at the console"
-REMEDY: Final = "declare the round void at the console, or cover the dice again: the open round is then void"
-CLOTH: Final = "bets may have been moved unseen after a void throw: cover the dice again, and they are given back"
+REMEDY_LOOK: Final = say("do_look")
+REMEDY: Final = say("do_cover")
+CLOTH: Final = say("cloth")
 
 # What the croupier calls at the opening, where the house lets him (2(3)), at the bell (3(1)), of a void throw (3(3)).
 OPENING: Final = {"pt": "Façam as vossas apostas", "zh-Hant": "請下注", "en": "Place your bets"}
@@ -158,13 +159,13 @@ def _rulings(at: Articles) -> Rulings:
         late_bets_law=at.bell,
         stray_bets_law=at.shaking,
         void_law=tuple(dict.fromkeys((at.null, at.bets_after_null))),
-        never_ended=Null("never_read", (at.reading,)),
-        stray_bell=Note("bell_without_round", "the bell rang, no round is open", at.bell),
-        stray_void=Note("void_without_round", "a round was declared void, none is open or unpaid", at.null),
-        reopened=Note("bets_reopened", "bets were opened again after the bell", at.bell),
-        missing=Doubt("events of this round may be missing", REMEDY),
-        contradicted=Doubt("two readings contradict each other", REMEDY_LOOK),
-        declared_before=Doubt("declared void before its result was told", REMEDY_LOOK),
+        never_ended=Null(say("never_read"), (at.reading,)),
+        stray_bell=Note("bell_without_round", say("bell_no_round"), at.bell),
+        stray_void=Note("void_without_round", say("void_no_round"), at.null),
+        reopened=Note("bets_reopened", say("bets_reopened"), at.bell),
+        missing=Doubt(say("round_events"), REMEDY),
+        contradicted=Doubt(say("readings"), REMEDY_LOOK),
+        declared_before=Doubt(say("declared_before"), REMEDY_LOOK),
         null_bets=at.null_bets,
     )
 
@@ -270,12 +271,12 @@ class ShakenDice(StandingBets[ShakenState]):
                 return table, ()
             if table.phase == "open":  # opened or shaken without the dome: noted then. Now a shaking may count.
                 return replace(table, covered=True), ()
-            text = "the dice were covered before they were read"
+            text = say("covered_before_reading")
             table = self.note(table, seen, Note("covered_before_reading", text, self._at.payment))
         unpaid = table.last if self._ceremony.payment == "console" and not table.unseen else None
         table, verdicts = self.begin(replace(table, covered=True, unheard=False), seen)
         if unpaid is not None:
-            text = f"the dice were covered before {unpaid.id} was paid"
+            text = say("covered_before_payment", round=unpaid.id)
             table = self.note(table, seen, Note("covered_before_payment", text, self._at.payment))
         return table, verdicts
 
@@ -289,8 +290,8 @@ class ShakenDice(StandingBets[ShakenState]):
         if round_.suspended and not beside:
             return table, verdicts
         if round_.closed:
-            note = Note("agitated_after_bell", "the dice were shaken after the bell", self._at.bell)
-            return self.void(table, seen, self._null("agitated_after_bell", self._at.bell, note=note))
+            note = Note("agitated_after_bell", say("agitated_after_bell"), self._at.bell)
+            return self.void(table, seen, self._null(say("agitated_after_bell"), self._at.bell, note=note))
         shaken = witness(table.laid or EMPTY, seen) if beside else round_
         for note in self._wrong_shaking(table, agitation):
             shaken = noted_on(shaken, note, seen)
@@ -304,13 +305,13 @@ class ShakenDice(StandingBets[ShakenState]):
     def _wrong_shaking(self, table: ShakenState, agitation: DiceAgitated) -> list[Note]:
         notes = []
         if agitation.mode not in self._mechanisms:
-            text = f"the dice were shaken by {agitation.mode}, authorised is {' or '.join(self._mechanisms)}"
+            text = say("wrong_mechanism", mode=agitation.mode, allowed=" or ".join(self._mechanisms))
             notes.append(Note("wrong_mechanism", text, self._at.mechanism))
         if not table.covered:
-            text = "the dice were shaken without the dome; this shaking does not count"
+            text = say("agitated_uncovered")
             notes.append(Note("agitated_uncovered", text, self._at.shaking))
         elif table.opened:
-            text = "the dice were shaken after the bets were opened"
+            text = say("agitated_after_opening")
             notes.append(Note("agitated_after_opening", text, self._at.shaking))
         return notes
 
@@ -322,14 +323,14 @@ class ShakenDice(StandingBets[ShakenState]):
             return replace(table, pulls=0, agitations=0), ()
         if there(table.round).closed:
             return table, ()
-        note = Note("uncovered_before_bell", "the dome was lifted before the bell", self._at.bell)
-        return self.void(table, seen, self._null("uncovered_before_bell", self._at.bell, note=note))
+        note = Note("uncovered_before_bell", say("uncovered_before_bell"), self._at.bell)
+        return self.void(table, seen, self._null(say("uncovered_before_bell"), self._at.bell, note=note))
 
     def _touched(self, table: ShakenState, seen: Envelope) -> Step:
         """Art. 2(1): the dice that count are those that were shaken, as they fell. Before the bets, they are again."""
         if table.phase == "suspended" or not (table.opened or table.phase == "closed"):
             return replace(table, pulls=0, agitations=0), ()
-        return self.hold(table, seen, Doubt("the dice were touched or exchanged after they were shaken", REMEDY))
+        return self.hold(table, seen, Doubt(say("dice_touched"), REMEDY))
 
     # ---- the round
 
@@ -343,28 +344,28 @@ class ShakenDice(StandingBets[ShakenState]):
         if (table.pulls, table.agitations) in ((PULLS, 0), (0, 1)):
             return None
         if not table.shaken:
-            text = "the dice were not shaken under the dome before the bets"
+            text = say("not_shaken")
             return Note("bets_before_agitation", text, self._at.shaking)
-        text = f"the dice were shaken by {table.pulls} pulls of the lever and {table.agitations} electronic agitations"
-        return Note("wrong_agitation", f"{text}, not by three or by one", self._at.shaking)
+        reason = say("wrong_agitation", pulls=table.pulls, agitations=table.agitations)
+        return Note("wrong_agitation", reason, self._at.shaking)
 
     def at_bell(self, table: ShakenState, seen: Envelope) -> tuple[ShakenState, Null | None]:
         """Art. 2(1): the dice were shaken, the bets opened. What was laid beside bets in doubt joins them."""
         if table.phase == "suspended":
             return replace(table, round=together(there(table.round), table.laid), laid=None), None
         if not table.opened:
-            text = "the bell rang, but the bets were never opened"
+            text = say("bell_no_opening")
             table = self.note(table, seen, Note("bell_without_opening", text, self._at.shaking))
             if note := self.at_opening(table):
                 table = self.note(table, seen, note)
-        return table, None if table.shaken else self._null("not_agitated", self._at.shaking)
+        return table, None if table.shaken else self._null(say("not_agitated"), self._at.shaking)
 
     def at_loss(self, table: ShakenState) -> ShakenState:
         """Whether the dome stayed on is not known."""
         return replace(table, covered=False, pulls=0, agitations=0)
 
     def _null(
-        self, reason: str, *articles: str, note: Note | None = None, outcome: dict[str, Any] | None = None
+        self, reason: Reason, *articles: str, note: Note | None = None, outcome: dict[str, Any] | None = None
     ) -> Null:
         """Art. 3(3): the throw does not count and the operation is repeated."""
         law = tuple(dict.fromkeys((*articles, self._at.null, self._at.bets_after_null)))
@@ -393,7 +394,7 @@ class ShakenDice(StandingBets[ShakenState]):
         """Art. 2(1): the bets come after the shaking."""
         if table.opened or table.repeated or table.phase == "suspended":
             return None
-        return Note("early_bet", f"seat {bet.seat} on {bet.bet} before the bets were opened", self._at.shaking)
+        return Note("early_bet", say("early_bet", seat=bet.seat, bet=bet.bet), self._at.shaking)
 
     def bet(self, table: ShakenState, seen: Envelope) -> Step:
         if (note := self._stands(table, there(table.round), seen)) is not None:
@@ -414,7 +415,7 @@ class ShakenDice(StandingBets[ShakenState]):
         held = lying(together(cloth, table.laid), one.seat, one.bet)
         if held - (one.amount or held) >= locked:
             return None
-        return Note("bet_stands", f"seat {one.seat} on {one.bet}: bets stand after a void throw", self._at.null)
+        return Note("bet_stands", say("bet_stands", seat=one.seat, bet=one.bet), self._at.null)
 
     # ---- the reading
 
@@ -425,15 +426,15 @@ class ShakenDice(StandingBets[ShakenState]):
     def check(self, table: ShakenState, outcome: DiceRead) -> Doubt | Null | None:
         """Arts. 3(1) to 3(3): three dice that lie flat, read after the bell and without the dome."""
         if not there(table.round).closed:
-            note = Note("read_before_bell", "the dice were read before the bell", self._at.bell)
-            return self._null("read_before_bell", self._at.bell, note=note)
+            note = Note("read_before_bell", say("read_before_bell"), self._at.bell)
+            return self._null(say("read_before_bell"), self._at.bell, note=note)
         if table.covered:
-            return Doubt("the dice were read, but the dome was not seen to be lifted", REMEDY)
+            return Doubt(say("dome"), REMEDY)
         if outcome.stacked or outcome.leaning:
             facts = {"faces": outcome.faces, "stacked": outcome.stacked, "leaning": outcome.leaning}
-            return self._null("stacked_or_leaning", self._at.null, outcome=facts)
+            return self._null(say("stacked_or_leaning"), self._at.null, outcome=facts)
         if outcome.faces not in self._throws:
-            return Doubt(f"the reading of {len(outcome.faces)} faces is no throw of three dice", REMEDY)
+            return Doubt(say("faces", n=len(outcome.faces)), REMEDY)
         return None
 
     def kept(self, outcome: DiceRead) -> DiceRead:
@@ -442,11 +443,11 @@ class ShakenDice(StandingBets[ShakenState]):
 
     def contradiction(self, last: Round, first: DiceRead, other: DiceRead) -> Note:
         """Two readings of one throw."""
-        return Note("readings_contradict", f"two readings of {last.id} contradict each other", self._at.reading)
+        return Note("readings_contradict", say("readings_of", round=last.id), self._at.reading)
 
     def stray(self, outcome: DiceRead) -> Note:
         """A reading without a throw."""
-        return Note("reading_without_round", "the dice were read, no round is open", self._at.reading)
+        return Note("reading_without_round", say("read_no_round"), self._at.reading)
 
     def result(self, round_: Round, outcome: DiceRead) -> Result:
         """Arts. 3(2), 5 to 7."""

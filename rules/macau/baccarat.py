@@ -70,10 +70,11 @@ from protocols.contract.events import (
     WagerPlaced,
     WagerWithdrawn,
 )
+from protocols.contract.reasons import Reason, say
 from rules.engine.money import Rounding
 from rules.engine.refold import BESIDE, PLAIN, Effect, Fact, Frame, Game, Hands, Note, Table
 from rules.engine.rounds import Round, irregular, resolved, terms, wager
-from rules.engine.ruleset import Award, Bet, Result, View, Void, Win, option
+from rules.engine.ruleset import Award, Bet, Result, View, Win, option
 from rules.games.baccarat import BANKER_RULES, NO_CARD, PLAYER_RULES, beyond, deal, due, hands, told_again
 from rules.games.cards import PIPS, POINTS, UNKNOWN, colour, points, rank, suit
 
@@ -96,14 +97,9 @@ BANKER_PAYS: Final = {
     "dragon_7_push": "1; comes back on a dragon 7",
 }
 
-CORRECT: Final = (
-    "correct the deal at the console, or declare the coup void; opening the bets or a new shoe voids it too"
-)
-ONCE_MORE: Final = (
-    "lay the same hands once more if they are this coup's, else correct the deal, or declare the coup void; "
-    "opening the bets or a new shoe voids it too"
-)
-RESHUFFLE: Final = "shuffle and start the shoe, the coup is void then; or correct the deal, or declare the coup void"
+CORRECT: Final = say("do_correct_coup")
+ONCE_MORE: Final = say("do_once_more")
+RESHUFFLE: Final = say("do_shuffle_coup")
 
 VOID_WORDS: Final = {"pt": "Lance nulo", "zh-Hant": "此局無效", "en": "Void"}
 
@@ -350,7 +346,7 @@ class Baccarat(Game[Position]):
     article_void: ClassVar[str] = "10"
     article_bets: ClassVar[str] = "13(1)"
     article_bell: ClassVar[str] = "7(1)"
-    remedy: ClassVar[str] = CORRECT
+    remedy: ClassVar[Reason] = CORRECT
 
     def __init__(self, options: BaccaratOptions) -> None:
         """Work out, once, what each end of a coup wins."""
@@ -358,7 +354,7 @@ class Baccarat(Game[Position]):
         self._shoe = options.device == "shoe"
         self._bell = options.opening == "bell"
         self.waits_for_bell = self._bell
-        self.returned = Void("", "returned", "returned" if options.jackpot != "none" else "")
+        self.jackpot_bets = "returned" if options.jackpot != "none" else ""
         self.terms = terms(self.id, "2018", options, VOID_WORDS)
         self._bets = tuple(
             replace(bet, pays=BANKER_PAYS[options.commission]) if bet.id == "banker" else bet
@@ -442,7 +438,7 @@ class Baccarat(Game[Position]):
     def begin(self, position: Position) -> tuple[Position, tuple[str, ...], bool, Effect]:
         """Another coup of the shoe."""
         p, demo = position, bool(position.demo_next)
-        effect = Effect(suspend="the last coup of the shoe is over", remedy=RESHUFFLE) if p.left == 0 else PLAIN
+        effect = Effect(suspend=say("last_coup"), remedy=RESHUFFLE) if p.left == 0 else PLAIN
         evidence = (p.demo_next,) if demo else ()
         p = replace(
             _with_coup(p, NO_COUP),
@@ -491,14 +487,14 @@ class Baccarat(Game[Position]):
         """Without a bell nothing stands between the cards of two coups."""
         if self._bell or not position.aside:
             return PLAIN
-        return Effect(next_doubt="cards that the shoe told before this one may be of the same coup")
+        return Effect(next_doubt=say("told_before"))
 
     def at_bell(self, round_: Round, fact: Fact) -> Round:
         """What is additional to a main bet goes back where there is none."""
         seated = {one.seat for one in round_.wagers if one.bet in MAIN}
         for one in round_.wagers:
             if one.bet in self._needs_main and one.seat not in seated:
-                text = f"seat {one.seat} on {one.bet} without a bet on player, banker or tie"
+                text = say("bet_without_main", seat=one.seat, bet=one.bet)
                 article = "13(3)" if one.bet == "jackpot" else "13(1)(4)"
                 round_ = irregular(round_, "bet_without_main_bet", text, self.cite(article), fact)
                 round_ = replace(round_, wagers=tuple(kept for kept in round_.wagers if kept != one))
@@ -508,7 +504,7 @@ class Baccarat(Game[Position]):
         """Art. 2(2): a demonstration has no bets."""
         if not round_.demo:
             return wager(round_, one, self.offered, self.cite("13(1)"), fact)
-        text = f"seat {one.seat} on {one.bet}"
+        text = say("seat_bet", seat=one.seat, bet=one.bet)
         return irregular(round_, "bet_on_demonstration", text, self.cite("2(2)"), fact)
 
     # ---- events
@@ -528,7 +524,7 @@ class Baccarat(Game[Position]):
             case RoundVoided() if frame is not None and frame.round.closed:
                 return replace(p, unsure=False), PLAIN
             case RoundPaid():
-                missing = "the prizes were paid, but cards of the coup are missing"
+                missing = say("paid_cards_missing")
                 if frame is None:
                     return replace(p, spent=False), PLAIN
                 return p, Effect(suspend=missing) if p.begun else PLAIN
@@ -541,7 +537,7 @@ class Baccarat(Game[Position]):
             case RoundDemo():
                 return self._demo(p, fact, frame)
             case CardsReturned() if not self._shoe and frame is not None and p.begun:
-                text = "cards went back into the shuffler before the end of the coup"
+                text = say("cards_returned_coup")
                 return p, Effect((Note("cards_returned_early", text, "7(2)"),))
             case _:
                 return p, BESIDE
@@ -555,19 +551,19 @@ class Baccarat(Game[Position]):
             if p.burn and not p.unsure:
                 return self._burnt(p, card), BESIDE
             if self._bell or p.unsure:
-                burn = "a card left the shoe in a burn that was not seen whole"
-                early = burn if p.unsure else "a card left the shoe before the bell"
+                burn = say("burn_unseen")
+                early = burn if p.unsure else say("before_bell")
                 p = replace(p, unsure=p.unsure and not self._bell)
                 return self.set_aside(p, fact), Effect(first=True, suspend=early)
         if card in p.entered or (not p.told and card in p.entered_before):
-            reason = f"{card} was entered by hand, and now the shoe tells it: it may be the same card, or another"
+            reason = say("by_hand", card=card)
             return self.set_aside(p, fact), Effect(first=not p.told, suspend=reason)
         effect = Effect(first=not p.told)
         p = replace(p, told=(*p.told, card)[-MAX_TOLD:])
         if self.options.burn_each_coup and not p.burnt:
             return replace(p, burnt=True), effect
         if face == "down" and not self._shoe:
-            effect = replace(effect, notes=(Note("card_face_down", f"{card} was dealt face down", "7(2)"),))
+            effect = replace(effect, notes=(Note("card_face_down", say("card_face_down", card=card), "7(2)"),))
         face_up = (*p.face_up, card) if face == "up" and self._shoe else p.face_up
         return replace(p, cards=(*p.cards, card), face_up=face_up), effect
 
@@ -581,34 +577,30 @@ class Baccarat(Game[Position]):
     def _stray(self, p: Position) -> Effect:
         """A card that comes where none can begin a coup: after the last one, or left over from a void one."""
         if p.left == 0:
-            return Effect((Note("card_after_last_coup", "a card was drawn after the last coup of the shoe", "3(1)"),))
+            return Effect((Note("card_after_last_coup", say("card_last_coup"), "3(1)"),))
         if p.spent:
-            return Effect(
-                (Note("card_of_void_coup", "a card was drawn after a void coup, before the next began", "10"),)
-            )
-        return Effect((Note("unreadable_between_coups", "a card may have left the shoe", "10"),))
+            return Effect((Note("card_of_void_coup", say("card_void_coup"), "10"),))
+        return Effect((Note("unreadable_between_coups", say("card_may_have_left"), "10"),))
 
     def _unreadable(self, p: Position, frame: Frame[Position] | None) -> tuple[Position, Effect]:
         if frame is None:
             if not (p.burn or p.unsure):
                 return p, self._stray(p)
-            text = "a burnt card could not be read: the burn lasts until the bets are opened"
+            text = say("burn_uncertain")
             return replace(p, unsure=True), Effect((Note("burn_uncertain", text, "2(1)"),))
         if frame.round.closed:
             waits = frame.round.suspended and not self._bell  # it may be the next coup's
-            return p, Effect(
-                suspend="a card could not be read", next_doubt="events before this card may be missing" if waits else ""
-            )
-        reason = "a card of the burn could not be read" if p.burn else "a card could not be read"
+            return p, Effect(suspend=say("card_unreadable"), next_doubt=say("before_card") if waits else None)
+        reason = say("burn_unreadable") if p.burn else say("card_unreadable")
         unsure = not self._bell and (p.unsure or bool(p.burn))
         return replace(p, burn=0, unsure=unsure), Effect(first=True, suspend=reason)
 
     def _rung(self, p: Position, frame: Frame[Position] | None) -> tuple[Position, Effect]:
         assert frame is not None
         if frame.round.closed:
-            during = (Note("bell_during_deal", "the bell rang while cards were dealt", "10"),)
+            during = (Note("bell_during_deal", say("bell_dealing"), "10"),)
             return p, Effect(during) if p.begun and not frame.round.suspended else PLAIN
-        lacking = (Note("burn_incomplete", "the bell rang before all cards of the burn were seen", "2(1)"),)
+        lacking = (Note("burn_incomplete", say("bell_burn"), "2(1)"),)
         return replace(p, burn=0, unsure=False), Effect(lacking) if p.burn and not p.unsure else PLAIN
 
     def _demo(self, p: Position, fact: Fact, frame: Frame[Position] | None) -> tuple[Position, Effect]:
@@ -619,13 +611,13 @@ class Baccarat(Game[Position]):
         limit = self.options.demonstration_rounds if self._shoe else 0
         early = frame is None or (not p.begun and not frame.round.suspended)
         if not early or before != p.demos or before >= limit:
-            text = f"a demonstration after {before} coups of the shoe, of which {p.demos} were; allowed: {limit}"
+            text = say("demonstration", coups=before, demos=p.demos, limit=limit)
             return p, Effect((Note("demonstration_not_allowed", text, "2(2)"),))
         if frame is None:
             return replace(p, demo_next=fact.id), PLAIN
         notes = []
         for one in frame.round.wagers:
-            text = f"seat {one.seat} on {one.bet} before it was declared a demonstration: given back"
+            text = say("bet_demonstration", seat=one.seat, bet=one.bet)
             notes.append(Note("bet_on_demonstration", text, "2(2)"))
         return replace(p, demos=p.demos + 1), Effect(tuple(notes), round=replace(frame.round, demo=True, wagers=()))
 
@@ -633,8 +625,8 @@ class Baccarat(Game[Position]):
 
     def _shoe_started(self, p: Position, decks: int, frame: Frame[Position] | None) -> tuple[Position, Effect]:
         if frame is not None:
-            return p, Effect(restart=True, void="never_completed" if p.begun else "shoe_started")
-        text = f"{decks} decks were put in play, authorised are {self.options.decks}"
+            return p, Effect(restart=True, void=say("never_completed") if p.begun else say("shoe_started"))
+        text = say("wrong_decks", decks=decks, allowed=self.options.decks)
         wrong = (Note("wrong_number_of_decks", text, "1(1)"),) if decks not in (0, self.options.decks) else ()
         burn = {"decks": self.options.decks, "first_card": BY_FIRST_CARD, "fixed": self.options.burn_fixed}
         started = Position(burn=burn[self.options.burn] if self._shoe else 0, demo_next=p.demo_next)
@@ -643,20 +635,20 @@ class Baccarat(Game[Position]):
     def _cut_card(self, p: Position, frame: Frame[Position] | None) -> tuple[Position, Effect]:
         """Art. 3(1). Where it comes before a coup's first card, the coup under way is the one before."""
         if not self._shoe:
-            return p, Effect((Note("cut_card_in_shuffler", "a cut card came out of a continuous shuffler", "2(3)"),))
+            return p, Effect((Note("cut_card_in_shuffler", say("cut_card_shuffler"), "2(3)"),))
         if p.left != UNLIMITED:  # one of several cut cards, art. 1(2)
             return p, PLAIN
         waiting = frame is not None and not p.begun and not frame.round.suspended
         one_more = self.options.cut_card == "one_more"
         p = replace(p, left=1 if one_more and not waiting else 0)
-        return p, Effect(void="cut_card_before_first_card", article="3(1)") if waiting and not one_more else PLAIN
+        return p, Effect(void=say("cut_card_before_first_card"), article="3(1)") if waiting and not one_more else PLAIN
 
     def _emptied(self, p: Position, frame: Frame[Position] | None) -> tuple[Position, Effect]:
         if frame is None:
             return p, PLAIN
         if not p.begun and not frame.round.suspended:
-            return p, Effect(void="shoe_emptied", article="3(1)")
-        return p, Effect(suspend="the shoe was empty before the coup ended", remedy=RESHUFFLE)
+            return p, Effect(void=say("shoe_emptied"), article="3(1)")
+        return p, Effect(suspend=say("shoe_empty_coup"), remedy=RESHUFFLE)
 
     # ---- art. 10: the hands are replaced, and the deal goes on from there
 
@@ -674,23 +666,21 @@ class Baccarat(Game[Position]):
         p, cards = position, deal(hands)
         whole = cards is not None and due(cards) is None
         if reopened and not p.dealt and not whole:  # its shoe is over: no card could be dealt to it
-            text = f"the hands of {frame.round.id} were not whole, and its shoe is over"
+            text = say("corrected_not_whole", round=frame.round.id)
             return p, Effect((Note("correction_incomplete", text, "10"),))
         if cards and not named and (reopened or before is not None) and _of_another(p, frame, before, cards):
             if reopened and not p.dealt:
-                text = f"the hands laid may not be those of {frame.round.id}, and its shoe is over"
+                text = say("corrected_another", round=frame.round.id)
                 return p, Effect((Note("correction_of_another", text, "10"),))
             same = before is not None and before.position is not None and cards == before.position.cards
-            return p, Effect(
-                suspend="the hands laid may be those of another coup", remedy=CORRECT if same else ONCE_MORE
-            )
-        reason = ""
+            return p, Effect(suspend=say("other_coup"), remedy=CORRECT if same else ONCE_MORE)
+        reason = None
         if cards is None:
-            reason = "the corrected hands are not such as arts. 7 and 9 give"
+            reason = say("hands_by_law")
         elif not cards and frame.result is not None:
-            reason = "no hand was told"
+            reason = say("no_hand_told")
         elif not cards and self.options.burn_each_coup:
-            reason = "no card lies on the table: whether that of art. 8 is burnt is not known"
+            reason = say("burn_unknown")
         if cards is None or reason:
             return p, Effect(suspend=reason, again=True)
         laid = replace(
@@ -719,8 +709,8 @@ class Baccarat(Game[Position]):
         if not cards or known is None or isinstance(begun, BetsClosed):
             return PLAIN
         if told_again(known.cards + position.told, cards):
-            return Effect(void="told_twice")
-        return Effect(void="not_dealt" if cards == known.cards else "")
+            return Effect(void=say("told_twice"))
+        return Effect(void=say("not_dealt") if cards == known.cards else None)
 
     # ---- the result
 

@@ -98,6 +98,7 @@ from protocols.contract.events import (
     WagerPlaced,
     WagerWithdrawn,
 )
+from protocols.contract.reasons import Reason, say
 from rules.engine.money import settle
 from rules.engine.refold import BESIDE, PLAIN, Effect, Fact, Frame, Game, Note, Table
 from rules.engine.rounds import Round, resolved, terms, wager
@@ -152,17 +153,13 @@ from rules.macau.blackjack_decisions import (
 from rules.macau.blackjack_options import BlackjackOptions
 
 VOID_WORDS: Final = {"pt": "Jogada nula", "zh-Hant": "此局無效", "en": "Void"}
-CORRECT: Final = "correct the deal at the console, or declare the round void; opening the bets voids it too"
-NAME_SEATS: Final = (
-    "name every seat that plays by correcting the deal, with its cards if any; or declare the round void"
-)
-BURN: Final = "burn what is to be burnt, then correct the deal with no cards at the console; or declare the round void"
-RESHUFFLE: Final = "shuffle and start the shoe: the round is void then; or declare it void"
-EARLIER: Final = (
-    "enter the deal as it lay before that decision and tell it, then correct the deal; or declare the round void"
-)
-MISSING: Final = "events of this round may be missing"
-BURNT: Final = "how many cards were burnt is not certain"
+CORRECT: Final = say("do_correct")
+NAME_SEATS: Final = say("do_name_seats")
+BURN: Final = say("do_burn")
+RESHUFFLE: Final = say("do_shuffle")
+EARLIER: Final = say("do_earlier")
+MISSING: Final = say("round_events")
+BURNT: Final = say("burnt_count")
 
 _AMENDED: Final = ("6", "13", "16", "17", "21")
 
@@ -189,9 +186,8 @@ class Blackjack(Game[Position]):
     article_void: ClassVar[str] = "5(1)(2)"
     article_bets: ClassVar[str] = "5(1)"
     article_bell: ClassVar[str] = "5(1)"
-    remedy: ClassVar[str] = CORRECT
+    remedy: ClassVar[Reason] = CORRECT
     waits_for_bell = True
-    returned = Void("", "returned")
 
     def __init__(self, options: BlackjackOptions) -> None:
         """Work out, once, what depends on the options and on two cards alone."""
@@ -396,9 +392,9 @@ class Blackjack(Game[Position]):
         lost = position.play is not None and position.play.lost
         return replace(frame.round, wagers=()) if lost else frame.round
 
-    def gives_back(self, position: Position) -> Void:
+    def gives_back(self, position: Position, reason: Reason) -> Void:
         """Bets come back; open streak bets stand."""
-        return Void("", "returned", streak_bets="carried" if position.kept_streaks else "")
+        return Void(reason, "returned", streak_bets="carried" if position.kept_streaks else "")
 
     def suspended_by_loss(self, position: Position) -> Effect:
         """Seats that are not known must be named."""
@@ -463,7 +459,7 @@ class Blackjack(Game[Position]):
             case HoleCardPeeked(blackjack=blackjack):
                 return self._decisions.peek(p, play, round_, blackjack=blackjack)
             case RoundPaid():
-                return p, Effect(suspend="the prizes were paid, but the round is not over" if play.dealt else "")
+                return p, Effect(suspend=say("paid_not_over") if play.dealt else None)
             case SeatOpened() | SeatClosed() as told:
                 return self._seat(p, told, BESIDE if round_.closed else PLAIN)
             case CardExposed(hand=name):
@@ -475,7 +471,7 @@ class Blackjack(Game[Position]):
             case ShoeEmptied():
                 return self._emptied(p, play, round_)
             case CardsReturned() if self.options.device == "continuous" and play.dealt:  # 2(2)(4): after the round
-                text = "cards went back into the shuffler before the end of the round"
+                text = say("cards_returned")
                 return refuse(p, play, "cards_returned_early", text, "2(2)(4)")
             case _:
                 return p, BESIDE
@@ -488,13 +484,13 @@ class Blackjack(Game[Position]):
             case CardDrawn() | CardUnreadable():
                 if p.burn:  # it may have been one of the burn, or none at all
                     return replace(p, burn=UNSURE), PLAIN
-                return self._maybe_burnt(p), noting(
-                    "unreadable_between_rounds", "a card may have left the shoe", "5(1)"
-                )
+                return self._maybe_burnt(p), noting("unreadable_between_rounds", say("card_may_have_left"), "5(1)")
             case SeatActed(seat=seat, hand=number, action=action):
-                return p, noting("decision_without_round", f"seat {seat} hand {number}: {action}", "6(3)")
+                return p, noting(
+                    "decision_without_round", say("seat_hand_action", seat=seat, number=number, action=action), "6(3)"
+                )
             case HoleCardPeeked():
-                return p, noting("peek_without_deal", "a peek, but no hole card lies there", "5(2)(3)(3)")
+                return p, noting("peek_without_deal", say("peek_no_card"), "5(2)(3)(3)")
             case SeatOpened() | SeatClosed() as told:
                 return self._seat(p, told, PLAIN)
             case ShoeStarted(decks=decks):
@@ -514,7 +510,7 @@ class Blackjack(Game[Position]):
         """A seat opened or closed after the bell plays, or not, from the next round on."""
         seat, opened = told.seat, isinstance(told, SeatOpened)
         if seat > self.options.seats:
-            return p, noting_beside("no_such_seat", f"seat {seat} of {self.options.seats}", "3(1)")
+            return p, noting_beside("no_such_seat", say("seat_of", seat=seat, seats=self.options.seats), "3(1)")
         if (seat in p.seats) == opened:
             return p, BESIDE
         seats = tuple(sorted((*p.seats, seat))) if opened else tuple(one for one in p.seats if one != seat)
@@ -525,7 +521,7 @@ class Blackjack(Game[Position]):
             return self._decisions.insure(p, play, round_, one.seat, one.amount, chip=True)
         if not round_.closed and (refused := self._bet_refused(p, round_, one)):
             code, article = refused
-            return refuse(p, play, code, f"seat {one.seat} on {one.bet}", article)
+            return refuse(p, play, code, say("seat_bet", seat=one.seat, bet=one.bet), article)
         return p, Effect(evidence=False, round=wager(round_, one, self.offered, self.cite("13"), fact))
 
     def _bet_refused(self, p: Position, round_: Round, one: WagerPlaced | WagerWithdrawn) -> tuple[str, str] | None:
@@ -550,15 +546,15 @@ class Blackjack(Game[Position]):
         if round_.closed:
             return p, PLAIN
         p, play, round_, notes = self._close(p, play, round_)
-        doubt, remedy = "", NAME_SEATS
+        doubt, remedy = None, NAME_SEATS
         if play.unsure:
-            doubt = "events before the bell may be missing: which seats play is not certain"
+            doubt = say("seats_uncertain")
         elif not play.hands:
-            doubt = "no seat is known to play"
+            doubt = say("no_seat")
         elif p.burn == UNSURE:
             doubt, remedy = BURNT, BURN
         elif p.left == 0:
-            doubt, remedy = "the cards were to be shuffled before this round", RESHUFFLE
+            doubt, remedy = say("shuffle_due"), RESHUFFLE
         p = replace(p, left=p.left - 1 if p.left > 0 else p.left)
         return p, Effect(notes, suspend=doubt, remedy=remedy, round=round_)
 
@@ -583,7 +579,7 @@ class Blackjack(Game[Position]):
         for one in round_.wagers:  # arts. 5(1), 13: laid beside a main bet, on a hand that is dealt
             on = one.bet.partition(":")[2] if one.bet.partition(":")[0] in ACROSS else ""
             if one.seat not in seats or (on and int(on) not in seats):
-                text = f"seat {one.seat} on {one.bet}, where no hand is dealt: given back"
+                text = say("bet_without_hand", seat=one.seat, bet=one.bet)
                 notes += (Note("bet_without_hand", text, "13"),)
                 round_ = replace(round_, wagers=tuple(kept for kept in round_.wagers if kept != one))
         if new := sorted((one for one in round_.wagers if one.bet in STREAKS), key=lambda one: one.seat):
@@ -600,7 +596,7 @@ class Blackjack(Game[Position]):
         if round_.suspended:
             return replace(p, play=play.with_stray(card)), PLAIN
         if play.refused:
-            reason = "a card was drawn after a decision that was refused: whose card it is, is not known"
+            reason = say("after_refused")
             return replace(p, play=play.with_stray(card)), Effect(suspend=reason)
         if p.burn:
             return replace(p, burn=max(p.burn - 1, UNSURE)), BESIDE
@@ -611,23 +607,23 @@ class Blackjack(Game[Position]):
         if self.house.over(play) and p.gap:  # the round was resolved, and a hand may not have been told
             return replace(p, play=play.with_stray(card)), Effect(suspend=MISSING)
         if self.house.over(play):  # the round was resolved; an ace in its bank counts one now, maybe
-            text = "the bank took a card unseen that it had not to take: it counts"
+            text = say("extra_card_counts")
             play = self.house.advanced(replace(play, bank=(*play.bank, card), extra=True))
             return self._decisions.go(p, play, round_, (Note("bank_extra_card", text, "6(1)"),))
         notes = NO_NOTES
         if face == "up":
             if self.options.first_card_face_up == "void" or not play.first or play.dealt:
-                text = "a card came out face up: it is void, the next one takes its place"
+                text = say("card_face_up")
                 return refuse(p, play, "card_face_up", text, "5(1)(1)")
-            notes = (Note("first_card_face_up", "the first card came face up: valid", "5(1)(1)"),)
+            notes = (Note("first_card_face_up", say("first_card_face_up"), "5(1)(1)"),)
         if card in play.entered:
-            reason = "a card entered by hand was told by the shoe after all: it may be the same one, or another"
+            reason = say("told_after_all")
             return replace(p, play=play.with_stray(card)), Effect(notes, suspend=reason)
         play, why = self.house.placed(play, card)
         if why:
-            reason = "a card was drawn before the bank looked at its hole card"
+            reason = say("before_peek")
             if why == "undecided":
-                reason = f"a card was drawn, but hand {play.hands[play.turn].name} has not decided"
+                reason = say("undecided", hand=play.hands[play.turn].name)
             return replace(p, play=play.with_stray(card)), Effect(notes, suspend=reason)
         return self._decisions.go(p, play, round_, notes)
 
@@ -644,9 +640,9 @@ class Blackjack(Game[Position]):
             return replace(p, burn=max(p.burn - 1, UNSURE)), PLAIN
         last = self._takes_needless(p)
         if last is None:
-            note = noting("card_without_round", "a card was drawn, no round is dealt", "5(1)")
+            note = noting("card_without_round", say("card_no_deal"), "5(1)")
             return replace(self._maybe_burnt(p), beyond=p.play is not None and not p.paid), note
-        text = f"the bank took a card in {last.round} that it had not to take: it is void"
+        text = say("extra_card_void", round=last.round)
         return self._maybe_burnt(p), noting("bank_extra_card", text, "6(1)")
 
     def _maybe_burnt(self, p: Position) -> Position:
@@ -661,7 +657,7 @@ class Blackjack(Game[Position]):
             if not round_.closed:
                 return p, BESIDE
         if round_.closed:
-            return replace(p, play=play.with_unread()), Effect(suspend="a card could not be read", remedy=remedy)
+            return replace(p, play=play.with_unread()), Effect(suspend=say("card_unreadable"), remedy=remedy)
         p, play, round_, notes = self._close(p, play, round_)
         effect = Effect(notes, suspend=_before_bell(play), round=replace(round_, closed=True))
         return replace(p, play=play.with_unread()), effect
@@ -674,26 +670,26 @@ class Blackjack(Game[Position]):
             name = f"{key[0]}.{key[1]}"
         if UNKNOWN not in self.house.laid(play)["hands"].get(name, ()):
             return p, PLAIN
-        note = Note("card_exposed", f"a card of {name} was seen", "5(1)(1)")
-        return p, Effect((note,), suspend="a card that should lie face down was seen")
+        note = Note("card_exposed", say("a_card_seen", hand=name), "5(1)(1)")
+        return p, Effect((note,), suspend=say("face_down_seen"))
 
     # ---- the cards and their device
 
     def _shoe_started(self, p: Position, decks: int, play: Play | None, round_: Round | None) -> Step:
-        text = f"{decks} decks were put in play, authorised are {self.options.decks}"
+        text = say("wrong_decks", decks=decks, allowed=self.options.decks)
         wrong = (Note("wrong_number_of_decks", text, "1(2)"),) if decks not in (0, self.options.decks) else ()
         p = replace(p, burn=self._burn, left=self._rounds, fresh=True)
         if play is None or round_ is None:
             return p, Effect(beside=wrong)
         if round_.closed and (play.dealt or round_.suspended):
-            return p, Effect(beside=wrong, void=round_.suspended or "never_completed")
+            return p, Effect(beside=wrong, void=round_.suspended or say("never_completed"))
         left = 0 if round_.closed and self._rounds > 0 else self._rounds
         return replace(p, play=replace(play, first=True, burns=False), left=left, fresh=False), Effect(beside=wrong)
 
     def _cut_card(self, p: Position, round_: Round | None) -> Step:
         """Art. 2(2)(1): the round that is being dealt is the last before a shuffle; between two, the next one is."""
         if self.options.device != "shoe":
-            note = noting("white_card", "a white card came out that does not belong into the device", "1(3)")
+            note = noting("white_card", say("white_card"), "1(3)")
             return p, note
         if p.left != UNLIMITED:
             return p, BESIDE
@@ -706,7 +702,7 @@ class Blackjack(Game[Position]):
         if not round_.closed:
             return p, BESIDE
         waits = not play.hands or bool(round_.suspended) or self.house.due(play, burn=bool(p.burn))[0] in _CARDS
-        return p, Effect(suspend="the cards ended before the round did", remedy=RESHUFFLE) if waits else PLAIN
+        return p, Effect(suspend=say("cards_ended"), remedy=RESHUFFLE) if waits else PLAIN
 
     # ---- art. 5(1)(2): what was dealt wrongly is put right, and the round goes on from there
 
@@ -727,11 +723,11 @@ class Blackjack(Game[Position]):
         found = self._relaid(p, before_, frame.round, hands)
         if found is None:
             remedy = NAME_SEATS if unseated else CORRECT
-            return p, Effect(suspend="no deal gives the corrected hands", remedy=remedy, again=True)
+            return p, Effect(suspend=say("no_deal"), remedy=remedy, again=True)
         p, play, round_, notes = found
         doubt, earlier = left_open(self.house, play, before_)
         if not doubt and self._third_unknown(play, round_):
-            doubt, earlier = "which hand was split again is not known, and three sevens may depend on it", True
+            doubt, earlier = say("third_unknown"), True
         if doubt:
             return position, Effect(suspend=doubt, remedy=EARLIER if earlier else CORRECT, again=True)
         lie, lay = Counter(play.cards), Counter(before_.cards)
@@ -786,7 +782,7 @@ class Blackjack(Game[Position]):
         # Art. 12(1): against an ace only; what was laid goes back.
         chips = (one.seat for one in wagers if one.bet == "insurance")
         for seat in dict.fromkeys((*found.insured, *chips)):
-            text = f"seat {seat}: insurance"
+            text = say("seat_action", seat=seat, action="insurance")
             notes += (Note("decision_not_allowed", text, "12(1)"),)
         round_ = replace(round_, wagers=tuple(one for one in wagers if one.bet != "insurance"))
         return p, replace(found, insured=()), round_, notes
@@ -884,6 +880,13 @@ class Blackjack(Game[Position]):
 _CARDS: Final = ("card", "burn")
 
 
-def _before_bell(play: Play) -> str:
+def _insurance(seat: int, amount: int) -> Reason:
+    """What a seat said of its insurance."""
+    if amount:
+        return say("seat_action_amount", seat=seat, action="insurance", amount=amount)
+    return say("seat_action", seat=seat, action="insurance")
+
+
+def _before_bell(play: Play) -> Reason:
     """Why a card that came while the bets were open is doubted: after a loss the bell may be among what is missing."""
-    return MISSING if play.lost else "a card left the shoe before the bell"
+    return MISSING if play.lost else say("before_bell")

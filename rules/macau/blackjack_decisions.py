@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from protocols.contract.events import SeatActed
+from protocols.contract.reasons import Reason, say
 from rules.engine.refold import PLAIN, Effect, Note
 from rules.engine.rounds import Round
 from rules.engine.ruleset import Wager
@@ -81,14 +82,14 @@ class Decisions:
         if self.house.over(play):
             for one in round_.wagers:
                 if one.bet == "insurance" and one.seat not in play.insured:
-                    text = f"seat {one.seat}: insurance {one.amount}, less than half the bet: given back"
+                    text = say("insurance_short", seat=one.seat, amount=one.amount)
                     notes += (Note("wrong_amount", text, "12(1)"),)
                     round_ = replace(round_, wagers=tuple(kept for kept in round_.wagers if kept != one))
         return replace(p, play=play), Effect(notes, round=round_)
 
     def acted(self, p: Position, play: Play, round_: Round, told: SeatActed) -> Step:
         house, seat, number, action = self.house, told.seat, told.hand, told.action
-        text = f"seat {seat} hand {number}: {action}"
+        text = say("seat_hand_action", seat=seat, number=number, action=action)
         if round_.suspended and action not in ("insurance", "even_money"):
             return replace(p, play=house.untaken(play, seat, number, action)), PLAIN
         if play.lost and not round_.closed:  # the bell may be among what is missing
@@ -123,7 +124,8 @@ class Decisions:
     def _decide(self, p: Position, play: Play, round_: Round, place: int, told: SeatActed) -> Step:
         """The decision of the hand in that place, if it is allowed."""
         house, hand, action = self.house, play.hands[place], told.action
-        text, article = f"seat {hand.seat} hand {hand.number}: {action}", _ARTICLES.get(action, "6(3)")
+        text = say("seat_hand_action", seat=hand.seat, number=hand.number, action=action)
+        article = _ARTICLES.get(action, "6(3)")
         if house.peek_due(play):
             return refuse(p, play, "decision_before_peek", text, "5(2)(3)(3)")
         at_turn = place == play.turn
@@ -140,7 +142,10 @@ class Decisions:
         stake = 0 if play.lost else stake_of(round_.wagers, hand.seat)
         if told.amount and (action not in ("double", "split") or (stake and told.amount != stake)):
             article = article if action != "split" else "16(2)"
-            return refuse(p, play, "wrong_amount", f"{text} for {told.amount}, the bet is {stake}", article)
+            wrong = say(
+                "wrong_amount", seat=hand.seat, number=hand.number, action=action, amount=told.amount, stake=stake
+            )
+            return refuse(p, play, "wrong_amount", wrong, article)
         if action == "double":
             round_ = replace(round_, wagers=added(round_.wagers, hand.seat, hand.number, "double"))
         elif action == "split":
@@ -152,7 +157,7 @@ class Decisions:
         """Neither word counts until one is told again, unless the cards prove which it was: a stand, or a hit."""
         name = undone.hands[undone.turn].name
         play = undone if proven else undone.doubted(name)
-        reason = f"hand {name} was told two decisions before its card came"
+        reason = say("two_decisions", hand=name)
         return replace(p, play=play), Effect(suspend=reason, round=round_)
 
     def insure(self, p: Position, play: Play, round_: Round, seat: int, amount: int, *, chip: bool = False) -> Step:
@@ -163,7 +168,9 @@ class Decisions:
         laid = next((one.amount for one in round_.wagers if (one.seat, one.bet) == (seat, "insurance")), 0)
         adds = chip and seat not in play.uncounted
         whole = laid + amount if adds else amount
-        text = f"seat {seat}: insurance {whole}" if whole else f"seat {seat}: insurance"
+        text = say("seat_action", seat=seat, action="insurance")
+        if whole:
+            text = say("seat_action_amount", seat=seat, action="insurance", amount=whole)
         if seat in play.insured and not adds:
             if not amount or amount == laid or (chip and not laid):
                 return p, PLAIN
@@ -175,7 +182,9 @@ class Decisions:
         most = stake if self.options.insurance == "half_to_whole" else (stake + 1) // 2
         enough = stake <= 2 * whole
         if stake and (whole > most or not (enough or chip)):
-            return refuse(p, play, "wrong_amount", f"{text}, the bet is {stake}", "12(1)")
+            known = say("wrong_insurance", seat=seat, amount=whole, stake=stake)
+            wrong = known if whole else say("insurance_unknown", seat=seat, stake=stake)
+            return refuse(p, play, "wrong_amount", wrong, "12(1)")
         if whole and (adds or not chip):
             others = tuple(one for one in round_.wagers if (one.seat, one.bet) != (seat, "insurance"))
             round_ = replace(round_, wagers=(*others, Wager(seat, "insurance", whole)))
@@ -191,7 +200,7 @@ class Decisions:
             return p, PLAIN
         asks = is_blackjack(hand.cards) and not hand.split and hand.ended in ("", "blackjack")
         if place is None or not asks or not self.house.may_take_even_money(play):
-            return refuse(p, play, "decision_not_allowed", f"seat {seat}: even_money", "10(3)")
+            return refuse(p, play, "decision_not_allowed", say("seat_action", seat=seat, action="even_money"), "10(3)")
         return self._taken(p, play.with_hand(place, replace(hand, ended="even_money")), round_)
 
     def _taken(self, p: Position, play: Play, round_: Round) -> Step:
@@ -202,30 +211,30 @@ class Decisions:
 
     def peek(self, p: Position, play: Play, round_: Round, *, blackjack: bool) -> Step:
         if not round_.closed:
-            return p, noting_beside("peek_without_deal", "a peek, but no hole card lies there", "5(2)(3)(3)")
+            return p, noting_beside("peek_without_deal", say("peek_no_card"), "5(2)(3)(3)")
         if round_.suspended or play.peeked == ("yes" if blackjack else "no"):
             return p, PLAIN
         if play.peeked:
-            return p, Effect(suspend="the peek reader said two things of one hole card")
+            return p, Effect(suspend=say("peek_twice"))
         if not self.house.peek_due(play):
-            text = "the bank looked at its hole card where the text lets it not"
+            text = say("peek_not_due")
             return refuse(p, play, "peek_not_due", text, "5(2)(3)(3)")
         if is_blackjack(play.bank) != blackjack:
-            return p, Effect(suspend="the peek reader and the shoe contradict each other")
+            return p, Effect(suspend=say("peek_and_shoe"))
         return self.go(p, self.house.peeked(play, blackjack=blackjack), round_)
 
 
-def noting(code: str, text: str, article: str) -> Effect:
+def noting(code: str, text: Reason, article: str) -> Effect:
     """An irregularity; nothing else happens."""
     return Effect((Note(code, text, article),), evidence=False)
 
 
-def noting_beside(code: str, text: str, article: str) -> Effect:
+def noting_beside(code: str, text: Reason, article: str) -> Effect:
     """An irregularity that is of no round."""
     return Effect(beside=(Note(code, text, article),), evidence=False)
 
 
-def refuse(p: Position, play: Play, code: str, text: str, article: str) -> Step:
+def refuse(p: Position, play: Play, code: str, text: Reason, article: str) -> Step:
     """What is told is noted and not taken."""
     return replace(p, play=play), noting(code, text, article)
 

@@ -39,6 +39,7 @@ from protocols.contract.events import (
     WagerPlaced,
     WagerWithdrawn,
 )
+from protocols.contract.reasons import say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import Board, Family, check_offered, names, numbers
 from rules.engine.money import Rounding
@@ -91,9 +92,9 @@ CALLS: Final = {
 }
 VOID: Final = {"pt": "Lance nulo", "zh-Hant": "此局無效", "en": "Void"}
 
-REMEDY_COUNT: Final = "count again, or pay, and the first result stands, or declare the round void at the console"
-REMEDY: Final = "declare the round void at the console, or set another heap apart: the open round is then void"
-CONTRADICT: Final = "two counts contradict each other"
+REMEDY_COUNT: Final = say("do_count")
+REMEDY: Final = say("do_heap")
+CONTRADICT: Final = say("counts")
 
 
 def _cite(article: str) -> str:
@@ -106,13 +107,13 @@ def _rulings() -> Rulings:
         late_bets_law=_cite("4"),
         stray_bets_law=_cite("4"),
         void_law=(_cite("5(1)"),),
-        never_ended=Null("never_counted", (_cite("5(1)"),)),
-        stray_bell=Note("bell_without_round", "the bell rang, no round is open", _cite("4")),
-        stray_void=Note("void_without_round", "a round was declared void, none is open or unpaid", _cite("5(1)")),
-        reopened=Note("bets_reopened", "bets were opened again after the bell", _cite("4")),
-        missing=Doubt("events of this round may be missing", REMEDY),
+        never_ended=Null(say("never_counted"), (_cite("5(1)"),)),
+        stray_bell=Note("bell_without_round", say("bell_no_round"), _cite("4")),
+        stray_void=Note("void_without_round", say("void_no_round"), _cite("5(1)")),
+        reopened=Note("bets_reopened", say("bets_reopened"), _cite("4")),
+        missing=Doubt(say("round_events"), REMEDY),
         contradicted=Doubt(CONTRADICT, REMEDY_COUNT),
-        declared_before=Doubt("declared void before its result was told", REMEDY_COUNT),
+        declared_before=Doubt(say("declared_before"), REMEDY_COUNT),
     )
 
 
@@ -207,11 +208,11 @@ class Fantan(SingleOutcome[FantanState]):
             table = self.witness(table, seen)
             if not (table.separated and self._betting_began(table)):
                 return replace(table, separated=True), ()
-            text = "the heap was set apart again while bets could lie on it"
+            text = say("separated_again")
             table = self.note(table, seen, Note("separated_again", text, _cite("4")))
-            return self.hold(table, seen, Doubt(f"{text}: it may have been seen", REMEDY))
+            return self.hold(table, seen, Doubt(say("heap_again"), REMEDY))
         if table.phase == "closed":
-            text = "another heap was set apart before this one was counted"
+            text = say("separated_before_count")
             table = self.note(table, seen, Note("separated_before_count", text, _cite("5(1)")))
         table, verdicts = self.begin(table, seen)
         return replace(table, separated=True), verdicts
@@ -223,7 +224,7 @@ class Fantan(SingleOutcome[FantanState]):
             return table, ()
         if table.phase == "open" and not self._betting_began(table):
             return replace(table, separated=False), ()
-        seen_by_all = "the cover was lifted while bets could lie on the heap: it was seen"
+        seen_by_all = say("heap_seen")
         return self.hold(table, seen, Doubt(seen_by_all, REMEDY))
 
     def _wrong_lamp(self, table: FantanState, seen: Envelope, lamps: tuple[str, ...]) -> tuple[Verdict, ...]:
@@ -232,13 +233,15 @@ class Fantan(SingleOutcome[FantanState]):
         wrong = next((lamp for lamp in lamps if lamp in LAMPS and lamp != number), None)
         if wrong is None or table.last is None:
             return ()
-        return noted("wrong_lamp", f"the lamp {wrong} is lit, {table.last.id} left {number}", _cite("5(2)"), seen)
+        return noted(
+            "wrong_lamp", say("wrong_lamp", lamp=wrong, round=table.last.id, number=number), _cite("5(2)"), seen
+        )
 
     # ---- the round
 
     def at_opening(self, table: FantanState) -> Note | None:
         """Art. 4: bets come after the heap."""
-        text = "bets were opened before a heap was set apart and covered"
+        text = say("bets_before_heap")
         return None if table.separated else Note("bets_before_separation", text, _cite("4"))
 
     def opens_next(self, table: FantanState, seen: Envelope) -> bool:
@@ -249,25 +252,25 @@ class Fantan(SingleOutcome[FantanState]):
         """Art. 4: bets come after the heap."""
         if table.separated or table.phase == "suspended":
             return None
-        return Note("early_bet", f"seat {bet.seat} on {bet.bet} before a heap was set apart and covered", _cite("4"))
+        return Note("early_bet", say("early_bet_heap", seat=bet.seat, bet=bet.bet), _cite("4"))
 
     def at_bell(self, table: FantanState, seen: Envelope) -> tuple[FantanState, Null | None]:
         """Art. 4: without a heap, every bet was laid too early."""
         if table.separated or table.phase == "suspended":
             return table, None
-        note = Note("not_separated", "the bell rang before a heap was set apart and covered", _cite("4"))
-        return table, Null("not_separated", (_cite("4"),), note)
+        note = Note("not_separated", say("bell_no_heap"), _cite("4"))
+        return table, Null(say("not_separated"), (_cite("4"),), note)
 
     # ---- the count
 
     def check(self, table: FantanState, outcome: ButtonsCounted) -> Note | Null | None:
         """Arts. 2, 4: the buttons are counted after the bell, and there is at least one."""
         if table.phase == "open":
-            note = Note("counted_before_bell", "the buttons were counted before the bell", _cite("4"))
-            return Null("counted_before_bell", (_cite("4"),), note)
+            note = Note("counted_before_bell", say("counted_before_bell"), _cite("4"))
+            return Null(say("counted_before_bell"), (_cite("4"),), note)
         if self.is_outcome(outcome):
             return None
-        text = "a count of nothing is none: at least one button lies under the cover"
+        text = say("nothing_counted")
         return Note("nothing_counted", text, _cite("2"))
 
     def is_outcome(self, outcome: ButtonsCounted) -> bool:
@@ -280,12 +283,12 @@ class Fantan(SingleOutcome[FantanState]):
 
     def contradiction(self, last: Round, first: ButtonsCounted, other: ButtonsCounted) -> Note:
         """What was left, by each count."""
-        left = f"{number_of(first.count)} and {number_of(other.count)} left"
-        return Note("counts_contradict", f"two counts of {last.id} contradict each other: {left}", _cite("5(1)"))
+        reason = say("counts_of", round=last.id, first=number_of(first.count), second=number_of(other.count))
+        return Note("counts_contradict", reason, _cite("5(1)"))
 
     def stray(self, outcome: ButtonsCounted) -> Note:
         """A count without a heap."""
-        return Note("count_without_round", "buttons were counted, no round waits for it", _cite("5(1)"))
+        return Note("count_without_round", say("counted_no_round"), _cite("5(1)"))
 
     def result(self, round_: Round, outcome: ButtonsCounted) -> Result:
         """Arts. 3, 5 to 9."""

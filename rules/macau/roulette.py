@@ -50,6 +50,7 @@ from protocols.contract.events import (
     WheelStarted,
     WheelStopped,
 )
+from protocols.contract.reasons import say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import ALONE, Board, Family, check_offered, names, numbers
 from rules.engine.money import Rounding
@@ -68,11 +69,11 @@ SECTOR_B: Final = (2, 4, 6, 14, 16, 18, 19, 21, 23, 31, 33, 35)
 MAX_MISSED: Final = 100
 
 VOID: Final = {"pt": "Golpe nulo", "zh-Hant": "此局無效", "en": "No spin"}
-CLOTH: Final = "bets may have been moved unseen after a null spin"
-REMEDY: Final = "declare the spin null at the console, or launch again: the open spin is then void"
-REMEDY_LOOK: Final = "look at the ball: pay, and the first number stands, or declare the spin null at the console"
-REMEDY_OPEN: Final = "declare the spin null at the console, or open the bets again: the open spin is then void"
-REMEDY_CLOTH: Final = "open the bets or launch once more: they are then given back"
+CLOTH: Final = say("cloth_spin")
+REMEDY: Final = say("do_launch")
+REMEDY_LOOK: Final = say("do_look_ball")
+REMEDY_OPEN: Final = say("do_open_bets")
+REMEDY_CLOTH: Final = say("do_give_back")
 
 
 def _wins(covered: tuple[int, ...], pocket: int) -> bool:
@@ -255,16 +256,14 @@ class Roulette(StandingBets[RouletteState]):
             late_bets_law=self._cite("3"),
             stray_bets_law=self._cite("3"),
             void_law=void_law,
-            never_ended=Null("spin_superseded", (self._cite("4"),)),
-            never_closed=Note(
-                "no_call", "no more bets was not called before the ball lay still", self._cite("3(2)(2)")
-            ),
-            stray_bell=Note("bell_without_round", "the bell rang, no spin is open", self._cite("3")),
-            stray_void=Note("void_without_round", "a spin was declared null, none is open or unpaid", *void_law),
-            reopened=Note("bets_reopened", "bets were opened again after the bell", self._cite(self._at.opening)),
-            missing=Doubt("events of this round may be missing", REMEDY_OPEN),
-            contradicted=Doubt("two numbers of one spin contradict each other", REMEDY_LOOK),
-            declared_before=Doubt("declared void before its result was told", REMEDY_LOOK),
+            never_ended=Null(say("spin_superseded"), (self._cite("4"),)),
+            never_closed=Note("no_call", say("no_call"), self._cite("3(2)(2)")),
+            stray_bell=Note("bell_without_round", say("bell_no_spin"), self._cite("3")),
+            stray_void=Note("void_without_round", say("void_no_spin"), *void_law),
+            reopened=Note("bets_reopened", say("bets_reopened"), self._cite(self._at.opening)),
+            missing=Doubt(say("round_events"), REMEDY_OPEN),
+            contradicted=Doubt(say("numbers_contradict"), REMEDY_LOOK),
+            declared_before=Doubt(say("declared_before"), REMEDY_LOOK),
             null_bets="stand",
         )
 
@@ -301,11 +300,11 @@ class Roulette(StandingBets[RouletteState]):
             case SpinMissed(count=count):
                 return self._missed(table, seen, count)
             case BallReplaced() if running:
-                text = "the ball was put back by hand while it ran: it is to be launched again"
+                text = say("ball_by_hand")
                 table = self.note(table, seen, Note("ball_replaced_while_it_ran", text, self._cite("4")))
                 return replace(table, launched=False), ()
             case WheelStopped() | WheelStarted() if running:
-                return self.hold(table, seen, Doubt("the wheel stopped while the ball ran", REMEDY))
+                return self.hold(table, seen, Doubt(say("wheel_stopped"), REMEDY))
             case BallReplaced(pocket=str(pocket)) if table.last_pocket not in ("", pocket):
                 return self._misplaced(table, seen, pocket)
             case _:
@@ -353,14 +352,14 @@ class Roulette(StandingBets[RouletteState]):
             verdicts += closed
         if launch.direction != launch.rotor:
             return table, verdicts
-        note = Note("ball_with_rotor", "the ball runs with the wheel", self._cite("2(1)"))
-        table, void = self.void(table, seen, Null("ball_with_rotor", self._rulings.void_law, note))
+        note = Note("ball_with_rotor", say("ball_with_wheel"), self._cite("2(1)"))
+        table, void = self.void(table, seen, Null(say("ball_with_rotor"), self._rulings.void_law, note))
         return table, verdicts + void
 
     def _missed(self, table: RouletteState, seen: Envelope, count: int) -> Step:
         """Every spin has an end that can be cited: the open one and each that the wheel's counter proves."""
         verdicts: tuple[Verdict, ...] = ()
-        missed = Null("spin_missed", (self._cite("4"),))
+        missed = Null(say("spin_missed"), (self._cite("4"),))
         for _ in range(min(count, MAX_MISSED)):
             if table.round is None:
                 table, opened = self.begin(table, seen)
@@ -369,13 +368,13 @@ class Roulette(StandingBets[RouletteState]):
             verdicts += (Voided(self.returned(round_, seen, missed.reason)),)
             table = self.fresh(table, last_pocket="")
         if count > MAX_MISSED:
-            text = f"the wheel's counter says {count} spins ended unseen; {MAX_MISSED} were voided"
+            text = say("spins_unseen", n=count, voided=MAX_MISSED)
             verdicts += noted("spins_missed_beyond_belief", text, self._cite("4"), seen)
         return table, verdicts
 
     def _misplaced(self, table: RouletteState, seen: Envelope, pocket: str) -> Step:
         """After a null spin the ball goes back where it last lay; the next spin may be open by then, or not."""
-        text = f"the ball was put back into {pocket}, the last number is {table.last_pocket}"
+        text = say("ball_put_back", pocket=pocket, last=table.last_pocket)
         law = self._cite(self._at.put_back)
         if table.round is not None:
             return self.note(table, seen, Note("ball_in_wrong_pocket", text, law)), ()
@@ -396,7 +395,7 @@ class Roulette(StandingBets[RouletteState]):
         """Art. 3(1), said once: bets while the last spin waits for its payment."""
         if not table.unpaid or self.options.payment != "console":
             return table
-        note = Note("bets_before_payment", f"{table.unpaid} was not paid yet", self._cite(self._at.opening))
+        note = Note("bets_before_payment", say("not_paid", round=table.unpaid), self._cite(self._at.opening))
         return replace(self.note(table, seen, note), unpaid="")
 
     def stray_bell(self, table: RouletteState, seen: Envelope) -> Step:
@@ -409,7 +408,7 @@ class Roulette(StandingBets[RouletteState]):
         """Art. 3(2)(1): the bell comes before the launch."""
         if self.options.betting != "bell" or not table.launched or table.phase == "suspended":
             return super().bell(table, seen)
-        note = Note("bell_after_launch", "the bell rang after the launch", self._cite(self._at.bell))
+        note = Note("bell_after_launch", say("bell_after_launch"), self._cite(self._at.bell))
         return self.note(table, seen, note), ()
 
     def beside(self, table: RouletteState) -> bool:
@@ -441,11 +440,11 @@ class Roulette(StandingBets[RouletteState]):
     def check(self, table: RouletteState, outcome: BallLanded) -> Doubt | None:
         """Art. 4: a ball that was launched came to rest, after the bets were closed."""
         if not table.launched:
-            return Doubt(f"{outcome.pocket} was reported, but no launch was seen", REMEDY)
+            return Doubt(say("no_launch", pocket=outcome.pocket), REMEDY)
         if outcome.pocket not in self._wins:
-            return Doubt(f"this text has no pocket {outcome.pocket}", REMEDY)
+            return Doubt(say("no_pocket", pocket=outcome.pocket), REMEDY)
         if table.moved and table.phase == "open":
-            return Doubt("bets were moved while the ball ran, and never closed by a call", REMEDY)
+            return Doubt(say("never_called"), REMEDY)
         return None
 
     def decide(self, table: RouletteState, seen: Envelope) -> Step:
@@ -461,12 +460,12 @@ class Roulette(StandingBets[RouletteState]):
 
     def contradiction(self, last: Round, first: BallLanded, other: BallLanded) -> Note:
         """Two numbers of one spin."""
-        text = f"{other.pocket} was reported after {first.pocket}, for the same spin"
+        text = say("number_after", second=other.pocket, first=first.pocket)
         return Note("landings_contradict", text, self._cite("4"))
 
     def stray(self, outcome: BallLanded) -> Note:
         """A number without a spin."""
-        return Note("landing_without_spin", f"{outcome.pocket} was reported, no round is open", self._cite("4"))
+        return Note("landing_without_spin", say("landed_no_round", pocket=outcome.pocket), self._cite("4"))
 
     def pay_nothing(self, table: RouletteState, seen: Envelope) -> Step:
         """Art. 3(1)."""

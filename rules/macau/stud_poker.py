@@ -98,9 +98,22 @@ from protocols.contract.events import (
     WagerPlaced,
     WagerWithdrawn,
 )
+from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
 from rules.engine.money import Rounding
-from rules.engine.rounds import Round, irregular, next_number, noted, resolved, suspend, terms, voided, wager, witness
+from rules.engine.rounds import (
+    Round,
+    declared,
+    irregular,
+    next_number,
+    noted,
+    resolved,
+    suspend,
+    terms,
+    voided,
+    wager,
+    witness,
+)
 from rules.engine.ruleset import (
     Award,
     Bet,
@@ -219,20 +232,15 @@ NOT_OPENED: Final = {
     "en": "The dealer does not open: antes are paid, raises come back",
 }
 
-TELL: Final = "tell the dealer's and every raised hand at the showdown (deal corrected), or declare the round void"
-DECISIONS: Final = (
-    "tell every decision, then the dealer's and every raised hand (deal corrected), or declare the round void"
-)
-NAME_IT: Final = "name the hand without a bet (deal corrected, no cards), or declare the round void"
-WHO_PLAYS: Final = (
-    "name each such seat: by its ante if it plays, by its hand without cards (deal corrected) if it has no bet; "
-    "or declare the round void"
-)
-AGAIN: Final = "tell the decision of this seat once more, or declare the round void"
-OR_OPEN: Final = "correct the deal at the console, or declare the round void; opening the bets voids it too"
-MISSING: Final = "events of this round may be missing"
-BEFORE_CARD: Final = "events before the first card may be missing"
-EARLY: Final = "hands were told before anybody could know them"
+TELL: Final = say("do_tell_hands")
+DECISIONS: Final = say("do_tell_all")
+NAME_IT: Final = say("do_name_hand")
+WHO_PLAYS: Final = say("do_who_plays")
+AGAIN: Final = say("do_decide")
+OR_OPEN: Final = say("do_correct")
+MISSING: Final = say("round_events")
+BEFORE_CARD: Final = say("first_card")
+EARLY: Final = say("hands_early")
 
 
 class StudPokerOptions(Struct, frozen=True, forbid_unknown_fields=True):
@@ -519,9 +527,11 @@ class StudPoker:
             case CardUnreadable():
                 return self._unreadable(state, seen)
             case ShuffleFailed(reason=reason):
-                return self._shuffler_failed(state, seen, f"the shuffler failed: {reason or 'no reason told'}")
+                return self._shuffler_failed(
+                    state, seen, say("shuffler_reports_failure", why=reason or "no_reason_told")
+                )
             case CardJammed(where=where):
-                return self._shuffler_failed(state, seen, f"cards stuck in the shuffler: {where or 'somewhere'}")
+                return self._shuffler_failed(state, seen, say("shuffler_stuck", where=where or "somewhere"))
             case ShoeStarted(decks=decks) | ShuffleFinished(decks=decks):
                 return self._new_cards(state, seen, decks, shoe=isinstance(seen.event, ShoeStarted))
             case ShoeEmptied():
@@ -531,7 +541,7 @@ class StudPoker:
             case RoundPaid():
                 return self._paid(state, seen)
             case RoundVoided(reason=reason):
-                return self._declared_void(state, seen, reason or "declared by the croupier")
+                return self._declared_void(state, seen, declared(reason))
             case DeviceOnline(continuous=False) | EventsMissed():
                 return self._missed(state, seen)
             case _:
@@ -542,7 +552,7 @@ class StudPoker:
     def _seat(self, state: StudPokerState, seen: Envelope, seat: int, *, opened: bool) -> Step:
         """Who takes part from the next closing of the bets on."""
         if seat not in SEATS:
-            return self._noted(state, "no_such_seat", f"seat {seat}: there are {len(SEATS)}", "2(1)", seen)
+            return self._noted(state, "no_such_seat", say("seat_there_are", seat=seat, seats=len(SEATS)), "2(1)", seen)
         seats = {*state.seats, seat} if opened else {*state.seats} - {seat}
         return replace(state, seats=tuple(sorted(seats))), ()
 
@@ -568,9 +578,7 @@ class StudPoker:
                 if not deal.round.closed:
                     return self._seen(state, deal, seen), ()
                 return self._opened_over(state, deal, seen)
-            reason = deal.round.suspended or (
-                "reopened and not completed" if deal.reopened else "events of the betting may be missing"
-            )
+            reason = deal.round.suspended or (say("not_completed_again") if deal.reopened else say("events_missed"))
             state, verdicts = self._void(state, deal, seen, reason)
         unproven = state.doubt or (deal is not None and deal.unsure)
         state, deal = self._begin(state, seen, missed=False)
@@ -580,16 +588,22 @@ class StudPoker:
 
     def _opened_over(self, state: StudPokerState, deal: Deal, seen: Envelope) -> Step:
         """A stray press, or the next round. Before the first card no hands can be mixed, only what was laid."""
-        text = "bets were opened again before the round had ended"
+        text = say("bets_reopened_round")
         deal = replace(deal, round=_irregular(deal.round, "bets_reopened", text, "6(3)", seen))
         if deal.begun or deal.told or deal.shown or deal.exposed:
             return self._hold(state, replace(deal, over=True), seen, text, OR_OPEN, blind=False)
         return replace(state, deal=replace(deal, unsure=True)), ()
 
     def _wager(self, state: StudPokerState, seen: Envelope, one: WagerPlaced | WagerWithdrawn) -> Step:
-        text = f"seat {one.seat} on {one.bet}"
+        text = say("seat_bet", seat=one.seat, bet=one.bet)
         if one.seat not in SEATS:
-            return self._noted(state, "no_such_seat", f"{text}: there are {len(SEATS)} seats", "2(1)", seen)
+            return self._noted(
+                state,
+                "no_such_seat",
+                say("seat_bet_there_are", seat=one.seat, bet=one.bet, seats=len(SEATS)),
+                "2(1)",
+                seen,
+            )
         if one.bet == "raise":
             return self._raise_chips(state, seen, one)
         deal = state.deal
@@ -609,7 +623,8 @@ class StudPoker:
             if stranger and deal.unproven and isinstance(one, WagerPlaced):
                 deal = replace(deal, asked={one.seat: "", **deal.asked})
             elif stranger:
-                note = _irregular(round_, "jackpot_without_ante", f"{text} without an ante", "10(1)", seen)
+                text = say("without_ante", seat=one.seat, bet=one.bet)
+                note = _irregular(round_, "jackpot_without_ante", text, "10(1)", seen)
                 return self._with(state, deal, note), verdicts
         if one.bet == "ante" and one.seat in deal.entered:
             deal, enough = _felt(deal, one)
@@ -629,7 +644,7 @@ class StudPoker:
         """Art. 11(1), (4): the bet is laid already. Its chip told again is the same chip, and it stays."""
         if isinstance(one, WagerPlaced):
             return self._seen(state, deal, seen)
-        text = f"seat {one.seat} on {one.bet}: transferred from a void round, it stays"
+        text = say("bet_transferred", seat=one.seat, bet=one.bet)
         return self._with(state, deal, _irregular(deal.round, "bet_stands", text, "11(1)", seen))
 
     def _close(self, deal: Deal, seen: Envelope, players: tuple[int, ...]) -> tuple[Deal, tuple[Verdict, ...]]:
@@ -647,12 +662,12 @@ class StudPoker:
     def _bell(self, state: StudPokerState, seen: Envelope) -> Step:
         deal = state.deal
         if deal is None:
-            return self._noted(state, "bell_without_round", "the bell rang, no round is open", "6(2)", seen)
+            return self._noted(state, "bell_without_round", say("bell_no_round"), "6(2)", seen)
         if deal.round.closed:
             return self._seen(state, deal, seen), ()
         players = deal.antes() or state.seats
         if not players and not deal.lost:
-            text = "the bell rang, but nobody has laid an ante; the bets stay open"
+            text = say("nobody_ante_bell")
             return self._with(state, deal, _irregular(deal.round, "no_ante", text, "6(2)", seen)), ()
         deal, closed = self._close(deal, seen, players)
         if not players:
@@ -663,11 +678,13 @@ class StudPoker:
 
     # ---- the deal
 
-    def _first(self, state: StudPokerState, deal: Deal, seen: Envelope) -> tuple[Deal, tuple[Verdict, ...], str]:
+    def _first(
+        self, state: StudPokerState, deal: Deal, seen: Envelope
+    ) -> tuple[Deal, tuple[Verdict, ...], Reason | None]:
         """The first card closes the bets too. Last, the reason why nobody knows whose it is, where that is so."""
         if deal.round.closed:
             first = not (deal.out or deal.blind)
-            doubt = EARLY if first and (deal.told or deal.shown) else ""
+            doubt = EARLY if first and (deal.told or deal.shown) else None
             if first and (deal.asked or not deal.players):
                 doubt = doubt or BEFORE_CARD
             elif first and deal.unproven and not (deal.blind or deal.over):
@@ -678,18 +695,18 @@ class StudPoker:
         deal = replace(deal, dealt=True)
         if lost:
             return deal, closed, BEFORE_CARD
-        return deal, closed, "" if deal.players else "a card is out, but nobody has laid an ante"
+        return deal, closed, None if deal.players else say("card_no_ante")
 
-    def _without_round(self, state: StudPokerState, seen: Envelope, code: str, text: str, article: str) -> Step:
+    def _without_round(self, state: StudPokerState, seen: Envelope, code: str, reason: Reason, article: str) -> Step:
         """A card where no round waits for one. After a result without cards it says that the result came too early.
 
         But one that was told late may be older than the result, and one after the payment is of no round.
         """
         last = state.deal or state.last
         if last is None or last.out or last.blind or last.paid or state.doubt or seen.event.overtaken:
-            return self._noted(state, code, text, article, seen)
+            return self._noted(state, code, reason, article, seen)
         deal = _swept(replace(last, reopened=True, dealt=True), seen)
-        reason = "a card came out after the round had been resolved without any"
+        reason = say("card_after_result")
         return self._hold(replace(state, last=None), deal, seen, reason, DECISIONS)
 
     def _card(self, state: StudPokerState, seen: Envelope, card: str, face: str | None) -> Step:
@@ -698,23 +715,23 @@ class StudPoker:
             return self._unreadable(state, seen)
         deal = state.deal
         if deal is None or (deal.reopened and not deal.out):
-            return self._without_round(state, seen, "card_without_round", "a card was drawn, no round is open", "7(1)")
+            return self._without_round(state, seen, "card_without_round", say("card_no_round"), "7(1)")
         deal, closed, doubt = self._first(state, deal, seen)
         if deal.blind and not doubt:
             return self._seen(state, deal, seen), closed
         place = len(deal.cards)
         if place == CARDS * deal.hands:
-            doubt = doubt or "a card more than the hands receive was drawn"
+            doubt = doubt or say("card_more")
         if deal.packets:
-            doubt = doubt or "a card was drawn from a shoe, and packets were given out by a shuffler"
+            doubt = doubt or say("shoe_then_packets")
         if card in deal.cards:
-            doubt = doubt or "a card came twice out of a single deck"
+            doubt = doubt or say("card_twice")
         if doubt:
             state, held = self._hold(state, deal, seen, doubt, DECISIONS if doubt == EARLY else TELL)
             return state, closed + held
         round_ = witness(deal.round, seen)
         if not place and self.options.dealing == "shuffler":
-            round_ = _irregular(round_, "wrong_equipment", "the cards are dealt from a shoe", "3(2)", seen)
+            round_ = _irregular(round_, "wrong_equipment", say("from_shoe"), "3(2)", seen)
         last = place + 1 == CARDS * deal.hands
         covered = last and any(hand == DEALER for hand, _ in deal.exposed)
         faced = last and not covered and face == "up"
@@ -732,29 +749,27 @@ class StudPoker:
         """Art. 7(2): five cards to each hand."""
         deal = state.deal
         if deal is None or (deal.reopened and not deal.out):
-            return self._without_round(
-                state, seen, "packet_without_round", "a packet came out, no round is open", "7(2)"
-            )
+            return self._without_round(state, seen, "packet_without_round", say("packet_no_round"), "7(2)")
         deal, closed, doubt = self._first(state, deal, seen)
         if deal.cards:
-            doubt = doubt or "a packet was given out by a shuffler, and cards were drawn from a shoe"
+            doubt = doubt or say("packet_then_shoe")
         if doubt:
             state, held = self._hold(state, deal, seen, doubt, DECISIONS if doubt == EARLY else TELL)
             return state, closed + held
         if deal.packets == deal.hands:
             # Told once more than hands with a bet: whether it lies with a hand without one, nobody can know.
-            text = "a packet more than the hands with a bet was given out"
+            text = say("packet_more")
             state, held = self._hold(state, deal, seen, text, WHO_PLAYS if deal.unproven else NAME_IT)
             return state, closed + held
         round_ = witness(deal.round, seen)
         if not deal.packets and self.options.dealing == "shoe":
-            round_ = _irregular(round_, "wrong_equipment", "the cards are dealt by a shuffler", "3(1)", seen)
+            round_ = _irregular(round_, "wrong_equipment", say("by_shuffler"), "3(1)", seen)
         whose = deal.whose(deal.packets)
         deal = replace(deal, round=round_, packets=deal.packets + 1)
         if cards != CARDS:
-            text = f"{cards} cards were given out to {whose}"
+            text = say("packet_cards", n=cards, hand=whose)
             deal = replace(deal, round=_irregular(round_, "wrong_number_of_cards", text, "11(1)", seen))
-            state, void = self._void(state, deal, seen, "wrong_number_of_cards")
+            state, void = self._void(state, deal, seen, say("wrong_number_of_cards"))
             return state, closed + void
         state, step = self._go_on(state, deal)
         return state, closed + step
@@ -762,21 +777,21 @@ class StudPoker:
     def _unreadable(self, state: StudPokerState, seen: Envelope) -> Step:
         deal = state.deal
         if deal is None or (deal.reopened and not deal.out):
-            text = "a card may have left the shoe, no round is open"
+            text = say("card_may_no_round")
             return self._without_round(state, seen, "unreadable_without_round", text, "7(1)")
         deal, closed, _ = self._first(state, deal, seen)
-        state, held = self._hold(state, deal, seen, "a card could not be read")
+        state, held = self._hold(state, deal, seen, say("card_unreadable"))
         return state, closed + held
 
     def _new_cards(self, state: StudPokerState, seen: Envelope, decks: int, *, shoe: bool) -> Step:
         """Art. 1(1): a single deck. A shoe begun in the middle of a deal leaves it unknown what was dealt."""
         verdicts: tuple[Verdict, ...] = ()
         if decks > 1:
-            text = f"{decks} decks were put in play, authorised is one"
+            text = say("wrong_decks_one", decks=decks)
             state, verdicts = self._noted(state, "wrong_number_of_decks", text, "1(1)", seen)
         deal = state.deal
         if shoe and deal is not None and deal.dealing and deal.cards:
-            state, held = self._hold(state, deal, seen, "a new shoe was started during the deal")
+            state, held = self._hold(state, deal, seen, say("new_shoe"))
             return state, verdicts + held
         return state, verdicts
 
@@ -784,9 +799,9 @@ class StudPoker:
         deal = state.deal
         if deal is None or not deal.dealing or not deal.cards:
             return state, ()
-        return self._hold(state, deal, seen, "the shoe was empty before all hands had their cards")
+        return self._hold(state, deal, seen, say("shoe_empty_hands"))
 
-    def _shuffler_failed(self, state: StudPokerState, seen: Envelope, what: str) -> Step:
+    def _shuffler_failed(self, state: StudPokerState, seen: Envelope, what: Reason) -> Step:
         """Art. 11(4), between the bell and the last packet; later the machine is at its next deck.
 
         Where events are missing, or decisions are told, the last packet may be out already: a person says.
@@ -801,11 +816,11 @@ class StudPoker:
             return replace(state, deal=failed), ()
         if deal.decided:
             return self._hold(state, deal, seen, what)
-        return self._void(state, failed, seen, "shuffler_failed", "11(4)")
+        return self._void(state, failed, seen, say("shuffler_failed"), "11(4)")
 
     def _exposed(self, state: StudPokerState, seen: Envelope, hand: str, card: str) -> Step:
         deal = state.deal
-        text = f"{card or 'a card'} of {NAMES.get(hand, 'no hand of this game')} was seen"
+        text = _card_seen(card, NAMES.get(hand, ""))
         if deal is None:
             return self._noted(state, "card_exposed", text, "11(2)", seen)
         if deal.reopened:
@@ -824,30 +839,34 @@ class StudPoker:
             # By rule, and faster than the shoe. Where another card comes, the two contradict each other.
             return self._seen(state, replace(deal, shown=card), seen), ()
         if any(hand == other and not (card and known) for other, known in deal.exposed):
-            reason = "it is not known whether one card was seen or two"
+            reason = say("one_or_two")
             return self._hold(state, deal, seen, reason, blind=False)
-        text = f"{card or 'a card'} of {hand or 'no hand of this game'} was seen"
+        text = _card_seen(card, hand)
         round_ = _irregular(deal.round, "card_exposed", text, "11(2)" if not deal.exposed else "11(1)", seen)
         second = bool(deal.exposed)
         deal = replace(deal, round=round_, exposed=(*deal.exposed, (hand, card)))
-        return self._void(state, deal, seen, "two_cards_exposed") if second else self._go_on(state, deal)
+        return self._void(state, deal, seen, say("two_cards_exposed")) if second else self._go_on(state, deal)
 
     # ---- the decisions
 
-    def _early(self, state: StudPokerState, deal: Deal, seen: Envelope, code: str, text: str, article: str) -> Step:
+    def _early(
+        self, state: StudPokerState, deal: Deal, seen: Envelope, code: str, reason: Reason, article: str
+    ) -> Step:
         """It is the round before's. A second such word says that the cards are out and not told: the round is held."""
-        deal = replace(deal, round=_irregular(deal.round, code, text, article, seen))
+        deal = replace(deal, round=_irregular(deal.round, code, reason, article, seen))
         if deal.early:
             return self._hold(state, deal, seen, MISSING)
         word = deal.round.closed and not isinstance(seen.event, WagerPlaced | WagerWithdrawn)  # chips are moved often
         return replace(state, deal=replace(deal, early=word)), ()
 
     def _acted(self, state: StudPokerState, seen: Envelope, acted: SeatActed) -> Step:
-        text = f"seat {acted.seat}: {acted.action}"
+        text = say("seat_action", seat=acted.seat, action=acted.action)
         if acted.seat not in SEATS:
-            return self._noted(state, "no_such_seat", f"{text}, there are {len(SEATS)} seats", "2(1)", seen)
+            text = say("seat_action_there_are", seat=acted.seat, action=acted.action, seats=len(SEATS))
+            return self._noted(state, "no_such_seat", text, "2(1)", seen)
         if acted.hand != 1:
-            return self._noted(state, "one_hand_only", f"{text} for hand {acted.hand}", "6(1)", seen)
+            text = say("seat_action_hand", seat=acted.seat, action=acted.action, number=acted.hand)
+            return self._noted(state, "one_hand_only", text, "6(1)", seen)
         match acted.action:
             case "ante":
                 return self._ante(state, seen, acted)
@@ -875,10 +894,10 @@ class StudPoker:
         differs = acted.amount not in (0, lay)
         if deal.round.closed and (differs or acted.seat not in deal.players):
             if deal.round.suspended:
-                text = f"seat {acted.seat} on ante while the round waits for a person: not taken"
+                text = say("bet_while_waiting", seat=acted.seat, bet="ante")
                 round_ = _irregular(deal.round, "bet_while_waiting", text, "6(2)", seen)
                 return self._with(state, deal, round_), ()
-            text = f"seat {acted.seat} on ante after the bets were closed"
+            text = say("late_bet", seat=acted.seat, bet="ante")
             return self._with(state, deal, _irregular(deal.round, "late_bet", text, "6(2)", seen)), ()
         anted = deal.anted if deal.round.closed else tuple(sorted({*deal.anted, acted.seat}))
         deal = replace(deal, round=witness(deal.round, seen), anted=anted, unsure=deal.unsure or differs)
@@ -886,9 +905,9 @@ class StudPoker:
 
     def _ask(self, state: StudPokerState, deal: Deal, seen: Envelope) -> Step:
         """Which of the seats that may have laid an ante plays: said again where another one is meant than before."""
-        reason = f"the ante of seat {min(deal.asked)} may be among the events that are missing"
+        reason = say("ante_missing", seat=min(deal.asked))
         if deal.round.suspended != reason:
-            deal = replace(deal, round=replace(deal.round, suspended=""))
+            deal = replace(deal, round=replace(deal.round, suspended=None))
         return self._suspend(state, deal, seen, reason, WHO_PLAYS)
 
     def _plays(self, state: StudPokerState, deal: Deal, seen: Envelope, seat: int) -> Step:
@@ -909,22 +928,22 @@ class StudPoker:
         if deal.asked:
             return self._ask(state, deal, seen)
         if deal.held and deal.out:
-            deal = replace(deal, round=replace(deal.round, suspended=""))
+            deal = replace(deal, round=replace(deal.round, suspended=None))
             return self._hold(state, deal, seen, MISSING, TELL)
         return self._go_on(state, deal)
 
     def _playing(
-        self, state: StudPokerState, seen: Envelope, seat: int, action: str, text: str
+        self, state: StudPokerState, seen: Envelope, seat: int, action: str, reason: Reason
     ) -> tuple[StudPokerState, Deal | None, tuple[Verdict, ...]]:
         """The round in which `seat` may decide, a resolved one reopened; or None, with what follows from that."""
         deal = state.deal
         if deal is None:
             if state.last is not None and seat in state.last.players and not (state.last.paid or state.doubt):
                 return state, replace(state.last, reopened=True), ()
-            state, noted = self._noted(state, "decision_without_round", text, "6(5)", seen)
+            state, noted = self._noted(state, "decision_without_round", reason, "6(5)", seen)
             return state, None, noted
         if _too_early(state, deal):
-            state, held = self._early(state, deal, seen, "decision_before_deal", text, "6(5)")
+            state, held = self._early(state, deal, seen, "decision_before_deal", reason, "6(5)")
             return state, None, held
         if seat not in deal.players and deal.unproven:
             word = action if deal.asked.get(seat, "") in ("", action) else ""
@@ -935,15 +954,19 @@ class StudPoker:
             return state, None, asks
         if seat not in deal.players:
             if not deal.unsure:  # after a loss it may be the next round's
-                deal = replace(deal, round=_irregular(deal.round, "decision_without_ante", text, "6(2)", seen))
-            state, held = self._hold(state, deal, seen, f"{text}, but no ante of this seat is known", NAME_IT)
+                deal = replace(deal, round=_irregular(deal.round, "decision_without_ante", reason, "6(2)", seen))
+            chips = reason.code == "seat_bet"  # told by a sensor, not as an action
+            missing = say("no_ante_raise", seat=seat) if chips else say("no_ante", seat=seat, action=action)
+            state, held = self._hold(state, deal, seen, missing, NAME_IT)
             return state, None, held
         return state, deal, ()
 
     def _decided(self, state: StudPokerState, seen: Envelope, acted: SeatActed) -> Step:
         """Art. 6(5)-(7)."""
         seat, raises = acted.seat, acted.action == "raise"
-        state, deal, verdicts = self._playing(state, seen, seat, acted.action, f"seat {seat}: {acted.action}")
+        state, deal, verdicts = self._playing(
+            state, seen, seat, acted.action, say("seat_action", seat=seat, action=acted.action)
+        )
         if deal is None:
             return state, verdicts
         if seat in (deal.raised if raises else deal.folded):
@@ -955,7 +978,7 @@ class StudPoker:
         if raises and double:
             for amount in dict.fromkeys((acted.amount, chips)):
                 if amount not in (0, double):
-                    text = f"seat {seat}: {amount}, not twice the ante; it counts as {double}"
+                    text = say("raise_not_double", seat=seat, amount=amount, double=double)
                     deal = replace(deal, round=_irregular(deal.round, "raise_not_double", text, "6(6)", seen))
         elif raises and acted.amount:
             chips = acted.amount
@@ -966,7 +989,7 @@ class StudPoker:
     ) -> Step:
         round_ = witness(deal.round, seen)
         if deal.dealing:
-            text = f"seat {seat} decided before all cards were dealt"
+            text = say("decided_dealing", seat=seat)
             round_ = _irregular(round_, "decision_before_deal", text, "6(5)", seen)
         told = deal.chips
         if chips or seat in told:
@@ -990,28 +1013,28 @@ class StudPoker:
             folded=tuple(other for other in deal.folded if other != seat),
             doubted=tuple(sorted({*deal.doubted, seat})),
         )
-        return self._suspend(state, deal, seen, f"seat {seat} raises and folds", AGAIN)
+        return self._suspend(state, deal, seen, say("raises_and_folds", seat=seat), AGAIN)
 
     def _raise_chips(self, state: StudPokerState, seen: Envelope, one: WagerPlaced | WagerWithdrawn) -> Step:
         """Art. 6(6): chips on the raise are one when they are twice the ante, no more and no less."""
         seat = one.seat
         if state.deal is None and state.last is not None and seat in state.last.raised:
             return state, ()  # the console was faster than the sensor
-        state, deal, verdicts = self._playing(state, seen, seat, "raise", f"seat {seat} on raise")
+        state, deal, verdicts = self._playing(state, seen, seat, "raise", say("seat_bet", seat=seat, bet="raise"))
         if deal is None:
             return state, verdicts
         lay, double = deal.chips.get(seat, 0), 2 * deal.amount(seat, "ante")
-        text = f"seat {seat} on raise"
         if isinstance(one, WagerWithdrawn):
             left = lay - (one.amount or lay)
             if deal.reopened or seat in deal.raised or not lay or left < 0:
-                note = _irregular(deal.round, "bet_stands", f"{text} taken back", "6(5)", seen)
+                note = _irregular(deal.round, "bet_stands", say("raise_taken_back", seat=seat), "6(5)", seen)
                 return (self._with(state, deal, note), ()) if state.deal is not None else (state, ())
             chips = {**deal.chips, seat: left}
             return replace(state, deal=replace(deal, round=witness(deal.round, seen), chips=chips)), ()
         left = lay + one.amount
         if double and left > double:
-            note = _irregular(deal.round, "raise_not_double", f"{text}: more than {double}, given back", "6(6)", seen)
+            text = say("raise_too_much", seat=seat, amount=double)
+            note = _irregular(deal.round, "raise_not_double", text, "6(6)", seen)
             deal, left = replace(deal, round=note), double
         if seat in deal.folded:
             return self._contradicted(state, replace(deal, chips={**deal.chips, seat: left}), seen, seat)
@@ -1027,10 +1050,10 @@ class StudPoker:
         deal = state.deal
         if deal is None:
             if state.last is None or state.doubt:  # after a loss they may be another round's
-                return self._noted(state, "hands_without_round", "hands were told, no round is open", "6(8)", seen)
+                return self._noted(state, "hands_without_round", say("hands_no_round"), "6(8)", seen)
             deal = replace(state.last, reopened=True)
         elif _too_early(state, deal):
-            text = "hands were told before the deal"
+            text = say("hands_before_deal")
             return self._early(state, deal, seen, "hands_before_deal", text, "6(8)")
         said, wrong = self._laid(deal, laid)
         known = deal.known()
@@ -1050,25 +1073,25 @@ class StudPoker:
         if not wrong and _unknowable(deal, told):
             # Said also where the round waits already: who tells the hands would not know what it still waits for.
             if deal.round.suspended != EARLY:
-                deal = replace(deal, round=replace(deal.round, suspended=""))
+                deal = replace(deal, round=replace(deal.round, suspended=None))
             return self._hold(state, deal, seen, EARLY, DECISIONS, blind=bool(dead and deal.cards))
         wrong = wrong or _contradiction(next_)
         if wrong:
             return self._hold(state, deal, seen, wrong, blind=bool(dead and deal.cards))
         return self._ask(state, next_, seen) if asked else self._go_on(state, next_)
 
-    def _laid(self, deal: Deal, laid: Hands) -> tuple[Laid, str]:
+    def _laid(self, deal: Deal, laid: Hands) -> tuple[Laid, Reason | None]:
         """The hands that were told, and why this cannot be. After a loss a hand without an ante may have had one."""
         told: Hands = {}
         shown, dead, asked, left = "", [], [], []
         if not laid:
-            return Laid(), "no hand was told"
+            return Laid(), say("no_hand_told")
         if not (deal.players or deal.unproven):
-            return Laid(), "nobody has laid an ante"
+            return Laid(), say("nobody_ante")
         for name, cards in laid.items():
             hand = NAMES.get(name)
             if hand is None:
-                return Laid(), "a hand was told that this game does not have"
+                return Laid(), say("foreign_hand")
             seat = 0 if hand == DEALER else int(hand[-1])
             plays = not seat or seat in deal.players
             if not plays and not (deal.unproven and cards):
@@ -1080,16 +1103,16 @@ class StudPoker:
             elif hand == DEALER and len(cards) == 1:
                 shown = cards[0]
             elif len(cards) != CARDS:
-                return Laid(), f"{len(cards)} cards were told for {hand}: void by 11(1), if that is so"
+                return Laid(), say("hand_cards", n=len(cards), hand=hand)
             elif hand in told:
-                return Laid(), f"{hand} was told twice"
+                return Laid(), say("hand_twice", hand=hand)
             else:
                 told[hand] = tuple(cards)
                 if not plays:
                     asked.append(seat)
         if any(card not in PIPS for cards in (*told.values(), (shown or "AS",)) for card in cards):
-            return Laid(), "a card was told that no deck has"
-        return Laid(told, shown, tuple(dead), tuple(asked), tuple(left)), ""
+            return Laid(), say("no_such_card")
+        return Laid(told, shown, tuple(dead), tuple(asked), tuple(left)), None
 
     # ---- doubt
 
@@ -1108,15 +1131,15 @@ class StudPoker:
         state: StudPokerState,
         deal: Deal,
         seen: Envelope,
-        reason: str,
-        remedy: str = TELL,
+        reason: Reason,
+        remedy: Reason = TELL,
         *,
         blind: bool = True,
     ) -> Step:
         """The round waits until the hands are told."""
         return self._suspend(state, replace(deal, held=True, blind=deal.blind or blind), seen, reason, remedy)
 
-    def _suspend(self, state: StudPokerState, deal: Deal, seen: Envelope, reason: str, remedy: str) -> Step:
+    def _suspend(self, state: StudPokerState, deal: Deal, seen: Envelope, reason: Reason, remedy: Reason) -> Step:
         round_, verdicts = suspend(deal.round, seen, reason, remedy)
         return self._with(state, deal, round_), verdicts
 
@@ -1130,32 +1153,32 @@ class StudPoker:
             return self._seen(state, deal, seen), ()  # before what is in doubt, or even before this round
         if deal.reopened and last is not None:
             # Paid while in doubt: the croupier, who sees the hands, lets the first result stand.
-            last = replace(last, round=replace(deal.round, suspended=""), paid=True)
+            last = replace(last, round=replace(deal.round, suspended=None), paid=True)
             result = self._resolve(replace(last, round=witness(last.round, seen)), last.known())
             return replace(state, deal=None, last=last), (Corrected(replace(result, supersedes=result.round)),)
         if not deal.begun:
             return self._seen(state, deal, seen), ()
-        missing = "decisions" if len(deal.raised) + len(deal.folded) < len(deal.players) else "hands"
-        return self._suspend(state, deal, seen, f"the prizes were paid, but {missing} were not told", TELL)
+        undecided = len(deal.raised) + len(deal.folded) < len(deal.players)
+        return self._suspend(state, deal, seen, say("paid_decisions") if undecided else say("paid_hands"), TELL)
 
-    def _declared_void(self, state: StudPokerState, seen: Envelope, reason: str) -> Step:
+    def _declared_void(self, state: StudPokerState, seen: Envelope, reason: Reason) -> Step:
         deal = state.deal
         if deal is None:
             if state.last is None:
-                text = "a round was declared void, none is open or can be corrected"
+                text = say("void_no_correction")
                 return self._noted(state, "void_without_round", text, "11(1)", seen)
             deal = replace(state.last, reopened=True)
         return self._void(state, deal, seen, reason)
 
     # ---- the ends of a round
 
-    def _void(self, state: StudPokerState, deal: Deal, seen: Envelope, reason: str, article: str = "11(1)") -> Step:
+    def _void(self, state: StudPokerState, deal: Deal, seen: Envelope, reason: Reason, article: str = "11(1)") -> Step:
         """Art. 11(1), (4): antes and raises come back, the jackpot bets are those of the next round."""
         jackpots = tuple(one for one in deal.round.wagers if one.bet == "jackpot")
         # Raised and folded, and no chips were told, or raised too early: nobody knows what comes back beside the ante.
         unsure = deal.unsure or bool(deal.swept) or any(not deal.chips.get(seat) for seat in deal.doubted)
         stakes = () if unsure else tuple(one for one in _stakes(deal) if one.bet != "jackpot")
-        round_ = replace(witness(deal.round, seen), wagers=stakes, suspended="")
+        round_ = replace(witness(deal.round, seen), wagers=stakes, suspended=None)
         void = Void(reason, "returned", "carried" if self._jackpot else "")
         result = voided(round_, self._terms, void, (f"{TEXT} art. {article}",), _visible(deal))
         state = StudPokerState(
@@ -1175,7 +1198,7 @@ class StudPoker:
         if deal.held or deal.doubted or deal.asked or not deal.players:
             return replace(state, deal=deal), ()
         if deal.round.suspended:
-            deal = replace(deal, round=replace(deal.round, suspended=""))
+            deal = replace(deal, round=replace(deal.round, suspended=None))
         if deal.dealing or len(deal.raised) + len(deal.folded) < len(deal.players):
             return replace(state, deal=deal), ()
         hands = deal.known()
@@ -1338,22 +1361,22 @@ class StudPoker:
         """The round rests on this event too."""
         return replace(state, deal=replace(deal, round=witness(deal.round, seen)))
 
-    def _noted(self, state: StudPokerState, code: str, text: str, article: str, seen: Envelope) -> Step:
+    def _noted(self, state: StudPokerState, code: str, reason: Reason, article: str, seen: Envelope) -> Step:
         """An irregularity, of the round if one is open."""
         if state.deal is not None:
-            return self._with(state, state.deal, _irregular(state.deal.round, code, text, article, seen)), ()
-        return state, noted(code, text, f"{TEXT} art. {article}", seen)
+            return self._with(state, state.deal, _irregular(state.deal.round, code, reason, article, seen)), ()
+        return state, noted(code, reason, f"{TEXT} art. {article}", seen)
 
 
-def _irregular(round_: Round, code: str, text: str, article: str, seen: Envelope) -> Round:
-    return irregular(round_, code, text, f"{TEXT} art. {article}", seen)
+def _irregular(round_: Round, code: str, reason: Reason, article: str, seen: Envelope) -> Round:
+    return irregular(round_, code, reason, f"{TEXT} art. {article}", seen)
 
 
 def _without_ante(round_: Round, players: tuple[int, ...], seen: Envelope) -> Round:
     """Art. 10(1): the bets on the jackpot of seats without an ante go back."""
     for one in round_.wagers:
         if one.seat not in players:
-            text = f"seat {one.seat} on {one.bet} without an ante: given back"
+            text = say("without_ante_back", seat=one.seat, bet=one.bet)
             round_ = _irregular(round_, "jackpot_without_ante", text, "10(1)", seen)
     return replace(round_, wagers=tuple(one for one in round_.wagers if one.seat in players))
 
@@ -1366,7 +1389,7 @@ def _named(deal: Deal, said: Laid, seen: Envelope) -> Deal:
         seat = int(hand[-1])
         if hand not in deal.told and (seat in deal.asked or seat in deal.dead):
             continue
-        text = f"cards were dealt to {hand}, which has no bet"
+        text = say("hand_without_bet", hand=hand)
         round_ = _irregular(round_, "hand_without_bet", text, "11(3)", seen)
     if not deal.unproven:
         return replace(deal, round=round_)
@@ -1419,10 +1442,10 @@ def _swept(deal: Deal, seen: Envelope) -> Deal:
     """At the first card: what was told of hands before it is no word of this round (6(5)). Chips lie where they lie."""
     round_ = deal.round
     for seat in sorted({*deal.raised, *deal.folded, *deal.doubted}):
-        text = f"seat {seat} decided before all cards were dealt"
+        text = say("decided_dealing", seat=seat)
         round_ = _irregular(round_, "decision_before_deal", text, "6(5)", seen)
     if not deal.held:
-        round_ = replace(round_, suspended="")
+        round_ = replace(round_, suspended=None)
     known = {seat for seat in deal.players if deal.chips.get(seat, 0) >= (2 * deal.amount(seat, "ante") or 1)}
     swept = tuple(sorted({*deal.raised, *deal.doubted} - known))
     return replace(deal, round=round_, told={}, shown="", raised=(), folded=(), doubted=(), exposed=(), swept=swept)
@@ -1448,19 +1471,26 @@ def _of_the_next(deal: Deal, event: Event) -> bool:
             return False
 
 
-def _contradiction(deal: Deal) -> str:
+def _card_seen(card: str, hand: str) -> Reason:
+    """A card was seen, one of `hand`: either may not be known."""
+    if hand:
+        return say("card_seen", card=card, hand=hand) if card else say("a_card_seen", hand=hand)
+    return say("card_seen_no_hand", card=card) if card else say("a_card_seen_no_hand")
+
+
+def _contradiction(deal: Deal) -> Reason | None:
     """Why the hands that are known cannot lie so; no card is named that not all have seen."""
     hands = deal.known()
     cards = [card for hand in hands.values() for card in hand]
     if len(set(cards)) < len(cards):
-        return "a card lies in two places, out of a single deck"
+        return say("two_places")
     seen = [*deal.exposed, *([(DEALER, deal.shown)] if deal.shown else [])]
     for hand, card in seen:
         if not card or not hand:
             continue
         if card not in hands.get(hand, (card,)) or any(card in other for name, other in hands.items() if name != hand):
-            return f"{card}, seen with {hand}, lies elsewhere"
-    return ""
+            return say("elsewhere", card=card, hand=hand)
+    return None
 
 
 def _visible(deal: Deal) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from rich.text import Text
 
 from daemon import logs
 from daemon.config.model import Config, parse
+from daemon.console.words import words
 from daemon.read_model import SiteState, TableView
 from daemon.virtual_clock import JumpingLoop
 from protocols.contract.results import Result
@@ -399,5 +400,5 @@ def _lamp(good: bool, name: str) -> Text:
 def _result(result: Result) -> Text:
     text = Text(result.round.partition(":")[2] + "  ", style="dim")
     if result.void is not None:
-        return text.append(f"void: {result.void.reason}", style="yellow not dim")
+        return text.append(f"void: {words.reason('en', result.void.reason)}", style="yellow not dim")
     return text.append(result.announcements.get("en", ""), style="not dim")

@@ -174,7 +174,7 @@ class Pit:
         """One result came out, or took the place of the one before."""
         if table not in self.outcomes:
             return
-        round_, void = result.round, result.void.reason if result.void else ""
+        round_, void = result.round, result.void.reason.code if result.void else ""
         if kind != "corrected":
             span = self._opened.pop((table, round_), 0), len(self.tables[table].truth)
             self.outcomes[table].append(Outcome(round_, result.outcome, void, span))

@@ -455,7 +455,9 @@ def night(tmp_path_factory: pytest.TempPathFactory) -> tuple[Wheel, Path, Path]:
 
 def outcomes(stdout: str) -> list[Outcome]:
     results = [json.loads(line) for line in stdout.splitlines()]
-    return [Outcome(one["round"], one["outcome"], one["void"]["reason"] if one["void"] else "") for one in results]
+    return [
+        Outcome(one["round"], one["outcome"], one["void"]["reason"]["code"] if one["void"] else "") for one in results
+    ]
 
 
 @pytest.mark.parametrize("which", ["capture", "raw"])

@@ -32,8 +32,6 @@ from protocols.fdl import frame as fdl
 from protocols.fdl.console import (
     ACTIONS,
     HAPPENINGS,
-    THROW_REASONS,
-    VOID_REASONS,
     BallEntered,
     BallLaunched,
     BallReplaced,
@@ -272,7 +270,7 @@ def test_every_word_of_the_page_is_there_in_all_languages() -> None:
     assert catalogs[0].keys() == catalogs[1].keys() == catalogs[2].keys()
     fields = {f"field_{field}" for key in KEYS.values() for field in key.fields}
     wanted = {*KEYS, *fields, *(f"state_{state}" for state in get_args(State))}
-    wanted |= {f"void_{n}" for n in VOID_REASONS} | {f"throw_{n}" for n in THROW_REASONS}
+    wanted |= {"void_0", "throw_0"}
     wanted |= {f"act_{word}" for word in ACTIONS.values()} | {"turn_1", "turn_2"}
     wanted |= {
         f"bad_{field.removesuffix('_or_none')}" for key in KEYS.values() for field in key.fields if field != "action"

@@ -275,7 +275,7 @@ async def test_what_was_changed_after_no_answer_is_another_press(
             while len(floor.told()) < 2:  # noqa: ASYNC110 - in another task
                 await asyncio.sleep(0.02)
         rows = [msgspec.json.decode(row.data) for row in floor.journal.range("cus-1", 1, 1000)]
-        assert [row["reason"] for row in rows if "reason" in row] == ["dealing error", "equipment fault"]
+        assert [row["reason"] for row in rows if "reason" in row] == ["dealing_error", "equipment_fault"]
 
 
 async def test_a_trace_is_shown_filtered_and_paused(

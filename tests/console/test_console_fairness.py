@@ -134,7 +134,7 @@ def test_a_correction_takes_back_and_a_void_counts_nothing(store: Store) -> None
     fair = house(store)
     spins(fair, ["17"])
     name = f"{TABLE}:2026-11-20:1"
-    void = {"reason": "an object on the wheel", "bets": "stand"}
+    void = {"reason": {"code": "declared_for", "values": {"text": "an object on the wheel"}}, "bets": "stand"}
     fair.on_result(TABLE, "corrected", result_of(spin(1, "17", supersedes=name) | {"outcome": {}, "void": void}))
     fair.on_result(TABLE, "voided", result_of(result(2, {}, void=void)))
     fair.flush()
@@ -186,7 +186,7 @@ def test_each_round_counts_once_as_it_stands_at_last(script: list[tuple[str, Any
         told: list[tuple[str, dict[str, Any]]] = []
         safe = 0  # so many were written down
         stands: dict[int, str] = {}
-        void = {"reason": "x", "bets": "returned"}
+        void = {"reason": {"code": "x"}, "bets": "returned"}
         for act, what in script:
             match act:
                 case "end":
@@ -520,7 +520,7 @@ def test_faces_are_counted_for_the_device_that_told_them_and_for_no_single_die(s
     fair.on_event(TABLE, wire(1, "dice.read", device="shaker-1", data={"faces": [6, 1, 6]}))
     fair.on_result(TABLE, "resolved", result_of(result(1, {"faces": [1, 6, 6]}, evidence=[f"edge-1:{TABLE}:1"])))
     fair.on_result(TABLE, "resolved", result_of(result(2, {"faces": [1, 2, 3]})))  # its reading was not seen
-    void = {"reason": "stacked_or_leaning", "bets": "may_change"}
+    void = {"reason": {"code": "stacked_or_leaning"}, "bets": "may_change"}
     fair.on_result(TABLE, "voided", result_of(result(3, {"faces": [4, 4, 4], "stacked": 1}, void=void)))
     fair.flush()
     assert {chart: fair.counts(chart, "all") for chart in fair.charts(TABLE)} == {
@@ -734,7 +734,7 @@ def test_cards_are_counted_by_shoe_from_results_only(store: Store) -> None:
     fair.on_result("bac-1", "resolved", result_of(coup(1, ["9D", "9D", "KC", "2H"])))
     # What a void coup showed came out of the shoe, too.
     fair.on_result(
-        "bac-1", "voided", result_of(coup(2, ["3D"], void={"reason": "card_unreadable", "bets": "returned"}))
+        "bac-1", "voided", result_of(coup(2, ["3D"], void={"reason": {"code": "card_unreadable"}, "bets": "returned"}))
     )
     fair.on_result("bac-1", "resolved", result_of(coup(1, ["AC", "AD", "AH", "5S"], shoe=2)))
     fair.flush()

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from daemon.console import shapes
 from daemon.console.live import Viewer
 from daemon.console.pages import fairness as fair_pages
+from protocols.contract.reasons import Reason
 from protocols.contract.results import RoundFacts
 from protocols.contract.topics import Wire, encode_wire, table_topic
 
@@ -87,7 +88,7 @@ async def test_a_wheel_whose_even_numbers_are_red_is_so_on_every_page(console: C
 def test_zero_has_no_colour_of_its_own() -> None:
     assert shapes.round_shape(RoundFacts(pocket="0"), "en").colour == "green"
     assert shapes.round_shape(RoundFacts(pocket="2", colour="red"), "en").colour == "red"
-    assert shapes.round_shape(RoundFacts(reason="x"), "en").colour == ""
+    assert shapes.round_shape(RoundFacts(reason=Reason("x")), "en").colour == ""
 
 
 def test_the_pictures_of_fairness_have_the_colours_of_the_wheel(console: Console) -> None:
@@ -111,7 +112,7 @@ OUTCOMES: dict[str, dict[str, Any]] = {
     },
 }
 DETAILS: dict[str, dict[str, Any]] = {
-    ROU: {"last_pocket": "2", "reason": "no launch was seen"},
+    ROU: {"last_pocket": "2", "reason": {"code": "no_launch", "values": {"pocket": "2"}}},
     BAC: {
         "hands": {"player": ["TD"], "banker": [], "1.2": ["9H", "?"]},
         "totals": {"player": 0},

@@ -1,191 +1,150 @@
 """What the rules say of a round, in the reader's language: all of it, and on every page that shows it."""
 
+import ast
 import re
-import time
+import string
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-import rules_say
 from console_floor import Console, opened
 from helpers import script
 from hypothesis import given
 
-import drivers
 import rules
 from daemon.console.live import Viewer
 from daemon.console.words import words
 from drivers import tcs_saturn
 from drivers.fdl_shuffler import REASONS
-from protocols.contract.events import RoundVoided, SpinVoided, WagerPlaced, WagerWithdrawn
+from protocols.contract.events import RoundVoided, SpinVoided
+from protocols.contract.reasons import Reason, say
+from protocols.contract.results import Irregularity
 from protocols.contract.topics import Wire, encode_wire, table_topic
 from protocols.fdl import console as fdl_console
 from protocols.fdl import shuffler as fdl_shuffler
+from rules.engine.rounds import declared
 from rules.engine.ruleset import Corrected, Noted, Resolved, Suspended, Verdict, Voided
 from rules.macau import baccarat
 from tests.rules.test_rulesets import NIGHTS, every_game, game, pace, run
 
 BAC = "bac-12"
 ROUND = f"{BAC}:2026-11-20:1:7"
-OTHERS: list[words.Lang] = [lang for lang in words.LANGS if lang != "en"]
-SAID = rules_say.everything(sorted(Path(rules.__file__).parent.rglob("*.py")))
-# What a wheel or a person at the console gives as a reason; what else stands for a whole text would be a gap.
-GIVEN = {"{RoundVoided.reason}", "{SpinVoided.reason}"}
-TOLD = sorted({rules_say.filled(one.text) for one in SAID if one.text not in GIVEN})
-WHEELS = {
-    file.stem: {one.text for one in rules_say.everything([file])}
-    for file in sorted(Path(drivers.__file__).parent.glob("*.py"))
-    if "SpinVoided(" in file.read_text(encoding="utf-8")
-}
-# The faults by whose names a Saturn voids a spin, and a doubt that ends its spin and is told of no other.
-SATURN = {error.fault.code.removeprefix("saturn.") for error in tcs_saturn.ERRORS}
-NEVER_TOLD = {tcs_saturn.CHANGED}
-GIVEN_BY_WHEELS = sorted({*SATURN, *(text for texts in WHEELS.values() for text in texts)} - {"{}", *NEVER_TOLD})
-GIVEN_BY_PERSONS = sorted(
-    {*fdl_console.VOID_REASONS.values(), *fdl_console.THROW_REASONS.values(), "reason 7 of the console"} - {""}
-)
-FAILED = [f"the shuffler failed: {why}" for why in (*REASONS.values(), "reason 7 of the shuffler", "no reason told")]
-WHERE = (*fdl_shuffler.PLACES.values(), "somewhere")
-STUCK = [f"cards stuck in the shuffler: {where}" for where in WHERE]
-SHAKEN = [
-    "the dice were shaken by lever, authorised is electronic",
-    "the dice were shaken by electronic, authorised is lever",
-]
-EVERY = sorted({*TOLD, *GIVEN_BY_WHEELS, *GIVEN_BY_PERSONS, *FAILED, *STUCK, *SHAKEN})
+FILES = sorted(Path(rules.__file__).parent.rglob("*.py"))
+# What a wheel says beside the names of its faults, and what a person chooses at the console.
+WHEELS = {"restarted", "table_closed", "number_shown_too_early", *(error.fault.code for error in tcs_saturn.ERRORS)}
+PERSONS = {*fdl_console.VOID_REASONS.values(), *fdl_console.THROW_REASONS.values()} - {""}
+
+
+def calls() -> Iterator[tuple[str, ast.Call]]:
+    """Each call of `say` in the rules, and where."""
+    for file in FILES:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Call(func=ast.Name(id="say")):
+                    yield f"{file.name}:{node.lineno}", node
+
+
+def codes(call: ast.Call) -> set[str]:
+    """The codes of a call: its first argument is text, or one of two texts."""
+    match call.args:
+        case [ast.Constant(value=str(code))]:
+            return {code}
+        case [ast.IfExp(body=ast.Constant(value=str(one)), orelse=ast.Constant(value=str(other)))]:
+            return {one, other}
+        case _:
+            return set()
+
+
+def names(sentence: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(sentence) if name}
 
 
 # ---- all of it
 
 
-def test_what_the_rules_say_is_read_whole_from_their_text() -> None:
-    """Each kind, from each module; and nothing is said that the reader of the text could not follow."""
-    kinds = {kind: {one.text for one in SAID if one.kind == kind} for kind in ("reason", "remedy", "irregularity")}
-    assert len(kinds["reason"]) > 80
-    assert len(kinds["remedy"]) == 21
-    assert len(kinds["irregularity"]) > 120
-    bare = {one.text for one in SAID if re.fullmatch(r"\{[^{}]*\}", one.text)}
-    assert bare == GIVEN
-    assert set(WHEELS) == {"cammegh_ss2_spins", "tcs_saturn"}
-    assert {name for name, texts in WHEELS.items() if "{}" in texts} == {"tcs_saturn"}  # the name of a fault
+@pytest.mark.parametrize("lang", words.LANGS)
+def test_every_reason_of_the_rules_has_its_sentence_and_its_values(lang: words.Lang) -> None:
+    catalog, count = words.catalog(lang), 0
+    for place, call in calls():
+        known = codes(call)
+        assert known or place.startswith("rounds.py"), f"{place}: say() without a code"  # declared(): given, a code
+        values = {keyword.arg for keyword in call.keywords}
+        for code in known:
+            assert f"reason.{code}" in catalog, place
+            if None not in values:  # `**values`: the calls that follow prove them
+                assert names(catalog[f"reason.{code}"]) == values, place
+            count += 1
+    assert count > 200
 
 
-def test_a_text_that_no_reader_would_miss_is_found(tmp_path: Path) -> None:
-    """Through parameters, branches, patterns, several results and texts put together."""
-    source = tmp_path / "game.py"
-    source.write_text(
-        "WHY = 'it waits'\n"
-        "def hold(round_, reason, remedy=WHY): return Suspended(round_.id, reason, remedy)\n"
-        "def odd(round_, code, text): return Irregularity(code, f'{text}: odd', '-', round_.id)\n"
-        "def both(n): return ('one', 'two') if n else None\n"
-        "def play(round_, seen, n):\n"
-        "    match seen:\n"
-        "        case Voided(reason=why):\n"
-        "            return Void(why or 'by hand', 'returned')\n"
-        "    if n:\n"
-        "        text = f'{n} cards'\n"
-        "        return odd(round_, 'cards', text)\n"
-        "    elif (found := both(n)):\n"
-        "        code, text = found\n"
-        "        return odd(round_, code, text)\n"
-        "    text = 'late' if n else 'early'\n"
-        "    return hold(round_, text), replace(round_, suspended=wrong())\n"
-        "def wrong():\n"
-        "    return 'wrong' + 'ly'\n",
-        encoding="utf-8",
-    )
-    said = rules_say.everything([source])
-    assert {(one.kind, one.text) for one in said if one.kind != "irregularity"} == {
-        ("reason", "{Voided.reason}"),
-        ("reason", "by hand"),
-        ("reason", "late"),
-        ("reason", "early"),
-        ("reason", "{}"),  # it cannot be followed, and is seen
-        ("remedy", "it waits"),
+@pytest.mark.parametrize("lang", words.LANGS)
+def test_the_sentences_of_a_code_have_the_same_values_in_every_language(lang: words.Lang) -> None:
+    english, catalog = words.catalog("en"), words.catalog(lang)
+    for key in (key for key in english if key.startswith("reason.")):
+        assert names(catalog[key]) == names(english[key]), key
+
+
+def test_no_sentence_is_left_of_a_code_that_nothing_says() -> None:
+    said = {code for _, call in calls() for code in codes(call)} | WHEELS | PERSONS
+    ours = {key.removeprefix("reason.") for key in words.catalog("en") if key.startswith("reason.")}
+    assert ours <= said
+
+
+@pytest.mark.parametrize("lang", words.LANGS)
+def test_each_value_that_is_a_code_has_its_words(lang: words.Lang) -> None:
+    catalog = words.catalog(lang)
+    for why in (*REASONS.values(), "no_reason_told"):
+        assert f"value.why_{why.replace(' ', '_')}" in catalog, why
+    for where in (*fdl_shuffler.PLACES.values(), "somewhere"):
+        assert f"value.where_{where}" in catalog, where
+    for mode in ("lever", "electronic"):
+        assert f"value.mode_{mode}" in catalog
+        assert f"value.allowed_{mode}" in catalog
+    acted = say("seat_hand_action", seat=3, number=1, action="five_cards")
+    told = {
+        "en": "seat 3 hand 1: five cards",
+        "pt": "Lugar 3, mão 1: cinco cartas",
+        "zh-Hant": "第 3 門第 1 手：五張牌",
     }
-    assert {(one.code, one.text) for one in said if one.kind == "irregularity"} == {
-        ("cards", "{n} cards: odd"),
-        ("one", "two: odd"),
-    }
+    assert words.reason(lang, acted) == told[lang]
 
 
-@pytest.mark.parametrize("lang", OTHERS)
-def test_all_of_it_is_told_in_every_language(lang: words.Lang) -> None:
-    english = set(words.catalog("en").values())
-    silent = [one for one in EVERY if words.told(lang, "round", one) in {one, *english}]
-    assert not silent
-
-
-@pytest.mark.parametrize("lang", OTHERS)
-def test_each_value_is_told_too(lang: words.Lang) -> None:
-    """The numbers that stand for values are those of the English; what has words of its own has lost its English."""
-    for one in TOLD:
-        assert sorted(re.findall(r"\d+", words.told(lang, "round", one))) == sorted(re.findall(r"\d+", one)) or (
-            lang == "zh-Hant" and "第" in words.told(lang, "round", one)  # articles in Chinese numerals
-        ), one
-    for one in (*FAILED, *STUCK, *SHAKEN):
-        told = words.told(lang, "round", one)
-        assert not any(
-            word in told for word in ("lever", "electronic,", "infeed", "carousel", "jam", "reason", "wrong")
-        )
-    assert words.told("pt", "round", "seat 3 hand 1: five_cards") == "Lugar 3, mão 1: cinco cartas"
-    assert words.told("zh-Hant", "round", "seat 3 hand 1: five_cards") == "第 3 門第 1 手：五張牌"
-
-
-def test_a_reason_that_is_a_code_is_a_sentence_in_english_too() -> None:
-    codes = [one for one in EVERY if re.fullmatch(r"[a-z]+(_[a-z]+)+|error|restarted", one)]
-    assert len(codes) > 30
-    for one in codes:
-        told = words.told("en", "round", one)
-        assert " " in told, one
-        assert "_" not in told
-    assert words.told("en", "round", "never_completed") == "it was never completed"
-
-
-def test_what_is_no_code_stands_in_english_as_the_rules_say_it() -> None:
-    for one in EVERY:
-        if " " in one:
-            assert words.told("en", "round", one) == one.replace("even_money", "even money")
+@pytest.mark.parametrize("lang", words.LANGS)
+def test_what_a_wheel_or_a_person_gives_as_reason_is_a_sentence(lang: words.Lang) -> None:
+    for code in PERSONS | {error.fault.code.removeprefix("saturn.") for error in tcs_saturn.ERRORS}:
+        assert "_" not in words.reason(lang, declared(code)), code
+    assert words.reason(lang, declared("a <b> fell {0.x}")) == "a <b> fell {0.x}"
+    assert words.reason(lang, declared("")) == words.catalog(lang)["reason.declared"]
 
 
 def test_an_irregularity_that_says_only_who_and_what_says_why() -> None:
-    """Its text alone would leave the reader to guess; where the text says it, it is said once."""
-    codes = set()
-    for one in SAID:
-        known = words._known("round", rules_say.filled(one.text)) if one.kind == "irregularity" else None
-        if known is not None and known[0].startswith("rule.seat_"):
-            codes.add(one.code)
-    assert {f"irregular.{code}" for code in codes} == {
-        key for key in words.catalog("en") if key.startswith("irregular.")
-    }
-    told = words.noted("en", "bet_not_offered", "seat 3 on lucky_6")
-    assert told == "seat 3 on lucky_6 (the table does not offer this bet)"
-    assert words.noted("en", "late_bet", "seat 3 on tie after the bets were closed").endswith("were closed")
-    assert words.noted("pt", "no_such_code", "seat 3 on tie") == "Lugar 3 em tie"
+    note = Irregularity("bet_not_offered", say("seat_bet", seat=3, bet="lucky_6"), "-")
+    assert words.noted("en", note) == "seat 3 on lucky_6 (the table does not offer this bet)"
+    late = Irregularity("late_bet", say("late_bet", seat=3, bet="tie"), "-")
+    assert words.noted("en", late) == "seat 3 on tie after the bets were closed"
+    assert words.noted("pt", Irregularity("no_such_code", say("seat_bet", seat=3, bet="tie"), "-")) == "Lugar 3 em tie"
 
 
-def test_no_word_is_left_of_what_nobody_says() -> None:
-    said = {known[0] for one in EVERY if (known := words._known("round", one)) is not None}
-    values = {"value.mode_lever", "value.mode_electronic", "value.allowed_lever", "value.allowed_electronic"}
-    values |= {f"value.where_{where}" for where in WHERE}
-    said |= {known[0] for why in FAILED if (known := words._known("round", why.partition(": ")[2])) is not None}
-    ours = {key for key in words.catalog("en") if key.startswith(("rule.", "reason.", "value."))}
-    assert ours - values == {key for key in said if key.startswith(("rule.", "reason."))}
-    assert ours >= values
+@pytest.mark.parametrize("lang", words.LANGS)
+def test_a_reason_of_another_version_is_shown_too(lang: words.Lang) -> None:
+    assert words.reason(lang, Reason("no_such_code", {"x": 1})) == "no such code"
+    assert "?" in words.reason(lang, Reason("late_bet", {"seat": 3}))
+    assert "{0.x}" in words.reason(lang, Reason("late_bet", {"seat": 3, "bet": "{0.x}"}))
 
 
-def texts(verdict: Verdict) -> Iterator[str]:
+def reasons(verdict: Verdict) -> Iterator[Reason]:
     """What a verdict says."""
     match verdict:
         case Suspended(reason=reason, remedy=remedy):
             yield from (reason, remedy)
         case Resolved(result=result) | Voided(result=result) | Corrected(result=result):
-            yield from (one.text for one in result.irregularities)
+            yield from (one.reason for one in result.irregularities)
             if result.void is not None:
                 yield result.void.reason
         case Noted(irregularity=one):
-            yield one.text
+            yield one.reason
         case _:
             pass
 
@@ -194,64 +153,18 @@ def texts(verdict: Verdict) -> Iterator[str]:
 @pace
 @given(night=NIGHTS)
 def test_whatever_a_game_says_has_its_words(name: str, night: list[Any]) -> None:
-    """But for what was given: a reason somebody typed, and bets that have no name."""
-    given_ = {one.reason for one in night if isinstance(one, RoundVoided | SpinVoided)}
-    bets = {one.bet for one in night if isinstance(one, WagerPlaced | WagerWithdrawn)}
-    unnamed = [f" on {bet}" for bet in bets if not re.fullmatch(r"\S+", bet)]
+    """With exactly the values of its sentence; but for a reason that was given."""
+    given_ = {declared(one.reason).code for one in night if isinstance(one, RoundVoided | SpinVoided)}
     for step in run(game(name), script(night))[1]:
-        for text in (text for verdict in step for text in texts(verdict)):
-            if text not in given_ and not any(one in text for one in unnamed):
-                assert words._known("round", text) is not None, text
-
-
-# ---- what others say
-
-
-@pytest.mark.parametrize("lang", words.LANGS)
-@pytest.mark.parametrize(
-    "said",
-    [
-        "",
-        "a card fell to the floor",
-        "<script>alert(1)</script>",
-        "seat 3 on <b>x</b> y",
-        "seat {seat} on {bet!r} and {0.__class__}",
-        "no_such_code",
-        "reason.never_read",
-        "two counts of ",
-        "\0\ud800",
-        10_000 * "x",
-    ],
-)
-def test_what_nobody_translated_stands_as_it_was_said(lang: words.Lang, said: str) -> None:
-    assert words.told(lang, "round", said) == said
-    assert words.noted(lang, "bet_not_offered", said) == said
-
-
-def test_a_value_is_never_a_pattern() -> None:
-    assert words.told("pt", "round", "seat {bet} on {0.x}") == "Lugar {bet} em {0.x}"
-    assert words.noted("en", "{0.x}", "seat 3 on tie") == "seat 3 on tie"
-
-
-def test_what_is_looked_up_is_bounded_and_quick() -> None:
-    """Of what others may say, in time and in memory."""
-    words._looked_up.cache_clear()
-    began = time.process_time()
-    for n in range(1000):
-        for text in (f"seat {n} on " + 190 * "x ", f"{n} " + 99 * "of x " + "was seen", (f"seat{n}: " * 60)[:399]):
-            assert words.told("pt", "round", text) == text
-    assert time.process_time() - began < 10
-    assert words._looked_up.cache_info().currsize <= words.REMEMBERED
-    before = words._looked_up.cache_info().misses
-    words.told("pt", "round", (words.LONGEST + 1) * "x")
-    words.told("pt", (words.LONGEST + 1) * "x", "x")
-    assert words._looked_up.cache_info().misses == before
+        for one in (one for verdict in step for one in reasons(verdict)):
+            if one.code not in given_:
+                assert names(words.catalog("en")[f"reason.{one.code}"]) == set(one.values), one
 
 
 # ---- on the pages
 
 
-REASON, REMEDY = "a card could not be read", baccarat.CORRECT
+REASON, REMEDY = "a card could not be read", words.reason("en", baccarat.CORRECT)
 TYPED = "<i>typed by hand</i>"
 PAGES = {
     "en": (
@@ -278,14 +191,14 @@ PAGES = {
 }
 
 
-def ended(number: int, reason: str, *irregularities: dict[str, str]) -> dict[str, Any]:
+def ended(number: int, reason: Reason, *irregularities: dict[str, Any]) -> dict[str, Any]:
     """A void round as the rules publish it."""
     return {
         "round": f"{BAC}:2026-11-20:1:{number}",
         "ruleset": "macau.baccarat",
         "edition": "2018",
         "outcome": {},
-        "void": {"reason": reason, "bets": "returned"},
+        "void": {"reason": msgspec.to_builtins(reason), "bets": "returned"},
         "irregularities": list(irregularities),
         "announcements": {"en": "Void", "pt": "Lance nulo", "zh-Hant": "此局無效"},
         "law": ["Despacho 55/2004 art. 10"],
@@ -297,13 +210,14 @@ def console(tmp_path: Path) -> Iterator[Console]:
     """Three void rounds, the last with an irregularity, and one that waits for a person."""
     with opened(tmp_path, '[console.dealer]\n"bac-12" = "127.0.0.1:0"') as one:
         one.begin()
-        note = {"code": "bet_not_offered", "text": "seat 3 on lucky_6", "law": "-", "event": "e"}
+        bet = {"code": "seat_bet", "values": {"seat": 3, "bet": "lucky_6"}}
+        note = {"code": "bet_not_offered", "reason": bet, "law": "-", "event": "e"}
         source = table_topic("lisboa", BAC, "round")
-        for number, reason in enumerate((TYPED, "dealing error", "never_completed"), 1):
+        for number, reason in enumerate(map(declared, (TYPED, "dealing_error", "never_completed")), 1):
             raw = msgspec.Raw(msgspec.json.encode({"result": ended(number, reason, note)}))
             wire = Wire("1.0", f"edge-7:{BAC}:{number}/0", source, "voided", one.now, number, data=raw, journal="j")
             one.say(f"{source}/event/voided", encode_wire(wire))
-        state = {"phase": "suspended", "round": ROUND, "detail": {"reason": REASON}}
+        state = {"phase": "suspended", "round": ROUND, "detail": {"reason": {"code": "card_unreadable"}}}
         one.say(f"{source}/state", msgspec.json.encode(state))
         one.alert(BAC, "round-suspended", code="round.suspended", text=REASON, remedy=REMEDY)
         one.wait(1)
@@ -389,10 +303,10 @@ async def test_what_was_irregular_between_two_rounds_is_told_in_the_readers_lang
     source = table_topic("lisboa", BAC, "round")
     bell = {
         "code": "bell_without_round",
-        "text": "the bell rang, no round is open",
+        "reason": {"code": "bell_no_round"},
         "law": "Despacho 55/2004 art. 7(1)",
     }
-    typed = {"code": "x", "text": "<i>unheard of</i>", "law": "-"}
+    typed = {"code": "x", "reason": {"code": "declared_for", "values": {"text": "<i>unheard of</i>"}}, "law": "-"}
     for journal in ("j", "standby"):
         for number, data in enumerate(({"irregularity": bell}, {"irregularity": typed}, {"irregularity": 7}), 4):
             raw = msgspec.Raw(msgspec.json.encode(data))

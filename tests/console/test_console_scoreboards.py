@@ -192,7 +192,7 @@ def test_a_new_shoe_clears_the_board_and_midnight_does_not() -> None:
 
 def test_a_new_shoe_is_seen_though_its_first_coups_are_on_no_board() -> None:
     old = [coup(1, "B", shoe=3), coup(2, "P", shoe=3)]
-    void = {"reason": "card_unreadable", "bets": "returned"}
+    void = {"reason": {"code": "card_unreadable"}, "bets": "returned"}
     new = [coup(1, "T", shoe=4, demo=True), coup(2, "B", shoe=4, void=void), coup(3, "P", shoe=4)]
     assert [one.round for one in board_of(scoreboards.baccarat, old + new).coups] == [new[2]["round"]]
     second = coup(3, "P", shoe=2, day="2026-11-21")  # of a day of which nothing else is known
@@ -207,7 +207,7 @@ def test_a_correction_takes_the_place_of_what_it_supersedes() -> None:
 
 
 def test_void_rounds_demonstrations_and_the_unreadable_are_on_no_board() -> None:
-    void = {"reason": "card_unreadable", "bets": "returned"}
+    void = {"reason": {"code": "card_unreadable"}, "bets": "returned"}
     taken_back = coup(1, "B", supersedes="bac-1:2026-11-20:1:1", void=void)
     results = [*shoe("BP"), taken_back, coup(3, "T", demo=True), coup(4, "B", outcome={"winner": "nobody"})]
     assert [one.winner for one in board_of(scoreboards.baccarat, results).coups] == ["player"]

@@ -402,9 +402,12 @@ def test_the_lists_of_the_document_are_those_of_the_codec() -> None:
             for code, text in re.findall(r"([0-9A-F]+) ([a-z_' ]+?)(?:[,.;]|$)", line.split(". ")[0].split(";")[0])
         }
 
+    def coded(begins: str) -> dict[int, str]:
+        return {n: text.replace(" ", "_").replace("'", "") for n, text in words(begins, 10).items()}
+
     assert words("Actions", 16) == fdl_console.ACTIONS
-    assert {**words("Reasons of void", 10), 0: ""} == fdl_console.VOID_REASONS
-    assert {**words("Reasons of a throw", 10), 0: ""} == fdl_console.THROW_REASONS
+    assert {**coded("Reasons of void"), 0: ""} == fdl_console.VOID_REASONS
+    assert {**coded("Reasons of a throw"), 0: ""} == fdl_console.THROW_REASONS
     printed = re.findall(r"^\| ([0-9A-F]{2}) \| (it is [^|]+?|a [^|]+?|its [^|]+?) \|$", DOC, re.MULTILINE)
     assert {int(code, 16): text for code, text in printed} == fdl.REASONS
     kinds = re.findall(r"^\| (0[1-9]) \| ([a-z ]+?) \|$", DOC, re.MULTILINE)

@@ -104,7 +104,10 @@ def test_its_templates_read_the_state_of_a_device(faults: list[Any], problem: st
     ("more", "said"),
     [
         ({"void": None, "announcements": {"en": "Banker wins", "pt": "x"}}, "bac-12:2026-11-20:7 Banker wins"),
-        ({"void": {"reason": "misdeal", "bets": "returned"}, "announcements": {}}, "bac-12:2026-11-20:7 void: misdeal"),
+        (
+            {"void": {"reason": {"code": "misdeal"}, "bets": "returned"}, "announcements": {}},
+            "bac-12:2026-11-20:7 void: misdeal",
+        ),
         ({"void": None, "announcements": {}}, "bac-12:2026-11-20:7 "),
     ],
 )

@@ -53,6 +53,7 @@ from protocols.contract.events import (
     encode_data,
     type_of,
 )
+from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import table_topic
 from protocols.hid_cards import Code, code_of, encode
 from rules.engine.refold import Engine
@@ -551,9 +552,10 @@ def a_hole_card_in_the_clear(patch: pytest.MonkeyPatch) -> None:
 def a_reason_with_a_card(patch: pytest.MonkeyPatch) -> None:
     suspend = Engine._suspend
 
-    def told(self: Engine[Any], table: Any, frame: Any, fact: Any, reason: str, remedy: str) -> Any:
+    def told(self: Engine[Any], table: Any, frame: Any, fact: Any, reason: Reason, *more: Reason) -> Any:
         hands = table.position.play.hands
-        return suspend(self, table, frame, fact, f"{reason} ({hands[0].cards[:1] if hands else ()})", remedy)
+        cards = hands[0].cards[:1] if hands else ()
+        return suspend(self, table, frame, fact, Reason(reason.code, {**reason.values, "cards": str(cards)}), *more)
 
     patch.setattr(Engine, "_suspend", told)
 
@@ -564,7 +566,7 @@ def more_words_of_an_ace(patch: pytest.MonkeyPatch) -> None:
 
     def told(self: StudPoker, state: Any, seen: Any, drawn: str, face: str | None) -> Any:
         state, verdicts = card(self, state, seen, drawn, face)
-        return state, verdicts + (noted("x", "x", "x", seen) if drawn[0] == "A" else ())
+        return state, verdicts + (noted("x", say("x"), "x", seen) if drawn[0] == "A" else ())
 
     patch.setattr(StudPoker, "_card", told)
 

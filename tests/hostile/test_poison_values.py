@@ -224,7 +224,7 @@ def test_a_journal_with_a_bad_row_starts_and_its_round_is_void(folder: Path, mic
     assert said["remedy"]
     last = journal.after(0, 100)[-1]
     assert last.type == "corrected"
-    assert json.loads(last.data)["result"]["void"]["reason"] == "row_unreadable"
+    assert json.loads(last.data)["result"]["void"]["reason"] == {"code": "row_unreadable"}
     for one in journal.after(0, 100):  # each is published, and can be read by who gets it
         assert decode_wire(consumer._message_of(one, True)[1]).seq == one.seq
     take(consumer, told(SPIN, first=len(SPIN) + 1))

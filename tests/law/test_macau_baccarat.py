@@ -34,6 +34,7 @@ from protocols.contract.events import (
     WagerPlaced,
     WagerWithdrawn,
 )
+from protocols.contract.reasons import say
 from protocols.contract.topics import Envelope
 from rules.engine.refold import Table
 from rules.engine.ruleset import (
@@ -617,7 +618,7 @@ def test_art_10_an_error_that_cannot_be_corrected_voids_the_coup_and_all_bets_co
     bets = [WagerPlaced(1, "player", 100), WagerPlaced(1, "jackpot", 10), WagerPlaced(2, "tie", 7)]
     events: list[Event] = [*rung("9 2", *bets), RoundVoided("a card fell to the floor")]
     result = only(play(bell(jackpot="A"), events))
-    assert result.void == Void("a card fell to the floor", "returned", "returned")
+    assert result.void == Void(say("declared_for", text="a card fell to the floor"), "returned", "returned")
     assert {(one.seat, one.bet): one.returned for one in result.settlements} == {
         (1, "player"): 100,
         (1, "jackpot"): 10,
@@ -627,7 +628,7 @@ def test_art_10_an_error_that_cannot_be_corrected_voids_the_coup_and_all_bets_co
     assert hands_of(result) == ("9", "2")
     assert not result.winners
     no_jackpot = only(play(bell(), [*rung("9"), RoundVoided()])).void
-    assert no_jackpot == Void("declared by the croupier", "returned")
+    assert no_jackpot == Void(say("declared"), "returned")
 
 
 @pytest.mark.article("10, second sentence")
@@ -661,7 +662,7 @@ def test_art_10_void_after_the_result_supersedes_it() -> None:
     assert kinds(verdicts) == [Opened, Closed, Resolved, Corrected, Opened, Closed, Resolved]
     void = verdicts[3]
     assert isinstance(void, Corrected)
-    assert void.result.void == Void("marked card", "returned")
+    assert void.result.void == Void(say("declared_for", text="marked card"), "returned")
     assert void.result.supersedes == void.result.round
 
 
@@ -696,7 +697,7 @@ def test_art_10_hands_of_the_coup_before_are_not_those_of_a_card_told_twice() ->
     assert kinds(verdicts)[3:7] == [Opened, Closed, Suspended, Voided]
     first, phantom, following = results(verdicts)
     assert (first.void, following.void) == (None, None)
-    assert phantom.void == Void("told_twice", "returned")
+    assert phantom.void == Void(say("told_twice"), "returned")
     assert hands_of(following) == ("7T", "34")
     assert kinds(play(bell(), [*again, fixed("24", "9T")]))[-1] == Corrected  # the coup before can be corrected still
     by_hand = [BetsOpened(), BetsClosed(), CardUnreadable(), fixed("9", ""), *drawn("2 T 4 4"), fixed("9T", "24")]
@@ -712,7 +713,7 @@ def test_art_10_the_hands_of_the_coup_before_are_not_those_of_a_card_that_slid_o
     assert kinds(verdicts)[3:7] == [Opened, Closed, Suspended, Voided]
     first, phantom, following = results(verdicts)
     assert (first.void, following.void) == (None, None)
-    assert phantom.void == Void("not_dealt", "returned")
+    assert phantom.void == Void(say("not_dealt"), "returned")
     assert hands_of(following) == ("7T", "34")
 
 
@@ -720,7 +721,7 @@ def test_art_10_a_coup_that_ended_by_a_card_told_twice_is_taken_up_again() -> No
     """4, and told again, 5, T: 9 for the player. Truly the next T is the banker's, and nobody has a natural."""
     verdicts = play(bell(), [*rung("4 4 5 T"), *drawn("T"), fixed("4T", "5T"), *drawn("3")])
     ended, phantom = results(verdicts)
-    assert phantom.void == Void("told_twice", "returned")
+    assert phantom.void == Void(say("told_twice"), "returned")
     assert isinstance(verdicts[-1], Corrected)
     corrected = verdicts[-1].result
     assert (corrected.supersedes, hands_of(ended), hands_of(corrected)) == (ended.round, ("45", "4T"), ("4T3", "5T"))
@@ -1345,7 +1346,7 @@ def test_a_loss_while_cards_are_dealt_suspends(opening: Literal["bell", "first_c
     assert kinds(verdicts) == [Opened, Closed, Suspended]
     assert isinstance(verdicts[-1], Suspended)
     assert verdicts[-1].reason
-    assert "deal" in verdicts[-1].remedy
+    assert verdicts[-1].remedy.code == "do_correct_coup"
 
 
 ENDS: list[Event] = [BetsOpened(), ShoeStarted(), RoundVoided()]
@@ -1364,7 +1365,7 @@ def test_a_suspended_coup_is_void_when_another_begins(end: Event, opening: Liter
 @pytest.mark.parametrize("end", [BetsOpened(), ShoeStarted()])
 def test_a_coup_never_completed_is_void_when_another_begins(end: Event) -> None:
     result = only(play(bell(), [*rung("9 2"), end]))
-    assert result.void == Void("never_completed", "returned")
+    assert result.void == Void(say("never_completed"), "returned")
     unbegun = only(play(bell(), [BetsOpened(), BetsClosed(), end]))
     assert unbegun.void is not None
 
@@ -1522,7 +1523,7 @@ def test_art_10_a_late_correction_of_the_coup_before_is_not_the_hands_of_the_ope
     coups = [*rung(PLAYER_WINS), RoundPaid(), *rung(told, WagerPlaced(1, "player", 100)), fixed("8T", "24")]
     verdicts = play(ruleset, coups)
     assert kinds(verdicts) == [Opened, Closed, Resolved, Opened, Closed, Suspended]
-    assert "another coup" in look(ruleset, coups).detail["reason"]
+    assert look(ruleset, coups).detail["reason"].code == "other_coup"
     put_right = [*coups, DealCorrected({"player": ("7D", "TC"), "banker": ("3D", "KD")}), CardDrawn("4C")]
     assert hands_of(results(play(ruleset, put_right))[1]) == ("7T", "3K4")
     indeed = play(ruleset, [*coups, fixed("8T", "24")])
@@ -1599,12 +1600,12 @@ def test_art_10_hands_entered_where_those_of_the_coup_before_may_be_meant_wait_f
         verdicts = play(bell(), [*before, *rung(""), laid, laid])
         assert kinds(verdicts) == [Opened, Closed, Resolved, Opened, Closed, Suspended, Resolved]
         assert isinstance(verdicts[-2], Suspended)
-        assert verdicts[-2].remedy.startswith("lay the same hands once more if they are this coup's")
+        assert verdicts[-2].remedy.code == "do_once_more"
     paid_late = [*rung(PLAYER_WINS), BetsOpened(), RoundPaid(), BetsClosed(), other]
     assert kinds(play(bell(), paid_late)) == [Opened, Closed, Resolved] * 2
     same = play(bell(), [*by_hand, RoundPaid(), *by_hand])[-1]  # these are never its own: one more word helps nothing
     assert isinstance(same, Suspended)
-    assert same.remedy.startswith("correct the deal")
+    assert same.remedy.code == "do_correct_coup"
 
 
 @pytest.mark.article("2(1)", "10")
@@ -1874,7 +1875,7 @@ def test_the_view_says_how_far_the_coup_is() -> None:
     }
     held = look(bell(), [*rung("A 2"), CardUnreadable()])
     assert held.phase == "suspended"
-    assert held.detail["reason"] == "a card could not be read"
+    assert held.detail["reason"] == say("card_unreadable")
 
 
 # ---- whatever happens
@@ -2192,7 +2193,7 @@ def test_art_10_a_void_that_names_the_coup_before_leaves_the_open_one() -> None:
     assert kinds(verdicts) == [Opened, Closed, Resolved, Opened, Closed, Corrected, Resolved]
     void = verdicts[5]
     assert isinstance(void, Corrected)
-    assert (void.result.round, void.result.void) == (FIRST, Void("a card", "returned"))
+    assert (void.result.round, void.result.void) == (FIRST, Void(say("declared_for", text="a card"), "returned"))
     assert void.result.supersedes == FIRST
 
 

@@ -33,6 +33,7 @@ from protocols.contract.events import (
     WagerPlaced,
     WagerWithdrawn,
 )
+from protocols.contract.reasons import Reason, say
 from rules.engine.refold import Table
 from rules.engine.ruleset import (
     BadOption,
@@ -347,15 +348,15 @@ def test_the_burn_of_a_new_shoe_is_that_of_its_first_round() -> None:
     assert after(game(burn_each_round="one"), opened)[0].position.burn == 6
 
 
-def held(verdicts: Iterable[Verdict]) -> list[tuple[str, str]]:
-    """Why a round waited, and the first word of what helps."""
-    return [(one_.reason, one_.remedy.partition(" ")[0]) for one_ in verdicts if isinstance(one_, Suspended)]
+def held(verdicts: Iterable[Verdict]) -> list[tuple[Reason, str]]:
+    """Why a round waited, and the code of what helps."""
+    return [(one_.reason, one_.remedy.code) for one_ in verdicts if isinstance(one_, Suspended)]
 
 
-SEATS = ("no seat is known to play", "name")
-LOST_SEATS = ("events before the bell may be missing: which seats play is not certain", "name")
-LOST = ("events of this round may be missing", "name")
-BURNT = ("how many cards were burnt is not certain", "burn")
+SEATS = (say("no_seat"), "do_name_seats")
+LOST_SEATS = (say("seats_uncertain"), "do_name_seats")
+LOST = (say("round_events"), "do_name_seats")
+BURNT = (say("burnt_count"), "do_burn")
 
 
 @pytest.mark.article("4(2)", "2004:4(2)")
@@ -363,7 +364,7 @@ BURNT = ("how many cards were burnt is not certain", "burn")
 @pytest.mark.parametrize(("missed", "why"), [([], SEATS), ([EventsMissed(1)], LOST_SEATS)])
 @pytest.mark.parametrize("answer", [{}, {"dealer": (), "1.1": ()}])
 def test_whether_the_burn_is_among_cards_told_while_the_seats_were_asked_for_is_asked(
-    edition: Edition, missed: list[Event], why: tuple[str, str], answer: dict[str, tuple[str, ...]]
+    edition: Edition, missed: list[Event], why: tuple[Reason, str], answer: dict[str, tuple[str, ...]]
 ) -> None:
     ruleset = game(edition=edition, **EACH)
     events = [*FIRST, BetsOpened(), *missed, BetsClosed(), *draw("3S"), DealCorrected({"dealer": (), "1.1": ()})]
@@ -402,7 +403,7 @@ def test_a_card_told_before_the_banks_second_while_the_round_waited_may_be_burnt
     ruleset = game(edition=edition, burn="one", burn_each_round="one_and_before_second")
     told = [*FIRST, BetsOpened(), bet(1), BetsClosed(), *draw("3S"), *deal({1: "TS 9C"}, "2H"), act(1, "stand")]
     waits = [*told, EventsMissed(1), *draw("4S"), DealCorrected({"dealer": ("2H",)})]
-    assert held(play(ruleset, waits)) == [("events of this round may be missing", "correct"), BURNT]
+    assert held(play(ruleset, waits)) == [(say("round_events"), "do_correct"), BURNT]
     result = results(play(ruleset, [*waits, DealCorrected({}), *draw("5D 6C 9S")]))[-1]
     assert result.outcome["hands"]["dealer"] == ("2H", "5D", "6C", "9S")
     # Nor is it known where it could not be read, or was lost.
@@ -495,7 +496,7 @@ def test_an_error_of_the_deal_is_put_right_and_the_round_goes_on(edition: Editio
 def test_cards_that_cannot_be_put_right_are_cancelled_and_the_bets_come_back(edition: Edition) -> None:
     events = whole({1: "TS 9C"}, "7H", draw("KC"), RoundVoided("misdeal"), bets=[bet(1), bet(1, 5, "any_pair")])
     result = only(play(game(edition=edition), events))
-    assert result.void == Void("misdeal", "returned")
+    assert result.void == Void(say("misdeal"), "returned")
     assert back(result) == {"main": 100, "any_pair": 5}
     assert articles(result) == {"5(1)(2)"}
 
@@ -830,9 +831,9 @@ def test_a_double_receives_one_card(edition: Edition) -> None:
     assert result.outcome["doubled"] == ["1.1"]
 
 
-TWO_WORDS = ("hand 1.1 was told two decisions before its card came", "correct")
-NOT_PROVEN = ("hand 1.1 was told a decision that was not taken, and the cards do not prove it", "enter")
-AGAIN = "hand 1.1 must decide again, but the bank's second card is seen"
+TWO_WORDS = (say("two_decisions", hand="1.1"), "do_correct")
+NOT_PROVEN = (say("not_proven", hand="1.1"), "do_earlier")
+AGAIN = say("decide_again", hand="1.1")
 
 
 @pytest.mark.article("6(3)", "17(2)", "2004:6(3)", "2004:17(2)")
@@ -882,14 +883,14 @@ def test_another_word_of_a_hand_whose_card_is_asked_stops_the_round(edition: Edi
         assert back(only(play(ruleset, stands))) == {"main": 0}
         assert back(only(play(ruleset, [*third, act(1, "stand"), *draw("TD")]))) == {"main": 200}
     else:
-        assert held(play(ruleset, stands))[1:] == [(AGAIN, "enter")]
+        assert held(play(ruleset, stands))[1:] == [(AGAIN, "do_earlier")]
         assert held(play(ruleset, third))[1:] == [NOT_PROVEN]
         # The deal is entered as it lay, and the decision told.
         earlier = [*stands, DealCorrected({"dealer": ("7H",)}), act(1, "stand")]
         assert back(only(play(ruleset, [*earlier, DealCorrected({"dealer": ("7H", "TD")})]))) == {"main": 0}
 
 
-ASTRAY = ("a card was drawn after a decision that was refused: whose card it is, is not known", "correct")
+ASTRAY = (say("after_refused"), "do_correct")
 
 
 @pytest.mark.article("6(3)", "2004:6(3)")
@@ -960,13 +961,13 @@ def test_a_double_before_the_turn_is_not_forgotten() -> None:
     """Nobody told the stand of seat 1."""
     seats = whole({1: "TS 9C", 2: "5S 6C"}, "7H", act(2, "double"), draw("TD"), bets=[bet(1), bet(2)])
     events = [*seats, DealCorrected({"2.1": ("5S", "6C", "TD")})]
-    assert held(play(game(), events)) == [ASTRAY, (NOT_PROVEN[0].replace("1.1", "2.1"), "enter")]
+    assert held(play(game(), events)) == [ASTRAY, (say("not_proven", hand="2.1"), "do_earlier")]
     told = [DealCorrected({}), act(1, "stand"), act(2, "double"), DealCorrected({"2.1": ("5S", "6C", "TD")})]
     result = only(play(game(), [*events, *told, *draw("TC")]))
     assert [one_.returned for one_ in result.settlements] == [200, 200, 200]
     # Who decides otherwise at its turn has said so.
     other = [act(1, "stand"), act(2, "hit"), *draw("TD"), EventsMissed(1), DealCorrected({}), *draw("TC")]
-    assert held(play(game(), [*seats[:-1], *other])) == [("events of this round may be missing", "correct")]
+    assert held(play(game(), [*seats[:-1], *other])) == [(say("round_events"), "do_correct")]
 
 
 @pytest.mark.article("10(3)")
@@ -999,7 +1000,7 @@ def test_who_was_given_a_further_card_had_not_stood() -> None:
 @pytest.mark.article("5(1)(2)", "17(2)")
 def test_a_doubled_hand_is_not_closed_without_its_card() -> None:
     seats = whole({1: "5S 6C", 2: "TH 2C"}, "7H", act(1, "double"), CardUnreadable(), bets=[bet(1), bet(2)])
-    why = ("hand 1.1 was doubled, and its third card is not named", "correct")
+    why = (say("double_card", hand="1.1"), "do_correct")
     third: dict[str, tuple[str, ...]] = {"2.1": ("TH", "2C", "7D")}
     for lies in ({**third, "dealer": ("7H", "TD")}, third):
         waits = [*seats, DealCorrected(lies)]
@@ -1503,7 +1504,7 @@ def test_a_third_seven_without_a_split_counts_by_option(option: str, pays: str) 
 
 
 SPLIT_SEVENS: list[Event] = [act(1, "split"), *draw("5H"), act(1, "stand"), CardUnreadable()]
-UNKNOWN_SPLIT = ("which hand was split again is not known, and three sevens may depend on it", "enter")
+UNKNOWN_SPLIT = (say("third_unknown"), "do_earlier")
 
 
 def seven_stands(hands: int) -> list[Event]:
@@ -1567,7 +1568,7 @@ def test_a_third_seven_that_only_a_hand_of_unknown_origin_could_prove_is_asked_f
     for bets in ([bet(1), bet(1, 10, "sevens")], [bet(1), bet(2), bet(2, 10, "sevens:1")], []):
         seats = {1: "7S 7H", 2: "TS 9S"} if len(bets) == 3 else {1: "7S 7H"}
         events = [*whole(seats, "9H", CardUnreadable(), laid, bets=bets)]
-        assert held(play(game(), events)) == [("a card could not be read", "correct"), UNKNOWN_SPLIT]
+        assert held(play(game(), events)) == [(say("card_unreadable"), "do_correct"), UNKNOWN_SPLIT]
         then = [DealCorrected(earlier), *again, laid, *seven_stands(3)[:-1], act(2, "stand"), *draw("9D")]
         result = only(play(game(), [*events, *then]))
         assert {win.pays for win in result.winners if win.bet in ("sevens", "sevens:1")} == {pays}
@@ -1698,7 +1699,7 @@ def test_a_tie_leaves_streak_and_button() -> None:
 @pytest.mark.article("5(1)(2)", "13(5)(2)(v)")
 def test_a_void_round_leaves_the_streaks_as_they_stood() -> None:
     void, first, second = rounds_of("vww")
-    assert void.void == Void("declared by the croupier", "returned", streak_bets="carried")
+    assert void.void == Void(say("declared"), "returned", streak_bets="carried")
     assert back(void) == {"main": 100}
     assert (streak_settled(first), streak_settled(second)) == ({}, {2: 40})
     # Before the bell they are not accepted yet: they come back.
@@ -2101,7 +2102,7 @@ def test_nobody_gives_up_once_all_have_decided(seats: dict[int, str], option: st
 def test_a_surrender_told_after_the_end_is_told_again_where_it_was() -> None:
     late = msgspec.structs.replace(act(1, "surrender"), overtaken=900)
     over = whole({1: "TS 6C"}, "9H", act(1, "stand"), draw("TD"), late, bets=[bet(1)])
-    assert held(judged(game(), [*over, DealCorrected({})]))[1:] == [(AGAIN, "enter")]
+    assert held(judged(game(), [*over, DealCorrected({})]))[1:] == [(AGAIN, "do_earlier")]
     end = last(judged(game(), [*over, DealCorrected({"dealer": ("9H",)}), act(1, "surrender")]))
     assert isinstance(end, Corrected)
     assert end.result.outcome["ended"] == {"1.1": "surrender"}
@@ -2135,7 +2136,7 @@ def test_who_took_half_while_the_round_waited_is_asked_for_it() -> None:
     said = [*FIVE[:-1], CardUnreadable(), act(1, "five_cards"), *draw("9D")]
     five = ("2S", "3S", "2D", "3D", "4D")
     events = whole({1: "2S 3S"}, "TH", said, [DealCorrected({"1.1": five, "dealer": ("TH", "9D")})], bets=[bet(1)])
-    assert held(play(game(), events))[1:] == [(AGAIN, "enter")]
+    assert held(play(game(), events))[1:] == [(AGAIN, "do_earlier")]
     told = [DealCorrected({"1.1": five, "dealer": ("TH",)}), act(1, "five_cards")]
     assert back(only(play(game(), [*events, *told]))) == {"main": 150}
 
@@ -2370,7 +2371,7 @@ def test_the_hole_card_need_not_be_named() -> None:
     assert only(play(game(**HOLE), [*events, act(1, "stand")])).outcome["totals"] == {"dealer": 17, "1.1": 18}
 
 
-HIDDEN = ("whether the bank's hole card lies there is not known", "correct")
+HIDDEN = (say("hole_unknown"), "do_correct")
 
 
 @pytest.mark.article("5(2)(3)(2)", "5(2)(1)(2)", "5(1)(2)")
@@ -2425,7 +2426,7 @@ def test_a_burn_that_was_not_seen_whole_is_confirmed_by_a_person(doubt: Event, p
     named: list[Event] = [DealCorrected({"dealer": (), "1.1": ()})]
     # Who plays is one question, whether the burn is done another.
     named *= 2 if why in (LOST_SEATS, LOST) else 1
-    assert why in (LOST_SEATS, LOST) or why[1] == "burn"
+    assert why in (LOST_SEATS, LOST) or why[1] == "do_burn"
     rest = [*deal({1: "TS 9C"}, "7H"), act(1, "stand"), *draw("TD")]
     result = only(play(game(decks=4), [*start[:place], doubt, *start[place:], *named, *rest]))
     assert result.outcome["hands"] == {"dealer": ("7H", "TD"), "1.1": ("TS", "9C")}
@@ -2574,7 +2575,7 @@ def test_a_decision_that_must_be_made_again_against_a_known_card_leaves_the_roun
     then = [*peeked, act(1, "surrender"), act(2, "stand"), *second]
     over = whole({1: "TS 6C", 2: "TH 9C"}, bank, then, bets=[bet(1), bet(2)])
     *_, end = play(ruleset, [*over, DealCorrected({"dealer": ("AH", "7D")})])
-    assert held([end]) == [(AGAIN, "correct")]
+    assert held([end]) == [(AGAIN, "do_correct")]
     waits = [*over, DealCorrected({"dealer": ("AH", "7D")})]
     first = only(play(ruleset, over))
     stands, void = (last(play(ruleset, [*waits, event])) for event in (RoundPaid(), RoundVoided("")))
@@ -2672,7 +2673,7 @@ def test_after_a_loss_before_the_first_card_the_seats_are_named(doubt: Event) ->
     """Seat 2 took its bet back unheard, seat 3 laid one."""
     told: list[Event] = [BetsOpened(), bet(1), bet(2), BetsClosed(), doubt]
     assert held(play(game(), told)) == [LOST]
-    assert held(play(game(), [*told, DealCorrected({})]))[1:] == [("no deal gives the corrected hands", "name")]
+    assert held(play(game(), [*told, DealCorrected({})]))[1:] == [(say("no_deal"), "do_name_seats")]
     named = [*told, DealCorrected({"dealer": (), "1.1": (), "3.1": ()})]
     rest = [*deal({1: "TS 9S", 3: "TC 6C"}, "7H"), act(1, "stand"), act(3, "stand"), *draw("TD")]
     result = only(play(game(), [*named, *rest]))
@@ -2705,7 +2706,7 @@ def test_after_a_loss_after_the_bell_only_the_streaks_of_earlier_rounds_are_know
     assert "streaks" not in after(ruleset, [*lost, DealCorrected({})])[1].detail
     void, second, third = results(play(ruleset, [*lost, *won, *won]))
     assert (void.void, streak_settled(second), streak_settled(third)) == (
-        *(Void("events of this round may be missing", "returned"), {}, {}),
+        *(Void(say("round_events"), "returned"), {}, {}),
     )
     laid = whole({1: "TS 9C"}, "7H", STAND, bets=[bet(1), bet(1, 10, "winning_streak_2")])
     first, second = results(play(ruleset, [*laid, *lost, DealCorrected({}), *STAND]))
@@ -2791,8 +2792,8 @@ def test_a_decision_that_others_overtook_until_the_round_was_over_puts_its_resul
     first = only(play(game(), over))
     assert back(first) == {"main": 100}
     late = msgspec.structs.replace(act(1, "even_money"), overtaken=4000)
-    why = "what was told too late leaves the result in doubt"
-    assert held(judged(game(), [*over, late])) == [(why, "enter")]
+    why = say("result_in_doubt")
+    assert held(judged(game(), [*over, late])) == [(why, "do_enter")]
     stands, void = (last(judged(game(), [*over, late, end])) for end in (RoundPaid(), RoundVoided("")))
     assert isinstance(stands, Corrected)
     assert stands.result.settlements == first.settlements

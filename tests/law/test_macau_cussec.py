@@ -31,6 +31,7 @@ from protocols.contract.events import (
     WagerPlaced,
     WagerWithdrawn,
 )
+from protocols.contract.reasons import say
 from protocols.contract.topics import Envelope
 from rules.engine.ruleset import (
     BadOption,
@@ -665,7 +666,7 @@ def test_where_the_dice_may_have_been_known_the_throw_is_void(
     verdicts = play(game(edition=edition), events)
     result = only(verdicts)
     assert isinstance(verdicts[-1], Voided)
-    assert result.void == Void(reason, "may_change" if edition == "2004" else "stand_may_add")
+    assert result.void == Void(say(reason), "may_change" if edition == "2004" else "stand_may_add")
     assert (result.winners, result.settlements) == ((), ())
     if edition == "2004":
         cited = tuple(f"Despacho 57/2004 art. {at}" for at in (article, "3(3)", "3(4) (69/2006)"))
@@ -728,7 +729,7 @@ def test_art_4_covered_before_the_payment(edition: str) -> None:
     assert second.void is None
     assert codes(second) == ["covered_before_payment"]
     assert laws(second)[0].endswith("art. 4")
-    assert first.round in second.irregularities[0].text
+    assert second.irregularities[0].reason.values["round"] == first.round
     paid_first = results(play(ruleset, [*throw((1, 2, 3)), RoundPaid(), *throw((4, 5, 6))]))
     assert [codes(result) for result in paid_first] == [[], []]
 
@@ -741,7 +742,7 @@ def test_art_4_payment_is_implied_by_the_covering_where_no_console_reports_it() 
 def test_covered_again_without_a_reading() -> None:
     bets = [WagerPlaced(1, "small", 10), WagerPlaced(2, "big", 20)]
     lost, good = results(play(game(), [*SHAKEN, *bets, *BELL, *throw((1, 2, 3))]))
-    assert lost.void == Void("never_read", "returned")
+    assert lost.void == Void(say("never_read"), "returned")
     assert (codes(lost), laws(lost)) == (["covered_before_reading"], ["Despacho 57/2004 art. 4"])
     assert [(one.stake, one.returned) for one in lost.settlements] == [(10, 10), (20, 20)]
     assert (good.void, good.settlements) == (None, ())
@@ -757,7 +758,7 @@ def test_art_3_3_stacked_or_leaning_dice(edition: str, stacked: int, leaning: in
     ruleset = game(edition=edition)
     bet = WagerPlaced(1, "small", 10)
     (result,) = results(play(ruleset, [*SHAKEN, bet, *BELL, DiceRead((1, 2, 3), stacked, leaning)]))
-    assert result.void == Void("stacked_or_leaning", "may_change" if edition == "2004" else "stand_may_add")
+    assert result.void == Void(say("stacked_or_leaning"), "may_change" if edition == "2004" else "stand_may_add")
     assert result.law == (
         ("Despacho 57/2004 art. 3(3)", "Despacho 57/2004 art. 3(4) (69/2006)")
         if edition == "2004"
@@ -772,7 +773,7 @@ def test_art_3_3_stacked_or_leaning_dice(edition: str, stacked: int, leaning: in
 def test_a_die_hidden_under_another_is_void_and_no_doubt() -> None:
     result = only(play(game(), [*SHAKEN, *BELL, DiceRead((1, 2), stacked=1)]))
     assert result.void is not None
-    assert result.void.reason == "stacked_or_leaning"
+    assert result.void.reason.code == "stacked_or_leaning"
 
 
 VOID_THROW: list[Event] = [
@@ -865,7 +866,7 @@ def test_edition_2003_what_was_added_stands_too_after_the_next_void_throw() -> N
 def test_after_a_void_throw_under_the_dome_the_shaking_alone_begins_the_next_round() -> None:
     again: list[Event] = [LEVER, BetsOpened(), *BELL, DiceRead((1, 2, 3))]
     void, good = results(play(game(), [*SHAKEN, RoundVoided("dispute"), *again]))
-    assert void.void == Void("dispute", "may_change")
+    assert void.void == Void(say("dispute"), "may_change")
     assert (good.void, good.irregularities) == (None, ())
 
 
@@ -878,7 +879,7 @@ def test_a_round_declared_void_at_any_time_before_its_reading(edition: str, plac
     events = [*SHAKEN, *BELL][:place]
     verdicts = play(game(edition=edition), [*events, RoundVoided("supervisor")])
     assert isinstance(verdicts[-1], Voided)
-    assert only(verdicts).void == Void("supervisor", "may_change" if edition == "2004" else "stand_may_add")
+    assert only(verdicts).void == Void(say("supervisor"), "may_change" if edition == "2004" else "stand_may_add")
 
 
 @pytest.mark.parametrize("edition", ["2004", "2003"])
@@ -890,7 +891,7 @@ def test_a_round_declared_void_between_its_reading_and_its_payment_is_corrected(
     first, corrected, again = [v.result for v in verdicts if isinstance(v, Resolved | Corrected | Voided)]
     assert isinstance(verdicts[3], Corrected)
     assert (corrected.round, corrected.supersedes) == (first.round, first.round)
-    assert corrected.void == Void("misread", "may_change" if edition == "2004" else "stand_may_add")
+    assert corrected.void == Void(say("misread"), "may_change" if edition == "2004" else "stand_may_add")
     assert (corrected.winners, corrected.settlements) == ((), ())
     assert corrected.evidence == (*first.evidence, "e8")
     assert [(one.bet, one.stake, one.returned) for one in again.settlements] == [("small", 10, 0)]
@@ -949,7 +950,7 @@ def test_a_doubtful_round_waits_for_a_person_and_never_resolves(
 def test_a_suspended_round_returns_the_bets_that_lie_on_it() -> None:
     bets = [WagerPlaced(1, "small", 10), WagerPlaced(1, "triple:6", 1)]
     void, again = results(play(game(), [*SHAKEN, *bets, *BELL, EventsMissed(2), *throw((6, 6, 6))]))
-    assert void.void == Void("events of this round may be missing", "returned")
+    assert void.void == Void(say("round_events"), "returned")
     assert [(one.stake, one.returned) for one in void.settlements] == [(10, 10), (1, 1)]
     assert again.settlements == ()
 
@@ -1003,7 +1004,7 @@ def test_dice_may_be_exchanged_before_they_are_shaken_and_after_the_result(touch
     assert only(play(game(), [cover, shake, touched, shake, *rest])).irregularities == ()
     [void] = results(play(game(), [cover, shake, touched, *rest[:-1]]))
     assert void.void is not None
-    assert void.void.reason == "not_agitated"
+    assert void.void.reason.code == "not_agitated"
 
 
 DOUBT: list[Event] = [*throw((1, 2, 3), WagerPlaced(1, "small", 10), WagerPlaced(1, "big", 3)), DiceRead((1, 2, 4))]
@@ -1028,7 +1029,7 @@ def test_a_result_in_doubt_stands_when_the_croupier_pays() -> None:
 
 def test_a_result_in_doubt_is_void_when_declared_so() -> None:
     (corrected,) = [v.result for v in play(game(), [*DOUBT, RoundVoided("look")]) if isinstance(v, Corrected)]
-    assert corrected.void == Void("look", "may_change")
+    assert corrected.void == Void(say("look"), "may_change")
     assert codes(corrected) == ["readings_contradict"]
 
 
@@ -1038,7 +1039,7 @@ def test_a_result_in_doubt_is_void_when_the_next_round_begins(event: Event) -> N
     *_, corrected, opened = verdicts
     assert isinstance(corrected, Corrected)
     assert isinstance(opened, Opened)
-    assert corrected.result.void == Void("two readings contradict each other", "returned")
+    assert corrected.result.void == Void(say("readings"), "returned")
     assert [(one.stake, one.returned) for one in corrected.result.settlements] == [(10, 10), (3, 3)]
 
 
@@ -1293,7 +1294,7 @@ def test_a_throw_whose_covering_may_have_been_lost_waits_and_is_not_called_unsha
     rest: list[Event] = [BetsOpened(), WagerPlaced(2, "small", 7), BetsClosed(), DiceUncovered(), DiceRead((1, 1, 3))]
     verdicts = play(game(), [*first, loss, *heard, *rest])
     (waits,) = [one for one in verdicts if isinstance(one, Suspended)]
-    assert waits.reason == "events of this round may be missing"
+    assert waits.reason == say("round_events")
     assert not results(verdicts)[len(results(play(game(), first))) :]
     back, good = results(play(game(), [*first, loss, *heard, *rest, *throw((1, 2, 3))]))[-2:]
     assert (back.void and back.void.bets, back.irregularities) == ("returned", ())
@@ -1309,7 +1310,7 @@ def test_a_loss_in_the_shaking_waits_through_the_opening_of_the_bets(place: int)
     verdicts = play(game(), [*events[:place], EventsMissed(1), *events[place:]])
     assert [type(one) for one in verdicts] == [Opened, Suspended, Closed]
     back, good = results(play(game(), [*events[:place], EventsMissed(1), *events[place:], *throw((1, 2, 3))]))
-    assert (back.void and back.void.reason, back.irregularities) == ("events of this round may be missing", ())
+    assert (back.void and back.void.reason, back.irregularities) == (say("round_events"), ())
     assert back.settlements == (Settlement(2, "small", 7, 7),)
     assert good.void is None
 
@@ -1322,7 +1323,7 @@ def test_dice_seen_before_the_bell_are_void_also_where_bets_are_in_doubt(seen: E
     """Who laid a bet then may have known them; what lay there before the loss stays in doubt."""
     lost: list[Event] = [*LOST_ON_THE_CLOTH, EventsMissed(1), *SHAKEN[:-1], WagerPlaced(2, "small", 7), seen]
     void, back, good = results(play(game(), [*lost, *throw((1, 2, 3))]))[1:]
-    assert (void.void and void.void.reason, void.settlements) == (reason, ())
+    assert (void.void and void.void.reason, void.settlements) == (say(reason), ())
     assert (back.void and back.void.bets, back.settlements) == ("returned", (Settlement(1, "small", 100, 100),))
     assert (good.void, good.irregularities, good.settlements) == (None, (), (Settlement(2, "small", 7, 14),))
 
@@ -1330,7 +1331,7 @@ def test_dice_seen_before_the_bell_are_void_also_where_bets_are_in_doubt(seen: E
 def test_declared_void_the_doubt_stays_with_the_cloth() -> None:
     doubtful = [*LOST_ON_THE_CLOTH, EventsMissed(1), DiceCovered(), RoundVoided("supervisor"), *throw((1, 1, 3))]
     _, declared, back, good = results(play(game(), doubtful))
-    assert (declared.void, declared.settlements) == (Void("supervisor", "may_change"), ())
+    assert (declared.void, declared.settlements) == (Void(say("supervisor"), "may_change"), ())
     assert back.settlements == (Settlement(1, "small", 100, 100),)
     assert (good.void, good.settlements) == (None, ())
 
@@ -1351,7 +1352,7 @@ def test_after_a_loss_a_payment_ends_no_doubt(loss: Event) -> None:
     verdicts = play(game(), [*DOUBT, loss, RoundPaid()])
     assert not [one for one in verdicts if isinstance(one, Corrected)]
     (ended,) = [v.result for v in play(game(), [*DOUBT, loss, RoundPaid(), DiceCovered()]) if isinstance(v, Corrected)]
-    assert ended.void == Void("two readings contradict each other", "returned")
+    assert ended.void == Void(say("readings"), "returned")
 
 
 @LOSSES
@@ -1361,7 +1362,7 @@ def test_after_a_loss_the_bets_of_a_result_taken_back_are_given_back(loss: Event
     night = [*throw((5, 5, 6), bet), loss, RoundVoided("look"), DiceCovered(), *throw((1, 1, 3))]
     verdicts = play(game(), night)
     (taken_back,) = [one.result for one in verdicts if isinstance(one, Corrected)]
-    assert (taken_back.void, taken_back.settlements) == (Void("look", "may_change"), ())
+    assert (taken_back.void, taken_back.settlements) == (Void(say("look"), "may_change"), ())
     back, good = results(verdicts)[1:]
     assert back.settlements == (Settlement(1, "small", 100, 100),)
     assert (good.void, good.settlements) == (None, ())

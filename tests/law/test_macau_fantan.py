@@ -26,6 +26,7 @@ from protocols.contract.events import (
     WagerPlaced,
     WagerWithdrawn,
 )
+from protocols.contract.reasons import say
 from protocols.contract.topics import Envelope
 from rules.engine.ruleset import (
     BadOption,
@@ -421,7 +422,7 @@ def test_no_bet_stands_that_may_have_been_made_knowing_the_count_or_before_any_h
     verdicts = play(game(), events)
     result = only(verdicts)
     assert isinstance(verdicts[-1], Voided)
-    assert result.void == Void(reason, "returned")
+    assert result.void == Void(say(reason), "returned")
     assert (result.winners, result.outcome) == ((), {})
     assert all((one.bet, one.stake, one.returned) == ("fan:1", 10, 10) for one in result.settlements)
     assert bool(result.settlements) == any(isinstance(event, WagerPlaced) for event in events)
@@ -434,7 +435,7 @@ def test_no_bet_stands_that_may_have_been_made_knowing_the_count_or_before_any_h
     assert results(more) == [result]
     assert {noted(verdict)[0] for verdict in more[len(verdicts) :]} == {"bell_without_round", "count_without_round"}
     again = play(game(), [*events, BetsOpened(), BELL, ButtonsCounted(57)])
-    assert [one.void.reason for one in results(again) if one.void] == [reason, "not_separated"]
+    assert [one.void.reason.code for one in results(again) if one.void] == [reason, "not_separated"]
 
 
 @pytest.mark.article("4")
@@ -498,7 +499,7 @@ def test_a_heap_set_apart_again_while_bets_could_lie_waits_for_a_person(
     verdicts = play(ruleset, [*before, ButtonsSeparated(), BetsOpened(), BELL, ButtonsCounted(57), PAID])
     assert [type(verdict) for verdict in verdicts] == [Opened, Suspended, Closed]
     void = only(play(ruleset, [*before, ButtonsSeparated(), BELL, ButtonsCounted(57), RoundVoided("seen")]))
-    assert void.void == Void("seen", "returned")
+    assert void.void == Void(say("seen"), "returned")
     assert (codes(void), laws(void)) == (["separated_again"], ["4"])
     first, good = results(play(ruleset, [*before, ButtonsSeparated(), *heap(6)]))
     assert first.void is not None
@@ -526,7 +527,7 @@ def test_a_heap_that_was_seen_before_any_bet_is_set_apart_again() -> None:
     assert (good.void, codes(good)) == (None, [])
     (void,) = results(play(game(), [*begun, *after]))
     assert void.void is not None
-    assert void.void.reason == "not_separated"
+    assert void.void.reason.code == "not_separated"
 
 
 @pytest.mark.article("5(1)")
@@ -539,7 +540,7 @@ def test_a_heap_that_was_lifted_after_the_bell_is_counted_by_hand() -> None:
 
 def test_another_heap_before_the_count_ends_the_round_with_its_bets_returned() -> None:
     lost, good = results(play(game(), [*HEAP, WagerPlaced(1, "fan:1", 10), BELL, *heap(5)]))
-    assert lost.void == Void("never_counted", "returned")
+    assert lost.void == Void(say("never_counted"), "returned")
     assert (codes(lost), laws(lost), returned(lost)) == (["separated_before_count"], ["5(1)"], [("fan:1", 10, 10)])
     assert (good.void, good.settlements, good.irregularities) == (None, (), ())
 
@@ -561,11 +562,11 @@ def test_a_round_declared_void_before_its_count_returns_the_bets(place: int) -> 
     verdicts = play(game(), [ButtonsSeparated(), bet, *events[1:], RoundVoided("supervisor's decision")])
     result = only(verdicts)
     assert isinstance(verdicts[-1], Voided)
-    assert result.void == Void("supervisor's decision", "returned")
+    assert result.void == Void(say("declared_for", text="supervisor's decision"), "returned")
     assert returned(result) == [("nim:1-2", 10, 10)]
     assert result.pushes == ("nim:1-2",)
     assert result.law == (CITED + "5(1)",)
-    assert only(play(game(), [*events, RoundVoided()])).void == Void("declared by the croupier", "returned")
+    assert only(play(game(), [*events, RoundVoided()])).void == Void(say("declared"), "returned")
 
 
 @pytest.mark.parametrize("between", [[], [ButtonsCounted(58)], [EventsMissed(1)]])
@@ -573,7 +574,7 @@ def test_a_round_declared_void_after_its_count_is_corrected(between: list[Event]
     verdicts = play(game(), [*heap(57, WagerPlaced(1, "fan:1", 20)), *between, RoundVoided("foreign object")])
     first = only(verdicts)
     (corrected,) = corrections(verdicts)
-    assert corrected.void == Void("foreign object", "returned")
+    assert corrected.void == Void(say("declared_for", text="foreign object"), "returned")
     assert corrected.supersedes == corrected.round == first.round
     assert (returned(first), returned(corrected)) == ([("fan:1", 20, 77)], [("fan:1", 20, 20)])
     assert noted(play(game(), [*heap(57), PAID, RoundVoided()])[-1])[0] == "void_without_round"
@@ -679,10 +680,10 @@ def test_a_round_with_lost_events_waits_for_a_person(lost: Event, place: int) ->
     assert sum(isinstance(verdict, Suspended) for verdict in verdicts) == 1
     assert not results(verdicts)
     void = only(play(game(), [*doubtful, RoundVoided("")]))
-    assert void.void == Void("declared by the croupier", "returned")
+    assert void.void == Void(say("declared"), "returned")
     assert returned(void) == [("fan:1", 10, 10)]
     first, good = results(play(game(), [*doubtful, *heap(6)]))
-    assert first.void == Void("events of this round may be missing", "returned")
+    assert first.void == Void(say("round_events"), "returned")
     assert good.outcome["number"] == 2
 
 
@@ -694,7 +695,7 @@ def test_a_device_that_lost_nothing_changes_nothing() -> None:
 def test_bets_opened_after_a_lost_end_begin_another_round() -> None:
     """The bell was seen: these bets are the next round's, of whose heap nobody knows whether it was set apart."""
     verdicts = play(game(), [*HEAP, BELL, EventsMissed(2), BetsOpened(), BELL, ButtonsCounted(9)])
-    assert [one.void.reason for one in results(verdicts) if one.void] == ["events of this round may be missing"]
+    assert [one.void.reason for one in results(verdicts) if one.void] == [say("round_events")]
     assert [type(one) for one in verdicts[3:]] == [Voided, Opened, Suspended, Closed]
 
 
@@ -706,9 +707,9 @@ def test_after_a_loss_a_heap_that_was_not_seen_is_not_called_missing(lost: Event
     bet = WagerPlaced(1, "fan:2", 20)
     waits = play(game(), [*first, lost, BetsOpened(), bet, BELL, ButtonsCounted(6)])
     assert isinstance(waits[-2], Suspended)
-    assert waits[-2].reason == "events of this round may be missing"
+    assert waits[-2].reason == say("round_events")
     back, good = results(play(game(), [*first, lost, BetsOpened(), bet, BELL, ButtonsCounted(6), *heap(6)]))[-2:]
-    assert (back.void, back.irregularities) == (Void("events of this round may be missing", "returned"), ())
+    assert (back.void, back.irregularities) == (Void(say("round_events"), "returned"), ())
     assert [(one.seat, one.returned) for one in back.settlements] == [(1, 20)]
     assert (good.void, good.irregularities) == (None, ())
 
@@ -724,7 +725,7 @@ def test_after_a_loss_a_count_may_be_another_heaps(lost: Event) -> None:
     doubtful = play(game(), [*DOUBT, lost, ButtonsCounted(58), PAID])
     assert not corrections(doubtful)
     (corrected,) = corrections(play(game(), [*DOUBT, lost, ButtonsCounted(58), PAID, RoundVoided("look")]))
-    assert corrected.void == Void("look", "returned")
+    assert corrected.void == Void(say("look"), "returned")
     assert noted(play(game(), [*heap(57), PAID, lost, ButtonsCounted(57)])[-1])[0] == "count_without_round"
 
 

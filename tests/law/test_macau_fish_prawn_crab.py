@@ -28,6 +28,7 @@ from protocols.contract.events import (
     WagerPlaced,
     WagerWithdrawn,
 )
+from protocols.contract.reasons import say
 from rules.engine.ruleset import (
     BadOption,
     Closed,
@@ -472,7 +473,7 @@ def test_where_the_dice_may_have_been_known_the_throw_is_void(events: list[Event
     verdicts = play(game(), events)
     assert isinstance(verdicts[-1], Voided)
     result = only(verdicts)
-    assert result.void == Void(reason, "may_change")
+    assert result.void == Void(say(reason), "may_change")
     assert (result.winners, result.settlements) == ((), ())
     assert result.law == tuple(f"{ART}{at}" for at in (article, "3(3)", "3(4) (69/2006)"))
 
@@ -516,7 +517,7 @@ VOID_THROW: list[Event] = [
 @pytest.mark.parametrize(("stacked", "leaning"), [(1, 0), (2, 0), (0, 1), (1, 2)])
 def test_art_3_3_stacked_or_leaning_dice(stacked: int, leaning: int) -> None:
     result = only(play(game(), [*VOID_THROW[:-1], DiceRead((1, 2), stacked, leaning)]))
-    assert result.void == Void("stacked_or_leaning", "may_change")
+    assert result.void == Void(say("stacked_or_leaning"), "may_change")
     assert result.law == (f"{ART}3(3)", f"{ART}3(4) (69/2006)")
     assert (result.winners, result.settlements, result.irregularities) == ((), (), ())
     assert result.announcements == {"pt": "Jogada nula", "zh-Hant": "此局無效", "en": "Void"}
@@ -550,7 +551,7 @@ def test_art_4_covered_before_the_payment() -> None:
     regular = results(play(ruleset, [*throw((1, 2, 3)), RoundPaid(), *throw((4, 5, 6))]))
     assert [noted(result) for result in regular] == [[], []]
     lost, _ = results(play(game(), [*SHAKEN, WagerPlaced(1, "small", 10), *BELL, *throw((1, 2, 3))]))
-    assert lost.void == Void("never_read", "returned")
+    assert lost.void == Void(say("never_read"), "returned")
     assert noted(lost) == [("covered_before_reading", "4")]
     assert [(one.stake, one.returned) for one in lost.settlements] == [(10, 10)]
 
@@ -571,7 +572,7 @@ def test_a_doubtful_round_waits_for_a_person_and_never_resolves(events: list[Eve
     waiting = play(game(), [*events, DiceRead((1, 2, 3))])
     assert isinstance(waiting[-1], Suspended)
     assert not results(waiting)
-    assert only(play(game(), [*events, RoundVoided("")])).void == Void("declared by the croupier", "may_change")
+    assert only(play(game(), [*events, RoundVoided("")])).void == Void(say("declared"), "may_change")
     first, second = results(play(game(), [*events, *throw((4, 5, 6))]))
     assert first.void is not None
     assert first.void.bets == "returned"
@@ -586,7 +587,7 @@ def test_a_second_reading_that_contradicts_puts_the_result_in_doubt() -> None:
     assert [one.returned for one in stands.result.settlements] == [20]
     *_, void = play(game(), [*doubt, RoundVoided("look")])
     assert isinstance(void, Corrected)
-    assert void.result.void == Void("look", "may_change")
+    assert void.result.void == Void(say("look"), "may_change")
     same = play(game(), [*throw((1, 2, 3)), DiceRead((3, 2, 1)), DiceRead((1, 2, 3))])
     assert [type(verdict) for verdict in same] == [Opened, Closed, Resolved]
 

@@ -40,7 +40,9 @@ from protocols.contract.events import (
     WagerPlaced,
     WagerWithdrawn,
 )
+from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
+from rules.engine.rounds import declared
 from rules.engine.ruleset import (
     Award,
     BadOption,
@@ -856,7 +858,7 @@ def test_a_house_may_leave_the_jackpot_out() -> None:
     result = only(play(ruleset, showdown({1: FULL}, CLOSED_HAND, *jackpot(1))))
     assert (result.jackpots, codes(result)) == ((), ["bet_not_offered"])
     void = only(play(ruleset, [*showdown({1: FULL}, CLOSED_HAND)[:5], RoundVoided()]))
-    assert void.void == Void("declared by the croupier", "returned")
+    assert void.void == Void(say("declared"), "returned")
 
 
 # ---- art. 11: irregularities
@@ -864,8 +866,8 @@ def test_a_house_may_leave_the_jackpot_out() -> None:
 TWO = showdown({2: PAIR, 5: LOW}, OPENS, *jackpot(2))
 
 
-def assert_void(result: Result, reason: str, article: str) -> None:
-    assert result.void == Void(reason, "returned", "carried")
+def assert_void(result: Result, text: str, article: str) -> None:
+    assert result.void == Void(declared(text), "returned", "carried")
     assert result.law == (cited(article),)
     assert all(one.returned == one.stake for one in result.settlements)
     assert "jackpot" not in {one.bet for one in result.settlements}
@@ -1005,7 +1007,7 @@ def test_whether_one_card_was_seen_or_two_may_be_unknown() -> None:
 def test_a_card_seen_elsewhere_than_where_it_was_dealt_is_a_contradiction() -> None:
     verdicts = play(game(), [*TWO[:-2], CardExposed("seat_5", "8S"), *TWO[-2:]])
     assert isinstance(verdicts[-1], Suspended)
-    assert "8S" in verdicts[-1].reason
+    assert "8S" in verdicts[-1].reason.values.values()
     right = told(dealer=OPENS, seat_2="8D 8H 6D 4C 2C", seat_5="8S 3H 5D 7C 9S")
     assert only(play(game(), [*TWO[:-2], CardExposed("seat_5", "8S"), *TWO[-2:], right])).void is None
 
@@ -1117,7 +1119,7 @@ def test_a_correction_that_lacks_a_hand_waits_and_the_next_round_voids_it() -> N
     assert [type(verdict) for verdict in verdicts[-3:]] == [Resolved, Corrected, Opened]
     corrected = verdicts[-2]
     assert isinstance(corrected, Corrected)
-    assert corrected.result.void == Void("reopened and not completed", "returned", "carried")
+    assert corrected.result.void == Void(say("not_completed_again"), "returned", "carried")
 
 
 def test_hands_told_in_part_are_waited_for() -> None:
@@ -1159,30 +1161,30 @@ def test_hands_that_cannot_be_are_not_believed(hands: dict[str, tuple[str, ...]]
 @pytest.mark.parametrize(
     ("events", "reason"),
     [
-        ([*TWO[:-2], CardDrawn("4S")], "more than the hands"),
-        ([*TWO[:8], HandDispensed(5)], "shuffler"),
-        ([*packets([2, 5])[:6], CardDrawn("4S")], "shoe"),
-        ([*TWO[:8], ShoeStarted(1)], "new shoe"),
-        ([*TWO[:8], ShoeEmptied()], "empty"),
-        ([BetsOpened(), CardDrawn("4S")], "nobody has laid an ante"),
-        ([BetsOpened(), HandDispensed(5)], "nobody has laid an ante"),
-        ([*TWO[:-2], SeatActed(4, "raise")], "no ante of this seat"),
-        ([*TWO[:-2], WagerPlaced(4, "raise", 200)], "no ante of this seat"),
-        ([*TWO[:-2], SeatActed(2, "raise"), SeatActed(2, "fold")], "raises and folds"),
-        ([*TWO[:-2], SeatActed(2, "fold"), WagerPlaced(2, "raise", 200)], "raises and folds"),
-        ([*TWO[:-2], WagerPlaced(2, "raise", 100), SeatActed(2, "fold")], "raises and folds"),
-        ([*TWO[:-1], BetsOpened()], "opened again"),
-        ([*TWO[:-2], SeatActed(2, "raise"), RoundPaid()], "decisions were not told"),
-        ([*packets([2]), *raises(2), RoundPaid()], "hands were not told"),
-        ([*TWO[:3], EventsMissed(1), CardDrawn("8S")], "may be missing"),
-        ([*TWO[:3], EventsMissed(1), HandDispensed(5)], "may be missing"),
+        ([*TWO[:-2], CardDrawn("4S")], "card_more"),
+        ([*TWO[:8], HandDispensed(5)], "packet_then_shoe"),
+        ([*packets([2, 5])[:6], CardDrawn("4S")], "shoe_then_packets"),
+        ([*TWO[:8], ShoeStarted(1)], "new_shoe"),
+        ([*TWO[:8], ShoeEmptied()], "shoe_empty_hands"),
+        ([BetsOpened(), CardDrawn("4S")], "card_no_ante"),
+        ([BetsOpened(), HandDispensed(5)], "card_no_ante"),
+        ([*TWO[:-2], SeatActed(4, "raise")], "no_ante"),
+        ([*TWO[:-2], WagerPlaced(4, "raise", 200)], "no_ante_raise"),
+        ([*TWO[:-2], SeatActed(2, "raise"), SeatActed(2, "fold")], "raises_and_folds"),
+        ([*TWO[:-2], SeatActed(2, "fold"), WagerPlaced(2, "raise", 200)], "raises_and_folds"),
+        ([*TWO[:-2], WagerPlaced(2, "raise", 100), SeatActed(2, "fold")], "raises_and_folds"),
+        ([*TWO[:-1], BetsOpened()], "bets_reopened_round"),
+        ([*TWO[:-2], SeatActed(2, "raise"), RoundPaid()], "paid_decisions"),
+        ([*packets([2]), *raises(2), RoundPaid()], "paid_hands"),
+        ([*TWO[:3], EventsMissed(1), CardDrawn("8S")], "first_card"),
+        ([*TWO[:3], EventsMissed(1), HandDispensed(5)], "first_card"),
     ],
 )
 def test_what_cannot_be_suspends_the_round(events: list[Event], reason: str) -> None:
     verdicts = play(game(), events)
     last = verdicts[-1]
     assert isinstance(last, Suspended)
-    assert reason in last.reason
+    assert last.reason.code == reason
     assert last.remedy
     assert results(verdicts) == []
     # A second opening of the bets, or a word of the dealer, voids what is in doubt.
@@ -1362,7 +1364,7 @@ def test_the_wait_for_a_hand_that_may_have_won_the_jackpot_has_an_end() -> None:
     paid = [*waits, RoundPaid()]
     held = play(game(), paid)[-1]
     assert isinstance(held, Suspended)
-    assert "every raised hand" in held.remedy
+    assert held.remedy.code == "do_tell_hands"
     assert isinstance(play(game(), [*paid, hands])[-1], Resolved)
     assert [type(verdict) for verdict in play(game(), [*paid, BetsOpened()])[-2:]] == [Voided, Opened]
 
@@ -1373,7 +1375,7 @@ ALL_HANDS = told(dealer=OPENS, seat_2=PAIR, seat_5=LOW)
 PLAYS, NO_BET = SeatActed(5, "ante"), DealCorrected({"seat_5": ()})
 
 
-def reasons(verdicts: Iterable[Verdict]) -> list[str]:
+def reasons(verdicts: Iterable[Verdict]) -> list[Reason]:
     return [one.reason for one in verdicts if isinstance(one, Suspended)]
 
 
@@ -1404,10 +1406,9 @@ def test_a_seat_whose_ante_may_have_been_lost_is_not_left_out(loss: Event, told_
     events = ante_lost(*told_, loss=loss)
     verdicts = play(game(), events)
     assert results(verdicts) == []
-    waits = next(one for one in verdicts if isinstance(one, Suspended) and "seat 5" in one.reason)
-    assert waits.reason == "the ante of seat 5 may be among the events that are missing"
-    assert "its ante" in waits.remedy
-    assert "without cards" in waits.remedy
+    waits = next(one for one in verdicts if isinstance(one, Suspended) and one.reason.values.get("seat") == 5)
+    assert waits.reason == say("ante_missing", seat=5)
+    assert waits.remedy.code == "do_who_plays"
     decided = SeatActed(5, "raise") in told_
     plays = [*events, PLAYS] if decided else [*events, PLAYS, *raises(5)]
     result = only(play(game(), plays))
@@ -1425,7 +1426,7 @@ def test_a_seat_whose_ante_may_have_been_lost_is_not_left_out(loss: Event, told_
 @pytest.mark.article("6(2)", "6(7)")
 def test_a_decision_of_a_seat_that_is_asked_for_is_kept() -> None:
     events = ante_lost(*raises(2), SeatActed(5, "fold"), told(dealer=OPENS, seat_2=PAIR), loss=EventsMissed(1))
-    assert reasons(play(game(), events)) == ["the ante of seat 5 may be among the events that are missing"]
+    assert reasons(play(game(), events)) == [say("ante_missing", seat=5)]
     assert only(play(game(), [*events, PLAYS])).outcome["seats"] == {"seat_2": "wins", "seat_5": "folded"}
     assert only(play(game(), [*events, NO_BET])).outcome["seats"] == {"seat_2": "wins"}
     assert only(play(game(), [*events, NO_BET])).irregularities == (), "no card was dealt to it that anybody saw"
@@ -1439,7 +1440,7 @@ def test_a_packet_more_after_a_loss_asks_for_the_seat_that_plays() -> None:
     """It is one of a hand without a bet, or of a seat whose ante was lost."""
     waits = play(game(), ante_lost(*FIVES, loss=EventsMissed(1)))[-1]
     assert isinstance(waits, Suspended)
-    assert (waits.reason, "its ante" in waits.remedy) == ("a packet more than the hands with a bet was given out", True)
+    assert (waits.reason, waits.remedy.code) == (say("packet_more"), "do_who_plays")
     plays = ante_lost(*FIVES, PLAYS, *raises(2, 5), ALL_HANDS, loss=EventsMissed(1))
     assert only(play(game(), plays)).outcome["seats"] == {"seat_2": "wins", "seat_5": "loses"}
     dead = ante_lost(*FIVES, NO_BET, *raises(2), ALL_HANDS, loss=EventsMissed(1))
@@ -1457,7 +1458,7 @@ def test_a_bet_on_the_jackpot_after_a_loss_asks_for_its_ante(late: bool) -> None
     events = [BetsOpened(), *antes(2), *chip, EventsMissed(1), BetsClosed(), *(jackpot(5) if late else [])]
     waits = play(game(), events)[-1]
     assert isinstance(waits, Suspended)
-    assert waits.reason == "the ante of seat 5 may be among the events that are missing"
+    assert waits.reason == say("ante_missing", seat=5)
     rest: list[Event] = [*FIVES, *raises(2, 5), told(dealer=OPENS, seat_2=PAIR, seat_5=FULL)]
     won = only(play(game(), [*events, PLAYS, *rest]))
     assert [one.combination for one in won.jackpots] == ["full_house"]
@@ -1479,7 +1480,7 @@ def test_a_bell_after_a_loss_of_all_antes_asks_for_the_seats(dealt: list[Event])
     events: list[Event] = [BetsOpened(), EventsMissed(2), BetsClosed()]
     verdicts = play(game(), events)
     assert [type(one) for one in verdicts] == [Opened, Closed, Suspended]
-    assert "its ante" in verdicts[-1].remedy  # type: ignore[union-attr]
+    assert verdicts[-1].remedy.code == "do_who_plays"  # type: ignore[union-attr]
     seats: list[Event] = [SeatActed(2, "ante"), PLAYS]
     rest: list[Event] = [*raises(2, 5), ALL_HANDS]
     for order in ([*seats, *dealt, *rest], [*dealt, *seats, *rest]):
@@ -1507,7 +1508,7 @@ def test_a_result_after_a_loss_is_in_doubt_where_a_hand_more_is_told() -> None:
     first = only(play(game(), events))
     assert first.outcome["seats"] == {"seat_2": "wins"}
     doubted = [*events, told(seat_5=LOW)]
-    assert reasons(play(game(), doubted)) == ["the ante of seat 5 may be among the events that are missing"]
+    assert reasons(play(game(), doubted)) == [say("ante_missing", seat=5)]
     both = play(game(), [*doubted, PLAYS, *raises(5)])[-1]
     assert isinstance(both, Corrected)
     assert both.result.outcome["seats"] == {"seat_2": "wins", "seat_5": "loses"}
@@ -1546,8 +1547,8 @@ def test_each_seat_that_is_asked_for_is_named() -> None:
     hands = told(dealer=OPENS, seat_2=PAIR, seat_5=LOW, seat_7="JS JC 3C 3D 5C")
     events = ante_lost(*raises(2), hands, loss=EventsMissed(1))
     assert reasons(play(game(), [*events, PLAYS])) == [
-        "the ante of seat 5 may be among the events that are missing",
-        "the ante of seat 7 may be among the events that are missing",
+        say("ante_missing", seat=5),
+        say("ante_missing", seat=7),
     ]
     result = only(play(game(), [*events, PLAYS, SeatActed(7, "ante"), *raises(5, 7)]))
     assert set(result.outcome["seats"]) == {"seat_2", "seat_5", "seat_7"}
@@ -1881,7 +1882,7 @@ def test_bets_opened_over_an_undecided_round_do_not_mix_it_with_the_next(again: 
         *(Opened, Closed, Suspended, Voided, Opened, Closed, Resolved),
     ]
     void, second = results(verdicts)
-    assert void.void == Void("bets were opened again before the round had ended", "returned", "carried")
+    assert void.void == Void(say("bets_reopened_round"), "returned", "carried")
     assert returned(void) == {(1, "ante"): 100, (2, "ante"): 500, (1, "raise"): 200}
     assert second.outcome["seats"] == {"seat_1": "wins", "seat_2": "loses"}
     assert (returned(second)[1, "raise"], returned(second)[2, "ante"], codes(second)) == (400, 0, [])
@@ -2016,7 +2017,7 @@ def test_a_state_of_the_version_before_keeps_its_cards() -> None:
             assert codes(results(upgraded(late_hands, place)[1])[-1]) == ["hands_before_deal"]
 
 
-DECISIONS = "tell every decision, then the dealer's and every raised hand (deal corrected), or declare the round void"
+DECISIONS = say("do_tell_all")
 
 
 @pytest.mark.article("6(5)")
@@ -2030,7 +2031,7 @@ def test_a_card_after_a_result_asks_for_the_decisions_again(card: Event) -> None
     assert verdicts[-1].remedy == DECISIONS
     early = play(game(), [*events, hands, hands])
     assert isinstance(early[-1], Suspended)
-    assert (early[-1].reason, early[-1].remedy) == ("hands were told before anybody could know them", DECISIONS)
+    assert (early[-1].reason, early[-1].remedy) == (say("hands_early"), DECISIONS)
     assert len(early) == len(verdicts) + 1  # said once
     for words in ([*raises(2), hands], [hands, *raises(2), hands]):
         last = play(game(), [*events, *words])[-1]
@@ -2052,7 +2053,7 @@ def test_hands_that_are_told_too_early_ask_for_the_decisions() -> None:
     ]
     for first in firsts:
         said = [one for one in play(game(), [*alone(), *first]) if isinstance(one, Suspended)][-1]
-        assert (said.reason, said.remedy) == ("hands were told before anybody could know them", DECISIONS)
+        assert (said.reason, said.remedy) == (say("hands_early"), DECISIONS)
         assert isinstance(play(game(), [*alone(), *first, *raises(2), hands])[-1], Resolved)
 
 

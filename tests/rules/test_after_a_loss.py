@@ -11,6 +11,7 @@ import pytest
 from helpers import NIGHTLY, script
 from msgspec.structs import replace
 
+from daemon.console.words import words
 from protocols.contract.events import (
     BallLanded,
     BallLaunched,
@@ -276,6 +277,6 @@ def test_each_round_seen_whole_counts_and_nothing_untrue_is_said(name: str) -> N
             continue
         for result in said.final.values():
             assert {one.code for one in result.irregularities} <= SAID, what
-            assert result.void is None or "may" in result.void.reason, what
+            assert result.void is None or "may" in words.reason("en", result.void.reason), what
         assert said.noted <= SAID | ({"bank_extra_card"} if name == "blackjack" else set()), what
     assert count > 150

@@ -49,6 +49,7 @@ from protocols.contract.events import (
     encode_data,
     type_of,
 )
+from protocols.contract.reasons import say
 from protocols.contract.topics import Envelope
 from rules import RULESETS
 from rules.engine.ruleset import (
@@ -374,7 +375,7 @@ def test_each_spin_that_ended_unseen_is_void_however_late_that_is_told() -> None
     told: list[Event] = [SpinMissed(1, overtaken=323), SpinMissed(1, overtaken=323)]
     after: list[Event] = [BetsOpened(), SpinStarted(8), *spin[2:], BetsClosed(), BallLanded("36")]
     _, steps = run(ruleset, script([*spin, *dumb, *told, *after]))
-    assert [one.void.reason if one.void else one.outcome["pocket"] for one in ends(steps)] == [
+    assert [one.void.reason.code if one.void else one.outcome["pocket"] for one in ends(steps)] == [
         *["spin_missed"] * 2,
         "36",
     ]
@@ -405,7 +406,7 @@ def test_a_late_correction_of_a_coup_that_is_over_is_noted_and_not_used() -> Non
     [noted] = steps[-1]
     assert isinstance(noted, Noted)
     assert noted.irregularity.code == "told_too_late"
-    assert noted.irregularity.text.startswith("deal.corrected happened 1250 ms before")
+    assert noted.irregularity.reason == say("told_too_late", event="deal.corrected", ms=1250)
 
 
 RESULT: dict[str, tuple[list[Event], list[Event]]] = {
@@ -504,7 +505,7 @@ def test_a_result_rests_on_events_that_happened(name: str, night: list[Event]) -
             assert {note.event for note in result.irregularities} <= happened
             assert result.evidence
             assert result.law
-            assert all(note.law and note.code and note.text for note in result.irregularities)
+            assert all(note.law and note.code and note.reason for note in result.irregularities)
             assert set(result.announcements) >= {"pt", "zh-Hant", "en"}
             assert all(result.announcements.values())
             assert msgspec.json.decode(result.options, type=ruleset.Options) == ruleset.Options()

@@ -650,7 +650,7 @@ def resolved(pit: Pit, journal: Journal, name: str) -> list[Outcome]:
             if isinstance(verdict, Resolved | Voided):
                 result = verdict.result
                 facts = msgspec.json.decode(msgspec.json.encode(result.outcome))
-                outcomes.append(Outcome(result.round, facts, result.void.reason if result.void else ""))
+                outcomes.append(Outcome(result.round, facts, result.void.reason.code if result.void else ""))
     return outcomes
 
 
@@ -830,7 +830,9 @@ def test_a_pits_account_is_of_the_rounds_asked_for(tmp_path: Path) -> None:
     pit.tables["cus-1"].truth[:] = [Truth({"faces": [1, 2, 3]}), Truth({}, void=True), Truth({"faces": [4, 5, 6]})]
     pit.heard("cus-1", "resolved", result_of({"round": "1", "outcome": {"faces": [1, 2, 9]}, "void": None}))
     pit.heard(
-        "cus-1", "voided", result_of({"round": "2", "outcome": {}, "void": {"reason": "leaning", "bets": "returned"}})
+        "cus-1",
+        "voided",
+        result_of({"round": "2", "outcome": {}, "void": {"reason": {"code": "leaning"}, "bets": "returned"}}),
     )
     assert pit.accounts({"cus-1": 2}) == {"cus-1": Account(right=1, lost=1, wrong=1)}
     pit.heard("cus-1", "corrected", result_of({"round": "1", "outcome": {"faces": [1, 2, 3]}, "void": None}))
@@ -843,7 +845,9 @@ def test_a_round_that_was_void_because_its_dealer_was_sent_away_is_no_result(tmp
     """A live demo was interrupted in its second second: nothing was dealt, and one round was void."""
     pit = Pit(tmp_path, 1, kinds=("cus",))
     pit.heard(
-        "cus-1", "voided", result_of({"round": "1", "outcome": {}, "void": {"reason": "leaning", "bets": "returned"}})
+        "cus-1",
+        "voided",
+        result_of({"round": "1", "outcome": {}, "void": {"reason": {"code": "leaning"}, "bets": "returned"}}),
     )
     assert pit.accounts(pit.dealt(), cut_short=True) == {"cus-1": Account()}
     assert pit.accounts(pit.dealt()) == {"cus-1": Account(extra=1)}
@@ -853,7 +857,7 @@ def test_a_pit_knows_when_a_round_opened_and_ended(tmp_path: Path) -> None:
     """By how many rounds had truly ended: the spin that was given up early is the one that was under way."""
     pit = Pit(tmp_path, 1, kinds=("cus",))
     truth = pit.tables["cus-1"].truth
-    void: dict[str, Any] = {"outcome": {}, "void": {"reason": "equipment fault", "bets": "returned"}}
+    void: dict[str, Any] = {"outcome": {}, "void": {"reason": {"code": "equipment_fault"}, "bets": "returned"}}
     pit.opened("cus-1", "1")
     pit.heard("cus-1", "voided", result_of({"round": "1", **void}))
     truth += [Truth({"faces": [1, 2, 3]})]

@@ -109,7 +109,7 @@ class House:
     @property
     def account(self) -> Account:
         """Truth against results."""
-        came = [Outcome(one.round, one.outcome, one.void.reason if one.void else "") for one in self.results]
+        came = [Outcome(one.round, one.outcome, one.void.reason.code if one.void else "") for one in self.results]
         return compare(
             self.table.truth[-200:], msgspec.json.decode(msgspec.json.encode(came[-200:]), type=list[Outcome])
         )

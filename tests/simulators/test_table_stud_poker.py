@@ -202,10 +202,10 @@ def test_each_mishap_ends_as_article_11_says(mishap: Mishap, tmp_path: Path, mon
         "jam": "shuffler_failed",
         "short": "wrong_number_of_cards",
         "over": "wrong_number_of_cards",
-        "wrong_order": "dealing error",
+        "wrong_order": "dealing_error",
     }
     for result in results:
-        assert (result["void"] or {}).get("reason", "") == voids.get(mishap, "")
+        assert (result["void"] or {"reason": {"code": ""}})["reason"]["code"] == voids.get(mishap, "")
         codes = {one["code"] for one in result["irregularities"]}
         assert ("card_exposed" in codes) is (mishap in ("one_seen", "two_seen"))
         assert ("hand_without_bet" in codes) is (mishap == "no_bet")

@@ -494,8 +494,8 @@ def stud_poker(rng: random.Random, options: Options) -> Dealer:
                 if rng.random() < 0.03:
                     shown = yield SeatActed(seat, rng.choice(("raise", "fold")))
             for _ in range(3):
-                if shown["phase"] == "suspended" and "ante of seat" in shown["detail"]["reason"]:
-                    seat = int(shown["detail"]["reason"].partition("ante of seat ")[2].partition(" ")[0])
+                if shown["phase"] == "suspended" and shown["detail"]["reason"]["code"] == "ante_missing":
+                    seat = int(shown["detail"]["reason"]["values"]["seat"])
                     shown = yield rng.choice((SeatActed(seat, "ante"), DealCorrected({f"seat_{seat}": ()})))
                 elif shown["phase"] in ("suspended", "showdown", "deciding"):
                     for one in _put_right(rng, hands) if shown["phase"] == "suspended" else (DealCorrected(hands),):

@@ -214,6 +214,11 @@ def _hands(form: Mapping[str, str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple(found.items())
 
 
+def _why(lang: words.Lang, code: str, none: str) -> str:
+    """A reason of the console as a person chooses it; `none` is the key for none."""
+    return words.say(lang, f"reason.{code}" if code else none)
+
+
 def _reason(form: Mapping[str, str], name: str, known: Mapping[int, str]) -> int:
     number = _number(form, name, 0, 255, 0)
     if number not in known:
@@ -415,8 +420,14 @@ class Dealers:
             ],
             ids={key.name: uuid.uuid4().hex for key in keys},
             choices={
-                "reason": [(number, words.say(lang, f"dealer.void_{number}")) for number in reasons],
-                "throw_reason": [(number, words.say(lang, f"dealer.throw_{number}")) for number in THROW_REASONS],
+                "reason": [
+                    (number, words.say(lang, f"reason.{VOID_REASONS[number]}" if number else "dealer.void_0"))
+                    for number in reasons
+                ],
+                "throw_reason": [
+                    (number, words.say(lang, f"reason.{code}" if code else "dealer.throw_0"))
+                    for number, code in THROW_REASONS.items()
+                ],
                 "action": [(one, words.say(lang, f"dealer.act_{one}")) for one in ACTED.get(ruleset, ACTIONS.values())],
                 "ball": [(turn, words.say(lang, f"dealer.turn_{turn}")) for turn in (CLOCKWISE, ANTICLOCKWISE)],
                 "rotor": [(turn, words.say(lang, f"dealer.turn_{turn}")) for turn in (ANTICLOCKWISE, CLOCKWISE)],

@@ -179,7 +179,8 @@ def _happening(happened: Any) -> str:
         case fdl_console.SeatAction(seat, action, hand, amount):
             return f"seat action: seat {seat}, hand {hand}, {fdl_console.ACTIONS[action]}, amount {amount}"
         case fdl_console.RoundVoid(reason):
-            return f"round void: {fdl_console.VOID_REASONS.get(reason, reason) or 'no reason given'}"
+            words = fdl_console.VOID_REASONS.get(reason, str(reason)).replace("_", " ")
+            return f"round void: {words or 'no reason given'}"
         case _:
             return in_words(happened)
 

@@ -8,7 +8,10 @@ from functools import cache, lru_cache
 from importlib import resources
 from typing import Any, Literal, TypeAlias, get_args
 
-__all__ = ["LANGS", "Lang", "catalog", "choose", "noted", "say", "told"]
+from protocols.contract.reasons import Reason, Value
+from protocols.contract.results import Irregularity
+
+__all__ = ["LANGS", "Lang", "catalog", "choose", "noted", "reason", "say", "told"]
 
 Lang: TypeAlias = Literal["en", "pt", "zh-Hant"]
 LANGS: tuple[Lang, ...] = get_args(Lang)
@@ -45,24 +48,37 @@ _Known: TypeAlias = tuple[str, Mapping[str, str], str | None]
 
 
 def told(lang: Lang, code: str, said: str) -> str:
-    """What the floor says in its English of a fault, an alert or a round, as a reader says it.
+    """The English text of a fault or an alert in the reader's language, found by its sentence.
 
-    A detail in parentheses is kept. What nobody translated, or what another version of the floor says otherwise,
-    stands as it was said. Of a round (`code` "round", or one of that family) a reason may be a code itself.
+    A detail in parentheses is kept. A text without a translation stands as it is.
     """
     known = _known(code, said)
     return said if known is None else _translated(lang, *known)
 
 
-def noted(lang: Lang, code: str, said: str) -> str:
-    """An irregularity of a round, as `told`; where it says only who and what, `code` says what was wrong with it."""
-    known = _known("round", said)
-    if known is None:
-        return said
-    one, why = _translated(lang, *known), f"irregular.{code}"
-    if known[0].startswith("rule.seat_") and why in catalog("en"):
-        return say(lang, "faults.detail", one=one, more=say(lang, why))
-    return one
+class _Values(dict[str, str]):
+    """The values of a sentence; another version of the rules may leave one out."""
+
+    def __missing__(self, name: str) -> str:
+        return "?"
+
+
+def reason(lang: Lang, one: Reason | None) -> str:
+    """The sentence of a reason. A wheel voids a spin by the name of its fault; an unknown code stands as its words."""
+    if one is None:
+        return ""
+    for key in (f"reason.{one.code}", f"fault.wheel.{one.code}.text", f"fault.saturn.{one.code}.text"):
+        if text := catalog(lang).get(key) or catalog("en").get(key):
+            return text.format_map(_Values({name: _value(lang, name, value) for name, value in one.values.items()}))
+    return one.code.replace("_", " ")
+
+
+def noted(lang: Lang, one: Irregularity) -> str:
+    """An irregularity of a round. Where its reason is only the seat and the bet or action, its code says the rest."""
+    text, why = reason(lang, one.reason), f"irregular.{one.code}"
+    if one.reason.code.startswith("seat_") and why in catalog("en"):
+        return say(lang, "faults.detail", one=text, more=say(lang, why))
+    return text
 
 
 def _known(code: str, said: str) -> _Known | None:
@@ -75,21 +91,17 @@ def _translated(lang: Lang, key: str, values: Mapping[str, str], more: str | Non
     return say(lang, "faults.detail", one=one, more=more) if more is not None else one
 
 
-def _value(lang: Lang, name: str, value: str) -> str:
+def _value(lang: Lang, name: str, value: Value) -> str:
     """A value in a sentence: most are names and numbers, and stand as they are."""
-    match name:
-        case "action":
-            return catalog(lang).get(f"dealer.act_{value}", value)
-        case "why":
-            return told(lang, "round", value)
-        case _:
-            return catalog(lang).get(f"value.{name}_{value}", value)
+    text = str(value)
+    key = f"dealer.act_{text}" if name == "action" else f"value.{name}_{text.replace(' ', '_')}"
+    return catalog(lang).get(key, text)
 
 
 @lru_cache(maxsize=REMEMBERED)
 def _looked_up(code: str, said: str) -> _Known | None:
     plain, patterns = _floor()
-    # Its own code, or the family: of those that only a device's manual knows, of all alarms of fairness, of rounds.
+    # Its own code, or the family: of those that only a device's manual knows, of all alarms of fairness.
     for place in (code, code.rpartition("_")[0], code.partition(".")[0]):
         if key := plain.get((place, said)):
             return key, {}, None
@@ -110,20 +122,12 @@ def _floor() -> tuple[Mapping[tuple[str, str], str], Mapping[str, list[tuple[re.
     patterns: dict[str, list[tuple[re.Pattern[str], str]]] = {}
     for key, text in catalog("en").items():
         match key.split("."):
-            case ["reason", name]:
-                plain["round", name] = key
-                continue
-            case ["fault", "wheel" | "saturn", name, "text"]:  # a wheel voids a spin by the name of its fault
-                plain.setdefault(("round", name), key)
-                code = key.removeprefix("fault.").removesuffix(".text")
             case ["fault", *_, kind, name, _]:
                 code = f"{kind}.{name}"
             case ["fair", word] if word.startswith(("alarm_", "do_")):
                 code = "fairness"
-            case ["rule", _]:
-                code = "round"
-            case ["dealer", word] if word.startswith(("void_", "throw_")):  # what a console gives as its reason
-                code = "round"
+            case ["reason", name] if name != "declared_for":  # the alert of a suspended round
+                code = "round.suspended"
             case _:
                 continue
         if "{" in text:
