@@ -3,10 +3,12 @@
 `docs/reference/asyncapi.json` is its output; a test fails when they differ.
 """
 
+import string
 from typing import Any
 
 import msgspec
 
+from daemon.console.words import words
 from protocols.contract.commands import COMMANDS, Command, Reply, Request, name_of
 from protocols.contract.documents import (
     Alert,
@@ -64,6 +66,7 @@ def asyncapi(version: str) -> dict[str, Any]:
     for kind in DOCUMENTS.values():
         if not kind.__struct_config__.omit_defaults and kind not in (ReplayRequest, ReplayAnswer):
             schemas[kind.__name__]["required"] = list(schemas[kind.__name__]["properties"])  # every field is written
+    schemas["Reason"]["x-codes"] = _codes()
     messages = {name: _enveloped(name, kind) for name, kind in enveloped.items()}
     messages |= {name: _document(name, kind) for name, kind in DOCUMENTS.items()}
     messages |= {f"command.{name}": _command(kind) for name, kind in COMMANDS.items()}
@@ -175,3 +178,12 @@ def _channel(path: str, text: str, messages: list[str]) -> dict[str, Any]:
         "parameters": {name: {"description": words} for name, words in PARAMETERS.items() if f"{{{name}}}" in address},
         "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in messages},
     }
+
+
+def _codes() -> dict[str, dict[str, Any]]:
+    """Each code of a reason with its English and the names of its values."""
+    known = {
+        key.removeprefix("reason."): text for key, text in words.catalog("en").items() if key.startswith("reason.")
+    }
+    named = {code: [name for _, name, _, _ in string.Formatter().parse(text) if name] for code, text in known.items()}
+    return {code: {"en": known[code], "values": named[code]} for code in sorted(known)}
