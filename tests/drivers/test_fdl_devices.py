@@ -293,7 +293,7 @@ async def test_a_console_that_names_the_round() -> None:
         table.do(functools.partial(device.correct, {"player": ("9H",)}, named=named))
         await table.caught_up()
     assert happened(table.notebook) == [
-        RoundVoided("equipment fault", named),
+        RoundVoided("equipment_fault", named),
         RoundPaid(named),
         SupervisorKeyed(present=True),
         DealCorrected({"player": ("9H",)}, named),
@@ -311,7 +311,7 @@ async def test_every_key_of_the_console() -> None:
     assert happened(table.notebook) == [
         BetsOpened(),
         BetsClosed(),
-        RoundVoided("equipment fault"),
+        RoundVoided("equipment_fault"),
         RoundPaid(),
         ShoeStarted(8),
         CutCardDrawn(),
@@ -854,7 +854,7 @@ def test_a_value_is_reported_when_it_is_entered_twice_alike() -> None:
         DiceRead((2, 5, 4)),
         BallLanded("17"),
         DiceThrown((3, 4)),
-        DiceThrown((), valid=False, reason="a die off the table"),
+        DiceThrown((), valid=False, reason="a_die_off_the_table"),
         ButtonsCounted(119, 1),
     ]
 

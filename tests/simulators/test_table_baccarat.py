@@ -13,7 +13,7 @@ KEYS: dict[str, Event] = {
     "bets_opened": BetsOpened(),
     "bell": BetsClosed(),
     "paid": RoundPaid(),
-    "void": RoundVoided("equipment fault"),
+    "void": RoundVoided("equipment_fault"),
 }
 
 
