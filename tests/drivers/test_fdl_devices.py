@@ -896,7 +896,7 @@ def test_corrections_payments_and_the_supervisor_s_void_need_the_key() -> None:
         SupervisorKeyed(present=True),
         DealCorrected({"player": ("9H", "KC"), "seat_3_2": ("AS",)}),
         JackpotPaid("table", 1, 3, 500),
-        RoundVoided("supervisor's decision"),
+        RoundVoided("supervisors_decision"),
         SupervisorKeyed(present=False),
     ]
     with pytest.raises(ValueError, match="a card is"):
