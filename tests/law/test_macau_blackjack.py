@@ -2792,8 +2792,8 @@ def test_a_decision_that_others_overtook_until_the_round_was_over_puts_its_resul
     first = only(play(game(), over))
     assert back(first) == {"main": 100}
     late = msgspec.structs.replace(act(1, "even_money"), overtaken=4000)
-    why = say("result_in_doubt")
-    assert held(judged(game(), [*over, late])) == [(why, "do_enter")]
+    why = say("late_doubt")
+    assert held(judged(game(), [*over, late])) == [(why, "do_earlier")]
     stands, void = (last(judged(game(), [*over, late, end])) for end in (RoundPaid(), RoundVoided("")))
     assert isinstance(stands, Corrected)
     assert stands.result.settlements == first.settlements
