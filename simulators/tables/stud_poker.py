@@ -302,7 +302,7 @@ class StudPokerTable(Ruled):
             await self._pause(floor, 2.0, 4.0)
             await self._until(
                 floor,
-                lambda: self._tell(floor, {dead: ()}),
+                lambda: self._tell(floor, round_, {dead: ()}),
                 lambda look: _over(look, round_) or (look.round == round_.mine and look.phase != "suspended"),
             )
             del round_.hands[dead]
@@ -327,7 +327,7 @@ class StudPokerTable(Ruled):
             last = hands[DEALER][-1]
             await self._until(
                 floor,
-                lambda: self._tell(floor, {DEALER: (last,)}),
+                lambda: self._tell(floor, round_, {DEALER: (last,)}),
                 lambda look: _over(look, round_) or last in look.detail.get("open", ()),
             )
         return True
@@ -335,11 +335,11 @@ class StudPokerTable(Ruled):
     def _expose(self, floor: Floor, name: str, card: str) -> None:
         self.console.expose_card(name, card, floor.pace.now())
 
-    def _tell(self, floor: Floor, hands: Mapping[str, Sequence[str]]) -> None:
-        """The supervisor turns his key."""
+    def _tell(self, floor: Floor, round_: _Round, hands: Mapping[str, Sequence[str]]) -> None:
+        """The supervisor turns his key, and names the round."""
         now = floor.pace.now()
         self.console.supervisor_key(on=True, now=now)
-        self.console.correct(hands, now)
+        self.console.correct(hands, now, named=round_.mine)
         self.console.supervisor_key(on=False, now=now)
 
     async def _decisions(self, floor: Floor, round_: _Round) -> None:
@@ -414,10 +414,10 @@ class StudPokerTable(Ruled):
                 for seat in untold:
                     await self._decide(floor, round_, seat, raises=seat in round_.raised)
             elif look.phase == "suspended":
-                self._tell(floor, self._opened(round_) or {DEALER: round_.hands[DEALER]})
+                self._tell(floor, round_, self._opened(round_) or {DEALER: round_.hands[DEALER]})
             elif missing := look.detail.get("missing"):
                 asked = [DEALER] if DEALER in missing else missing
-                self._tell(floor, {name: round_.hands[name] for name in asked})
+                self._tell(floor, round_, {name: round_.hands[name] for name in asked})
             floor.stir("console-1")
             await self._pause(floor, 2.0, 3.0)
 

@@ -59,11 +59,13 @@ from rules.engine.ruleset import (
     Void,
     Voided,
     Win,
+    judge,
     options_from,
 )
 from rules.games.cards import DECK
 from rules.games.poker import CATEGORIES, classes
-from rules.macau.stud_poker import OPENING, StudPoker, StudPokerOptions, StudPokerState, combination, value
+from rules.games.stud_poker_round import StudPokerState
+from rules.macau.stud_poker import OPENING, StudPoker, StudPokerOptions, combination, value
 
 LAW = "macau.stud-poker"
 
@@ -2405,3 +2407,105 @@ def test_a_silently_lost_card_or_decision_gives_no_result(deck: list[str], seats
     events = [BetsOpened(), *antes(*order), BetsClosed(), *deal, *raises(*order)]
     lost = data.draw(st.integers(seats + 2, len(events) - 1))
     assert results(play(game(), [*events[:lost], *events[lost + 1 :]])) == []
+
+
+# ---- the round that a person means
+
+
+def named(
+    event: DealCorrected | RoundVoided | RoundPaid | CardExposed, events: Sequence[Event], number: int = 1
+) -> Any:
+    """The event with the id of the round `number` of these events."""
+    opened = [verdict.round for verdict in play(game(), events) if isinstance(verdict, Opened)]
+    return msgspec.structs.replace(event, round=opened[number - 1])
+
+
+# Seat 2 raised in the first round; then the rest of it and the next round up to its showdown are lost.
+OVER_A_BOUNDARY: list[list[Event]] = [
+    [*packets([2, 5]), *raises(2), EventsMissed(20), *raises(5)],
+    [*packets([2, 5]), *raises(2), DeviceOnline(continuous=False), *raises(5)],
+    [*packets([2, 5]), *raises(2, 5), EventsMissed(3), EventsMissed(3)],
+    [BetsOpened(), *antes(2, 5), BetsClosed(), *raises(2, 5), EventsMissed(2)],  # nothing that deals is heard
+    [*packets([2, 5]), *raises(2, 5), EventsMissed(1), BetsClosed()],  # the opening was lost alone
+    [*packets([2, 5]), *raises(2, 5), EventsMissed(1), *antes(2, 5)],
+    [*packets([2, 5]), *raises(2, 5), EventsMissed(1), HandDispensed(5)],
+    [*TWO[:21], EventsMissed(30), *TWO[21:]],
+]
+OTHERS = told(dealer=CLOSED_HAND.replace("QD", "QS"), seat_2="TS JH 6C 4D 2D", seat_5="TH TC 3C 3D 5C")
+
+
+@pytest.mark.article("6(8)", "7(2)")
+@pytest.mark.parametrize("events", OVER_A_BOUNDARY)
+def test_hands_after_a_loss_over_two_rounds_resolve_the_round_that_they_name(events: list[Event]) -> None:
+    piece = DealCorrected({"dealer": OTHERS.hands["dealer"]})
+    for told_ in ([OTHERS], [OTHERS, OTHERS], [piece, OTHERS]):
+        verdicts = play(game(), [*events, *told_])
+        assert results(verdicts) == []
+        last = verdicts[-1]
+        assert isinstance(last, Suspended)
+        assert (last.reason, last.remedy) == (say("hands_next_round"), say("do_name_round"))
+    mine = only(play(game(), [*events, OTHERS, named(ALL_HANDS, events)]))
+    assert mine.outcome["seats"] == {"seat_2": "wins", "seat_5": "loses"}
+    assert only(play(game(), [*events, OTHERS, RoundVoided()])).void is not None
+    assert [type(one) for one in play(game(), [*events, OTHERS, BetsOpened()])[-2:]] == [Voided, Opened]
+
+
+@pytest.mark.article("6(8)")
+@pytest.mark.parametrize(
+    "events",
+    [
+        [*packets([2, 5]), *raises(2, 5), EventsMissed(1)],  # an opening and a bell are two
+        [*packets([2, 5]), *raises(2, 5), EventsMissed(4)],  # and three packets are missing then, too
+        [*packets([2, 5]), DeviceOnline(continuous=False), *raises(2, 5)],  # all that counts came after it
+        [*TWO[:21], DeviceOnline(continuous=False), *TWO[21:]],  # the hands are those that the shoe dealt
+        [*TWO[:21], EventsMissed(30), *TWO[21:]],
+    ],
+)
+def test_hands_after_a_loss_within_a_round_need_no_name(events: list[Event]) -> None:
+    result = only(play(game(), [*events, ALL_HANDS]))
+    assert result.outcome["seats"] == {"seat_2": "wins", "seat_5": "loses"}
+
+
+def test_hands_that_name_the_last_round_correct_it_after_a_loss_too() -> None:
+    events = [*packets([2, 5]), *raises(2, 5), ALL_HANDS, EventsMissed(9)]
+    assert isinstance(play(game(), [*events, OTHERS])[-1], Noted)
+    corrected = play(game(), [*events, named(OTHERS, events)])[-1]
+    assert isinstance(corrected, Corrected)
+    assert corrected.result.outcome["hands"] == {"dealer": OTHERS.hands["dealer"]}
+
+
+@pytest.mark.parametrize("word", [RoundVoided("error"), ALL_HANDS, CardExposed("seat_2", "8S")])
+def test_a_word_that_names_another_round_is_noted_and_not_used(word: Any) -> None:
+    events = [*TWO, RoundPaid(), *packets([2, 5]), *raises(2, 5)]
+    before = play(game(), events)
+    after = play(game(), [*events, named(word, events, 1)])
+    assert after[: len(before)] == before
+    assert after[len(before) :] == []  # an irregularity of the open round
+    result = results(play(game(), [*events, named(word, events, 1), named(ALL_HANDS, events, 2)]))[-1]
+    assert (codes(result), result.round) == (["round_unknown"], before[len(before) - 2].round)  # type: ignore[union-attr]
+
+
+def test_a_payment_that_names_another_round_ends_no_doubt() -> None:
+    events = [*TWO, RoundPaid(), *TWO, SeatActed(2, "fold")]
+    assert isinstance(play(game(), [*events, named(RoundPaid(), events, 2)])[-1], Corrected)
+    assert play(game(), [*events, named(RoundPaid(), events, 1)]) == play(game(), events)
+
+
+@pytest.mark.article("6(2)", "6(7)", "11(3)")
+@pytest.mark.parametrize("decided", [[SeatActed(5, "fold")], raises(5)])
+@pytest.mark.parametrize(
+    "dealt",
+    [
+        [EventsMissed(1), *FIVES],  # proven after the bell: the ante may have been laid before it
+        [HandDispensed(5), msgspec.structs.replace(antes(5)[0], overtaken=8000), *FIVES[1:]],
+        FIVES,  # the ante is late, and nothing says so yet
+    ],
+)
+def test_a_seat_whose_ante_is_late_is_not_left_out(dealt: list[Event], decided: list[Event]) -> None:
+    events = [*alone(), *dealt, *raises(2), *decided, ALL_HANDS]
+    state, verdicts = game().start("t-1"), list[Verdict]()
+    for seen in script(events):
+        state, new = judge(game(), state, seen)
+        verdicts += new
+    assert results(verdicts) == []
+    assert reasons(verdicts)[-1] == say("ante_missing", seat=5)

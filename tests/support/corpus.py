@@ -499,7 +499,8 @@ def stud_poker(rng: random.Random, options: Options) -> Dealer:
                     shown = yield rng.choice((SeatActed(seat, "ante"), DealCorrected({f"seat_{seat}": ()})))
                 elif shown["phase"] in ("suspended", "showdown", "deciding"):
                     for one in _put_right(rng, hands) if shown["phase"] == "suspended" else (DealCorrected(hands),):
-                        shown = yield one
+                        named = isinstance(one, DealCorrected) and rng.random() < 0.5
+                        shown = yield replace(one, round=shown["round"]) if named else one
             if rng.random() < 0.9:
                 yield RoundPaid()
 

@@ -1,0 +1,894 @@
+"""The life of a round of stud poker against the dealer: betting, deal, decisions, what a person says, doubt.
+
+A text's ruleset (`rules/macau/stud_poker.py`) is a subclass: it gives its articles, its bets and the result of a round.
+A doubtful round waits for a person; only what is proven is resolved. What each event means stands with the text.
+"""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from protocols.contract.events import (
+    BetsClosed,
+    BetsOpened,
+    CardDrawn,
+    CardExposed,
+    CardJammed,
+    CardUnreadable,
+    DealCorrected,
+    DeviceOnline,
+    Event,
+    EventsMissed,
+    HandDispensed,
+    RoundPaid,
+    RoundVoided,
+    SeatActed,
+    SeatClosed,
+    SeatOpened,
+    ShoeEmptied,
+    ShoeStarted,
+    ShuffleFailed,
+    ShuffleFinished,
+    WagerPlaced,
+    WagerWithdrawn,
+    type_of,
+)
+from protocols.contract.reasons import Reason, say
+from protocols.contract.topics import Envelope
+from rules.engine.rounds import Round, Terms, declared, irregular, next_number, noted, suspend, voided, wager, witness
+from rules.engine.ruleset import Closed, Corrected, Opened, Resolved, Result, Suspended, Verdict, Void, Voided, Wager
+from rules.games.cards import PIPS
+from rules.games.stud_poker import (
+    CARDS,
+    DEALER,
+    NAMES,
+    SEATS,
+    Deal,
+    Hands,
+    Laid,
+    betrays_the_next,
+    card_seen,
+    contradiction,
+    dealt_before,
+    felt_again,
+    of_the_next,
+    read_hands,
+    stakes,
+    too_early,
+    unknowable,
+    visible,
+)
+
+Step: TypeAlias = tuple["StudPokerState", tuple[Verdict, ...]]
+
+TELL: Final = say("do_tell_hands")
+DECISIONS: Final = say("do_tell_all")
+NAME_IT: Final = say("do_name_hand")
+WHO_PLAYS: Final = say("do_who_plays")
+AGAIN: Final = say("do_decide")
+OR_OPEN: Final = say("do_correct")
+MISSING: Final = say("round_events")
+BEFORE_CARD: Final = say("first_card")
+BETWEEN: Final = say("hands_next_round")
+WHOSE: Final = say("do_name_round")
+ONE_MORE: Final = say("packet_more")
+EARLY: Final = say("hands_early")
+MANY: Final = 1000
+"""Events missing, where their number is not told."""
+
+
+class StudPokerState(Struct, frozen=True):
+    """Where a table stands.
+
+    `seats` are open. `last` is the resolved round until the next begins, also beside `deal` while that is the same
+    round reopened, and its result may stand. `carried`: jackpot bets of a void round; `uncarried`: there may be others.
+    `doubt`: events of the next round's betting may be missing. `heard`: of the last deal cards or packets were told.
+    """
+
+    table: str
+    day: str = ""
+    count: int = 0
+    seats: tuple[int, ...] = ()
+    deal: Deal | None = None
+    last: Deal | None = None
+    carried: tuple[Wager, ...] = ()
+    uncarried: bool = False
+    doubt: bool = False
+    heard: bool = False
+
+
+class StudPokerRounds(ABC):
+    """Tables of stud poker by one text. It holds no state of a table."""
+
+    cite: ClassVar[str]
+    """How results name the text, before an article."""
+    articles: ClassVar[dict[str, str]]
+    """The article of each irregularity, by its code; of a void, of a bet, of a wrong number of cards."""
+
+    terms: Terms
+    dealing: str
+    """What the cards are dealt from: shoe, shuffler or either."""
+    jackpot: bool
+    """Whether a progressive jackpot is offered."""
+    offered: frozenset[str]
+
+    def start(self, table: str) -> StudPokerState:
+        """A table that was never played on."""
+        return StudPokerState(table)
+
+    @abstractmethod
+    def missing(self, deal: Deal, hands: Hands) -> tuple[str, ...]:
+        """The hands that must be told before the round can end."""
+
+    @abstractmethod
+    def resolve(self, deal: Deal, hands: Hands) -> Result:
+        """The result of a round whose hands are known."""
+
+    # ---- events
+
+    def apply(self, state: StudPokerState, seen: Envelope) -> Step:
+        """One event."""
+        if state.deal is not None and state.deal.over and of_the_next(state.deal, seen.event):
+            state, verdicts = self._bets_opened(state, seen)
+            state, more = self.apply(state, seen)
+            return state, verdicts + more
+        if (name := _round_named(seen.event)) and name != _round_of(state):
+            if isinstance(seen.event, RoundPaid):
+                return state, ()  # of the round before, which counts
+            text = say("round_not_on_table", event=type_of(seen.event), round=name[:80])
+            return self._noted(state, "round_unknown", text, seen)
+        if state.deal is not None and betrays_the_next(state.deal, seen.event):
+            state = replace(state, deal=replace(state.deal, ahead=True))
+        match seen.event:
+            case SeatActed() as acted:
+                return self._acted(state, seen, acted)
+            case WagerPlaced() | WagerWithdrawn() as one:
+                return self._wager(state, seen, one)
+            case BetsOpened():
+                return self._bets_opened(state, seen)
+            case BetsClosed():
+                return self._bell(state, seen)
+            case DealCorrected(hands=laid):
+                return self._corrected(state, seen, laid)
+            case SeatOpened(seat=seat) | SeatClosed(seat=seat):
+                return self._seat(state, seen, seat, opened=isinstance(seen.event, SeatOpened))
+            case RoundPaid():
+                return self._paid(state, seen)
+            case RoundVoided(reason=reason):
+                return self._declared_void(state, seen, declared(reason))
+            case DeviceOnline(continuous=False) | EventsMissed():
+                return self._missed(state, seen)
+            case _:
+                return self._cards(state, seen)
+
+    def _cards(self, state: StudPokerState, seen: Envelope) -> Step:
+        """An event of the cards, of the shoe or of the shuffler."""
+        match seen.event:
+            case CardDrawn(card=card, face=face):
+                return self._card(state, seen, card, face)
+            case HandDispensed(cards=cards):
+                return self._packet(state, seen, cards)
+            case CardExposed(hand=hand, card=card):
+                return self._exposed(state, seen, hand, card or "")
+            case CardUnreadable():
+                return self._unreadable(state, seen)
+            case ShuffleFailed(reason=reason):
+                return self._shuffler_failed(
+                    state, seen, say("shuffler_reports_failure", why=reason or "no_reason_told")
+                )
+            case CardJammed(where=where):
+                return self._shuffler_failed(state, seen, say("shuffler_stuck", where=where or "somewhere"))
+            case ShoeStarted(decks=decks) | ShuffleFinished(decks=decks):
+                return self._new_cards(state, seen, decks, shoe=isinstance(seen.event, ShoeStarted))
+            case ShoeEmptied():
+                return self._emptied(state, seen)
+            case _:
+                return state, ()
+
+    # ---- the betting
+
+    def _seat(self, state: StudPokerState, seen: Envelope, seat: int, *, opened: bool) -> Step:
+        """Who takes part from the next closing of the bets on."""
+        if seat not in SEATS:
+            return self._noted(state, "no_such_seat", say("seat_there_are", seat=seat, seats=len(SEATS)), seen)
+        seats = {*state.seats, seat} if opened else {*state.seats} - {seat}
+        return replace(state, seats=tuple(sorted(seats))), ()
+
+    def _begin(self, state: StudPokerState, seen: Envelope, *, missed: bool) -> tuple[StudPokerState, Deal]:
+        """A new round, with the jackpot bets that a void one left; `missed`: bets of it may be missing."""
+        day, count = next_number(state.day, state.count, seen)
+        round_ = Round(f"{state.table}:{day}:{count}", (seen.id,), state.carried)
+        deal = Deal(
+            round_,
+            carried=tuple(one.seat for one in state.carried),
+            lost=missed,
+            unsure=missed,
+            uncarried=state.uncarried,
+        )
+        heard = state.heard or (state.last is not None and state.last.out)
+        return StudPokerState(state.table, day, count, state.seats, deal, heard=heard), deal
+
+    def _bets_opened(self, state: StudPokerState, seen: Envelope) -> Step:
+        deal = state.deal
+        verdicts: tuple[Verdict, ...] = ()
+        if deal is not None:
+            if not (deal.round.suspended or deal.lost or deal.reopened):
+                if not deal.round.closed:
+                    return self._seen(state, deal, seen), ()
+                return self._opened_over(state, deal, seen)
+            reason = deal.round.suspended or (say("not_completed_again") if deal.reopened else say("events_missed"))
+            state, verdicts = self._void(state, deal, seen, reason)
+        unproven = state.doubt or (deal is not None and deal.unsure)
+        state, deal = self._begin(state, seen, missed=False)
+        # Opened by hand, since its opening was lost: antes may have been laid, and lost, before.
+        state = replace(state, deal=replace(deal, unproven=unproven))
+        return state, (*verdicts, Opened(deal.round.id))
+
+    def _opened_over(self, state: StudPokerState, deal: Deal, seen: Envelope) -> Step:
+        """A stray press, or the next round. Before the first card no hands can be mixed, only what was laid."""
+        text = say("bets_reopened_round")
+        deal = replace(deal, round=self._irregular(deal.round, "bets_reopened", text, seen))
+        if deal.begun or deal.told or deal.shown or deal.exposed:
+            return self._hold(state, replace(deal, over=True), seen, text, OR_OPEN, blind=False)
+        return replace(state, deal=replace(deal, unsure=True)), ()
+
+    def _wager(self, state: StudPokerState, seen: Envelope, one: WagerPlaced | WagerWithdrawn) -> Step:
+        text = say("seat_bet", seat=one.seat, bet=one.bet)
+        if one.seat not in SEATS:
+            text = say("seat_bet_there_are", seat=one.seat, bet=one.bet, seats=len(SEATS))
+            return self._noted(state, "no_such_seat", text, seen)
+        if one.bet == "raise":
+            return self._raise_chips(state, seen, one)
+        deal = state.deal
+        verdicts: tuple[Verdict, ...] = ()
+        if deal is None:
+            if isinstance(one, WagerWithdrawn) or one.bet not in self.offered:
+                return self._noted(state, "bet_without_round", text, seen)
+            state, deal = self._begin(state, seen, missed=state.doubt)
+            verdicts = (Opened(deal.round.id),)
+        round_ = deal.round
+        late = round_.closed
+        if one.bet == "jackpot" and self.jackpot:
+            if one.seat in deal.carried:
+                return self._carried_again(state, deal, seen, one), verdicts
+            late = late and deal.begun
+            stranger = round_.closed and not late and one.seat not in deal.players
+            if stranger and deal.unproven and isinstance(one, WagerPlaced):
+                deal = replace(deal, asked={one.seat: "", **deal.asked})
+            elif stranger:
+                text = say("without_ante", seat=one.seat, bet=one.bet)
+                note = self._irregular(round_, "jackpot_without_ante", text, seen)
+                return self._with(state, deal, note), verdicts
+        if one.bet == "ante" and one.seat in deal.entered:
+            deal, enough = felt_again(deal, one)
+            if enough:
+                return self._seen(state, deal, seen), verdicts
+        law = self._law("late_jackpot" if late else "bet")
+        laid = wager(replace(round_, closed=late), one, self.offered, law, seen)
+        deal = replace(deal, round=replace(laid, closed=round_.closed))
+        if not deal.asked:
+            return replace(state, deal=deal), verdicts
+        state, asks = self._ask(state, deal, seen)
+        return state, verdicts + asks
+
+    def _carried_again(
+        self, state: StudPokerState, deal: Deal, seen: Envelope, one: WagerPlaced | WagerWithdrawn
+    ) -> StudPokerState:
+        """The bet is laid already. Its chip told again is the same chip, and it stays."""
+        if isinstance(one, WagerPlaced):
+            return self._seen(state, deal, seen)
+        text = say("bet_transferred", seat=one.seat, bet=one.bet)
+        return self._with(state, deal, self._irregular(deal.round, "bet_stands", text, seen))
+
+    def _close(self, deal: Deal, seen: Envelope, players: tuple[int, ...]) -> tuple[Deal, tuple[Verdict, ...]]:
+        """Nothing more. A bet on the jackpot without an ante goes back , if none can be missing."""
+        round_, asked, lost = deal.round, deal.asked, deal.lost
+        if lost:
+            asked = {one.seat: "" for one in round_.wagers if one.seat not in players}
+        else:
+            round_ = self._without_ante(round_, players, seen)
+        round_ = replace(witness(round_, seen), closed=True)
+        deal = replace(deal, round=round_, players=players, lost=False, asked=asked)
+        deal = replace(deal, unproven=deal.unproven or lost)
+        return deal, (Closed(round_.id),)
+
+    def _bell(self, state: StudPokerState, seen: Envelope) -> Step:
+        deal = state.deal
+        if deal is None:
+            return self._noted(state, "bell_without_round", say("bell_no_round"), seen)
+        if deal.round.closed:
+            return self._seen(state, deal, seen), ()
+        players = deal.antes() or state.seats
+        if not players and not deal.lost:
+            note = self._irregular(deal.round, "no_ante", say("nobody_ante_bell"), seen)
+            return self._with(state, deal, note), ()
+        deal, closed = self._close(deal, seen, players)
+        if not players:
+            state, held = self._hold(state, deal, seen, MISSING, WHO_PLAYS, blind=False)
+            return state, closed + held
+        state, asks = self._ask(state, deal, seen) if deal.asked else (replace(state, deal=deal), ())
+        return state, closed + asks
+
+    # ---- the deal
+
+    def _first(
+        self, state: StudPokerState, deal: Deal, seen: Envelope
+    ) -> tuple[Deal, tuple[Verdict, ...], Reason | None]:
+        """The first card closes the bets too. Last, the reason why nobody knows whose it is, where that is so."""
+        if deal.round.closed:
+            first = not (deal.out or deal.blind)
+            doubt = EARLY if first and (deal.told or deal.shown) else None
+            if first and (deal.asked or not deal.players):
+                doubt = doubt or BEFORE_CARD
+            elif first and deal.unproven and not (deal.blind or deal.over):
+                deal = replace(deal, held=False)  # the seats were named, and the cards say whether those are all
+            return replace(self._swept(deal, seen) if first else deal, dealt=True), (), doubt
+        lost = deal.lost
+        deal, closed = self._close(deal, seen, deal.antes() or state.seats)
+        deal = replace(deal, dealt=True)
+        if lost:
+            return deal, closed, BEFORE_CARD
+        return deal, closed, None if deal.players else say("card_no_ante")
+
+    def _without_round(self, state: StudPokerState, seen: Envelope, code: str, reason: Reason) -> Step:
+        """A card where no round waits for one. After a result without cards it says that the result came too early.
+
+        But one that was told late may be older than the result, and one after the payment is of no round.
+        """
+        last = state.deal or state.last
+        if last is None or last.out or last.blind or last.paid or state.doubt or seen.event.overtaken:
+            return self._noted(state, code, reason, seen)
+        deal = self._swept(replace(last, reopened=True, dealt=True), seen)
+        return self._hold(replace(state, last=None), deal, seen, say("card_after_result"), DECISIONS)
+
+    def _card(self, state: StudPokerState, seen: Envelope, card: str, face: str | None) -> Step:
+        """One card to each hand in turn."""
+        if card not in PIPS:
+            return self._unreadable(state, seen)
+        deal = state.deal
+        if deal is None or (deal.reopened and not deal.out):
+            return self._without_round(state, seen, "card_without_round", say("card_no_round"))
+        deal, closed, doubt = self._first(state, deal, seen)
+        if deal.blind and not doubt:
+            return self._seen(state, deal, seen), closed
+        place = len(deal.cards)
+        if place == CARDS * deal.hands:
+            doubt = doubt or say("card_more")
+        if deal.packets:
+            doubt = doubt or say("shoe_then_packets")
+        if card in deal.cards:
+            doubt = doubt or say("card_twice")
+        if doubt:
+            state, held = self._hold(state, deal, seen, doubt, DECISIONS if doubt == EARLY else TELL)
+            return state, closed + held
+        round_ = witness(deal.round, seen)
+        if not place and self.dealing == "shuffler":
+            round_ = self._irregular(round_, "wrong_equipment", say("from_shoe"), seen, "from_shoe")
+        last = place + 1 == CARDS * deal.hands
+        covered = last and any(hand == DEALER for hand, _ in deal.exposed)
+        faced = last and not covered and face == "up"
+        deal = replace(deal, round=round_, cards=(*deal.cards, card), covered=covered, faced=faced)
+        # The dealer's last card lies open, unless another of his does.
+        if face == "up" and (covered or not last):
+            state, step = self._expose(state, deal, seen, deal.whose(place), card)
+            return state, closed + step
+        if not last:
+            return replace(state, deal=deal), closed
+        state, step = self._go_on(state, deal)
+        return state, closed + step
+
+    def _packet(self, state: StudPokerState, seen: Envelope, cards: int) -> Step:
+        """Five cards to each hand."""
+        deal = state.deal
+        if deal is None or (deal.reopened and not deal.out):
+            return self._without_round(state, seen, "packet_without_round", say("packet_no_round"))
+        deal, closed, doubt = self._first(state, deal, seen)
+        if deal.cards:
+            doubt = doubt or say("packet_then_shoe")
+        if doubt:
+            state, held = self._hold(state, deal, seen, doubt, DECISIONS if doubt == EARLY else TELL)
+            return state, closed + held
+        if deal.packets == deal.hands:
+            # Told once more than hands with a bet: whether it lies with a hand without one, nobody can know.
+            state, held = self._hold(state, deal, seen, ONE_MORE, WHO_PLAYS if deal.unproven else NAME_IT)
+            return state, closed + held
+        round_ = witness(deal.round, seen)
+        if not deal.packets and self.dealing == "shoe":
+            round_ = self._irregular(round_, "wrong_equipment", say("by_shuffler"), seen, "by_shuffler")
+        whose = deal.whose(deal.packets)
+        deal = replace(deal, round=round_, packets=deal.packets + 1)
+        if cards != CARDS:
+            text = say("packet_cards", n=cards, hand=whose)
+            deal = replace(deal, round=self._irregular(round_, "wrong_number_of_cards", text, seen))
+            state, void = self._void(state, deal, seen, say("wrong_number_of_cards"))
+            return state, closed + void
+        state, step = self._go_on(state, deal)
+        return state, closed + step
+
+    def _unreadable(self, state: StudPokerState, seen: Envelope) -> Step:
+        deal = state.deal
+        if deal is None or (deal.reopened and not deal.out):
+            return self._without_round(state, seen, "unreadable_without_round", say("card_may_no_round"))
+        deal, closed, _ = self._first(state, deal, seen)
+        state, held = self._hold(state, deal, seen, say("card_unreadable"))
+        return state, closed + held
+
+    def _new_cards(self, state: StudPokerState, seen: Envelope, decks: int, *, shoe: bool) -> Step:
+        """A single deck. A shoe begun in the middle of a deal leaves it unknown what was dealt."""
+        verdicts: tuple[Verdict, ...] = ()
+        if decks > 1:
+            text = say("wrong_decks_one", decks=decks)
+            state, verdicts = self._noted(state, "wrong_number_of_decks", text, seen)
+        deal = state.deal
+        if shoe and deal is not None and deal.dealing and deal.cards:
+            state, held = self._hold(state, deal, seen, say("new_shoe"))
+            return state, verdicts + held
+        return state, verdicts
+
+    def _emptied(self, state: StudPokerState, seen: Envelope) -> Step:
+        deal = state.deal
+        if deal is None or not deal.dealing or not deal.cards:
+            return state, ()
+        return self._hold(state, deal, seen, say("shoe_empty_hands"))
+
+    def _shuffler_failed(self, state: StudPokerState, seen: Envelope, what: Reason) -> Step:
+        """It counts between the bell and the last packet; later the machine is at its next deck.
+
+        Where events are missing, or decisions are told, the last packet may be out already: a person says.
+        """
+        deal = state.deal
+        if deal is None or not deal.round.closed or deal.reopened or deal.cards or self.dealing == "shoe":
+            return state, ()
+        if deal.packets == deal.hands or (deal.decided and not deal.packets):
+            return state, ()
+        failed = replace(deal, round=self._irregular(deal.round, "shuffler_failed", what, seen))
+        if deal.blind:
+            return replace(state, deal=failed), ()
+        if deal.decided:
+            return self._hold(state, deal, seen, what)
+        return self._void(state, failed, seen, say("shuffler_failed"))
+
+    def _exposed(self, state: StudPokerState, seen: Envelope, hand: str, card: str) -> Step:
+        deal = state.deal
+        text = card_seen(card, NAMES.get(hand, ""))
+        if deal is None:
+            return self._noted(state, "card_exposed", text, seen)
+        if deal.reopened:
+            return self._with(state, deal, self._irregular(deal.round, "card_exposed", text, seen)), ()
+        if too_early(deal, heard=state.heard):
+            return self._early(state, deal, seen, "card_exposed", text)
+        return self._expose(state, deal, seen, NAMES.get(hand, ""), card)
+
+    def _expose(self, state: StudPokerState, deal: Deal, seen: Envelope, hand: str, card: str) -> Step:
+        """One card is left as it is; two make the round void."""
+        if card and hand == DEALER and card in (deal.shown, deal.last_card):
+            return self._seen(state, replace(deal, faced=True), seen), ()
+        if card and (hand, card) in deal.exposed:
+            return self._seen(state, deal, seen), ()
+        if card and hand == DEALER and deal.last_due and card not in deal.cards:
+            # By rule, and faster than the shoe. Where another card comes, the two contradict each other.
+            return self._seen(state, replace(deal, shown=card), seen), ()
+        if any(hand == other and not (card and known) for other, known in deal.exposed):
+            return self._hold(state, deal, seen, say("one_or_two"), blind=False)
+        text = card_seen(card, hand)
+        round_ = self._irregular(deal.round, "card_exposed", text, seen, "second_card_exposed" if deal.exposed else "")
+        second = bool(deal.exposed)
+        deal = replace(deal, round=round_, exposed=(*deal.exposed, (hand, card)))
+        return self._void(state, deal, seen, say("two_cards_exposed")) if second else self._go_on(state, deal)
+
+    # ---- the decisions
+
+    def _early(self, state: StudPokerState, deal: Deal, seen: Envelope, code: str, reason: Reason) -> Step:
+        """It is the round before's. A second such word says that the cards are out and not told: the round is held."""
+        deal = replace(deal, round=self._irregular(deal.round, code, reason, seen))
+        if deal.early:
+            return self._hold(state, deal, seen, MISSING)
+        word = deal.round.closed and not isinstance(seen.event, WagerPlaced | WagerWithdrawn)  # chips are moved often
+        return replace(state, deal=replace(deal, early=word)), ()
+
+    def _acted(self, state: StudPokerState, seen: Envelope, acted: SeatActed) -> Step:
+        text = say("seat_action", seat=acted.seat, action=acted.action)
+        if acted.seat not in SEATS:
+            text = say("seat_action_there_are", seat=acted.seat, action=acted.action, seats=len(SEATS))
+            return self._noted(state, "no_such_seat", text, seen)
+        if acted.hand != 1:
+            text = say("seat_action_hand", seat=acted.seat, action=acted.action, number=acted.hand)
+            return self._noted(state, "one_hand_only", text, seen)
+        match acted.action:
+            case "ante":
+                return self._ante(state, seen, acted)
+            case "raise" | "fold":
+                return self._decided(state, seen, acted)
+            case _:
+                return self._noted(state, "no_such_decision", text, seen)
+
+    def _ante(self, state: StudPokerState, seen: Envelope, acted: SeatActed) -> Step:
+        """An ante told at the console; with its amount it is a wager, unless one lies there: then it is the same."""
+        deal = state.deal
+        if deal is not None and deal.unproven and (deal.asked or deal.held) and acted.seat not in deal.players:
+            return self._plays(state, deal, seen, acted.seat)
+        lay = 0 if deal is None else deal.amount(acted.seat, "ante")
+        if acted.amount and not lay:
+            state, verdicts = self._wager(state, seen, WagerPlaced(acted.seat, "ante", acted.amount))
+            if state.deal is not None and state.deal.amount(acted.seat, "ante"):
+                entered = tuple(sorted({*state.deal.entered, acted.seat}))
+                state = replace(state, deal=replace(state.deal, entered=entered))
+            return state, verdicts
+        verdicts = ()
+        if deal is None:
+            state, deal = self._begin(state, seen, missed=state.doubt)
+            verdicts = (Opened(deal.round.id),)
+        differs = acted.amount not in (0, lay)
+        if deal.round.closed and (differs or acted.seat not in deal.players):
+            if deal.round.suspended:
+                text = say("bet_while_waiting", seat=acted.seat, bet="ante")
+                round_ = self._irregular(deal.round, "bet_while_waiting", text, seen)
+                return self._with(state, deal, round_), ()
+            text = say("late_bet", seat=acted.seat, bet="ante")
+            return self._with(state, deal, self._irregular(deal.round, "late_bet", text, seen)), ()
+        anted = deal.anted if deal.round.closed else tuple(sorted({*deal.anted, acted.seat}))
+        deal = replace(deal, round=witness(deal.round, seen), anted=anted, unsure=deal.unsure or differs)
+        return replace(state, deal=deal), verdicts
+
+    def _ask(self, state: StudPokerState, deal: Deal, seen: Envelope) -> Step:
+        """Which of the seats that may have laid an ante plays: said again where another one is meant than before."""
+        reason = say("ante_missing", seat=min(deal.asked))
+        if deal.round.suspended != reason:
+            deal = replace(deal, round=replace(deal.round, suspended=None))
+        return self._suspend(state, deal, seen, reason, WHO_PLAYS)
+
+    def _plays(self, state: StudPokerState, deal: Deal, seen: Envelope, seat: int) -> Step:
+        """A person says that this seat had laid its ante; what it has decided since is told already."""
+        decided = deal.asked.get(seat, "")
+        deal = replace(
+            deal,
+            round=witness(deal.round, seen),
+            players=tuple(sorted({*deal.players, seat})),
+            anted=tuple(sorted({*deal.anted, seat})),
+            raised=tuple(sorted({*deal.raised, seat})) if decided == "raise" else deal.raised,
+            folded=tuple(sorted({*deal.folded, seat})) if decided == "fold" else deal.folded,
+            asked={other: word for other, word in deal.asked.items() if other != seat},
+            dead=tuple(other for other in deal.dead if other != seat),
+            blind=deal.blind or deal.out,
+            unsure=True,
+        )
+        if deal.asked:
+            return self._ask(state, deal, seen)
+        if deal.held and deal.out:
+            deal = replace(deal, round=replace(deal.round, suspended=None))
+            return self._hold(state, deal, seen, MISSING, TELL)
+        return self._go_on(state, deal)
+
+    def _playing(
+        self, state: StudPokerState, seen: Envelope, seat: int, action: str, reason: Reason
+    ) -> tuple[StudPokerState, Deal | None, tuple[Verdict, ...]]:
+        """The round in which `seat` may decide, a resolved one reopened; or None, with what follows from that."""
+        deal = state.deal
+        if deal is None:
+            if state.last is not None and seat in state.last.players and not (state.last.paid or state.doubt):
+                return state, replace(state.last, reopened=True), ()
+            state, noted = self._noted(state, "decision_without_round", reason, seen)
+            return state, None, noted
+        if too_early(deal, heard=state.heard):
+            state, held = self._early(state, deal, seen, "decision_before_deal", reason)
+            return state, None, held
+        if seat not in deal.players and (deal.unproven or deal.round.suspended == ONE_MORE):
+            deal = replace(deal, unproven=True)  # dealt to, and decides: its ante may be late
+            word = action if deal.asked.get(seat, "") in ("", action) else ""
+            asked = {**deal.asked, seat: word}
+            dead = tuple(other for other in deal.dead if other != seat)
+            deal = replace(deal, asked=asked, dead=dead, blind=deal.blind or deal.out)
+            state, asks = self._ask(state, deal, seen)
+            return state, None, asks
+        if seat not in deal.players:
+            if not deal.unsure:  # after a loss it may be the next round's
+                deal = replace(deal, round=self._irregular(deal.round, "decision_without_ante", reason, seen))
+            chips = reason.code == "seat_bet"  # told by a sensor, not as an action
+            missing = say("no_ante_raise", seat=seat) if chips else say("no_ante", seat=seat, action=action)
+            state, held = self._hold(state, deal, seen, missing, NAME_IT)
+            return state, None, held
+        return state, deal, ()
+
+    def _decided(self, state: StudPokerState, seen: Envelope, acted: SeatActed) -> Step:
+        """A raise or a fold."""
+        seat, raises = acted.seat, acted.action == "raise"
+        state, deal, verdicts = self._playing(
+            state, seen, seat, acted.action, say("seat_action", seat=seat, action=acted.action)
+        )
+        if deal is None:
+            return state, verdicts
+        if seat in (deal.raised if raises else deal.folded):
+            return (state if deal.reopened and state.deal is None else self._seen(state, deal, seen)), ()
+        chips = deal.chips.get(seat, 0)
+        if seat not in deal.doubted and (seat in deal.raised or seat in deal.folded or (chips and not raises)):
+            return self._contradicted(state, deal, seen, seat)
+        double = 2 * deal.amount(seat, "ante")
+        if raises and double:
+            for amount in dict.fromkeys((acted.amount, chips)):
+                if amount not in (0, double):
+                    text = say("raise_not_double", seat=seat, amount=amount, double=double)
+                    deal = replace(deal, round=self._irregular(deal.round, "raise_not_double", text, seen))
+        elif raises and acted.amount:
+            chips = acted.amount
+        return self._decide(state, deal, seen, seat, raises=raises, chips=chips if raises else 0)
+
+    def _decide(
+        self, state: StudPokerState, deal: Deal, seen: Envelope, seat: int, *, raises: bool, chips: int
+    ) -> Step:
+        round_ = witness(deal.round, seen)
+        if deal.dealing:
+            text = say("decided_dealing", seat=seat)
+            round_ = self._irregular(round_, "decision_before_deal", text, seen)
+        told = deal.chips
+        if chips or seat in told:
+            told = {other: amount for other, amount in told.items() if other != seat} | ({seat: chips} if chips else {})
+        deal = replace(
+            deal,
+            round=round_,
+            raised=tuple(sorted({*deal.raised, seat})) if raises else deal.raised,
+            folded=deal.folded if raises else tuple(sorted({*deal.folded, seat})),
+            chips=told,
+            doubted=tuple(other for other in deal.doubted if other != seat) if deal.doubted else (),
+            swept=tuple(other for other in deal.swept if other != seat) if deal.swept else (),
+        )
+        return self._go_on(state, deal)
+
+    def _contradicted(self, state: StudPokerState, deal: Deal, seen: Envelope, seat: int) -> Step:
+        """A raise and a fold: the third word decides."""
+        deal = replace(
+            deal,
+            raised=tuple(other for other in deal.raised if other != seat),
+            folded=tuple(other for other in deal.folded if other != seat),
+            doubted=tuple(sorted({*deal.doubted, seat})),
+        )
+        return self._suspend(state, deal, seen, say("raises_and_folds", seat=seat), AGAIN)
+
+    def _raise_chips(self, state: StudPokerState, seen: Envelope, one: WagerPlaced | WagerWithdrawn) -> Step:
+        """Chips on the raise are one when they are twice the ante, no more and no less."""
+        seat = one.seat
+        if state.deal is None and state.last is not None and seat in state.last.raised:
+            return state, ()  # the console was faster than the sensor
+        state, deal, verdicts = self._playing(state, seen, seat, "raise", say("seat_bet", seat=seat, bet="raise"))
+        if deal is None:
+            return state, verdicts
+        lay, double = deal.chips.get(seat, 0), 2 * deal.amount(seat, "ante")
+        if isinstance(one, WagerWithdrawn):
+            left = lay - (one.amount or lay)
+            if deal.reopened or seat in deal.raised or not lay or left < 0:
+                text = say("raise_taken_back", seat=seat)
+                note = self._irregular(deal.round, "bet_stands", text, seen, "raise_stands")
+                return (self._with(state, deal, note), ()) if state.deal is not None else (state, ())
+            chips = {**deal.chips, seat: left}
+            return replace(state, deal=replace(deal, round=witness(deal.round, seen), chips=chips)), ()
+        left = lay + one.amount
+        if double and left > double:
+            text = say("raise_too_much", seat=seat, amount=double)
+            note = self._irregular(deal.round, "raise_not_double", text, seen)
+            deal, left = replace(deal, round=note), double
+        if seat in deal.folded:
+            return self._contradicted(state, replace(deal, chips={**deal.chips, seat: left}), seen, seat)
+        if seat in deal.raised or seat in deal.doubted or left < double:
+            chips = {**deal.chips, seat: left}
+            return replace(state, deal=replace(deal, round=witness(deal.round, seen), chips=chips)), ()
+        return self._decide(state, deal, seen, seat, raises=True, chips=left)
+
+    # ---- the hands a person tells
+
+    def _corrected(self, state: StudPokerState, seen: Envelope, laid: Hands) -> Step:
+        """The hands named lie so; the others as they were known."""
+        deal = state.deal
+        if deal is None:
+            unsure = state.last is not None and (state.doubt or state.last.crossed)
+            if state.last is None or (unsure and not _round_named(seen.event)):  # they may be another round's
+                return self._noted(state, "hands_without_round", say("hands_no_round"), seen)
+            deal = replace(state.last, reopened=True)
+        elif too_early(deal, heard=state.heard):
+            return self._early(state, deal, seen, "hands_before_deal", say("hands_before_deal"))
+        said, wrong = read_hands(deal, laid, self.articles["wrong_number_of_cards"])
+        known = deal.known()
+        again = said.shown in ("", deal.shown, deal.last_card) and all(
+            known.get(name) == said.told[name] for name in said.told
+        )
+        if state.deal is None and again and not (wrong or said.dead or said.asked or said.left):
+            return state, ()  # what is resolved was told again
+        if deal.crossed and not (_round_named(seen.event) or dealt_before(deal, said.told)):
+            if deal.round.suspended != BETWEEN:
+                deal = replace(deal, round=replace(deal.round, suspended=None))
+            return self._hold(state, deal, seen, BETWEEN, WHOSE, blind=False)
+        deal = self._named(deal, said, seen)
+        told, dead = said.told, said.dead
+        shown = said.shown or deal.shown
+        strangers = bool(dead or said.asked or said.left)
+        # A hand too many leaves it unknown whose the shoe's cards are; the open card, told alone, completes no deal.
+        blind = deal.blind or deal.over or (deal.dealing and bool(told or dead)) or (strangers and bool(deal.cards))
+        asked = dict.fromkeys(said.asked, "") | deal.asked
+        next_ = replace(deal, told=deal.told | told, shown=shown, held=False, blind=blind, over=False, asked=asked)
+        if not wrong and unknowable(deal, told):
+            # Said also where the round waits already: who tells the hands would not know what it still waits for.
+            if deal.round.suspended != EARLY:
+                deal = replace(deal, round=replace(deal.round, suspended=None))
+            return self._hold(state, deal, seen, EARLY, DECISIONS, blind=bool(dead and deal.cards))
+        wrong = wrong or contradiction(next_)
+        if wrong:
+            return self._hold(state, deal, seen, wrong, blind=bool(dead and deal.cards))
+        return self._ask(state, next_, seen) if asked else self._go_on(state, next_)
+
+    # ---- doubt
+
+    def _missed(self, state: StudPokerState, seen: Envelope) -> Step:
+        """Before the bell no card can be missing, only bets."""
+        deal = state.deal
+        if deal is None:
+            return (state if state.doubt else replace(state, doubt=True)), ()
+        deal = replace(deal, unsure=True)
+        if not deal.round.closed:
+            return self._seen(state, replace(deal, lost=True), seen), ()
+        deal = replace(deal, unproven=True)  # a late ante, or one that is proven to be missing only now
+        if deal.decided:
+            deal = replace(
+                deal, missed=deal.missed + (seen.event.count if isinstance(seen.event, EventsMissed) else MANY)
+            )
+        return self._hold(state, deal, seen, MISSING)
+
+    def _hold(
+        self,
+        state: StudPokerState,
+        deal: Deal,
+        seen: Envelope,
+        reason: Reason,
+        remedy: Reason = TELL,
+        *,
+        blind: bool = True,
+    ) -> Step:
+        """The round waits until the hands are told."""
+        return self._suspend(state, replace(deal, held=True, blind=deal.blind or blind), seen, reason, remedy)
+
+    def _suspend(self, state: StudPokerState, deal: Deal, seen: Envelope, reason: Reason, remedy: Reason) -> Step:
+        round_, verdicts = suspend(deal.round, seen, reason, remedy)
+        return self._with(state, deal, round_), verdicts
+
+    def _paid(self, state: StudPokerState, seen: Envelope) -> Step:
+        deal, last, late = state.deal, state.last, seen.event.overtaken
+        if deal is None:
+            return (state if last is None or last.paid or late else replace(state, last=replace(last, paid=True))), ()
+        if not deal.round.closed:
+            return state, ()  # the last round may be paid while bets are open
+        if late:
+            return self._seen(state, deal, seen), ()  # before what is in doubt, or even before this round
+        if deal.reopened and last is not None:
+            # Paid while in doubt: the croupier, who sees the hands, lets the first result stand.
+            last = replace(last, round=replace(deal.round, suspended=None), paid=True)
+            result = self.resolve(replace(last, round=witness(last.round, seen)), last.known())
+            return replace(state, deal=None, last=last), (Corrected(replace(result, supersedes=result.round)),)
+        if not deal.begun:
+            return self._seen(state, deal, seen), ()
+        undecided = len(deal.raised) + len(deal.folded) < len(deal.players)
+        return self._suspend(state, deal, seen, say("paid_decisions") if undecided else say("paid_hands"), TELL)
+
+    def _declared_void(self, state: StudPokerState, seen: Envelope, reason: Reason) -> Step:
+        deal = state.deal
+        if deal is None:
+            if state.last is None:
+                return self._noted(state, "void_without_round", say("void_no_correction"), seen)
+            deal = replace(state.last, reopened=True)
+        return self._void(state, deal, seen, reason)
+
+    # ---- the ends of a round
+
+    def _void(self, state: StudPokerState, deal: Deal, seen: Envelope, reason: Reason) -> Step:
+        """Antes and raises come back, the jackpot bets are those of the next round."""
+        jackpots = tuple(one for one in deal.round.wagers if one.bet == "jackpot")
+        # Raised and folded, and no chips were told, or raised too early: nobody knows what comes back beside the ante.
+        unsure = deal.unsure or bool(deal.swept) or any(not deal.chips.get(seat) for seat in deal.doubted)
+        returned = () if unsure else tuple(one for one in stakes(deal) if one.bet != "jackpot")
+        round_ = replace(witness(deal.round, seen), wagers=returned, suspended=None)
+        void = Void(reason, "returned", "carried" if self.jackpot else "")
+        law = self._law("shuffler_failed" if reason.code == "shuffler_failed" else "void")
+        result = voided(round_, self.terms, void, (law,), visible(deal))
+        state = StudPokerState(
+            state.table,
+            state.day,
+            state.count,
+            state.seats,
+            carried=jackpots,
+            uncarried=deal.uncarried or deal.unsure,
+            doubt=state.doubt,
+            heard=deal.out or (state.heard and not deal.begun),
+        )
+        return state, (Corrected(replace(result, supersedes=result.round)) if deal.reopened else Voided(result),)
+
+    def _go_on(self, state: StudPokerState, deal: Deal) -> Step:
+        """The end, where all have decided and the hands that are opened are known."""
+        if deal.held or deal.doubted or deal.asked or not deal.players:
+            return replace(state, deal=deal), ()
+        if deal.round.suspended:
+            deal = replace(deal, round=replace(deal.round, suspended=None))
+        if deal.dealing or len(deal.raised) + len(deal.folded) < len(deal.players):
+            return replace(state, deal=deal), ()
+        hands = deal.known()
+        if self.missing(deal, hands):
+            return replace(state, deal=deal), ()
+        if wrong := contradiction(deal):
+            deal = replace(deal, held=True, blind=True, round=replace(deal.round, suspended=wrong))
+            return replace(state, deal=deal), (Suspended(deal.round.id, wrong, TELL),)
+        result = self.resolve(deal, hands)
+        last = replace(deal, reopened=False) if deal.reopened else deal
+        state = StudPokerState(
+            state.table, state.day, state.count, state.seats, last=last, doubt=state.doubt, heard=deal.out
+        )
+        return state, (Corrected(replace(result, supersedes=result.round)) if deal.reopened else Resolved(result),)
+
+    # ---- notes
+
+    def _with(self, state: StudPokerState, deal: Deal, round_: Round) -> StudPokerState:
+        return replace(state, deal=replace(deal, round=round_))
+
+    def _seen(self, state: StudPokerState, deal: Deal, seen: Envelope) -> StudPokerState:
+        """The round rests on this event too."""
+        return replace(state, deal=replace(deal, round=witness(deal.round, seen)))
+
+    def _noted(self, state: StudPokerState, code: str, reason: Reason, seen: Envelope) -> Step:
+        """An irregularity, of the round if one is open."""
+        if state.deal is not None:
+            return self._with(state, state.deal, self._irregular(state.deal.round, code, reason, seen)), ()
+        return state, noted(code, reason, self._law(code), seen)
+
+    def _law(self, rule: str) -> str:
+        return f"{self.cite} art. {self.articles[rule]}"
+
+    def _irregular(self, round_: Round, code: str, reason: Reason, seen: Envelope, rule: str = "") -> Round:
+        """`rule`: the key of its article, where that is not the code."""
+        return irregular(round_, code, reason, self._law(rule or code), seen)
+
+    def _without_ante(self, round_: Round, players: tuple[int, ...], seen: Envelope) -> Round:
+        """The bets on the jackpot of seats without an ante go back."""
+        for one in round_.wagers:
+            if one.seat not in players:
+                text = say("without_ante_back", seat=one.seat, bet=one.bet)
+                round_ = self._irregular(round_, "jackpot_without_ante", text, seen)
+        return replace(round_, wagers=tuple(one for one in round_.wagers if one.seat in players))
+
+    def _named(self, deal: Deal, said: Laid, seen: Envelope) -> Deal:
+        """The seats that a person named without a bet; cards dealt to one are an irregularity."""
+        round_ = witness(deal.round, seen)
+        none = {int(hand[-1]) for hand in said.dead}
+        for hand in said.dead:
+            seat = int(hand[-1])
+            if hand not in deal.told and (seat in deal.asked or seat in deal.dead):
+                continue
+            text = say("hand_without_bet", hand=hand)
+            round_ = self._irregular(round_, "hand_without_bet", text, seen)
+        if not deal.unproven:
+            return replace(deal, round=round_)
+        asked = {seat: word for seat, word in deal.asked.items() if seat not in none}
+        players = tuple(seat for seat in deal.players if seat not in said.left)
+        round_ = replace(round_, wagers=tuple(one for one in round_.wagers if one.seat not in said.left))
+        round_ = self._without_ante(round_, (*players, *asked, *said.asked), seen)
+        told = {hand: cards for hand, cards in deal.told.items() if hand not in said.dead}
+        dead = tuple(sorted({*deal.dead, *none, *said.left}))
+        anted = tuple(seat for seat in deal.anted if seat not in said.left)
+        return replace(deal, round=round_, players=players, anted=anted, asked=asked, dead=dead, told=told)
+
+    def _swept(self, deal: Deal, seen: Envelope) -> Deal:
+        """At the first card: what was told of hands before it is no word of this round. Chips lie where they lie."""
+        round_ = deal.round
+        for seat in sorted({*deal.raised, *deal.folded, *deal.doubted}):
+            text = say("decided_dealing", seat=seat)
+            round_ = self._irregular(round_, "decision_before_deal", text, seen)
+        if not deal.held:
+            round_ = replace(round_, suspended=None)
+        known = {seat for seat in deal.players if deal.chips.get(seat, 0) >= (2 * deal.amount(seat, "ante") or 1)}
+        swept = tuple(sorted({*deal.raised, *deal.doubted} - known))
+        return replace(deal, round=round_, told={}, shown="", raised=(), folded=(), doubted=(), exposed=(), swept=swept)
+
+
+def _round_named(event: Event) -> str:
+    return event.round if isinstance(event, DealCorrected | RoundVoided | RoundPaid | CardExposed) else ""
+
+
+def _round_of(state: StudPokerState) -> str:
+    """The round on the table: the open one, else the last."""
+    deal = state.deal or state.last
+    return deal.round.id if deal is not None else ""
