@@ -224,7 +224,7 @@ async def test_messages_of_either_quality_arrive_unchanged_however_they_are_cut(
         await session.drained()
 
 
-async def test_what_is_retained_is_known_by_it_at_either_quality(broker: Broker) -> None:
+async def test_retained_flag_is_seen_at_either_qos(broker: Broker) -> None:
     async with connect(settings(broker), "both") as session:
         await session.publish("plain", b"1", retain=True)
         await session.drained()
@@ -233,7 +233,7 @@ async def test_what_is_retained_is_known_by_it_at_either_quality(broker: Broker)
         assert await some(session, 2) == [Message("plain", b"1", retain=True), Message("plain", b"2")]
 
 
-async def test_who_reads_unhurriedly_hears_when_the_broker_dies(tmp_path: Path) -> None:
+async def test_slow_reader_sees_the_broker_die(tmp_path: Path) -> None:
     async with running(tmp_path) as broker, connect(settings(broker), "reader") as session:
         session.set_read_interval(0.05)
         await session.subscribe("t")
@@ -441,7 +441,7 @@ async def test_no_more_is_in_flight_than_the_broker_takes_at_once(maximum: int |
         assert broker.connections == 1
 
 
-async def test_who_has_much_to_say_at_first_says_it_within_what_the_broker_takes() -> None:
+async def test_first_publishes_respect_receive_maximum() -> None:
     retained = Retained()
     for n in range(50):
         retained.put(f"r/{n}", b"%d" % n)
@@ -481,7 +481,7 @@ async def test_no_more_than_the_window_is_in_flight(broker: Broker) -> None:
             await session.drained()
 
 
-async def test_what_waits_is_bounded_by_its_bytes_too(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_publish_queue_is_bounded_in_bytes(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_module, "MAX_WAITING_BYTES", 1000)
     async with connect(settings(broker), "reader") as reader, connect(settings(broker), "writer") as writer:
         await reader.subscribe("t", qos=0)
@@ -612,7 +612,7 @@ async def test_a_refused_publication_is_noticed_though_nothing_follows(strict: B
         assert acknowledged == ["ok/1"]
 
 
-async def test_what_is_not_vital_may_be_refused(strict: Broker) -> None:
+async def test_refused_publish_that_is_not_vital_keeps_the_session(strict: Broker) -> None:
     acknowledged: list[str] = []
     async with connect(settings(strict), "writer") as session:
         for topic in ("ok/1", "no/1"):  # mosquitto 2.0.11 leaves who tries twice
@@ -628,7 +628,7 @@ async def test_what_is_not_vital_may_be_refused(strict: Broker) -> None:
         assert session.room
 
 
-async def test_who_may_be_refused_is_told_that_he_was_and_goes_on() -> None:
+async def test_refused_publish_is_reported_and_the_session_goes_on() -> None:
     refused: list[str] = []
     acknowledged: list[str] = []
     async with (
@@ -734,7 +734,7 @@ async def test_a_subscription_without_an_answer_is_a_lost_broker(monkeypatch: py
         b"\xe0\x01\x8b",  # DISCONNECT, the server is shutting down
     ],
 )
-async def test_what_is_no_mqtt_5_ends_the_connection(packet: bytes) -> None:
+async def test_malformed_mqtt_5_ends_the_connection(packet: bytes) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"reader")
         writer.write(b"\x20\x03\x00\x00\x00\x30\x05\x00\x01a\x00b" + packet)

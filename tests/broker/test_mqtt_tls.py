@@ -89,9 +89,7 @@ def settings(broker: Broker, ours: Authority, **more: Any) -> Mqtt:
 
 
 @pytest.mark.parametrize("version", ["5", "3.1.1"])
-async def test_whatever_the_sizes_everything_comes_whole_and_in_order(
-    broker: Broker, ours: Authority, version: str
-) -> None:
+async def test_messages_of_any_size_arrive_whole_and_in_order(broker: Broker, ours: Authority, version: str) -> None:
     """What TLS has decrypted and nobody took wakes nobody: the last of many must not wait for the next."""
     by = settings(broker, ours, version=version)
     sizes = [1, LONG, 17, 16_384, 16_385, 65_536, 65_537, 3, 200_000, *range(1, 200), 16_000]
@@ -167,7 +165,7 @@ async def test_a_file_that_is_of_no_use_is_named(tmp_path: Path, ours: Authority
         ('certificate = "c"\nkey = "k"', "mqtt.certificate is shown by TLS: name the ca_file, too"),
     ],
 )
-def test_what_is_of_no_use_without_another_is_a_mistake(lines: str, said: str) -> None:
+def test_option_without_its_companion_is_refused(lines: str, said: str) -> None:
     with pytest.raises(BadConfig, match=r"configuration:6: ") as caught:
         parse(f'[site]\nname = "s"\n[edge]\nname = "e"\n[mqtt]\n{lines}\n')
     assert said in str(caught.value)

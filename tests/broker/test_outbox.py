@@ -198,7 +198,7 @@ async def test_a_lost_broker_is_no_trouble_of_whoever_writes(post: Post) -> None
 
 
 @virtual_time
-async def test_what_was_not_acknowledged_is_sent_again_after_a_reconnection(post: Post) -> None:
+async def test_unacknowledged_rows_are_sent_again_after_a_reconnection(post: Post) -> None:
     post.write(1)
     first = Broker()
     sending = asyncio.create_task(post.outbox.run(first.session))
@@ -293,7 +293,7 @@ async def test_memory_stays_bounded_while_the_broker_is_away(post: Post) -> None
     )
 )
 @settings(max_examples=at_length(25, 300))
-def test_whatever_happens_each_row_arrives_in_order(steps: list[tuple[str, int]]) -> None:
+def test_rows_arrive_in_order_under_any_failures(steps: list[tuple[str, int]]) -> None:
     """Sessions that break, acknowledgements out of order, restarts: after the last session nothing is missing."""
 
     @virtual_time

@@ -289,7 +289,7 @@ async def test_a_lost_session_loses_no_request(place: Place) -> None:
 
 
 @virtual_time
-async def test_what_is_kept_of_a_storm_is_bounded(place: Place) -> None:
+async def test_memory_of_a_replay_storm_is_bounded(place: Place) -> None:
     """Nothing is published meanwhile, so that nothing is taken out of it."""
     rng = Random(1)
     for _ in range(30_000):

@@ -153,7 +153,7 @@ def test_only_a_name_of_an_edge_can_be_forgotten(tmp_path: Path, name: str) -> N
 @pytest.mark.system
 @pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
 @pytest.mark.parametrize("gone", ["edge-8", "rules-2"])
-async def test_who_is_gone_for_good_is_forgotten_with_all_that_it_left(tmp_path: Path, gone: str) -> None:
+async def test_topics_of_removed_edges_are_cleared(tmp_path: Path, gone: str) -> None:
     left = {
         "edge-8": {
             **{edge_topic("lisboa", "edge-8", leaf): b"{}" for leaf in ("info", "health")},

@@ -542,7 +542,7 @@ def test_a_folder_that_cannot_be_written_is_named(words: list[str]) -> None:
     assert refused(run(*words, "/proc/x")) == "/proc/x: No such file or directory"
 
 
-def test_what_is_plugged_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connected_ports_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     from daemon.cli import listings
     from daemon.edge.links import usb as links_usb
 
@@ -561,7 +561,7 @@ def test_what_is_plugged_in(monkeypatch: pytest.MonkeyPatch) -> None:
 # ---- in the field
 
 
-def test_what_is_not_in_the_configuration_is_named(config: Path) -> None:
+def test_name_missing_in_the_configuration_is_reported(config: Path) -> None:
     assert refused(run("record", "-c", config, "rou-1/wheel-2")) == (
         f"no device 'rou-1/wheel-2' in {config}; known: rou-1/wheel-1"
     )
@@ -752,7 +752,7 @@ def test_a_reader_that_was_gone_before_is_no_error_either(config: Path, words: s
     assert not (config.parent / "tty").is_symlink()
 
 
-def test_what_is_watched_on_a_full_disk_is_said(config: Path) -> None:
+def test_watch_reports_a_full_disk(config: Path) -> None:
     """From within the tasks of a connection."""
     code = """
 import asyncio, sys
@@ -797,7 +797,7 @@ def test_any_bytes_are_a_capture_or_are_refused(raw: bytes) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 10**9), st.booleans(), st.binary(min_size=1, max_size=20)), min_size=1))
 @settings(max_examples=50)
-def test_what_is_recorded_is_read_back(them: list[tuple[int, bool, bytes]]) -> None:
+def test_recording_is_read_back(them: list[tuple[int, bool, bytes]]) -> None:
     frames = [Frame(START + timedelta(microseconds=at), way, data) for at, way, data in them]
     raw = "\n".join([CAPTURE_HEAD, *map(capture_line, frames)]).encode()
     assert capture_frames(raw, "x", 0.5) == frames

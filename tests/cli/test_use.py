@@ -86,7 +86,7 @@ async def test_a_simulated_tty_replaces_what_a_killed_simulator_left(tmp_path: P
     assert not path.is_symlink()
 
 
-async def test_who_took_over_the_name_keeps_it(tmp_path: Path) -> None:
+async def test_client_that_took_over_a_name_keeps_it(tmp_path: Path) -> None:
     first, second = Pty(tmp_path / "tty"), Pty(tmp_path / "tty")
     first.plug()
     second.plug()
@@ -323,7 +323,7 @@ def test_listings_hold_no_words_of_the_program(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/reference/protocols/fdl.md"])
-def test_what_the_pages_tell_to_type_is_accepted(name: str) -> None:
+def test_documented_commands_are_accepted(name: str) -> None:
     """Every place to listen at in the documents."""
     places = re.findall(r"--listen ([^\s`]+)", (ROOT / name).read_text(encoding="utf-8"))
     assert places

@@ -322,7 +322,7 @@ def test_a_mistake_is_named_with_its_line(name: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "last"), [("a = ", 1), ("[site]\nname = ", 2), ('[site]\nname = """x\n\n', 2)])
-def test_what_is_open_at_the_end_is_named_at_the_end(text: str, last: int) -> None:
+def test_open_brackets_are_named_at_the_end(text: str, last: int) -> None:
     assert [number for number, _ in mistakes(text)] == [last]
 
 
@@ -646,7 +646,7 @@ url = "mqtt://HERE/?hear=a&say=bMORE"
         (SPEAKS.replace("HERE", "10.0.0.2:8883").replace("MORE", "&ca_file={there}"), []),
     ],
 )
-def test_what_may_be_missing_on_this_computer_is_noted(tmp_path: Path, mqtt: str, notes: list[str]) -> None:
+def test_files_missing_on_this_computer_are_noted(tmp_path: Path, mqtt: str, notes: list[str]) -> None:
     there = tmp_path / "there"
     there.touch()
     text = f'[site]\nname = "s"\n[edge]\nname = "e"\n[mqtt]\n{mqtt}\n'.replace("{there}", str(there))
@@ -785,7 +785,7 @@ def test_a_wrong_dealer_page_is_named_with_its_line(tmp_path: Path, old: str, ne
     assert int(number) == line(text, words)
 
 
-def test_what_else_meets_a_dealer_page_is_named(tmp_path: Path) -> None:
+def test_conflicts_with_a_dealer_page_are_named(tmp_path: Path) -> None:
     text = DEALER.replace('"fdl_console"\nurl = "tcp://[::1]', '"fdl_lamps"\nurl = "tcp://[::1]')
     [other] = check(tmp_path, text)
     assert "rou-1/page-1 is fdl_lamps; what meets the dealer's page is fdl_console" in other

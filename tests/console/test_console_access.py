@@ -81,7 +81,7 @@ async def test_behind_tls_the_cookie_is_for_this_host_and_no_plain_line(tmp_path
 @pytest.mark.parametrize(
     ("name", "password"), [("sup", "wrong"), ("nobody", PASSWORD), ("", ""), ("sup\x00", "x" * 999)]
 )
-async def test_nobody_is_told_what_was_wrong(inn: Inn, name: str, password: str) -> None:
+async def test_refused_login_does_not_say_which_part_was_wrong(inn: Inn, name: str, password: str) -> None:
     async with inn.browser() as browser:
         refused = await log_in(browser, name, password)
         assert refused.status_code == 403
@@ -107,7 +107,7 @@ async def test_an_unknown_user_takes_a_hash_as_long_as_a_known_one(inn: Inn, mon
     assert parameters == [(2**15, 8, 1)]
 
 
-async def test_who_comes_in_again_ends_the_session_before(inn: Inn) -> None:
+async def test_new_login_ends_the_session_before(inn: Inn) -> None:
     first = inn.users.begin("tec", "", "")
     async with inn.browser(first) as browser:
         await log_in(browser, "sup")
@@ -149,7 +149,7 @@ async def test_a_store_that_cannot_be_written_keeps_nobody_from_reading(inn: Inn
 
 
 @pytest.mark.parametrize("lang", words.LANGS)
-async def test_what_cannot_be_written_is_not_done_and_said(inn: Inn, lang: words.Lang) -> None:
+async def test_action_that_cannot_be_journaled_is_refused(inn: Inn, lang: words.Lang) -> None:
     inn.house.incidents.begin(("bac-1", "x"), Alert(code="x", text="", remedy=""), inn.clock.now)
     secret = inn.users.begin("sup", "10.0.0.7", "browser")
     async with inn.browser(secret) as browser:
@@ -245,7 +245,7 @@ async def test_tries_are_throttled_and_told(inn: Inn) -> None:
     assert failed == ["login.failed"] * 3 + ["login.throttled", "login", "login"]
 
 
-async def test_who_comes_in_begins_to_count_anew(inn: Inn) -> None:
+async def test_login_resets_the_count_of_failures(inn: Inn) -> None:
     async with inn.browser() as browser:
         for password in ("wrong", "wrong", PASSWORD) * 4:
             assert (await log_in(browser, "sup", password)).status_code == (303 if password == PASSWORD else 403)
@@ -258,7 +258,7 @@ async def test_a_flood_at_once_gets_no_more_tries(inn: Inn) -> None:
     assert (codes.count(403), codes.count(429)) == (3, 27)
 
 
-async def test_who_comes_while_too_many_are_hashed_is_told_to_come_again(inn: Inn) -> None:
+async def test_login_during_too_many_hashes_is_asked_to_retry(inn: Inn) -> None:
     inn.access._waiting = access_module._WAITING
     async with inn.browser() as browser:
         assert (await log_in(browser, "sup")).status_code == 429
@@ -447,7 +447,7 @@ async def test_the_own_password(inn: Inn) -> None:
         assert (await log_in(browser, "tec", NEW)).status_code == 303
 
 
-async def test_who_was_sent_out_meanwhile_changes_nothing(inn: Inn, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_form_of_an_ended_session_changes_nothing(inn: Inn, monkeypatch: pytest.MonkeyPatch) -> None:
     async def slow(password: str) -> Hashed:
         inn.users.end(BY)
         return cheap(password)
@@ -465,7 +465,7 @@ async def test_who_was_sent_out_meanwhile_changes_nothing(inn: Inn, monkeypatch:
 
 
 @pytest.mark.parametrize("how", ["ended", "role", "removed"])
-async def test_who_may_no_longer_when_a_form_has_come_changes_nothing(inn: Inn, how: str) -> None:
+async def test_form_after_a_lost_right_changes_nothing(inn: Inn, how: str) -> None:
     """A form may take ten seconds; it was asked who sends it before the first byte."""
     inn.users.add(BY, "eva", "supervisor", (), cheap(PASSWORD))
     secret = inn.users.begin("eva", "", "")
@@ -488,7 +488,7 @@ async def test_who_may_no_longer_when_a_form_has_come_changes_nothing(inn: Inn, 
     assert inn.users.tokens() == []
 
 
-async def test_who_comes_in_is_not_kept_out_by_a_session_that_ends_meanwhile(inn: Inn) -> None:
+async def test_login_survives_a_session_that_ends_meanwhile(inn: Inn) -> None:
     secret = inn.users.begin("sup", "", "")
 
     async def slowly() -> AsyncIterator[bytes]:
@@ -676,7 +676,7 @@ async def test_the_log_of_actions(inn: Inn) -> None:
     assert inn.said()[-1] == ("ins", "actions.export", "")
 
 
-async def test_what_the_command_line_did_is_in_it_at_once(inn: Inn) -> None:
+async def test_journal_of_actions_shows_command_line_actions_at_once(inn: Inn) -> None:
     beside = Users(inn.store, inn.clock)
     beside.add_token(By("root", "system"), "wall", "viewer")
     async with inn.as_("inspector") as browser:

@@ -50,7 +50,7 @@ def seen(console: Console, n: int = 1) -> str:
 # ---- what is seen
 
 
-async def test_what_is_open_stands_there_with_what_to_do(console: Console) -> None:
+async def test_open_incident_is_shown_with_its_remedy(console: Console) -> None:
     jam(console, text="a card is <stuck>")
     console.alert("rou-3", "wheel-1-oil", code="oil.low", severity="warning", text="oil is low", device="wheel-1")
     async with console.browser("viewer") as browser:
@@ -129,7 +129,7 @@ def test_pages_hear_when_something_is_otherwise(console: Console) -> None:
     assert heard.count("alerts") == 3
 
 
-def test_what_the_console_finds_itself_stands_at_its_table_at_once(console: Console) -> None:
+def test_incident_found_by_the_console_is_shown_at_its_table_at_once(console: Console) -> None:
     """The table was not drawn anew before something happened there: a quiet one never said it."""
     viewer = Viewer("en", "viewer")
     assert "bends" not in console.house.live.html("tile/rou-3", viewer)
@@ -266,7 +266,7 @@ async def test_the_button_to_close_appears_by_itself(console: Console) -> None:
     assert 'action="/alerts/1/close"' in console.house.live.html("alerts", viewer)
 
 
-async def test_what_the_store_does_not_take_is_acknowledged_all_the_same(console: Console) -> None:
+async def test_incident_is_acknowledged_when_the_store_is_full(console: Console) -> None:
     jam(console)
     async with console.browser("technician") as browser:
         console.store.db.execute("PRAGMA query_only=ON")
@@ -350,7 +350,7 @@ WHAT = [
 
 @pytest.mark.parametrize("role", ["viewer", "dealer", "technician", "supervisor", "inspector", None])
 @pytest.mark.parametrize(("path", "roles"), WHAT)
-async def test_who_may_do_what(console: Console, role: Role | None, path: str, roles: set[str]) -> None:
+async def test_alert_rights(console: Console, role: Role | None, path: str, roles: set[str]) -> None:
     jam(console)
     async with console.browser(role) as browser:
         status = (await browser.post(path, data={})).status_code

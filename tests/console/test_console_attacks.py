@@ -66,7 +66,7 @@ async def test_one_who_opens_many_pages_leaves_room_for_others(
     assert (await ask(console.app, "/live?f=top", headers=greedy)).status == 200
 
 
-def test_what_was_rendered_is_kept_up_to_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_render_cache_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_module, "MOST_BYTES", 10_000)
     live, viewer = live_module.Live(lambda: ""), Viewer("en", "viewer")
     drawn = 0
@@ -235,7 +235,7 @@ async def test_no_text_of_the_broker_becomes_more_than_text(console: Console, ro
             assert _Tags(console.house.live.html(name, Viewer("en", role))).wrong == [], name
 
 
-def test_what_is_more_than_text_would_be_seen() -> None:
+def test_unescaped_markup_would_be_detected() -> None:
     assert _Tags(f'<p title="{EVIL}">').wrong == ["img", "img src=x", "img onerror=alert(1)", "script"]
     assert _Tags('<a href="//evil.example">').wrong == ["a href=//evil.example"]
 

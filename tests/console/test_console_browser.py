@@ -69,7 +69,7 @@ def serious(page: Browser) -> list[str]:
 # ---- in and out
 
 
-def test_who_comes_in_by_password_sees_the_pit_and_leaves(floor: Floor, page: Browser) -> None:
+def test_password_login_shows_the_pit_and_logs_out(floor: Floor, page: Browser) -> None:
     page.driver.delete_all_cookies()
     page.go("/table/bac-1")
     assert "/login" in page.driver.current_url

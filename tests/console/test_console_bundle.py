@@ -210,7 +210,7 @@ def test_a_journal_that_breaks_off_is_proved_as_far_as_it_came(tmp_path: Path, m
         assert said == {"sha256": hashlib.sha256(files[name]).hexdigest(), "bytes": len(files[name])}
 
 
-def test_what_cannot_be_read_is_a_note_and_the_rest_is_there(tmp_path: Path) -> None:
+def test_unreadable_part_of_a_bundle_is_noted_and_the_rest_is_there(tmp_path: Path) -> None:
     (tmp_path / "rules.db").write_bytes(b"no journal")
     files = made(tmp_path, config_at(tmp_path), Given(START, logs=(tmp_path / "gone.log",), journald=False))
     notes = json.loads(files["manifest.json"])["notes"]

@@ -135,7 +135,9 @@ def test_users_are_kept_beside_a_running_console(config: Path, users: Users) -> 
         (("token", "add", "wall", "--role", "metrics", "--tables", "bac-1"), PASSWORD, "reads all of /metrics"),
     ],
 )
-def test_what_cannot_be_is_one_message(config: Path, words: tuple[str, ...], stdin: str | bytes, said: str) -> None:
+def test_impossible_option_gets_one_message(
+    config: Path, words: tuple[str, ...], stdin: str | bytes, said: str
+) -> None:
     good(run(config, "user", "add", "rui", "--role", "supervisor"))
     assert said in refused(run(config, *words, stdin=stdin))
     assert good(run(config, "user", "list")).count("\n") == 1

@@ -178,7 +178,7 @@ def test_a_key_with_its_values_says_what_happened(key: str, form: dict[str, str]
         ("new_shoe", {"decks": "13"}, "decks"),
     ],
 )
-def test_what_is_no_value_is_refused_with_its_words(key: str, form: dict[str, str], bad: str) -> None:
+def test_invalid_value_is_refused_with_its_text(key: str, form: dict[str, str], bad: str) -> None:
     with pytest.raises(BadPress) as caught:
         happenings_of(key, form, supervisor=False)
     assert caught.value.key == f"dealer.bad_{bad}"
@@ -221,7 +221,7 @@ def test_a_correction_that_is_none_is_refused(hands: str) -> None:
         ),
     ),
 )
-def test_whatever_is_typed_is_refused_or_told_by_the_driver(key: str, form: dict[str, str]) -> None:
+def test_typed_keys_are_refused_or_reported_by_the_driver(key: str, form: dict[str, str]) -> None:
     try:
         told = happenings_of(key, form, supervisor=True)
     except BadPress as error:
@@ -312,7 +312,7 @@ async def test_a_supervisor_has_more_keys_and_a_table_without_a_game_has_all(inn
         ("dea", "/dealer/bac-1/stream-not", 404),
     ],
 )
-async def test_who_may_deal(inn: Inn, name: str, path: str, status: int) -> None:
+async def test_dealer_page_rights(inn: Inn, name: str, path: str, status: int) -> None:
     async with inn.browser(name) as browser:
         assert (await browser.get(path)).status_code == status
 
@@ -455,9 +455,7 @@ async def test_every_word_of_what_was_wrong_is_said(inn: Inn, lang: words.Lang) 
         ("void", {"id": identity(1), "reason": "5"}, 400),
     ],
 )
-async def test_what_is_no_key_for_this_dealer_presses_nothing(
-    inn: Inn, key: str, form: dict[str, str], status: int
-) -> None:
+async def test_key_of_another_dealer_presses_nothing(inn: Inn, key: str, form: dict[str, str], status: int) -> None:
     async with inn.browser("dea") as browser:
         answer = await browser.post(f"/dealer/bac-1/key/{key}", data=form, headers=JSON)
     assert answer.status_code == status

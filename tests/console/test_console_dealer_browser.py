@@ -235,7 +235,7 @@ async def test_a_dealer_presses_keys_without_a_broker(
         assert await asyncio.to_thread(complaints, browser) == []
 
 
-async def test_what_was_changed_after_no_answer_is_another_press(
+async def test_changed_value_after_no_answer_is_another_press(
     tmp_path: Path, browser: webdriver.Chrome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(tmp_path, monkeypatch) as floor:

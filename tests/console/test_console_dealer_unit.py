@@ -250,7 +250,7 @@ async def test_a_press_is_kept_here_until_the_edge_has_it(tmp_path: Path) -> Non
 
 
 @virtual_time
-async def test_what_is_asked_twice_is_pressed_once_also_after_a_restart(tmp_path: Path) -> None:
+async def test_repeated_press_is_deduplicated_also_after_a_restart(tmp_path: Path) -> None:
     async with running(tmp_path) as place:
         for _ in range(3):
             place.press("a", BetsClosed())
@@ -357,7 +357,7 @@ async def test_a_full_console_takes_no_more_and_forgets_nothing(tmp_path: Path) 
 
 
 @virtual_time
-async def test_what_is_acknowledged_is_kept_as_long_as_the_ring_and_no_longer(tmp_path: Path) -> None:
+async def test_acknowledged_presses_are_kept_as_long_as_the_ring(tmp_path: Path) -> None:
     async with running(tmp_path) as place:
         for n in range(RING + 60):
             place.press(f"p{n}", BetsClosed())

@@ -88,7 +88,7 @@ async def test_only_what_was_meant_for_us_is_answered(tmp_path: Path, host: str,
 
 
 @pytest.mark.parametrize(("console", "told"), [('url = "https://pit.lisboa.example"', True), ("", False)])
-async def test_who_came_by_tls_never_comes_without_again(tmp_path: Path, console: str, told: bool) -> None:
+async def test_tls_responses_carry_strict_transport_security(tmp_path: Path, console: str, told: bool) -> None:
     with opened(tmp_path, console) as one:
         got = await ask(one.app, "/healthz")
     assert (b"strict-transport-security" in dict(got.headers)) is told
@@ -172,7 +172,7 @@ def test_a_line_without_an_address_is_nobodys_proxy() -> None:
 
 @pytest.mark.system
 @pytest.mark.parametrize(("console", "address"), [("", "127.0.0.1"), ('proxies = ["127.0.0.1"]', "10.9.9.9")])
-async def test_who_tries_a_password_stands_in_the_log_by_the_own_address(
+async def test_failed_login_is_logged_with_its_own_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, console: str, address: str
 ) -> None:
     async with served(tmp_path, console) as port:
@@ -191,16 +191,14 @@ async def test_who_tries_a_password_stands_in_the_log_by_the_own_address(
 
 @pytest.mark.system
 @pytest.mark.parametrize("text", ["", "GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "])
-async def test_who_does_not_ask_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+async def test_idle_connection_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr(front_server, "PATIENCE", 0.2)
     async with served(tmp_path) as port:
         assert await said(port, text) == b""
 
 
 @pytest.mark.system
-async def test_who_asks_half_a_question_after_a_whole_one_is_let_go(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_connection_with_half_a_second_request_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(front_server, "PATIENCE", 0.2)
     async with served(tmp_path) as port:
         whole = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -221,7 +219,9 @@ async def test_a_form_that_never_ends_is_not_waited_for(tmp_path: Path, monkeypa
 
 
 @pytest.mark.system
-async def test_who_does_not_read_what_he_asked_for_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_connection_that_does_not_read_its_answer_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(front_server, "UNREAD", 0.4)
     question = b"GET /static/console.css HTTP/1.1\r\nHost: localhost\r\n\r\n"
     async with served(tmp_path) as port:
@@ -297,7 +297,7 @@ async def test_a_proxy_may_have_more_lines_than_one_who_asks(tmp_path: Path, mon
 
 
 @pytest.mark.system
-async def test_who_says_nothing_of_tls_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_connection_without_a_tls_handshake_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before that no page and no protocol of ours hears of the line."""
     monkeypatch.setattr(front_server, "PATIENCE", 0.2)
     async with served(tmp_path, tls(tmp_path)) as port:
@@ -307,7 +307,7 @@ async def test_who_says_nothing_of_tls_is_let_go(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.system
-async def test_who_says_nothing_of_tls_is_one_of_those_that_are_too_many(
+async def test_connections_without_a_tls_handshake_count_toward_the_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(front_server, "MOST_CONNECTIONS", 3)
@@ -325,7 +325,9 @@ async def test_who_says_nothing_of_tls_is_one_of_those_that_are_too_many(
 
 
 @pytest.mark.system
-async def test_who_says_nothing_of_tls_takes_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_connection_without_a_tls_handshake_takes_little_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Six hundred of them, and the service may have 256 MiB."""
     monkeypatch.setattr(sslproto.SSLProtocol, "max_size", sslproto.SSLProtocol.max_size)
     async with served(tmp_path, tls(tmp_path)) as port:

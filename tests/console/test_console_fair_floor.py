@@ -31,7 +31,7 @@ def floor(tmp_path: Path) -> Iterator[Console]:
         yield one
 
 
-async def test_who_only_looks_sees_the_page_and_no_button(floor: Console) -> None:
+async def test_viewer_sees_the_page_without_buttons(floor: Console) -> None:
     async with floor.browser("viewer") as browser:
         answer = await browser.get(PATH)
         assert answer.status_code == 200

@@ -146,7 +146,7 @@ def test_a_correction_takes_back_and_a_void_counts_nothing(store: Store) -> None
     assert fair.counts(SPINS, "all") == {}
 
 
-def test_what_a_correction_supersedes_may_come_after_it(store: Store) -> None:
+def test_superseded_result_may_arrive_after_its_correction(store: Store) -> None:
     fair = house(store)
     fair.on_result(TABLE, "corrected", result_of(spin(1, "5", supersedes=f"{TABLE}:2026-11-20:1")))
     fair.on_result(TABLE, "resolved", result_of(spin(1, "17")))
@@ -301,7 +301,7 @@ class Breaking:
                 db.execute("INSERT INTO nowhere VALUES (1)")
 
 
-def test_what_a_full_disk_does_not_take_waits_and_counts_once(store: Store) -> None:
+def test_results_wait_for_a_full_disk_and_count_once(store: Store) -> None:
     breaking = Breaking(store)
     fair = Fairness(breaking, lambda: NOW)  # type: ignore[arg-type]
     spins(fair, ["17"])
@@ -320,7 +320,7 @@ def test_what_a_full_disk_does_not_take_waits_and_counts_once(store: Store) -> N
     assert sum(fair.times(Chart(TABLE, "phase.betting"), "all").values()) == 1
 
 
-def test_what_waits_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_queue_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fairness, "WAITING", 3)
     fair = house(store)
     for number in range(1, 10):
@@ -354,7 +354,7 @@ def test_a_clock_that_was_set_wrong_forgets_nothing(store: Store) -> None:
     assert wrong.counts(SPINS, "all") == {"5": 1}
 
 
-def test_what_is_no_result_is_left_out(store: Store) -> None:
+def test_documents_that_are_no_results_are_left_out(store: Store) -> None:
     fair = house(store)
     fair.on_result(TABLE, "resolved", result_of(spin(1, "99")))
     fair.on_result(TABLE, "resolved", result_of(result(3, {"faces": [1, 7, 6]})))

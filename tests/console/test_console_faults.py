@@ -90,7 +90,7 @@ def test_the_detail_of_a_fault_is_kept(lang: words.Lang, detail: str) -> None:
         ("journal.room", "x takes 1 MB, " + 2000 * " MB, "),
     ],
 )
-def test_what_nobody_translated_stands_as_the_floor_says_it(code: str, said: str) -> None:
+def test_untranslated_fault_is_shown_unchanged(code: str, said: str) -> None:
     for lang in get_args(words.Lang):
         assert words.told(lang, code, said) == said
 
@@ -148,7 +148,7 @@ def test_an_alarm_of_fairness() -> None:
 # ---- commands
 
 
-def test_what_a_command_does_is_its_own_first_line() -> None:
+def test_command_description_is_the_first_line_of_its_docstring() -> None:
     english = {key: text for key, text in words.catalog("en").items() if key.startswith("order.")}
     assert english == {f"order.{name}": (kind.__doc__ or "").partition("\n")[0] for name, kind in COMMANDS.items()}
 

@@ -79,7 +79,7 @@ def only(incidents: Incidents, now: datetime) -> Incident:
 # ---- one for each alert
 
 
-def test_what_is_said_again_is_the_same_incident(store: Store) -> None:
+def test_repeated_alert_is_the_same_incident(store: Store) -> None:
     incidents = Incidents(store)
     incidents.on_alert(KEY, JAM, T0)
     incidents.on_alert(KEY, JAM, later(1))
@@ -100,7 +100,7 @@ def test_it_began_when_the_device_says_so_but_never_in_the_future(store: Store) 
     assert {one.incident.table: one.incident.began for one in incidents.open(T0)} == {"a": later(-60), "b": T0}
 
 
-def test_what_comes_back_soon_is_the_same_and_open_again(store: Store) -> None:
+def test_incident_that_returns_soon_is_the_same_one_reopened(store: Store) -> None:
     incidents = Incidents(store)
     incidents.on_alert(KEY, JAM, T0)
     incidents.acknowledge(1, "maria", "on my way", later(5))
@@ -144,7 +144,7 @@ LOW = Alert(
         replace(LOW, severity="error", code="shoe.empty", since=later(20)),
     ],
 )
-def test_what_becomes_worse_or_another_is_open_again_and_its_history_stays(store: Store, new: Alert) -> None:
+def test_worse_or_changed_incident_opens_again_and_keeps_its_history(store: Store, new: Alert) -> None:
     incidents = Incidents(store)
     incidents.on_alert(KEY, LOW, T0)
     incidents.acknowledge(1, "maria", "on my way", later(5))
@@ -174,7 +174,7 @@ def test_what_becomes_worse_or_another_is_open_again_and_its_history_stays(store
         replace(LOW, since=T0.astimezone(timezone(timedelta(hours=8)))),
     ],
 )
-def test_what_is_the_same_trouble_stays_acknowledged(store: Store, new: Alert) -> None:
+def test_unchanged_incident_stays_acknowledged(store: Store, new: Alert) -> None:
     incidents = Incidents(store)
     incidents.on_alert(KEY, LOW, T0)
     incidents.acknowledge(1, "maria", "on my way", later(5))
@@ -257,7 +257,7 @@ def test_figures_that_move_and_a_round_that_an_older_version_did_not_note_are_no
     assert only(incidents, later(4)).state == "open"
 
 
-def test_what_the_console_counts_goes_on_acknowledged(store: Store) -> None:
+def test_counting_incident_stays_acknowledged(store: Store) -> None:
     """Its own words have figures that move."""
     floor = Floor()
     incidents = Incidents(store)
@@ -280,7 +280,7 @@ AS_SHOWN = [
 
 
 @pytest.mark.parametrize("happens", AS_SHOWN)
-def test_what_was_not_shown_is_not_acknowledged(store: Store, happens: Callable[[Incidents], object]) -> None:
+def test_incident_that_was_not_shown_is_not_acknowledged(store: Store, happens: Callable[[Incidents], object]) -> None:
     incidents = Incidents(store)
     incidents.on_alert(KEY, LOW, T0)
     seen, version = incidents.seen(only(incidents, T0)), incidents.version
@@ -319,7 +319,7 @@ def test_another_trouble_that_began_while_nobody_listened_is_open(store: Store, 
         assert only(again, later(seconds)).state == state
 
 
-def test_what_the_console_says_anew_after_a_start_is_no_other_trouble(store: Store) -> None:
+def test_incident_reported_again_after_a_start_is_the_same(store: Store) -> None:
     """That the broker is lost it says since its own start."""
     floor = Floor()
     incidents = Incidents(store)
@@ -440,7 +440,7 @@ def test_a_broker_that_forgot_everything_is_not_all_is_well(store: Store) -> Non
     assert codes(incidents, later(205)) == []
 
 
-def test_what_a_broker_remembers_of_an_edge_is_not_the_edge(store: Store) -> None:
+def test_retained_documents_do_not_make_an_edge_present(store: Store) -> None:
     """Its retained "online" and health may be of before: only health that is new, or said again, is a sign of life."""
     floor = Floor()
     incidents = Incidents(store)
@@ -475,7 +475,7 @@ def test_the_rules_end_what_is_theirs(store: Store) -> None:
     assert incidents.suspended == {}
 
 
-def test_what_nobody_owns_is_closed_by_hand(store: Store) -> None:
+def test_incident_without_a_source_is_closed_by_hand(store: Store) -> None:
     floor = Floor()
     floor.edge("edge-7", T0)
     incidents = Incidents(store)
@@ -651,7 +651,7 @@ def test_an_edge_that_was_cleared_while_the_console_was_away_is_closed_by_hand(s
     assert codes(incidents, later(100)) == ["edge.offline"]
 
 
-def test_what_is_left_of_an_edge_whose_offline_was_closed_first_can_be_closed(store: Store) -> None:
+def test_incidents_of_an_edge_can_be_closed_after_its_offline_incident(store: Store) -> None:
     floor = Floor()
     incidents = Incidents(store)
     floor.edge("edge-8", T0)

@@ -101,7 +101,7 @@ def test_the_floor_in_figures(console: Console) -> None:
     assert "s3cr3t" not in scraped(console)
 
 
-def test_what_is_not_known_is_left_out(console: Console) -> None:
+def test_unknown_metrics_are_left_out(console: Console) -> None:
     playing(console)
     console.edge(online=False)
     found = {name for name, _ in figures(scraped(console))}

@@ -242,7 +242,7 @@ async def test_their_sessions_end_like_others(both: Both) -> None:
         ({"exp": 1_795_176_000 - 59}, "openid:ana:4711", "technician"),  # clocks differ
     ],
 )
-async def test_whom_it_may_know(both: Both, claims: dict[str, Any], user: str, role: str) -> None:
+async def test_provider_claims_that_give_a_right(both: Both, claims: dict[str, Any], user: str, role: str) -> None:
     assert both.inn.clock.now.timestamp() == 1_795_176_000
     both.provider.claims |= claims
     assert (await both.come_in()).status_code == 200

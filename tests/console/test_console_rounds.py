@@ -212,7 +212,7 @@ def test_nothing_that_is_said_of_a_round_breaks_a_page(console: Console, given_:
     shown(console, table)
 
 
-def test_what_cannot_be_read_of_a_round_is_refused_once_and_the_table_shown_without_it(console: Console) -> None:
+def test_unreadable_round_is_refused_once_and_the_table_shown_without_it(console: Console) -> None:
     good = result(ROU, 1, OUTCOMES[ROU])
     verdict(console, ROU, 1, {"result": good})
     state(console, ROU, {"phase": "betting", "round": "rou-3:2026-11-20:2", "detail": {}})
@@ -240,7 +240,7 @@ def test_what_cannot_be_read_of_a_round_is_refused_once_and_the_table_shown_with
     assert "ball is running" in pages["/"]
 
 
-def test_what_was_remembered_and_cannot_be_read_is_not_shown(tmp_path: Path) -> None:
+def test_unreadable_stored_round_is_not_shown(tmp_path: Path) -> None:
     with opened(tmp_path) as console, console.store.write() as db:
         outcomes: list[dict[str, Any]] = [{"pocket": "2", "colour": "red"}, {"pocket": 17}]
         for number, outcome in enumerate(outcomes, 1):
@@ -288,7 +288,7 @@ WHEEL = f"table/{ROU}/device/wheel-1"
         ("edge/edge-7/health", {"time": "2026-11-20T20:00:00Z", "disk_free": 10**400}),
     ],
 )
-async def test_what_no_page_could_tell_of_devices_and_edges_is_refused(
+async def test_implausible_documents_of_devices_and_edges_are_refused(
     console: Console, topic: str, said: dict[str, Any]
 ) -> None:
     console.device(ROU, "wheel-1", "cammegh_ss2")

@@ -137,7 +137,7 @@ def test_each_path_was_decided(floor: Floor) -> None:
 
 
 @pytest.mark.parametrize("asked_for", DECIDED)
-async def test_who_gets_what(tmp_path: Path, asked_for: str) -> None:
+async def test_routes_by_role(tmp_path: Path, asked_for: str) -> None:
     method, _, route = asked_for.partition(" ")
     people = [(who, TABLES[0]) for who in ("nobody", *ROLES)] + [(who, where) for who in LIMITED for where in TABLES]
     got = []
@@ -154,7 +154,7 @@ async def test_who_gets_what(tmp_path: Path, asked_for: str) -> None:
 
 
 @pytest.mark.parametrize("who", LIMITED)
-async def test_who_is_kept_to_a_table_hears_nothing_of_another(floor: Floor, who: str) -> None:
+async def test_viewer_of_one_table_receives_nothing_of_another(floor: Floor, who: str) -> None:
     house = floor.console.house
     shown = 0
     for path in [*pages(house), *streams(house), "/alerts?table=rou-3", "/alerts.csv?table=rou-3&device=wheel-1"]:

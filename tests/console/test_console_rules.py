@@ -269,7 +269,7 @@ def test_the_dealers_page_says_why_a_decision_was_not_taken(console: Console, la
     assert dealers._now(dealers.units[BAC], lang)["why"] == why
 
 
-async def test_who_does_not_hear_the_rules_is_told_of_no_doubt(console: Console) -> None:
+async def test_viewer_without_rules_sees_no_doubt(console: Console) -> None:
     console.edge("rules", online=False)
     dealers = console.house.dealers
     assert dealers._now(dealers.units[BAC], "en")["why"] == ""
@@ -293,7 +293,7 @@ async def test_a_void_round_is_told_in_the_readers_language(console: Console, la
 
 
 @pytest.mark.parametrize("lang", words.LANGS)
-async def test_what_was_irregular_between_two_rounds_is_told_in_the_readers_language(
+async def test_irregularity_between_rounds_is_shown_in_the_language_of_the_reader(
     console: Console, lang: words.Lang
 ) -> None:
     """The newest first, each once though a standby says the same; what cannot be read is refused."""

@@ -153,7 +153,7 @@ def test_a_run_is_one_unbroken_line_down_and_then_right(letters: str) -> None:
 
 
 @given(letters_of, st.integers(1, 30))
-def test_what_is_drawn_is_the_end_of_the_board(letters: str, columns: int) -> None:
+def test_board_draws_its_latest_results(letters: str, columns: int) -> None:
     found = board_of(scoreboards.baccarat, shoe(letters))
     bead = found.bead(columns)
     assert [len(row) for row in bead] == [columns] * 6

@@ -162,7 +162,7 @@ async def tour(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
         assert (said.status_code, said.text) == (500, "Internal Server Error")
 
 
-async def test_what_is_secret_stands_nowhere(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_secrets_appear_in_no_output(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     house = watched.console.house
     running = asyncio.create_task(house.run())
     try:

@@ -90,7 +90,7 @@ def fault(severity: str) -> dict[str, Any]:
 # ---- lamps
 
 
-def test_what_is_configured_is_there_from_the_start_and_not_known() -> None:
+def test_configured_devices_start_in_unknown_state() -> None:
     heard = Heard()
     assert list(heard.site.tables) == ["bac-12"]
     assert heard.lamp() == "unknown"
@@ -116,7 +116,7 @@ def test_a_fault_turns_the_lamp_and_its_end_turns_it_back(severity: str, lamp: L
     assert heard.lamp() == "good"
 
 
-def test_who_listens_hears_of_what_changed_and_of_no_more() -> None:
+def test_listeners_receive_only_changes() -> None:
     """What is not otherwise is not drawn anew: at fifty tables that is most of the work."""
     heard = Heard()
     heard.all_well()
@@ -160,7 +160,7 @@ def test_a_port_that_is_lost_is_offline() -> None:
     assert heard.lamp() == "offline"
 
 
-def test_what_an_absent_edge_once_said_is_not_known_to_be_so() -> None:
+def test_state_of_an_absent_edge_is_unknown() -> None:
     heard = Heard()
     heard.all_well()
     heard.says("edge/edge-7/availability", b"offline")
@@ -204,7 +204,7 @@ def test_no_card_and_no_wager_is_shown_with_an_event(type_: str, data: dict[str,
     assert (seen.type, seen.data) == (type_, "")
 
 
-def test_what_a_device_says_of_itself_is_its_history_once() -> None:
+def test_reports_of_a_device_join_its_history_once() -> None:
     heard = Heard()
     told = {"code": "jam", "text": "a card is stuck", "severity": "error", "remedy": "open it"}
     heard.event("device.faulted", told, 1)
@@ -323,7 +323,7 @@ def test_as_much_is_kept_as_pages_show(tmp_path: Path) -> None:
     store.close()
 
 
-def test_what_the_store_does_not_take_is_shown_and_written_later(
+def test_history_is_shown_and_written_later_when_the_store_is_full(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Store(tmp_path / "console.db")
@@ -363,7 +363,7 @@ def test_what_the_store_does_not_take_is_shown_and_written_later(
     store.close()
 
 
-def test_what_waits_for_the_store_does_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_waiting_for_the_store_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("daemon.console.site.past.MOST_WAITING", 3)
     store = Store(tmp_path / "console.db")
     heard = Heard()
@@ -459,7 +459,7 @@ def test_a_document_that_is_too_long_is_refused() -> None:
     assert heard.site.edges["edge-7"].info == EdgeInfo()
 
 
-def test_who_writes_on_the_broker_cannot_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forged_topics_cannot_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("MOST_DEVICES", "MOST_EDGES"):
         monkeypatch.setattr(read_model, name, 10)
     monkeypatch.setattr(read_model, "MOST_TABLES", 10)

@@ -95,7 +95,7 @@ def test_a_file_that_others_may_read_is_refused(tmp_path: Path, store: Store) ->
     assert refused(store.path).endswith(f"chmod 600 {store.path}")
 
 
-def test_what_was_written_stands_and_what_failed_does_not(store: Store) -> None:
+def test_failed_transaction_leaves_earlier_rows(store: Store) -> None:
     store.has("CREATE TABLE IF NOT EXISTS t (a TEXT PRIMARY KEY); CREATE TABLE IF NOT EXISTS u (b TEXT DEFAULT ';');")
     store.has("CREATE TABLE IF NOT EXISTS t (a TEXT PRIMARY KEY) -- as it is; nothing happens")
     insert(store, "kept")
@@ -283,7 +283,7 @@ def test_a_missing_or_broken_journal_is_said(tmp_path: Path) -> None:
         read_actions(tmp_path / "nothing.db", 9)
 
 
-def test_what_the_command_line_did_is_taken_over_once(journal: Journal, store: Store, tmp_path: Path) -> None:
+def test_command_line_actions_are_imported_once(journal: Journal, store: Store, tmp_path: Path) -> None:
     beside = Store(store.path)
     left(beside, ("user.add", "user:ana"))
     with pytest.raises(KeyError):

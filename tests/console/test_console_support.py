@@ -92,7 +92,7 @@ def inn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Inn]:
 @pytest.mark.parametrize(
     ("name", "status"), [("vie", 403), ("dea", 403), ("tec", 200), ("sup", 200), ("ins", 200), ("few", 200)]
 )
-async def test_who_may_look_at_the_wire(inn: Inn, name: str, status: int) -> None:
+async def test_trace_page_rights(inn: Inn, name: str, status: int) -> None:
     async with inn.browser(name) as browser:
         assert (await browser.get(TRACE)).status_code == status
         assert (await browser.get(TRACE + "/text")).status_code == status
@@ -162,7 +162,7 @@ async def test_a_trace_that_nobody_answers_is_said_so(inn: Inn, monkeypatch: pyt
     assert words.say("en", "answer.waiting") in page.text
 
 
-async def test_what_the_edge_publishes_can_be_downloaded(inn: Inn) -> None:
+async def test_published_trace_can_be_downloaded(inn: Inn) -> None:
     frame = TraceLine(NOON, "in", bee_tek_shoe.encode(bee_tek_shoe.Drawn("KH")).hex(), 1, 0)
     for hear in inn.house.site.on_trace:
         hear("bac-1", "shoe-1", msgspec.json.encode(frame))
@@ -174,7 +174,7 @@ async def test_what_the_edge_publishes_can_be_downloaded(inn: Inn) -> None:
 
 
 @pytest.mark.parametrize(("name", "status"), [("vie", 403), ("dea", 403), ("ins", 403), ("few", 403), ("tec", 200)])
-async def test_who_may_make_a_bundle(inn: Inn, name: str, status: int) -> None:
+async def test_bundle_rights(inn: Inn, name: str, status: int) -> None:
     """Not who may see some tables only: it holds all."""
     async with inn.browser(name) as browser:
         assert (await browser.post("/bundle", headers=ORIGIN)).status_code == status
@@ -182,7 +182,7 @@ async def test_who_may_make_a_bundle(inn: Inn, name: str, status: int) -> None:
 
 
 @pytest.mark.parametrize(("name", "offered"), [("few", False), ("tec", True), ("sup", True)])
-async def test_nobody_is_offered_what_they_may_not_make(inn: Inn, name: str, offered: bool) -> None:
+async def test_viewers_without_the_right_get_no_offer_of_a_bundle(inn: Inn, name: str, offered: bool) -> None:
     async with inn.browser(name) as browser:
         page = await browser.get("/support")
     assert page.status_code == 200
@@ -231,7 +231,7 @@ def replaced(folder: Path) -> str:
     return "bac-1:2026-11-20:7"
 
 
-def test_what_is_younger_than_its_result_is_no_evidence_and_recall_says_so(tmp_path: Path) -> None:
+def test_recall_reports_evidence_younger_than_its_result(tmp_path: Path) -> None:
     name = replaced(tmp_path)
     [recalled] = recall(tmp_path / "rules.db", tmp_path / "edge.db", "bac-1", 9, name)
     first, second, third = recalled.evidence

@@ -78,7 +78,7 @@ def test_an_event_of_a_console_is_told_as_what_happened(happening: fdl.Happening
     assert Reader("fdl_console").read("in", sent) == [f"event 42 (120 ms ago): {words}"]
 
 
-def test_what_is_no_frame_is_told_as_such() -> None:
+def test_bytes_outside_frames_are_described_as_such() -> None:
     sent = bytearray(fdl.encode(fdl.Ack(1, 2), 1))
     sent[3] ^= 0x55
     [words] = Reader("fdl_console").read("out", bytes(sent))
@@ -103,7 +103,7 @@ def test_a_message_line_is_read() -> None:
 
 
 @given(name=st.sampled_from(sorted(DRIVERS)), pieces=st.lists(st.tuples(st.sampled_from(["in", "out"]), st.binary())))
-def test_whatever_passes_is_put_into_words_and_never_an_exception(name: str, pieces: list[tuple[str, bytes]]) -> None:
+def test_any_bytes_are_described_without_an_exception(name: str, pieces: list[tuple[str, bytes]]) -> None:
     reader = Reader(name)
     for way, data in pieces:
         assert all(isinstance(words, str) and words for words in reader.read(way, data))
@@ -112,7 +112,7 @@ def test_whatever_passes_is_put_into_words_and_never_an_exception(name: str, pie
 # ---- kept
 
 
-def test_what_never_came_is_told_where_it_is_missing() -> None:
+def test_missing_trace_lines_are_shown_at_their_place() -> None:
     traces = Traces(driver_of)
     drawn = bee_tek_shoe.encode(bee_tek_shoe.Drawn("KH"))
     traces.heard("t-1", "d-1", message(frame(5, drawn[:3]), frame(9, drawn[3:], dropped=2)))
@@ -125,7 +125,7 @@ def test_what_never_came_is_told_where_it_is_missing() -> None:
 
 
 @pytest.mark.parametrize("payload", [b"", b"{}", b"\xff", b'{"at":1}', b"[" * 9000, b"x" * 300_000, b"\n\n"])
-def test_what_cannot_be_read_is_left_out(payload: bytes) -> None:
+def test_unreadable_trace_lines_are_left_out(payload: bytes) -> None:
     traces = Traces(driver_of)
     traces.heard("t-1", "d-1", payload)
     odd = json.loads(msgspec.json.encode(frame(1, b"x"))) | {"hex": "0"}
@@ -133,7 +133,7 @@ def test_what_cannot_be_read_is_left_out(payload: bytes) -> None:
     assert traces.lines("t-1", "d-1") == []
 
 
-def test_what_is_kept_is_bounded() -> None:
+def test_kept_trace_is_bounded() -> None:
     traces = Traces(driver_of)
     for n in range(1, KEPT + 100):
         traces.heard("t-1", "d-1", message(frame(n, b"\r\n")))

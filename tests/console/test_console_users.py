@@ -165,7 +165,7 @@ def test_names_that_are_none(users: Users, store: Store, name: str) -> None:
     assert notes(store) == []
 
 
-def test_what_cannot_be_done_is_said_and_leaves_nothing(users: Users, store: Store) -> None:
+def test_failed_user_change_is_reported_and_leaves_nothing(users: Users, store: Store) -> None:
     users.add(BY, "rui", "supervisor", (), HASHED)
     users.add_token(BY, "wall", "viewer")
     before = notes(store)
@@ -286,7 +286,7 @@ def test_a_clock_that_was_set_back_leaves_no_session_for_ever(users: Users, cloc
 
 
 @pytest.mark.parametrize("how", ["password", "role", "remove", "end one", "end hers", "end all"])
-def test_what_ends_sessions_at_once(users: Users, how: str) -> None:
+def test_changes_that_end_sessions_at_once(users: Users, how: str) -> None:
     for name in ("ana", "rui", "sup"):
         users.add(BY, name, "supervisor", (), HASHED)
     one, other, his = users.begin("ana", "", ""), users.begin("ana", "", ""), users.begin("rui", "", "")

@@ -295,7 +295,7 @@ DOWN = [
 
 
 @pytest.mark.parametrize("answer", DOWN, ids=lambda answer: repr((answer or b"slow")[:14]))
-async def test_what_is_not_taken_is_sent_again_in_order(
+async def test_refused_webhooks_are_sent_again_in_order(
     store: Store, receiver: Receiver, secret_file: str, answer: bytes | None
 ) -> None:
     receiver.answers = [answer and answer.replace(b"{port}", str(receiver.port).encode())] * 3
@@ -401,7 +401,7 @@ async def test_one_that_hangs_holds_up_no_other(store: Store, receiver: Receiver
 # ---- over restarts
 
 
-async def test_what_waits_outlives_the_console(store: Store, receiver: Receiver, tmp_path: Path) -> None:
+async def test_waiting_webhooks_survive_a_restart(store: Store, receiver: Receiver, tmp_path: Path) -> None:
     await receiver.close()
     webhooks, incidents = make(store, receiver.url)
     async with sending(webhooks):
@@ -441,7 +441,7 @@ async def test_killed_between_the_answer_and_the_store_it_is_sent_again_with_the
     assert len({headers["webhook-id"] for _, headers, _ in receiver.requests}) == 1
 
 
-async def test_who_is_no_longer_in_the_configuration_is_forgotten(store: Store, receiver: Receiver) -> None:
+async def test_receiver_removed_from_the_configuration_is_forgotten(store: Store, receiver: Receiver) -> None:
     _, incidents = make(store, "http://127.0.0.1:9/gone")
     incidents.on_alert(KEY, JAM, T0)
     webhooks, incidents = make(store, receiver.url)

@@ -35,7 +35,7 @@ def test_each_language_has_every_word_with_the_same_values(lang: words.Lang) -> 
 
 
 @pytest.mark.parametrize("lang", [lang for lang in words.LANGS if lang != "en"])
-def test_what_is_translated_is_translated(lang: words.Lang) -> None:
+def test_translations_are_used(lang: words.Lang) -> None:
     """A word may be the same in two languages; most are not."""
     english, other = words.catalog("en"), words.catalog(lang)
     same = [key for key, text in english.items() if other[key] == text and len(text) > 14]

@@ -51,7 +51,7 @@ def test_every_event_has_a_message_and_a_schema_of_its_data(name: str) -> None:
     assert set(schema["properties"]) == set(EVENT_TYPES[name].__struct_fields__)
 
 
-def test_what_we_publish_has_the_fields_of_the_envelope() -> None:
+def test_published_events_have_the_fields_of_the_envelope() -> None:
     for seen in script([CardDrawn("9D"), DiceRead((1, 2, 3))]):
         sent = msgspec.json.decode(encode_envelope(seen))
         envelope = DOCUMENT["components"]["schemas"]["Wire"]

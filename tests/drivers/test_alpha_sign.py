@@ -531,7 +531,7 @@ async def test_an_announcement_lasts_no_longer_because_the_clock_was_set_back() 
 
 
 @virtual_time
-async def test_what_the_sign_cannot_show_is_replaced_and_told_once() -> None:
+async def test_characters_unknown_to_the_sign_are_replaced_and_reported_once() -> None:
     async with on_bench() as bench:
         await bench.show(100)
         assert (await bench.announce("PRÉMIO à mesa 4 ★"))["text"] == "PREMIO a mesa 4 ?"

@@ -174,7 +174,7 @@ def test_nested_strings_as_a_public_program_sends_them() -> None:
         (HEAD + b"\x02Q\x04", (Other("Q"),), False),
     ],
 )
-def test_what_frames_may_look_like(data: bytes, commands: tuple[Command, ...], checked: bool) -> None:
+def test_frame_forms(data: bytes, commands: tuple[Command, ...], checked: bool) -> None:
     assert Decoder().feed(data) == [Frame(commands, checked=checked, raw=data[5:])]
     if not checked:
         assert Decoder(unchecked=False).feed(data) == [Broken(data[5:], "no checksum")]
@@ -200,7 +200,7 @@ def test_what_frames_may_look_like(data: bytes, commands: tuple[Command, ...], c
         (b"hello", [Garbage(b"hello")]),
     ],
 )
-def test_what_is_no_frame(data: bytes, expected: list[Message]) -> None:
+def test_invalid_frames(data: bytes, expected: list[Message]) -> None:
     assert decode(data) == (expected, b"")
     assert decode(data, [*range(len(data))]) == (expected, b"")
 
@@ -298,6 +298,6 @@ def test_one_flipped_bit_is_never_another_command(name: str, at: int, bit: int) 
         Frame((SoftReset(), SoftReset()), checked=False),
     ],
 )
-def test_what_no_frame_can_carry(frame: Frame) -> None:
+def test_values_that_no_frame_can_carry(frame: Frame) -> None:
     with pytest.raises(ValueError, match=r"no frame can carry|need their checksums"):
         encode(frame)

@@ -132,7 +132,7 @@ def test_game_mode_repeats_two_digits_with_or_without_line_ends(between: bytes, 
         (b"*0E31231F\r\n", [Broken(b"*0E3123"), Garbage(b"1F")]),
     ],
 )
-def test_what_is_no_card(data: bytes, expected: list[Message]) -> None:
+def test_invalid_cards(data: bytes, expected: list[Message]) -> None:
     assert decode(data) == expected
     assert decode(data, [*range(len(data))]) == expected
 
@@ -212,7 +212,7 @@ def test_one_damaged_byte_is_never_another_card_and_never_swallowed(echoed: bool
         Other("zz", ""),
     ],
 )
-def test_what_no_line_can_carry(message: Drawn | Other) -> None:
+def test_values_that_no_line_can_carry(message: Drawn | Other) -> None:
     with pytest.raises(ValueError, match="no line can carry"):
         encode(message)
 

@@ -56,7 +56,7 @@ def test_exact_messages_both_ways(line: bytes, message: Message) -> None:
         ORDER.strip() + b"&more=1",
     ],
 )
-def test_what_is_no_message(line: bytes) -> None:
+def test_invalid_messages(line: bytes) -> None:
     assert Decoder().feed(line + b"\n") == [Garbage(line)]
 
 
@@ -72,7 +72,7 @@ def test_the_tail_of_what_is_too_long_is_no_state() -> None:
 
 
 @pytest.mark.parametrize("message", [State(1000), State(-1), Cycle(0, 0, 0, 2.0, 1.0), Cycle(-1, 0, 0, 0.5, 1.0)])
-def test_what_no_message_can_carry(message: State | Cycle) -> None:
+def test_values_that_no_message_can_carry(message: State | Cycle) -> None:
     with pytest.raises(ValueError, match="no message can carry"):
         encode(message)
 
@@ -375,7 +375,7 @@ async def test_an_order_that_cannot_be_written_failed() -> None:
 
 
 @virtual_time
-async def test_who_stops_waiting_does_not_stop_the_shake() -> None:
+async def test_cancelled_wait_does_not_stop_the_shake() -> None:
     session = await ready()
     order = session.order()
     await session.says(b"S2", 0.3)

@@ -218,7 +218,7 @@ def test_a_broken_bit_is_found(frame: tuple[int, int, bytes], data: st.DataObjec
     assert found.why in {"crc", "length"}
 
 
-def test_what_is_wrong_with_garbage() -> None:
+def test_garbage_names_its_defect() -> None:
     good = fdl.encode(fdl.Ack(EPOCH, 42), 7)
     bad_crc = good.replace(b"\xe4", b"\xe5")
     assert Decoder().feed(bad_crc) == [Garbage(bad_crc[1:-1], "crc")]
@@ -384,7 +384,7 @@ def test_an_answer_that_is_none() -> None:
         fdl_console.BallEntered("37"),
     ],
 )
-def test_what_the_wire_cannot_carry(wrong: fdl.Happening) -> None:
+def test_values_beyond_the_wire(wrong: fdl.Happening) -> None:
     with pytest.raises(ValueError, match=r"a hand is|a round's id|a correction|a card is|a pocket is"):
         wrong.to_bytes()
 

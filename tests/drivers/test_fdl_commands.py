@@ -83,7 +83,7 @@ async def test_agitate_and_light() -> None:
 
 
 @virtual_time
-async def test_what_the_shaker_refuses() -> None:
+async def test_shaker_refusals() -> None:
     device = counting()
     async with bench(device) as table:
         await table.caught_up()

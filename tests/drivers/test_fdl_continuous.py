@@ -127,7 +127,7 @@ def test_the_document_lists_every_fault_and_command() -> None:
         (0x59, ""),
     ],
 )
-def test_what_cannot_be(kind: int, data: str) -> None:
+def test_impossible_values(kind: int, data: str) -> None:
     assert isinstance(fdl.read_happening(kind, bytes.fromhex(data), fdl_continuous.HAPPENINGS), fdl.Malformed)
 
 
@@ -141,7 +141,7 @@ def test_what_cannot_be(kind: int, data: str) -> None:
         fdl_continuous.Emptied(8, 70000),
     ],
 )
-def test_what_no_wire_can_carry(happening: fdl.Happening) -> None:
+def test_values_that_no_wire_can_carry(happening: fdl.Happening) -> None:
     with pytest.raises(ValueError, match=r"fit|range"):
         happening.to_bytes()
 

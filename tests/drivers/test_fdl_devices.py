@@ -660,7 +660,7 @@ async def test_a_power_loss_under_a_running_motor_is_told() -> None:
     assert standing_of(table.notebook.events) == set()
 
 
-def test_what_the_dealer_sees_where_the_shaker_does_not() -> None:
+def test_dealer_reads_dice_that_the_shaker_cannot() -> None:
     device = shaker()
     device.cover(0)
     device.inject("dice_not_moved", 0)
@@ -983,7 +983,7 @@ def test_every_act_is_an_event() -> None:
     assert all(act in console().acts() for act, _ in Console.routine)
 
 
-def test_whose_jackpot_it_is() -> None:
+def test_jackpot_pool_comes_from_the_options() -> None:
     driver = FdlConsole(msgspec.convert({"pool": "mega-1"}, ConsoleOptions))
     assert driver.translate(fdl_console.JackpotWon(2, 0, 7)) == (JackpotWon("mega-1", 2, 0, 7),)
     with pytest.raises(msgspec.ValidationError):
@@ -998,7 +998,7 @@ def test_every_event_of_the_two_devices_has_words() -> None:
     assert make(FdlConsole, None).translate(fdl_shaker.Covered()) is None
 
 
-def test_what_the_simulators_do_not_have() -> None:
+def test_features_that_the_simulators_lack() -> None:
     for device in (shaker(), console(), FdlDevice(random.Random(1))):
         with pytest.raises(ValueError, match="has no fault 'flood'"):
             device.inject("flood", 0)
@@ -1028,7 +1028,7 @@ def test_dice_are_the_seed_s() -> None:
     }
 
 
-def test_what_happens_between_wakes_is_due_now() -> None:
+def test_events_between_wakes_are_due_now() -> None:
     device = console()
     device.wake(0)
     epoch = device._epoch
@@ -1150,7 +1150,7 @@ def identity(**changes: object) -> bytes:
     ],
 )
 @virtual_time
-async def test_who_is_refused(answer: bytes, reason: str) -> None:
+async def test_refused_devices(answer: bytes, reason: str) -> None:
     error, at, _, notebook = await ends(shaker_driver(), lambda link, _: link.feed(answer))
     assert isinstance(error, DeviceRefused)
     assert re.search(reason, str(error))

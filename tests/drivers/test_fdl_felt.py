@@ -272,7 +272,7 @@ def test_each_example_both_ways(number: int) -> None:
         (0x79, "00 77"),
     ],
 )
-def test_what_cannot_be(number: int, data: str) -> None:
+def test_impossible_values(number: int, data: str) -> None:
     assert isinstance(fdl.read_happening(number, bytes.fromhex(data), EXAMPLES[number][0].happenings), fdl.Malformed)
 
 
@@ -626,7 +626,7 @@ def test_an_answer_that_says_nothing_is_no_success() -> None:
     assert LAMPS.make().answered(SelfTest(), b"") == {}
 
 
-def test_what_a_chip_is_stands_in_the_configuration() -> None:
+def test_chip_values_come_from_the_configuration() -> None:
     driver = BETS.make(chip=500, bet="progressive", pool="stud-1")
     assert driver.translate(fdl_bets.Locked((9,))) == (
         WagerPlaced(9, "progressive", 500),

@@ -106,7 +106,7 @@ async def test_a_frame_that_may_hold_a_card_is_told_without_its_bytes(
 
 @pytest.mark.parametrize(("name", "options"), TELLERS)
 @virtual_time
-async def test_what_comes_in_one_chunk_with_a_card_does_not_carry_it(name: str, options: dict[str, bool]) -> None:
+async def test_messages_in_one_chunk_with_a_card_do_not_carry_it(name: str, options: dict[str, bool]) -> None:
     card = fdl.encode(fdl.EventReport(6, 0, 0x85, SECRET), 3)
     fault = fdl.encode(fdl.EventReport(7, 0, fdl.Fault.KIND, fdl.Fault(0x06, 1).to_bytes()), 4)
     told = await told_of(name, options, card + fault)

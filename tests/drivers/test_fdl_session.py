@@ -205,7 +205,7 @@ def test_a_strange_event_after_a_start_is_not_what_the_start_ended() -> None:
         ),
     ],
 )
-def test_what_nobody_can_read_is_told_and_acknowledged(kind: int, data: bytes, words: str) -> None:
+def test_unreadable_event_is_reported_and_acknowledged(kind: int, data: bytes, words: str) -> None:
     heard = hear(opened(), fdl.EventReport(11, 0, kind, data))
     *missed, fault = events_of(heard)
     assert missed == ([EventsMissed(1)] if kind in fdl_console.HAPPENINGS else [])
@@ -327,7 +327,7 @@ def test_the_second_time_in_a_cycle_is_an_error_also_after_a_restart_of_the_host
     assert severities(hear(host, fault(13))) == ["warning"]
 
 
-def test_what_a_device_says_is_an_error_is_one_the_first_time() -> None:
+def test_error_reported_by_the_device_is_a_fault_at_once() -> None:
     assert severities(hear(opened(), fault(11, severity=2))) == ["error"]
 
 
@@ -396,7 +396,7 @@ FOUND = ["fdl.unknown_event", "fdl.malformed", "fdl.counter_back"]
 
 
 @pytest.mark.parametrize("same_line", [False, True])
-def test_what_the_host_found_of_a_unit_ends_with_another_unit(same_line: bool) -> None:
+def test_faults_found_by_the_host_end_when_the_unit_is_exchanged(same_line: bool) -> None:
     host = found_by_the_host()
     kept = hear(host, fdl.Identity(fdl.CONSOLE, 7, 1, 5, 5, *UNIT), beat(4, 5000, faulty=True), now=2)
     assert events_of(kept) == []  # it is the same one
@@ -466,7 +466,7 @@ ANY_FRAMES = st.lists(
 
 @settings(max_examples=at_length(40, 750))
 @given(ANY_FRAMES)
-def test_whatever_comes_the_session_ends_only_as_a_driver_may(frames: list[bytes]) -> None:
+def test_session_ends_only_with_driver_errors_on_any_bytes(frames: list[bytes]) -> None:
     for host in (session(), opened()):
         with contextlib.suppress(LinkLost, DeviceRefused):
             for n, frame in enumerate(frames):
@@ -477,7 +477,7 @@ def test_whatever_comes_the_session_ends_only_as_a_driver_may(frames: list[bytes
 
 @settings(max_examples=at_length(40, 750))
 @given(ANY_FRAMES)
-def test_whatever_comes_the_device_lives(frames: list[bytes]) -> None:
+def test_device_survives_any_bytes(frames: list[bytes]) -> None:
     device = console()
     device.press("bell", 0)
     for n, frame in enumerate(frames):

@@ -144,7 +144,7 @@ def test_cards_are_numbered_as_printed() -> None:
         (0x4D, "68"),
     ],
 )
-def test_what_cannot_be(kind: int, data: str) -> None:
+def test_impossible_values(kind: int, data: str) -> None:
     assert isinstance(fdl.read_happening(kind, bytes.fromhex(data), fdl_shuffler.HAPPENINGS), fdl.Malformed)
 
 
@@ -158,7 +158,7 @@ def test_what_cannot_be(kind: int, data: str) -> None:
         fdl_shuffler.Dispensed(5, 300),
     ],
 )
-def test_what_no_wire_can_carry(happening: fdl.Happening) -> None:
+def test_values_that_no_wire_can_carry(happening: fdl.Happening) -> None:
     with pytest.raises(ValueError, match=r"fit|range"):
         happening.to_bytes()
 
@@ -193,7 +193,7 @@ def counts(**changed: int) -> tuple[int, ...]:
         (51, Tally(counts(KS=0, AS=0), 1), False, (), ()),
     ],
 )
-def test_what_a_count_says(
+def test_count_reports(
     counted: int, tally: Tally | None, good: bool, missing: tuple[str, ...] | None, extra: tuple[str, ...] | None
 ) -> None:
     told = checked(52, counted, 1, tally, 1, 3)

@@ -115,7 +115,7 @@ def test_an_equal_key_types_again_only_after_it_was_up() -> None:
         (b"\x01" + bytes(7) + encode(Code("1")), "garbage", "1"),  # control alone
     ],
 )
-def test_what_is_no_code(data: bytes, why: str, text: str) -> None:
+def test_invalid_codes(data: bytes, why: str, text: str) -> None:
     for cuts in ((), range(len(data))):
         (told,) = decode(data, cuts)
         assert isinstance(told, Broken)
@@ -147,7 +147,7 @@ def test_a_key_held_from_before_makes_a_code_doubtful() -> None:
     assert decoder.feed(HEART_TEN)[0].text == "H10"
 
 
-def test_what_never_ends_is_told_in_bounded_pieces() -> None:
+def test_endless_code_is_reported_in_bounded_pieces() -> None:
     decoder = Decoder()
     told = decoder.feed((press(0x04) + RELEASED) * 10 * LONGEST)
     assert {type(message) for message in told} == {Broken}
@@ -158,7 +158,7 @@ def test_what_never_ends_is_told_in_bounded_pieces() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "é", "a\nb", "x" * (LONGEST + 1)])
-def test_what_no_scanner_can_type(text: str) -> None:
+def test_codes_that_no_scanner_can_type(text: str) -> None:
     with pytest.raises(ValueError, match="no scanner can type"):
         encode(Code(text))
 
@@ -295,7 +295,7 @@ async def test_each_house_has_its_codes() -> None:
     ],
 )
 @virtual_time
-async def test_what_is_no_card_is_told_with_a_fault_until_a_card_is_read(data: bytes, code: str, said: str) -> None:
+async def test_invalid_code_is_a_fault_until_a_card_is_read(data: bytes, code: str, said: str) -> None:
     session = Session()
     await session.feed(data)
     assert seen(session.notes.events) == [ONLINE, CardUnreadable()]
@@ -402,7 +402,7 @@ async def test_a_key_that_is_held_is_told_until_it_is_up() -> None:
 
 
 @virtual_time
-async def test_what_is_no_scanner_is_no_session() -> None:
+async def test_session_with_another_usb_device_is_refused() -> None:
     session = Session(HidShoeOptions(noise_limit=2000))
     session.link.feed(b"\xff" * 4000)
     await asyncio.sleep(1)

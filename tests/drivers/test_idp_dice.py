@@ -140,7 +140,7 @@ def test_any_bytes_in_any_chunks(pieces: list[bytes], size: int) -> None:
 
 @settings(max_examples=40, derandomize=True)
 @given(st.text(max_size=40), st.lists(st.integers(-(2**63), 2**63 - 1), max_size=5), st.integers(-(2**63), 2**63 - 1))
-def test_what_is_written_is_read(number: str, res: list[int], err: int) -> None:
+def test_encoded_messages_are_decoded(number: str, res: list[int], err: int) -> None:
     try:
         line = encode(Result(number, tuple(res), err))
     except UnicodeEncodeError:
@@ -369,7 +369,7 @@ async def test_a_second_answer_says_the_same_or_puts_the_first_in_doubt() -> Non
 
 
 @virtual_time
-async def test_what_is_no_answer_is_told_once_a_second() -> None:
+async def test_invalid_answers_are_reported_once_a_second() -> None:
     session = await ready()
     session.link.feed(b"what?\n{}\n" * 50 + DETECT)
     await asyncio.sleep(1.1)
@@ -411,7 +411,7 @@ async def test_a_request_that_cannot_be_written_failed() -> None:
 
 
 @virtual_time
-async def test_who_stops_waiting_stops_the_recogniser() -> None:
+async def test_cancelled_wait_stops_the_recogniser() -> None:
     session = await ready()
     reading = session.read()
     await asyncio.sleep(1)

@@ -400,7 +400,7 @@ def test_one_damaged_byte_is_never_another_reply(frame: str, reply: Reply) -> No
         Reply(1, 0x1B, Handpay(1, 1, 10**10)),
     ],
 )
-def test_what_no_wire_can_carry(message: Poll | Answer) -> None:
+def test_values_that_no_wire_can_carry(message: Poll | Answer) -> None:
     with pytest.raises(ValueError, match=r"."):
         encode(message)
 

@@ -108,7 +108,7 @@ def test_exact_frames_both_ways(frame: Frame, hexes: str) -> None:
         (b"\x01" + b"x" * MAX_FRAME + b"\x04", [Garbage(b"\x01" + b"x" * MAX_FRAME + b"\x04")]),
     ],
 )
-def test_what_is_no_frame(data: bytes, expected: list[Message]) -> None:
+def test_invalid_frames(data: bytes, expected: list[Message]) -> None:
     assert decode(data) == expected
     assert decode(data, range(len(data))) == expected
 
@@ -150,7 +150,7 @@ def test_any_noise_is_told_whole(pieces: list[bytes], cuts: list[int]) -> None:
         Frame("02", "x" * (MAX_FRAME - 6)),
     ],
 )
-def test_what_no_frame_can_carry(frame: Frame) -> None:
+def test_values_that_no_frame_can_carry(frame: Frame) -> None:
     with pytest.raises(ValueError, match="no frame can carry"):
         encode(frame)
 
@@ -202,7 +202,7 @@ def test_every_status_both_ways(one: Status) -> None:
         (48, b"2", "error, characters 48 to 48"),
     ],
 )
-def test_what_does_not_fit_says_where(at: int, byte: bytes, text: str) -> None:
+def test_misfit_names_its_place(at: int, byte: bytes, text: str) -> None:
     answer = CODEC.write(status(State.PLACE_BETS))
     with pytest.raises(Misfit, match=text):
         CODEC.read(answer[:at] + byte + answer[at + 1 :])
@@ -645,7 +645,7 @@ async def test_a_state_may_last_long_and_the_line_be_cut_in_it(long: int, cuts: 
 
 
 @virtual_time
-async def test_what_is_remembered_is_not_written_again_without_need() -> None:
+async def test_unchanged_memory_is_not_written_again() -> None:
     desk = Desk()
     commits = 0
     emit = desk.notes.__call__

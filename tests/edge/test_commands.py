@@ -327,7 +327,7 @@ async def test_refusals_of_answers_that_were_on_their_way_together_are_said_once
     ],
 )
 @virtual_time
-async def test_what_is_no_command_for_now_is_refused_with_the_reason(message: Message, words: str) -> None:
+async def test_command_not_possible_now_is_refused_with_the_reason(message: Message, words: str) -> None:
     counter = Counter()
     [reply] = await counter.hear(message)
     assert reply.status == "refused"
@@ -380,7 +380,7 @@ async def test_so_many_that_one_might_be_forgotten_before_it_is_too_old_are_refu
 
 
 @virtual_time
-async def test_what_is_said_twice_is_answered_twice_and_done_once() -> None:
+async def test_duplicate_command_is_answered_twice_and_executed_once() -> None:
     counter = Counter()
     first, second = await counter.hear(ask()), await counter.hear(ask())
     assert first == second[:1]
@@ -392,7 +392,7 @@ async def test_what_is_said_twice_is_answered_twice_and_done_once() -> None:
 
 
 @virtual_time
-async def test_who_asks_again_while_it_runs_is_answered_too() -> None:
+async def test_repeated_request_is_answered_while_the_command_runs() -> None:
     counter = Counter()
 
     async def slowly(_: Command) -> dict[str, Any]:
@@ -420,7 +420,7 @@ async def test_an_id_belongs_to_one_command(other: Message) -> None:
 
 
 @virtual_time
-async def test_what_was_refused_may_be_asked_again() -> None:
+async def test_refused_command_may_be_sent_again() -> None:
     counter = Counter()
     assert (await counter.hear(ask("self-test")))[-1].status == "refused"
     counter.desk.rules_are(online=True)
@@ -487,7 +487,7 @@ async def test_another_tables_round_and_a_table_without_rules_do_not_matter() ->
 
 
 @virtual_time
-async def test_what_may_be_done_in_a_round_is_done_in_a_round() -> None:
+async def test_command_allowed_in_a_round_is_executed_in_a_round() -> None:
     counter = Counter()
     counter.desk.rules_are(online=True)
     counter.desk.round_is("t-1", b'{"phase":"covered"}')
@@ -525,7 +525,7 @@ async def test_rules_that_are_a_moment_behind_are_waited_for(then: str, status: 
 
 
 @virtual_time
-async def test_what_expired_while_the_rules_were_waited_for_is_not_done() -> None:
+async def test_command_that_expired_while_waiting_for_the_rules_is_not_executed() -> None:
     counter = Counter()
     counter.place.last = ("j", 12)
     counter.desk.rules_are(online=True)
@@ -539,7 +539,7 @@ async def test_what_expired_while_the_rules_were_waited_for_is_not_done() -> Non
 
 @pytest.mark.parametrize("name", ["agitate", "launch-ball"])
 @virtual_time
-async def test_what_expired_while_the_disk_stood_still_is_not_done(name: str) -> None:
+async def test_command_that_expired_during_a_disk_stall_is_not_executed(name: str) -> None:
     """What is written before it is done may take seconds, and a ball is not launched then."""
     counter = Counter(ruled=False)
     keep = counter.desk._keep
@@ -560,7 +560,7 @@ def test_a_fresh_table_of_every_game_is_between_rounds(name: str) -> None:
     assert ruleset.view(ruleset.start("t-1")).phase in commands.BETWEEN_ROUNDS
 
 
-def test_what_changes_a_device_for_good_waits_for_the_end_of_the_round() -> None:
+def test_lasting_change_of_a_device_waits_for_the_end_of_the_round() -> None:
     between = {name for name, kind in COMMANDS.items() if kind.between_rounds}
     assert {"self-test", "set-parameter", "power", "empty-shuffler"} <= between
     assert not {"agitate", "restart-spin", "stop-timer"} & between
@@ -606,7 +606,7 @@ async def test_a_driver_that_never_ends_is_given_up() -> None:
 
 @pytest.mark.parametrize("said", [{"x": object()}, {"x": "\udcff"}])
 @virtual_time
-async def test_what_cannot_be_written_down_is_a_failure_and_no_crash(said: dict[str, Any]) -> None:
+async def test_command_that_cannot_be_journaled_fails_without_a_crash(said: dict[str, Any]) -> None:
     counter = Counter()
 
     async def strange(_: Command) -> dict[str, Any]:
@@ -645,7 +645,7 @@ async def test_a_broker_lost_meanwhile_breaks_nothing_off() -> None:
 
 
 @virtual_time
-async def test_who_asked_before_the_broker_was_lost_is_answered_over_the_new_connection() -> None:
+async def test_command_is_answered_over_the_new_connection_after_a_lost_broker() -> None:
     counter = Counter()
 
     async def slowly(_: Command) -> dict[str, Any]:
@@ -692,7 +692,7 @@ async def test_the_next_process_knows_the_answers_of_the_last() -> None:
 
 
 @virtual_time
-async def test_what_the_end_of_the_process_broke_off_is_told_as_failed_and_not_done_again() -> None:
+async def test_command_interrupted_by_a_crash_is_failed_and_not_repeated() -> None:
     first = Counter()
 
     async def forever(_: Command) -> dict[str, Any]:
@@ -937,12 +937,14 @@ async def test_a_command_does_not_wait_for_the_past_of_its_table(tmp_path: Path)
         ("self-test", {}, SelfTest()),
     ],
 )
-def test_what_is_typed_is_taken_as_the_command_has_it(name: str, said: dict[str, str], command: Command) -> None:
+def test_typed_arguments_are_converted_by_the_fields_of_the_command(
+    name: str, said: dict[str, str], command: Command
+) -> None:
     assert decode_command(name, msgspec.json.encode(typed(name, said))) == command
 
 
 @pytest.mark.parametrize("said", [{"cycles": "many"}, {"cycles": "0"}, {"cycles": ""}, {"x": "1"}, {"cycles": "null"}])
-def test_what_is_typed_wrong_is_refused(said: dict[str, str]) -> None:
+def test_wrongly_typed_arguments_are_refused(said: dict[str, str]) -> None:
     with pytest.raises(BadCommand, match=r"^agitate: "):
         decode_command("agitate", msgspec.json.encode(typed("agitate", said)))
 
@@ -1081,7 +1083,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
         (("t-1/d-9", "agitate"), "no device 't-1/d-9'; write TABLE/DEVICE as it stands there\n"),
     ],
 )
-def test_what_cannot_be_ordered_is_said_before_any_broker_is_asked(
+def test_impossible_command_is_refused_before_a_connection_is_made(
     tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
     config_at(tmp_path, free_port())
@@ -1296,7 +1298,7 @@ def _catches(pid: int, number: int) -> bool:
     return bool(int(status.partition("SigCgt:")[2].split()[0], 16) >> (number - 1) & 1)
 
 
-async def test_who_is_interrupted_while_waiting_gets_no_traceback(tmp_path: Path) -> None:
+async def test_interrupt_while_waiting_prints_no_traceback(tmp_path: Path) -> None:
     config_at(tmp_path, 1)
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "daemon.cli", "command", "-c", str(tmp_path / "feltd.toml"), "--wait", "60",

@@ -181,7 +181,7 @@ async def settled(port: int, wanted: set[str]) -> None:
 
 @pytest.mark.system
 @pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
-async def test_what_is_told_is_cleared_with_its_device_and_with_the_option(tmp_path: Path) -> None:
+async def test_discovery_topics_are_cleared_with_the_device_and_the_option(tmp_path: Path) -> None:
     broker = Broker(tmp_path)
     await broker.start()
     try:

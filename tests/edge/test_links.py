@@ -302,7 +302,7 @@ def waiting(link: StreamLink) -> tuple[int, bool]:
     return link._waiting_bytes, link._paused
 
 
-async def test_what_nobody_takes_waits_in_the_kernel_not_in_memory(far: Far) -> None:
+async def test_unread_bytes_wait_in_the_kernel(far: Far) -> None:
     """The device sends without end and nobody reads: what waits here is bounded; nothing of it is lost or reordered."""
     most = 0
     async with open_link(far.url) as link:
@@ -397,7 +397,7 @@ async def refusal(url: str, kind: type[Exception]) -> str:
     return str(caught.value)
 
 
-async def test_nobody_listens() -> None:
+async def test_refused_connection_is_a_lost_link() -> None:
     assert await refusal(f"tcp://127.0.0.1:{free_port()}", LinkLost) == "Connection refused"
 
 
@@ -426,7 +426,7 @@ async def test_a_port_that_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["file", "folder", "/dev/null"])
-async def test_what_is_no_port_says_so(tmp_path: Path, what: str) -> None:
+async def test_missing_port_is_reported(tmp_path: Path, what: str) -> None:
     path = Path(what) if what.startswith("/") else tmp_path / what
     if what == "file":
         path.write_bytes(b"")
@@ -542,7 +542,7 @@ async def test_the_loop_runs_while_ports_are_listed(monkeypatch: pytest.MonkeyPa
     assert "is plugged in" in await refusal("serial:?vid=0403&pid=6001", LinkLost)
 
 
-async def test_what_is_unplugged_while_it_is_looked_for_is_no_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_port_unplugged_during_the_search_is_a_lost_link(monkeypatch: pytest.MonkeyPatch) -> None:
     def vanishes() -> list[Any]:
         raise TypeError("int() can't convert non-string with explicit base")
 

@@ -170,7 +170,7 @@ async def test_a_line_is_a_message(broker: Broker) -> None:
             await link.write(b"x" * (MAX_LINE + 1))
 
 
-async def test_what_the_broker_kept_is_a_stale_answer(broker: Broker) -> None:
+async def test_retained_message_is_a_stale_answer(broker: Broker) -> None:
     async with client(broker) as device:
         await device.publish(HEAR, b"S1", 1, retain=True)
         async with open_link(url_of(broker.port), now) as link:
@@ -191,7 +191,7 @@ async def test_mqtt_3_too(broker: Broker) -> None:
 
 
 @pytest.mark.parametrize("version", ["5", "3.1.1"])
-async def test_what_comes_in_one_piece_is_heard_whole(broker: Broker, version: str) -> None:
+async def test_link_reads_one_large_message_whole(broker: Broker, version: str) -> None:
     """Several messages in one reading of the socket: only the first of them goes through the library."""
     said = [b"%d\n" % n for n in range(WINDOW)]
     url = url_of(broker.port, f"&version={version}")
@@ -237,7 +237,7 @@ async def test_a_broker_that_dies_is_a_lost_link(broker: Broker) -> None:
 
 
 @pytest.mark.parametrize("how", ["it dies", "it stays away"])
-async def test_who_waits_for_a_broker_that_acknowledges_nothing_is_told(
+async def test_broker_without_acknowledgements_is_reported(
     broker: Broker, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its window is full: the driver stood in its write for ever, and its device was shown online."""
@@ -265,13 +265,13 @@ async def test_who_waits_for_a_broker_that_acknowledges_nothing_is_told(
             await link.read()
 
 
-async def test_nobody_there() -> None:
+async def test_unreachable_broker_is_a_lost_link() -> None:
     with pytest.raises(LinkLost, match="refused"):
         async with open_link(url_of(free_port()), now):
             pass
 
 
-async def test_what_waits_is_bounded(broker: Broker) -> None:
+async def test_waiting_queue_is_bounded(broker: Broker) -> None:
     async with client(broker) as device, open_link(url_of(broker.port), now) as link:
         await device.publish(HEAR, b"y" * (3 * MAX_LINE), 1)
         for _ in range(MAX_WAITING // MAX_LINE + 1):
@@ -332,7 +332,7 @@ async def test_a_topic_that_we_may_not_read(broker: Broker, monkeypatch: pytest.
             pass
 
 
-async def test_who_is_cancelled_leaves_nothing_behind(broker: Broker) -> None:
+async def test_cancelled_session_leaves_nothing_behind(broker: Broker) -> None:
     async def hold() -> None:
         async with open_link(url_of(broker.port), now) as link:
             await link.read()

@@ -105,7 +105,7 @@ async def test_the_port_is_set_and_every_byte_goes_both_ways(
         assert (link.sent_bytes, link.received_bytes) == (len(ALL), len(ALL))
 
 
-async def test_what_the_device_said_before_the_port_was_set_is_not_heard(server: Server) -> None:
+async def test_bytes_before_the_port_settings_are_discarded(server: Server) -> None:
     server.port.write(b"at another speed")
     async with open_link(server.url) as link:
         await link.write(b"now")
@@ -130,7 +130,7 @@ async def test_a_server_that_goes_away_is_a_lost_link(server: Server) -> None:
                 await link.read()
 
 
-async def test_nobody_listens() -> None:
+async def test_refused_connection_is_a_lost_link() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         number = taken.getsockname()[1]
     with pytest.raises(LinkLost, match="refused"):
@@ -258,7 +258,7 @@ async def test_a_server_may_ask_to_wait_and_to_go_on() -> None:
             await heard.wait()
 
 
-async def test_who_gives_up_waiting_leaves_nothing_behind() -> None:
+async def test_cancelled_opening_leaves_nothing_behind() -> None:
     async with talking(says(AGREED)) as url:
         opening = asyncio.create_task(_opened(url))
         await asyncio.sleep(0.1)

@@ -197,7 +197,7 @@ async def test_unplugged_while_it_is_read(port: Usb) -> None:
     assert port.kernel_driver
 
 
-async def test_what_came_before_the_plug_was_pulled_is_still_read(port: Usb) -> None:
+async def test_bytes_before_the_plug_was_pulled_are_still_read(port: Usb) -> None:
     async with open_link(port.url) as link:
         port.send(KEY + UP)
         await until(lambda: not port.unsent)
@@ -369,7 +369,7 @@ async def slow_bus(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[t
     let.set()
 
 
-async def test_who_stops_waiting_for_a_slow_bus_leaves_nothing_behind(port: Usb, slow_bus: threading.Event) -> None:
+async def test_cancelled_wait_for_a_slow_bus_leaves_nothing_behind(port: Usb, slow_bus: threading.Event) -> None:
     async def open_it() -> None:
         async with open_link(port.url):
             pytest.fail("it was not awaited any more")
@@ -387,7 +387,7 @@ async def test_who_stops_waiting_for_a_slow_bus_leaves_nothing_behind(port: Usb,
 # ---- what is plugged in
 
 
-def test_what_is_plugged_in(bus: Bus, port: Usb) -> None:
+def test_connected_ports_are_listed(bus: Bus, port: Usb) -> None:
     Usb(bus, 0x0C2E, 0x0B61, product="Barcode Reader").plug()
     Usb(bus, 0x046D, 0xC077, product="Mouse", kinds=(MOUSE,)).plug()
     both = Usb(bus, 0x1EAB, 0x22, "N7", product="Scanner", kinds=(MOUSE, (3, 1, 1)))

@@ -63,7 +63,7 @@ async def test_one_device_may_wait_twice_and_the_first_may_be_broken_off() -> No
 
 
 @virtual_time
-async def test_nobody_waits_where_nobody_kept_anything() -> None:
+async def test_ordering_without_backlogs_does_not_wait() -> None:
     gate = EventOrdering([])
     loop = asyncio.get_running_loop()
     await gate.wait_turn("a", 1.0)
@@ -72,7 +72,7 @@ async def test_nobody_waits_where_nobody_kept_anything() -> None:
 
 
 @virtual_time
-async def test_who_kept_nothing_goes_in_its_turn_too() -> None:
+async def test_device_without_a_backlog_waits_its_turn_too() -> None:
     """A card drawn now waited until a busy console had told all that came after it: kill -9, a wrong result."""
     gate = EventOrdering(["console"])
     journal: list[tuple[float, str]] = []
@@ -82,7 +82,7 @@ async def test_who_kept_nothing_goes_in_its_turn_too() -> None:
     assert [at for at, _ in journal] == [-2.0, -1.0, 0.0, 0.5, 1.0, 1.5]
 
 
-def test_who_waits_to_the_end_does_not_turn_in_circles() -> None:
+def test_ordering_wait_ends_without_spinning() -> None:
     """Patience ends for both at one instant, and the younger is told first: life 328 of a planted fault, for ever."""
     loop = VirtualLoop(1000)
     order: list[str] = []
@@ -121,7 +121,7 @@ async def test_a_device_lost_while_it_waits_leaves_the_way_free() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(-1000, 1000)), max_size=12))
-def test_who_tells_in_the_order_of_the_table_was_never_overtaken(told: list[tuple[str, float]]) -> None:
+def test_events_in_the_order_of_the_table_are_not_late(told: list[tuple[str, float]]) -> None:
     gate = EventOrdering([])
     assert not any(gate.late_ms(device, at) for device, at in sorted(told, key=lambda one: one[1]))
 

@@ -598,7 +598,7 @@ ENDS: dict[str, Callable[[], Exception]] = {
     )
 )
 @settings(max_examples=at_length(25, 300))
-def test_whatever_sessions_bring_each_thing_is_said_once(steps: list[tuple[str, str, bool, float]]) -> None:
+def test_any_sequence_of_sessions_reports_each_fault_once(steps: list[tuple[str, str, bool, float]]) -> None:
     """Online and offline alternate, so do a fault and its end, so do lost and back in the log."""
 
     @virtual_time
@@ -770,7 +770,7 @@ async def test_the_faults_of_a_device_that_is_gone_end_once_and_its_memory_is_no
 
 
 @virtual_time
-async def test_what_the_supervisor_said_of_the_old_device_ends_with_it(tmp_path: Path, actor: type[Actor]) -> None:
+async def test_supervisor_faults_of_the_old_device_end_with_it(tmp_path: Path, actor: type[Actor]) -> None:
     path = tmp_path / "journal.db"
     actor.sessions = [session(DeviceRefused("locked"), online=False)]
     assert await life(path, Cable(), 10) == ["device.faulted"]

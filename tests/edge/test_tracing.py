@@ -78,7 +78,7 @@ class Side:
 
 
 @virtual_time
-async def test_what_passes_is_published_in_order_with_its_instant_and_way() -> None:
+async def test_trace_is_published_in_order_with_time_and_direction() -> None:
     side = Side()
     side.trace.begin(10, START)
     side.passes(b"*X\r\n", "out")
@@ -155,7 +155,7 @@ async def test_no_more_lines_a_second_than_people_can_use() -> None:
 
 
 @virtual_time
-async def test_what_tells_cards_waits_until_no_round_is_open_and_a_while_longer() -> None:
+async def test_trace_of_cards_waits_until_after_the_round() -> None:
     opens: list[bool] = [False]
     side = Side(lambda: not opens[0])
     side.trace.begin(600, START)
@@ -174,7 +174,7 @@ async def test_what_tells_cards_waits_until_no_round_is_open_and_a_while_longer(
 
 
 @virtual_time
-async def test_what_is_held_back_is_bounded() -> None:
+async def test_held_back_trace_is_bounded() -> None:
     opens = [True]
     side = Side(lambda: not opens[0])
     side.trace.begin(600, START)
@@ -351,7 +351,7 @@ async def test_without_a_ruleset_what_tells_cards_is_not_traced(tmp_path: Path) 
 
 @pytest.mark.system
 @mosquitto
-async def test_what_the_socket_does_not_take_is_not_piled_up(tmp_path: Path) -> None:
+async def test_trace_is_dropped_when_the_socket_is_full(tmp_path: Path) -> None:
     """A broker that stopped reading: `publish_qos0` says no instead of growing."""
     from daemon.broker.connection import connect
     from daemon.config.model import Mqtt

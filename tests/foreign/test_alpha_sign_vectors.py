@@ -104,7 +104,7 @@ VECTORS: list[tuple[bytes, tuple[Command, ...]]] = [
 
 
 @pytest.mark.parametrize(("data", "commands"), VECTORS)
-def test_what_others_send_both_ways(data: bytes, commands: tuple[Command, ...]) -> None:
+def test_public_vectors_both_ways(data: bytes, commands: tuple[Command, ...]) -> None:
     (frame,) = Decoder().feed(data)
     assert isinstance(frame, Frame)
     assert (frame.commands, frame.sync) == (commands, len(data) - len(data.lstrip(b"\x00")))

@@ -15,7 +15,7 @@ SENT = [
 
 
 @pytest.mark.parametrize(("text", "message"), SENT)
-def test_what_the_program_publishes_both_ways(text: bytes, message: Ask | Cycle) -> None:
+def test_public_program_vectors_both_ways(text: bytes, message: Ask | Cycle) -> None:
     told: list[Message] = Decoder().feed(text + b"\n")
     assert told == [message]
     assert encode(message) == text + b"\n"

@@ -83,7 +83,7 @@ def test_lines_of_real_wheels_both_ways(line: bytes, message: Status | Number | 
 
 
 @pytest.mark.parametrize("line", HOST)
-def test_what_an_operator_s_host_sends_both_ways(line: bytes) -> None:
+def test_operator_host_vectors_both_ways(line: bytes) -> None:
     (told,) = Decoder().feed(line + b"\r\n")
     assert isinstance(told, Packet)
     assert encode(Packet(told.letter, told.text)) == line + b"\r\n"

@@ -59,5 +59,5 @@ def test_a_studio_s_card_codes(code: str, card: str) -> None:
 
 
 @pytest.mark.parametrize("code", ["AS", "S1", "H100", "X2", "SAA", ""])
-def test_what_the_studio_takes_for_no_card(code: str) -> None:
+def test_codes_that_the_studio_takes_for_no_card(code: str) -> None:
     assert card_in(code) is None

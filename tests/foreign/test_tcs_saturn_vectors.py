@@ -16,7 +16,7 @@ WORKING = [
 
 
 @pytest.mark.parametrize(("text", "frame"), WORKING)
-def test_what_the_program_sends_both_ways(text: str, frame: Frame) -> None:
+def test_public_program_vectors_both_ways(text: str, frame: Frame) -> None:
     data = bytes.fromhex(text)
     assert Decoder().feed(data) == [Frame(frame.station, frame.text, data)]
     assert encode(frame) == data

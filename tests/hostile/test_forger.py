@@ -167,7 +167,7 @@ def test_of_two_events_that_wait_under_one_number_neither_is_used(tmp_path: Path
 
 @given(st.integers(0, 10**6), st.lists(st.integers(0, 10**6), max_size=40))
 @settings(max_examples=at_length(20, 300))
-def test_what_is_published_again_is_no_conflict(seed: int, again: list[int]) -> None:
+def test_republished_event_is_no_conflict(seed: int, again: list[int]) -> None:
     """From another start of the edge, as a replay, after the edge or the site was renamed: the same event."""
     true = night(Random(seed), TABLE, 5)
     with tempfile.TemporaryDirectory() as folder:

@@ -161,7 +161,7 @@ def test_each_edge_may_write_what_is_its_own(tmp_path: Path) -> None:
         assert may_write(text, "rules", f"felt/1/s/table/rou-1/alert/{alert}")
 
 
-def test_nobody_has_a_wildcard_for_the_site(tmp_path: Path) -> None:
+def test_acl_gives_no_wildcard_for_the_site(tmp_path: Path) -> None:
     text = made(tmp_path, pit(1, tmp_path), pit(2, tmp_path))
     lines = [line.split() for line in text.splitlines() if line.startswith("topic ")]
     told = [topic for _, _, topic in lines if topic != "reply/#"]
@@ -213,7 +213,7 @@ def test_the_command_prints_the_list(tmp_path: Path) -> None:
 
 
 @pytest.mark.system
-def test_nobody_writes_into_a_night_of_another(site: Site) -> None:
+def test_acl_keeps_edges_out_of_the_topics_of_another_edge(site: Site) -> None:
     """Whatever each password may do, no event, result, command or availability of edge 1 is another's."""
     own = topics(site="s", table="rou-1", device="d-1", edge="edge-1")
     judge = Visitor(site, JUDGE)
@@ -320,7 +320,9 @@ async def thrown_out(site: Site, identifier: str, user: str, attackers: list[tup
 
 
 @pytest.mark.system
-async def test_nobody_ends_the_session_of_the_rules(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_acl_keeps_other_clients_from_the_session_of_the_rules(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By their client id, plain or with what another password makes of it. With plain ids anybody could."""
     plain = "feltd-rules-rules"
     guesses = [("display", plain), ("edge-2", plain), ("display", bound(plain, password("display")))]
@@ -415,7 +417,7 @@ async def test_forget_clears_what_the_list_lets_no_process_clear(site: Site, tmp
 
 
 @pytest.mark.system
-async def test_what_is_left_of_a_removed_table_stops_no_edge(site: Site, tmp_path: Path) -> None:
+async def test_retained_state_of_a_removed_table_stops_no_edge(site: Site, tmp_path: Path) -> None:
     """Its last events were not sent before the table was taken out: the broker refuses them, the others are sent."""
     text = pit(1, tmp_path, site.port)
     edge = Edge(parse(text), Journal(tmp_path / "edge-1.db"), now=lambda: START)

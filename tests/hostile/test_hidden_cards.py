@@ -529,7 +529,7 @@ def _quiet() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("deal", FACE_DOWN)
-def test_what_is_published_does_not_depend_on_cards_that_lie_face_down(deal: Deal) -> None:
+def test_published_state_does_not_depend_on_cards_face_down(deal: Deal) -> None:
     assert plays(deal) > DEALS // 2
 
 

@@ -275,7 +275,7 @@ def cases(seed: int, most: int) -> Iterator[tuple[int, int, bytes]]:
 
 
 @pytest.mark.parametrize("seed", range(at_length(3, 40 * len(ROUNDS))))
-def test_what_the_rules_take_every_reader_can_read(seed: int) -> None:
+def test_events_accepted_by_the_rules_are_readable_by_all(seed: int) -> None:
     """Before each event of some rounds on every table come poisoned documents: of its number, and of any kind."""
     played = [one for n in range(len(ROUNDS)) for one in ROUNDS[(seed + n) % len(ROUNDS)]]
     with tempfile.TemporaryDirectory() as name:

@@ -321,7 +321,7 @@ def test_a_schema_that_is_rewritten_unseen_does_nothing_to_a_process_and_stops_t
     assert verify(path).good
 
 
-def test_what_changes_the_counter_of_the_schema_and_nothing_else_ends_nothing(template: Path, tmp_path: Path) -> None:
+def test_changed_schema_counter_alone_stops_nothing(template: Path, tmp_path: Path) -> None:
     path = tmp_path / "j" / "journal.db"
     shutil.copytree(template, path.parent)
     journal = Journal(path)
@@ -417,7 +417,7 @@ def schema_of(path: Path) -> list[tuple[Any, ...]]:
     max_examples=at_length(100, 5_000), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(statements=st.lists(statement(), min_size=1, max_size=3), closed=st.booleans())
-def test_whatever_is_planted_starts_nothing_and_is_found(template: Path, statements: list[str], closed: bool) -> None:
+def test_planted_schema_objects_run_nothing_and_are_found(template: Path, statements: list[str], closed: bool) -> None:
     """Random statements on a copy; a journal is good where its schema is byte by byte what it was, and nowhere else."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "j", "journal.db")

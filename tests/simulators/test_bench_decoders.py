@@ -69,7 +69,7 @@ def test_valid_traffic_of_every_fdl_device_holds_all_that_it_tells() -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES, ids=BY_NAME)
-def test_what_might_be_worst_is_not_valid_traffic(wire: Wire) -> None:
+def test_worst_case_bytes_are_not_valid_traffic(wire: Wire) -> None:
     """At least some of it is told as garbage, or not at all; and each candidate has bytes."""
     found = bench_decoders.candidates(wire)
     assert all(found.values())
@@ -101,7 +101,7 @@ def test_an_endless_message_is_held_up_to_the_bound_and_no_further(name: str, mo
     assert held == held_after(BY_NAME[name], 400_000)
 
 
-def test_what_is_held_is_counted_as_deep_as_it_goes() -> None:
+def test_retained_memory_is_counted_through_all_references() -> None:
     class Inner:
         def __init__(self) -> None:
             self.held = bytes(1000)

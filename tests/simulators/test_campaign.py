@@ -375,7 +375,7 @@ async def test_real_dealers_who_stand_still_are_told(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("wrong", [["--kills", "3"], ["--real", "--replay", "3"]])
-def test_what_cannot_be_asked_is_refused(wrong: list[str]) -> None:
+def test_impossible_campaign_options_are_refused(wrong: list[str]) -> None:
     assert CliRunner().invoke(main, ["campaign", *wrong]).exit_code == 2
 
 
@@ -545,7 +545,7 @@ def test_rules_that_say_another_number_are_found(monkeypatch: pytest.MonkeyPatch
         ("5 6 7 |", {1}, 0),
     ],
 )
-def test_what_a_wheel_forgot_before_anybody_heard_it(spins: str, unheard: set[int], count: int) -> None:
+def test_spins_forgotten_by_the_wheel_before_they_were_read(spins: str, unheard: set[int], count: int) -> None:
     """Lives 2102000177 and 2102000280: it was switched off while the edge was away. No other round may be missing.
 
     20261121008253, 20261121009512, 20261121011874: then it counted on as if nothing had been, or none had been heard.
@@ -647,7 +647,7 @@ def test_the_picture_asks_again_where_its_request_is_lost(lost: set[int], reques
     assert requests < len(asked) <= requests + 2
 
 
-def test_what_nobody_can_answer_is_asked_for_more_and_more_seldom() -> None:
+def test_unanswered_replay_requests_back_off() -> None:
     stream: Stream[Any] = Stream(1)
     stream.take(SimpleNamespace(seq=2))
     times = [now for now in range(1000) if stream.to_ask(float(now))]

@@ -82,7 +82,7 @@ async def test_the_cable_is_pulled_and_put_back(hand: Control, tmp_path: Path) -
 @pytest.mark.parametrize(
     "line", ["dance", "fault", "fault nothing", "cover now", "fault lamp_out now", "\x00", "é" * 90]
 )
-async def test_what_is_unknown_is_answered_with_what_is_known(hand: Control, line: str) -> None:
+async def test_unknown_control_word_is_answered_with_the_known_ones(hand: Control, line: str) -> None:
     said = hand.do(line)
     assert said == f"unknown {line!r}; {hand.help()}"
     assert "cover" in hand.help()
@@ -97,7 +97,7 @@ async def test_an_empty_line_is_nothing_and_quit_is_the_end(hand: Control) -> No
     assert hand.do("exit") is None
 
 
-async def test_what_cannot_be_done_now_is_an_answer(hand: Control, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_action_impossible_now_is_answered(hand: Control, monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: object) -> None:
         raise ValueError("the dome is off")
 

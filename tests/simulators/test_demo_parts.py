@@ -364,7 +364,7 @@ async def test_plugging_twice_and_pulling_twice_change_nothing(port: Pty | Tcp) 
         await ear.until(b"back")
 
 
-async def test_what_was_waiting_is_lost_with_the_cable(port: Pty | Tcp) -> None:
+async def test_waiting_bytes_are_lost_with_the_cable(port: Pty | Tcp) -> None:
     """A device's buffer is bounded, and a new cable brings nothing of the old."""
     ear = Ear(port)
     async with open_stream(url_of(port)) as link:
@@ -517,7 +517,7 @@ async def test_a_socket_wakes_its_device_when_it_is_due() -> None:
 # ---- what is under way between two ends
 
 
-def test_what_never_arrives_is_not_under_way_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_undelivered_event_does_not_stay_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = 100.0
     monkeypatch.setattr("simulators.lab.pit.time.monotonic", lambda: clock)
     pit = Pit(tmp_path, 1, kinds=("cus",))
@@ -810,7 +810,7 @@ async def test_a_dealer_whose_clock_is_that_of_the_wall_voids_a_round_that_waits
 
 @pytest.mark.parametrize(("phases", "presses"), [(["covered"], 1), (["paying", "paying", "betting"], 3)])
 @virtual_time
-async def test_who_opens_the_bets_sees_that_they_are_open(phases: list[str], presses: int) -> None:
+async def test_opened_bets_are_seen_as_open(phases: list[str], presses: int) -> None:
     """An old screen showed the round before; it was taken for his, and its end for the end of his: life 22112."""
     console = Console(random.Random(1))
     pressed: list[str] = []
@@ -876,7 +876,7 @@ def test_a_pit_knows_when_a_round_opened_and_ended(tmp_path: Path) -> None:
 
 
 @virtual_time
-async def test_who_a_new_broker_does_not_know_is_not_there() -> None:
+async def test_edge_unknown_to_a_new_broker_is_absent() -> None:
     """It was killed and forgot what it kept: until somebody says so again, nobody is online."""
     picture = SiteState(Mqtt(), SITE)
     edge, device = f"felt/1/{SITE}/edge/{EDGE}/availability", f"felt/1/{SITE}/table/t/device/d/availability"
@@ -934,7 +934,7 @@ PAYLOADS = st.one_of(
 
 @given(st.lists(st.tuples(st.sampled_from(TOPICS), PAYLOADS), max_size=10))
 @settings(max_examples=at_length(40, 750))
-def test_whatever_comes_the_picture_stays(them: list[tuple[str, bytes]]) -> None:
+def test_site_state_survives_any_message(them: list[tuple[str, bytes]]) -> None:
     picture = SiteState(Mqtt(), SITE)
     for topic, payload in them:
         picture._look(Message(topic, payload))

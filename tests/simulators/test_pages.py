@@ -156,7 +156,7 @@ def test_every_fault_says_what_it_is_and_what_to_do(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DRIVERS)
-def test_what_is_told_of_an_ailment_is_a_known_word(name: str) -> None:
+def test_fault_effects_use_known_words(name: str) -> None:
     device = SIMULATORS[name]
     known = known_words(DRIVERS[name])
     for fault, ailment in ailments(device).items():

@@ -195,7 +195,7 @@ def given_up(house: House) -> Counter[str]:
     return found
 
 
-def test_who_gives_up_says_so_before_any_further_card(nights: list[House]) -> None:
+def test_surrender_is_keyed_before_any_further_card(nights: list[House]) -> None:
     """Art. 18(2), in turn or not."""
     found = sum((given_up(house) for house in nights), Counter[str]())
     assert found["after a card"] == 0
@@ -416,7 +416,7 @@ DEALT: Final = (*cards("TS 8S 7H 9C 8D"), SeatActed(1, "stand"))
 SPLIT: Final = (*DEALT, SeatActed(3, "split"), *cards("TC"), SeatActed(3, "stand"), *cards("2C"))
 
 
-def test_what_is_corrected_at_the_console_is_understood() -> None:
+def test_correction_keyed_at_the_console_is_understood() -> None:
     """Its hands are seat_1, seat_3, seat_3_2 and dealer."""
     hands = {"dealer": ("7H",), "seat_1": ("TS", "9C"), "seat_3": ("8S", "TC"), "seat_3_2": ("8D", "3C")}
     last = (SeatActed(3, "stand", 2), *cards("8C TD"))

@@ -9,9 +9,7 @@ from simulators.tables.table import Look
 
 @pytest.mark.parametrize("shown", [True, False])
 @virtual_time
-async def test_who_counts_over_a_dark_display_may_be_the_first_to_tell_a_count(
-    shown: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_count_over_a_dark_display_may_be_the_first_report(shown: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """He knows what is left, and no more; the result says that then. So it was in life 67002194."""
     table = FantanTable(1)
     entered: list[int] = []

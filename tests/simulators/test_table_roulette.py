@@ -49,7 +49,7 @@ class Night:
 
 @pytest.mark.parametrize("behind", [1.0, 55.0])
 @virtual_time
-async def test_nobody_leaves_before_the_display_shows_the_end_of_the_last_spin(
+async def test_table_stays_until_the_display_shows_the_end_of_the_last_spin(
     behind: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It stood still, `behind` by a minute, and the last spin waits for a person. So it was in life 67000131."""

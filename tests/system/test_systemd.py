@@ -378,7 +378,7 @@ journal.close()
     assert "Permission denied; run this as a user who may read it" in refused.stderr
 
 
-def test_what_root_does_with_a_journal_leaves_its_files_to_their_owner(installed: Path) -> None:
+def test_root_leaves_journal_files_to_their_owner(installed: Path) -> None:
     """`sudo feltd journal accept`, after everything beside the journal was lost; then its process starts."""
     part, config = "edge", installed / "etc/feltd.toml"
     command = [python_of_others(), "-m", "daemon.cli", part, "-c", str(config)]
@@ -729,7 +729,7 @@ def test_each_user_writes_and_reads_what_is_his_and_nothing_else(tmp_path: Path)
 
 
 @pytest.mark.system
-def test_nobody_comes_in_without_a_password(tmp_path: Path) -> None:
+def test_broker_requires_a_password(tmp_path: Path) -> None:
     sub = [program("mosquitto_sub"), "-W", "5", "-t", "#"]
     with Broker(tmp_path) as broker:
         for who in ([], ["-u", "rules"], ["-u", "rules", "-P", password("reader")]):
