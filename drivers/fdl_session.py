@@ -36,7 +36,7 @@ from protocols.fdl import frame as fdl
 HELLO_EVERY = 0.5
 HELLO_AT_ONCE = 0.1  # an answer never follows an answer faster: two programs in error must not fill the line
 NAK_EVERY = 0.1
-PATIENCE = 10.0  # a device that is heard, and yet nothing gets on
+NO_PROGRESS_S = 10.0  # a device that is heard, and yet nothing gets on
 COMMAND_EVERY = 0.3
 COMMAND_TRIES = 7
 SELF_TESTED = 5000  # ms after its start a device has reported every fault that it still finds
@@ -175,7 +175,7 @@ class Session:
         self._ticket = random.SystemRandom().randrange(fdl.MAX_COUNTER)
         self._answers: list[fdl.Answer] = []
         self._decoder = fdl.Decoder()
-        self._who: fdl.Identity | None = None
+        self._identity: fdl.Identity | None = None
         self._seq = 0
         self._waiting = True  # for an IDENTITY that stands where we stand
         self._answered = False  # since we wait, by one that does not
@@ -208,11 +208,11 @@ class Session:
             raise LinkLost(f"no FDL frame for {self._silence:g} s")
         if not self._waiting or now < self._hello_at:
             return b""
-        if now >= self._waiting_since + PATIENCE:
+        if now >= self._waiting_since + NO_PROGRESS_S:
             raise DeviceRefused(
-                f"the device answers, but not as FDL says: it does not go on from where it is asked ({self._who})"
+                f"the device answers, but not as FDL says: it does not go on from where it is asked ({self._identity})"
                 if self._answered
-                else f"the device is heard, but no session opened in {PATIENCE:g} s: is the host's transmit line "
+                else f"the device is heard, but no session opened in {NO_PROGRESS_S:g} s: is the host's transmit line "
                 "connected?"
             )
         self._hello_at = now + HELLO_EVERY
@@ -315,8 +315,8 @@ class Session:
             case fdl.Malformed(what):
                 self._complain(what, frame, chunk)
                 self._ask_again(fdl.MALFORMED, now)
-            case fdl.Identity() as who:
-                self._meet(who, frame, chunk, now)
+            case fdl.Identity() as identity:
+                self._meet(identity, frame, chunk, now)
             case fdl.Heartbeat() as beat:
                 self._feel(beat, now)
                 self._believe(beat, frame, chunk)
@@ -329,62 +329,64 @@ class Session:
 
     def _complain(self, what: str, frame: fdl.Frame, chunk: Chunk) -> None:
         """Report once in a session, and again after a start: the device repeats such a frame without end."""
-        if self._who is None or self._complained:
+        if self._identity is None or self._complained:
             return
         self._complained = True
-        for told in self._found("fdl.malformed", what):
-            self._see(told, self._withheld(frame), chunk)
+        for reports in self._found("fdl.malformed", what):
+            self._see(reports, self._withheld(frame), chunk)
 
     def _withheld(self, frame: fdl.Frame) -> fdl.Frame:
         """An unreadable frame in the form in which it may be shown."""
         return replace(frame, raw=b"") if self._discreet else frame
 
-    def _online(self, who: fdl.Identity, *, continuous: bool) -> DeviceOnline:
-        return DeviceOnline(continuous, f"{who.vendor} {who.model}".strip(), who.serial, who.firmware)
+    def _online(self, identity: fdl.Identity, *, continuous: bool) -> DeviceOnline:
+        return DeviceOnline(
+            continuous, f"{identity.vendor} {identity.model}".strip(), identity.serial, identity.firmware
+        )
 
-    def _meet(self, who: fdl.Identity, frame: fdl.Frame, chunk: Chunk, now: float) -> None:
+    def _meet(self, identity: fdl.Identity, frame: fdl.Frame, chunk: Chunk, now: float) -> None:
         """Compare the device's counters with our memory; events in between decide what can still be trusted."""
-        if who.kind != self._kind:
-            found, wanted = fdl.KINDS.get(who.kind, "device of an unknown kind"), fdl.KINDS[self._kind]
+        if identity.kind != self._kind:
+            found, wanted = fdl.KINDS.get(identity.kind, "device of an unknown kind"), fdl.KINDS[self._kind]
             raise DeviceRefused(
-                f"{who.vendor} {who.model} {who.serial} is a {found} (kind {who.kind}), not a {wanted} "
-                f"(kind {self._kind}): check the port, or the driver in the configuration"
+                f"{identity.vendor} {identity.model} {identity.serial} is a {found} (kind {identity.kind}), "
+                f"not a {wanted} (kind {self._kind}): check the port, or the driver in the configuration"
             )
-        unit = (who.vendor, who.model, who.serial)
+        unit = (identity.vendor, identity.model, identity.serial)
         before = self._memory
         continuous = False
-        told: list[Event] = []
+        reports: list[Event] = []
         if before is None or before.unit != unit:
             # An unknown unit: its events happened at another table, or before we listened.
             # Faults of an earlier unit may still exist: they stay until this one reports that it is sound.
             # What the host had found of that unit left with it; the start of this one is no event that will be read.
-            after = Memory(who.epoch, who.next - 1, unit)
+            after = Memory(identity.epoch, identity.next - 1, unit)
             self._doubt(started=False)
-            told += self._faults.end(*_OF_THE_UNIT)
+            reports += self._faults.end(*_OF_THE_UNIT)
             self._complained = False
-        elif before.epoch != who.epoch:
+        elif before.epoch != identity.epoch:
             # It lost its memory after our last event: the events it holds now are newer.
-            after = replace(before, epoch=who.epoch, last=who.oldest - 1)
+            after = replace(before, epoch=identity.epoch, last=identity.oldest - 1)
             self._doubt(started=False)
-        elif before.last >= who.next:
-            after = replace(before, last=who.next - 1)
-            told += self._found("fdl.counter_back", f"from {before.last + 1} to {who.next}")
-        elif before.last + 1 < who.oldest:
-            after = replace(before, last=who.oldest - 1)
-            told.append(EventsMissed(after.last - before.last))
+        elif before.last >= identity.next:
+            after = replace(before, last=identity.next - 1)
+            reports += self._found("fdl.counter_back", f"from {before.last + 1} to {identity.next}")
+        elif before.last + 1 < identity.oldest:
+            after = replace(before, last=identity.oldest - 1)
+            reports.append(EventsMissed(after.last - before.last))
             self._doubt(started=False)
         else:
             after = before
             continuous = True
-        missed = any(isinstance(event, EventsMissed) for event in told)
-        if self._who is None or not (continuous or missed):
-            told.insert(0, self._online(who, continuous=continuous))
-        for event in told:
-            self._see(event, frame, chunk, behind=who.next - 1 - after.last)
-        self._who = who
-        self._answered = after == before and who.position != after.last + 1
+        missed = any(isinstance(event, EventsMissed) for event in reports)
+        if self._identity is None or not (continuous or missed):
+            reports.insert(0, self._online(identity, continuous=continuous))
+        for event in reports:
+            self._see(event, frame, chunk, behind=identity.next - 1 - after.last)
+        self._identity = identity
+        self._answered = after == before and identity.position != after.last + 1
         self._memory = after
-        if who.position == after.last + 1:
+        if identity.position == after.last + 1:
             self._openings += self._waiting
             self._waiting = False
             self._caught_up = now
@@ -399,14 +401,14 @@ class Session:
             self._ask(now)
         elif beat.next == expected:
             self._caught_up = now
-        elif now >= self._caught_up + PATIENCE:
+        elif now >= self._caught_up + NO_PROGRESS_S:
             raise LinkLost(
-                f"the device has had events for {PATIENCE:g} s (next {beat.next}) and none after {expected - 1} came: "
-                "does it hear us?"
+                f"the device has had events for {NO_PROGRESS_S:g} s (next {beat.next}) "
+                f"and none after {expected - 1} came: does it hear us?"
             )
 
     def _take(self, report: fdl.EventReport, frame: fdl.Frame, chunk: Chunk, now: float) -> None:
-        if self._waiting or self._memory is None or self._who is None:
+        if self._waiting or self._memory is None or self._identity is None:
             return
         expected = self._memory.last + 1
         if report.counter > expected:
@@ -415,8 +417,8 @@ class Session:
         self._owes_ack = True
         if report.counter == expected:
             age = 0.0 if report.age == fdl.AGE_UNKNOWN else report.age / 1000
-            behind = max(self._who.next - 1 - expected, 0)
-            events = self._events(report, self._who)
+            behind = max(self._identity.next - 1 - expected, 0)
+            events = self._events(report, self._identity)
             if isinstance(events, fdl.Malformed):
                 events, frame = self._unread(report, events.what), self._withheld(frame)
             for event in events:
@@ -451,31 +453,31 @@ class Session:
         """
         if self._waiting or self._memory is None or beat.next != self._memory.last + 1 or beat.uptime < SELF_TESTED:
             return
-        told: list[Event] = []
+        reports: list[Event] = []
         if self._doubted and (self._started or not beat.faulty):
-            told += self._faults.end(*self._doubted)
+            reports += self._faults.end(*self._doubted)
             self._doubted = ()
         if not beat.faulty:
             self._ended = ()
         known = {*self._faults.standing.open, *self._ended} - {fault.code for fault in HOST_FAULTS}
-        told += self._faults.watch("fdl.untold_fault", beat.faulty and not known)
-        for event in told:
+        reports += self._faults.watch("fdl.untold_fault", beat.faulty and not known)
+        for event in reports:
             self._see(event, frame, chunk)
 
-    def _events(self, report: fdl.EventReport, who: fdl.Identity) -> tuple[Event, ...] | fdl.Malformed:
+    def _events(self, report: fdl.EventReport, identity: fdl.Identity) -> tuple[Event, ...] | fdl.Malformed:
         """The events of a frame, and a reason if its data is unreadable."""
         happening = fdl.read_happening(report.kind, report.data, self._happenings)
         match happening:
             case fdl.Started():
                 self._doubt(started=True)
-                return (self._online(who, continuous=False),)
+                return (self._online(identity, continuous=False),)
             case fdl.Fault(code, severity, where):
                 fault = self._known(code)
                 begins = self._begins(fault.code)
                 self._confirm(fault.code)
                 place = f"place {where}" if where else ""
-                told = tuple(self._faults.strike(fault.code, place, "warning" if severity == 1 else "error"))
-                return (self._beside[code], *told) if begins and code in self._beside else told
+                reports = tuple(self._faults.strike(fault.code, place, "warning" if severity == 1 else "error"))
+                return (self._beside[code], *reports) if begins and code in self._beside else reports
             case fdl.Recovered(code):
                 known = self._known(code).code
                 self._confirm(known)

@@ -315,7 +315,7 @@ class _Server(uvicorn.Server):
                 patient.on_asked = sockets[0].asked
             return patient
 
-        patience = front_server.PATIENCE if config.ssl else None
+        tls_timeout_s = front_server.REQUEST_TIMEOUT_S if config.ssl else None
         if config.ssl:
             sslproto.SSLProtocol.max_size = front_server.ROOM
         self.servers = [
@@ -324,8 +324,8 @@ class _Server(uvicorn.Server):
                 sock=sock,
                 ssl=config.ssl,
                 backlog=config.backlog,
-                ssl_handshake_timeout=patience,
-                ssl_shutdown_timeout=patience,
+                ssl_handshake_timeout=tls_timeout_s,
+                ssl_shutdown_timeout=tls_timeout_s,
             )
             for sock in sockets or ()
         ]

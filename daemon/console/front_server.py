@@ -26,7 +26,7 @@ from daemon.config.model import Console
 __all__ = ["ConnectionLimiter", "Forwarded", "HeaderTimeoutProtocol", "Hosts", "names_of"]
 
 # Seconds for the greetings of TLS, and then for the head of a request, from there or from the answer before.
-PATIENCE = 10.0
+REQUEST_TIMEOUT_S = 10.0
 UNREAD = 60.0
 # All at once: pages that follow hold one each, and files need room below the 1024 that a process may have open.
 MOST_CONNECTIONS = 600
@@ -164,7 +164,7 @@ class ConnectionLimiter(socket.socket):
 
 
 class HeaderTimeoutProtocol(H11Protocol):
-    """Does not wait for ever: who has not asked within PATIENCE is let go."""
+    """Closes a connection that sends no complete request within REQUEST_TIMEOUT_S."""
 
     _late: asyncio.TimerHandle | None = None
     on_asked: Callable[[tuple[Any, ...]], None] | None = None
@@ -196,7 +196,7 @@ class HeaderTimeoutProtocol(H11Protocol):
     def _wait(self) -> None:
         if self._late is not None:
             self._late.cancel()
-        self._late = self.loop.call_later(PATIENCE, self._look)
+        self._late = self.loop.call_later(REQUEST_TIMEOUT_S, self._look)
 
     def _look(self) -> None:
         asked: Any = self.cycle  # None before the first

@@ -1,7 +1,8 @@
-"""Our commands: what a device can be told to do, in the casino's words and the imperative.
+"""The commands for devices, in the casino's words and the imperative.
 
-A closed union of frozen structs; the command's name on the wire is the struct's tag, its fields are the request's
-`args`. A command is an order for now or never: the request carries an expiry, and who hears it too late refuses.
+A closed union of frozen structs. The command's name on the wire is the struct's tag; its fields are the request's
+`args`. Every request carries an expiry; an expired request is refused. The first line of each command's docstring is
+also the English text in `daemon/console/words/orders.en.toml`.
 """
 
 from collections.abc import Mapping
@@ -18,9 +19,9 @@ Status: TypeAlias = Literal["done", "refused", "failed"]
 
 
 class _Command(Struct, frozen=True, tag_field="command", forbid_unknown_fields=True):
-    """`between_rounds`: refused while a round is open on the table. `of_edge`: every device, whatever its driver.
+    """`between_rounds`: refused while a round is open on the table. `of_edge`: available for every driver.
 
-    `answered_within`: seconds that the slowest of our devices takes to say what came of it.
+    `answered_within`: seconds that the slowest device takes to report the outcome.
     """
 
     between_rounds: ClassVar[bool] = False
@@ -47,7 +48,7 @@ class Ask(_Command, frozen=True, tag="ask"):
 class SetParameter(_Command, frozen=True, tag="set-parameter"):
     """Change a parameter of the firmware; `store` keeps it over a loss of power.
 
-    A `name` that the device does not have is refused with the list of those it has.
+    An unknown `name` is refused with the list of known ones.
     """
 
     between_rounds: ClassVar[bool] = True
@@ -217,7 +218,7 @@ def name_of(command: Command | type[Command]) -> str:
 
 
 class Request(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is published under cmd/<name>."""
+    """A command request, published under cmd/<name>."""
 
     id: Annotated[
         str,
@@ -232,7 +233,7 @@ class Request(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Reply(Struct, frozen=True):
-    """What became of a request, under cmd/<name>/result and to the response topic of MQTT 5, if it names one."""
+    """The outcome of a request, under cmd/<name>/result and on the MQTT 5 response topic if the request names one."""
 
     id: str
     command: str
@@ -244,14 +245,14 @@ class Reply(Struct, frozen=True):
 
 
 class BadCommand(ValueError):
-    """A command that does not exist, or arguments it cannot have. The message says which."""
+    """An unknown command or invalid arguments. The message names them."""
 
 
 _DECODERS = {name: msgspec.json.Decoder(kind) for name, kind in COMMANDS.items()}
 
 
 def typed(name: str, args: Mapping[str, str]) -> dict[str, Any]:
-    """What was typed, as the command's fields have it: a text stays a text, a list is written with commas."""
+    """Typed arguments, converted to the types of the command's fields; a list is written with commas."""
     kind = COMMANDS.get(name)
     hints = get_type_hints(kind) if kind else {}
     values: dict[str, Any] = {}

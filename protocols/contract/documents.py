@@ -1,7 +1,7 @@
-"""The documents of our wire besides events, commands and verdicts: what edges and rules say of devices and themselves.
+"""Documents of edges and rules besides events: alerts, device meta and state, edge info and health, traces, replays.
 
-The edge and the rules write these structs, every reader decodes into them. A field that a reader does not know is
-ignored; one that an older version left out has its default. A time that is not plausible makes a document unreadable.
+The edge and the rules write these structs and every reader decodes into them. A reader ignores unknown fields and takes
+the default for a missing one. An implausible time makes a document unreadable.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -67,7 +67,7 @@ class LastEvent(Struct, frozen=True):
 
 
 class DeviceMeta(Struct, frozen=True):
-    """A device's retained `meta`: what it is, and the edge that publishes it."""
+    """A device's retained `meta`: its driver and identity, and the edge that publishes it."""
 
     driver: str = ""
     model: str = ""
@@ -78,7 +78,7 @@ class DeviceMeta(Struct, frozen=True):
 
 
 class DeviceState(Struct, frozen=True):
-    """A device's retained `state`: a full snapshot. `traced_until`: its wire is published until then."""
+    """A device's retained `state`: a full snapshot. `traced_until`: the end of its running trace."""
 
     online: bool = False
     reason: str = ""
@@ -91,7 +91,7 @@ class DeviceState(Struct, frozen=True):
 class EdgeInfo(Struct, frozen=True, omit_defaults=True):
     """The retained `info` of an edge, or of the rules (`rules`: true).
 
-    `config` is the digest of the configuration, `boots` how often the edge was started with this journal.
+    `config` is the digest of the configuration, `boots` the number of starts of the edge with this journal.
     """
 
     version: str = ""
@@ -104,7 +104,7 @@ class EdgeInfo(Struct, frozen=True, omit_defaults=True):
 
 
 class OutboxHealth(Struct, frozen=True):
-    """How many events wait for the broker, and the age of the oldest in seconds."""
+    """The number of events waiting for the broker, and the age of the oldest in seconds."""
 
     depth: Whole = 0
     age_s: float = 0.0
@@ -133,10 +133,10 @@ class EdgeHealth(Struct, frozen=True):
 
 
 class TraceLine(Struct, frozen=True):
-    """One line of a trace: what came from the device (`in`) or went to it (`out`), as hexadecimal digits.
+    """One line of a trace: bytes from the device (`in`) or to it (`out`), as hexadecimal digits.
 
-    `n` counts what passed since the edge began, `dropped` what of it was left out so far; an `n` that is missing beyond
-    those was lost on its way.
+    `n` counts the lines since the edge started, `dropped` the lines that the edge left out so far. Any further gap in
+    `n` was lost on the way to the reader.
     """
 
     at: Time
@@ -147,7 +147,7 @@ class TraceLine(Struct, frozen=True):
 
 
 class ReplayRequest(Struct, frozen=True, rename={"first": "from", "last": "to"}):
-    """From one seq to another, or to the newest; of one writer (`edge`), or of all."""
+    """A request for the events from one seq to another, or to the newest; of one writer (`edge`), or of all."""
 
     first: Whole
     last: Whole | None = None
@@ -155,9 +155,9 @@ class ReplayRequest(Struct, frozen=True, rename={"first": "from", "last": "to"})
 
 
 class ReplayAnswer(Struct, frozen=True, rename={"first": "from", "last": "to"}):
-    """What was published again, the newest there is, and the oldest that is still there: 0 where none is.
+    """The range that was published again, the newest seq, and the oldest one still kept (0: none).
 
-    `mac`: by the key of the edge, where it has one.
+    `mac`: the message authentication code by the key of the edge, where it has one.
     """
 
     edge: Short

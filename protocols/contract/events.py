@@ -1,8 +1,8 @@
-"""Our vocabulary: what happened on a table, in the casino's words and the past tense.
+"""The events of a table, in the casino's words and the past tense.
 
-A closed union of frozen structs; `match` over it is exhaustive. A driver translates a vendor's words into these, a
-ruleset reads nothing else. The type name on the wire is the struct's tag; the fields are the event's `data`.
-Cards are rank then suit (`AS TD 9H KC`, T is ten); pockets are text because wheels exist with more than one zero.
+A closed union of frozen structs; `match` over it is exhaustive. Drivers translate a vendor's messages into events;
+rulesets read only events. The type name on the wire is the struct's tag; the fields are the event's `data`.
+Cards are rank then suit (`AS TD 9H KC`, T is ten); pockets are text because some wheels have more than one zero.
 """
 
 from typing import Annotated, Any, Literal, TypeAlias, get_args
@@ -17,9 +17,9 @@ Pocket: TypeAlias = Annotated[str, Meta(pattern=_POCKET, description=_POCKET_WOR
 Face: TypeAlias = Annotated[int, Meta(ge=1, le=6)]
 Seat: TypeAlias = Annotated[int, Meta(ge=1, le=99)]
 MOST = 2**53 - 1
-"""The largest whole number that every reader of JSON keeps exactly. A larger one is nothing that was ever counted."""
+"""The largest integer that every JSON reader keeps exactly. Larger counts are refused."""
 LONGEST_TEXT = 2000
-"""Characters of a text in an event: each reader keeps some hundred of them."""
+"""Maximum characters of a text in an event. Readers keep some hundred events in memory."""
 Text: TypeAlias = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 Amount: TypeAlias = Annotated[int, Meta(ge=1, le=MOST, description="minor units")]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=MOST)]
@@ -30,11 +30,11 @@ Severity: TypeAlias = Literal["warning", "error"]
 
 
 class _Event(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True, kw_only=True):
-    """What all have in common: frozen, tagged by its type name.
+    """Fields of every event. The type name is the struct's tag.
 
-    `overtaken`: this event was told late. It happened so many ms before what another device of its table had told
-    already, by the age that its own device gives it; 0 where it stands in its order. `age_ms`: how long before its
-    arrival it happened, where its device says so; 0 where it was told at once.
+    `overtaken`: the event is late. By the age that its device gives, it happened this many ms before an event that
+    another device of the table had already reported; 0: in order. `age_ms`: ms between the event and its arrival, where
+    the device reports its age; 0: reported at once.
     """
 
     overtaken: Number = 0
@@ -45,20 +45,20 @@ class _Event(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True, 
 
 
 class ShoeStarted(_Event, frozen=True, tag="shoe.started"):
-    """Freshly shuffled cards stand in the shoe. `decks` is 0 where the device does not know."""
+    """A freshly shuffled shoe is in use. `decks` is 0 where the device does not know."""
 
     decks: Annotated[int, Meta(ge=0, le=12)] = 0
 
 
 class CardDrawn(_Event, frozen=True, tag="card.drawn"):
-    """One card left the shoe. `face` is how it came out, where the device can tell."""
+    """One card left the shoe. `face`: face up or down, where the device detects it."""
 
     card: Card
     face: Literal["up", "down"] | None = None
 
 
 class CardUnreadable(_Event, frozen=True, tag="card.unreadable"):
-    """A card left the shoe, or may have, and nobody knows which."""
+    """A card left the shoe, or may have left it, and could not be read."""
 
 
 class CutCardDrawn(_Event, frozen=True, tag="cut_card.drawn"):
@@ -104,7 +104,7 @@ class ShuffleFinished(_Event, frozen=True, tag="shuffle.finished"):
 
 
 class ShuffleFailed(_Event, frozen=True, tag="shuffle.failed"):
-    """The shuffle did not end as it should; its cards may not be dealt."""
+    """The shuffle failed; its cards may not be dealt."""
 
     decks: Annotated[int, Meta(ge=0, le=12)] = 0
     cards: Number = 0
@@ -148,10 +148,10 @@ class HoleCardPeeked(_Event, frozen=True, tag="hole_card.peeked"):
 
 
 class DeckChecked(_Event, frozen=True, tag="deck.checked"):
-    """A shuffler counted a whole deck. `good`: this count found what should be there; evidence, not proof.
+    """A shuffler counted a whole deck. `good`: the count found the expected cards; evidence, not proof.
 
-    `deck` is which of its decks, 0 where it has one or does not say; `wrong` how many counts of that deck, this one
-    included, were not good since it came into the machine.
+    `deck`: number of the deck; 0 where the machine has one deck or does not report it. `wrong`: counts of this deck
+    that were not good since it was loaded, this one included.
     """
 
     expected: Number
@@ -169,30 +169,30 @@ class BetsOpened(_Event, frozen=True, tag="bets.opened"):
 
 
 class BetsClosed(_Event, frozen=True, tag="bets.closed"):
-    """The bell: nothing more."""
+    """The closing bell: no more bets."""
 
 
 class RoundVoided(_Event, frozen=True, tag="round.voided"):
-    """The dealer or supervisor declares the round void: `round`, or the one that is meant by the text at its time."""
+    """The dealer or supervisor declared a round void: `round`, or if empty the round that the law's text means."""
 
     reason: Text = ""
     round: RoundName = ""
 
 
 class RoundPaid(_Event, frozen=True, tag="round.paid"):
-    """Losers collected, winners paid, in `round` where it is named."""
+    """Losing bets were collected and winners paid. `round` names the round where it is known."""
 
     round: RoundName = ""
 
 
 class RoundDemo(_Event, frozen=True, tag="round.demo"):
-    """The next round is a demonstration: nobody bets."""
+    """The next round is a demonstration without bets."""
 
 
 class DealCorrected(_Event, frozen=True, tag="deal.corrected"):
-    """A dealing error was put right: the hands as they lie now: {"player": ["9D", "KC"], "banker": ["AS", "4H"]}.
+    """A dealing error was corrected. `hands`: the hands now, e.g. {"player": ["9D", "KC"], "banker": ["AS", "4H"]}.
 
-    `round`: whose hands they are, where it is named.
+    `round` names the round of the hands where it is known.
     """
 
     hands: dict[str, tuple[Card, ...]]
@@ -200,13 +200,13 @@ class DealCorrected(_Event, frozen=True, tag="deal.corrected"):
 
 
 class SeatOpened(_Event, frozen=True, tag="seat.opened"):
-    """A player takes part from `seat`."""
+    """A player joined at `seat`."""
 
     seat: Seat
 
 
 class SeatClosed(_Event, frozen=True, tag="seat.closed"):
-    """Nobody plays from `seat` any more."""
+    """The player at `seat` left."""
 
     seat: Seat
 
@@ -221,7 +221,7 @@ class SeatActed(_Event, frozen=True, tag="seat.acted"):
 
 
 class CardExposed(_Event, frozen=True, tag="card.exposed"):
-    """A card that should lie face down was seen. `hand` as in `deal.corrected`; `card` where it is known."""
+    """A card that should be face down was seen. `hand` as in `deal.corrected`; `card` where it is known."""
 
     hand: Text
     card: Card | None = None
@@ -239,13 +239,13 @@ class SupervisorKeyed(_Event, frozen=True, tag="supervisor.keyed"):
 
 
 class HandPassed(_Event, frozen=True, tag="hand.passed"):
-    """The bank, the dice or the button went to `seat`; 0 where it is not said."""
+    """The bank, the dice or the button went to `seat`; 0 where the seat is unknown."""
 
     seat: Annotated[int, Meta(ge=0, le=99)] = 0
 
 
 class LampsLit(_Event, frozen=True, tag="lamps.lit"):
-    """The layout's lamps that are lit now, by their names on the layout; none: all dark."""
+    """The lamps that are lit now, by their names on the layout. Empty: all are dark."""
 
     lamps: tuple[Text, ...] = ()
 
@@ -285,7 +285,7 @@ class DiceUncovered(_Event, frozen=True, tag="dice.uncovered"):
 
 
 class DiceRead(_Event, frozen=True, tag="dice.read"):
-    """What lies there. `stacked` and `leaning` count dice that lie on another or not flat; not trusted then."""
+    """The dice as read. `stacked` and `leaning` count dice on another die or not flat; the faces are then unsafe."""
 
     faces: tuple[Face, ...]
     stacked: Number = 0
@@ -293,7 +293,7 @@ class DiceRead(_Event, frozen=True, tag="dice.read"):
 
 
 class DiceThrown(_Event, frozen=True, tag="dice.thrown"):
-    """Dice thrown by hand came to rest. `reason` says why a throw is not valid."""
+    """Dice thrown by hand came to rest. `reason`: why the throw is not valid."""
 
     faces: tuple[Face, ...]
     valid: bool = True
@@ -301,7 +301,7 @@ class DiceThrown(_Event, frozen=True, tag="dice.thrown"):
 
 
 class DiceDisturbed(_Event, frozen=True, tag="dice.disturbed"):
-    """Somebody touched the dice before the result was announced."""
+    """The dice were touched before the result was announced."""
 
 
 class DiceReplaced(_Event, frozen=True, tag="dice.replaced"):
@@ -320,11 +320,11 @@ class ButtonsSeparated(_Event, frozen=True, tag="buttons.separated"):
 
 
 class ButtonsUncovered(_Event, frozen=True, tag="buttons.uncovered"):
-    """The cup was lifted before the count was asked for: the buttons were seen."""
+    """The cup was lifted before the count was requested; the buttons were seen."""
 
 
 class ButtonsCounted(_Event, frozen=True, tag="buttons.counted"):
-    """So many whole buttons lay under the cover; `fragments` of broken ones are not counted among them."""
+    """The count of whole buttons under the cover. `fragments`: pieces of broken buttons, not included in `count`."""
 
     count: Count
     fragments: Number = 0
@@ -334,7 +334,7 @@ class ButtonsCounted(_Event, frozen=True, tag="buttons.counted"):
 
 
 class WheelStarted(_Event, frozen=True, tag="wheel.started"):
-    """The wheel turns, before a game."""
+    """The wheel turns before a game."""
 
 
 class WheelStopped(_Event, frozen=True, tag="wheel.stopped"):
@@ -342,7 +342,7 @@ class WheelStopped(_Event, frozen=True, tag="wheel.stopped"):
 
 
 class SpinStarted(_Event, frozen=True, tag="spin.started"):
-    """A new spin begins: the wheel asks for bets and looks for its ball. `number` is the wheel's own spin counter."""
+    """A new spin begins: the wheel asks for bets and locates its ball. `number` is the wheel's own spin counter."""
 
     number: Number = 0
 
@@ -365,19 +365,19 @@ class BallLanded(_Event, frozen=True, tag="ball.landed"):
 
 
 class SpinVoided(_Event, frozen=True, tag="spin.voided"):
-    """The wheel or its controller says that this spin does not count."""
+    """The wheel or its controller declared this spin void."""
 
     reason: Text
 
 
 class SpinMissed(_Event, frozen=True, tag="spin.missed"):
-    """The wheel's counter proves that `count` spins ended unseen."""
+    """The wheel's counter proves that `count` spins ended without being seen."""
 
     count: Count
 
 
 class BallReplaced(_Event, frozen=True, tag="ball.replaced"):
-    """The ball was put back by hand, into `pocket` where that is known."""
+    """The ball was put back by hand, into `pocket` where it is known."""
 
     pocket: Pocket | None = None
 
@@ -393,13 +393,13 @@ class BonusDrawn(_Event, frozen=True, tag="bonus.drawn"):
 
 
 class MachineMeters(_Event, frozen=True, tag="machine.meters"):
-    """A machine's meters as it tells them, by name: credits or minor units as its denomination says."""
+    """A machine's meters by name, in credits or minor units according to its denomination."""
 
     meters: dict[str, Annotated[int, Meta(ge=-MOST, le=MOST)]]
 
 
 class MachineReported(_Event, frozen=True, tag="machine.reported"):
-    """A machine reported something that is no fault: `code` as its protocol numbers it."""
+    """A machine reported a condition that is no fault. `code` is the number in its protocol."""
 
     code: Text
     text: Text
@@ -412,7 +412,7 @@ Pool: TypeAlias = Annotated[str, Meta(pattern="^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9]
 
 
 class JackpotContributed(_Event, frozen=True, tag="jackpot.contributed"):
-    """`amount` minor units were staked on the jackpot `pool` from `seat` (0: not said)."""
+    """`amount` minor units were staked on the jackpot `pool` from `seat` (0: unknown)."""
 
     pool: Pool
     amount: Amount
@@ -420,7 +420,7 @@ class JackpotContributed(_Event, frozen=True, tag="jackpot.contributed"):
 
 
 class JackpotWon(_Event, frozen=True, tag="jackpot.won"):
-    """A jackpot fell. `amount` minor units where the device says it; `level` 1 is the highest."""
+    """A jackpot was won. `amount`: minor units where the device reports them; `level` 1 is the highest."""
 
     pool: Pool
     level: Annotated[int, Meta(ge=0, le=32)] = 0
@@ -429,7 +429,7 @@ class JackpotWon(_Event, frozen=True, tag="jackpot.won"):
 
 
 class JackpotPaid(_Event, frozen=True, tag="jackpot.paid"):
-    """A jackpot was handed out, or paid by the machine."""
+    """A jackpot was paid by hand or by the machine."""
 
     pool: Pool
     level: Annotated[int, Meta(ge=0, le=32)] = 0
@@ -438,7 +438,7 @@ class JackpotPaid(_Event, frozen=True, tag="jackpot.paid"):
 
 
 class JackpotReset(_Event, frozen=True, tag="jackpot.reset"):
-    """A jackpot begins again at `amount` minor units."""
+    """A jackpot starts again at `amount` minor units."""
 
     pool: Pool
     level: Annotated[int, Meta(ge=0, le=32)] = 0
@@ -446,7 +446,7 @@ class JackpotReset(_Event, frozen=True, tag="jackpot.reset"):
 
 
 class DisplayShown(_Event, frozen=True, tag="display.shown"):
-    """What a display shows now. `confirmed`: read back from the display, not only sent to it."""
+    """A display shows `text` now. `confirmed`: read back from the display, not only sent to it."""
 
     text: Text
     confirmed: bool = False
@@ -456,9 +456,9 @@ class DisplayShown(_Event, frozen=True, tag="display.shown"):
 
 
 class DeviceOnline(_Event, frozen=True, tag="device.online"):
-    """The device is there and answers. `continuous`: proven that nothing it reports was lost since its last event.
+    """The device is connected and answers. `continuous`: it is proven that no event was lost since its last one.
 
-    Where it is not, a round under way that rests on this device cannot be trusted to be complete.
+    Without that proof an open round that depends on this device may be incomplete.
     """
 
     continuous: bool
@@ -468,7 +468,7 @@ class DeviceOnline(_Event, frozen=True, tag="device.online"):
 
 
 class DeviceOffline(_Event, frozen=True, tag="device.offline"):
-    """The way to the device is gone."""
+    """The connection to the device is lost."""
 
     reason: Text
 
@@ -489,13 +489,13 @@ class DeviceRecovered(_Event, frozen=True, tag="device.recovered"):
 
 
 class EventsMissed(_Event, frozen=True, tag="events.missed"):
-    """The device's own counter proves that `count` of its events are lost for ever."""
+    """The device's own counter proves that `count` of its events are lost."""
 
     count: Count
 
 
 class DeviceCommanded(_Event, frozen=True, tag="device.commanded"):
-    """Somebody told the device to do something: `id` is the request's, `status` how it ended, `text` why."""
+    """The device received a command. `id` is the id of the request, `status` the outcome, `text` the reason."""
 
     command: Text
     id: Text
@@ -603,7 +603,7 @@ ASIDE: frozenset[type[Event]] = frozenset(
         JamCleared,
     )
 )
-"""What happens beside the play: its place among the other events of a table says nothing of a round."""
+"""Events outside the play. Their position among the other events of a table does not affect a round."""
 EVENT_TYPES: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Event)}
 
 
@@ -623,7 +623,7 @@ def encode_data(event: Event) -> bytes:
 
 
 def shortened(event: Event) -> Event:
-    """The event as readers take it: a text that is too long ends with dots."""
+    """The event with every text cut to LONGEST_TEXT; a cut text ends with an ellipsis."""
     if len(encode_data(event)) <= LONGEST_TEXT:
         return event
     texts = {name: getattr(event, name) for name in event.__struct_fields__}
@@ -646,7 +646,7 @@ def decode_data(type_name: str, data: bytes | msgspec.Raw) -> Event:
 
 
 def _in_words(message: str) -> str:
-    """A pattern says nothing to who wrote the line."""
+    """Replace a regular expression in the message by its description, for the person who wrote the line."""
     for pattern, words in ((_CARD, _CARD_WORDS), (_POCKET, _POCKET_WORDS)):
         if pattern.replace("\\", "\\\\") in message or pattern in message:
             where = message.rpartition(" - at ")[2]
@@ -655,5 +655,5 @@ def _in_words(message: str) -> str:
 
 
 def unknown_fields(type_name: str, data: dict[str, Any]) -> list[str]:
-    """Keys of `data` that the event does not have: a typing error where a person wrote the line."""
+    """Keys of `data` that the event does not have, e.g. typing errors in a script."""
     return sorted(set(data) - set(EVENT_TYPES[type_name].__struct_fields__))

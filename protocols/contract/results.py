@@ -1,7 +1,7 @@
-"""What the rules say of a round: the verdicts, the result, and the facts of each game.
+"""The verdicts of the rules, the result of a round, and the facts of each game.
 
-The rules write these structs and every reader decodes into them. A reader ignores fields that it does not know and
-takes the default for one that an older version left out; `decode_result` bounds the nesting of what it keeps.
+The rules write these structs and every reader decodes into them. A reader ignores unknown fields and takes the default
+for a missing one; `decode_result` bounds the nesting of what it keeps.
 """
 
 from typing import Annotated, Any, Literal, TypeAlias
@@ -13,9 +13,9 @@ from protocols.contract.reasons import Reason
 from protocols.contract.topics import ANY_VALUES
 
 LONGEST_ROUND = 200
-"""Characters of a round's name: it stands in addresses and in the console's journal of actions."""
+"""Maximum characters of a round's id. It appears in URLs and in the console's journal of actions."""
 DEEPEST = 20
-"""How deep the facts of a round may be nested; those of today reach 4."""
+"""Maximum nesting of a round's facts; today's games reach 4."""
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 Round: TypeAlias = Annotated[str, Meta(max_length=LONGEST_ROUND)]
@@ -32,7 +32,7 @@ class Win(Struct, frozen=True, omit_defaults=True):
 
 
 class Push(Struct, frozen=True, omit_defaults=True):
-    """A bet that comes back to one seat, or to one of its hands; one that comes back to everybody is its name alone."""
+    """A bet returned to one seat, or to one of its hands. A bet returned to all seats is given by name alone."""
 
     bet: str
     seat: int
@@ -40,7 +40,7 @@ class Push(Struct, frozen=True, omit_defaults=True):
 
 
 class Void(Struct, frozen=True, omit_defaults=True):
-    """Why the round does not count, and what becomes of the bets."""
+    """The reason why the round is void, and what happens to the bets."""
 
     reason: Reason
     bets: Literal["returned", "may_change", "stand", "stand_may_add"]
@@ -49,7 +49,7 @@ class Void(Struct, frozen=True, omit_defaults=True):
 
 
 class Settlement(Struct, frozen=True, omit_defaults=True):
-    """What one wager brings back, stake included. `exact` stands where the smallest chip forced a rounding."""
+    """The amount returned for one wager, stake included. `exact`: the amount before rounding to the smallest chip."""
 
     seat: int
     bet: str
@@ -60,7 +60,7 @@ class Settlement(Struct, frozen=True, omit_defaults=True):
 
 
 class Irregularity(Struct, frozen=True):
-    """Something the text does not allow. `code` is its kind, `event` the id of the event that showed it."""
+    """A breach of the law's text. `code` is its kind and stable; `event` is the id of the event that showed it."""
 
     code: str
     reason: Reason
@@ -69,7 +69,7 @@ class Irregularity(Struct, frozen=True):
 
 
 class Award(Struct, frozen=True, omit_defaults=True):
-    """A jackpot combination that fell: the rules name it, a ledger pays it.
+    """A jackpot combination that was hit. The rules name it; a ledger pays it.
 
     `pays`: the whole pool, a fixed amount, or the larger of the fixed amount and `share` (a fraction) of the pool.
     `among`: the seats that share it in equal parts, where the bettors are known. A share is of the pool as it was
@@ -86,7 +86,7 @@ class Award(Struct, frozen=True, omit_defaults=True):
 
 
 class Exposed(Struct, frozen=True):
-    """A card that was seen while it should lie face down."""
+    """A card that was seen while it should be face down."""
 
     hand: str = ""
     card: str = ""
@@ -102,9 +102,9 @@ class Due(Struct, frozen=True):
 
 
 class RoundFacts(Struct, frozen=True):
-    """The facts of a round, of whatever game: `outcome` in a result, `detail` in `round/state`.
+    """The facts of a round of any game: `outcome` in a result, `detail` in `round/state`.
 
-    Each game writes those that it has. A hand is named player, banker, dealer, seat_<n> or <seat>.<hand>.
+    Each game writes its own fields. A hand is named player, banker, dealer, seat_<n> or <seat>.<hand>.
     """
 
     # any game
@@ -178,7 +178,7 @@ class RoundFacts(Struct, frozen=True):
 
 
 Facts: TypeAlias = Annotated[dict[str, Any], Meta(extra_json_schema={"$ref": "#/components/schemas/RoundFacts"})]
-"""RoundFacts as a game writes them: only those it has, in its order. `facts_of` gives the struct."""
+"""RoundFacts as a game writes them: only its own fields, in its order. `facts_of` gives the struct."""
 
 
 Options: TypeAlias = Annotated[
@@ -216,13 +216,13 @@ class Opened(Struct, frozen=True, tag_field="type", tag="opened"):
 
 
 class Closed(Struct, frozen=True, tag_field="type", tag="bets-closed"):
-    """Nothing more may be bet on it."""
+    """The bets of the round are closed."""
 
     round: str
 
 
 class Suspended(Struct, frozen=True, tag_field="type", tag="suspended"):
-    """What happened is doubtful: the round waits for a person."""
+    """An event is doubtful: the round waits for a person."""
 
     round: str
     reason: Reason
@@ -230,19 +230,19 @@ class Suspended(Struct, frozen=True, tag_field="type", tag="suspended"):
 
 
 class Resolved(Struct, frozen=True, tag_field="type", tag="resolved"):
-    """The round ended by its article."""
+    """The round was resolved by its article."""
 
     result: Result
 
 
 class Voided(Struct, frozen=True, tag_field="type", tag="voided"):
-    """The round ended without counting."""
+    """The round is void."""
 
     result: Result
 
 
 class Corrected(Struct, frozen=True, tag_field="type", tag="corrected"):
-    """A new result stands in the place of an earlier one of the same round."""
+    """A new result replaces an earlier one of the same round."""
 
     result: Result
 
@@ -262,7 +262,7 @@ ENDS = tuple(VERDICTS)[:3]
 
 
 class View(Struct, frozen=True):
-    """The round as it stands, for everybody who looks: phase, and the game's own facts so far."""
+    """The current round for readers: its phase and the game's facts so far."""
 
     round: Round = ""
     phase: str = ""
@@ -272,7 +272,7 @@ class View(Struct, frozen=True):
 class RoundState(View, frozen=True):
     """`round/state`.
 
-    `heard`: by journal of an edge, the seq of the last event of the table that it rests on. `rules`: who says it.
+    `heard`: per journal of an edge, the seq of the last event included. `rules`: the id of the rules process.
     """
 
     heard: dict[str, int] = field(default_factory=dict)
@@ -280,7 +280,7 @@ class RoundState(View, frozen=True):
 
 
 class BadRound(ValueError):
-    """What was said of a round is not what rounds are like. The message says where."""
+    """An invalid document of a round. The message says where."""
 
 
 def type_of(verdict: Verdict) -> str:
@@ -330,7 +330,7 @@ def decode_state(payload: bytes) -> RoundState:
 
 
 def facts_of(facts: dict[str, Any]) -> RoundFacts:
-    """What a game says of its round, as far as this version knows the words. Raises BadRound."""
+    """The facts that a game wrote, as far as this version knows the fields. Raises BadRound."""
     if not _flat(facts, DEEPEST):
         raise BadRound(f"it is nested deeper than {DEEPEST}")
     try:
@@ -340,7 +340,7 @@ def facts_of(facts: dict[str, Any]) -> RoundFacts:
 
 
 def _flat(value: Any, most: int) -> bool:
-    """Whether lists and objects are nested no deeper than `most`: writing them must not take the whole stack."""
+    """Whether lists and objects are nested at most `most` deep, so that encoding cannot exhaust the stack."""
     match value:
         case dict():
             return most > 0 and all(_flat(one, most - 1) for one in value.values())

@@ -1,6 +1,6 @@
-"""Topic names and the CloudEvents envelope: the contract between the edge, the rules and everybody else.
+"""Topic names and the CloudEvents envelope: the contract between the edge, the rules and all other clients.
 
-Ids are `[a-z0-9-]`; the class word stands before the id, so that wildcards are easy.
+Ids are `[a-z0-9-]`. In a topic the class word precedes the id, so that wildcards are easy.
 """
 
 import hmac
@@ -22,7 +22,7 @@ EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo
 """Times from EARLIEST until before LATEST are plausible: a computer whose clock was never set begins at EARLIEST."""
 LONGEST_EVENT = 64 * 1024
 LONGEST_DOCUMENT = 1024 * 1024
-"""Bytes of an event, and of any document: a result with all the evidence that a round may have takes half of it."""
+"""Maximum bytes of an event and of any document. A result with the most evidence that a round can have takes half."""
 _LONGEST_ID = 200
 LONGEST_EVENT_ID = 160  # a verdict's id is its event's id and a number behind it
 
@@ -73,12 +73,12 @@ def in_utc(time: datetime) -> datetime:
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """One event as everybody sees it.
+    """One event with its id, source and time.
 
-    `id` is `<edge>:<table>:<seq>`; `seq` is gapless per journal and table, given before anybody sees the event.
-    `journal` names the journal that counted: an edge whose disk was replaced counts from 1 in a new one.
-    `time` is when the bytes arrived, UTC. `replay`: it was published before, or later than it happened.
-    `digest` tells two contents under one number apart; empty where the envelope did not come over the wire.
+    `id` is `<edge>:<table>:<seq>`; `seq` is gapless per journal and table and assigned before publishing.
+    `journal` is the id of the journal that assigned it: after a replaced disk a new journal counts from 1.
+    `time` is the UTC arrival of the bytes. `replay`: published before, or later than it happened.
+    `digest` distinguishes two contents under one number; empty where the envelope did not come over the wire.
     """
 
     id: str
@@ -93,12 +93,12 @@ class Envelope(msgspec.Struct, frozen=True):
 
     @property
     def device(self) -> str:
-        """The id of the device that saw it, the last word of the source."""
+        """The id of the device that reported it: the last part of the source."""
         return self.source.rpartition("/")[2]
 
 
 class Wire(msgspec.Struct, frozen=True):
-    """The envelope as CloudEvents 1.0 structured JSON; `data` stays as it came until its type is known."""
+    """The envelope as CloudEvents 1.0 structured JSON; `data` stays encoded until its type is known."""
 
     specversion: Annotated[str, Meta(max_length=8, description='"1.0"')]
     id: Annotated[
@@ -125,7 +125,7 @@ _DECODER = msgspec.json.Decoder(Wire)
 
 
 class BadEnvelope(ValueError):
-    """Bytes on an event topic that are not an event envelope. The message says what is wrong."""
+    """Bytes on an event topic that are not an event envelope. The message names the defect."""
 
 
 def encode_wire(wire: Wire) -> bytes:
@@ -193,19 +193,19 @@ DIGEST_SIZE = 16
 
 
 def digest_of(source: str, type_: str, time: datetime, data: bytes) -> bytes:
-    """What tells two events under one number apart: the device, the type, the time and the data.
+    """A digest of an event's device, type, time and data. It detects two different events under one number.
 
-    Not the names of site and edge, which may change, nor what differs when an event is published again.
+    It leaves out the names of site and edge, which may change, and the fields that differ in a replay.
     """
     what = _joined(source.rpartition("/")[2], type_, time.isoformat())
     return blake2b(what + data, digest_size=DIGEST_SIZE).digest()
 
 
 def mac_of(wire: Wire, key: bytes) -> str:
-    """The message authentication code: keyed BLAKE2b over all that is the same whenever the event is published.
+    """The message authentication code: keyed BLAKE2b over the fields that stay the same in a replay.
 
-    That is `<length>:<text>` of id, source, type, time (ISO 8601), seq and journal, one after the other, and the bytes
-    of the data. `bootid` and `replay` are not in it: an event from the journal has the MAC of the first time.
+    These are `<length>:<text>` of id, source, type, time (ISO 8601), seq and journal in this order, then the bytes of
+    the data. `bootid` and `replay` are left out, so a replayed event has its original MAC.
     """
     texts = (wire.id, wire.source, wire.type, wire.time.isoformat(), str(wire.seq), wire.journal)
     return mac_of_texts(texts, key, bytes(wire.data))
@@ -217,10 +217,10 @@ def mac_of_texts(texts: Iterable[str], key: bytes, data: bytes = b"") -> str:
 
 
 def is_mac(given: str | UnsetType, right: str) -> bool:
-    """Whether the MAC that was given is the right one."""
+    """Whether the MAC is correct, compared in constant time."""
     return isinstance(given, str) and given.isascii() and hmac.compare_digest(given, right)
 
 
 def _joined(*texts: str) -> bytes:
-    """Texts with their lengths: no two lists of texts give the same bytes."""
+    """The texts with their lengths. Different lists of texts give different bytes."""
     return "".join([f"{len(text)}:{text}" for text in texts]).encode()

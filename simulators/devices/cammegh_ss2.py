@@ -40,7 +40,7 @@ AUTOMATIC_STATUS = Mode.AUTOMATIC_STATUS.value
 SELF_TEST_IN_PLAY = Mode.SELF_TEST_IN_PLAY.value
 BONUS = Mode.BONUS.value
 STATUS_EVERY = 0.5
-VOID_PATIENCE = 15.0
+VOID_TIMEOUT_S = 15.0
 SILENT_AFTER_POWER_ON = 5.0
 SELF_TEST_TAKES = (20.0, 60.0)
 BONUS_DAYS = 30
@@ -412,7 +412,7 @@ class Wheel:
         self.truth.append(SpinTruth(self._spin, reason=reason))
         self._misfires[self._number or "0"] += 1
         self._void_since = now
-        self._until = now + VOID_PATIENCE
+        self._until = now + VOID_TIMEOUT_S
 
     def _fall(self, now: float) -> bytes:
         """The ball lies in a pocket; a bouncing one was seen in another just before."""

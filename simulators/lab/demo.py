@@ -34,25 +34,25 @@ from protocols.contract.results import Result
 from simulators.clock import Pace
 from simulators.devices.compare import Account
 from simulators.lab.broker import Broker
-from simulators.lab.fault_injection import Mischief
+from simulators.lab.fault_injection import FaultInjector
 from simulators.lab.pit import EDGE, SITE, Pit
-from simulators.lab.virtual_time import PATIENCE, all_out, jumping, run_jumping
+from simulators.lab.virtual_time import RESULT_TIMEOUT_S, run_in_virtual_time, running_in_virtual_time, wait_for_results
 
 __all__ = ["Child", "Settings", "Stage", "demo", "staged"]
 
 # Simulated seconds after the last round for every device to come back and every alert to close.
-AFTERWARDS = 120.0
-# The same after Ctrl-C, when somebody waits for the prompt.
-LAST_PATIENCE = 1.0
-RESTART = 1.0
+RECOVERY_S = 120.0
+# Real seconds without a new result after Ctrl-C.
+INTERRUPTED_RESULT_TIMEOUT_S = 1.0
+RESTART_DELAY_S = 1.0
 PORT = 8080
 SUPERVISOR, INSPECTOR = "demo", "inspector"
 # Real seconds a child has to end by itself.
-GRACE = 10.0
+CHILD_STOP_TIMEOUT_S = 10.0
 
 
-class Door(Struct, frozen=True):
-    """Where the demo's console is, and how to come in."""
+class ConsoleLogin(Struct, frozen=True):
+    """The address and the login of the demo's console."""
 
     port: int
     password: str
@@ -79,7 +79,7 @@ def demo(settings: Settings) -> int:
         speed, in_one = settings.speed or 1.0, settings.speed is None
         pit = Pit(Path(directory), settings.seed, copies=settings.copies, speed=speed, usb=in_one)
         if settings.speed is None:
-            return _jumping(pit, settings)
+            return _fast(pit, settings)
         with asyncio.Runner() as runner:
             return runner.run(_until_signal(_paced(pit, settings, settings.speed)))
 
@@ -99,47 +99,47 @@ async def _until_signal(body: Coroutine[Any, Any, int]) -> int:
 # ---- as fast as it can
 
 
-def _jumping(pit: Pit, settings: Settings) -> int:
+def _fast(pit: Pit, settings: Settings) -> int:
     logs.set_up("error" if settings.faults else "warning")
-    return run_jumping(lambda busy: _until_signal(_jump(pit, settings, busy)))
+    return run_in_virtual_time(lambda busy: _until_signal(_play_fast(pit, settings, busy)))
 
 
-async def _jump(pit: Pit, settings: Settings, busy: list[Callable[[], bool]]) -> int:
+async def _play_fast(pit: Pit, settings: Settings, busy: list[Callable[[], bool]]) -> int:
     loop = asyncio.get_running_loop()
     assert isinstance(loop, JumpingLoop)
     began = time.monotonic()
-    mischief = Mischief(pit, settings.seed) if settings.faults else None
-    async with jumping(pit, busy, embedded=settings.embedded) as house:
-        doing = asyncio.create_task(mischief.run(house.pace)) if mischief else None
-        await pit.deal(house.pace, settings.rounds or 60, house.picture, loop.utc)
-        if mischief is not None and doing is not None:
+    injector = FaultInjector(pit, settings.seed) if settings.faults else None
+    async with running_in_virtual_time(pit, busy, embedded=settings.embedded) as running_pit:
+        doing = asyncio.create_task(injector.run(running_pit.pace)) if injector else None
+        await pit.deal(running_pit.pace, settings.rounds or 60, running_pit.site, loop.utc)
+        if injector is not None and doing is not None:
             doing.cancel()
             await asyncio.wait([doing])
-            mischief.repair_all(house.pace)
-            await house.pace.sleep(AFTERWARDS)
+            injector.repair_all(running_pit.pace)
+            await running_pit.pace.sleep(RECOVERY_S)
         dealt = pit.dealt()
-        house.settling = True
-        await all_out(pit, house.picture, dealt)
-        events, broker, simulated = house.edge.journal.head, house.broker, house.pace.now()
+        running_pit.settling = True
+        await wait_for_results(pit, running_pit.site, dealt)
+        events, broker, simulated = running_pit.edge.journal.head, running_pit.broker, running_pit.pace.now()
         standing = [
             f"{name}: {alert.code}: {alert.text}"
-            for name, view in house.picture.tables.items()
+            for name, view in running_pit.site.tables.items()
             for alert in view.alerts.values()
         ]
     accounts = pit.accounts(dealt)
-    report = _report(accounts, pit, broker, events, simulated, time.monotonic() - began, mischief is None)
-    if mischief is not None:
-        _afterwards(accounts, mischief, standing)
+    report = _report(accounts, pit, broker, events, simulated, time.monotonic() - began, injector is None)
+    if injector is not None:
+        _report_faults(accounts, injector, standing)
     return report
 
 
-def _afterwards(accounts: dict[str, Account], mischief: Mischief, standing: list[str]) -> None:
-    """What the faults did, and what is still open."""
+def _report_faults(accounts: dict[str, Account], injector: FaultInjector, standing: list[str]) -> None:
+    """Print the number of faults, the rounds they voided and the alerts that are still open."""
     console = Console(highlight=False, soft_wrap=True)
-    total = sum(count.total() for count in mischief.done.values())
-    kinds = {fault for counts in mischief.done.values() for fault in counts}
+    total = sum(count.total() for count in injector.done.values())
+    kinds = {fault for counts in injector.done.values() for fault in counts}
     voided = sum(account.voided + account.extra for account in accounts.values())
-    harmful = mischief.harmful.total()
+    harmful = injector.harmful.total()
     console.print(
         f"{total} faults of {len(kinds)} kinds, {harmful} that may cost a round: {voided} rounds void by them"
     )
@@ -165,7 +165,7 @@ def _report(
         dealt = account.right + account.voided + account.lost + account.unseen
         row = (dealt, account.right, account.voided + account.extra + account.unseen, account.lost, account.wrong)
         grid.add_row(name, pit.tables[name].ruleset, *map(str, row))
-        # What a device had no power to tell is no lost round: at a table without a game only a round has a truth.
+        # Without a game an event that a device had no power to report is no lost round.
         lost = account.lost if strict or pit.tables[name].ruleset else 0
         good &= not (lost or account.wrong or (strict and (account.voided or account.extra or account.unseen)))
     console.print(grid)
@@ -181,7 +181,7 @@ def _report(
 
 
 class Child:
-    """One process of production, started again when it ends."""
+    """One production process, restarted when it ends."""
 
     def __init__(self, command: str, config: Path) -> None:
         self.command = command
@@ -207,12 +207,12 @@ class Child:
                     start_new_session=True,
                 )
                 await self.process.wait()
-                await asyncio.sleep(RESTART)
+                await asyncio.sleep(RESTART_DELAY_S)
         finally:
             if self.process is not None and self.process.returncode is None:
                 self.process.terminate()
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self.process.wait(), GRACE)
+                    await asyncio.wait_for(self.process.wait(), CHILD_STOP_TIMEOUT_S)
             if self.process is not None and self.process.returncode is None:
                 self.process.kill()
                 await self.process.wait()
@@ -220,19 +220,19 @@ class Child:
 
 
 class Stage(Struct):
-    """A pit over the processes of production, while they run."""
+    """A pit with the production processes, while they run."""
 
     config: Config
-    picture: SiteState
+    site: SiteState
     edge: Child
     rules: Child
 
 
 @contextlib.asynccontextmanager
 async def staged(pit: Pit, pace: Pace, broker: Broker, more: str = "") -> AsyncIterator[Stage]:
-    """Broker, edge and rules as processes of their own, each started again when it ends; all ended in order.
+    """Broker, edge and rules as separate processes, each restarted when it ends; all are stopped in order.
 
-    `more` stands in the configuration, too.
+    `more` is appended to the configuration.
     """
     await broker.start()
     try:
@@ -240,18 +240,18 @@ async def staged(pit: Pit, pace: Pace, broker: Broker, more: str = "") -> AsyncI
         path = pit.directory / "feltd.toml"
         path.write_text(pit.config(broker.port, broker.version) + more, encoding="utf-8")
         config = parse(path.read_text(encoding="utf-8"))
-        picture = SiteState(config.mqtt, SITE, from_start=True)
-        picture.on_opened.append(pit.opened)
-        picture.on_result.append(pit.heard)
-        picture.on_event.append(pit.saw)
-        stage = Stage(config, picture, Child("edge", path), Child("rules", path))
+        site = SiteState(config.mqtt, SITE, from_start=True)
+        site.on_opened.append(pit.opened)
+        site.on_result.append(pit.heard)
+        site.on_event.append(pit.saw)
+        stage = Stage(config, site, Child("edge", path), Child("rules", path))
         async with asyncio.TaskGroup() as group:
             world = [
                 group.create_task(one)
                 for one in (
                     pit.live(),
                     pit.serve(config.mqtt),
-                    picture.run("demo-picture"),
+                    site.run("demo-picture"),
                     broker.keep(),
                     stage.edge.keep(),
                     stage.rules.keep(),
@@ -271,34 +271,36 @@ async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
     began = time.monotonic()
     broker = Broker(pit.directory, embedded=settings.embedded, persistence=True)
     logs.set_up("warning" if settings.headless else "error")
-    door = _door(pit.directory)
-    async with staged(pit, pace, broker, _console(pit.directory, door)) as stage, asyncio.TaskGroup() as group:
+    login = _make_login(pit.directory)
+    async with staged(pit, pace, broker, _console(pit.directory, login)) as stage, asyncio.TaskGroup() as group:
         console = Child("console", pit.directory / "feltd.toml")
-        picture, children = stage.picture, [stage.edge, stage.rules, console]
+        site, children = stage.site, [stage.edge, stage.rules, console]
         serving = group.create_task(console.keep())
         if settings.headless:
-            Console(stderr=True, highlight=False, soft_wrap=True).print(f"console: {door}")
-        dealing = group.create_task(pit.deal(pace, settings.rounds or 10**9, picture))
+            Console(stderr=True, highlight=False, soft_wrap=True).print(f"console: {login}")
+        dealing = group.create_task(pit.deal(pace, settings.rounds or 10**9, site))
         showing = None
         if not settings.headless:
-            showing = group.create_task(_show(picture, pit, broker, children, speed, door))
+            showing = group.create_task(_show(site, pit, broker, children, speed, login))
             for number in (signal.SIGINT, signal.SIGTERM):  # from here on the end has an account, too
                 asyncio.get_running_loop().add_signal_handler(number, dealing.cancel)
         await asyncio.wait([dealing])
         dealt = pit.dealt()
-        await all_out(pit, picture, dealt, LAST_PATIENCE if dealing.cancelled() else PATIENCE)
+        await wait_for_results(
+            pit, site, dealt, INTERRUPTED_RESULT_TIMEOUT_S if dealing.cancelled() else RESULT_TIMEOUT_S
+        )
         serving.cancel()
         if showing is not None:
             showing.cancel()
-    events = sum(view.events for view in picture.tables.values())
-    # A broker or an edge may have been killed on purpose meanwhile: what was under way then is void, never lost.
+    events = sum(view.events for view in site.tables.values())
+    # The broker or the edge may have been killed on purpose: rounds then under way are void, never lost.
     strict = all(child.starts == 1 for child in children)
     accounts = pit.accounts(dealt, cut_short=dealing.cancelled())
     return _report(accounts, pit, broker, events, pace.now(), time.monotonic() - began, strict)
 
 
-def _door(directory: Path) -> Door:
-    """A port that is free and two users who may come in: there is nothing to guard, and still no password is fixed."""
+def _make_login(directory: Path) -> ConsoleLogin:
+    """A free port and two users with a random password."""
     from daemon.console.auth.users import By, Users, hash_password
     from daemon.console.site.store import Store
 
@@ -309,41 +311,43 @@ def _door(directory: Path) -> Door:
         except OSError:
             one.bind(("127.0.0.1", 0))
         port: int = one.getsockname()[1]
-    door = Door(port, secrets.token_urlsafe(9))
+    login = ConsoleLogin(port, secrets.token_urlsafe(9))
     store = Store(directory / "console.db")
     try:
-        users, hashed = Users(store, lambda: datetime.now(UTC)), hash_password(door.password)
+        users, hashed = Users(store, lambda: datetime.now(UTC)), hash_password(login.password)
         users.add(By("demo", "system"), SUPERVISOR, "supervisor", (), hashed)
         users.add(By("demo", "system"), INSPECTOR, "inspector", (), hashed)
     finally:
         store.close()
-    return door
+    return login
 
 
-def _console(directory: Path, door: Door) -> str:
+def _console(directory: Path, login: ConsoleLogin) -> str:
     place = f'store = "{directory}/console.db"\njournal = "{directory}/console-journal.db"'
-    return f"\n[console]\nport = {door.port}\n{place}\n"
+    return f"\n[console]\nport = {login.port}\n{place}\n"
 
 
 # ---- the live view
 
 
-async def _show(picture: SiteState, pit: Pit, broker: Broker, children: list[Child], speed: float, door: Door) -> None:
+async def _show(
+    site: SiteState, pit: Pit, broker: Broker, children: list[Child], speed: float, login: ConsoleLogin
+) -> None:
     with Live(
-        _view(picture, pit, broker, children, speed, door), refresh_per_second=8, screen=sys.stdout.isatty()
+        _view(site, pit, broker, children, speed, login), refresh_per_second=8, screen=sys.stdout.isatty()
     ) as live:
         while True:
-            live.update(_view(picture, pit, broker, children, speed, door))
+            live.update(_view(site, pit, broker, children, speed, login))
             await asyncio.sleep(0.25)
 
 
-def _view(picture: SiteState, pit: Pit, broker: Broker, children: list[Child], speed: float, door: Door) -> Grid:
+def _view(site: SiteState, pit: Pit, broker: Broker, children: list[Child], speed: float, login: ConsoleLogin) -> Grid:
     outer = Grid.grid(padding=(0, 0))
     title = Text("feltd demo", style="bold")
     title.append(f"   a simulated pit at {speed:g}x   Ctrl-C ends it", style="dim")
     outer.add_row(title)
     lamps = Text()
-    lamps.append_text(_lamp(picture.connected, f"{broker.name} :{broker.port} pid {broker.pid}"))
+    lamps.append_text(_lamp(site.connected, f"{broker.name} :{broker.port} pid {broker.pid}"))
     for child in children:
         name = {"edge": EDGE, "rules": "rules"}.get(child.command, "")
         alive = child.process is not None and child.process.returncode is None
@@ -352,7 +356,7 @@ def _view(picture: SiteState, pit: Pit, broker: Broker, children: list[Child], s
         lamps.append("   ")
         lamps.append_text(
             _lamp(
-                alive and picture.connected and (not name or picture.is_online(name)),
+                alive and site.connected and (not name or site.is_online(name)),
                 f"{child.command} pid {pid}{again}",
             )
         )
@@ -362,7 +366,7 @@ def _view(picture: SiteState, pit: Pit, broker: Broker, children: list[Child], s
     for head in ("table", "phase", "devices", "rounds", "void", "last results"):
         grid.add_column(head, no_wrap=head != "last results", ratio=1 if head == "last results" else None)
     for name, table in pit.tables.items():
-        view = picture.tables.get(name, TableView())
+        view = site.tables.get(name, TableView())
         devices = Text()
         for device in table.devices:
             devices.append_text(_lamp(view.online.get(device, False), device))
@@ -379,7 +383,7 @@ def _view(picture: SiteState, pit: Pit, broker: Broker, children: list[Child], s
             results,
         )
     outer.add_row(grid)
-    alerts = [(name, alert) for name, view in picture.tables.items() for alert in view.alerts.values()]
+    alerts = [(name, alert) for name, view in site.tables.items() for alert in view.alerts.values()]
     if alerts:
         box = Grid(title="open alerts", title_justify="left", expand=True)
         for head in ("table", "what", "what to do"):
@@ -388,7 +392,7 @@ def _view(picture: SiteState, pit: Pit, broker: Broker, children: list[Child], s
             style = "red" if alert.severity == "error" else "yellow"
             box.add_row(name, Text(alert.text, style=style), alert.remedy)
         outer.add_row(box)
-    outer.add_row(Text(f"console: {door}"))
+    outer.add_row(Text(f"console: {login}"))
     outer.add_row(Text(f"logs and journals: {pit.directory}", style="dim"))
     return outer
 

@@ -1,4 +1,4 @@
-"""Random faults in a pit, from a seed: every device of every table, every fault it is known for, at any moment."""
+"""Random faults in a pit, from a seed: every listed fault of every device of every table, at random moments."""
 
 import asyncio
 import random
@@ -8,27 +8,27 @@ from simulators.clock import Pace
 from simulators.devices.device import Ailment, ailments
 from simulators.lab.pit import Pit
 
-__all__ = ["Mischief"]
+__all__ = ["FaultInjector"]
 
-# Simulated seconds between two faults on one table, and until somebody comes to repair.
-EVERY = (30.0, 120.0)
-REPAIR = (15.0, 60.0)
+# Simulated seconds between two faults on one table, and from a fault to its repair.
+FAULT_INTERVAL_S = (30.0, 120.0)
+REPAIR_DELAY_S = (15.0, 60.0)
 
 
-class Mischief:
-    """Who does it, and what was done."""
+class FaultInjector:
+    """Injects the faults and counts them."""
 
     def __init__(self, pit: Pit, seed: int) -> None:
-        """The same seed does the same."""
+        """The same seed gives the same faults."""
         self._pit = pit
         self._seed = seed
         self.done: dict[str, Counter[str]] = {table: Counter() for table in pit.tables}
-        """By table, how often each fault ("device.fault") was begun."""
+        """By table, the number of times each fault ("device.fault") was injected."""
         self.harmful: Counter[str] = Counter()
-        """By table, how many of them may cost a round."""
+        """By table, the number of injected faults that may cost a round."""
 
     async def run(self, pace: Pace) -> None:
-        """Until cancelled."""
+        """Inject faults until cancelled."""
         async with asyncio.TaskGroup() as group:
             for table in self._pit.tables:
                 group.create_task(self._at(table, pace, group))
@@ -41,13 +41,13 @@ class Mischief:
             for fault, ailment in ailments(socket.device).items()
         ]
         while True:
-            await pace.sleep(rng.uniform(*EVERY))
+            await pace.sleep(rng.uniform(*FAULT_INTERVAL_S))
             name, fault, ailment = rng.choice(choices)
             socket = self._pit.sockets[table][name]
             socket.inject(fault)
             self._note(table, name, fault, ailment)
             if ailment.person:
-                group.create_task(self._repair(table, name, pace, rng.uniform(*REPAIR)))
+                group.create_task(self._repair(table, name, pace, rng.uniform(*REPAIR_DELAY_S)))
 
     def _note(self, table: str, name: str, fault: str, ailment: Ailment) -> None:
         self.done[table][f"{name}.{fault}"] += 1
@@ -61,7 +61,7 @@ class Mischief:
         socket.stir()
 
     def repair_all(self, pace: Pace) -> None:
-        """The night is over: everything is put right."""
+        """Repair all devices at the end."""
         for sockets in self._pit.sockets.values():
             for socket in sockets.values():
                 socket.device.repair(pace.now())

@@ -1,4 +1,4 @@
-"""A whole pit of simulated tables: ports, a configuration for edge and rules, dealers, and the account at the end."""
+"""A pit of simulated tables: ports, the configuration for edge and rules, dealers, and the account at the end."""
 
 import asyncio
 import random
@@ -63,8 +63,8 @@ KINDS: dict[str, type[Table]] = {
     "studio": StudioTable,
     "slot": MachinePlace,
 }
-# Seconds for the way of an order and its answer, however fast the hands are; and seconds of play for what it moves.
-TELL_PATIENCE, TELL_WORK = 8.0, 30.0
+# Real seconds for a command and its answer to travel, and simulated seconds for the device to execute it.
+COMMAND_TIMEOUT_S, COMMAND_WORK_S = 8.0, 30.0
 
 
 class Pit:
@@ -228,7 +228,7 @@ class Pit:
         self._asked[request.id] = answer
         try:
             await self._session.publish(device_topic(SITE, table, device, f"cmd/{name}"), msgspec.json.encode(request))
-            await asyncio.wait([answer], timeout=TELL_PATIENCE + pace.real(TELL_WORK))
+            await asyncio.wait([answer], timeout=COMMAND_TIMEOUT_S + pace.real(COMMAND_WORK_S))
             return answer.result() if answer.done() else "failed"
         except BrokerLost:
             return "failed"
@@ -243,27 +243,27 @@ class Pit:
                     group.create_task(socket.live())
 
     async def deal(
-        self, pace: Pace, rounds: int, picture: SiteState, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self, pace: Pace, rounds: int, site: SiteState, now: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
         """Play `rounds` rounds, shared among the tables. `now` is the edge's wall clock."""
-        self._serving = picture.changed.set  # who waits for all to be there waits for the dealers' line, too
+        self._serving = site.changed.set  # who waits for all to be there waits for the dealers' line, too
         share, rest = divmod(rounds, len(self.tables))
         async with asyncio.TaskGroup() as group:
             for number, (name, table) in enumerate(self.tables.items()):
                 mine = share + (1 if number < rest else 0)
                 if mine:
-                    group.create_task(self._deal(name, table, pace, mine, picture, now))
+                    group.create_task(self._deal(name, table, pace, mine, site, now))
 
     async def _deal(
-        self, name: str, table: Table, pace: Pace, rounds: int, picture: SiteState, now: Callable[[], datetime]
+        self, name: str, table: Table, pace: Pace, rounds: int, site: SiteState, now: Callable[[], datetime]
     ) -> None:
         async def ready() -> bool:
-            dark = not self._lit(name, picture)
-            await picture.until(lambda: self._lit(name, picture))
+            dark = not self._lit(name, site)
+            await site.until(lambda: self._lit(name, site))
             return dark
 
         def look() -> Look:
-            view = picture.tables.get(name)
+            view = site.tables.get(name)
             if view is None:
                 return Look()
             ended = {result.round: result.void is None for result in view.results}
@@ -275,10 +275,10 @@ class Pit:
         finally:
             self.dealing -= 1
 
-    def _lit(self, name: str, picture: SiteState) -> bool:
-        view = picture.tables.get(name)
+    def _lit(self, name: str, site: SiteState) -> bool:
+        view = site.tables.get(name)
         devices = self.tables[name].devices
-        serving = picture.connected and picture.is_online(EDGE) and picture.is_online("rules") and self._session
+        serving = site.connected and site.is_online(EDGE) and site.is_online("rules") and self._session
         return bool(view and serving and all(map(view.online.get, devices)))
 
     def dealt(self) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""A pit that runs as fast as the machine goes: edge, rules, devices and dealers in one process, on a clock that jumps.
+"""A simulated pit in virtual time: edge, rules, devices and dealers in one process, as fast as the machine allows.
 
 Over real ttys, real pyusb and a real broker, by the same drivers as in production. Used by the headless demo, by the
 fault campaign and by the tests of every device's faults.
@@ -26,33 +26,33 @@ from simulators.clock import Pace
 from simulators.lab.broker import Broker
 from simulators.lab.pit import SITE, Pit, UnderWay
 
-__all__ = ["House", "all_out", "jumping", "run_jumping"]
+__all__ = ["RunningPit", "run_in_virtual_time", "running_in_virtual_time", "wait_for_results"]
 
-# Real seconds without any new result after which what is missing counts as lost.
-PATIENCE = 15.0
-# Real seconds in which whatever is under way in one process arrives.
-GIVEN_UP = 2.0
+# Real seconds without a new result after which the missing results count as lost.
+RESULT_TIMEOUT_S = 15.0
+# Real seconds within which a message between two parts of one process arrives.
+DELIVERY_TIMEOUT_S = 2.0
 
 T = TypeVar("T")
 
 
-class House(Struct):
-    """All that runs."""
+class RunningPit(Struct):
+    """The parts of a running pit."""
 
     pit: Pit
     edge: Edge
     consumer: Consumer
-    picture: SiteState
+    site: SiteState
     pace: Pace
     broker: Broker
     waiting_since: float | None = None
     settling: bool = False
-    """Time runs as on the wall from now on."""
+    """True: time runs in step with the wall clock from now on."""
 
     @property
     def busy(self) -> bool:
-        """Whether something is still under way between any two of them: then no time limit may pass meanwhile."""
-        if self.settling or not (self.edge.connected and self.consumer.connected and self.picture.connected):
+        """Whether a message is still under way between two parts. Virtual time does not jump meanwhile."""
+        if self.settling or not (self.edge.connected and self.consumer.connected and self.site.connected):
             return True
         if self.edge.outbox.depth or self.consumer.outbox.depth:
             return True
@@ -61,13 +61,13 @@ class House(Struct):
             self.waiting_since = None
         elif self.waiting_since is None:
             self.waiting_since = time.monotonic()
-        # What does not come in this time was lost, by a fault that was made on purpose: nobody waits for it.
-        return waits and time.monotonic() - (self.waiting_since or 0.0) < GIVEN_UP
+        # A message that does not arrive in this time was lost by an injected fault.
+        return waits and time.monotonic() - (self.waiting_since or 0.0) < DELIVERY_TIMEOUT_S
 
     def _behind(self, name: str) -> bool:
-        """Whether rules or display have not yet heard what the edge or the rules said of a table."""
+        """Whether the rules or the read model lag behind the edge or the rules for a table."""
         newest = self.edge.journal.last(name)
-        view = self.picture.tables.get(name)
+        view = self.site.tables.get(name)
         if view is None or view.events < newest:
             return True
         if not self.edge.retained.waiting and any(
@@ -84,16 +84,18 @@ class House(Struct):
         return not self.consumer.retained.waiting and stands != shown
 
 
-def run_jumping(body: Callable[[list[Callable[[], bool]]], Coroutine[Any, Any, T]]) -> T:
-    """Run `body` on a loop whose clock jumps; what it is given holds the question whether anything is under way."""
+def run_in_virtual_time(body: Callable[[list[Callable[[], bool]]], Coroutine[Any, Any, T]]) -> T:
+    """Run `body` on a loop with virtual time. It gets a list with one function: whether a message is under way."""
     busy: list[Callable[[], bool]] = [lambda: True]
     with asyncio.Runner(loop_factory=partial(JumpingLoop, busy=lambda: busy[0]())) as runner:
         return runner.run(body(busy))
 
 
 @contextlib.asynccontextmanager
-async def jumping(pit: Pit, busy: list[Callable[[], bool]], *, embedded: bool = False) -> AsyncIterator[House]:
-    """Everything running and connected; ended in order."""
+async def running_in_virtual_time(
+    pit: Pit, busy: list[Callable[[], bool]], *, embedded: bool = False
+) -> AsyncIterator[RunningPit]:
+    """Start broker, edge, rules, devices and read model; stop them in order at the end."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, JumpingLoop)
     pace = Pace()
@@ -106,19 +108,19 @@ async def jumping(pit: Pit, busy: list[Callable[[], bool]], *, embedded: bool = 
         edge_journal, rules_journal = Journal(Path(config.edge.journal)), Journal(Path(config.rules.journal))
         edge = Edge(config, edge_journal, now=loop.utc)
         consumer = Consumer(config, rules_journal)
-        picture = SiteState(config.mqtt, SITE, from_start=True)
-        picture.on_opened.append(pit.opened)
-        picture.on_result.append(pit.heard)
-        picture.on_event.append(pit.saw)
+        site = SiteState(config.mqtt, SITE, from_start=True)
+        site.on_opened.append(pit.opened)
+        site.on_result.append(pit.heard)
+        site.on_event.append(pit.saw)
         posts = {f"{post.table}/{post.device.name}": post for post in edge.sessions}
         under_way = UnderWay(pit, lambda name: posts[name].traffic)
-        house = House(pit, edge, consumer, picture, pace, broker)
-        busy[0] = lambda: house.busy or under_way()
-        parts = (pit.live(), pit.serve(config.mqtt), edge.run(), consumer.run(), picture.run("demo-picture"))
+        running_pit = RunningPit(pit, edge, consumer, site, pace, broker)
+        busy[0] = lambda: running_pit.busy or under_way()
+        parts = (pit.live(), pit.serve(config.mqtt), edge.run(), consumer.run(), site.run("demo-picture"))
         async with asyncio.TaskGroup() as group:
             running = [group.create_task(part) for part in parts]
             try:
-                yield house
+                yield running_pit
             finally:
                 busy[0] = lambda: True
                 for task in running:
@@ -130,16 +132,18 @@ async def jumping(pit: Pit, busy: list[Callable[[], bool]], *, embedded: bool = 
         await broker.kill()  # it has nothing to keep, and takes a tenth of a second to end in order
 
 
-async def all_out(pit: Pit, picture: SiteState, dealt: dict[str, int], patience: float = PATIENCE) -> None:
+async def wait_for_results(
+    pit: Pit, site: SiteState, dealt: dict[str, int], timeout_s: float = RESULT_TIMEOUT_S
+) -> None:
     """Wait for the results of all rounds dealt, as long as some still come."""
     count, since = -1, time.monotonic()
     while any(len(pit.outcomes[name]) < dealt[name] for name in dealt if pit.tables[name].ruleset):
         now = sum(map(len, pit.outcomes.values()))
         if now != count:
             count, since = now, time.monotonic()
-        if time.monotonic() - since > patience:
+        if time.monotonic() - since > timeout_s:
             return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(0.1):
-                picture.changed.clear()
-                await picture.changed.wait()
+                site.changed.clear()
+                await site.changed.wait()

@@ -22,7 +22,7 @@ __all__ = ["AnyShoe", "Floor", "Look", "Ruled", "ShoeTable", "Table", "Truth", "
 
 OPEN = ("betting", "covered", "uncovered", "closed", "running", "dealing", "deciding", "showdown", "suspended")
 # Seconds on the wall: neither processes nor the broker are faster where hands are.
-PATIENCE = 6.0
+DISPLAY_TIMEOUT_S = 6.0
 # How often a dealer presses a key that the display does not follow.
 PRESSES = 60
 
@@ -196,11 +196,11 @@ async def settle(floor: Floor, console: Console, rng: random.Random, mine: str =
 
 
 async def shows(floor: Floor, what: Callable[[Look], bool]) -> bool:
-    """Whether the display shows it before it was lit for PATIENCE without showing it."""
+    """Whether the display shows it before it was lit for DISPLAY_TIMEOUT_S without showing it."""
     loop = asyncio.get_running_loop()
-    until = loop.time() + PATIENCE
+    until = loop.time() + DISPLAY_TIMEOUT_S
     while not what(floor.look()) and loop.time() < until:
         if await floor.ready():  # it was dark, and may still show what was
-            until = loop.time() + PATIENCE
+            until = loop.time() + DISPLAY_TIMEOUT_S
         await floor.pace.sleep(0.5)
     return what(floor.look())

@@ -34,7 +34,7 @@ from simulators.alone import make
 from simulators.clock import Pace
 from simulators.lab import demo
 from simulators.lab.broker import Broker, find_mosquitto
-from simulators.lab.demo import Child, Door, _lamp, _report, _until_signal, _view
+from simulators.lab.demo import Child, ConsoleLogin, _lamp, _report, _until_signal, _view
 from simulators.lab.pit import Pit
 from simulators.lab.simulate import simulate
 from simulators.ports.control import Control
@@ -376,7 +376,7 @@ def test_the_lamp_of_a_dead_process_is_red_at_once(tmp_path: Path, returncode: i
     child = Child("edge", tmp_path / "feltd.toml")
     process: Any = SimpleNamespace(pid=77, returncode=returncode)
     child.process = process
-    line: Any = list(_view(picture, pit, broker, [child], 1.0, Door(8080, "x")).columns[0].cells)[1]
+    line: Any = list(_view(picture, pit, broker, [child], 1.0, ConsoleLogin(8080, "x")).columns[0].cells)[1]
     at = line.plain.index("● edge pid 77")
     assert [span.style for span in line.spans if span.start <= at < span.end and span.style] == [style]
     assert _lamp(True, "x").plain == "● x"

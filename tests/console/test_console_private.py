@@ -43,7 +43,7 @@ from protocols.contract.events import EVENT_TYPES, Card, Event
 from protocols.contract.topics import Wire, decode_wire
 from simulators.lab.broker import find_mosquitto
 from simulators.lab.pit import Pit
-from simulators.lab.virtual_time import all_out, jumping, run_jumping
+from simulators.lab.virtual_time import run_in_virtual_time, running_in_virtual_time, wait_for_results
 
 pytestmark = pytest.mark.system
 KINDS = ("bac", "scan", "csm", "stud", "bj")
@@ -81,19 +81,19 @@ def tape(tmp_path_factory: pytest.TempPathFactory) -> Tape:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, JumpingLoop)
         pit = Pit(folder, 5, kinds=KINDS)
-        async with jumping(pit, busy) as house:
+        async with running_in_virtual_time(pit, busy) as house:
             config = parse(pit.config(house.broker.port, house.broker.version))
-            house.picture.on_message.append(lambda message: heard.append(Heard(loop.utc(), message)))
+            house.site.on_message.append(lambda message: heard.append(Heard(loop.utc(), message)))
             for post in house.edge.sessions:
                 post._traced(100_000)
-            await pit.deal(house.pace, at_length(2, 6) * len(KINDS), house.picture, loop.utc)
+            await pit.deal(house.pace, at_length(2, 6) * len(KINDS), house.site, loop.utc)
             house.settling = True
-            await all_out(pit, house.picture, pit.dealt())
+            await wait_for_results(pit, house.site, pit.dealt())
             house.settling = False
             await asyncio.sleep(2 * SETTLED)
         return config
 
-    return Tape(run_jumping(body), tuple(heard))
+    return Tape(run_in_virtual_time(body), tuple(heard))
 
 
 def otherwise(payload: bytes) -> bytes:

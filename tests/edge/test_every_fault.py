@@ -29,7 +29,7 @@ from simulators.devices.device import Ailment, ailments
 from simulators.lab.broker import find_mosquitto
 from simulators.lab.campaign.loop import VirtualLoop
 from simulators.lab.pit import KINDS, Pit
-from simulators.lab.virtual_time import all_out, jumping, run_jumping
+from simulators.lab.virtual_time import run_in_virtual_time, running_in_virtual_time, wait_for_results
 
 LAW = Path(__file__).parents[1] / "law"
 # "art. 4", "art. 3(3)", "art. 2(2)-(3)".
@@ -83,13 +83,13 @@ async def over_real_ports(kind: str, seed: int, directory: Path, busy: list[Any]
     loop = asyncio.get_running_loop()
     assert isinstance(loop, JumpingLoop)
     pit = Pit(directory, seed, kinds=(kind,), usb=True)
-    async with jumping(pit, busy) as house:
+    async with running_in_virtual_time(pit, busy) as running_pit:
 
         async def settle(dealt: dict[str, int]) -> None:
-            house.settling = True
-            await all_out(pit, house.picture, dealt, 3.0)
+            running_pit.settling = True
+            await wait_for_results(pit, running_pit.site, dealt, 3.0)
 
-        yield World(pit, house.picture, house.pace, settle, loop.utc)
+        yield World(pit, running_pit.site, running_pit.pace, settle, loop.utc)
 
 
 CODES = {fault.code for driver in DRIVERS.values() for fault in driver.faults}
@@ -143,7 +143,7 @@ async def _try(device: str, fault: str, world: World) -> Seen:
     [(name, table)] = pit.tables.items()
     socket, tried = pit.sockets[name][place], table.devices[place]
     late = fault == COUNTED
-    dealing = asyncio.create_task(pit.deal(pace, MORE.get(device, ROUNDS) + late, world.picture, world.utc))
+    dealing = asyncio.create_task(pit.deal(pace, MORE.get(device, ROUNDS) + late, world.site, world.utc))
     while len(table.truth) < BEFORES.get(device, BEFORE) + late:
         await pace.sleep(0.5)
     await pace.sleep(3.0)
@@ -167,7 +167,7 @@ async def _try(device: str, fault: str, world: World) -> Seen:
     await _quiet(world, name)
     dealt = pit.dealt()
     await world.settle({one: count for one, count in dealt.items() if pit.tables[one].ruleset})
-    view = world.picture.tables[name]
+    view = world.site.tables[name]
     return Seen(
         tuple(pit.told[name][before:]),
         pit.accounts(dealt)[name],
@@ -192,7 +192,7 @@ async def _quiet(world: World, name: str) -> None:
     while waited < 180.0:
         await world.pace.sleep(5.0)
         waited += 5.0
-        view = world.picture.tables[name]
+        view = world.site.tables[name]
         if waited >= 20.0 and not view.alerts and all(view.online.values()):
             return
 
@@ -272,7 +272,7 @@ def test_the_same_over_real_ports_and_mosquitto(device: str, fault: str, tmp_pat
         async with over_real_ports(PLACES[device][0], _seed(device), tmp_path, busy) as world:
             return await _try(device, fault, world)
 
-    judge(device, fault, run_jumping(body))
+    judge(device, fault, run_in_virtual_time(body))
 
 
 def _seed(device: str) -> int:

@@ -26,7 +26,7 @@ from protocols.contract.documents import TraceLine
 from protocols.fdl import frame as fdl
 from simulators.lab.broker import find_mosquitto
 from simulators.lab.pit import Pit
-from simulators.lab.virtual_time import House, all_out, jumping, run_jumping
+from simulators.lab.virtual_time import RunningPit, run_in_virtual_time, running_in_virtual_time, wait_for_results
 from tests.edge.test_commands import Bench, soon
 
 mosquitto = pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
@@ -195,20 +195,22 @@ def test_every_driver_says_whether_it_tells_cards() -> None:
 class Watcher:
     """Hears all that is told of devices that tell cards, at the moment it is told."""
 
-    def __init__(self, house: House) -> None:
-        self.house = house
+    def __init__(self, running_pit: RunningPit) -> None:
+        self.running_pit = running_pit
         self.told: dict[str, list[TraceLine]] = {}
         self.early: list[str] = []
 
     def heard(self, topic: str, payload: bytes) -> None:
         words = topic.split("/")
         table, device = words[4], words[6]
-        driver = next(one.device.driver for one in self.house.edge.sessions if one.state_topic.startswith(topic[:-5]))
+        driver = next(
+            one.device.driver for one in self.running_pit.edge.sessions if one.state_topic.startswith(topic[:-5])
+        )
         self.told.setdefault(f"{table}/{device}", []).extend(
             msgspec.json.decode(line, type=TraceLine) for line in payload.split(b"\n")
         )
-        phase = self.house.consumer.view(table).phase
-        known = self.house.consumer.position(table) == self.house.edge.journal.last(table)
+        phase = self.running_pit.consumer.view(table).phase
+        known = self.running_pit.consumer.position(table) == self.running_pit.edge.journal.last(table)
         if DRIVERS[driver].tells_cards and not (known and phase in BETWEEN_ROUNDS):
             self.early.append(f"{topic} in {phase}")
 
@@ -225,8 +227,8 @@ def test_in_a_whole_pit_no_card_is_told_before_its_round_is_over(
         loop = asyncio.get_running_loop()
         assert isinstance(loop, JumpingLoop)
         pit = Pit(tmp_path, seed, kinds=("bac", "csm", "bj", "stud"))
-        async with jumping(pit, busy) as house:
-            watcher = Watcher(house)
+        async with running_in_virtual_time(pit, busy) as running_pit:
+            watcher = Watcher(running_pit)
             for kind in (Mqtt5Session, Mqtt311Session):
                 publish = kind.publish_qos0
 
@@ -235,25 +237,25 @@ def test_in_a_whole_pit_no_card_is_told_before_its_round_is_over(
                     return bool(publish(session, topic, payload))
 
                 monkeypatch.setattr(kind, "publish_qos0", told)
-            for post in house.edge.sessions:
+            for post in running_pit.edge.sessions:
                 post._traced(600)
 
             async def again() -> None:
                 while True:
                     await asyncio.sleep(500)
-                    for post in house.edge.sessions:
+                    for post in running_pit.edge.sessions:
                         post._traced(600)
 
             extending = asyncio.create_task(again())
-            await pit.deal(house.pace, 8, house.picture, loop.utc)
-            house.settling = True
-            await all_out(pit, house.picture, pit.dealt())
-            house.settling = False
+            await pit.deal(running_pit.pace, 8, running_pit.site, loop.utc)
+            running_pit.settling = True
+            await wait_for_results(pit, running_pit.site, pit.dealt())
+            running_pit.settling = False
             await asyncio.sleep(2 * SETTLED)
             extending.cancel()
             await asyncio.wait([extending])
             cards: dict[str, int] = {}
-            for row in house.edge.journal.after(0, 100_000):
+            for row in running_pit.edge.journal.after(0, 100_000):
                 if row.type == "card.drawn":
                     place = f"{row.place}/{row.device}"
                     cards[place] = cards.get(place, 0) + 1
@@ -261,7 +263,7 @@ def test_in_a_whole_pit_no_card_is_told_before_its_round_is_over(
                     assert row.wire in b"".join(bytes.fromhex(one.hex) for one in frames if one.way == "in"), row
         return watcher, cards
 
-    watcher, cards = run_jumping(body)
+    watcher, cards = run_in_virtual_time(body)
     assert not watcher.early
     assert len(cards) >= 3
     assert sum(cards.values()) > 30

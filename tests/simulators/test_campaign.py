@@ -348,7 +348,7 @@ async def test_a_real_round_that_is_lost_is_found(monkeypatch: pytest.MonkeyPatc
             heard(self, table, kind, result)
 
     monkeypatch.setattr(Pit, "heard", deaf)
-    monkeypatch.setattr(campaign_real, "PATIENCE", 1.0)
+    monkeypatch.setattr(campaign_real, "RESULT_TIMEOUT_S", 1.0)
     report = await real(1, 5, rounds=2, tables=("cus",), most_failures=1)
     [failure] = report.failures
     assert "1 lost" in failure
@@ -614,9 +614,9 @@ def test_the_picture_asks_again_where_its_request_is_lost(lost: set[int], reques
 
     async def body(loop: VirtualLoop) -> None:
         broker = Broker(loop, random.Random(1), lambda _: None)
-        picture = SiteState(Mqtt(), SITE, from_start=from_start, connect=broker.connect)
-        picture.on_result.append(lambda _table, _type, result: seen.append(result.round))
-        looking = asyncio.create_task(picture.run("picture"))
+        site = SiteState(Mqtt(), SITE, from_start=from_start, connect=broker.connect)
+        site.on_result.append(lambda _table, _type, result: seen.append(result.round))
+        looking = asyncio.create_task(site.run("picture"))
         await asyncio.sleep(1)
 
         def publish(n: int) -> None:

@@ -46,8 +46,8 @@ from simulators.devices.compare import Account, Outcome, compare, spared
 from simulators.devices.device import Ailment
 from simulators.devices.fdl_console import Console
 from simulators.lab.broker import find_mosquitto, free_port
-from simulators.lab.pit import EDGE, KINDS, SITE, TELL_PATIENCE, Pit, UnderWay
-from simulators.lab.virtual_time import jumping, run_jumping
+from simulators.lab.pit import COMMAND_TIMEOUT_S, EDGE, KINDS, SITE, Pit, UnderWay
+from simulators.lab.virtual_time import run_in_virtual_time, running_in_virtual_time
 from simulators.ports.mqtt import Mqtt as MqttPort
 from simulators.ports.port import MAX_UNSENT, Pty, Socket, Tcp
 from simulators.tables.table import Floor, Look, Truth, open_bets, settle
@@ -607,10 +607,10 @@ async def play(pit: Pit, journal: Journal, rounds: int) -> None:
     posts = {f"{post.table}/{post.device.name}": post for post in edge.sessions}
     under_way = UnderWay(pit, lambda name: posts[name].traffic)
     loop._busy = under_way
-    picture = SiteState(config.mqtt, SITE)
-    picture.connected = True
+    site = SiteState(config.mqtt, SITE)
+    site.connected = True
     for name in (EDGE, "rules"):
-        picture._edge(name, "availability", b"online")
+        site._edge(name, "availability", b"online")
     intercom = Intercom(pit, edge)
     pit._session = cast("Session", intercom)
 
@@ -620,14 +620,14 @@ async def play(pit: Pit, journal: Journal, rounds: int) -> None:
     async def lights() -> None:
         for _ in itertools.count():
             for post in edge.sessions:
-                picture._table(post.table).online[post.device.name] = post.online
-            picture.changed.set()
+                site._table(post.table).online[post.device.name] = post.online
+            site.changed.set()
             await asyncio.sleep(0.5)
 
     async with asyncio.TaskGroup() as group:
         running = [group.create_task(pit.live()), group.create_task(lights())]
         running += [group.create_task(supervise(post.device, post, opener, loop.utc, get())) for post in edge.sessions]
-        await pit.deal(pace, rounds, picture)
+        await pit.deal(pace, rounds, site)
         await asyncio.sleep(30)
         for task in running:
             task.cancel()
@@ -692,8 +692,8 @@ def test_no_dealer_corrects_what_a_slow_display_has_yet_to_show(
     """The next card is not compared with a display whose last message is still under way."""
     arrived = SiteState._arrived
 
-    async def slowly(picture: SiteState, session: Session) -> list[Message]:
-        messages = await arrived(picture, session)
+    async def slowly(site: SiteState, session: Session) -> list[Message]:
+        messages = await arrived(site, session)
         await asyncio.to_thread(time.sleep, 0.02)
         return messages
 
@@ -703,11 +703,11 @@ def test_no_dealer_corrects_what_a_slow_display_has_yet_to_show(
     async def body(busy: list[Callable[[], bool]]) -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, JumpingLoop)
-        async with jumping(pit, busy) as house:
-            await pit.deal(house.pace, 2, house.picture, loop.utc)
+        async with running_in_virtual_time(pit, busy) as running_pit:
+            await pit.deal(running_pit.pace, 2, running_pit.site, loop.utc)
 
     with capture_logs():
-        run_jumping(body)
+        run_in_virtual_time(body)
     assert pit.told["bac-1"].count("card.drawn") >= 8
     assert "deal.corrected" not in pit.told["bac-1"]
 
@@ -744,7 +744,7 @@ def test_an_order_that_gets_no_answer_has_failed_and_the_dealer_goes_on(tmp_path
         serving = asyncio.create_task(pit.serve(Mqtt()))
         await asyncio.sleep(0)
         assert await pit._tell("cus-1", Pace(10.0), loop.utc, "lamps-1", "light", {"lamps": []}) == "failed"
-        assert loop.time() == pytest.approx(TELL_PATIENCE + 3.0 if how == "nobody answers" else 0.0, abs=0.1)
+        assert loop.time() == pytest.approx(COMMAND_TIMEOUT_S + 3.0 if how == "nobody answers" else 0.0, abs=0.1)
         assert not pit._asked
         serving.cancel()
         await asyncio.wait([serving])
@@ -802,7 +802,7 @@ async def test_a_dealer_whose_clock_is_that_of_the_wall_voids_a_round_that_waits
     floor = Floor({}, Pace(100.0), ready, lambda: Look("suspended" if not pressed else "idle"), cast("Any", None))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Floor, "press", lambda _self, _console, key, _reason=0: pressed.append(key))
-        patch.setattr("simulators.tables.table.PATIENCE", 0.05)
+        patch.setattr("simulators.tables.table.DISPLAY_TIMEOUT_S", 0.05)
         async with asyncio.timeout(20):
             assert not await settle(floor, console, random.Random(1))
     assert pressed == ["void"]
@@ -878,7 +878,7 @@ def test_a_pit_knows_when_a_round_opened_and_ended(tmp_path: Path) -> None:
 @virtual_time
 async def test_edge_unknown_to_a_new_broker_is_absent() -> None:
     """It was killed and forgot what it kept: until somebody says so again, nobody is online."""
-    picture = SiteState(Mqtt(), SITE)
+    site = SiteState(Mqtt(), SITE)
     edge, device = f"felt/1/{SITE}/edge/{EDGE}/availability", f"felt/1/{SITE}/table/t/device/d/availability"
     said = [[Message(edge, b"online"), Message(device, b"online")], [], [Message(edge, b"online")]]
     seen = []
@@ -892,13 +892,13 @@ async def test_edge_unknown_to_a_new_broker_is_absent() -> None:
 
             async def messages(self) -> list[Message]:
                 if not self._messages:
-                    seen.append((picture.is_online(EDGE), picture.tables["t"].online.get("d", False)))
+                    seen.append((site.is_online(EDGE), site.tables["t"].online.get("d", False)))
                     raise BrokerLost("gone")
                 return [self._messages.pop(0)]
 
         with contextlib.suppress(BrokerLost):
-            await picture._serve(cast("Session", Once(words)))
-        assert (picture.is_online(EDGE), picture.tables["t"].online, picture.connected) == (False, {}, False)
+            await site._serve(cast("Session", Once(words)))
+        assert (site.is_online(EDGE), site.tables["t"].online, site.connected) == (False, {}, False)
     assert seen == [(True, True), (False, False), (True, False)]
 
 
@@ -935,14 +935,14 @@ PAYLOADS = st.one_of(
 @given(st.lists(st.tuples(st.sampled_from(TOPICS), PAYLOADS), max_size=10))
 @settings(max_examples=at_length(40, 750))
 def test_site_state_survives_any_message(them: list[tuple[str, bytes]]) -> None:
-    picture = SiteState(Mqtt(), SITE)
+    site = SiteState(Mqtt(), SITE)
     for topic, payload in them:
-        picture._look(Message(topic, payload))
-    picture._look(Message("felt/1/demo/table/t/round/state", b'{"round":"t:1","phase":"betting","detail":{}}'))
+        site._look(Message(topic, payload))
+    site._look(Message("felt/1/demo/table/t/round/state", b'{"round":"t:1","phase":"betting","detail":{}}'))
     result = GOOD_WIRE.replace(b'"data"', b'"seq":1,"data"') % b'{"result":{"round":"t:1"}}'
     for _ in range(2):
-        picture._look(Message("felt/1/demo/table/t/round/event/resolved", result))
-    view = picture.tables["t"]
+        site._look(Message("felt/1/demo/table/t/round/event/resolved", result))
+    view = site.tables["t"]
     assert (view.phase, view.round) == ("betting", "t:1")
     assert view.resolved == 1  # said twice, counted once
 

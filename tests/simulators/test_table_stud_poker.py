@@ -159,9 +159,9 @@ def play(directory: Path, rounds: int, seed: int) -> tuple[StudPokerTable, Accou
             def heard(_name: str, _kind: str, result: Result) -> None:
                 results.append(msgspec.json.decode(msgspec.json.encode(result)))
 
-            world.picture.on_result.append(heard)
+            world.site.on_result.append(heard)
             async with asyncio.timeout(rounds * PATIENCE):
-                await pit.deal(world.pace, rounds, world.picture, world.utc)
+                await pit.deal(world.pace, rounds, world.site, world.utc)
             dealt = pit.dealt()
             await world.settle(dealt)
             return table, pit.accounts(dealt)["stud-1"]

@@ -27,7 +27,7 @@ class World(Struct):
     """A pit that runs: its table, the display, the pace of the dealers, and how to wait for the last results."""
 
     pit: Pit
-    picture: SiteState
+    site: SiteState
     pace: Pace
     settle: Callable[[dict[str, int]], Coroutine[Any, Any, None]]
     utc: Callable[[], Any]
@@ -44,20 +44,20 @@ async def in_memory(kind: str, seed: int, directory: Path) -> AsyncIterator[Worl
     edge_journal, rules_journal = Journal(directory / "edge.db"), Journal(directory / "rules.db")
     edge = Edge(config, edge_journal, now=loop.utc, opener=pit.opener(loop.utc), connect=broker.connect)
     consumer = Consumer(config, rules_journal, connect=broker.connect)
-    picture = SiteState(config.mqtt, SITE, from_start=True, connect=broker.connect)
-    picture.on_opened.append(pit.opened)
-    picture.on_result.append(pit.heard)
-    picture.on_event.append(pit.saw)
+    site = SiteState(config.mqtt, SITE, from_start=True, connect=broker.connect)
+    site.on_opened.append(pit.opened)
+    site.on_result.append(pit.heard)
+    site.on_event.append(pit.saw)
 
     async def settle(dealt: dict[str, int]) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(60.0):
-                await picture.until(lambda: all(len(pit.outcomes[name]) >= count for name, count in dealt.items()))
+                await site.until(lambda: all(len(pit.outcomes[name]) >= count for name, count in dealt.items()))
 
     serving = pit.serve(config.mqtt, broker.connect)
     async with asyncio.TaskGroup() as group:
-        running = [group.create_task(one) for one in (edge.run(), consumer.run(), picture.run("display"), serving)]
-        yield World(pit, picture, Pace(), settle, loop.utc)
+        running = [group.create_task(one) for one in (edge.run(), consumer.run(), site.run("display"), serving)]
+        yield World(pit, site, Pace(), settle, loop.utc)
         for task in running:
             task.cancel()
     edge_journal.close()

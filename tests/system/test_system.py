@@ -36,7 +36,7 @@ def impatient() -> Iterator[None]:
     """A process that was killed is started again sooner than systemd would, an order lost with it given up sooner."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(demo, "RESTART", 0.2)
-        patch.setattr(pit, "TELL_PATIENCE", 2.0)
+        patch.setattr(pit, "COMMAND_TIMEOUT_S", 2.0)
         yield
 
 

@@ -35,7 +35,7 @@ from daemon.virtual_clock import JumpingLoop
 from protocols.contract.events import EVENT_TYPES
 from protocols.contract.topics import device_topic
 from simulators.devices.compare import Account
-from simulators.lab import virtual_time as jumping
+from simulators.lab import virtual_time
 from simulators.lab.broker import free_port
 from simulators.lab.pit import SITE, Pit
 
@@ -754,11 +754,11 @@ def test_a_pit_plays_behind_the_access_list_and_a_reader_sees_no_card(
     async def body(busy: list[Callable[[], bool]]) -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, JumpingLoop)
-        async with jumping.jumping(pit, busy) as house:
-            await pit.deal(house.pace, 6, house.picture, loop.utc)
+        async with virtual_time.running_in_virtual_time(pit, busy) as running:
+            await pit.deal(running.pace, 6, running.site, loop.utc)
             dealt = pit.dealt()
-            house.settling = True
-            await jumping.all_out(pit, house.picture, dealt)
+            running.settling = True
+            await virtual_time.wait_for_results(pit, running.site, dealt)
 
     monkeypatch.setattr(Pit, "config", config)
     pit = Pit(tmp_path, 1, kinds=("bac", "bj", "cus"), usb=True)
@@ -771,10 +771,10 @@ def test_a_pit_plays_behind_the_access_list_and_a_reader_sees_no_card(
         file.write_text(pit.config(broker.port, "5").replace(JUDGE, "console"), encoding="utf-8")
     broker.grant(access_list([(file, load(file))]))
     with broker:
-        monkeypatch.setattr(jumping, "Broker", lambda *_, **__: _Standing(broker.port))
+        monkeypatch.setattr(virtual_time, "Broker", lambda *_, **__: _Standing(broker.port))
         reader = Visitor(broker, "reader")
         with capture_logs() as logs:
-            jumping.run_jumping(body)
+            virtual_time.run_in_virtual_time(body)
         judge = Visitor(broker, JUDGE)
         judge.say(END.replace("/lisboa/", f"/{SITE}/"))
         heard = reader.heard()

@@ -56,7 +56,7 @@ LOG_LINES = 5000
 LOG_BYTES = 4 * 1024 * 1024
 CAPTURES = 200
 INCIDENTS = 500
-PATIENCE = 20.0
+COMMAND_TIMEOUT_S = 20.0
 UNITS = "feltd-*"
 FIELDS = "MESSAGE,UNIT,_SYSTEMD_UNIT"
 LONGEST_STAMP = 17  # digits: microseconds up to the year 5138
@@ -344,7 +344,7 @@ class _Bundle:
             return b""
         words = [program, "--no-pager", "-o", "json", f"--output-fields={FIELDS}", "-n", str(LOG_LINES), "-u", UNITS]
         try:
-            done = subprocess.run(words, capture_output=True, timeout=PATIENCE, check=False)  # noqa: S603 - our own words
+            done = subprocess.run(words, capture_output=True, timeout=COMMAND_TIMEOUT_S, check=False)  # noqa: S603 - our own words
         except (OSError, subprocess.TimeoutExpired) as error:
             self._note(f"journalctl: {error}")
             return b""
@@ -524,7 +524,7 @@ def _mosquitto() -> str:
     if program is None:
         return "not on this computer"
     try:
-        done = subprocess.run([program, "-h"], capture_output=True, timeout=PATIENCE, check=False)  # noqa: S603
+        done = subprocess.run([program, "-h"], capture_output=True, timeout=COMMAND_TIMEOUT_S, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
     return done.stdout.decode(errors="replace").partition("\n")[0]

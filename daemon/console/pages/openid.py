@@ -35,7 +35,7 @@ _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "E
 _TIMEOUT = 5.0
 _LONGEST = 256 * 1024
 _LEEWAY = 60
-_PATIENCE = 600
+_LOGIN_TIMEOUT_S = 600
 _AT_ONCE = 20
 
 
@@ -132,7 +132,7 @@ class _OpenId:
         answer.set_cookie(
             self._cookie,
             f"{secret}.{issued}.{quote(to, safe='')}",
-            max_age=_PATIENCE,
+            max_age=_LOGIN_TIMEOUT_S,
             path="/",
             secure=self._context.access.secure,
             httponly=True,
@@ -196,7 +196,7 @@ class _OpenId:
         state = self._of(secret, issued, "state")
         if not secret or not hmac.compare_digest(state.encode(), asked.get("state", "").encode(errors="replace")):
             raise _Refused("state: not of a login that this browser began")
-        if not 0 <= self._context.now().timestamp() - int(issued) <= _PATIENCE:
+        if not 0 <= self._context.now().timestamp() - int(issued) <= _LOGIN_TIMEOUT_S:
             raise _Refused("state: begun too long ago")
         if asked.get("iss", self._settings.issuer) != self._settings.issuer:
             raise _Refused("iss: the answer of another provider")

@@ -20,7 +20,7 @@ __all__ = ["BadStore", "Store"]
 VERSION = 1
 _FELT = 0x66656C74  # SQLite's application_id: no journal and no stranger's file is taken for a store
 _ABOUT = "CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT"
-_PATIENCE = 2000  # milliseconds for the transaction of another process
+_BUSY_TIMEOUT_MS = 2000  # milliseconds for the transaction of another process
 _ANEW = "move it and the files that begin with its name away and keep them, then put a copy back, or begin anew with \
 `feltd console user add`"
 
@@ -45,7 +45,7 @@ class Store:
         if mode & 0o077:
             raise BadStore(f"{path}: others than its owner may read or write it; chmod 600 {path}")
         try:
-            self.db = sqlite3.connect(path, _PATIENCE / 1000, isolation_level=None, cached_statements=256)
+            self.db = sqlite3.connect(path, _BUSY_TIMEOUT_MS / 1000, isolation_level=None, cached_statements=256)
         except sqlite3.Error as error:
             raise BadStore(f"{path}: {error}; check disk, owner and rights") from error
         try:
@@ -59,7 +59,7 @@ class Store:
 
     def _take_up(self) -> str:
         db = self.db
-        db.execute(f"PRAGMA busy_timeout={_PATIENCE}")
+        db.execute(f"PRAGMA busy_timeout={_BUSY_TIMEOUT_MS}")
         (version,), (kind,) = (db.execute(f"PRAGMA {one}").fetchone() for one in ("user_version", "application_id"))
         if (version or db.execute("SELECT 1 FROM sqlite_master").fetchone()) and kind != _FELT:
             raise BadStore(f"{self.path} is no store of the console; [console] store must name a file of its own")

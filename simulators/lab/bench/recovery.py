@@ -49,7 +49,7 @@ _ROUND: tuple[tuple[str, Event, bytes], ...] = (
     *(("shoe-1", CardDrawn(card), encode(Drawn(card))) for card in ("2C", "3D", "4S", "2S", "5H")),
     ("console-1", RoundPaid(), _KEY),
 )
-_PATIENCE = 120.0
+_EVENT_TIMEOUT_S = 120.0
 
 
 class RecoveryReport(Struct, frozen=True):
@@ -163,13 +163,13 @@ async def _shoe() -> AsyncIterator[Tcp]:
 async def _heard(session: Session, what: Callable[[str, bytes], bool]) -> float:
     """When the first message came that is `what`. Raises RuntimeError."""
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_EVENT_TIMEOUT_S):
             while True:
                 for message in await session.messages():
                     if what(message.topic, message.payload):
                         return time.monotonic()
     except TimeoutError:
-        raise RuntimeError(f"nothing came in {_PATIENCE:.0f} s") from None
+        raise RuntimeError(f"nothing came in {_EVENT_TIMEOUT_S:.0f} s") from None
 
 
 async def _edge_turn(config: Path, broker: Broker, turn: int) -> float:

@@ -47,8 +47,8 @@ RESULTS = f"felt/1/bench/table/{TABLE}/round/event/resolved"
 OPENINGS = f"felt/1/bench/table/{TABLE}/round/event/opened"
 YARDS = ("bare", "synced")
 TURNS = 3
-# Nothing more is on its way when nothing came for QUIET seconds. What does not come at all for PATIENCE is lost.
-QUIET, PATIENCE = 0.3, 30.0
+# After QUIET_S without an event none is under way. An event that does not arrive within EVENT_TIMEOUT_S is lost.
+QUIET_S, EVENT_TIMEOUT_S = 0.3, 30.0
 NODELAY = ((6, 1, 1),)  # IPPROTO_TCP, TCP_NODELAY
 
 
@@ -217,15 +217,15 @@ async def until(reached: Callable[[], bool], came: Callable[[], int], what: str)
         await asyncio.sleep(0.01)
         if (now := came()) != last:
             last, since = now, loop.time()
-        elif loop.time() - since > PATIENCE:
-            raise NothingCameError(f"{what}; nothing more came for {PATIENCE:.0f} s")
+        elif loop.time() - since > EVENT_TIMEOUT_S:
+            raise NothingCameError(f"{what}; nothing more came for {EVENT_TIMEOUT_S:.0f} s")
 
 
 async def until_quiet(side: Side) -> None:
     """Until nothing more comes of what was written."""
     last = -1
     while last != (last := len(side.heard) + len(side.resolved)):
-        await asyncio.sleep(QUIET)
+        await asyncio.sleep(QUIET_S)
 
 
 async def until_it_answers(side: Side, name: str, *, rounds: bool) -> None:
@@ -234,7 +234,7 @@ async def until_it_answers(side: Side, name: str, *, rounds: bool) -> None:
     loop.add_reader(side.master, side.drain)
 
     async def ask() -> None:
-        for _ in range(int(PATIENCE * 5)):  # fewer than fill a tty that nobody reads
+        for _ in range(int(EVENT_TIMEOUT_S * 5)):  # fewer than fill a tty that nobody reads
             side.write(1, float("inf"))
             await asyncio.sleep(0.2)
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 from daemon.virtual_clock import JumpingLoop
 from simulators.lab.bench.machine import machine
 from simulators.lab.pit import KINDS, Pit
-from simulators.lab.virtual_time import all_out, jumping, run_jumping
+from simulators.lab.virtual_time import run_in_virtual_time, running_in_virtual_time, wait_for_results
 
 __all__ = ["GOAL", "TableReport", "TableRow", "bench_tables", "tables_markdown"]
 
@@ -56,17 +56,17 @@ def play(kind: str, rounds: int, seed: int) -> tuple[float, float]:
     async def body(busy: list[Callable[[], bool]]) -> float:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, JumpingLoop)
-        async with jumping(pit, busy) as house:
-            await pit.deal(house.pace, rounds, house.picture, loop.utc)
-            dealt, simulated = pit.dealt(), house.pace.now()
-            house.settling = True
-            await all_out(pit, house.picture, dealt)
+        async with running_in_virtual_time(pit, busy) as running_pit:
+            await pit.deal(running_pit.pace, rounds, running_pit.site, loop.utc)
+            dealt, simulated = pit.dealt(), running_pit.pace.now()
+            running_pit.settling = True
+            await wait_for_results(pit, running_pit.site, dealt)
         return simulated
 
     with tempfile.TemporaryDirectory(prefix="feltd-bench-") as directory:
         pit = Pit(Path(directory), seed, kinds=(kind,), usb=True)
         began = time.monotonic()
-        simulated = run_jumping(body)
+        simulated = run_in_virtual_time(body)
         real = time.monotonic() - began
         (account,) = pit.accounts(pit.dealt()).values()
     if account.right != rounds or account.voided or account.extra or account.lost or account.wrong:

@@ -23,7 +23,7 @@ from simulators.lab.campaign.loop import Process, VirtualLoop
 __all__ = ["Broker", "Weather"]
 
 LATENCY = 0.002
-PATIENCE = 10.0
+LONGEST_DELAY_S = 10.0
 """Seconds until an end of a dead connection notices, at most."""
 
 
@@ -335,8 +335,8 @@ class Broker:
     def cut(self, identifier: str) -> None:
         """One connection dies; both ends notice when they notice."""
         client = self._clients[identifier]
-        patience = PATIENCE if self.rng.random() < 0.5 else 0.1
-        client.cut(self.rng.uniform(0.0, patience), self.rng.uniform(0.0, patience))
+        longest_delay_s = LONGEST_DELAY_S if self.rng.random() < 0.5 else 0.1
+        client.cut(self.rng.uniform(0.0, longest_delay_s), self.rng.uniform(0.0, longest_delay_s))
 
     def write_down(self) -> None:
         """As a broker saves what it retains, now and then."""

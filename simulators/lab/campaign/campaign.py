@@ -58,7 +58,7 @@ __all__ = ["Failure", "Life", "Report", "campaign", "forgot", "live", "replay", 
 
 ROUNDS = 24
 """Rounds of each table in one life."""
-PATIENCE = 300.0
+SETTLE_TIMEOUT_S = 300.0
 """Seconds of play after everything was put right until everything must have come out."""
 ONE_AT_A_TIME = 45.0
 LONGEST = 6 * 3600.0
@@ -340,17 +340,17 @@ class Life:
         self.pit = VirtualPit(self.loop, self.seed, kinds)
         self._config: Config = self.pit.parsed()
         broker.on_taken = self._taken
-        self.picture = SiteState(self._config.mqtt, SITE, from_start=True, connect=broker.connect)
-        self.picture.on_opened.append(self.pit.opened)
-        self.picture.on_result.append(self.pit.heard)
-        self.picture.on_event.append(self.pit.saw)
+        self.site = SiteState(self._config.mqtt, SITE, from_start=True, connect=broker.connect)
+        self.site.on_opened.append(self.pit.opened)
+        self.site.on_result.append(self.pit.heard)
+        self.site.on_event.append(self.pit.saw)
         self._tell(f"tables {', '.join(self.pit.tables)}; {vars(nature)}")
         tasks = [
             asyncio.create_task(one)
             for one in (
                 self._keep(EDGE, self._edge),
                 *(self._keep(name, partial(self._rules, name)) for name in nature.rules),
-                self.picture.run("picture"),
+                self.site.run("picture"),
                 self.pit.serve(self._config.mqtt, broker.connect),
             )
         ]
@@ -369,7 +369,7 @@ class Life:
             setattr(broker.weather, name, getattr(nature, name))
         writing = asyncio.create_task(self._write_down())
         listening = asyncio.create_task(self._listen())
-        playing = asyncio.create_task(self.pit.play(self._rounds, self.picture, self.now))
+        playing = asyncio.create_task(self.pit.play(self._rounds, self.site, self.now))
         await asyncio.wait([playing, *tasks], timeout=LONGEST, return_when=asyncio.FIRST_COMPLETED)
         for one in (*tasks, playing):
             if one.done() and (error := one.exception()) is not None:
@@ -412,7 +412,7 @@ class Life:
             for socket in sockets.values():
                 socket.device.repair(self.loop.time())
                 socket.stir()
-        until = self.loop.time() + PATIENCE
+        until = self.loop.time() + SETTLE_TIMEOUT_S
         quiet = 0
         while quiet < 12:  # a device that lost its power, or a line that is mute, has its say within some seconds
             await asyncio.sleep(1.0)
@@ -432,7 +432,7 @@ class Life:
                 return f"{name} is not connected"
             if body.outbox.depth:
                 return f"{name} has {body.outbox.depth} rows to send"
-        if not self.picture.connected:
+        if not self.site.connected:
             return "the display is not connected"
         for name, account in self._jackpots():  # a machine that is deaf for a while says later what it owes
             if account.lost:
@@ -442,7 +442,7 @@ class Life:
             for name in self._nature.rules:
                 if self._bodies[name].position(table) != newest:
                     return f"{name} used {self._bodies[name].position(table)} of {newest} events of {table}"
-            if self.picture.tables[table].resolved + self.picture.tables[table].voided != self._ended(table):
+            if self.site.tables[table].resolved + self.site.tables[table].voided != self._ended(table):
                 return f"the display does not show every end of a round of {table}"
         return ""
 

@@ -380,6 +380,6 @@ class VirtualPit(Pit):
         """What an edge opens its links with."""
         return lambda url: _Opening(self.cables[url], now)
 
-    async def play(self, rounds: int, picture: SiteState, now: Callable[[], Any]) -> None:
+    async def play(self, rounds: int, site: SiteState, now: Callable[[], Any]) -> None:
         """Play `rounds` rounds at each table."""
-        await self.deal(self.pace, rounds * len(self.tables), picture, now)
+        await self.deal(self.pace, rounds * len(self.tables), site, now)

@@ -44,7 +44,7 @@ EVERY = 1.5
 STILL = 120.0
 """Seconds without the end of a round at any table after which the dealers stand still. A pit that is dark most of the
 time is slow: on a busy machine a poker round with four hands took half a minute between two kills."""
-PATIENCE = 40.0
+RESULT_TIMEOUT_S = 40.0
 """Seconds after the last round until everything must have come out."""
 QUIET = 3.0
 
@@ -87,24 +87,24 @@ class _Night:
         try:
             async with staged(self._pit, pace, self._broker) as stage:
                 await self._play(pace, stage)
-                await self._all_out(stage.picture)
+                await self._wait_for_results(stage.site)
         finally:
             self._report.rounds += sum(self._pit.dealt().values())
         await asyncio.to_thread(self._judge, stage.config)
 
     async def _play(self, pace: Pace, stage: Stage) -> None:
-        picture = stage.picture
+        site = stage.site
         killing = asyncio.create_task(self._kill(stage))
-        dealing = asyncio.create_task(self._pit.deal(pace, self._rounds * len(self._pit.tables), picture))
+        dealing = asyncio.create_task(self._pit.deal(pace, self._rounds * len(self._pit.tables), site))
         try:
             before = -1
             while not dealing.done():
                 dealt = sum(self._pit.dealt().values())
                 if dealt == before:
-                    there = {name: f"{view.phase}, {view.online}" for name, view in picture.tables.items()}
+                    there = {name: f"{view.phase}, {view.online}" for name, view in site.tables.items()}
                     raise WrongError(
                         f"the dealers stand still: {self._pit.dealt()} of {self._rounds} rounds dealt; "
-                        f"the display shows {there}, {picture.edges}"
+                        f"the display shows {there}, {site.edges}"
                     )
                 before = dealt
                 await asyncio.wait([dealing], timeout=STILL)
@@ -116,13 +116,13 @@ class _Night:
 
     async def _kill(self, stage: Stage) -> None:
         """From the moment that all are there for the first time."""
-        picture, children = stage.picture, {"edge": stage.edge, "rules": stage.rules}
-        await picture.until(lambda: all(map(picture.is_online, (EDGE, "rules"))))
+        site, children = stage.site, {"edge": stage.edge, "rules": stage.rules}
+        await site.until(lambda: all(map(site.is_online, (EDGE, "rules"))))
         while self._left:
             await asyncio.sleep(self._rng.expovariate(1 / EVERY))
             victim = self._rng.choice(("edge", "rules", "broker"))
             if victim == "broker":
-                await picture.until(lambda: picture.connected)
+                await site.until(lambda: site.connected)
                 await self._broker.kill()
             else:
                 process = children[victim].process
@@ -133,15 +133,15 @@ class _Night:
             self._left -= 1
             self._report.kills[victim] = self._report.kills.get(victim, 0) + 1
 
-    async def _all_out(self, picture: SiteState) -> None:
+    async def _wait_for_results(self, site: SiteState) -> None:
         """Until each round came out and nothing more comes. What never does is for the judges."""
         dealt = self._pit.dealt()
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + RESULT_TIMEOUT_S
         said, since = -1, 0.0
         while time.monotonic() < until:
             await asyncio.sleep(0.25)
-            now = sum(view.events + view.resolved + view.voided for view in picture.tables.values())
-            if now != said or not picture.connected:
+            now = sum(view.events + view.resolved + view.voided for view in site.tables.values())
+            if now != said or not site.connected:
                 said, since = now, time.monotonic()
             elif time.monotonic() - since > QUIET and not any(one.lost for one in self._accounts(dealt).values()):
                 return
