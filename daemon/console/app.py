@@ -1,4 +1,4 @@
-"""The process: the site followed, the pages served."""
+"""The console process: follows the site over MQTT and serves the pages."""
 
 import asyncio
 import contextlib
@@ -49,9 +49,9 @@ from daemon.read_model import SiteState
 __all__ = ["CannotListen", "ConsoleProcess", "make_app", "open_console", "serve"]
 
 GRACE = 3
-# Seconds after which a journal that had no room is looked at again.
+# Seconds until a journal without room is checked again.
 AGAIN = 30.0
-# Nothing from anywhere else, nothing inline, in nobody's frame.
+# Content Security Policy: no foreign or inline content, and no framing.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -75,7 +75,7 @@ MENU: tuple[tuple[str, str, Right], ...] = (
 
 
 class _Headers:
-    """The same headers for everything that is said; `secure`: and never again without TLS."""
+    """Adds security headers to every response; `secure`: also Strict-Transport-Security."""
 
     def __init__(self, app: ASGIApp, *, secure: bool) -> None:
         self._app = app
@@ -99,7 +99,7 @@ class _Headers:
 
 
 class ConsoleProcess:
-    """The parts of the console, who hears whom, and what runs."""
+    """The parts of the console, their connections, and their tasks."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class ConsoleProcess:
         *,
         full: str = "",
     ) -> None:
-        """`journal` is that of actions; `full`: why nothing may be written there. Raises BadStore, BadWebhook."""
+        """`journal`: the journal of actions; `full`: why it may not be written. Raises BadStore, BadWebhook."""
         self.config = config
         self.now = now
         self.actions = Actions(journal, store, now=now, full=full)
@@ -153,7 +153,7 @@ class ConsoleProcess:
             self.live.add(fragment)
 
     def close(self) -> None:
-        """Let every page and every thread go."""
+        """End all pages and threads."""
         self.live.close()
         self.access.close()
 
@@ -167,14 +167,14 @@ class ConsoleProcess:
             group.create_task(self.fairness.run(self.incidents.begin, self.incidents.end))
 
     async def keep(self) -> None:
-        """Keep the journal of actions until cancelled. Raises BadJournal, but for want of room: then nothing is done.
+        """Maintain the journal of actions until cancelled. Raises BadJournal, except when there is no room.
 
-        Its alert is an incident of the console's own: for that it needs no broker, and no right to write there.
+        Its alert is an incident of the console itself and needs neither the broker nor a right to publish.
         """
         journal, how, actions = self.actions.journal, self.config.journal, self.actions
         log = logs.get(console=self.config.site.name)
         told = _Room(lambda: self.incidents.journal(keeping.room(journal, how).share, self.now()))
-        once = replace(self.config, table=(Table(name=CONSOLE),))  # each alert is told for each table
+        once = replace(self.config, table=(Table(name=CONSOLE),))  # an alert is reported for each table
         said = False
         while True:
             if actions.full:
@@ -197,7 +197,7 @@ class ConsoleProcess:
 
 
 class _Room(Retained):
-    """What an alert of little room is told instead of the broker."""
+    """Receives the alert of a nearly full journal in place of the broker."""
 
     def __init__(self, tell: Callable[[], None]) -> None:
         super().__init__()
@@ -208,7 +208,7 @@ class _Room(Retained):
 
 
 def _as_console(config: Config) -> Config:
-    """As the console's own user of the broker, where it has one."""
+    """The broker settings, with the console's own user if it is configured."""
     console = config.console
     if not console.username:
         return config
@@ -217,7 +217,7 @@ def _as_console(config: Config) -> Config:
 
 
 def _expected(config: Config) -> list[str]:
-    """Who must be on the broker: the edge of the configured tables, and the rules where rounds are resolved."""
+    """The clients that must be online: the edge of the configured tables, and the rules where rounds are resolved."""
     edge = [config.edge.name] if any(table.device for table in config.table) else []
     return [*edge, config.rules.name] if any(table.ruleset for table in config.table) else edge
 
@@ -238,7 +238,7 @@ def make_app(console: ConsoleProcess) -> Starlette:
         return context.page(request, "error.html", error.status_code, code=error.status_code, detail=error.detail)
 
     async def unwritten(request: Request, error: Exception) -> Response:
-        """A disk that is full, or fails: what was to be done is not, and who only reads goes on."""
+        """The error page for a full or failing disk. The action was not executed; reading still works."""
         logs.get(console=console.config.site.name).error("console.unwritten", path=request.url.path, reason=str(error))
         detail = words.say(context.lang(request), "site.unwritten")
         return context.page(request, "error.html", 503, code=503, detail=detail)
@@ -280,7 +280,7 @@ def _check_certificate(console: Console) -> None:
         except OSError as error:
             raise CannotListen(f"console.{key}: {file}: {error.strerror}") from error
     try:
-        # A key with a password would ask for it, at a terminal that nobody looks at.
+        # A key with a password would prompt for it at the terminal of a service.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(console.certificate, console.key, password="")
     except (ssl.SSLError, OSError) as error:
         files = f"console.certificate: {console.certificate}, console.key: {console.key}"
@@ -303,10 +303,10 @@ def _bound(console: Console) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """Signals are the process's own business, and who greets us by TLS is not waited for as long as asyncio would."""
+    """uvicorn without its signal handlers, and with a shorter TLS handshake timeout than asyncio's."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """As uvicorn's of sockets that are there: it has no word for that patience."""
+        """As uvicorn's startup with given sockets; uvicorn has no option for the TLS handshake timeout."""
         config, loop = self.config, asyncio.get_running_loop()
 
         def protocol() -> asyncio.Protocol:
@@ -365,7 +365,7 @@ async def open_console(
 async def serve(
     config: Config, journal: Journal, *, full: str = "", told: Callable[[int], None] = lambda _port: None
 ) -> None:
-    """Follow the site and serve its pages until cancelled; `told` hears the port. `full`: as of the process.
+    """Follow the site and serve its pages until cancelled; `told` is called with the port. `full`: as in the process.
 
     Raises BadStore, BadJournal, BadWebhook, BadDealer, CannotListen.
     """
@@ -392,7 +392,7 @@ async def serve(
             ssl_keyfile=console.key or None,
         )
         listening = stack.enter_context(contextlib.closing(_bound(console)))
-        listening.listen(128)  # who hears that we started is not refused
+        listening.listen(128)  # connections are accepted before the start is reported
         port: int = listening.getsockname()[1]
         server = _Server(settings)
         logs.get(console=config.site.name).info("console.started", listen=console.listen, port=port)

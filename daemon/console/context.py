@@ -1,4 +1,4 @@
-"""What every page of the console needs: the site, who asks, how a page is made. `daemon/console/app.py` builds it."""
+"""The context that all pages share: the site, the user, the templates. `daemon/console/app.py` builds it."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ LINES = 2_000
 
 
 class Redirect(Exception):
-    """Somewhere else first: to the login."""
+    """Redirect to the login."""
 
     def __init__(self, to: str) -> None:
         super().__init__(to)
@@ -42,7 +42,7 @@ class Redirect(Exception):
 
 
 class ConsoleContext:
-    """The parts that pages share, and what they do with a request."""
+    """The parts that pages share, and the common handling of requests."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class ConsoleContext:
         self.site = site
         self.incidents = incidents
         self.live = Live(lambda: utc(now()))
-        # One set of templates for each language: macros are then imported once and not for each rendering.
+        # One template environment per language: macros are imported once instead of for each rendering.
         shared = {"may": may, "pips": shapes.pips, "site": site}
         self._templates = {
             lang: _templates(
@@ -78,26 +78,26 @@ class ConsoleContext:
         }
 
     def share(self, **values: Any) -> None:
-        """Values that every template sees; before the first is rendered."""
+        """Add values for all templates. Call it before the first rendering."""
         for templates in self._templates.values():
             templates.globals.update(values)
 
     # ---- pages
 
     def lang(self, request: Request) -> words.Lang:
-        """In which language this browser reads."""
+        """The language of the request."""
         return words.choose(request.cookies.get("lang", ""), request.headers.get("accept-language", ""))
 
     def render(self, template: str, lang: words.Lang, **values: Any) -> str:
-        """A piece of HTML."""
+        """Render a template."""
         return self._templates[lang].get_template(template).render(**values)
 
     def macro(self, name: str, lang: words.Lang, *values: Any) -> str:
-        """A small piece that is needed often: a macro of `_shapes.html` alone takes a third of a template's time."""
+        """Render a macro of `_shapes.html`. A macro takes a third of the time of a template."""
         return str(getattr(self._templates[lang].get_template("_shapes.html").module, name)(*values))
 
     def page(self, request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
-        """A whole page."""
+        """Render a whole page."""
         user = self.user(request)
         lang = self.lang(request)
         theme = request.cookies.get("theme", "")
@@ -113,17 +113,17 @@ class ConsoleContext:
         )
         return HTMLResponse(text, status)
 
-    # ---- who asks
+    # ---- users
 
     def user(self, request: Request) -> User | None:
-        """Who asks, if they came in and their session goes on."""
+        """The user of the request, if there is a valid session."""
         if not hasattr(request.state, "user"):
             request.state.user = self.access.who(request)
         user: User | None = request.state.user
         return user
 
     def needs(self, request: Request, right: Right, table: str = "") -> User:
-        """Who asks, if they may. Raises Redirect to the login, or 403."""
+        """The user, if they have the right. Raises Redirect to the login, or 403."""
         user = self.user(request)
         if user is None:
             raise Redirect("/login?to=" + quote(request.url.path))
@@ -132,19 +132,19 @@ class ConsoleContext:
         return user
 
     def still(self, request: Request) -> bool:
-        """Whether what let them in still would."""
+        """Whether the session or token of the user is still valid."""
         user = self.user(request)
         return user is not None and self.access.goes_on(request, user)
 
     def viewer(self, request: Request) -> Viewer:
-        """For whom fragments are rendered."""
+        """The viewer for fragments."""
         user = self.needs(request, "look")
         return Viewer(self.lang(request), user.role, user.tables)
 
     async def form(self, request: Request) -> dict[str, str]:
         """The fields of a form of our own pages. Raises 400, 403, 408, 413.
 
-        Who was asked before whether they may is asked again: while a form comes a session ends, or a role is taken.
+        The right is checked again after the form has arrived: a session or a role may end meanwhile.
         """
         if not of_the_same_origin(request, self.config.console.url):
             raise HTTPException(403, "this form was not ours")
@@ -158,7 +158,7 @@ class ConsoleContext:
         except TimeoutError as error:
             raise HTTPException(408) from error
         if getattr(request.state, "user", None) is not None and not self.still(request):
-            request.state.user = None  # what they are told is a stranger's page
+            request.state.user = None  # the answer is the page for visitors without a session
             raise HTTPException(403)
         try:
             return dict(parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=200))
@@ -168,7 +168,7 @@ class ConsoleContext:
     def login_page(
         self, request: Request, to: str, status: int = 200, *, name: str = "", said: str = "", seconds: int = 0
     ) -> Response:
-        """Where people come in; `said` is the key of what went wrong."""
+        """The login page; `said` is the key of the error text."""
         return self.page(
             request,
             "access_login.html",
@@ -196,7 +196,7 @@ def _templates(**more: Any) -> jinja2.Environment:
 
     @lru_cache(LINES)
     def line(macro: str, value: Any) -> Markup:
-        """A line of a log: it never changes, and logs are drawn anew with each one that is added."""
+        """One line of a log, cached: lines never change, and the log is rendered again for each new line."""
         drawn: Markup = getattr(made.get_template("_shapes.html").module, macro)(value)
         return drawn
 

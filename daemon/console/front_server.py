@@ -1,6 +1,6 @@
-"""Limits of an edge that stands alone, without a reverse proxy: who asks, for which host, how many, how long.
+"""Limits for a console without a reverse proxy: client address, host name, number of connections, time for a request.
 
-Each part is here because the libraries have none that does the same:
+Each part exists because the libraries have no equivalent:
 
 - `Hosts`: Starlette's TrustedHostMiddleware cannot take every address in figures and refuse every other name.
 - `Forwarded`: uvicorn's takes any text for an address, which then stands in the journal of actions, and does not know a
@@ -25,30 +25,30 @@ from daemon.config.model import Console
 
 __all__ = ["ConnectionLimiter", "Forwarded", "HeaderTimeoutProtocol", "Hosts", "names_of"]
 
-# Seconds for the greetings of TLS, and then for the head of a request, from there or from the answer before.
+# Seconds for the TLS handshake, and for the head of a request after the handshake or the previous answer.
 REQUEST_TIMEOUT_S = 10.0
 UNREAD = 60.0
-# All at once: pages that follow hold one each, and files need room below the 1024 that a process may have open.
+# Connections at once. Each live page holds one, and files need room below the limit of 1024 descriptors.
 MOST_CONNECTIONS = 600
-# Of one address, lines on which nothing was asked yet: a browser opens six.
+# Connections of one address without a request so far; a browser opens six.
 MOST_UNASKED = 32
-# Bytes that asyncio holds for each line of TLS from its first moment, a record's; else 256 KiB, 150 MiB for all.
+# Bytes that asyncio allocates per TLS connection: one record. The default of 256 KiB would be 150 MiB for all.
 ROOM = 16 * 1024
 _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 _ELSEWHERE = "this console has another name: [console] url says which, and should say what people type\n"
 
 
 def names_of(console: Console) -> frozenset[str]:
-    """By which names a browser may ask for us, besides any address in figures."""
+    """The host names accepted from browsers, besides any IP address."""
     url = urlsplit(console.url).hostname or ""
     return frozenset({"localhost", console.listen.lower(), socket.gethostname().lower(), url} - {""})
 
 
 class Hosts:
-    """Answers only what was meant for us.
+    """Refuses requests for other host names.
 
-    A page elsewhere can let its own name point to this computer and ask from within a browser here (DNS rebinding): it
-    then asks by that name. An address in figures is no name, and who says none is no browser.
+    A foreign page can resolve its own name to this computer and send requests from a local browser (DNS rebinding);
+    those carry the foreign name. IP addresses are accepted; a request without a host does not come from a browser.
     """
 
     def __init__(self, app: ASGIApp, names: frozenset[str]) -> None:
@@ -57,7 +57,7 @@ class Hosts:
         self._names = names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """To the pages, or 421."""
+        """Pass the request on, or answer 421."""
         app = self._app
         if scope["type"] == "http" and not self._ours(Headers(scope=scope).get("host", "")):
             app = PlainTextResponse(_ELSEWHERE, 421)
@@ -82,10 +82,10 @@ def _is_address(name: str) -> bool:
 
 
 class Forwarded:
-    """Tells the pages whom a proxy speaks for, where it is one of ours: anybody else could name whom he likes.
+    """Takes the client address from X-Forwarded-For, only from configured proxies; others could forge it.
 
-    Each proxy adds whom it saw at the end; what stands before that is somebody's word. What is no address stands for
-    nobody: the proxy itself is taken for who asks.
+    Each proxy appends the address that it saw; earlier entries are unverified. If the entry is no address, the proxy
+    itself counts as the client.
     """
 
     def __init__(self, app: ASGIApp, proxies: Iterable[str]) -> None:
@@ -94,7 +94,7 @@ class Forwarded:
         self._proxies = [ipaddress.ip_network(one) for one in proxies]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """To the pages."""
+        """Pass the request on."""
         if scope["type"] == "http" and scope["client"] and self._ours(address := _address(scope["client"][0])):
             headers = Headers(scope=scope)
             for said in reversed(",".join(headers.getlist("x-forwarded-for")).split(",")):
@@ -114,7 +114,7 @@ class Forwarded:
 
 
 def _address(text: str) -> _Address | None:
-    """An address without the name of a network card, which may be anything."""
+    """An address without its interface name (IPv6 zone), which may be any text."""
     try:
         found = ipaddress.ip_address(text)
     except ValueError:
@@ -125,24 +125,24 @@ def _address(text: str) -> _Address | None:
 
 
 class ConnectionLimiter(socket.socket):
-    """A socket to listen at: one too many at once is turned away before a word, of TLS too.
+    """A listening socket that closes excess connections before the TLS handshake.
 
-    One address may not take all places by opening lines and asking nothing, unless it is a proxy's.
+    One address cannot take all places with connections that send no request, unless it is a proxy's.
     """
 
     def __init__(self, family: int, proxies: Iterable[str] = ()) -> None:
-        """TCP, of that family. `proxies` are addresses or networks."""
+        """A TCP socket of that family. `proxies` are addresses or networks."""
         super().__init__(family, socket.SOCK_STREAM)
         self._lines: list[socket.socket] = []
         self._unasked: dict[tuple[Any, ...], socket.socket] = {}
         self._proxies = [ipaddress.ip_network(one) for one in proxies]
 
     def asked(self, peer: tuple[Any, ...]) -> None:
-        """A whole question came from there."""
+        """A complete request came from that connection."""
         self._unasked.pop(peer[:2], None)
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """The next; who is turned away is as one who went by himself."""
+        """The next accepted connection. A refused one is closed and looks like one that the client closed."""
         line, address = super().accept()
         self._lines = [one for one in self._lines if one.fileno() >= 0]
         self._unasked = {peer: one for peer, one in self._unasked.items() if one.fileno() >= 0}
@@ -151,12 +151,12 @@ class ConnectionLimiter(socket.socket):
             raise ConnectionAbortedError
         self._lines.append(line)
         self._unasked[address[:2]] = line
-        # Who asks and does not read holds it, too: the kernel ends what nobody has taken for so long.
+        # A client that does not read its answer also holds a connection: the kernel closes it after this time.
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(UNREAD * 1000))
         return line, address
 
     def _room(self, host: str) -> bool:
-        """Whether that address may have one more line on which nothing was asked."""
+        """Whether that address may have one more connection without a request."""
         if sum(peer[0] == host for peer in self._unasked) < MOST_UNASKED:
             return True
         address = _address(host)
@@ -168,27 +168,27 @@ class HeaderTimeoutProtocol(H11Protocol):
 
     _late: asyncio.TimerHandle | None = None
     on_asked: Callable[[tuple[Any, ...]], None] | None = None
-    """Hears from where the first whole question came."""
+    """Reports the address of the first complete request."""
 
     def data_received(self, data: bytes) -> None:
-        """A piece of a question."""
+        """Bytes of a request arrived."""
         super().data_received(data)
         if self.on_asked is not None and self.cycle is not None and self.client is not None:
             self.on_asked(self.client)
             self.on_asked = None
 
     def connection_made(self, transport: Any) -> None:
-        """Somebody is at the door."""
+        """A client connected."""
         super().connection_made(transport)
         self._wait()
 
     def on_response_complete(self) -> None:
-        """The next question may come by the same line."""
+        """The next request may come on the same connection."""
         super().on_response_complete()
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """They went."""
+        """The client disconnected."""
         if self._late is not None:
             self._late.cancel()
         super().connection_lost(exc)

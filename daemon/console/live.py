@@ -1,7 +1,7 @@
 """Pages that follow the site: fragments of HTML, pushed as server-sent events when what they show has changed.
 
-A page names the fragments it holds; what changes within PAUSE is rendered once, for all who look at it in the same
-language. A slow browser costs a piece of what is said to it: what it did not take is rendered anew when it does.
+A page names its fragments. Changes within PAUSE are rendered once for all viewers with the same language. A slow
+browser has at most one message waiting; the fragments it missed are rendered again when it reads.
 """
 
 import asyncio
@@ -19,38 +19,38 @@ __all__ = ["Fragment", "Gone", "Live", "Viewer"]
 PAUSE = 0.1
 HEARTBEAT = 5.0
 MOST_VIEWERS = 200
-# Of one user, or of all screens with one token: nobody takes the room of all.
+# Pages of one user, or of all screens with one token, so that one user cannot take all places.
 MOST_OF_ONE = 40
-# Every table of a site and the age of its last event, and some more.
+# Fragments of one page: every table of a site, the age of its last event, and some more.
 MOST_FRAGMENTS = 1_200
-# Bytes of HTML in one message: of a page with much on it, this is all that waits for a browser that does not read.
+# Bytes of HTML in one message. This is the most that waits for a browser that does not read.
 PIECE = 65_536
-# Fragments that are kept as they were rendered, and their bytes.
+# Limits of the render cache: fragments and bytes.
 RENDERED = 4000
 MOST_BYTES = 16 * 2**20
 
 
 class Viewer(Struct, frozen=True):
-    """For whom a fragment is rendered: what may make it differ."""
+    """The properties of a viewer on which a fragment depends."""
 
     lang: words.Lang
     role: str
     tables: tuple[str, ...] = ()
-    """The only tables this one may see; empty: all."""
+    """The tables that this viewer may see; empty: all."""
 
     def may_see(self, table: str) -> bool:
-        """Whether a table is any of their business."""
+        """Whether the viewer may see a table."""
         return not self.tables or table in self.tables
 
 
 class Gone(KeyError):
-    """What a fragment shows is known to be there no more: an open page hides it until it comes back."""
+    """The object of a fragment is gone. An open page hides the fragment until it comes back."""
 
 
 class Fragment(Struct, frozen=True):
-    """One kind of fragment. `id` on the page is `<kind>/<argument>`; `keys` are those of the site it depends on.
+    """One kind of fragment. `id` on the page is `<kind>/<argument>`; `keys` are the keys of the site it depends on.
 
-    `within`: what stands in it and changes more often. Who follows it follows that too, and need not ask for it.
+    `within`: fragments nested in it that change more often. Pages that follow it follow them too.
     """
 
     kind: str
@@ -61,7 +61,7 @@ class Fragment(Struct, frozen=True):
 
 
 class _Stream:
-    """One browser's page: which fragments are out of date, and by which keys of the site they become so."""
+    """One open page: its stale fragments, and the keys of the site that make its fragments stale."""
 
     def __init__(self, fragments: Mapping[str, tuple[str, ...]], whom: str) -> None:
         self.whom = whom
@@ -74,10 +74,10 @@ class _Stream:
 
 
 class Live:
-    """All pages that are looked at."""
+    """All open pages."""
 
     def __init__(self, time: Callable[[], str]) -> None:
-        """`time` says the instant, as pages carry it."""
+        """`time` gives the current time in the format of the pages."""
         self._time = time
         self._kinds: dict[str, Fragment] = {}
         self._streams: set[_Stream] = set()
@@ -87,21 +87,21 @@ class Live:
         self._closing = False
 
     def add(self, fragment: Fragment) -> None:
-        """Pages may hold such fragments."""
+        """Register a kind of fragment."""
         self._kinds[fragment.kind] = fragment
 
     @property
     def viewers(self) -> int:
-        """How many pages are looked at."""
+        """The number of open pages."""
         return len(self._streams)
 
     def full(self, whom: str) -> bool:
-        """Whether no further page of `whom` can be followed."""
+        """Whether the limit of open pages of `whom`, or of all, is reached."""
         own = sum(stream.whom == whom for stream in self._streams)
         return len(self._streams) >= MOST_VIEWERS or own >= MOST_OF_ONE
 
     def changed(self, key: str) -> None:
-        """Something of the site changed."""
+        """Mark the fragments that depend on a changed key as stale."""
         self._versions[key] = self._versions.get(key, 0) + 1
         for stream in self._streams:
             names = stream.of.get(key)
@@ -110,7 +110,7 @@ class Live:
                 stream.changed.set()
 
     def html(self, name: str, viewer: Viewer) -> str:
-        """A fragment as it is now. Raises KeyError for one that does not exist or is not this one's to see."""
+        """The current HTML of a fragment. Raises KeyError for one that is unknown or forbidden to the viewer."""
         kind, _, argument = name.partition("/")
         fragment = self._kinds[kind]
         table = fragment.table(argument)
@@ -125,7 +125,7 @@ class Live:
         return text
 
     def _keep(self, key: tuple[str, Viewer], version: int, text: str) -> None:
-        """In the place of what it was; the oldest go."""
+        """Put a fragment into the render cache; the oldest are dropped."""
         if (known := self._rendered.pop(key, None)) is not None:
             self._bytes -= sys.getsizeof(known[1])
         self._rendered[key] = version, text
@@ -134,7 +134,7 @@ class Live:
             self._bytes -= sys.getsizeof(self._rendered.popitem(last=False)[1][1])
 
     def wanted(self, names: Iterable[str], viewer: Viewer) -> dict[str, tuple[str, ...]]:
-        """Of the fragments a page asks for, those it may follow, with the keys they depend on."""
+        """The requested fragments that the viewer may follow, with the keys they depend on."""
         found: dict[str, tuple[str, ...]] = {}
         asked = deque(names)
         while asked and len(found) < MOST_FRAGMENTS:
@@ -149,9 +149,9 @@ class Live:
     async def follow(
         self, wanted: Mapping[str, tuple[str, ...]], viewer: Viewer, still: Callable[[], bool], whom: str = ""
     ) -> AsyncIterator[bytes]:
-        """What a page is told from now on: all its fragments first, then those that change; a sign of life between.
+        """The messages for one page: first all its fragments, then the changed ones, and heartbeats in between.
 
-        Ends when `still` says no longer: a session may end while a page is open. `whom`: the user who looks.
+        Ends when `still` returns false, e.g. because the session ended. `whom`: the user of the page.
         """
         stream = _Stream(wanted, whom)
         stream.dirty = dict.fromkeys(wanted)
@@ -164,7 +164,7 @@ class Live:
                     names.extend(stream.dirty)
                 yield self._piece(stream, names, viewer)
                 if names:
-                    await asyncio.sleep(0)  # others are told too
+                    await asyncio.sleep(0)  # let other pages send
                     continue
                 await asyncio.sleep(PAUSE)
                 try:
@@ -176,7 +176,7 @@ class Live:
             self._streams.discard(stream)
 
     def _piece(self, stream: _Stream, names: deque[str], viewer: Viewer) -> bytes:
-        """The first of `names` as they are now, as many as make a PIECE; they are up to date then."""
+        """The current HTML of the first of `names`, up to PIECE bytes. They are no longer stale."""
         said: dict[str, str] = {}
         size = 0
         while names and size < PIECE:
@@ -192,7 +192,7 @@ class Live:
         return b"data: " + msgspec.json.encode({"now": self._time(), "put": said}) + b"\n\n"
 
     def close(self) -> None:
-        """Let every page go."""
+        """End all open pages."""
         self._closing = True
         for stream in self._streams:
             stream.changed.set()

@@ -410,7 +410,7 @@ async def test_a_child_that_does_not_end_by_itself_is_ended(tmp_path: Path, monk
         return deaf
 
     monkeypatch.setattr(asyncio, "create_subprocess_exec", start)
-    monkeypatch.setattr(demo, "GRACE", 0.01)
+    monkeypatch.setattr(demo, "CHILD_STOP_TIMEOUT_S", 0.01)
     task = asyncio.create_task(Child("edge", tmp_path / "feltd.toml").keep())
     await started.wait()
     await asyncio.sleep(0)

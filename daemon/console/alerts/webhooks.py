@@ -1,8 +1,8 @@
-"""Webhooks: who asks for it is told of incidents by POST, in order and at least once, signed as Standard Webhooks says.
+"""Webhooks: report incidents to receivers by POST, in order and at least once, signed by Standard Webhooks.
 
-A message stands in the store until its receiver answers 2xx, whatever happens to either; the next one waits for it.
-`webhook-id` stays the same when a message is sent again: receivers dedupe by it. Neither an address, which may itself
-be a secret, nor a key nor an answer stands in any log.
+The store is an outbox: a message stays in it until its receiver answers 2xx, and the next one waits for it.
+`webhook-id` stays the same when a message is sent again; receivers deduplicate by it. Logs contain no address (it may
+be a secret), no key and no answer.
 
 https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 """
@@ -41,7 +41,7 @@ __all__ = ["BadWebhook", "Counts", "Webhooks", "signature"]
 MOST = 10_000
 TIMEOUT = 10.0
 FIRST, LONGEST = 5.0, 600.0
-"""Seconds before a message is sent again, at first and after many times in vain; doubled each time."""
+"""Backoff in seconds before a message is sent again: the first and the longest; doubled each time."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS webhook_message (
@@ -64,7 +64,7 @@ _TOLD = (
 
 _INSERT = "INSERT INTO webhook_message (hook, id, body, made, dropped) VALUES (?,?,?,?,?)"
 
-# Both log addresses and headers, at their lower levels.
+# Both libraries log addresses and headers at their lower levels.
 for _name in ("httpx", "httpcore"):
     logging.getLogger(_name).setLevel(logging.WARNING)
 
@@ -72,29 +72,29 @@ State: TypeAlias = Literal["open", "acknowledged"]
 
 
 class BadWebhook(Exception):
-    """A webhook of the configuration cannot be used. The message says which and why, and names no secret."""
+    """A configured webhook cannot be used. The message names it and the reason, but no secret."""
 
 
 class _Failed(Exception):
-    """The receiver did not take a message. The message says why, without a word of its own."""
+    """The receiver did not accept a message. The text gives the reason and quotes nothing from the receiver."""
 
 
 class _Told(Struct, frozen=True):
-    """As what a receiver knows an incident."""
+    """The state of an incident as last reported to a receiver."""
 
     state: State
     severity: str
     code: str
 
     def is_better_than(self, one: Incident) -> bool:
-        """Whether it has become worse since, or as bad in another way."""
+        """Whether the incident is worse now, or has another code."""
         if self.severity == one.severity:
             return self.code != one.code
         return one.severity == "error"
 
 
 class Counts(Struct, frozen=True):
-    """One webhook in numbers; `age`: seconds for which its oldest message waits."""
+    """Metrics of one webhook; `age`: seconds since its oldest waiting message was made."""
 
     name: str
     waiting: int
@@ -105,7 +105,7 @@ class Counts(Struct, frozen=True):
 
 
 class _Message(Struct, frozen=True):
-    """One message as it stands in the store."""
+    """One message of the outbox."""
 
     n: int
     id: str
@@ -128,7 +128,7 @@ def host_of(number: int, text: str) -> str:
     if not (target + host).isascii() or not (target + host).isprintable() or " " in target:
         raise BadWebhook(f"console.webhook {number}: its url must be written in ASCII, with %XX for the rest")
     try:
-        host.encode("idna")  # as whoever looks it up does
+        host.encode("idna")  # as the resolver does
     except UnicodeError as error:
         remedy = "each part between two dots has 1 to 63 characters"
         raise BadWebhook(f"console.webhook {number}: the host in its url is no name; {remedy}") from error
@@ -136,7 +136,7 @@ def host_of(number: int, text: str) -> str:
 
 
 class _Hook:
-    """One receiver. `name` is its number in the configuration, `key` what the store knows it by."""
+    """One receiver. `name` is its number in the configuration, `key` its key in the store."""
 
     def __init__(self, number: int, config: Webhook) -> None:
         """Raises BadWebhook."""
@@ -154,7 +154,7 @@ class _Hook:
 
 
 class _Pending(Struct, frozen=True):
-    """What is to be written: a message, and what is told with it; None: nothing is, any more."""
+    """A message to be written, and the incident's new state at the receiver; None: the incident has ended there."""
 
     hook: _Hook
     incident: int
@@ -165,7 +165,7 @@ class _Pending(Struct, frozen=True):
 
 
 class Webhooks:
-    """All receivers, and what waits for them."""
+    """All receivers and their outbox."""
 
     def __init__(
         self,
@@ -179,7 +179,7 @@ class Webhooks:
         longest: float = LONGEST,
         timeout: float = TIMEOUT,
     ) -> None:
-        """Take up what waits. Raises BadWebhook, BadStore."""
+        """Load the waiting messages. Raises BadWebhook, BadStore."""
         self._store = store
         self._site = site
         self._now = now
@@ -201,7 +201,7 @@ class Webhooks:
             self._count(hook)
 
     def _forget_others(self) -> None:
-        """Who stands in the configuration no longer is told no more."""
+        """Delete the rows of receivers that were removed from the configuration."""
         known = {hook.key for hook in self._hooks}
         with self._store.write() as db:
             for table in ("webhook_message", "webhook_told", "webhook_told_as"):
@@ -210,7 +210,7 @@ class Webhooks:
                         db.execute(f"DELETE FROM {table} WHERE hook = ?", (key,))  # noqa: S608
 
     def counts(self) -> list[Counts]:
-        """How each stands."""
+        """The metrics of each webhook."""
         now = self._now()
         return [
             Counts(
@@ -224,12 +224,12 @@ class Webhooks:
             for hook in self._hooks
         ]
 
-    # ---- what is to be told
+    # ---- incidents to report
 
     def follow(self, incident: Incident, *, hidden: bool, settled: bool, now: datetime) -> None:
-        """Each state once, and anew what has become worse.
+        """Report each state once, and again when the incident becomes worse.
 
-        What is hidden is not told to begin; what was told to begin is told to end.
+        A hidden incident is not opened at a receiver. An incident opened there is also closed there.
         """
         for hook in self._hooks:
             told = hook.told.get(incident.n)
@@ -250,7 +250,7 @@ class Webhooks:
                         self._tell(hook, "acknowledged", incident, "acknowledged", now)
 
     def told(self) -> Iterable[int]:
-        """All incidents that somebody was told of and whose end they still wait for."""
+        """The incidents that were opened at some receiver and not yet closed there."""
         return {n for hook in self._hooks for n in hook.told}
 
     def _tell(self, hook: _Hook, kind: str, incident: Incident, state: State | None, now: datetime) -> _Told | None:
@@ -276,17 +276,17 @@ class Webhooks:
             del hook.told[incident.n]
         else:
             hook.told[incident.n] = told
-        if len(self._pending) == self._pending.maxlen:  # the store cannot be written: this one will never have stood
+        if len(self._pending) == self._pending.maxlen:  # the store cannot be written: the oldest is dropped
             self._pending[0].hook.dropped += 1
         self._pending.append(_Pending(hook, incident.n, told, _id(), _body(f"incident.{kind}", now, data), now))
         return told
 
     def waiting(self) -> bool:
-        """Whether something is to be written."""
+        """Whether messages wait to be written to the store."""
         return bool(self._pending)
 
     def write(self, db: Connection) -> None:
-        """Write down what is to be told, in the transaction `db`. Of too many the oldest go, which is told instead."""
+        """Write the pending messages in the transaction `db`. Above the limit one message replaces the oldest."""
         for one in self._pending:
             key = one.hook.key
             if one.told is None:
@@ -304,7 +304,7 @@ class Webhooks:
                 self._drop(db, hook, count - self._most + 1)
 
     def _drop(self, db: Connection, hook: _Hook, most: int) -> None:
-        """The `most` oldest become one message that says how many they were; a new one, also to who heard the last."""
+        """Replace the `most` oldest messages by one with their count, under a new id."""
         rows = db.execute(
             "SELECT n, dropped, made FROM webhook_message WHERE hook = ? ORDER BY n LIMIT ?", (hook.key, most)
         ).fetchall()
@@ -316,7 +316,7 @@ class Webhooks:
         db.execute("INSERT INTO webhook_message VALUES (?,?,?,?,?,?)", (first, hook.key, _id(), body, made, lost))
 
     def written(self) -> None:
-        """It is durable: send it."""
+        """The transaction is durable: start sending."""
         hooks = {id(one.hook): one.hook for one in self._pending}.values()
         self._pending.clear()
         for hook in hooks:
@@ -332,15 +332,15 @@ class Webhooks:
         ).fetchone()
         hook.oldest = None if oldest is None else time_of(oldest)
 
-    # ---- the way out
+    # ---- sending
 
     async def run(self) -> None:
-        """Send for ever; each receiver by itself."""
+        """Send until cancelled; each receiver has its own task."""
         if not self._hooks:
             return
-        import httpx  # a console that tells nobody does without
+        import httpx  # a console without webhooks does not need it
 
-        # Each request has a connection of its own; neither proxies nor redirects lead it elsewhere.
+        # Each request has its own connection, without proxies or redirects.
         tls = ssl.create_default_context() if any(hook.url.startswith("https:") for hook in self._hooks) else False
         limits = httpx.Limits(max_keepalive_connections=0)
         async with (
@@ -363,7 +363,7 @@ class Webhooks:
             try:
                 await self._post(client, hook, message)
                 self._sent(hook, message)
-            except (_Failed, BadStore) as error:  # what cannot be crossed out is sent once more
+            except (_Failed, BadStore) as error:  # a message that cannot be deleted is sent again
                 hook.failed += 1
                 if not failing:
                     self._log.warning(
@@ -394,7 +394,7 @@ class Webhooks:
         self._count(hook)
 
     async def _post(self, client: "httpx.AsyncClient", hook: _Hook, message: _Message) -> None:
-        """Raises _Failed unless the answer is 2xx. A redirect is none: what is signed goes where the house said."""
+        """Raises _Failed unless the answer is 2xx. Redirects are refused: messages go only to configured addresses."""
         import httpx
 
         timestamp = int(self._now().timestamp())
@@ -417,21 +417,21 @@ class Webhooks:
             raise _Failed("its answer was no HTTP") from error
         except httpx.TransportError as error:
             raise _Failed(_reason(error)) from error
-        except (httpx.InvalidURL, ValueError) as error:  # what a resolver does not take for a name
+        except (httpx.InvalidURL, ValueError) as error:  # an invalid host name
             raise _Failed("its host is no name of a computer") from error
         if not 200 <= status <= 299:
             raise _Failed(f"its answer was {status}")
 
 
 def _reason(error: BaseException) -> str:
-    """What the operating system, or TLS, said first. The words of httpx itself may name an address."""
+    """The first error of the operating system or TLS. Messages of httpx may contain the address."""
     said = type(error).__name__
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLError):
             return f"TLS: {cause.reason}"
         if isinstance(cause, OSError) and cause.strerror:
-            # By its number, where it has one: asyncio's own words name address and port.
+            # By errno where there is one: asyncio's messages contain address and port.
             said = os.strerror(cause.errno) if cause.errno is not None and cause.errno > 0 else cause.strerror
         cause = cause.__cause__ or cause.__context__
     return said
@@ -444,7 +444,7 @@ def signature(secret: bytes, id_: str, timestamp: int, body: bytes) -> str:
 
 
 def _secret(number: int, file: str) -> bytes:
-    """`whsec_` and base64, as Standard Webhooks writes keys, or else the words themselves."""
+    """The key: decoded from `whsec_` and base64 (Standard Webhooks), or else the text itself."""
     if not file:
         return b""
     try:

@@ -1,1 +1,1 @@
-"""Who may sign in to the console and do what."""
+"""Users, sessions and rights of the console."""

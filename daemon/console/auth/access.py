@@ -1,7 +1,7 @@
-"""Who comes in, and what they may do: log in and out, sessions as cookies, tokens of screens and programs, their pages.
+"""Authentication and authorization: login, logout, session cookies, tokens of screens and programs.
 
-A cookie is only ever sent to us by our own pages (SameSite=Strict), never shown to a script, and opens nothing once its
-session ended in the store. Each form is taken only from a page of the same origin.
+A cookie is sent only by our own pages (SameSite=Strict), is hidden from scripts, and is void once its session has ended
+in the store. Forms are accepted only from pages of the same origin.
 """
 
 import asyncio
@@ -48,14 +48,14 @@ __all__ = [
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# What one hash takes, 32 MiB, the process has twice; who comes while so many wait is told to come again.
+# At most two hashes run at once, 32 MiB each. A login beyond the waiting ones is asked to retry.
 _HASHING, _WAITING = 2, 8
 
 
 class User(Struct, frozen=True):
-    """Who asks. `tables` empty: all. `kind`: known here, to another provider, or a screen with a token.
+    """The user of a request. `tables` empty: all. `kind`: local, of an OpenID provider, or a screen with a token.
 
-    `session` names what let them in; it opens nothing.
+    `session` is the id of the session or token; it is not a secret.
     """
 
     name: str
@@ -66,42 +66,42 @@ class User(Struct, frozen=True):
 
     @property
     def by(self) -> By:
-        """As the author of a change."""
+        """The user as the author of a change."""
         return By(self.name, self.role)
 
 
 class Refused(Exception):
-    """No such user, or not their password: nobody is told which."""
+    """Unknown user or wrong password. The answer does not distinguish the two."""
 
 
 class Wait(Exception):
-    """Too many tried. `seconds` until the next may."""
+    """Rate limit of logins. `seconds` until the next attempt."""
 
     def __init__(self, seconds: int) -> None:
         super().__init__(f"wait {seconds} s")
         self.seconds = seconds
 
 
-# ---- too many tries
+# ---- rate limit of logins
 
 
 class _Tries(Struct):
-    """How often, and when last, in seconds."""
+    """The number of failures and the time of the last one in seconds."""
 
     count: int
     last: float
 
 
 class Throttle:
-    """Counts the tries to log in that have not succeeded: of a name from an address, from an address, of a name.
+    """Counts failed logins per name and address, per address, and per name.
 
-    After some free tries each must wait twice as long as the one before. A stranger can make a name's owner wait no
-    longer than a minute from elsewhere. Memory is bounded: the longest unused is forgotten first.
+    After some free attempts the waiting time doubles with each. Failures from other addresses delay the owner of a name
+    by at most a minute. Memory is bounded: the least recently used entry is dropped first.
     """
 
     MOST = 4096
     FORGET = 3600.0
-    # Free tries and the longest wait, seconds.
+    # Free attempts and the longest wait in seconds.
     LIMITS = (("pair", 3, 900), ("address", 10, 900), ("name", 10, 60))
 
     def __init__(self, now: Callable[[], datetime]) -> None:
@@ -109,14 +109,14 @@ class Throttle:
         self._tries: tuple[OrderedDict[str, _Tries], ...] = tuple(OrderedDict() for _ in self.LIMITS)
 
     def begin(self, name: str, address: str) -> int:
-        """Seconds to wait; 0: this try is counted and may be made."""
+        """Seconds to wait; 0: the attempt is counted and allowed."""
         now = self._now().timestamp()
         waits = []
         for tries, key, (_, free, longest) in self._each(name, address):
             one = tries.get(key)
             if one is not None and one.count >= free:
                 delay = min(2.0 ** min(one.count - free, 30), longest)
-                waits.append(min(one.last + delay - now, delay))  # a clock set back makes nobody wait longer
+                waits.append(min(one.last + delay - now, delay))  # a clock set back does not prolong the wait
         wait = math.ceil(max(waits, default=0))
         if wait > 0:
             return wait
@@ -131,7 +131,7 @@ class Throttle:
         return 0
 
     def passed(self, name: str, address: str) -> None:
-        """The try that was begun succeeded. What the address tried with other names stays counted."""
+        """The login succeeded. Failures of the address with other names stay counted."""
         for tries, key, (kind, _, _) in self._each(name, address):
             if kind != "address":
                 tries.pop(key, None)
@@ -139,7 +139,7 @@ class Throttle:
                 tries[key].count -= 1
 
     def struck(self, name: str, address: str) -> list[str]:
-        """Of what somebody should know: "pair", "address", "name", as its waiting begins and whenever tries double."""
+        """The limits to log: "pair", "address", "name", when a wait begins and whenever the attempts double."""
         struck = []
         for tries, key, (kind, free, _) in self._each(name, address):
             count = tries[key].count if key in tries else 0
@@ -153,7 +153,7 @@ class Throttle:
 
 
 def _net(address: str) -> str:
-    """An address of IPv4, a network of IPv6: there each customer has a whole one."""
+    """The address for IPv4, the network for IPv6, where each customer has a whole network."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
@@ -163,11 +163,11 @@ def _net(address: str) -> str:
     return str(found)
 
 
-# ---- in and out
+# ---- login and logout
 
 
 class Access:
-    """Lets people in, and knows who they are."""
+    """Checks passwords, sessions and tokens."""
 
     def __init__(self, config: Console, store: Store, actions: Actions, now: Callable[[], datetime]) -> None:
         """Raises BadStore."""
@@ -177,22 +177,22 @@ class Access:
         self.users = Users(store, now, idle=idle, longest=longest, told=actions.collect)
         self.throttle = Throttle(now)
         self.secure = bool(config.certificate) or config.url.lower().startswith("https:")
-        # No other host or path can set a cookie of that name, and no plain line carries it.
+        # With the prefix __Host- no other host or path can set the cookie, and it is sent only over TLS.
         self.cookie = "__Host-feltd" if self.secure else "feltd"
         if not self.secure and not is_loopback(config.listen):
             remedy = "give [console] certificate and key, or let it listen on 127.0.0.1 behind a proxy that has them"
             logs.get().warning("console.plain", text="passwords cross the network in the clear", remedy=remedy)
         self._pool = ThreadPoolExecutor(_HASHING, "password")
         self._waiting = 0
-        # Of nobody: who asks for an unknown name waits as long as for a known one.
+        # The hash of no password: an unknown name takes as long as a known one.
         self._nobody = Hashed(2**15, 8, 1, secrets.token_bytes(16), secrets.token_bytes(32))
 
     def close(self) -> None:
-        """End its threads."""
+        """End the hashing threads."""
         self._pool.shutdown(cancel_futures=True)
 
     async def hash(self, password: str) -> Hashed:
-        """Of a new password. Raises Wait."""
+        """The hash of a new password. Raises Wait."""
         return await self._in_thread(hash_password, password)
 
     async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -214,11 +214,11 @@ class Access:
             raise Wait(wait)
         known = self.users.hashed(name)
         right = await self._in_thread((known or self._nobody).fits, password[: LONGEST + 1])
-        # Meanwhile the user may have been removed, or have another password.
+        # The user may have been removed or changed the password meanwhile.
         if right and known is not None and self.users.hashed(name) == known:
             self.throttle.passed(name, address)
             return
-        # A name nobody has may be a password typed into the wrong field: it is written nowhere.
+        # An unknown name may be a password typed into the wrong field: it is not logged.
         detail = {"name": name if known is not None else "", "address": address}
         self.actions.note("", "", "login.failed", "", detail)
         for kind in self.throttle.struck(name, address):
@@ -233,16 +233,16 @@ class Access:
         return self.users.begin(name, address, agent)
 
     def who(self, request: Request) -> User | None:
-        """Whose cookie came with this. A stream that comes again by itself keeps no session alive.
+        """The user of the request's cookie. A stream that reconnects by itself does not prolong the session.
 
-        A store that cannot be written keeps nobody from reading.
+        Reading works also when the store cannot be written.
         """
         return self._who(request, used=request.headers.get("accept") != "text/event-stream")
 
     def goes_on(self, request: Request, user: User) -> bool:
-        """Whether what let them in still would, as the same: to be asked now and then for each open stream.
+        """Whether the session or token of an open stream is still valid for the same user. Asked at intervals.
 
-        By the secret itself: of a screen's token that was replaced the name is what it was.
+        It compares the secret: a replaced token of a screen keeps its name.
         """
         return self._who(request, used=False) == user
 
@@ -262,7 +262,7 @@ class Access:
         return User(token.name, "viewer", token.tables, "token", token.name)
 
     def may_scrape(self, request: Request) -> bool:
-        """Whether /metrics is for them: a token as a bearer's, or somebody who may look at everything."""
+        """Whether the request may read /metrics: with a bearer token, or as a user who may see all tables."""
         if self.config.metrics == "open":
             return True
         scheme, _, secret = request.headers.get("authorization", "").partition(" ")
@@ -273,13 +273,13 @@ class Access:
         return user is not None and may(user.role, "look") and not user.tables
 
     def let_in(self, response: Response, secret: str, *, seconds: int | None = None) -> None:
-        """Give the browser the cookie, until it is closed, or for `seconds`."""
+        """Set the cookie until the browser is closed, or for `seconds`."""
         response.set_cookie(
             self.cookie, secret, max_age=seconds, path="/", secure=self.secure, httponly=True, samesite="strict"
         )
 
     def let_out(self, response: Response) -> None:
-        """Take it away."""
+        """Delete the cookie."""
         response.delete_cookie(self.cookie, path="/", secure=self.secure, httponly=True, samesite="strict")
 
 
@@ -288,7 +288,7 @@ def role_of(text: str) -> Role | None:
 
 
 def clean(text: str) -> str:
-    """What a stranger wrote, for a key and a journal."""
+    """Unverified text, shortened for a key and the journal."""
     return text.encode(errors="replace").decode()[:64]
 
 
@@ -298,10 +298,9 @@ def address_of(request: Request) -> str:
 
 
 def of_the_same_origin(request: Request, url: str = "") -> bool:
-    """Whether a form comes from a page of our own. `url` is what people type, where that differs from Host.
+    """Whether a form comes from one of our pages. `url` is the public address, where it differs from Host.
 
-    Browsers say where a POST comes from, and no page can make them say something else; who says nothing is no browser
-    of today.
+    Browsers send the origin of a POST, and no page can forge it. A request without an origin is refused.
     """
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     if site is None and origin is None:
@@ -318,12 +317,12 @@ def _origin(url: str) -> str:
 
 
 def inside(to: str) -> str:
-    """A path of ours, for a redirect: never another site's."""
+    """A path of this site for a redirect; never another site."""
     return to if re.fullmatch(r"/(?![/\\])[!-~]*", to) else "/"
 
 
 def home(console: Console, role: str, tables: tuple[str, ...]) -> str:
-    """Where somebody begins: a dealer at the table, at the first that has a dealer's page."""
+    """The start page of a role: for a dealer the first of their tables with a dealer's page."""
     if may(role, "look"):
         return "/"
     if not may(role, "deal"):
@@ -333,5 +332,5 @@ def home(console: Console, role: str, tables: tuple[str, ...]) -> str:
 
 
 def agent_of(request: Request) -> str:
-    """What the browser calls itself."""
+    """The User-Agent of the request."""
     return request.headers.get("user-agent", "")

@@ -1,8 +1,8 @@
-"""Who may do what, as it stands in the store: users and their passwords, tokens of screens and programs, sessions.
+"""Users with their passwords and roles, tokens of screens and programs, and sessions, in the console's store.
 
-Nothing here knows the web or waits. Of a password the store has only its scrypt hash, of a token or a session only the
-SHA-256 of 32 random bytes: who reads the file gets in nowhere. Every change and its note for the journal of actions are
-one transaction.
+This module does no web I/O and does not wait. The store holds only the scrypt hash of a password and the SHA-256 of a
+token's or session's 32 random bytes, so a copy of the file gives no access. A change and its note for the journal of
+actions are one transaction.
 """
 
 import hashlib
@@ -91,12 +91,12 @@ CREATE INDEX IF NOT EXISTS session_by_user ON session (user);
 
 
 def may(role: str, right: Right) -> bool:
-    """Whether a role has a right. A role nobody knows has none."""
+    """Whether a role has a right. An unknown role has none."""
     return right in _RIGHTS.get(role, frozenset())
 
 
 class BadUser(Exception):
-    """What was asked of users or tokens cannot be. `key` is its words in the catalogs; the message is English."""
+    """An invalid change of users or tokens. `key` is its text in the catalogs; the message is English."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(message)
@@ -130,7 +130,7 @@ def hash_password(password: str) -> Hashed:
 
 
 def password_fault(name: str, password: str) -> BadUser | None:
-    """Why this is no password for `name`; none where it is one."""
+    """Why this password is not accepted for `name`; none if it is."""
     if len(password) < SHORTEST:
         return BadUser("access.password_short", f"a password has at least {SHORTEST} characters")
     if len(password) > LONGEST:
@@ -141,7 +141,7 @@ def password_fault(name: str, password: str) -> BadUser | None:
 
 
 class By(Struct, frozen=True):
-    """Who makes a change: a user of the console, or the system's at the command line with the role "system"."""
+    """The author of a change: a console user, or a system user at the command line with the role "system"."""
 
     name: str
     role: str
@@ -166,7 +166,7 @@ class Token(Struct, frozen=True):
 
 
 class Session(Struct, frozen=True):
-    """Somebody who came in. `id` names it and opens nothing; `outside`: known to another provider, not to us."""
+    """A session. `id` is no secret; `outside`: the role of a user of an OpenID provider, without a local account."""
 
     id: str
     user: str
@@ -182,8 +182,8 @@ class Session(Struct, frozen=True):
 class Users:
     """The users, tokens and sessions of one store. Times come from `now`, UTC.
 
-    A session ends when it was not used for `idle`, and `longest` after it began. `told` is called after each change:
-    its note waits in the store.
+    A session ends when it was not used for `idle`, and `longest` after it began. `told` is called after each change;
+    the note of the change then waits in the store.
     """
 
     def __init__(
@@ -202,11 +202,11 @@ class Users:
         self._longest = int(longest.total_seconds())
         self._told = told
         self._used: dict[bytes, int] = {}
-        """By session, when it was used and the store did not take that."""
+        """By session, its last use where that could not be written to the store."""
         store.has(_SCHEMA)
 
     def _change(self, by: By, action: str, target: str, detail: dict[str, object], *statements: "_Statement") -> None:
-        """All of it and its note, or nothing. Raises BadStore, sqlite3.IntegrityError."""
+        """Execute a change and write its note in one transaction. Raises BadStore, sqlite3.IntegrityError."""
         with self._store.write() as db:
             for sql, values in statements:
                 db.execute(sql, values)
@@ -234,7 +234,7 @@ class Users:
 
     @staticmethod
     def may_have(role: str, tables: tuple[str, ...]) -> None:
-        """Who keeps users or reads what all did cannot be kept to some tables. Raises BadUser."""
+        """Refuse tables for roles that manage users or read the log of actions. Raises BadUser."""
         if tables and (may(role, "users") or may(role, "actions")):
             raise BadUser("access.all_or_none", f"the role {role} is for all tables")
 
@@ -292,7 +292,7 @@ class Users:
         return [Token(name, role, _tables(tables), _time(made)) for name, role, tables, made in found]
 
     def add_token(self, by: By, name: str, role: TokenRole, tables: tuple[str, ...] = ()) -> str:
-        """The secret: it is told here and never again. Raises BadUser."""
+        """Add a token and return its secret, which cannot be read again later. Raises BadUser."""
         _check_name(name)
         secret = secrets.token_urlsafe(32)
         values = (name, role, " ".join(tables), self._seconds(), _sha256(secret))
@@ -304,7 +304,7 @@ class Users:
         return secret
 
     def remove_token(self, by: By, name: str) -> None:
-        """Whoever shows it is a stranger from now on. Raises BadUser."""
+        """Remove a token. Raises BadUser."""
         if name not in {one.name for one in self.tokens()}:
             raise BadUser("access.no_token", f"there is no token {name!r}")
         self._change(by, "token.remove", f"token:{name}", {}, ("DELETE FROM token WHERE name = ?", (name,)))
@@ -321,7 +321,7 @@ class Users:
     def begin(self, user: str, address: str, agent: str, outside: str | None = None) -> str:
         """The secret of a new session; `outside` is the role of a user whom another provider knows.
 
-        What has expired is cleared away, and a user's oldest session when there are too many. Raises BadStore.
+        Expired sessions are deleted, and a user's oldest one above the limit. Raises BadStore.
         """
         secret, now = secrets.token_urlsafe(32), self._seconds()
         with self._store.write() as db:
@@ -348,11 +348,11 @@ class Users:
         return found[0] if found else None
 
     def sessions(self, user: str | None = None) -> list[Session]:
-        """Those that go on, of one user or all, the newest first."""
+        """The valid sessions of one user or all, the newest first."""
         return self._sessions("?") if user is None else self._sessions("s.user = ?", user)
 
     def _sessions(self, which: str, value: str | bytes | int = 1) -> list[Session]:
-        """A local user's role is what it is now; one without a user is nobody's."""
+        """The session's user with the current role; none if the local user was removed."""
         idle, longest, latest = self._alive()
         query = f"{_SELECT} WHERE {which} AND began > ? ORDER BY s.began DESC, s.hash"
         found = self._store.db.execute(query, (value, longest)).fetchall()
@@ -363,9 +363,9 @@ class Users:
         ]
 
     def used(self, session: Session) -> None:
-        """It was used just now. Written seldom: a request must not cost a commit.
+        """Note the use of a session. It is written seldom, so that a request does not cost a commit.
 
-        Raises BadStore; then it goes on all the same, as long as this process does.
+        Raises BadStore; the session then stays valid as long as this process runs.
         """
         if (self._now() - session.seen).total_seconds() >= self._idle / 20:
             self._used[_digest(session.id)] = self._seconds()
@@ -377,7 +377,7 @@ class Users:
         db.executemany("UPDATE session SET seen = ? WHERE hash = ?", [(at, one) for one, at in self._used.items()])
 
     def end(self, by: By, *, user: str | None = None, session: str | None = None) -> None:
-        """One session, those of one user, or all of everybody. Raises BadStore."""
+        """End one session, those of one user, or all. Raises BadStore."""
         if session is not None:
             statement: _Statement = ("DELETE FROM session WHERE hash = ? AND user = ?", (_digest(session), user))
         else:
@@ -393,7 +393,7 @@ class Users:
 
 
 _Statement: TypeAlias = tuple[str, tuple[object, ...]]
-# A session out of the future is one that no clock will ever end.
+# A session that began in the future would never end.
 _CLEAR = "DELETE FROM session WHERE NOT (seen > ? AND began > ? AND seen <= ?)"
 _SELECT = (
     "SELECT s.hash, s.user, coalesce(s.outside, u.role), coalesce(u.tables, ''), s.outside, s.began, s.seen, "
@@ -415,7 +415,7 @@ def _sha256(secret: str) -> bytes:
 
 
 def _digest(id_: str) -> bytes:
-    """Of what is no id: no session's."""
+    """The hash of a session's id; none for an invalid id."""
     try:
         return bytes.fromhex(id_)
     except ValueError:
