@@ -41,7 +41,7 @@ AlertKey: TypeAlias = tuple[str, str]
 LAST = 12
 UNHURRIED = 0.02
 EVENT_TOPICS = "device/+/event/+"
-# No two of these filters may fit one topic: a broker may then say it twice.
+# The filters must not overlap: a broker may deliver a message once for each matching filter.
 ALL_BUT_EVENTS = (
     *("device/+/+", "device/+/cmd/+/result", "alert/+"),
     *("round/+", "round/event/+", "round/cmd/replay/result"),
@@ -50,7 +50,7 @@ REMEMBERED = 50_000
 MOST_TABLES = 500
 MOST_ALERTS = 200
 
-# Bytes of what is said of a device or an edge.
+# Maximum bytes of a document of a device or an edge.
 LONGEST_SAID = 256 * 1024
 ROUNDS = 100
 CHANGES = 200
@@ -59,17 +59,17 @@ MOST_DEVICES = 5000
 MOST_EDGES = 500
 MOST_AMOUNTS = 40
 MOST_COMPLAINED = 1000
-# Bytes of an event on a page, of which some are kept for each device.
+# Maximum bytes of an event on a page; some are kept for each device.
 LONGEST_SHOWN = 4096
 JACKPOT = ("display.shown", "jackpot.won", "jackpot.paid", "jackpot.reset")
-# What of an event may be a card: shown by the round's own view when its time has come, and nowhere else.
+# Events that may hold a card. Only the view of the round shows cards.
 PRIVATE = frozenset(
     (
         *("card.damaged", "card.drawn", "card.exposed", "deal.corrected", "deck.miscounted", "hole_card.peeked"),
         *("wager.placed", "wager.withdrawn"),
     )
 )
-# Whatever a newer edge may tell besides is not known to hold none.
+# An allow-list: unknown events of a newer edge may hold cards.
 SHOWN = frozenset(EVENT_TYPES) - PRIVATE
 
 T = TypeVar("T", bound=Hashable)
@@ -95,7 +95,7 @@ class Seen(Struct, frozen=True):
 
 
 class Amount(Struct, frozen=True):
-    """A jackpot as told: what a display shows (`confirmed`: read back from it), or what became of a pool."""
+    """A jackpot as reported: the amount on a display (`confirmed`: read back from it), or the last event of a pool."""
 
     name: str
     at: datetime
@@ -117,14 +117,14 @@ class DeviceView:
         self.meta = DeviceMeta()
         self.state = DeviceState()
         self.heard: datetime | None = None
-        """When the broker last said something of it."""
+        """Time of the last message about it."""
         self.history: deque[Change] = deque(maxlen=CHANGES)
         self.events: deque[Seen] = deque(maxlen=EVENTS)
         self.count = 0
 
     @property
     def there(self) -> bool:
-        """Whether anybody tells of it. Of one that was taken away only the past is known."""
+        """Whether it has retained documents. Of a removed device only the history remains."""
         return self.online is not None or self.meta.edge != ""
 
 
@@ -160,7 +160,7 @@ class TableView:
         self.events = 0
         self.last_event: datetime | None = None
         self.lately: deque[Wire] = deque(maxlen=LAST)
-        """The last events of its devices; not what they say of themselves."""
+        """The last events of its devices, without their own reports (online, faults)."""
         self.results: deque[Result] = deque(maxlen=keep)
         self.noted: deque[tuple[datetime, Irregularity]] = deque(maxlen=LAST)
         """Irregularities while no round was open, the oldest first."""
@@ -175,7 +175,7 @@ class TableView:
 
 
 class SiteState:
-    """Kept up to date by `run`; everything in it came over MQTT. Listeners hear of what changed by its key.
+    """Kept up to date by `run` from MQTT only. Listeners are called with the key of each change.
 
     Keys: `broker`; `present`, which edges and rules are there; `edges`, also what they say of themselves; `alerts`;
     `table/<table>`, the round, the lamps, the alerts; `results/<table>`; `last/<table>`, there was an event;
@@ -198,7 +198,7 @@ class SiteState:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         connect: Connect | None = None,
     ) -> None:
-        """`on_event` hears of each event once; `on_opened` and `on_result` of each round, in order and without a gap.
+        """`on_event` gets each event once; `on_opened` and `on_result` each round, in order and without a gap.
 
         `tables` of the configuration, and their `edge`, are there from the start, unknown until the broker speaks of
         them. `sparing`: read events with QoS 0, in batches; verdicts, states and alerts as ever. `from_start`: read
@@ -218,7 +218,7 @@ class SiteState:
         self._rounds: dict[tuple[str, str], Stream[Wire]] = {}
         self._asked: dict[tuple[str, str], int] = {}
         self._standing: dict[str, tuple[int, Again | None]] = {}
-        """By table, the result that stands on the broker while the end of its round has not come."""
+        """By table, the retained result while the verdict that ends its round has not arrived."""
         self._known: OrderedDict[tuple[str, int], None] = OrderedDict()
         self._recalled: dict[str, deque[Result]] = {}
         self._seen: OrderedDict[tuple[str, str, datetime], None] = OrderedDict()
@@ -229,13 +229,13 @@ class SiteState:
         self.configured: dict[str, Table] = {table.name: table for table in tables}
         self._configured: dict[tuple[str, str], DeviceMeta] = {}
         self.amounts: dict[str, dict[str, Amount]] = {}
-        """By table, by display or pool, the last that was told."""
+        """By table, by display or pool, the last report."""
         self.connected = False
         self.lost: datetime | None = now()
-        """Since when the broker has been away; None while it is there."""
+        """Time since when the broker has been lost; None while connected."""
         self.messages = 0
         self.refused = 0
-        """How many messages could not be read."""
+        """The number of unreadable messages."""
         self.changed = asyncio.Event()
         self.on_message: list[Callable[[Message], None]] = []
         self.on_event: list[Callable[[str, Wire, Event | None], None]] = []
@@ -257,7 +257,7 @@ class SiteState:
 
     @classmethod
     def of_console(cls, config: Config, now: Callable[[], datetime], connect: Connect | None = None) -> Self:
-        """As the pages need it: with the tables of the configuration and the last rounds of each."""
+        """For the pages: with the configured tables and the last rounds of each."""
         return cls(
             config.mqtt,
             config.site.name,
@@ -272,23 +272,23 @@ class SiteState:
         )
 
     async def run(self, identifier: str = "") -> None:
-        """Look for ever."""
+        """Follow the broker until cancelled."""
         log = logs.get(client="site")
         await stay_connected(self._mqtt, identifier, None, self._serve, log, self._connect)
 
     async def publish(self, topic: str, payload: bytes) -> None:
-        """Say something on the same connection. Raises BrokerLost."""
+        """Publish on the same connection. Raises BrokerLost."""
         if self._session is None:
             raise BrokerLost("the broker is not there")
         await self._session.publish(topic, payload)
 
     @property
     def gaps(self) -> int:
-        """For how many tables some verdict is missing now."""
+        """The number of tables with a missing verdict."""
         return sum(stream.gap is not None for stream in self._rounds.values())
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait until the picture shows `condition`."""
+        """Wait until `condition` is true of the state."""
         while not condition():
             self.changed.clear()
             await self.changed.wait()
@@ -310,7 +310,7 @@ class SiteState:
                 for message in await self._arrived(session):
                     self._look(message)
                     if message.topic.endswith(f"/edge/{self.rules_name}/availability"):
-                        self._asked.clear()  # who was away did not hear us
+                        self._asked.clear()  # a writer that was offline missed the request
                     if message.topic.endswith((f"/edge/{self.rules_name}/availability", "/round/cmd/replay/result")):
                         await self._ask_for_rest(session)
                 self.changed.set()
@@ -320,7 +320,7 @@ class SiteState:
             self.set_connected(False)
 
     async def _ask_for_rest(self, session: Session) -> None:
-        """What ended while we did not look, as far as that was not asked for already."""
+        """Request the rounds that ended while we were disconnected, unless already requested."""
         for table in self.tables:
             known = [(stream.expected, journal) for (journal, name), stream in self._rounds.items() if name == table]
             if known or self._from_start:
@@ -328,7 +328,7 @@ class SiteState:
                 await self._ask(session, (journal, table), expected, None)
 
     async def _arrived(self, session: Session) -> list[Message]:
-        """What came; nothing, after a while in which something was missing."""
+        """The messages that arrived; empty when a gap is still open after a while."""
         if not self._standing and not any(stream.gap for stream in self._rounds.values()):
             return await session.messages()
         try:
@@ -338,7 +338,7 @@ class SiteState:
             return []
 
     async def _ask_again(self, session: Session) -> None:
-        """For gaps, and for the ends of rounds whose results are there: nothing later may ever show that gap."""
+        """Request gaps, and the ends of rounds whose results are retained: no later event may reveal that gap."""
         now = asyncio.get_running_loop().time()
         for (_, table), stream in self._rounds.items():
             if (gap := stream.to_ask(now)) is not None:
@@ -347,44 +347,44 @@ class SiteState:
             nexts = {stream.expected for (_, name), stream in self._rounds.items() if name == table}
             if (table, mark) in self._known or not (nexts or self._from_start):
                 del self._standing[table]
-            elif again is None:  # it may be under way
+            elif again is None:  # the answer may be under way
                 self._standing[table] = mark, Again(now + ASK_AGAIN)
             elif again.due(mark, now):
                 for first in sorted(nexts or {1}):
                     await ask(session, table_topic(self.site, table, "round/cmd/replay"), "", first)
 
     async def _ask(self, session: Session, key: tuple[str, str], first: int, last: int | None) -> None:
-        """Each journal's next is asked for once: another journal may answer, and will not have it."""
+        """Request the next seq of each journal once: another journal may answer, which does not have it."""
         if self._asked.get(key) != first:
             self._asked[key] = first
             await ask(session, table_topic(self.site, key[1], "round/cmd/replay"), "", first, last)
 
-    # ---- what is asked of it
+    # ---- queries
 
     def devices_of(self, table: str) -> list[DeviceView]:
-        """The devices that are at one table, in the order of the configuration."""
+        """The devices of one table, in the order of the configuration."""
         return [device for (name, _), device in self.devices.items() if name == table and device.there]
 
     def there(self, table: str) -> bool:
-        """Whether the table is: in the configuration, or by what the broker says. Of others only the past is known."""
+        """Whether the table exists in the configuration or on the broker. Of other tables only the history remains."""
         view = self.tables.get(table)
         ruled = view is not None and view.phase != "-"
         return ruled or table in self.configured or bool(self.devices_of(table))
 
     def ruleset(self, table: str) -> str:
-        """The game of a table, as the configuration or its last result says; "" where none is played."""
+        """The game of a table by the configuration or its last result; "" where none is played."""
         if table in self.configured:
             return self.configured[table].ruleset
         results = self.tables[table].results
         return results[-1].ruleset if results else ""
 
     def known(self, device: DeviceView) -> bool:
-        """Whether what is known of a device is known to be so now."""
+        """Whether the known state of a device is current."""
         edge = self.edges.get(device.meta.edge)
         return self.connected and device.online is not None and edge is not None and edge.online is True
 
     def lamp(self, device: DeviceView) -> Lamp:
-        """What a device's lamp shows."""
+        """The colour of a device's lamp."""
         if not self.known(device):
             return "unknown"
         if not device.online:
@@ -393,7 +393,7 @@ class SiteState:
         return "error" if "error" in severities else "warning" if severities else "good"
 
     def is_online(self, edge: str) -> bool:
-        """Whether an edge, or the rules, is known to be there."""
+        """Whether an edge, or the rules, is known to be online."""
         return edge in self.edges and self.edges[edge].online is True
 
     def rules(self) -> bool | None:
@@ -401,28 +401,28 @@ class SiteState:
         one = self.edges.get(self.rules_name)
         return one.online if self.connected and one is not None else None
 
-    # ---- what was before
+    # ---- history from before the start
 
     def remember_result(self, table: str, result: Result) -> None:
-        """A result of before the start, the oldest first; should it come again, listeners do not hear of it."""
+        """Add a result from before the start, the oldest first. Listeners are not called if it is replayed."""
         if self._room(table):
             self._table(table).results.append(result)
             self._recalled.setdefault(table, deque(maxlen=self._keep)).append(result)
 
     def remember_change(self, table: str, device: str, change: Change) -> None:
-        """A line of a device's history of before the start, the oldest first."""
+        """Add a line of a device's history from before the start, the oldest first."""
         if self._room(table, device):
             self._device(table, device).history.append(change)
 
-    # ---- what the broker says
+    # ---- messages of the broker
 
     def notify(self, key: str) -> None:
-        """Tell who listens."""
+        """Call the listeners."""
         for hear in self.on_change:
             hear(key)
 
     def set_connected(self, connected: bool) -> None:
-        """The broker comes or goes: who is online is not known until it says so again."""
+        """The broker was connected or lost: the online states are unknown until they arrive again."""
         if connected == self.connected:
             return
         self.connected = connected
@@ -443,14 +443,14 @@ class SiteState:
         return self.devices[key]
 
     def _room(self, table: str, device: str = "") -> bool:
-        """Whether one more may be remembered: whoever may write on the broker must not fill our memory."""
+        """Whether one more may be stored. Clients that may publish must not fill the memory."""
         if device and (table, device) not in self.devices and len(self.devices) >= MOST_DEVICES:
             return False
         return table in self.tables or len(self.tables) < MOST_TABLES
 
     @contextlib.contextmanager
     def _reading(self, payload: bytes) -> Iterator[None]:
-        """What cannot be read is counted; what was cleared says nothing."""
+        """Apply a message. Unreadable messages are counted; an empty payload clears."""
         try:
             yield
         except UNREADABLE:
@@ -458,7 +458,7 @@ class SiteState:
 
     def _edge(self, name: str, leaf: str, payload: bytes) -> None:
         if not payload:
-            if leaf == "availability" and self.edges.pop(name, None) is not None:  # cleared: it is gone for good
+            if leaf == "availability" and self.edges.pop(name, None) is not None:  # cleared: the edge was removed
                 self.notify("present")
                 self.notify("edges")
             return
@@ -503,7 +503,7 @@ class SiteState:
         self._told(device, lamp=shown != (device.online, device.meta, device.state.faults))
 
     def _told(self, device: DeviceView, *, lamp: bool) -> None:
-        """Something of a device is otherwise; `lamp`: also what its table shows of it. Its counters always move."""
+        """A device changed; `lamp`: also its lamp at the table. Its counters change each time."""
         self.notify(f"device/{device.table}/{device.name}")
         self.notify(f"devices/{device.table}")
         if lamp:
@@ -601,14 +601,14 @@ class SiteState:
                 pass
 
     def _result_stands(self, table: str, payload: bytes) -> None:
-        """Until the end of its round comes as a verdict, too, that is missing."""
+        """Note a retained result: the verdict that ends its round is missing until it arrives."""
         if not payload:
             self._standing.pop(table, None)
         elif (mark := hash(b'{"result":%b}' % payload)) != self._standing.get(table, (None, None))[0]:
             self._standing[table] = mark, None
 
     def _refuse(self, topic: str, why: object) -> None:
-        """Log it once of each topic: a broken writer may repeat itself all night."""
+        """Log once per topic: a broken writer may repeat itself without end."""
         self.refused += 1
         if topic not in self._complained and len(self._complained) < MOST_COMPLAINED:
             self._complained.add(topic)
@@ -619,9 +619,9 @@ class SiteState:
         stood = view.phase, view.round, view.detail
         try:
             state = decode_state(message.payload)
-        except BadRound as error:  # what stood before is no longer so
+        except BadRound as error:  # the earlier state no longer holds
             view.phase, view.round, view.detail = "-", "", {}
-            if message.payload:  # else it was cleared: the rules no longer have this table
+            if message.payload:  # empty: cleared, the rules no longer have this table
                 self._refuse(message.topic, error)
         else:
             view.phase, view.round, view.detail = state.phase, state.round, state.detail
@@ -632,12 +632,12 @@ class SiteState:
         view = self.tables.get(name)
         if view is None:
             view = TableView(self._keep)
-            if len(self.tables) < MOST_TABLES:  # whoever may write on the broker must not fill our memory
+            if len(self.tables) < MOST_TABLES:  # clients that may publish must not fill the memory
                 self.tables[name] = view
         return view
 
     def _first_time(self, kind: str, wire: Wire) -> bool:
-        """Who counts in a new journal gives its ids once more, but not for what happened at the same time."""
+        """A new journal assigns its ids again, but never with the same time."""
         return _first_time(self._seen, (kind, wire.id, wire.time))
 
     def _event(self, table: str, message: Message) -> None:
@@ -672,7 +672,7 @@ class SiteState:
         if key not in self._rounds:
             self._rounds[key] = Stream(1 if self._from_start else max(1, wire.seq - self._back))
         for ready in self._rounds[key].take(wire):
-            if ready.type == "opened" and self._first_time("opened", ready):  # a standby says the same
+            if ready.type == "opened" and self._first_time("opened", ready):  # a standby publishes the same
                 self._begun(table, ready)
             elif ready.type in ENDS and self._first_time("end", ready):
                 self._ended(table, ready)
@@ -714,7 +714,7 @@ class SiteState:
         self._notify_of(table, "results", "table")
 
     def _notify_of(self, table: str, *kinds: str) -> None:
-        """Of a table that is kept: one too many has no page."""
+        """Ignore tables beyond the limit; they have no page."""
         if table in self.tables:
             for kind in kinds:
                 self.notify(f"{kind}/{table}")
@@ -736,7 +736,7 @@ def _in_words(wire: Wire) -> str:
 
 
 def _named(words: list[str]) -> bool:
-    """Whether what a topic speaks of has a name that the configuration could give it: it becomes part of addresses."""
+    """Whether the names in a topic are valid by the configuration's rules. They become part of URLs."""
     match words:
         case ["table", table, "device", device, *_]:
             return is_id(table) and is_id(device)
@@ -747,7 +747,7 @@ def _named(words: list[str]) -> bool:
 
 
 def _first_time(seen: OrderedDict[T, None], key: T) -> bool:
-    """Whether `key` is new, as far as one remembers."""
+    """Whether `key` is new, within the bounded memory."""
     if key in seen:
         return False
     seen[key] = None
@@ -757,5 +757,5 @@ def _first_time(seen: OrderedDict[T, None], key: T) -> bool:
 
 
 def utc(at: datetime) -> str:
-    """An instant as pages carry it."""
+    """A time in the format of the pages."""
     return at.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"

@@ -69,7 +69,7 @@ class Mqtt311Session(Session):
             async for message in self._client.messages:
                 payload = message.payload if isinstance(message.payload, bytes) else b""
                 self._received(Message(str(message.topic), payload, bool(message.retain)))
-        except (aiomqtt.MqttError, OSError, ValueError) as error:  # paho raises the last two for what is no MQTT
+        except (aiomqtt.MqttError, OSError, ValueError) as error:  # paho raises the last two for malformed packets
             self._lose(BrokerLost(str(error)))
 
     def _transmit(self, number: int, topic: str, payload: bytes, retain: bool, correlation: bytes, event: bool) -> None:

@@ -35,7 +35,7 @@ PING = mqtt5.PingReqPacket().write()
 
 
 def _read(view: memoryview) -> tuple[mqtt5.Packet, int] | None:
-    """The next packet and its length in bytes; None while it is incomplete. Raises ValueError for what is no packet."""
+    """The next packet and its length in bytes; None while it is incomplete. Raises ValueError for a malformed one."""
     try:
         return mqtt5.read(view)
     except IndexError:

@@ -102,7 +102,7 @@ class Session(ABC):
 
     @abstractmethod
     async def read_retained(self, *topics: str) -> None:
-        """Receive what is retained under `topics`, and nothing published later. Raises as `subscribe`."""
+        """Receive the retained messages under `topics`, and none published later. Raises as `subscribe`."""
 
     def set_read_interval(self, seconds: float) -> None:  # noqa: B027 - reading at once is always right
         """Read the socket only so often: a program that shows things to people need not wake for each message."""

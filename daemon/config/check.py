@@ -1,4 +1,4 @@
-"""What `feltd check` adds to the parsing of a configuration: drivers, links, games, dealer pages, the devices."""
+"""The checks of `feltd check` beyond parsing: drivers, links, games, dealer pages, devices."""
 
 import asyncio
 import contextlib
@@ -40,12 +40,12 @@ LEAVES = ("ca_file", "password_file")
 
 
 def has_console(path: Path) -> bool:
-    """Whether the file speaks of a console; one that does not may have one all the same, as all of it has a default."""
+    """Whether the file has a [console] section. Without one the console runs with the defaults."""
     return "console" in tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def device_mistakes(config: Config, path: Path) -> list[str]:
-    """Drivers that do not exist, options they cannot have, links that cannot be, each as "file:line: text"."""
+    """Unknown drivers, invalid options and invalid links, each as "file:line: text"."""
     mistakes = []
     for t, table in enumerate(config.table):
         for d, device in enumerate(table.device):
@@ -73,7 +73,7 @@ def device_mistakes(config: Config, path: Path) -> list[str]:
 
 
 def ruleset_mistakes(config: Config, path: Path) -> list[str]:
-    """Rulesets that do not exist and options they cannot have, each as "file:line: text"."""
+    """Unknown rulesets and invalid options, each as "file:line: text"."""
     from rules import RULESETS
     from rules.engine.ruleset import BadOption, options_from
 
@@ -95,11 +95,11 @@ def ruleset_mistakes(config: Config, path: Path) -> list[str]:
 
 
 def file_mistakes(config: Config, path: Path) -> list[str]:
-    """Folders where a journal or a store should be, each as "file:line: text"."""
+    """Folders in the place of a journal or a store file, each as "file:line: text"."""
     mistakes = []
     for section, key in FILES:
         file = getattr(getattr(config, section), key)
-        with contextlib.suppress(OSError):  # not to be seen by whoever checks
+        with contextlib.suppress(OSError):  # the user of the check may not see it
             if Path(file).is_dir():
                 text = f"{section}.{key}: {file} is a folder; name a file in it"
                 mistakes.append(f"{path}:{line_of(path, (section, key))}: {text}")
@@ -107,7 +107,7 @@ def file_mistakes(config: Config, path: Path) -> list[str]:
 
 
 def dealer_mistakes(config: Config, path: Path) -> list[str]:
-    """Dealer pages of tables that do not exist, on places that cannot be or are taken, or met by nobody or by others.
+    """Dealer pages of unknown tables, on invalid or taken addresses, or without exactly their own device.
 
     Each as "file:line: text".
     """
@@ -127,7 +127,7 @@ def dealer_mistakes(config: Config, path: Path) -> list[str]:
             mistakes.append(where + str(error))
             continue
         if not place[1]:
-            continue  # whichever is free: the edge cannot know it, a test may
+            continue  # port 0 takes any free port: useful in tests, unknown to the edge
         if place in pages:
             mistakes.append(where + f"{text} already belongs to the dealer's page of {pages[place]}")
             continue
@@ -140,7 +140,7 @@ def dealer_mistakes(config: Config, path: Path) -> list[str]:
 
 
 def webhook_mistakes(config: Config, path: Path) -> list[str]:
-    """Receivers of incidents that cannot be, each as "file:line: text". Keys are files that may be elsewhere."""
+    """Invalid webhooks, each as "file:line: text". Key files may be on another computer."""
     from daemon.console.alerts.webhooks import BadWebhook, host_of
 
     mistakes = []
@@ -153,7 +153,7 @@ def webhook_mistakes(config: Config, path: Path) -> list[str]:
 
 
 def mac_key_mistakes(config: Config, path: Path, of: Sequence[str] = ("edge", "rules")) -> list[str]:
-    """MAC keys that cannot be read or are none, each as "file:line: text"."""
+    """Unreadable or invalid MAC keys, each as "file:line: text"."""
     mistakes = []
     if config.edge.mac_key_file and "edge" in of:
         try:
@@ -175,7 +175,7 @@ def mac_key_mistakes(config: Config, path: Path, of: Sequence[str] = ("edge", "r
 
 
 def _meeting(config: Config, path: Path, page: str, text: str, place: tuple[str, int]) -> list[str]:
-    """What is wrong with the devices that meet a dealer's page: it is one `fdl_console` of its table."""
+    """Mistakes in the devices that connect to a dealer's page: exactly one `fdl_console` of its table is right."""
     mistakes = []
     first = ""
     found = [
@@ -194,14 +194,14 @@ def _meeting(config: Config, path: Path, page: str, text: str, place: tuple[str,
         if device.driver != "fdl_console":
             said = f"{name} is {device.driver}; what meets the dealer's page is fdl_console"
             mistakes.append(f"{path}:{line_of(path, (*at, 'driver'))}: {said}")
-    if not first and any(table.device for table in config.table):  # else the edge has a file of its own
+    if not first and any(table.device for table in config.table):  # without devices the edge has another file
         said = f'nothing meets it; {page} needs a device with driver = "fdl_console" and url = "tcp://{text}"'
         mistakes.append(f"{path}:{line_of(path, ('console', 'dealer', page))}: dealer's page of {page}: {said}")
     return mistakes
 
 
 def _tcp(url: str) -> tuple[str, int] | None:
-    """Address and port of a TCP link to this computer; None for every other."""
+    """Address and port of a TCP link to this computer; None for other links."""
     try:
         parts = urlsplit(url)
         if parts.scheme not in {"tcp", "socket"} or parts.port is None:
@@ -213,7 +213,7 @@ def _tcp(url: str) -> tuple[str, int] | None:
 
 
 def summary(config: Config, path: Path) -> str:
-    """What the configuration says, for a person to compare with the table in front of them."""
+    """The content of the configuration, for comparison with the real table."""
     lines = [
         f"{path}: good. Site {config.site.name}, edge {config.edge.name}, broker {config.mqtt.host}:{config.mqtt.port}"
     ]
@@ -226,7 +226,7 @@ def summary(config: Config, path: Path) -> str:
 
 
 def _notes(config: Config) -> list[str]:
-    """What is no mistake in the file and may be one on this computer."""
+    """Notes on possible mistakes that depend on this computer."""
     found = []
     brokers = [("[mqtt]", config.mqtt), *_of_devices(config)]
     for name, broker in brokers:
@@ -251,7 +251,7 @@ def _of_devices(config: Config) -> list[tuple[str, Mqtt]]:
 def _may_be_there(path: str) -> bool:
     try:
         return Path(path).exists()
-    except OSError:  # not to be seen by whoever checks
+    except OSError:  # the user of the check may not see it
         return True
 
 

@@ -24,9 +24,9 @@ Path_ = Annotated[str, Meta(min_length=1)]
 
 
 LONGEST = 1024 * 1024
-"""Bytes of a configuration: thousands of devices."""
+"""Maximum bytes of a configuration, enough for thousands of devices."""
 _MOST_PARTS = 16
-"""Of a dotted key: the parser remembers every beginning of it."""
+"""Maximum parts of a dotted key: the parser stores every prefix."""
 _TEXT = re.compile(r"""(?:"(?:[^"\\]|\\.)*+"?|'[^']*+'?)""")
 _LONG_KEY = re.compile(rf"(?<![\w-])[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){{{_MOST_PARTS}}}")
 
@@ -58,11 +58,11 @@ class Edge(Struct, frozen=True, kw_only=True):
 
 
 class Mqtt(Struct, frozen=True, kw_only=True):
-    """`[mqtt]`: the broker, and as which user whoever has no other comes there: `feltd watch`, `feltd command`.
+    """`[mqtt]`: the broker, and the default user, e.g. for `feltd watch` and `feltd command`.
 
-    Loopback unless configured; the password stands in a file of its own. With `ca_file`, who signed the broker's
-    certificate, it is spoken to by TLS; with `certificate` and `key` we show one of our own. A broker on another
-    computer without TLS is refused unless `insecure` says that nobody else is on that network.
+    Loopback unless configured; the password is in a separate file. `ca_file`, the certificate authority of the broker,
+    turns TLS on; `certificate` and `key` are our client certificate. A broker on another computer without TLS is
+    refused unless `insecure` states that the network is private.
     """
 
     host: str = "127.0.0.1"
@@ -94,7 +94,7 @@ class Rules(Struct, frozen=True, kw_only=True):
 
 
 class Maintenance(Struct, frozen=True, kw_only=True):
-    """`[maintenance]`: as which user `feltd forget` comes to the broker, where it may clear what others said."""
+    """`[maintenance]`: the broker user of `feltd forget`, which may clear the retained topics of others."""
 
     username: str = ""
     password_file: str = ""
@@ -118,7 +118,7 @@ class Keeping(Struct, frozen=True, kw_only=True):
 
 
 class OpenId(Struct, frozen=True, kw_only=True):
-    """`[console.openid]`: users known somewhere else, if an `issuer` is named. `role_claim` holds their role."""
+    """`[console.openid]`: login by an OpenID provider, if an `issuer` is named. `role_claim` holds the role."""
 
     issuer: str = ""
     client: str = ""
@@ -127,7 +127,7 @@ class OpenId(Struct, frozen=True, kw_only=True):
 
 
 class Webhook(Struct, frozen=True, kw_only=True):
-    """`[[console.webhook]]`: where incidents are told. `secret_file` holds the key that signs what is sent."""
+    """`[[console.webhook]]`: a receiver of incidents. `secret_file` holds the key that signs the messages."""
 
     url: str
     secret_file: str = ""
@@ -137,15 +137,13 @@ class Webhook(Struct, frozen=True, kw_only=True):
 class Console(Struct, frozen=True, kw_only=True):
     """`[console]`: the technicians' pages. Loopback unless configured; with `certificate` and `key` it speaks TLS.
 
-    Without TLS other computers are let in only where `insecure` says so.
+    Without TLS other computers are refused unless `insecure` is true.
 
     `store` is the SQLite file of users, sessions, incidents and statistics, `journal` that of every action, signed with
-    `journal_key` where that is not [journal]'s. `url` is
-    what people type, where that is not the address it listens on (behind a proxy). `proxies` are addresses or networks
-    from which such proxies come: only they are believed whom they speak for. `metrics` "open" shows /metrics to
-    whoever reaches the port; else it takes the wall screen's token. `username` and `password_file`: as which user it
-    comes to the broker, where that is not [mqtt]'s. `dealer` are the addresses of its dealer pages, one a table, where
-    the edge meets them as `tcp://` consoles.
+    `journal_key` if it differs from [journal]'s. `url` is the public address behind a proxy. `proxies` are addresses or
+    networks of proxies whose X-Forwarded-For is trusted. `metrics` "open" shows /metrics without a token.
+    `username` and `password_file`: its broker user, if it differs from [mqtt]'s. `dealer` are the addresses of the
+    dealer pages, one per table, to which the edge connects as `tcp://` consoles.
     """
 
     listen: str = "127.0.0.1"
@@ -169,7 +167,7 @@ class Console(Struct, frozen=True, kw_only=True):
 
 
 class Device(Struct, frozen=True, kw_only=True):
-    """`[[table.device]]`: one device, its driver and where it is plugged in."""
+    """`[[table.device]]`: one device, its driver and its link."""
 
     name: Id
     driver: str
@@ -201,7 +199,7 @@ class Config(Struct, frozen=True, kw_only=True):
 
 
 def broker_of(config: Config, part: Edge | Rules | Maintenance | Console) -> Mqtt:
-    """The broker as `part` comes to it: as a user of its own, or as [mqtt]'s. Edge and rules need only a password."""
+    """The broker settings of `part`: its own user, or that of [mqtt]. Edge and rules need only a password."""
     username = part.username
     if isinstance(part, Edge | Rules) and part.password_file:
         username = username or part.name
@@ -211,13 +209,13 @@ def broker_of(config: Config, part: Edge | Rules | Maintenance | Console) -> Mqt
 
 
 def signing_as(config: Config, part: Edge | Rules | Console) -> Config:
-    """The configuration as the process of `part` needs it: `journal.key` is the key of its own journal."""
+    """The configuration for the process of `part`: `journal.key` is the key of its own journal."""
     key = part.journal_key or config.journal.key
     return msgspec.structs.replace(config, journal=msgspec.structs.replace(config.journal, key=key))
 
 
 def is_loopback(host: str) -> bool:
-    """Whether that is this computer, and nobody else reaches it there."""
+    """Whether the address is loopback, unreachable from other computers."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -225,7 +223,7 @@ def is_loopback(host: str) -> bool:
 
 
 def files_of(config: Config) -> list[tuple[str, str]]:
-    """The files that the configuration names and somebody else makes, those of secrets too: key and path."""
+    """The named files that feltd does not make itself, secrets included: key and path."""
     files = [(f"mqtt.{leaf}", getattr(config.mqtt, leaf)) for leaf in ("ca_file", "certificate", "key")]
     users = (config.mqtt, config.edge, config.rules, config.maintenance, config.console)
     files += [(f"{type(part).__name__.lower()}.password_file", part.password_file) for part in users]
@@ -240,7 +238,7 @@ def files_of(config: Config) -> list[tuple[str, str]]:
 
 
 class Mistake(Struct, frozen=True):
-    """One thing wrong, where (line 0 is the whole file), and what to do."""
+    """One mistake, its line (0: the whole file), and its remedy."""
 
     line: int
     text: str
@@ -275,7 +273,7 @@ def parse(text: str, path: str = "configuration") -> Config:
         raise BadConfig(path, [beyond])
     try:
         raw = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # TOMLDecodeError, but also a number or a nesting beyond all bounds
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError, or a number or nesting beyond the parser's limits
         found = re.search(r"\(at line (\d+), column \d+\)$", str(error))
         end = text.rstrip("\n").count("\n") + 1
         line = int(found[1]) if found else end if isinstance(error, tomllib.TOMLDecodeError) else _line_of(text, error)
@@ -294,7 +292,7 @@ def parse(text: str, path: str = "configuration") -> Config:
 
 
 def _beyond_bounds(text: str) -> Mistake | None:
-    """What is refused before it is parsed: it would take memory without end, or is no text of this kind."""
+    """Refuse input before parsing that would take unbounded memory or is no TOML text."""
     if len(text) > LONGEST:
         return Mistake(0, f"has more than {LONGEST} bytes: a configuration has some hundred lines")
     if text.startswith("\ufeff"):
@@ -306,7 +304,7 @@ def _beyond_bounds(text: str) -> Mistake | None:
 
 
 def _line_of(text: str, error: Exception) -> int:
-    """In which line the parser meets what it tells no line of: a number too long, a nesting too deep."""
+    """The line of an error without one in the parser's message: a number too long, a nesting too deep."""
     lines = text.split("\n")
     good, bad = 0, len(lines)
     while bad - good > 1:
@@ -314,7 +312,7 @@ def _line_of(text: str, error: Exception) -> int:
         try:
             tomllib.loads("\n".join(lines[:middle]))
         except tomllib.TOMLDecodeError:
-            good = middle  # a value that goes on behind this line
+            good = middle  # a value that continues after this line
         except (ValueError, RecursionError) as found:
             good, bad = (good, middle) if type(found) is type(error) else (middle, bad)
         else:
@@ -330,13 +328,13 @@ FILES = (("edge", "journal"), ("rules", "journal"), ("console", "journal"), ("co
 
 
 def likely(word: str, known: Collection[str], title: str = "known") -> str:
-    """What somebody may have meant who wrote a word that nobody knows: the nearest, or else all."""
+    """Suggestions for an unknown word: the nearest known one, or else all."""
     near = difflib.get_close_matches(word, known, 1)
     return f"did you mean {near[0]!r}?" if near else f"{title}: {', '.join(known)}"
 
 
 def _check_struct(value: Any, kind: type[Struct], at: tuple[Any, ...], lines: "_Lines", out: list[Mistake]) -> None:
-    """Every unknown key, every missing one and every value that does not fit, not only the first."""
+    """All unknown keys, missing keys and invalid values, not only the first."""
     if not isinstance(value, dict):
         out.append(Mistake(lines.of(at), f"{_name(at)} must be a table"))
         return
@@ -370,7 +368,7 @@ def _check_struct(value: Any, kind: type[Struct], at: tuple[Any, ...], lines: "_
 
 
 def _check_texts(value: Any, at: tuple[Any, ...], lines: "_Lines", out: list[Mistake]) -> None:
-    """A zero character ends a text for the system: a path would be another one."""
+    """Refuse zero characters: the system would cut a path there."""
     match value:
         case dict():
             for key, one in value.items():
@@ -389,7 +387,7 @@ def _is_struct(hint: Any) -> bool:
 
 
 def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
-    """What the types cannot say."""
+    """Checks beyond the types."""
     _check_journal_and_names(config, lines, out)
     _check_broker(config, lines, out)
     _check_console(config, lines, out)
@@ -403,7 +401,7 @@ def _check_journal_and_names(config: Config, lines: "_Lines", out: list[Mistake]
         text = f"journal.limit_mb must be at least {least}: four files of journal.file_mb and their log ({_LOG_MB})"
         out.append(Mistake(lines.of(("journal", "limit_mb")), text))
     users: tuple[Mqtt | Maintenance | Console, ...] = (config.mqtt, config.maintenance, config.console)
-    for part in users:  # edge and rules have a name
+    for part in users:  # edge and rules have a user name
         if part.password_file and not part.username:
             name = type(part).__name__.lower()
             text = f"{name}.password_file needs a username beside it"
@@ -457,7 +455,7 @@ def _check_console(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
 
 
 def _check_files(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
-    """Whole paths, each of one owner."""
+    """Paths must be absolute and belong to one owner."""
     files: dict[str, str] = {}
     for section, key in FILES:
         file = getattr(getattr(config, section), key)
@@ -473,7 +471,7 @@ def _check_files(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
 
 
 def _check_tables(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
-    """Names and links that are there twice."""
+    """Duplicate names and links."""
     tables: set[str] = set()
     urls: dict[tuple[str, ...], tuple[str, str]] = {}
     for t, table in enumerate(config.table):
@@ -505,13 +503,13 @@ def _is_host(text: str) -> bool:
 
 
 def _port_of(url: str) -> tuple[str, ...]:
-    """What a link is plugged into, the same however it is spelled; the URL itself where that cannot be told."""
+    """The physical port of a link, independent of spelling; the URL itself where it is unknown."""
     try:
         parts = urlsplit(url)
         query = {key: value[-1] for key, value in parse_qs(parts.query).items()}
         ids = {key: query[key].lower() for key in ("vid", "pid") if key in query}
         match parts.scheme:
-            case "tcp" | "socket" | "rfc2217":  # raw and told: one port of the server all the same
+            case "tcp" | "socket" | "rfc2217":  # with or without RFC 2217 it is the same port of the server
                 host = "127.0.0.1" if parts.hostname == "localhost" else parts.hostname or ""
                 with contextlib.suppress(ValueError):
                     host = str(ipaddress.ip_address(host))
@@ -533,7 +531,7 @@ def _name(at: tuple[Any, ...]) -> str:
 
 
 class _Lines:
-    """In which line a key stands. tomllib does not tell, so it is given one statement after the other."""
+    """The lines of keys. tomllib gives no lines, so each statement is parsed separately."""
 
     def __init__(self, text: str) -> None:
         self._at: dict[tuple[Any, ...], int] = {(): 1}
@@ -545,7 +543,7 @@ class _Lines:
             try:
                 found: Any = tomllib.loads(statement)
             except (ValueError, RecursionError):
-                continue  # its value goes on in the next line
+                continue  # its value continues in the next line
             if statement.lstrip().startswith("["):
                 here = ()
                 while isinstance(found, dict) and found:
@@ -560,7 +558,7 @@ class _Lines:
             began, statement = number + 1, ""
 
     def _put(self, here: tuple[Any, ...], found: Any, line: int) -> None:
-        """All keys of one statement stand in its first line."""
+        """All keys of one statement are given its first line."""
         waiting = [(here, found)]
         while waiting:
             at, value = waiting.pop()
@@ -569,7 +567,7 @@ class _Lines:
                 waiting += [((*at, key), inner) for key, inner in value.items()]
 
     def of(self, at: tuple[Any, ...]) -> int:
-        """The line of `at`, or of what it stands in."""
+        """The line of `at`, or of its parent."""
         while at not in self._at:
             at = at[:-1]
         return self._at[at]

@@ -1,6 +1,6 @@
 """For machines that watch: /metrics as Prometheus reads it, /healthz (alive) and /readyz (of use).
 
-Each figure is read from the site when it is asked for; what is not known now is left out rather than said to be zero.
+Each figure is read from the site on request; unknown figures are left out instead of given as zero.
 Labels are names of the floor only (tables, devices, edges), and the site bounds how many of those it knows.
 """
 
@@ -86,7 +86,7 @@ class Metrics(Collector):
         self._rounds[table, kind] = self._rounds.get((table, kind), 0) + 1
 
     def text(self, accept: str) -> tuple[bytes, str]:
-        """All of it, and its content type, as the one who asks reads best."""
+        """All metrics and their content type, in the format that the client prefers."""
         encode, content_type = choose_encoder(accept)
         return encode(self.registry), content_type
 
@@ -258,7 +258,7 @@ class Ready:
         }
 
     def _probe(self) -> bool:
-        """By writing; not more often than a disk likes, whoever asks."""
+        """Probe the store by writing, at a limited rate."""
         now = self._now()
         if self._probed is None or not timedelta() <= now - self._probed < PROBED_EVERY:
             self._probed = now

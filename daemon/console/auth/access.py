@@ -293,7 +293,7 @@ def clean(text: str) -> str:
 
 
 def address_of(request: Request) -> str:
-    """Of the browser, or of what stands before us."""
+    """The address of the browser, or of the proxy in front of the console."""
     return request.client.host if request.client else ""
 
 

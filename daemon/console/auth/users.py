@@ -415,7 +415,7 @@ def _sha256(secret: str) -> bytes:
 
 
 def _digest(id_: str) -> bytes:
-    """The hash of a session's id; none for an invalid id."""
+    """The bytes of a session's id; none for an invalid id."""
     try:
         return bytes.fromhex(id_)
     except ValueError:

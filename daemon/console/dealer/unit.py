@@ -2,12 +2,12 @@
 
 The wire: docs/reference/protocols/fdl_console.md.
 
-A key is pressed when it stands in the store, once for each id of a press, in one transaction with its note for the log
-of actions. From there it is told to the edge until the edge says that it is durable in its journal. Neither broker nor
-rules are needed, and no process: killed anywhere, the console goes on with the same counter.
+A press is stored once per press id, in one transaction with its note for the log of actions. It is then sent to the
+edge until the edge acknowledges that it is durable in its journal. Broker and rules are not needed. After a crash the
+console continues with the same counter.
 
-So the unit starts once, when its table is first served. A restart of the process is no start of the device: what is not
-in the store was never pressed, and the page says so; nothing can have happened at it unseen.
+The unit therefore starts only once, when its table is first served. A restart of the process is no start of the device:
+a press that is not in the store did not happen, and the page says so.
 """
 
 import asyncio
@@ -33,9 +33,9 @@ from protocols.fdl import frame as fdl
 __all__ = ["BadDealer", "By", "Full", "Other", "Outcome", "Press", "Pressed", "Unit", "address_of", "serve"]
 
 RING = 256
-# Presses that wait for the edge; the next one is refused, and the dealer told.
+# Presses that wait for the edge. Further presses are refused with a message to the dealer.
 MOST_WAITING = 1000
-# Ids of presses that are known again, each table.
+# Idempotency keys: ids of presses remembered per table.
 REMEMBERED = 2000
 BEAT = 1.0
 RETRY = 0.2
@@ -45,7 +45,7 @@ TRIES = 3
 ENTRY, WARNING = 0x25, 1
 STANDS = 20.0
 MOST_UNSENT = 65536
-# Entered twice alike, within AGAIN, before they count.
+# Keys that count only when entered twice alike within AGAIN.
 TWICE = (fdl_console.DiceEntered, fdl_console.ButtonsCounted, fdl_console.BallEntered)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SCHEMA = """
@@ -73,15 +73,15 @@ class Full(Exception):
 
 
 class Other(Exception):
-    """Another press has this id."""
+    """Another press has the same id."""
 
 
 class BadDealer(Exception):
-    """[console.dealer] names what cannot be. The message says what to write."""
+    """[console.dealer] is invalid. The message says what to write."""
 
 
 class By(Struct, frozen=True):
-    """Who presses."""
+    """The user who pressed."""
 
     name: str
     role: str
@@ -97,7 +97,7 @@ class Press(Struct, frozen=True):
 
 
 class Pressed(Struct, frozen=True):
-    """What became of a press: durable at the `edge`, or kept `here`; or it must be made `again`."""
+    """The outcome of a press: durable at the `edge`, or stored `here`; or it must be repeated (`again`)."""
 
     id: str
     key: str
@@ -122,7 +122,7 @@ class Unit:
     """One table's console. `now` is the loop's second, `wall` the clock that dates presses."""
 
     def __init__(self, store: Store, table: str, wall: Callable[[], datetime]) -> None:
-        """Go on where the store stands. Raises BadStore."""
+        """Continue with the state of the store. Raises BadStore."""
         self.table = table
         self._store = store
         self._wall = wall
@@ -140,7 +140,7 @@ class Unit:
                 self._record(db, fdl.Started())
             else:
                 self._epoch, self._next, self._acked, self._began, _ = found
-                if found[4]:  # begun anew with the process: nobody is in the middle of an entry
+                if found[4]:  # after a restart no entry is half done
                     self._record(db, fdl.Recovered(ENTRY))
                     db.execute("UPDATE dealer_unit SET faulty = 0 WHERE place = ?", (table,))
         self._faulty_until: float | None = None
@@ -162,18 +162,18 @@ class Unit:
 
     @property
     def met(self) -> bool:
-        """Whether the edge listens now."""
+        """Whether the edge is connected."""
         return self._open
 
     @property
     def waiting(self) -> int:
-        """How many events the edge has not yet made durable."""
+        """The number of events that the edge has not acknowledged."""
         return self._next - 1 - self._acked
 
     def press(self, press: Press, by: By, now: float) -> Pressed:
-        """Durable when it returns; once, however often it is asked.
+        """Store a press, durable on return and deduplicated by its id.
 
-        Raises Full, Other, BadStore: then it was not pressed.
+        Raises Full, Other, BadStore: then the press did not happen.
         """
         known = self.find(press.id)
         if known is not None:
@@ -247,7 +247,7 @@ class Unit:
         return _Half(value, now + AGAIN, tries), "again" if first is None else "differs"
 
     def find(self, id_: str) -> Pressed | None:
-        """What became of a press."""
+        """The outcome of a stored press."""
         return next(iter(self._pressed("id = ?", id_)), None)
 
     def last(self, most: int) -> list[Pressed]:
@@ -280,7 +280,7 @@ class Unit:
         self._next += 1
 
     def due(self) -> float:
-        """When it wants to send next."""
+        """The time of the next send."""
         wants = [self._beat_at]
         if self._open and self.waiting:
             wants.append(self._send_at)
@@ -447,7 +447,7 @@ def _is_entry(press: Press) -> bool:
 
 
 def address_of(text: str) -> tuple[str, int]:
-    """Host and port of "127.0.0.1:7701". Raises BadDealer: whoever reaches that port is taken for the edge."""
+    """Host and port of "127.0.0.1:7701". Raises BadDealer. Any client of that port counts as the edge."""
     host, _, number = text.rpartition(":")
     try:
         address = ipaddress.ip_address(host.strip("[]"))
@@ -481,7 +481,7 @@ class _Line(asyncio.Protocol):
         self._desk.left(self)
 
     def send(self, data: bytes) -> None:
-        """What a host does not read is not piled up: all of it is said again in time."""
+        """Do not buffer for a host that does not read; FDL repeats the messages."""
         if self.transport is not None and data and self.transport.get_write_buffer_size() < MOST_UNSENT:
             self.transport.write(data)
 
@@ -525,7 +525,7 @@ class _Desk:
         self._do(self._unit.wake)
 
     def _do(self, act: Callable[[float], bytes]) -> None:
-        """A store that fails costs the edge a repetition, and nothing more."""
+        """A failing store costs only a repetition."""
         try:
             said = act(self._loop.time())
         except (BadStore, sqlite3.Error) as error:
@@ -539,7 +539,7 @@ class _Desk:
         self._set()
 
     def _set(self) -> None:
-        """Nothing is due where nobody listens."""
+        """Schedule the next send, only while the edge is connected."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -1,4 +1,4 @@
-"""The pages of who comes in: log in and out, the own account, users, tokens, the log of actions."""
+"""The pages for login, logout, the own account, users, tokens, and the log of actions."""
 
 import asyncio
 import csv

@@ -1,4 +1,4 @@
-"""The page of alerts: what is open, the worst first, with what to do; who has seen it; silences; what there was."""
+"""The page of alerts: open incidents with remedies, the worst first; acknowledgements; silences; history."""
 
 import asyncio
 import contextlib
@@ -38,7 +38,7 @@ LONGEST_NOTE = 500
 
 
 class Watch:
-    """Looks at the site every second, and tells the pages when an incident is otherwise than before."""
+    """Checks the site every second and notifies the pages of changed incidents."""
 
     def __init__(self, context: ConsoleContext) -> None:
         self._context = context
@@ -78,11 +78,11 @@ class Watch:
             self.look()
 
 
-# ---- what is open
+# ---- open incidents
 
 
 class Line(Struct, frozen=True):
-    """An incident in somebody's language."""
+    """An incident in the language of the reader."""
 
     one: Incident
     text: str
@@ -90,7 +90,7 @@ class Line(Struct, frozen=True):
     silenced: datetime | None
     closable: bool = False
     seen: str = ""
-    """Goes with the form: what was shown."""
+    """The version that was shown, sent with the form."""
 
 
 def _line(shown: Shown, lang: words.Lang) -> Line:
@@ -99,7 +99,7 @@ def _line(shown: Shown, lang: words.Lang) -> Line:
 
 
 def said(one: Incident, lang: words.Lang) -> tuple[str, str]:
-    """Text and remedy in somebody's language: the console's own from its words, the floor's by what it says."""
+    """Text and remedy in the language of the reader."""
     key = f"alerts.code.{one.code}"
     if one.heard == "console" and key in words.catalog("en"):
         return words.say(lang, key, name=one.device), words.say(lang, f"alerts.remedy.{one.code}", name=one.device)
@@ -114,9 +114,9 @@ def fragment(
     most: int = SHOWN,
     kept: tuple[int, str] = (0, ""),
 ) -> dict[str, Any]:
-    """The values of _alerts.html for who has that role and sees these tables; none: all. The worst `most` of them.
+    """The values of _alerts.html for a role and its tables (none: all), for the worst `most` incidents.
 
-    `kept`: the note that stands with one of them, by its number.
+    `kept`: a note typed for one of them, by its number.
     """
     known = context.incidents
     shown = [one for one in known.open(context.now()) if not tables or one.incident.table in ("", *tables)]
@@ -137,7 +137,7 @@ def fragment(
 
 
 def fragments(context: ConsoleContext) -> tuple[Fragment, ...]:
-    """`alerts`: what is open, for the page of alerts; `alerts/worst`: the worst of it, for the pit."""
+    """`alerts`: open incidents for the page of alerts; `alerts/worst`: the worst of them for the pit."""
 
     def render(argument: str, viewer: Viewer) -> str:
         if argument not in ("", "worst"):
@@ -153,7 +153,7 @@ def fragments(context: ConsoleContext) -> tuple[Fragment, ...]:
 
 
 def routes(context: ConsoleContext, watch: Watch) -> list[Route]:
-    """The page, what is done on it, and the history to take away."""
+    """The page, its actions, and the history as CSV."""
     pages = _Pages(context, watch)
     return [
         Route("/alerts", pages.page),
@@ -176,7 +176,7 @@ class _Pages:
     def _page(
         self, request: Request, user: User, error: NotOpen | None = None, kept: tuple[int, str] = (0, "")
     ) -> Response:
-        """`kept`: a note that was typed, and of which incident."""
+        """`kept`: a typed note and the number of its incident."""
         context, now = self.context, self.context.now()
         lang = context.lang(request)
         asked = _asked(request)
@@ -204,7 +204,7 @@ class _Pages:
         )
 
     def _with_note(self, lang: words.Lang, user: User, kept: tuple[int, str]) -> str:
-        """What is open, for one who typed this; the fragment is everybody's."""
+        """The open incidents with the note this user typed; the shared fragment has no notes."""
         values = fragment(self.context, lang, user.role, user.tables, SHOWN, kept)
         return self.context.render("_alerts.html", lang, live_name="alerts", **values)
 
@@ -273,7 +273,7 @@ class _Pages:
         return self._done()
 
     async def table(self, request: Request) -> Response:
-        """All that fits, as CSV, however much it is."""
+        """The whole filtered history as CSV."""
         user = self.context.needs(request, "look")
         which = replace(_filter(_asked(request)), among=user.tables)
 
@@ -293,7 +293,7 @@ class _Pages:
         return StreamingResponse(lines(), media_type="text/csv; charset=utf-8", headers=headers)
 
     def _one(self, request: Request) -> Incident:
-        """Raises the way to the login, 403, 404: in this order, so that a stranger learns nothing."""
+        """Raises Redirect to the login, 403, 404 in this order, so that strangers learn nothing."""
         self.context.needs(request, "look")
         one = self.context.incidents.get(_number(request.path_params["n"]) or 0)
         if one is None:
@@ -340,7 +340,7 @@ def _cells(one: Incident) -> tuple[str, ...]:
 
 
 def _harmless(cell: str) -> str:
-    """No spreadsheet takes it for a formula."""
+    """Escape text so that spreadsheets do not execute it as a formula."""
     return "'" + cell if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
 
 

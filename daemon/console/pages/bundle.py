@@ -1,4 +1,4 @@
-"""The support bundle: what a maintainer needs to see of a site, in one file, and nothing that is none of his business.
+"""The support bundle: one file with what a maintainer needs of a site, without secrets and hidden cards.
 
 The console's page makes it with what the console knows; it cannot read the journals of edge and rules. The command
 `feltd bundle`, run by root, makes it with the ends of the journals and without what only the console knows.
@@ -86,7 +86,7 @@ class Scrubber:
     """Takes secrets out of text and of values."""
 
     def __init__(self, config: Config) -> None:
-        """What is secret in the configuration is so wherever it stands."""
+        """Secrets of the configuration are removed wherever they appear."""
         found: set[str] = set()
         for text in _texts(msgspec.to_builtins(config)):
             found |= _secrets_of(text)
@@ -140,7 +140,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _secrets_of(text: str) -> set[str]:
-    """Passwords, and what a query says of secrets, where `text` is a URL."""
+    """Passwords and secret query values in `text`, if it is a URL."""
     try:
         parts = urlsplit(text)
         found = {parts.netloc.rpartition("@")[0], parts.password or ""}
@@ -151,7 +151,7 @@ def _secrets_of(text: str) -> set[str]:
 
 
 def _parts(url: str) -> set[str]:
-    """Of a webhook everything behind the host may be what lets in."""
+    """The part of a webhook's URL after the host, which may be a secret."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -161,9 +161,9 @@ def _parts(url: str) -> set[str]:
 
 
 class Given(Struct, frozen=True):
-    """What the console knows, to go into the bundle; and where logs are, where there is no journald.
+    """Collects the bundle from the console's state, the journals and the logs.
 
-    `journals`: whoever makes it may read them. Where they are not read, no round is known to have ended.
+    `journals`: the user may read them. Otherwise no round is known to have ended.
     """
 
     made: datetime
@@ -358,7 +358,7 @@ class _Bundle:
         return _end(done.stdout)
 
     def _units(self, text: bytes) -> bytes:
-        """What journald tells, by its time."""
+        """The lines of journald by time."""
         lines = (_object(line.decode(errors="replace")) for line in text.splitlines())
         own = [one for one in lines if one is not None and "MESSAGE" in one]
         told = [(_instant(one), str(one.get("UNIT") or one.get("_SYSTEMD_UNIT", "")), _message(one)) for one in own]
@@ -376,9 +376,9 @@ class _Bundle:
         return "".join(f"{one}\n" for one in out).encode(errors="replace")
 
     def _grouped(self, told: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, str, Any]]:
-        """Instant, unit and line, without what is secret: our own lines are JSON, each for itself.
+        """Time, unit and line without secrets. Our own lines are JSON, one object each.
 
-        What stands between them in a unit is one text: a key or a traceback has many lines.
+        Other lines between them count as one text: a key or a traceback has many lines.
         """
         between: dict[str, tuple[str, list[str]]] = {}
 
@@ -419,7 +419,7 @@ class _Bundle:
 
 
 def _position(value: bytes) -> int:
-    """How far the rules used a journal, as they keep it; 0 where that cannot be read."""
+    """The offset of the rules in a journal; 0 if unreadable."""
     try:
         said = json.loads(bytes(value).removesuffix(b" left"))
     except ValueError:
@@ -453,7 +453,7 @@ def _message(line: Mapping[str, Any]) -> str:
 
 
 def _instant(line: Mapping[str, Any]) -> str:
-    """When journald heard a line; "" where it does not say."""
+    """The time at which journald received a line; "" if unknown."""
     word = str(line.get("__REALTIME_TIMESTAMP", ""))
     if not word.isdecimal() or len(word) > LONGEST_STAMP:
         return ""

@@ -1,8 +1,8 @@
-"""Users whom somebody else knows: OpenID Connect's authorization code flow with PKCE, state and nonce.
+"""Login by an OpenID Connect provider: authorization code flow with PKCE, state and nonce.
 
 OpenID Connect Core 1.0, 3.1 (what a client checks of an ID token: 3.1.3.7); RFC 7636 for PKCE, RFC 9207 for `iss` in
-the answer. A provider that is away costs nobody with a local password anything. The libraries are an extra, loaded only
-where an issuer is configured: `make .venv/.openid`.
+the answer. Local passwords work without the provider. The libraries are an extra, loaded only where an issuer is
+configured: `make .venv/.openid`.
 """
 
 import asyncio
@@ -40,11 +40,11 @@ _AT_ONCE = 20
 
 
 class _Away(Exception):
-    """The provider does not answer as one: why, for the log."""
+    """The provider is unreachable or answers wrongly. The reason is for the log."""
 
 
 class _Refused(Exception):
-    """Nobody comes in by this: why, for the log. `key` is what the person is told."""
+    """The login is refused. The reason is for the log; `key` is the text for the person."""
 
     def __init__(self, reason: str, key: str = "access.openid_refused") -> None:
         super().__init__(reason)
@@ -52,7 +52,7 @@ class _Refused(Exception):
 
 
 class _Metadata(Struct, frozen=True):
-    """Of the provider (OpenID Connect Discovery 1.0, 3)."""
+    """Metadata of the provider (OpenID Connect Discovery 1.0, 3)."""
 
     issuer: str
     authorization_endpoint: str
@@ -75,7 +75,7 @@ class _Keys(Struct, frozen=True):
 
 
 class _Somebody(Struct, frozen=True):
-    """Whom the provider knows."""
+    """A user as the provider describes them."""
 
     name: str
     role: Role
@@ -91,7 +91,7 @@ def routes(context: ConsoleContext) -> list[Route]:
 
 
 class _OpenId:
-    """One provider. What must be remembered from `begin` to `done` is in the browser's cookie, bound by our key."""
+    """One provider. The state between `begin` and `done` is in the browser's cookie, authenticated by our key."""
 
     def __init__(self, context: ConsoleContext) -> None:
         self._context = context
@@ -107,7 +107,7 @@ class _OpenId:
             self._log.error("openid.missing", missing=self._missing, remedy=remedy)
 
     async def begin(self, request: Request) -> Response:
-        """To the provider."""
+        """Redirect the browser to the provider."""
         to = request.query_params.get("to", "")[:500]
         try:
             metadata = await self._discovered()
@@ -141,7 +141,7 @@ class _OpenId:
         return answer
 
     async def done(self, request: Request) -> Response:
-        """Back from the provider."""
+        """Handle the redirect back from the provider."""
         secret, _, rest = request.cookies.get(self._cookie, "").partition(".")
         issued, _, quoted = rest.partition(".")
         to = unquote(quoted)
@@ -332,7 +332,7 @@ class _OpenId:
 
 
 def _safe(url: str) -> bool:
-    """Whether nobody on the way can read or change it."""
+    """Whether the connection is protected: https, or loopback."""
     try:
         parts = urlsplit(url)
         if parts.scheme == "https":

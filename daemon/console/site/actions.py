@@ -40,7 +40,7 @@ CREATE TABLE IF NOT EXISTS note_left (
 
 
 class Action(Struct, frozen=True):
-    """Who did what to what. `user` "" is somebody unknown; `target` as in `Actions.note`; `n` counts the journal."""
+    """One action. `user` "" is unknown; `target` as in `Actions.note`; `n` is its number in the journal."""
 
     n: int
     time: datetime
@@ -68,7 +68,7 @@ def _utc_now() -> datetime:
 
 
 class Actions:
-    """Writes. The journal is opened, kept and closed by who made it."""
+    """Writes the journal of actions. The caller opens, maintains and closes the journal."""
 
     def __init__(
         self, journal: Journal, store: Store, *, now: Callable[[], datetime] = _utc_now, full: str = ""
@@ -76,7 +76,7 @@ class Actions:
         """With what was left in the store meanwhile. Raises BadStore."""
         self.journal = journal
         self.full = full
-        """Why nothing may be written now; empty: it may."""
+        """The reason why writing is refused now; empty: allowed."""
         self._store = store
         self._now = now
         store.has(_SCHEMA)
@@ -94,7 +94,7 @@ class Actions:
         self._append([_entry(self._now(), user, role, action, target, msgspec.json.encode(detail))], {})
 
     def _append(self, entries: list[Entry], memory: dict[str, bytes]) -> None:
-        """Nobody is to be sent them: old files may go when their days are over, as if they had been."""
+        """Actions are not published: mark them as sent, so that retention may delete old files."""
         self.journal.append(entries, {**memory, SENT: b"%d" % (self.journal.head + len(entries))})
 
     def collect(self) -> None:

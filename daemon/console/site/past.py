@@ -1,6 +1,6 @@
 """What happened before the console was started: the last results of each table, the history of each device.
 
-A store that cannot be written keeps nobody from looking: what comes waits, and is written when it can be.
+Pages work also while the store cannot be written: new rows wait and are written later.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ _FEWER_CHANGES = (
 
 
 class _Row(Struct, frozen=True):
-    """What is to be written, and what then makes room for it."""
+    """A row to be written, and the statement that deletes the oldest rows after it."""
 
     insert: str
     values: tuple[str, ...]
@@ -58,7 +58,7 @@ class Past:
     """Kept in the store, as much as pages show."""
 
     def __init__(self, store: Store, site: SiteState) -> None:
-        """Give the site what is known, and keep what comes. Raises BadStore."""
+        """Load the history into the site and store new rows. Raises BadStore."""
         self._store = store
         self._waiting: deque[_Row] = deque(maxlen=MOST_WAITING)
         self._failing = False

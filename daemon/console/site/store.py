@@ -16,7 +16,7 @@ from pathlib import Path
 
 __all__ = ["BadStore", "Store"]
 
-# Who changes a table that stands in somebody's file already raises it, and says here how the old one is taken over.
+# Raise it when an existing table changes, and add the migration of the old table here.
 VERSION = 1
 _FELT = 0x66656C74  # SQLite's application_id: no journal and no stranger's file is taken for a store
 _ABOUT = "CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT"
@@ -117,7 +117,7 @@ class Store:
             yield db
             db.execute("COMMIT")
         except BaseException as error:
-            with contextlib.suppress(sqlite3.Error):  # where the disk fails that too, the next BEGIN says so
+            with contextlib.suppress(sqlite3.Error):  # if the disk fails here too, the next BEGIN reports it
                 if db.in_transaction:
                     db.execute("ROLLBACK")
             if isinstance(error, sqlite3.Error) and not isinstance(error, sqlite3.IntegrityError):

@@ -1,4 +1,4 @@
-"""What people read, in the three languages of a Macau floor. Every key stands in each of them: a test says so."""
+"""The texts of the console in three languages. A test checks that each language has all keys."""
 
 import re
 import string
@@ -32,13 +32,13 @@ def catalog(lang: Lang) -> Mapping[str, str]:
 
 
 def say(lang: Lang, key: str, /, **values: Any) -> str:
-    """The words of `key`; what nobody translated, a game's own word for instance, stands as it is."""
+    """The text of `key`; a key without a translation is returned unchanged."""
     text = catalog(lang).get(key) or catalog("en").get(key)
     return key.rpartition(".")[2].replace("_", " ") if text is None else text.format(**values) if values else text
 
 
 LONGEST, LONGEST_PATTERN = 2000, 400
-"""Characters. What is longer stands as it was said, or is not looked through for values: nobody's message is costly."""
+"""Maximum characters. Longer texts are shown unchanged or not searched for values, which bounds the cost."""
 # Pages are drawn often and say few things: so many are looked up once.
 REMEMBERED = 500
 # A value is one word, and its pattern is quick; but for these.
@@ -82,7 +82,7 @@ def noted(lang: Lang, one: Irregularity) -> str:
 
 
 def _known(code: str, said: str) -> _Known | None:
-    """The key of what was said, its values, and the detail in parentheses; None where nobody wrote its words."""
+    """The key of a text, its values, and the detail in parentheses; None if there is no translation."""
     return _looked_up(code, said) if max(len(code), len(said)) <= LONGEST else None
 
 
@@ -145,7 +145,7 @@ def _pattern(text: str) -> Iterator[str]:
 
 
 def choose(cookie: str, accepted: str) -> Lang:
-    """The language a person chose, or else the first of those the browser accepts, as far as somebody may list them."""
+    """The chosen language, or else the first supported one that the browser accepts; the list is bounded."""
     for lang in LANGS:
         if cookie == lang:
             return lang
