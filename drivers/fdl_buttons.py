@@ -59,7 +59,7 @@ class FdlButtons(FdlDriver):
     beside: ClassVar = {LIFTED_EARLY: ButtonsUncovered()}
 
     def translate(self, happening: fdl.Happening) -> tuple[Event, ...] | None:
-        """What the cup and the camera say. A heap ends what was told of the one before: its lifting is another one."""
+        """Events of cup and camera. A new heap ends the state of the one before; its lifting is a new event."""
         match happening:
             case fdl_buttons.Separated():
                 return (*self._session.over(FAULTS[LIFTED_EARLY].code), ButtonsSeparated())

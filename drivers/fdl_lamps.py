@@ -158,10 +158,9 @@ class FdlLamps(FdlDriver):
                 self._repeating = asyncio.create_task(self._repeat())
 
     async def _repeat(self) -> None:
-        """The last order once more, whole or, where a lamp of it has another name now, not at all.
+        """Repeat the last command, unless one of its lamps has another name now.
 
-        Where it fails, the device's own events and faults tell what is lit. A start that is told meanwhile ended what
-        was repeated for the one before: then again.
+        If it fails, the device's own events and faults report the lit lamps. After a further start it repeats again.
         """
         while self._again:
             self._again = False
@@ -190,7 +189,7 @@ class FdlLamps(FdlDriver):
                 await self._emit((), msgspec.json.encode(self._kept))
 
     def translate(self, happening: fdl.Happening) -> tuple[Event, ...] | None:
-        """What is lit, in the layout's names."""
+        """The lit lamps by their names on the layout."""
         match happening:
             case fdl_lamps.Lit(lamps):
                 return (LampsLit(tuple(self._name(lamp) for lamp in lamps)),)

@@ -529,9 +529,9 @@ class FdlDriver:
     """The device's own fault codes."""
     happenings: ClassVar[Mapping[int, type[fdl.Happening]]]
     unreadable: ClassVar[Mapping[int, Event]] = {}
-    """What is told, beside the fault, in the place of a happening whose data cannot be read: a card was there."""
+    """Events reported beside the fault when the data of a message is unreadable, e.g. an unreadable card."""
     beside: ClassVar[Mapping[int, Event]] = {}
-    """What is told, beside the fault, when a fault code begins: the rules read no fault."""
+    """Events reported beside the fault when a fault code begins, because the rules read no faults."""
     reasons: ClassVar[Mapping[int, str]] = {}
     """Why the device itself refuses a command, beside fdl.REASONS."""
 

@@ -1,7 +1,7 @@
 """A batch shuffler that speaks FDL: two decks by turns, packets on demand (docs/reference/protocols/fdl_shuffler.md).
 
-A count is evidence, not proof: machines miscount, too. Each is told as `deck.checked` with the history of its deck; one
-that is not right is told as `deck.miscounted` beside it. What could not be read is never counted as missing.
+A count is evidence, not proof: machines miscount, too. Each is reported as `deck.checked` with the history of its deck;
+a wrong one also as `deck.miscounted`. Unreadable cards are never counted as missing.
 """
 
 from typing import ClassVar
@@ -186,9 +186,9 @@ def _surplus(tally: fdl_shuffler.Tally, packs: int) -> tuple[str, ...]:
 def checked(
     expected: int, counted: int, packs: int, tally: fdl_shuffler.Tally | None, deck: int = 0, wrong: int = 0
 ) -> tuple[Event, ...]:
-    """What a count says: a deck that is right, or what is wrong with it.
+    """The events of a count: a right deck, or its missing and extra cards.
 
-    With unreadable cards among them nobody knows which are missing; what was read too often is certain.
+    With unreadable cards the missing ones are unknown; cards read too often are certain.
     """
     missing: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
@@ -213,7 +213,7 @@ class FdlShuffler(FdlDriver):
     codes: ClassVar = FAULTS
     happenings: ClassVar = fdl_shuffler.HAPPENINGS
     unreadable: ClassVar = {
-        fdl_shuffler.Dispensed.KIND: CardUnreadable(),  # a packet came out, or may have: nobody knows how many cards
+        fdl_shuffler.Dispensed.KIND: CardUnreadable(),  # a packet may have come out, of unknown size
         fdl_shuffler.Damaged.KIND: CardDamaged(),
     }
     commands: ClassVar[tuple[type[Command], ...]] = (Shuffle, Dispense, EmptyShuffler, SelfTest)
@@ -226,7 +226,7 @@ class FdlShuffler(FdlDriver):
     }
 
     def __init__(self, options: SessionOptions, memory: bytes | None = None) -> None:
-        """What the shuffler has not yet told in this session is left to its own refusals."""
+        """A state not yet reported in this session is left to the shuffler's own refusals."""
         super().__init__(options, memory)
         self._lit: tuple[str, ...] | None = None
         self._packet = 0

@@ -100,7 +100,7 @@ class FdlTimer(FdlDriver):
         return replace(sighting, event=MachineReported("timer_late", text))
 
     def translate(self, happening: fdl.Happening) -> tuple[Event, ...] | None:
-        """A timer's happening in the casino's words; a time that was stopped closes nothing and is told as nothing."""
+        """The events of a timer. A stopped time closes nothing and gives no event."""
         match happening:
             case fdl_timer.Running():
                 return (BetsOpened(),) if self._opens else ()

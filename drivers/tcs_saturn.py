@@ -361,7 +361,7 @@ class TcsSaturn:
         self._link: Link | None = None
 
     async def run(self, link: Link, emit: Emit) -> None:
-        """Ask, and tell what the answers mean, for ever."""
+        """Poll the wheel and report events until the link is lost."""
         decoder = Decoder()
         loop = asyncio.get_running_loop()
         last_valid = asked_at = loop.time()
@@ -387,7 +387,7 @@ class TcsSaturn:
                 if valid:
                     last_valid = now
                 lost = not valid and now - last_valid >= self._options.silence
-                # Half duplex: who speaks while an answer is on its way destroys both.
+                # Half duplex: sending during an answer destroys both.
                 due = max(asked_at + self._options.poll, now + (FRAME_GAP if decoder.waiting else 0.0))
                 if sightings or (self._spin is not None and outdated(self._spin.tick, self._kept)):
                     await self._tell(emit, sightings)
@@ -395,7 +395,7 @@ class TcsSaturn:
                 if lost:
                     self._lost()
         except LinkLost:
-            if self._spin is not None and self._spin.tick != self._kept:  # from now on nobody looks
+            if self._spin is not None and self._spin.tick != self._kept:  # save the last seen tick at the end
                 await self._tell(emit)
             raise
         finally:
@@ -415,7 +415,7 @@ class TcsSaturn:
         raise LinkLost(f"no valid status for {silence:g} s")
 
     async def _tell(self, emit: Emit, sightings: Sequence[Sighting] = ()) -> None:
-        """Durable when it returns, together with what is remembered."""
+        """Emit the events with the memory. Both are durable on return."""
         memory = Memory(self._spin, self._faults.standing, self._fired, self._fired_tick)
         await emit(sightings, msgspec.json.encode(memory))
         self._kept = None if self._spin is None else self._spin.tick
@@ -497,9 +497,9 @@ class TcsSaturn:
         return sightings, valid
 
     def _continuous(self, status: Status, chunk: Chunk) -> bool:
-        """What was missed the counter proves, or the ball that ran; of bets that were open long ago neither does.
+        """The counter, or a ball that was running, proves missed spins. Bets that were open long ago prove nothing.
 
-        Nor does a counter that is lower: it has begun again, or gone round, after who knows how many spins.
+        A lower counter proves nothing either: it was reset or wrapped after an unknown number of spins.
         """
         spin = self._spin
         if spin is None or (self._long_away and not spin.launched):
@@ -561,7 +561,7 @@ class TcsSaturn:
         for event in self._flag(status):
             yield Sighting(event, before[0].raw + status.raw, chunk)
         spin = self._spin
-        if spin is None:  # never seen before: a spin that is over is nobody's loss
+        if spin is None:  # first contact: a spin that is over was not missed
             over = status.state is State.WINNING_NUMBER
             spin = Spin(status.spin, None, chunk.at, ended=over, tick=chunk.tick)
         elif self._joining and self._long_away:  # too long to be the same spin
@@ -597,7 +597,7 @@ class TcsSaturn:
     # ---- spins
 
     def _counted(self, spin: Spin, status: Status, chunk: Chunk) -> tuple[Spin, list[Event]]:
-        """The counter moved: the spin before is over, and what was not told of it will never be."""
+        """The counter moved: the previous spin is over; its unreported number is lost."""
         steps = status.spin - spin.spin
         once_round = steps + 10**self._options.map.spin.length
         shortest = self._options.shortest_spin
@@ -657,7 +657,7 @@ class TcsSaturn:
                 yield from events
             case State.BALL_IN_RIM | State.NO_MORE_BETS | State.WINNING_NUMBER if not spin.ended and not spin.launched:
                 new = replace(new, ended=True, landed=state is State.WINNING_NUMBER and bool(status.number))
-                yield SpinMissed(1)  # under way, and nobody saw it begin or launched: its number will not be told
+                yield SpinMissed(1)  # start and launch were not seen, so the number is not reported
             case State.TABLE_CLOSED:
                 if under_way:
                     new = replace(new, ended=True)
@@ -675,9 +675,9 @@ class TcsSaturn:
         self._spin = new
 
     def _number(self, spin: Spin, status: Status, chunk: Chunk, since: float) -> tuple[Spin, list[Event]]:
-        """The wheel shows a number: told when it has stood long enough, with nothing against it.
+        """The wheel shows a number. It is reported after it was stable long enough without a contradiction.
 
-        Another one is not told, not even where a single answer said so: nobody knows then where the ball lies.
+        After any other number, even in a single answer, the position of the ball is unknown and none is reported.
         """
         if (spin.ended and not spin.number) or spin.doubt == CHANGED:
             return spin, []
@@ -694,7 +694,7 @@ class TcsSaturn:
             return replace(spin, ended=True), [SpinVoided(spin.doubt)]
         if self._number_since is None:
             self._number_since = since, status.raw
-            self._error = None  # what is pending now may be another error than the one last told
+            self._error = None  # the pending error may differ from the last reported one
             self._error_due = 0.0
         harmless = not self._pending or self._error in self._options.harmless
         if not harmless or chunk.tick - self._number_since[0] < self._options.stands:
@@ -718,7 +718,7 @@ class TcsSaturn:
         return ""
 
     def _cut_short(self, spin: Spin, reason: str) -> SpinVoided | SpinMissed:
-        """A spin ended before its number was told. Where the ball had fallen and nothing was wrong, it is no void."""
+        """A spin ended before its number was reported. It is not void if the ball had fallen without a fault."""
         if wrong := self._wrong(spin):
             return SpinVoided(wrong)
         return SpinMissed(1) if spin.state is State.WINNING_NUMBER else SpinVoided(reason)
@@ -822,7 +822,7 @@ def _said(status: Status) -> Status:
 
 
 def _error_texts(options: SaturnOptions) -> dict[str, str]:
-    """Fault codes by what SR3 tells: the beginnings of the names, where they are told apart, and what is configured."""
+    """Fault codes by the text of SR3: distinct beginnings of the names, and the configured texts."""
     length = options.error_text.length
     texts: dict[str, str] = {"ARE.3": "saturn.sensor_stuck"}
     for error in ERRORS:

@@ -1,4 +1,4 @@
-"""One simulated device without a table: made by its name, and played with when nobody tells it what to do."""
+"""One simulated device without a table: made by its name, and played at random when it gets no commands."""
 
 import random
 from collections.abc import Callable

@@ -116,10 +116,10 @@ class Sign:
         """How often its memory was divided."""
         self.beeps = 0
 
-    # ---- what is seen
+    # ---- display
 
     def showing(self, now: float) -> str:
-        """What is lit; empty: nothing."""
+        """The text that is lit; empty: dark."""
         if now < max(self._off_until, self._blank_until):
             return ""
         if self._priority.segments:

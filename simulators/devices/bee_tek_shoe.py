@@ -20,7 +20,7 @@ __all__ = ["Cards", "Shoe"]
 BYTE = 10 / 9600  # seconds: start, eight bits, stop
 READING = 0.04  # seconds from the card's first edge to its line
 REBOOT = 3.0
-WAITING = 4096  # bytes on a line that nobody reads; the oldest are lost, as in a UART
+WAITING = 4096  # unread bytes on the line; the oldest are lost, as in a UART
 
 
 class Cards:
@@ -178,7 +178,7 @@ class Shoe(Cards):
         return b""
 
     def acts(self) -> Mapping[str, Callable[[float], Any]]:
-        """A dealer's hand; who draws from an empty shoe shuffles first."""
+        """The hand of a dealer. Drawing from an empty shoe shuffles first."""
         return {"draw": self._pull, "shuffle": self.shuffle}
 
     def _pull(self, now: float) -> str:

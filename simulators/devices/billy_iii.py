@@ -64,7 +64,7 @@ class Billy:
         """Idle, with three dice."""
         self._rng = rng
         self._decoder = Decoder()
-        self._said: deque[tuple[float, bytes]] = deque(maxlen=64)  # the oldest is lost where nobody wakes it
+        self._said: deque[tuple[float, bytes]] = deque(maxlen=64)  # the oldest is lost if `wake` is not called
         self._plan: deque[tuple[float, str]] = deque()  # what happens when: steps of the shake under way
         self._waiting: deque[str] = deque(maxlen=16)
         self._boots_at = NEVER
@@ -133,7 +133,7 @@ class Billy:
             self._waiting.append(fault)
 
     def repair(self, now: float) -> None:
-        """Somebody frees the plate and switches it off and on."""
+        """A person frees the plate and switches the device off and on."""
         self._waiting.clear()
         self._plan.clear()
         if self.state != IDLE:

@@ -348,7 +348,7 @@ class Wheel:
                 self._alarm = (float("inf"), "")
                 self._launch(now)
             case State.BALL_IN_RIM if self._void_since:
-                self._void_since = 0.0  # nobody acknowledged: the table closes
+                self._void_since = 0.0  # not acknowledged in time: the table closes
                 self._flags &= ~Flag.BALL_WITH_ROTOR
                 self.state = State.TABLE_CLOSED
                 self._until = float("inf") if "restart_refused" in self._standing else now + 10.0

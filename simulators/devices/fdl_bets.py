@@ -33,7 +33,7 @@ class BetSensors(ManyPlaces):
     faults: ClassVar[Mapping[str, Ailment]] = {
         **COMMON_FAULTS,
         **FIRMWARE,
-        # Before the bell no card can be missing; after it a round waits for the hands, and they are told anyway.
+        # Before the bell no card can be missing. After it a round waits for the hands, which are reported anyway.
         "power_loss": replace(COMMON_FAULTS["power_loss"], round="counts"),
         "memory_loss": replace(COMMON_FAULTS["memory_loss"], round="counts"),
         "counters_reset": replace(FIRMWARE["counters_reset"], round="counts"),

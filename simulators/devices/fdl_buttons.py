@@ -72,7 +72,7 @@ class ButtonCounter(FdlDevice):
             self._fail(LIFTED_EARLY, ERROR, now)
 
     def count(self, now: float) -> int | None:
-        """The cup is lifted and the camera counts; None where no count is told."""
+        """The cup is lifted and the camera counts; None if no count is reported."""
         trouble = self._occasion("unsteady", "foreign", "broken_button") if self._covered else ""
         if trouble == "broken_button":
             self._heap, self._fragments = self._heap - 1, 2
@@ -97,7 +97,7 @@ class ButtonCounter(FdlDevice):
         super().power_cycle(now, lose_memory=lose_memory)
 
     def _again(self, code: int, severity: int, now: float) -> None:
-        """Each time it is told, also while the last one stands."""
+        """Report each failure, also while the last one is open."""
         if self._ails(code, now):
             self.record(fdl.Fault(code, severity), now)
         self._fail(code, severity, now)

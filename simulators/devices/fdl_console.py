@@ -31,7 +31,7 @@ KEYS = (
 
 
 class Console(FdlDevice):
-    """The keys of a table. What is pressed while the console is off, or its keypad dead, is lost.
+    """The keys of a table. Keys pressed while the console is off or its keypad dead are lost.
 
     An entered value (dice, a valid throw, buttons, a pocket) is reported when it is entered the second time in a row
     within 30 s: those methods return whether this was the time. A correction, a jackpot's payment and a void by the

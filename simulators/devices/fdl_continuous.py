@@ -364,7 +364,7 @@ class ContinuousShuffler(CardMachine):
             self._fail(BALANCE, ERROR, now, person=True)
 
     def power_cycle(self, now: float, *, lose_memory: bool) -> None:
-        """A card that had left and was not told yet is one that left unseen."""
+        """A card that left and was not reported yet counts as unseen."""
         self._live(now)
         self._unseen += self._untold
         self._untold = 0

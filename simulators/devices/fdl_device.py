@@ -83,7 +83,7 @@ WARNING, ERROR = 1, 2
 
 
 class _Strange(fdl.Plain, frozen=True):
-    """An event that nobody knows."""
+    """An event of an unknown type."""
 
     KIND: ClassVar[int] = 0x7F
 

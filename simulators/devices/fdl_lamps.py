@@ -143,7 +143,7 @@ class Lamps(ManyPlaces):
                     return fdl.REFUSED, STANDING_FAULT, b""
                 self._ordered = frozenset(places_from_bytes(data))
                 self._show(now)
-                # Without a measurement the device cannot say what is lit: an answer with less than that.
+                # Without a measurement the answer has no lit lamps.
                 return fdl.DONE, 0, b"" if self._ails(SENSING, now) else places_to_bytes(self.lit)
             case fdl.SELF_TEST if not data:
                 for lamp in self._burnt & set(range(1, MAX_PLACES + 1)):  # it sends a short pulse through each lamp
@@ -157,13 +157,13 @@ class Lamps(ManyPlaces):
         return {}
 
     def power_cycle(self, now: float, *, lose_memory: bool) -> None:
-        """All lamps go dark, and nobody remembers which were lit."""
+        """All lamps go dark; the device forgets which were lit."""
         self._ordered = frozenset()
         super().power_cycle(now, lose_memory=lose_memory)
 
     def _started(self, now: float) -> None:
         super()._started(now)
-        self._told = frozenset({0})  # nothing that could be lit: after a start it is told in any case
+        self._told = frozenset({0})  # an impossible value: the state is always reported after a start
         self._show(now)
 
     def _show(self, now: float) -> None:

@@ -101,7 +101,7 @@ class PeekReader(FdlDevice):
         super().power_cycle(now, lose_memory=lose_memory)
 
     def _again(self, code: int, now: float) -> None:
-        """Each failed peek is told, also while the last one stands."""
+        """Report each failed peek, also while the last failure is open."""
         if self._ails(code, now):
             self.record(fdl.Fault(code, WARNING), now)
         self._fail(code, WARNING, now)

@@ -30,7 +30,7 @@ class Shaker(FdlDevice):
     faults: ClassVar[Mapping[str, Ailment]] = {
         **COMMON_FAULTS,
         **FIRMWARE,
-        "deaf": replace(COMMON_FAULTS["deaf"], round="void"),  # the shaking is not told before the bell
+        "deaf": replace(COMMON_FAULTS["deaf"], round="void"),  # the shaking is not reported before the bell
         "dice_stacked": Ailment("two dice lie on each other at the next reading", (), "void"),
         "dice_leaning": Ailment("a die leans at the next reading", (), "void"),
         "dice_not_moved": Ailment("the next pull does not move the dice", ("shaker.no_shake",), "counts"),
@@ -213,12 +213,12 @@ class Shaker(FdlDevice):
         return not self._ails(LEVER_SENSOR, now)
 
     def lie(self) -> tuple[tuple[int, ...], int, int]:
-        """What truly lies there, as whoever bends over the dice sees it: faces, how many are stacked, how many lean."""
+        """The true state of the dice: faces, number of stacked dice, number of leaning dice."""
         faces = self._faces[:-1] if DICE_COUNT in self._standing else self._faces
         return faces, self._stacked, self._leaning
 
     def agitate(self, now: float, cycles: int = 1) -> bool:
-        """Let the motor agitate; what comes of it is told when it ends. False where it may not or cannot begin."""
+        """Start the motor; the outcome is reported at the end. False if it may not or cannot start."""
         self._turn(now)
         if not self._boots(now) or self._refusal(now):
             return False
@@ -286,7 +286,7 @@ class Shaker(FdlDevice):
             self._heal(code, now)
 
     def _troubled(self, code: int, now: float) -> None:
-        """An agitation failed; until one succeeds. A second failure is told again."""
+        """An agitation failed. The fault lasts until one succeeds; a second failure is reported again."""
         if self._ails(code, now):
             self.record(fdl.Fault(code, WARNING), now)
         self._fail(code, WARNING, now, person=True)

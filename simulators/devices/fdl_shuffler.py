@@ -559,7 +559,7 @@ class Shuffler(CardMachine):
         self._show(now)
 
     def _abort(self, reason: int, now: float, *, reject: bool = False) -> None:
-        """The shuffle under way ends badly; its cards lie on the table again once somebody took them out."""
+        """The running shuffle fails; its cards are on the table again after a person took them out."""
         deck = self._in("carousel")
         if deck:
             self._shuffling = False
@@ -570,7 +570,7 @@ class Shuffler(CardMachine):
         self._show(now)
 
     def _spoil(self, reason: int, now: float) -> None:
-        """What is shuffled may not be dealt any more."""
+        """The shuffled cards may no longer be dealt."""
         self._giving = 0
         for deck in (self._in("outfeed"), self._in("shuffled")):
             if deck:
@@ -618,7 +618,7 @@ class Shuffler(CardMachine):
             self._spoil(fdl_shuffler.OPENED, now)
 
     def _started(self, now: float) -> None:
-        """What moved when the power went is in nobody's order."""
+        """Cards that moved when the power failed are in no defined order."""
         moved = self._shuffling or self._giving
         self._emptying = False
         if moved:

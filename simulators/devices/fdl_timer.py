@@ -87,7 +87,7 @@ class Timer(FdlDevice):
         return {"start": self.start, "stop": self.stop}
 
     def start(self, now: float, seconds: int = BY_KEY_SECONDS, by: int = fdl_timer.BY_KEY) -> bool:
-        """Let the time run. False where it runs, nobody can read it, or there is no power."""
+        """Start the time. False if it runs already, the display is unreadable, or there is no power."""
         self._run(now)
         if not self._boots(now) or self.running or self._ails(DISPLAY, now):
             return False
@@ -122,7 +122,7 @@ class Timer(FdlDevice):
                 return super().do(code, data, now)
 
     def power_cycle(self, now: float, *, lose_memory: bool) -> None:
-        """The time is lost; one that remembers that it ran says so, and closes nothing."""
+        """The time is lost. If the device remembers that it ran, it reports so and closes nothing."""
         self._run(now)
         self._cut_off = (self._cut_off or self.running) and not lose_memory
         self._ends_at = None

@@ -24,7 +24,7 @@ REBOOT = 2.0
 REREAD = 0.25  # seconds after which a scanner reads again what lies before it
 SECOND_CARD = 0.1
 CUT, NO_READ, FOREIGN = "CUT", "NOREAD", "4901234567894"
-WAITING = 512  # reports that nobody takes; the oldest are lost
+WAITING = 512  # unread reports; the oldest are lost
 
 _DOUBT = "card.unreadable"
 
@@ -178,7 +178,7 @@ class HidShoe(Cards):
         return b""
 
     def acts(self) -> Mapping[str, Callable[[float], Any]]:
-        """A dealer's hand; who draws from an empty shoe shuffles first."""
+        """The hand of a dealer. Drawing from an empty shoe shuffles first."""
         return {"draw": self._pull, "cut_card": self.draw_cut, "shuffle": self.shuffle}
 
     def _pull(self, now: float) -> str:

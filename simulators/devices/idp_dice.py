@@ -127,7 +127,7 @@ class Recogniser:
         self._waiting.append(fault)
 
     def repair(self, now: float) -> None:  # noqa: ARG002 - as every device
-        """Somebody mends the camera."""
+        """A person repairs the camera."""
         self._waiting.clear()
         self._dark = False
         self._lie_round = None

@@ -372,7 +372,7 @@ class Saturn:
 
             def bounce(_: float) -> None:
                 self._number = self._rng.choice([pocket for pocket in POCKETS if pocket != self._number])
-                self.truth[-1] = SpinTruth(self._spin, self._number, "number_bounces")  # who looks now sees no other
+                self.truth[-1] = SpinTruth(self._spin, self._number, "number_bounces")  # only this one is shown
                 self._wait(end, self._shown)
 
             self._wait(now + BOUNCE, bounce)

@@ -42,10 +42,10 @@ def no_broker(*, embedded: bool = False) -> str:
 
 
 def free_port(owner: object = None) -> int:
-    """A TCP port of loopback that the system gives to nobody else while `owner`, or else this process, lives.
+    """A TCP port of loopback, reserved while `owner`, or else this process, lives.
 
-    It is bound and nobody listens: whoever asks for this very port, as servers do (SO_REUSEADDR), may. A port that is
-    only looked up may be somebody's outgoing connection a moment later, or another's broker.
+    It is bound without listening; a server with SO_REUSEADDR can still bind it. A port that is only looked up could be
+    taken a moment later by an outgoing connection or another broker.
     """
     sock = socket.socket()
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -220,7 +220,7 @@ class Pit:
     async def _tell(
         self, table: str, pace: Pace, now: Callable[[], datetime], device: str, name: str, args: dict[str, Any]
     ) -> str:
-        """Give a device a command; how it ended. A dealer who hears nothing goes on."""
+        """Send a command to a device and return its outcome. Without an answer the dealer continues."""
         if self._session is None:
             return "failed"
         request = Request(uuid.uuid4().hex[:16], now() + timedelta(seconds=60), msgspec.Raw(msgspec.json.encode(args)))
@@ -246,7 +246,7 @@ class Pit:
         self, pace: Pace, rounds: int, site: SiteState, now: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
         """Play `rounds` rounds, shared among the tables. `now` is the edge's wall clock."""
-        self._serving = site.changed.set  # who waits for all to be there waits for the dealers' line, too
+        self._serving = site.changed.set  # waiting for all devices includes the dealers' own connection
         share, rest = divmod(rounds, len(self.tables))
         async with asyncio.TaskGroup() as group:
             for number, (name, table) in enumerate(self.tables.items()):

@@ -71,7 +71,7 @@ async def simulate(
                 break
             say(answer)
         else:
-            await asyncio.Event().wait()  # nobody types: live until killed
+            await asyncio.Event().wait()  # no standard input: run until killed
         for task in running:
             task.cancel()
 
@@ -125,7 +125,7 @@ async def _lines() -> AsyncIterator[str]:
     reader = asyncio.StreamReader()
     try:
         if sys.stdin is None or (stat.S_ISCHR(os.fstat(sys.stdin.fileno()).st_mode) and not sys.stdin.isatty()):
-            return  # closed, or /dev/null: nobody is there to type
+            return  # standard input is closed or /dev/null
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     except ValueError:
         return  # a plain file, or nothing at all

@@ -12,7 +12,7 @@ __all__ = ["Control"]
 
 
 class Control:
-    """One simulated device under somebody's hand."""
+    """One simulated device under remote control."""
 
     def __init__(self, socket: Socket, pace: Pace) -> None:
         """The device is that of `socket`."""

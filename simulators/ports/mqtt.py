@@ -15,7 +15,7 @@ __all__ = ["Mqtt"]
 
 MAX_UNSENT = 65536
 AGAIN = 0.5
-# What is said goes out at once; without this it waits for what the broker has yet to acknowledge.
+# TCP_NODELAY: without it a message waits for the acknowledgement of earlier ones.
 NODELAY = ((6, 1, 1),)  # IPPROTO_TCP, TCP_NODELAY
 SPACES = bytes.maketrans(b"\r\n", b"  ")
 _SILENT = logging.getLogger("feltd.simulators.mqtt.silent")

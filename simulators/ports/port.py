@@ -45,7 +45,7 @@ class Port(Protocol):
         ...
 
     def send(self, data: bytes) -> None:
-        """To the host; lost where nobody listens, as on a real wire."""
+        """Send to the host; lost without a listener, as on a real wire."""
         ...
 
 
@@ -70,7 +70,7 @@ class Pty:
         """Make the tty appear, raw, as a serial port would be."""
         if self._ends is not None:
             return
-        # Only what an earlier simulator left is replaced: never a file, a device or somebody else's link.
+        # Only a link of an earlier simulator is replaced: never a file, a device or a foreign link.
         if self.path.is_symlink() and (str(self.path.readlink()).startswith("/dev/pts/") or not self.path.exists()):
             self.path.unlink()
         master, slave = os.openpty()
@@ -263,7 +263,7 @@ class Socket:
         self.stir()
 
     def stir(self) -> None:
-        """Somebody did something to the device: look again when it wants to be woken."""
+        """The device was changed from outside: recompute its next wake time."""
         self._stirred.set()
 
     def _received(self, data: bytes) -> None:

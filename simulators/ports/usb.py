@@ -42,7 +42,7 @@ def _fail(code: int) -> NoReturn:
 class Usb:
     """One device's plug: interfaces, each with one interrupt endpoint; the first of them sends what it is given.
 
-    `denied`: nobody may open it. `busy`: another program has claimed it. `kernel_driver`: the kernel's driver holds it,
+    `denied`: opening is not permitted. `busy`: claimed elsewhere. `kernel_driver`: held by the driver of the kernel,
     as it does whenever it is plugged in.
     """
 
@@ -89,7 +89,7 @@ class Usb:
                 self.bus.ports.append(self)
 
     def unplug(self) -> None:
-        """Pull it: whoever reads is told at once."""
+        """Unplug it: a pending read fails at once."""
         with self.bus.lock:
             if self in self.bus.ports:
                 self.bus.ports.remove(self)
@@ -100,7 +100,7 @@ class Usb:
             self.bus.lock.notify_all()
 
     def send(self, data: bytes) -> None:
-        """Reports to whoever claimed the first interface; without one they go to the kernel, or nowhere."""
+        """Send reports to the claimer of the first interface, else to the kernel, or drop them."""
         with self.bus.lock:
             if 0 not in self.claims:
                 return

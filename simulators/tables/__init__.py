@@ -1,1 +1,1 @@
-"""Dealers who play with simulated devices and know what truly happened."""
+"""Simulated dealers, who play with simulated devices and record the true outcomes."""

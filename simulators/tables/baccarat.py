@@ -91,7 +91,7 @@ class BaccaratTable(ShoeTable):
     async def _correct(self, floor: Floor, hands: dict[str, list[str]]) -> bool:
         """Art. 10: the supervisor comes, and the hands are entered as they lie, where the display still needs it.
 
-        Where the console does not take them nobody deals on: the coup is declared void.
+        If the console does not accept them the coup is declared void.
         """
         await floor.pace.sleep(self._rng.uniform(3.0, 8.0))
         await floor.ready()

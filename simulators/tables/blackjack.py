@@ -19,7 +19,7 @@ DECKS, SEATS, PLAYERS, HANDS = 6, 7, 4, 4
 # How often a dealer looks whether his display shows what it should, some seconds apart, until he gives the round up.
 LOOKS = 50
 GLANCES = 5
-# How often a hole card may be missing there before it is believed that nobody saw it.
+# How often a hole card may be missing on the display before it counts as unseen.
 TRIES = 3
 HIDDEN = "??"
 BANK = "dealer"

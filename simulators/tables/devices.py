@@ -52,7 +52,7 @@ class StudioTable(_Hands):
         self._unread = False
 
     def outcome(self, type_: str, data: dict[str, Any]) -> dict[str, Any] | None:
-        """The first reading after a shake: a second one contradicts it, and its fault says so."""
+        """The first reading after a shake. A second one would contradict it and is a fault."""
         if type_ == "device.commanded" and data.get("command") == "agitate":
             self._unread = True
         elif type_ == "dice.read" and self._unread:

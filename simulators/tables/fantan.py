@@ -13,7 +13,7 @@ __all__ = ["FantanTable"]
 
 
 class FantanTable(Ruled):
-    """Where the camera tells no count the dealer counts, and enters it; now and then somebody counts a second time."""
+    """If the camera gives no count the dealer counts and enters it; sometimes there is a second count."""
 
     ruleset: ClassVar[str] = "macau.fantan"
     options: ClassVar[dict[str, Any]] = {}
@@ -47,7 +47,7 @@ class FantanTable(Ruled):
         """What it truly was; void where the cup fell over, or the display did not show its end."""
         await self._separate(floor)
         noticed = self._rng.random() < 0.5
-        while self.counter.knocked_over and noticed:  # nobody has bet yet: another heap
+        while self.counter.knocked_over and noticed:  # before the bets: another heap
             await self._separate(floor)
         await open_bets(floor, self.console)
         await self._pause(floor, 12.0, 18.0)
@@ -69,9 +69,9 @@ class FantanTable(Ruled):
         shown = mine in floor.look().ended
         whole, fragments = self.counter.lie()
         outcome = {"number": _left(whole), "count": whole, "fragments": fragments}
-        if counts and self._rng.random() < 0.1:  # who takes the buttons away by fours knows no more than what is left
+        if counts and self._rng.random() < 0.1:  # after taking away fours the dealer knows only the remainder
             await self._enter(floor, _left(whole), 0)
-            if not shown:  # then that may have been the count that was told first
+            if not shown:  # this may then be the first reported count
                 outcome = {"number": _left(whole)}
         return Truth(outcome, void=not counts)
 

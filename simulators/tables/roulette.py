@@ -92,7 +92,7 @@ class RouletteTable(Ruled):
                     floor.press(self.console, "bets_opened")
                     await self._opened(floor)
         over = 0
-        for _ in range(TRIES):  # nobody leaves a round that waits for him, nor before he sees that it does not
+        for _ in range(TRIES):  # stay until the display shows that no round waits for the dealer
             await pace.sleep(SUSPENDED)
             await floor.ready()
             look = floor.look()

@@ -130,7 +130,7 @@ class StudPokerTable(Ruled):
             await self._deck(floor)
             self.truth.append(await self._round(floor))
             await self._clear(floor, void=self.truth[-1].void)
-        await self._deck(floor)  # nobody leaves a machine in which cards move
+        await self._deck(floor)  # wait until no cards move in the machine
 
     async def _pause(self, floor: Floor, least: float, most: float) -> None:
         await floor.pace.sleep(self._rng.uniform(least, most))
@@ -153,7 +153,7 @@ class StudPokerTable(Ruled):
     # ---- the cards
 
     async def _deck(self, floor: Floor) -> None:
-        """A shuffled deck lies ready; whoever stands there clears a jam and tries again."""
+        """Wait for a shuffled deck; clear jams and try again."""
         for _ in range(20):
             await floor.ready()
             if self.shuffler.ready(floor.pace.now(), FIVE):
@@ -235,7 +235,7 @@ class StudPokerTable(Ruled):
         return Truth(outcome, void=not counts)
 
     async def _betting(self, floor: Floor, round_: _Round) -> None:
-        """Art. 6(2), (3). Who has a jackpot bet from a void round stays, and lays an ante again."""
+        """Art. 6(2), (3). A player with a jackpot bet from a void round stays and lays an ante again."""
         rng = self._rng
         [number] = rng.choices(SEATS, PLAYERS)
         seats = sorted({*rng.sample(SEATS, number), *self._carried})
@@ -257,7 +257,7 @@ class StudPokerTable(Ruled):
             await self._pause(floor, 0.5, 2.0)
         self._carried = frozenset()
         await self._pause(floor, 4.0, 8.0)
-        await self._deck(floor)  # somebody may have opened the lid meanwhile
+        await self._deck(floor)  # the lid may have been opened meanwhile
         await self._until(
             floor,
             lambda: self.console.press("bell", floor.pace.now()),
@@ -371,7 +371,7 @@ class StudPokerTable(Ruled):
     # ---- the showdown
 
     def _opened(self, round_: _Round) -> Hands:
-        """The hands that the dealer opens, his own among them; none where nobody has raised."""
+        """The hands that the dealer opens, the own one included; none if no player raised."""
         if not round_.raised:
             return {}
         names = [DEALER]

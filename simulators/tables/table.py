@@ -1,4 +1,4 @@
-"""Simulated tables: dealers who play with simulated devices, and what they really did.
+"""Simulated tables: dealers who play with simulated devices, and the true outcomes.
 
 A dealer knows the game independently of the rulesets: `truth` holds what each round really was, to compare with the
 published results. Nothing is faster than hands. A dealer follows the table's display, as the procedure of a house
@@ -60,7 +60,7 @@ class Look(Struct, frozen=True):
 
 
 class Floor(Struct, frozen=True):
-    """What a dealer stands at: the devices' sockets, the pace, the display, and what may be told to the devices.
+    """The surroundings of a dealer: the devices' sockets, the pace, the display, and commands to the devices.
 
     `ready` waits until all devices of the table are known to be online, and returns whether they were not: nobody deals
     at a dark table. `tell` gives a device a command and returns how that ended: done, refused or failed.
@@ -85,7 +85,7 @@ class Floor(Struct, frozen=True):
 class Table(Protocol):
     """One table with its devices and its dealer.
 
-    Where `ruleset` is empty no game is resolved yet: its truth is told by events, and `outcome` says which.
+    Where `ruleset` is empty no game is resolved: the truth is compared with events, and `outcome` names them.
     """
 
     ruleset: ClassVar[str]

@@ -1,4 +1,4 @@
-"""What a benchmark says of the machine it ran on, and of a process that it watches."""
+"""Properties of the machine that runs a benchmark, and resource use of a process."""
 
 import os
 import platform

@@ -142,7 +142,7 @@ port = {port}
 
 @asynccontextmanager
 async def _shoe() -> AsyncIterator[Tcp]:
-    """A shoe out of which a card comes ten times a second, whoever listens."""
+    """A shoe that deals ten cards a second, also without a listener."""
     rng = random.Random(1)
     port = Tcp("127.0.0.1", 0)
     port.plug()
@@ -209,7 +209,7 @@ async def bench_recovery(
         public = make_key(key).public
         rows, head = await asyncio.to_thread(write_journal, directory / "edge.db", key, events, say)
         with closing(Journal(directory / "edge.db")) as journal:
-            # What stands there was told before: this measures a restart, not a backlog.
+            # The journal's events are already published: this measures a restart, not a backlog.
             journal.append([], {"outbox": b"%d" % head})
             name, newest, files, size = (
                 journal.name,

@@ -71,7 +71,7 @@ CHIPS: Final = (1_000, 2_000, 5_000, 10_000, 50_000)
 class Mix(Struct, frozen=True):
     """How a table is played: an endless game of whole rounds, given what is bet on each; so many chips on these bets.
 
-    Without `chips` nobody bets there.
+    Without `chips` there are no bets.
     """
 
     game: Callable[[Random, Betting], Iterator[Round]]
@@ -171,7 +171,7 @@ def _blackjack(rng: Random, betting: Betting) -> Iterator[Round]:
 
 
 def _wish(actions: Sequence[str], total: int) -> str:
-    """What a player decides who looks at his own hand only."""
+    """The decision of a player who sees only the own hand."""
     if "split" in actions and total in (12, 16):
         return "split"
     if "double" in actions and total in (10, 11):

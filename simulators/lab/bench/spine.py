@@ -206,7 +206,7 @@ class Side:
 
 
 class NothingCameError(Exception):
-    """What is measured does not answer. The message says which part of it."""
+    """The measured part does not answer. The message names it."""
 
 
 async def until(reached: Callable[[], bool], came: Callable[[], int], what: str) -> None:
@@ -234,7 +234,7 @@ async def until_it_answers(side: Side, name: str, *, rounds: bool) -> None:
     loop.add_reader(side.master, side.drain)
 
     async def ask() -> None:
-        for _ in range(int(EVENT_TIMEOUT_S * 5)):  # fewer than fill a tty that nobody reads
+        for _ in range(int(EVENT_TIMEOUT_S * 5)):  # fewer than fill an unread tty
             side.write(1, float("inf"))
             await asyncio.sleep(0.2)
 

@@ -1,8 +1,8 @@
-"""A broker in memory, as unkind as MQTT allows: the real `Session`, with its packets in memory instead of a socket.
+"""A broker in memory with all faults that MQTT allows: the real `Session`, with packets in memory instead of a socket.
 
-QoS 1: what it acknowledged it took; what it delivers may come late, twice, in another order between two topics, or, as
-brokers with full queues do, not at all. It restarts with all it knew, with what it wrote down long ago or with nothing.
-A connection may die at once, or long before its ends notice.
+It keeps every QoS 1 message that it acknowledged. Deliveries may be late, duplicated, reordered between two topics, or
+lost as at brokers with full queues. It restarts with its full state, an old state or none. A connection may die at once
+or long before its ends notice.
 """
 
 import asyncio
@@ -140,7 +140,7 @@ class _Client(Session):
         if weather.fine:
             self._send(message)
             return
-        # Of what is retained the last word may not be lost: nothing would ever tell a reader that it is an old one.
+        # The last retained message must not be lost: readers could not detect a stale one.
         if rng.random() < weather.dropped and ("/event/" in message.topic or "/cmd/" in message.topic):
             self.broker.count("delivery dropped")
             return
@@ -247,7 +247,7 @@ class Broker:
     """The broker."""
 
     def __init__(self, loop: VirtualLoop, rng: random.Random, count: Callable[[str], None]) -> None:
-        """`count` is told of each fault that the weather brings."""
+        """`count` is called for each fault that the weather injects."""
         self.loop = loop
         self.rng = rng
         self.count = count
@@ -270,7 +270,7 @@ class Broker:
         return LATENCY * (0.5 + self.rng.random())
 
     def refuses(self, client: _Client, topic: str) -> bool:
-        """Whether somebody edited the access list just now."""
+        """Whether the access list was just changed."""
         refused = client.process is not None and bool(self.weather.refused) and self.rng.random() < self.weather.refused
         if refused:
             self.count("publish refused")
@@ -329,7 +329,7 @@ class Broker:
     # ---- what happens to it
 
     def clients(self) -> list[str]:
-        """Who is connected."""
+        """The connected clients."""
         return list(self._clients)
 
     def cut(self, identifier: str) -> None:

@@ -1,4 +1,4 @@
-"""`feltd campaign`: the whole pit in virtual time, and everything that can go wrong with it, from a seed.
+"""`feltd campaign`: fault injection into a whole simulated pit in virtual time, from a seed.
 
 A campaign is many short lives. In each, dealers play two or three games on simulated devices; drivers, edge, rules
 consumer and their journals are the real ones, with a standby of the rules beside them in every second life; broker,
@@ -77,7 +77,7 @@ _WAY = (
 )
 RULES = ("rules", "standby")
 TAKEN_BACK = ("number_changed", "number_unsteady")
-"""Why a spin is void that may have been told with a number before."""
+"""Reasons of a void spin that may have been reported with a number before."""
 
 
 class Failure(Struct, frozen=True):
@@ -103,7 +103,7 @@ class Report(Struct):
     doubled: int = 0
     wrong: int = 0
     forgotten: int = 0
-    """Spins that a wheel told while nobody heard it, and forgot when it was switched off: nothing can know of them."""
+    """Spins that a wheel reported while no driver listened and forgot when it was switched off: undetectable."""
     events: int = 0
     play: float = 0.0
     seconds: float = 0.0
@@ -177,7 +177,7 @@ class Life:
         self.forgotten = 0
         self._unheard: defaultdict[str, set[int]] = defaultdict(set)
         self._told: Counter[str] = Counter()
-        """Of each wheel's table, how many spins the edge told of."""
+        """By table of a wheel, the number of spins that the edge reported."""
 
     def _chance(self, what: str) -> random.Random:
         return random.Random(f"{self.seed} {what}")
@@ -400,7 +400,7 @@ class Life:
                 ended[name] = len(wheel.truth)
 
     async def _heal(self) -> None:
-        """Faults end; whoever is down comes back; then everything must come out."""
+        """End all faults and restart all processes; then every round must come out."""
         self._healing = True
         weather = self.broker.weather
         weather.doubled = weather.delayed = weather.swapped = weather.dropped = weather.refused = weather.hung = 0.0
@@ -485,7 +485,7 @@ class Life:
             raise WrongError("; ".join(bad))
 
     def _no_spin_invented(self, events: Sequence[Row]) -> None:
-        """A spin is told once, with its number, as void or as missed: void results beside the truth claim nothing."""
+        """A spin is reported once: with its number, as void or as missed. Additional void results are no error."""
         told = self._told
         for row in events:
             match decode_data(row.type, row.data) if row.type.startswith(("spin.", "ball.")) else None:
@@ -549,7 +549,7 @@ class Life:
 
 
 def forgot(spins: Sequence[SpinTruth], unheard: Container[int], *, began_again: bool) -> int:
-    """How many spins with a number the wheel told nobody before its counter began again.
+    """The number of spins with a number that no driver received before the wheel's counter restarted.
 
     `unheard`: the places of those that ended while no edge was there. What the counter skips from one that was heard to
     the next proves so many of them; before the first that ever was heard it proves nothing. The same number again is
@@ -639,7 +639,7 @@ def _lived(seed: int) -> Report:
     """One life, in figures."""
     began = time.process_time()
     collecting = gc.isenabled()
-    gc.disable()  # nobody collects in the middle of a life
+    gc.disable()  # no garbage collection during a life
     try:
         life, failure = live(seed)
         report = Report(
@@ -669,11 +669,11 @@ def _lived(seed: int) -> Report:
 
 
 def _in_order(first: int, jobs: int) -> Generator[Report, None, None]:
-    """Life after life from `first` on, whoever lives them."""
+    """The lives from `first` on, in this process or in workers."""
     if jobs == 1:
         yield from map(_lived, itertools.count(first))
         return
-    alone = (signal.SIGINT, signal.SIG_IGN)  # who interrupts a campaign interrupts us; the lives under way end
+    alone = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the main process; running lives end
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"), signal.signal, alone) as pool:
         ahead = deque(pool.submit(_lived, first + n) for n in range(AHEAD * jobs))
         try:

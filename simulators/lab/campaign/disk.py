@@ -57,7 +57,7 @@ class Ledger:
         self._known += ids
 
     def reopened(self, journal: Journal) -> None:
-        """Everything promised is there; what is there beside it was on its way when the process died."""
+        """Every acknowledged row is there; further rows were being written when the process died."""
         if journal.head < len(self.rows):
             raise WrongError(f"{self.name}: {len(self.rows)} rows were promised, {journal.head} survived")
 

@@ -1,4 +1,4 @@
-"""What two kinds of campaign look for in the journals, once all is over: of processes that were simulated, or real."""
+"""The final checks of the journals, shared by the virtual and the real campaign."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ __all__ = ["judge_journals"]
 
 
 def judge_journals(config: Config, events: Sequence[Row], told: Mapping[str, Sequence[Row]]) -> None:
-    """No gap, no driver that failed, nothing said twice; and each of `told` says what follows. Raises WrongError.
+    """Check for gaps, failed drivers and duplicates, and each of `told` against the events. Raises WrongError.
 
     `events` are all rows of the edge, `told` those of each consumer by its name.
     """

@@ -3,7 +3,7 @@
 One loop runs everything. Each simulated process has a context of its own, which its tasks and callbacks inherit; what
 runs without one is the world. A killed process is not asked to end: from that instant none of its callbacks runs any
 more, and what it holds (journal, links, connections) is dead, so that no clause of its code has an effect that a dead
-process could not have. Its tasks are kept until the world ends: nobody collects them in between.
+process could not have. Its tasks are kept until the world ends, so that they are not garbage-collected before.
 """
 
 # ruff: noqa: SLF001 - a loop looks into its handles, as asyncio's own do
@@ -54,7 +54,7 @@ class Process:
 
     @staticmethod
     def current() -> "Process | None":
-        """Whose code runs now; None for the world."""
+        """The process whose code runs now; None for the world."""
         return _PROCESS.get()
 
     def start(self, body: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -171,7 +171,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return task
 
     def _troubled(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """What nobody caught."""
+        """An unhandled exception."""
         error = context.get("exception")
         if not isinstance(error, Killed):
             self.trouble.append(f"{context.get('message')}: {error!r}")
@@ -205,7 +205,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return cast("asyncio.TimerHandle", timer)
 
     def _run_once(self) -> None:
-        """All that is due, until somebody stops the loop."""
+        """Run the due callbacks until the loop is stopped."""
         queue, timers, process_of, take = self._queue, self._timers, _PROCESS, heapq.heappop
         most = self._most_steps
         while not self._stopping:  # type: ignore[attr-defined]

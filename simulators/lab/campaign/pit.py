@@ -62,7 +62,7 @@ class _QuickWheel(Wheel):
 
 
 class _QuickSaturn(Saturn):
-    """The same; its number stands long enough to be told."""
+    """The same; its number is shown long enough to be reported."""
 
     def _phase(self, state: SaturnState, now: float, then: Callable[[float], None]) -> None:
         super()._phase(state, now, then)
@@ -140,7 +140,7 @@ class Slot(MachinePlace):
     """A slot machine, of which no rules speak: its jackpots are what its driver tells."""
 
     def account(self, told: Sequence[tuple[str, bytes]]) -> Account:
-        """Each jackpot once. One that is not told is lost, unless something was said to be in doubt."""
+        """Each jackpot once. An unreported one is lost, unless a doubt was reported."""
         wins = [one.split()[2] for one in self.machine.truth if one.startswith("hit ")]
         events = [(type_, msgspec.json.decode(data)) for type_, data in told]
         won = Counter(str(data["amount"]) for type_, data in events if type_ == "jackpot.won" and data.get("level"))
@@ -256,7 +256,7 @@ class Cable:
             self.end = None
 
     def send(self, data: bytes) -> None:
-        """To the host, in one piece or in two; lost where nobody has the port open."""
+        """Send to the host in one or two pieces; lost while the port is closed."""
         end = self.end
         if not self._plugged or end is None:
             return
