@@ -43,7 +43,7 @@ class Usb:
     """One device's plug: interfaces, each with one interrupt endpoint; the first of them sends what it is given.
 
     `denied`: opening is not permitted. `busy`: claimed elsewhere. `kernel_driver`: held by the driver of the kernel,
-    as it does whenever it is plugged in.
+    as after every plugging in.
     """
 
     def __init__(

@@ -74,7 +74,7 @@ class _Keys(Struct, frozen=True):
     keys: list[dict[str, Any]]
 
 
-class _Somebody(Struct, frozen=True):
+class _ProviderUser(Struct, frozen=True):
     """A user as the provider describes them."""
 
     name: str
@@ -151,14 +151,14 @@ class _OpenId:
             tokens = await self._exchanged(request, metadata, code, self._of(secret, issued, "verifier"))
             keys = msgspec.convert(await self._fetched("GET", metadata.jwks_uri), _Keys)
             claims = self._verified(tokens, keys, self._of(secret, issued, "nonce"))
-            somebody = self._somebody(claims)
+            person = self._provider_user(claims)
         except (_Away, msgspec.ValidationError) as error:
             answer = self._away(request, to, error)
         except _Refused as error:
             self._log.warning("openid.refused", reason=str(error), address=address_of(request))
             answer = self._context.login_page(request, to, 403, said=error.key)
         else:
-            answer = self._let_in(request, somebody, to)
+            answer = self._let_in(request, person, to)
         answer.delete_cookie(self._cookie, path="/", secure=self._context.access.secure, httponly=True, samesite="lax")
         return answer
 
@@ -168,13 +168,13 @@ class _OpenId:
             self._log.warning("openid.away", reason=str(error), remedy="local users log in as ever")
         return self._context.login_page(request, to, 503, said=key)
 
-    def _let_in(self, request: Request, somebody: _Somebody, to: str) -> Response:
+    def _let_in(self, request: Request, person: _ProviderUser, to: str) -> Response:
         context, address = self._context, address_of(request)
-        detail = {"address": address, "issuer": self._settings.issuer, "sub": somebody.subject}
-        context.actions.note(somebody.name, somebody.role, "login", "", detail)
-        secret = context.access.users.begin(somebody.name, address, agent_of(request), somebody.role)
+        detail = {"address": address, "issuer": self._settings.issuer, "sub": person.subject}
+        context.actions.note(person.name, person.role, "login", "", detail)
+        secret = context.access.users.begin(person.name, address, agent_of(request), person.role)
         answer = context.page(
-            request, "access_in.html", to=inside(to) if to else home(context.config.console, somebody.role, ())
+            request, "access_in.html", to=inside(to) if to else home(context.config.console, person.role, ())
         )
         context.access.let_in(answer, secret)
         return answer
@@ -314,7 +314,7 @@ class _OpenId:
             raise _Refused(f"ID token: {type(error).__name__} {error}") from error
         return dict(claims)
 
-    def _somebody(self, claims: dict[str, Any]) -> _Somebody:
+    def _provider_user(self, claims: dict[str, Any]) -> _ProviderUser:
         """Raises _Refused. A name that the provider lets people choose stands beside what it says for good."""
         subject, known = claims["sub"], claims.get("preferred_username")
         if not re.fullmatch(r"[!-~]{1,255}", subject):
@@ -328,7 +328,7 @@ class _OpenId:
             self._context.actions.note(name, "", "login.refused", "", {"sub": subject, "roles": roles})
             text = f"{name}: the claim {self._settings.role_claim} must hold one of {', '.join(ROLES)}"
             raise _Refused(text, "access.openid_role")
-        return _Somebody(name, roles[0], subject)
+        return _ProviderUser(name, roles[0], subject)
 
 
 def _safe(url: str) -> bool:
