@@ -28,10 +28,9 @@ a subclass `class State(Table[P], frozen=True)` (so that JSON decodes it), and a
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
 
 from msgspec import Struct, json
 from msgspec.structs import replace
@@ -51,6 +50,7 @@ from protocols.contract.events import (
 )
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
+from rules.engine.facts import PLAIN, Effect, Fact, Frame, Hands, Note, Step, Table
 from rules.engine.rounds import Round, Terms, declared, irregular, noted, suspend, voided, wager, witness
 from rules.engine.ruleset import (
     Bet,
@@ -68,7 +68,6 @@ from rules.engine.ruleset import (
 )
 
 P = TypeVar("P", bound=Struct)
-Hands: TypeAlias = Mapping[str, tuple[str, ...]]
 
 MAX_FACTS: Final = 400
 """Facts kept of one round. A round with more goes on, but no late event can be put among its facts any more."""
@@ -76,94 +75,6 @@ TOGETHER: Final = timedelta(milliseconds=100)
 """Events of two devices that are closer than this may have happened in either order."""
 LATE: Final = say("late_doubt")
 BEFORE_CARD: Final = say("before_card")
-
-
-class Fact(Envelope, frozen=True, array_like=True):
-    """An event as a round keeps it. `time`: when it happened; `source`: the device alone."""
-
-
-class Note(Struct, frozen=True):
-    """An irregularity, by its article."""
-
-    code: str
-    reason: Reason
-    article: str
-
-
-class Effect(Struct, frozen=True):
-    """What the engine does about a step, besides taking the new position.
-
-    `notes`: irregularities. `first`: it is the round's first card: the bets are closed, and a
-    doubt about what came before it counts now. `suspend`: why the round waits for a person; with `again` that is said
-    even where it waits already. `void`: why it is void, by `article`. `restart`: a new shoe, rounds are counted from 1.
-    `evidence`: whether the round rests on this event. `next_doubt`: why the next round's first card cannot be trusted.
-    `round`: the round with other bets, or closed by this event; with corrected hands it says that they are taken, even
-    where the round waits on. `beside`: irregularities that are of no round.
-    """
-
-    notes: tuple[Note, ...] = ()
-    first: bool = False
-    suspend: Reason | None = None
-    remedy: Reason | None = None
-    again: bool = False
-    void: Reason | None = None
-    article: str = ""
-    restart: bool = False
-    evidence: bool = True
-    next_doubt: Reason | None = None
-    round: Round | None = None
-    beside: tuple[Note, ...] = ()
-
-
-PLAIN: Final = Effect()
-BESIDE: Final = Effect(evidence=False)
-
-
-class Frame(Struct, Generic[P], frozen=True):
-    """A round with its facts. `day`, `shoe`, `count`, `base`, `doubt`: the table's before the first of them.
-
-    `facts` came up to its end, `after` since then. `lost`: events may be missing, so its bets are not known.
-    `result`: as published; an open round that has one is disputed. `position`: at its end. `sealed`: not all facts are
-    kept, so it is not played again.
-    """
-
-    round: Round
-    day: str
-    shoe: int
-    count: int
-    base: P
-    doubt: Reason | None
-    facts: tuple[Fact, ...] = ()
-    after: tuple[Fact, ...] = ()
-    lost: bool = False
-    wagered: bool = False
-    result: Result | None = None
-    position: P | None = None
-    sealed: bool = False
-
-    @property
-    def counts(self) -> bool:
-        """It has a result that is not void."""
-        return self.result is not None and self.result.void is None
-
-
-class Table(Struct, Generic[P], frozen=True):
-    """Where a table stands. `doubt`: why the next card, or another opening of the bets, cannot be trusted.
-
-    `shoe`: which shoe of the day, below 0 where rounds are numbered without it.
-    """
-
-    table: str
-    position: P
-    day: str = ""
-    shoe: int = -1
-    count: int = 0
-    open: Frame[P] | None = None
-    last: Frame[P] | None = None
-    doubt: Reason | None = None
-
-
-Step: TypeAlias = tuple[Table[P], tuple[Verdict, ...]]
 
 
 class Game(ABC, Generic[P]):

@@ -34,7 +34,7 @@ from protocols.contract.events import (
     WagerPlaced,
 )
 from protocols.contract.topics import Envelope
-from rules.engine.refold import Table
+from rules.engine.facts import Table
 from rules.engine.ruleset import Resolved, Result, Verdict, options_from
 from rules.games.blackjack import count, is_blackjack
 from rules.games.cards import DECK, PIPS

@@ -21,8 +21,8 @@ from msgspec.structs import replace
 
 from protocols.contract.events import CardDrawn
 from protocols.contract.topics import Envelope
+from rules.engine.facts import Table
 from rules.engine.money import odds
-from rules.engine.refold import Table
 from rules.engine.ruleset import Resolved, Result
 from rules.games.cards import POINTS, RANKS
 from rules.macau.baccarat import FAMILIES, Baccarat, BaccaratOptions, Position

@@ -71,8 +71,9 @@ from protocols.contract.events import (
     WagerWithdrawn,
 )
 from protocols.contract.reasons import Reason, say
+from rules.engine.facts import BESIDE, PLAIN, Effect, Fact, Frame, Hands, Note, Table
 from rules.engine.money import Rounding
-from rules.engine.refold import BESIDE, PLAIN, Effect, Fact, Frame, Game, Hands, Note, Table
+from rules.engine.refold import Game
 from rules.engine.rounds import Round, irregular, resolved, terms, wager
 from rules.engine.ruleset import Award, Bet, Result, View, Win, option
 from rules.games.baccarat import BANKER_RULES, NO_CARD, PLAYER_RULES, beyond, deal, due, hands, told_again

@@ -99,8 +99,9 @@ from protocols.contract.events import (
     WagerWithdrawn,
 )
 from protocols.contract.reasons import Reason, say
+from rules.engine.facts import BESIDE, PLAIN, Effect, Fact, Frame, Note, Table
 from rules.engine.money import settle
-from rules.engine.refold import BESIDE, PLAIN, Effect, Fact, Frame, Game, Note, Table
+from rules.engine.refold import Game
 from rules.engine.rounds import Round, resolved, terms, wager
 from rules.engine.ruleset import Bet, Result, View, Void, Win
 from rules.games.blackjack import (

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from protocols.contract.events import SeatActed
 from protocols.contract.reasons import Reason, say
-from rules.engine.refold import PLAIN, Effect, Note
+from rules.engine.facts import PLAIN, Effect, Note
 from rules.engine.rounds import Round
 from rules.engine.ruleset import Wager
 from rules.games.blackjack import Hand, House, Play, is_blackjack, said

@@ -223,7 +223,7 @@ def wanted(happening: fdl.Happening) -> tuple[str, Any]:
         case Paid():
             return "round.paid", {}
         case RoundVoid():
-            return "round.voided", {"reason": "dealing error"}
+            return "round.voided", {"reason": "dealing_error"}
         case NewShoe(decks):
             return "shoe.started", {"decks": decks}
         case SeatAction(seat, action, hand, amount):

@@ -36,7 +36,7 @@ from protocols.contract.events import (
 )
 from protocols.contract.reasons import say
 from protocols.contract.topics import Envelope
-from rules.engine.refold import Table
+from rules.engine.facts import Table
 from rules.engine.ruleset import (
     Award,
     BadOption,

@@ -34,7 +34,7 @@ from protocols.contract.events import (
     WagerWithdrawn,
 )
 from protocols.contract.reasons import Reason, say
-from rules.engine.refold import Table
+from rules.engine.facts import Table
 from rules.engine.ruleset import (
     BadOption,
     Closed,
