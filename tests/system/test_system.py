@@ -35,7 +35,7 @@ SPEED = 40.0
 def impatient() -> Iterator[None]:
     """A process that was killed is started again sooner than systemd would, an order lost with it given up sooner."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(demo, "RESTART", 0.2)
+        patch.setattr(demo, "RESTART_DELAY_S", 0.2)
         patch.setattr(pit, "COMMAND_TIMEOUT_S", 2.0)
         yield
 
