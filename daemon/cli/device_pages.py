@@ -157,11 +157,11 @@ def fault_text(code: str) -> str:
 def device_page(name: str) -> str:
     """The page of one device, Markdown."""
     driver = DRIVERS[name]
-    module = sys.modules[driver.__module__]
+    own = [kind.__module__ for kind in driver.__mro__ if kind.__module__.startswith(driver.__module__)]
     parts = [
         f"# {_title(driver)}",
         f"Driver `{name}`. Evidence: *{', '.join(driver.evidence)}*. {MADE}",
-        inspect.getdoc(module) or "",
+        *(inspect.getdoc(sys.modules[one]) or "" for one in dict.fromkeys(own)),
         "## Options",
         _listed(inspect.getdoc(driver.Options) or ""),
         markdown_table(
