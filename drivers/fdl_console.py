@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 from drivers.faults import Fault
 from drivers.fdl_session import FdlDriver, SessionOptions
 from protocols.contract.events import (
+    BallChanged,
     BallLanded,
     BallLaunched,
     BallReplaced,
@@ -40,6 +41,7 @@ from protocols.contract.events import (
     SeatOpened,
     ShoeStarted,
     SupervisorKeyed,
+    TableClosed,
 )
 from protocols.fdl import console as fdl_console
 from protocols.fdl import frame as fdl
@@ -134,6 +136,8 @@ class FdlConsole(FdlDriver):
                 return DealerRelieved()
             case fdl_console.SupervisorKey(on):
                 return SupervisorKeyed(on)
+            case fdl_console.TableClosed():
+                return TableClosed()
             case fdl_console.Corrected(hands, round_):
                 return DealCorrected(dict(hands), round_)
             case fdl_console.CardExposed(hand, card):
@@ -183,6 +187,8 @@ class FdlConsole(FdlDriver):
                 return BallLanded(pocket)
             case fdl_console.BallReplaced(pocket):
                 return BallReplaced(pocket)
+            case fdl_console.BallChanged():
+                return BallChanged()
             case _:
                 return None
 

@@ -238,6 +238,10 @@ class SupervisorKeyed(_Event, frozen=True, tag="supervisor.keyed"):
     present: bool
 
 
+class TableClosed(_Event, frozen=True, tag="table.closed"):
+    """The table closes: no further round is played until it opens again."""
+
+
 class HandPassed(_Event, frozen=True, tag="hand.passed"):
     """The bank, the dice or the button went to `seat`; 0 where the seat is unknown."""
 
@@ -380,6 +384,10 @@ class BallReplaced(_Event, frozen=True, tag="ball.replaced"):
     """The ball was put back by hand, into `pocket` where it is known."""
 
     pocket: Pocket | None = None
+
+
+class BallChanged(_Event, frozen=True, tag="ball.changed"):
+    """Another ball is in play."""
 
 
 class BonusDrawn(_Event, frozen=True, tag="bonus.drawn"):
@@ -533,6 +541,7 @@ Event: TypeAlias = (
     | CardExposed
     | DealerRelieved
     | SupervisorKeyed
+    | TableClosed
     | HandPassed
     | LampsLit
     | WagerPlaced
@@ -557,6 +566,7 @@ Event: TypeAlias = (
     | SpinVoided
     | SpinMissed
     | BallReplaced
+    | BallChanged
     | BonusDrawn
     | MachineMeters
     | MachineReported
@@ -595,6 +605,8 @@ ASIDE: frozenset[type[Event]] = frozenset(
         JackpotReset,
         SupervisorKeyed,
         DealerRelieved,
+        TableClosed,
+        BallChanged,
         CardDamaged,
         CardsLoaded,
         ShuffleStarted,

@@ -520,6 +520,18 @@ class JackpotPaid(_Jackpot, frozen=True):
     KIND: ClassVar[int] = 0x3B
 
 
+class BallChanged(Plain, frozen=True):
+    """Another ball is in play."""
+
+    KIND: ClassVar[int] = 0x3C
+
+
+class TableClosed(Plain, frozen=True):
+    """The table closes."""
+
+    KIND: ClassVar[int] = 0x3D
+
+
 HAPPENINGS: dict[int, type[Happening]] = {
     happening.KIND: happening
     for happening in (
@@ -551,5 +563,7 @@ HAPPENINGS: dict[int, type[Happening]] = {
         BallReplaced,
         JackpotWon,
         JackpotPaid,
+        BallChanged,
+        TableClosed,
     )
 }

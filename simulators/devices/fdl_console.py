@@ -26,6 +26,8 @@ KEYS = (
     "dice_disturbed",
     "dice_replaced",
     "dice_seized",
+    "ball_changed",
+    "table_closed",
     "buttons_separated",
 )
 
@@ -138,6 +140,8 @@ class Console(FdlDevice):
             "dice_disturbed": fdl_console.DiceDisturbed(),
             "dice_replaced": fdl_console.DiceReplaced(),
             "dice_seized": fdl_console.DiceSeized(),
+            "ball_changed": fdl_console.BallChanged(),
+            "table_closed": fdl_console.TableClosed(),
             "buttons_separated": fdl_console.ButtonsSeparated(),
         }
         if key not in happenings:

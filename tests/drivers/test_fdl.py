@@ -82,6 +82,8 @@ HAPPENINGS: dict[int, fdl.Happening] = {
     0x39: fdl_console.BallReplaced("17"),
     0x3A: fdl_console.JackpotWon(1, 3),
     0x3B: fdl_console.JackpotPaid(1, 3, 1_000_000),
+    0x3C: fdl_console.BallChanged(),
+    0x3D: fdl_console.TableClosed(),
 }
 
 PRINTED_DATA = {

@@ -36,6 +36,7 @@ from drivers.fdl_session import (
 from drivers.fdl_shaker import FdlShaker
 from protocols.contract.commands import SelfTest
 from protocols.contract.events import (
+    BallChanged,
     BallLanded,
     BallLaunched,
     BallReplaced,
@@ -72,6 +73,7 @@ from protocols.contract.events import (
     SeatOpened,
     ShoeStarted,
     SupervisorKeyed,
+    TableClosed,
     type_of,
 )
 from protocols.fdl import console as fdl_console
@@ -320,6 +322,8 @@ async def test_every_key_of_the_console() -> None:
         DiceDisturbed(),
         DiceReplaced(),
         DiceSeized(),
+        BallChanged(),
+        TableClosed(),
         ButtonsSeparated(),
     ]
 

@@ -37,6 +37,7 @@ from protocols.fdl.console import (
     SUPERVISORS_DECISION,
     THROW_REASONS,
     VOID_REASONS,
+    BallChanged,
     BallEntered,
     BallLaunched,
     BallReplaced,
@@ -65,6 +66,7 @@ from protocols.fdl.console import (
     SeatClosed,
     SeatOpened,
     SupervisorKey,
+    TableClosed,
 )
 
 __all__ = ["GAMES", "KEYS", "WRONG", "BadPress", "Dealers", "happenings_of"]
@@ -108,6 +110,7 @@ KEYS: Mapping[str, Key] = {
         Key("cut_card"),
         Key("demo", sure=True),
         Key("dealer_relieved", sure=True),
+        Key("table_closed", sure=True),
         Key("dice", ("faces", "stacked", "leaning")),
         Key("throw", ("faces", "throw_reason")),
         Key("dice_disturbed", sure=True),
@@ -118,6 +121,7 @@ KEYS: Mapping[str, Key] = {
         Key("ball_launched", ("ball", "rotor")),
         Key("ball", ("pocket",)),
         Key("ball_replaced", ("pocket_or_none",), sure=True),
+        Key("ball_changed", sure=True),
         Key("seat_opened", ("seat",)),
         Key("seat_closed", ("seat",)),
         Key("action", ("seat", "hand", "action", "amount")),
@@ -163,6 +167,8 @@ _PLAIN: Mapping[str, fdl.Happening] = {
     "cut_card": CutCard(),
     "demo": DemoRound(),
     "dealer_relieved": DealerRelieved(),
+    "table_closed": TableClosed(),
+    "ball_changed": BallChanged(),
     "dice_disturbed": DiceDisturbed(),
     "dice_replaced": DiceReplaced(),
     "dice_seized": DiceSeized(),
