@@ -43,7 +43,7 @@ games: .venv/.runtime .venv/.lab
 
 # The frozen behaviour of the rulesets, tests/corpus.sha256.toml; ARGS=--check compares.
 corpus: .venv/.runtime .venv/.lab
-	$(BIN)/python -m tests.support.corpus $(ARGS)
+	PYTHONPATH=.:tests/support $(BIN)/python -m corpus $(ARGS)
 
 # The pictures of docs/how-to/operate-the-console.md, and the speed of the pages.
 pictures: .venv/.runtime .venv/.lab .venv/.dev

@@ -1,6 +1,6 @@
 """The behaviour of the rulesets, frozen: events made from a seed, and the SHA-256 of what each ruleset says of them.
 
-`python -m tests.support.corpus` writes `tests/corpus.sha256.toml`, `--check` compares with it, `--start` looks at the
+`make corpus` writes `tests/corpus.sha256.toml`; with ARGS, `--check` compares with it, `--start` looks at the
 beginning of each table only, `--out FOLDER` writes what is hashed as lines of JSON, to see where two versions differ.
 A ruleset is fed through `judge`; of its inside nothing is used: the dealer here looks at the view, as everybody does.
 Each option is played with each of its values, and with losses, late events, duplicates, corrections, voids and events
@@ -13,13 +13,14 @@ import sys
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import msgspec
+from corpus_dealing import Dealer, Options, Sample, Shown, deck, wagers
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -88,11 +89,6 @@ MIXED: Final = 8
 START: Final = datetime(2026, 11, 20, 20, 0, 0, tzinfo=UTC)
 SOURCE: Final = "felt/1/site/table/t-1/device/d-1"
 
-Options: TypeAlias = dict[str, Any]
-Shown: TypeAlias = dict[str, Any]
-"""A view as JSON has it: round, phase, detail."""
-Dealer: TypeAlias = Generator[Event, Shown, None]
-
 # ---- which options: each value once, with what it needs beside it, and some mixtures
 
 EXAMPLES: Final[dict[str, tuple[Any, ...]]] = {
@@ -134,7 +130,7 @@ BESIDE: Final[dict[str, tuple[Options, ...]]] = {
 def values_of(ruleset: str, info: OptionInfo) -> tuple[Any, ...]:
     """Each value of a choice, the ends of a range, examples of what is free."""
     if info.name == "bets_offered":
-        return BETS_OFFERED[ruleset]
+        return SAMPLES[ruleset].bets_offered
     if info.name in EXAMPLES:
         return EXAMPLES[info.name]
     if info.values == "true | false":
@@ -172,7 +168,7 @@ def _fits(ruleset: str, given: Options) -> bool:
 
 
 def allowed(ruleset: str, given: Options) -> Options:
-    for beside in BESIDE.get(ruleset, ({},)):
+    for beside in SAMPLES[ruleset].beside:
         if _fits(ruleset, beside | given):
             return beside | given
     options_from(RULESETS[ruleset], given)
@@ -180,15 +176,6 @@ def allowed(ruleset: str, given: Options) -> Options:
 
 
 # ---- what happens at the tables: dealers who see the view and know what they do
-
-
-def wagers(rng: random.Random, bets: Sequence[str], most: int = 4, seats: int = 7) -> Generator[Event, Any, None]:
-    """Some chips, some of them taken back."""
-    for _ in range(rng.randint(0, most)):
-        seat, bet = rng.randint(1, seats), rng.choice(bets)
-        yield WagerPlaced(seat, bet, rng.choice((1, 5, 10, 25, 100, 333)))
-        if rng.random() < 0.15:
-            yield WagerWithdrawn(seat, bet, rng.choice((0, 0, 5, 500)))
 
 
 ROULETTE: Final = (
@@ -300,15 +287,6 @@ def fantan(rng: random.Random, options: Options) -> Dealer:
             yield RoundVoided("")
         if rng.random() < 0.9:
             yield RoundPaid()
-
-
-def deck(rng: random.Random, ranks: str = "") -> Iterator[str]:
-    """Cards without end, of these ranks or of a few: what is rare with all of them comes often."""
-    while True:
-        wanted = ranks or rng.choice(("A23456789TJQK", "A23456789TJQK", "A7T8", "KQ6", "A23456"))
-        cards = [card for card in DECK if card[0] in wanted] * 4
-        rng.shuffle(cards)
-        yield from cards[: rng.randint(10, len(cards))]
 
 
 BACCARAT: Final = (
@@ -505,14 +483,14 @@ def stud_poker(rng: random.Random, options: Options) -> Dealer:
                 yield RoundPaid()
 
 
-DEALERS: Final[dict[str, Callable[[random.Random, Options], Dealer]]] = {
-    "macau.baccarat": baccarat,
-    "macau.blackjack": blackjack,
-    "macau.cussec": shaken(CUSSEC),
-    "macau.fantan": fantan,
-    "macau.fish-prawn-crab": shaken(FISH),
-    "macau.roulette": roulette,
-    "macau.stud-poker": stud_poker,
+SAMPLES: Final[dict[str, Sample]] = {
+    "macau.baccarat": Sample(baccarat, BETS_OFFERED["macau.baccarat"], BESIDE["macau.baccarat"]),
+    "macau.blackjack": Sample(blackjack, BETS_OFFERED["macau.blackjack"], BESIDE["macau.blackjack"]),
+    "macau.cussec": Sample(shaken(CUSSEC), BETS_OFFERED["macau.cussec"]),
+    "macau.fantan": Sample(fantan, BETS_OFFERED["macau.fantan"]),
+    "macau.fish-prawn-crab": Sample(shaken(FISH), BETS_OFFERED["macau.fish-prawn-crab"]),
+    "macau.roulette": Sample(roulette, BETS_OFFERED["macau.roulette"]),
+    "macau.stud-poker": Sample(stud_poker, BETS_OFFERED["macau.stud-poker"]),
 }
 
 # ---- what goes wrong
@@ -578,7 +556,7 @@ class Played(Struct, frozen=True):
 def table(ruleset: Ruleset[Any], name: str, options: Options, events: int) -> Iterator[tuple[bytes, list[str]]]:
     """Each event of a table with what the ruleset said and shows, as JSON, and the types of its verdicts."""
     rng = random.Random(f"corpus {name} {written(options)}")
-    dealer = happenings(DEALERS[name](rng, options), rng)
+    dealer = happenings(SAMPLES[name].dealer(rng, options), rng)
     state, at = ruleset.start("t-1"), START
     event = next(dealer)
     for number in range(1, events + 1):
@@ -665,9 +643,7 @@ def differences(names: Sequence[str], *, start: bool, out: Path | None = None) -
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.support.corpus", description="The behaviour of the rulesets, frozen."
-    )
+    parser = argparse.ArgumentParser(prog="python -m corpus", description="The behaviour of the rulesets, frozen.")
     parser.add_argument("--check", action="store_true", help=f"compare with {HASHES.name} and write nothing")
     parser.add_argument(
         "--start", action="store_true", help=f"with --check: the first {BEGINNING} events of each table"
