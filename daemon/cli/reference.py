@@ -93,7 +93,8 @@ def figures(ruleset: str | None, as_json: bool, write: Path | None, options: tup
     With --option the figures are those of these options alone: `feltd figures macau.baccarat --option decks=7`.
     """
     from rules.engine.ruleset import BadOption
-    from rules.figures.figures import GAMES, Variant, figures_table, figures_toml
+    from rules.figures.figure import Variant
+    from rules.figures.figures import GAMES, figures_table, figures_toml
     from rules.figures.figures import figures as computed
 
     if ruleset is not None and ruleset not in GAMES:

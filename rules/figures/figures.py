@@ -13,15 +13,13 @@ baccarat, and a round of blackjack, is the first of a full shoe; cards burnt uns
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import groupby, product
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import msgspec
-from msgspec import Struct
 
 from protocols.contract.events import (
     BallLanded,
@@ -37,10 +35,8 @@ from protocols.contract.events import (
     Event,
     SpinStarted,
 )
-from protocols.contract.topics import Envelope
-from rules import RULESETS
 from rules.engine.money import odds
-from rules.engine.ruleset import Resolved, Result, Ruleset, options_from
+from rules.engine.ruleset import Result, Ruleset
 from rules.figures.cards import (
     SEED,
     CardWantedError,
@@ -59,6 +55,19 @@ from rules.figures.enumerate_baccarat import (
     pair_probabilities,
     shoe,
 )
+from rules.figures.figure import (
+    Figure,
+    Game,
+    Published,
+    Variant,
+    Weight,
+    Weights,
+    beside,
+    equally,
+    ruleset_of,
+    said,
+    weighed,
+)
 from rules.games.cards import DECK, RANKS, SUITS
 from rules.games.poker import CATEGORIES, classes, hands_by_category
 from rules.macau.baccarat import Baccarat
@@ -67,115 +76,6 @@ from rules.macau.blackjack_bets import ALWAYS, PERMITTED, STREAK_PAYS, STREAKS
 from rules.macau.stud_poker import JACKPOT, OPENING
 
 __all__ = ["GAMES", "Figure", "figures", "figures_table", "figures_toml"]
-
-
-class Figure(Struct, frozen=True):
-    """One bet under one set of options ("" is the defaults), all as text; `difference` is "" where both are equal."""
-
-    bet: str
-    options: str
-    probability: str
-    edge_percent: str
-    published: str = ""
-    source: str = ""
-    difference: str = ""
-    method: str = "exact"
-
-
-class Weight(Struct, frozen=True):
-    """How likely a bet wins, and what the house keeps of one unit; None where that depends on amounts not printed.
-
-    Simulated, both are what was counted.
-    """
-
-    probability: Fraction
-    edge: Fraction | None
-    method: str = "exact"
-
-
-class Published(Struct, frozen=True):
-    """What somebody else says of a bet: text as printed, by whom, and why it differs."""
-
-    source: str
-    probability: str = ""
-    edge_percent: str = ""
-    difference: str = ""
-
-
-Weights: TypeAlias = dict[str, Weight]
-Chances: TypeAlias = Iterable[tuple[Fraction, Result]]
-
-
-class Variant(Struct, frozen=True):
-    """A set of options as `--option` takes them, and the set whose rows need not be said again."""
-
-    options: Mapping[str, str] = {}
-    beside: Mapping[str, str] | None = {}
-
-    @property
-    def text(self) -> str:
-        """As the table shows it."""
-        return said(self.options)
-
-
-class Game(Struct, frozen=True):
-    """How a game is weighed under some options, and which sets of options are worth a look."""
-
-    weigh: Callable[[Mapping[str, str]], Weights]
-    variants: tuple[Variant, ...]
-    published: Mapping[tuple[str, str], Published] = {}
-
-
-def said(options: Mapping[str, str]) -> str:
-    """Options as text."""
-    return ", ".join(f"{name}={value}" for name, value in options.items())
-
-
-# ---- one end of a round
-
-
-def ruleset_of(name: str, options: Mapping[str, str]) -> Ruleset[Any]:
-    """The ruleset with options as a command line gives them."""
-    kind = RULESETS[name]
-    return kind(options_from(kind, dict(options), text=True))
-
-
-def played(ruleset: Ruleset[Any], events: Sequence[Event]) -> Result:
-    """The result of one round from a fresh table."""
-    state, result = ruleset.start("figures"), None
-    for number, event in enumerate(events, 1):
-        seen = Envelope(f"figures:{number}", "figures", datetime(2026, 1, 1, tzinfo=UTC), event)
-        state, verdicts = ruleset.apply(state, seen)
-        for verdict in verdicts:
-            if isinstance(verdict, Resolved):
-                result = verdict.result
-    if result is None:
-        raise RuntimeError(f"{ruleset.id}: these events resolve no round: {events}")
-    return result
-
-
-def weighed(chances: Chances) -> Weights:
-    """Every bet that wins or comes back on some result. What is neither won nor back is lost."""
-    won: dict[str, Fraction] = defaultdict(Fraction)
-    back: dict[str, Fraction] = defaultdict(Fraction)
-    for probability, result in chances:
-        for win in result.winners:
-            won[win.bet] += probability
-            back[win.bet] += probability * (odds(win.pays) + 1)
-        for push in result.pushes:
-            back[push if isinstance(push, str) else push.bet] += probability
-    return {bet: Weight(won[bet], 1 - back[bet]) for bet in back}
-
-
-def equally(name: str, rounds: Iterable[Sequence[Event]]) -> Callable[[Mapping[str, str]], Weights]:
-    """The weights of a game whose ends are equally likely."""
-    ends = tuple(tuple(events) for events in rounds)
-
-    def weigh(options: Mapping[str, str]) -> Weights:
-        ruleset = ruleset_of(name, options)
-        return weighed((Fraction(1, len(ends)), played(ruleset, events)) for events in ends)
-
-    return weigh
 
 
 # ---- the games
@@ -436,10 +336,6 @@ ALL_BETS: Final = {"bets_offered": ",".join((*ALWAYS, *PERMITTED))}
 AS_ELSEWHERE: Final = {"soft_17": "stand", "special_prize": "none"}
 
 
-def _beside(options: str, published: Mapping[str, Published]) -> dict[tuple[str, str], Published]:
-    return {(bet, options): one for bet, one in published.items()}
-
-
 GAMES: Final[dict[str, Game]] = {
     "macau.baccarat": Game(
         _baccarat,
@@ -453,7 +349,7 @@ GAMES: Final[dict[str, Game]] = {
             *_jackpots(),
         ),
         {
-            **_beside(
+            **beside(
                 "",
                 {
                     "player": Published(BACCARAT, "0.446247", "1.2351"),
@@ -467,7 +363,7 @@ GAMES: Final[dict[str, Game]] = {
             ),
             ("banker", "commission=six_pays_half"): Published(f"{WIZARD}, Super 6", edge_percent="1.4581"),
             ("banker", "commission=dragon_7_push"): Published(f"{WIZARD}, EZ Baccarat", edge_percent="1.0183"),
-            **_beside(
+            **beside(
                 "decks=6",
                 {
                     "player": Published(BACCARAT, "0.4463", "1.24"),
@@ -510,7 +406,7 @@ GAMES: Final[dict[str, Game]] = {
             Variant({"double": "exactly_two"}),
         ),
         {
-            **_beside(
+            **beside(
                 "",
                 {
                     **_SIC_BO,
@@ -524,7 +420,7 @@ GAMES: Final[dict[str, Game]] = {
                     "odd": Published(SIC_BO, "0.4861", "2.78", NO_TRIPLE),
                 },
             ),
-            **_beside("edition=2003", {**_SIC_BO, "single": Published(SIC_BO, edge_percent="7.87")}),
+            **beside("edition=2003", {**_SIC_BO, "single": Published(SIC_BO, edge_percent="7.87")}),
             **{
                 ("total:5, total:16", f"total_5_16={pays}"): Published(SIC_BO, "0.0278", edge)
                 for pays, edge in enumerate(_SIC_BO_5_16, 19)
@@ -537,7 +433,7 @@ GAMES: Final[dict[str, Game]] = {
     "macau.fantan": Game(
         equally("macau.fantan", _heaps()),
         (Variant({}, None),),
-        _beside(
+        beside(
             "",
             {
                 "fan": Published("Wizard of Macau, Fan-Tan", "0.25", "3.75"),
@@ -551,7 +447,7 @@ GAMES: Final[dict[str, Game]] = {
     "macau.fish-prawn-crab": Game(
         equally("macau.fish-prawn-crab", _throws()),
         (Variant({}, None),),
-        _beside(
+        beside(
             "",
             {
                 **_SIC_BO,
@@ -582,7 +478,7 @@ GAMES: Final[dict[str, Game]] = {
     "macau.stud-poker": Game(
         _stud,
         (Variant({}, None),),
-        _beside(
+        beside(
             "",
             {
                 "ante": Published(

@@ -15,11 +15,12 @@ from helpers import at_length
 
 from daemon.cli.main import main
 from protocols.contract.events import BetsOpened, CardDrawn
-from rules.figures import cards
+from rules.figures import cards, figure
 from rules.figures import figures as module
 from rules.figures.cards import CardWantedError, hand_played, raises
 from rules.figures.enumerate_baccarat import jackpot_probabilities
-from rules.figures.figures import GAMES, Figure, Variant, agrees, figures, figures_table, figures_toml
+from rules.figures.figure import Figure, Variant
+from rules.figures.figures import GAMES, agrees, figures, figures_table, figures_toml
 from rules.games.baccarat import due
 from rules.games.cards import DECK, RANKS
 from rules.games.poker import strength
@@ -69,7 +70,7 @@ def test_every_bet_offered_has_its_figure(name: str) -> None:
     for variant in GAMES[name].variants:
         if variant.beside is None:
             here = {member.partition(":")[0] for row in rows if row.options == variant.text for member in names(row)}
-            offered = module.ruleset_of(name, variant.options).bets()
+            offered = figure.ruleset_of(name, variant.options).bets()
             assert here - {"dealer", "hand"} == {bet.id.partition(":")[0] for bet in offered}
 
 
@@ -172,9 +173,9 @@ def test_small_probabilities_keep_six_digits(probability: Fraction, text: str) -
 
 
 def test_a_round_that_does_not_end_has_no_weight() -> None:
-    ruleset = module.ruleset_of("macau.roulette", {})
+    ruleset = figure.ruleset_of("macau.roulette", {})
     with pytest.raises(RuntimeError, match="resolve no round"):
-        module.played(ruleset, [BetsOpened()])
+        figure.played(ruleset, [BetsOpened()])
 
 
 def test_bets_that_come_back_cost_nothing() -> None:
@@ -209,7 +210,7 @@ def test_jackpot_a_but_for_its_straights_is_decided_by_four_cards() -> None:
 def test_jackpots_dealt_from_shuffled_decks_fall_as_often_as_counted() -> None:
     """Suits and all, through the ruleset, from the front of a shoe: within five standard errors."""
     coups, rng = 20_000, Random(1)
-    rulesets = {which: module.ruleset_of("macau.baccarat", {"jackpot": which}) for which in "AC"}
+    rulesets = {which: figure.ruleset_of("macau.baccarat", {"jackpot": which}) for which in "AC"}
     seen: Counter[str] = Counter()
     shoe = DECK * 8
     for _ in range(coups):
@@ -218,7 +219,7 @@ def test_jackpots_dealt_from_shuffled_decks_fall_as_often_as_counted() -> None:
         while due(cards) is not None:
             cards += (dealt[len(cards)],)
         for which, ruleset in rulesets.items():
-            seen.update(f"{which} {award.combination}" for award in module.played(ruleset, events(cards)).jackpots)
+            seen.update(f"{which} {award.combination}" for award in figure.played(ruleset, events(cards)).jackpots)
     for row in kept("macau.baccarat"):
         if row.options in ("jackpot=A", "jackpot=C"):
             expected = float(row.probability) * coups
@@ -244,7 +245,7 @@ def test_jackpot_rows_belong_together() -> None:
 # ---- blackjack and stud poker: `feltd figures macau.blackjack` plays fifty million rounds
 
 
-def stays(row: Figure, weight: module.Weight) -> None:
+def stays(row: Figure, weight: figure.Weight) -> None:
     """The exact row as it is kept."""
     assert weight.edge is None or row.edge_percent == f"{float(weight.edge * 100):.4f}"
     assert row.probability == module._decimal(weight.probability)
@@ -262,7 +263,7 @@ def test_the_exact_bets_of_blackjack_are_as_kept() -> None:
     for bet, row in rows.items():
         stays(row, found[bet])
     found = module.blackjack_exact(module.ALL_BETS)
-    (row,) = exact_rows("macau.blackjack", module.said(module.ALL_BETS)).values()
+    (row,) = exact_rows("macau.blackjack", figure.said(module.ALL_BETS)).values()
     assert row.bet == "perfect_pair"
     stays(row, found["perfect_pair"])
 
@@ -288,7 +289,7 @@ def test_the_first_cards_of_blackjack_by_hand() -> None:
 
 
 def test_a_seat_that_splits_to_the_end_is_paid_for_every_pair() -> None:
-    ruleset = module.ruleset_of("macau.blackjack", {})
+    ruleset = figure.ruleset_of("macau.blackjack", {})
     assert isinstance(ruleset, Blackjack)
     result = hand_played(ruleset, ("8S",) * 4 + ("9C",) * 4)
     assert [win.pays for win in result.winners if win.bet == "any_pair"] == ["33"]

@@ -1,0 +1,129 @@
+"""A figure of a bet, and how a game is weighed: every end of a round is played through its ruleset and counted."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from protocols.contract.events import Event
+from protocols.contract.topics import Envelope
+from rules import RULESETS
+from rules.engine.money import odds
+from rules.engine.ruleset import Resolved, Result, Ruleset, options_from
+
+
+class Figure(Struct, frozen=True):
+    """One bet under one set of options ("" is the defaults), all as text; `difference` is "" where both are equal."""
+
+    bet: str
+    options: str
+    probability: str
+    edge_percent: str
+    published: str = ""
+    source: str = ""
+    difference: str = ""
+    method: str = "exact"
+
+
+class Weight(Struct, frozen=True):
+    """How likely a bet wins, and what the house keeps of one unit; None where that depends on amounts not printed.
+
+    Simulated, both are what was counted.
+    """
+
+    probability: Fraction
+    edge: Fraction | None
+    method: str = "exact"
+
+
+class Published(Struct, frozen=True):
+    """What somebody else says of a bet: text as printed, by whom, and why it differs."""
+
+    source: str
+    probability: str = ""
+    edge_percent: str = ""
+    difference: str = ""
+
+
+Weights: TypeAlias = dict[str, Weight]
+Chances: TypeAlias = Iterable[tuple[Fraction, Result]]
+
+
+class Variant(Struct, frozen=True):
+    """A set of options as `--option` takes them, and the set whose rows need not be said again."""
+
+    options: Mapping[str, str] = {}
+    beside: Mapping[str, str] | None = {}
+
+    @property
+    def text(self) -> str:
+        """As the table shows it."""
+        return said(self.options)
+
+
+class Game(Struct, frozen=True):
+    """How a game is weighed under some options, and which sets of options are worth a look."""
+
+    weigh: Callable[[Mapping[str, str]], Weights]
+    variants: tuple[Variant, ...]
+    published: Mapping[tuple[str, str], Published] = {}
+
+
+def said(options: Mapping[str, str]) -> str:
+    """Options as text."""
+    return ", ".join(f"{name}={value}" for name, value in options.items())
+
+
+# ---- one end of a round
+
+
+def ruleset_of(name: str, options: Mapping[str, str]) -> Ruleset[Any]:
+    """The ruleset with options as a command line gives them."""
+    kind = RULESETS[name]
+    return kind(options_from(kind, dict(options), text=True))
+
+
+def played(ruleset: Ruleset[Any], events: Sequence[Event]) -> Result:
+    """The result of one round from a fresh table."""
+    state, result = ruleset.start("figures"), None
+    for number, event in enumerate(events, 1):
+        seen = Envelope(f"figures:{number}", "figures", datetime(2026, 1, 1, tzinfo=UTC), event)
+        state, verdicts = ruleset.apply(state, seen)
+        for verdict in verdicts:
+            if isinstance(verdict, Resolved):
+                result = verdict.result
+    if result is None:
+        raise RuntimeError(f"{ruleset.id}: these events resolve no round: {events}")
+    return result
+
+
+def weighed(chances: Chances) -> Weights:
+    """Every bet that wins or comes back on some result. What is neither won nor back is lost."""
+    won: dict[str, Fraction] = defaultdict(Fraction)
+    back: dict[str, Fraction] = defaultdict(Fraction)
+    for probability, result in chances:
+        for win in result.winners:
+            won[win.bet] += probability
+            back[win.bet] += probability * (odds(win.pays) + 1)
+        for push in result.pushes:
+            back[push if isinstance(push, str) else push.bet] += probability
+    return {bet: Weight(won[bet], 1 - back[bet]) for bet in back}
+
+
+def equally(name: str, rounds: Iterable[Sequence[Event]]) -> Callable[[Mapping[str, str]], Weights]:
+    """The weights of a game whose ends are equally likely."""
+    ends = tuple(tuple(events) for events in rounds)
+
+    def weigh(options: Mapping[str, str]) -> Weights:
+        ruleset = ruleset_of(name, options)
+        return weighed((Fraction(1, len(ends)), played(ruleset, events)) for events in ends)
+
+    return weigh
+
+
+def beside(options: str, published: Mapping[str, Published]) -> dict[tuple[str, str], Published]:
+    """Published figures of several bets under the same options."""
+    return {(bet, options): one for bet, one in published.items()}
