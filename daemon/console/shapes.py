@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from daemon.console.games import GAMES
 from daemon.console.words import words
 from daemon.read_model import TableView
 from protocols.contract.results import Result, RoundFacts, facts_of
@@ -140,20 +141,20 @@ def chip(result: Result, lang: words.Lang) -> Chip:
     if result.void is not None:
         return Chip("–", "void", words.reason(lang, result.void.reason))
     outcome = facts_of(result.outcome)
-    match result.ruleset.removeprefix("macau."):
+    match GAMES.get(result.ruleset):
         case "roulette":
             return Chip(outcome.pocket or "?", colour_of(outcome), title)
         case "baccarat":
             letters = {"en": "PBT", "pt": "JBE", "zh-Hant": "閒莊和"}[lang]
             known = dict(zip(("player", "banker", "tie"), letters, strict=True))
             return Chip(known.get(outcome.winner, "?"), outcome.winner, title)
-        case "cussec" | "fish-prawn-crab":
+        case "shaken_dice":
             return Chip(_or(outcome.total, "?"), "triple" if outcome.triple else "", title)
         case "fantan":
             return Chip(_or(outcome.number, "?"), "", title)
         case "blackjack":
             return Chip(_or(outcome.totals.get("dealer"), "–"), "", title)
-        case "stud-poker":
+        case "stud_poker":
             return Chip("●" if outcome.opens else "○", "", title)
         case _:
             return Chip("✓", "", title)

@@ -35,7 +35,7 @@ from simulators.clock import Pace
 from simulators.devices.compare import Account
 from simulators.lab.broker import Broker
 from simulators.lab.fault_injection import FaultInjector
-from simulators.lab.pit import EDGE, SITE, Pit
+from simulators.lab.pit import EDGE, PITS, SITE, Pit
 from simulators.lab.virtual_time import RESULT_TIMEOUT_S, run_in_virtual_time, running_in_virtual_time, wait_for_results
 
 __all__ = ["Child", "Settings", "Stage", "demo", "staged"]
@@ -71,13 +71,15 @@ class Settings(Struct, frozen=True):
     copies: int
     embedded: bool
     faults: bool = False
+    pit: str = "macau"
 
 
 def demo(settings: Settings) -> int:
     """Run it; the exit code."""
     with tempfile.TemporaryDirectory(prefix="feltd-demo-") as directory:
         speed, in_one = settings.speed or 1.0, settings.speed is None
-        pit = Pit(Path(directory), settings.seed, copies=settings.copies, speed=speed, usb=in_one)
+        kinds = PITS[settings.pit]
+        pit = Pit(Path(directory), settings.seed, copies=settings.copies, kinds=kinds, speed=speed, usb=in_one)
         if settings.speed is None:
             return _fast(pit, settings)
         with asyncio.Runner() as runner:

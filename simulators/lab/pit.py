@@ -46,7 +46,7 @@ from simulators.tables.roulette import RouletteTable, SaturnTable
 from simulators.tables.stud_poker import StudPokerTable
 from simulators.tables.table import Floor, Look, Table
 
-__all__ = ["KINDS", "Pit", "UnderWay"]
+__all__ = ["KINDS", "PITS", "Pit", "UnderWay"]
 
 SITE, EDGE = "demo", "edge-1"
 KINDS: dict[str, type[Table]] = {
@@ -63,6 +63,11 @@ KINDS: dict[str, type[Table]] = {
     "studio": StudioTable,
     "slot": MachinePlace,
 }
+PITS: dict[str, tuple[str, ...]] = {
+    "macau": ("rou", "sat", "cus", "fpc", "bac", "scan", "csm", "stud", "bj", "fan", "studio", "slot"),
+    "angola": (),
+}
+"""The kinds of tables that stand together, by jurisdiction."""
 # Real seconds for a command and its answer to travel, and simulated seconds for the device to execute it.
 COMMAND_TIMEOUT_S, COMMAND_WORK_S = 8.0, 30.0
 
@@ -76,7 +81,7 @@ class Pit:
         seed: int,
         *,
         copies: int = 1,
-        kinds: tuple[str, ...] = tuple(KINDS),
+        kinds: tuple[str, ...] = PITS["macau"],
         speed: float = 1.0,
         usb: bool = False,
     ) -> None:

@@ -40,6 +40,7 @@ from daemon.console.fairness.charts import (
     Test,
     shown,
 )
+from daemon.console.games import GAMES
 from daemon.console.site.store import BadStore, Store
 from protocols.contract.documents import Alert
 from protocols.contract.events import DeviceOnline, Event
@@ -436,12 +437,12 @@ class Fairness:
         except msgspec.DecodeError:
             options = _Options()
         decks = options.decks if 0 < options.decks <= 12 else 0
-        match result.ruleset, options.device:
-            case "macau.baccarat" | "macau.blackjack", "continuous" | "metal_box":
+        match GAMES.get(result.ruleset), options.device:
+            case "baccarat" | "blackjack", "continuous" | "metal_box":
                 return "", decks
-            case "macau.baccarat", _:
+            case "baccarat", _:
                 return " ".join(result.round.split(":")[1:3]), decks
-            case "macau.blackjack", _:
+            case "blackjack", _:
                 return self._standing(table, result), decks
             case _:
                 return "", 0

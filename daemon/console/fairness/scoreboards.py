@@ -7,13 +7,14 @@ board. What this version cannot read is left out.
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from daemon.console.games import GAMES, Game
 from protocols.contract.results import BadRound, Result, RoundFacts, facts_of
 
 ROWS: Final = 6
@@ -311,14 +312,13 @@ def stud_poker(results: Iterable[Result]) -> Deals:
 
 Board: TypeAlias = Baccarat | Roulette | Dice | Fantan | Deals
 
-BOARDS: Final[dict[str, Callable[[list[Result]], Board]]] = {
-    "macau.baccarat": baccarat,
-    "macau.roulette": roulette,
-    "macau.cussec": dice,
-    "macau.fish-prawn-crab": dice,
-    "macau.fantan": fantan,
-    "macau.blackjack": blackjack,
-    "macau.stud-poker": stud_poker,
+BOARDS: Final[Mapping[Game, Callable[[list[Result]], Board]]] = {
+    "baccarat": baccarat,
+    "roulette": roulette,
+    "shaken_dice": dice,
+    "fantan": fantan,
+    "blackjack": blackjack,
+    "stud_poker": stud_poker,
 }
 
 
@@ -330,7 +330,8 @@ def kind(board: Board) -> str:
 def board(results: Iterable[Result]) -> Board | None:
     """The board of a table's game, as its last result names it; None for a game without one, or without results."""
     kept = list(results)
-    make = BOARDS.get(kept[-1].ruleset) if kept else None
+    game = GAMES.get(kept[-1].ruleset) if kept else None
+    make = BOARDS.get(game) if game is not None else None
     return None if make is None else make([one for one in kept if one.ruleset == kept[-1].ruleset])
 
 
