@@ -1,5 +1,7 @@
 """How a round looks: the values that templates draw. Only what the ruleset's own view shows is known here."""
 
+from datetime import datetime
+
 from msgspec import Struct
 
 from daemon.console.games import GAMES
@@ -7,7 +9,7 @@ from daemon.console.words import words
 from daemon.read_model import TableView
 from protocols.contract.results import Result, RoundFacts, facts_of
 
-__all__ = ["Card", "Chip", "Hand", "RoundShape", "chip", "doubt", "pips", "round_shape"]
+__all__ = ["Card", "Chip", "Duty", "Hand", "RoundShape", "chip", "doubt", "duties", "pips", "round_shape"]
 
 SUITS = {"S": ("♠", "spades"), "H": ("♥", "hearts"), "D": ("♦", "diamonds"), "C": ("♣", "clubs")}
 MOST_DIGITS = 6
@@ -42,6 +44,14 @@ class Hand(Struct, frozen=True):
     note: str = ""
 
 
+class Duty(Struct, frozen=True):
+    """A duty of the house by the clock: its name, its article, and when it is due."""
+
+    name: str
+    law: str
+    at: datetime
+
+
 class Chip(Struct, frozen=True):
     """A result in a word or a number, with its colour; `void` stands for itself."""
 
@@ -64,6 +74,7 @@ class RoundShape(Struct, frozen=True):
     say: str = ""
     reason: str = ""
     facts: tuple[tuple[str, str], ...] = ()
+    duties: tuple[Duty, ...] = ()
 
 
 def card(code: str) -> Card:
@@ -109,7 +120,14 @@ def round_shape(detail: RoundFacts, lang: words.Lang) -> RoundShape:
         detail.say.get(lang) or detail.say.get("en", ""),
         words.reason(lang, detail.reason),
         tuple((key, ", ".join(map(str, value))) for key, value in facts.items() if value),
+        duties(detail, lang),
     )
+
+
+def duties(detail: RoundFacts, lang: words.Lang) -> tuple[Duty, ...]:
+    """What the house must do by the clock, the next first."""
+    named = [Duty(words.value(lang, "duty", one.code), one.law, one.at) for one in detail.duties if one.at is not None]
+    return tuple(sorted(named, key=lambda one: one.at))
 
 
 def doubt(view: TableView, lang: words.Lang) -> tuple[str, str]:

@@ -4,6 +4,7 @@ The rules write these structs and every reader decodes into them. A reader ignor
 for a missing one; `decode_result` bounds the nesting of what it keeps.
 """
 
+from datetime import datetime
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
@@ -101,6 +102,14 @@ class Due(Struct, frozen=True):
     actions: tuple[str, ...] = ()
 
 
+class DutyDue(Struct, frozen=True):
+    """A duty of the house by the clock, as `value.duty_<code>` of the catalogues names it, and when it is due."""
+
+    code: str = ""
+    law: str = ""
+    at: datetime | None = None
+
+
 class RoundFacts(Struct, frozen=True):
     """The facts of a round of any game: `outcome` in a result, `detail` in `round/state`.
 
@@ -112,6 +121,7 @@ class RoundFacts(Struct, frozen=True):
     reason: Reason | None = None
     refused: str = ""
     demo: bool = False
+    duties: tuple[DutyDue, ...] = ()
     # cards
     hands: dict[str, tuple[str, ...]] = field(default_factory=dict)
     totals: dict[str, int] = field(default_factory=dict)

@@ -1,16 +1,29 @@
 """Duties that a text puts on the house by the clock: change the ball hourly, relieve the dealer, stop before closing.
 
-A game names its duties as data; nothing here knows a game.
+A game names its duties as data. `watched` makes a ruleset that plays the game and watches them: the view shows when
+each is due, and a round that begins later is an irregularity, once until the duty is done. The clocks run from the
+first round of a table until it closes. After lost events the duty may have been done unseen: its clock begins again.
 """
 
-from datetime import timedelta
-from typing import Final, TypeAlias
+from datetime import datetime, time, timedelta
+from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from protocols.contract.events import Event
+from protocols.contract.events import DeviceOnline, EventsMissed, TableClosed
+from protocols.contract.reasons import say
+from protocols.contract.results import DutyDue
+from protocols.contract.topics import Envelope
+from rules.engine.ruleset import Bet, Irregularity, Noted, Opened, Ruleset, Verdict, View, judge
+
+__all__ = ["HOUR", "Duties", "Duty", "LastRound", "Watch", "Watched", "closing_time", "watched"]
 
 HOUR: Final = timedelta(hours=1)
+MINUTE: Final = timedelta(minutes=1)
+DAY: Final = timedelta(days=1)
+CLOSED_FOR: Final = timedelta(hours=1)
+"""A round that begins later than this after the closing time is the next opening's."""
 
 
 class Duty(Struct, frozen=True):
@@ -21,7 +34,7 @@ class Duty(Struct, frozen=True):
 
     code: str
     law: str
-    done_by: tuple[type[Event], ...]
+    done_by: tuple[type[Any], ...]
     every: timedelta = HOUR
 
 
@@ -34,3 +47,126 @@ class LastRound(Struct, frozen=True):
 
 
 Duties: TypeAlias = tuple[Duty | LastRound, ...]
+
+
+def closing_time(text: str) -> time | None:
+    """The option `closes_at`, "HH:MM" in UTC; None where it is empty. Raises ValueError."""
+    if not text:
+        return None
+    try:
+        return datetime.strptime(text, "%H:%M").time()  # noqa: DTZ007 - a time of day
+    except ValueError as error:
+        raise ValueError(f'closes_at: a time of day in UTC, as in "03:30", not {text!r}') from error
+
+
+class Watch(Struct, frozen=True, omit_defaults=True):
+    """By duty, when it is due; and those whose delay was noted."""
+
+    due: dict[str, datetime] = {}
+    noted: tuple[str, ...] = ()
+
+
+S = TypeVar("S")
+
+
+class Watched(Struct, Generic[S], frozen=True):
+    """The state of a game whose duties are watched."""
+
+    game: S
+    watch: Watch = Watch()
+
+
+def watched(kind: type[Ruleset[S]], duties: Duties) -> type[Ruleset[Watched[S]]]:
+    """The ruleset `kind`, which watches `duties`."""
+
+    class Watching(_Watching[S]):
+        id: ClassVar[str] = kind.id
+        title: ClassVar[str] = kind.title
+        law: ClassVar[str] = kind.law
+        Options: ClassVar[type[Any]] = kind.Options
+        State: ClassVar[type[Any]] = Watched[kind.State]  # type: ignore[name-defined]
+
+        def __init__(self, options: Any) -> None:
+            super().__init__(kind(options), duties, closing_time(getattr(options, "closes_at", "")))
+
+    return Watching
+
+
+class _Watching(Generic[S]):
+    """A game and its duties."""
+
+    places_late_events: ClassVar[bool] = True
+    """`judge` is asked for the game alone: a late event moves no clock."""
+
+    def __init__(self, game: Ruleset[S], duties: Duties, closes_at: time | None) -> None:
+        self.game = game
+        self._hourly = tuple(duty for duty in duties if isinstance(duty, Duty))
+        self._last = tuple(duty for duty in duties if isinstance(duty, LastRound)) if closes_at is not None else ()
+        self._closes_at = closes_at or time()
+        self._laws = {duty.code: duty.law for duty in self._hourly} | {last.code: last.law for last in self._last}
+        self._moves = frozenset(
+            (TableClosed, EventsMissed, DeviceOnline, *(event for duty in self._hourly for event in duty.done_by))
+        )
+
+    def bets(self) -> tuple[Bet, ...]:
+        """The bets of the game."""
+        return self.game.bets()
+
+    def start(self, table: str) -> Watched[S]:
+        """A table that was never played on: no clock runs."""
+        return Watched(self.game.start(table))
+
+    def view(self, state: Watched[S]) -> View:
+        """The view of the game, with the duties that are due and when."""
+        shown = self.game.view(state.game)
+        if not state.watch.due:
+            return shown
+        due = [DutyDue(code, self._laws[code], at) for code, at in state.watch.due.items() if code in self._laws]
+        return replace(shown, detail={**shown.detail, "duties": due})
+
+    def apply(self, state: Watched[S], seen: Envelope) -> tuple[Watched[S], tuple[Verdict, ...]]:
+        """One event: what the game says of it, and what it says of the duties."""
+        game, verdicts = judge(self.game, state.game, seen)
+        watch = state.watch
+        if type(seen.event) in self._moves:
+            watch = self._moved(watch, seen)
+        if any(isinstance(verdict, Opened) for verdict in verdicts):
+            watch, noted = self._began(watch, seen)
+            verdicts = (*noted, *verdicts)
+        return Watched(game, watch), verdicts
+
+    def _moved(self, watch: Watch, seen: Envelope) -> Watch:
+        """A duty was done, the table closed, or events were lost."""
+        match seen.event:
+            case TableClosed():
+                return Watch()
+            case DeviceOnline(continuous=True):
+                return watch
+            case EventsMissed() | DeviceOnline():
+                done = [duty for duty in self._hourly if duty.code in watch.due]
+            case event:
+                done = [duty for duty in self._hourly if isinstance(event, duty.done_by)]
+        due = watch.due | {duty.code: seen.time + duty.every for duty in done}
+        codes = [duty.code for duty in done]
+        return Watch(due, tuple(code for code in watch.noted if code not in codes))
+
+    def _began(self, watch: Watch, seen: Envelope) -> tuple[Watch, tuple[Verdict, ...]]:
+        """A round begins: the clocks that do not run yet start, and those that ran out are noted."""
+        due = {duty.code: seen.time + duty.every for duty in self._hourly} | watch.due
+        due |= {last.code: self._before_closing(last, seen.time) for last in self._last}
+        late = {code: -(-(seen.time - at) // MINUTE) for code, at in due.items() if seen.time > at}
+        notes = tuple(self._note(code, late[code], seen) for code in late if code not in watch.noted)
+        return Watch(due, tuple(late)), notes
+
+    def _before_closing(self, last: LastRound, now: datetime) -> datetime:
+        """When the last round may begin: before the closing that is next, or that has just been."""
+        today = datetime.combine(now.date(), self._closes_at, now.tzinfo)
+        closing = next(day for day in (today - DAY, today, today + DAY) if now < day + CLOSED_FOR)
+        return closing - last.before
+
+    def _note(self, code: str, minutes: int, seen: Envelope) -> Noted:
+        if any(last.code == code for last in self._last):
+            reason = say("after_last_round", minutes=minutes)
+        else:
+            reason = say("duty_late", duty=code, minutes=minutes)
+        return Noted(Irregularity(f"{code}_late", reason, self._laws[code], seen.id))

@@ -328,3 +328,28 @@ def test_a_reason_that_somebody_typed_is_text(console: Console, lang: words.Lang
     history = console.house.live.html(f"history/{BAC}", Viewer(lang, "viewer"))
     assert "&lt;i&gt;typed by hand&lt;/i&gt;" in history
     assert TYPED not in history
+
+
+# ---- duties by the clock
+
+DUTIES = [
+    {"code": "dealer_change", "law": "art. 1(36)", "at": "2026-11-20T21:40:00Z"},
+    {"code": "ball_change", "law": "art. 1(20)", "at": "2026-11-20T21:10:00Z"},
+    {"code": "no_such_duty", "law": "art. 9", "at": "2026-11-20T22:00:00Z"},
+]
+
+
+@pytest.mark.parametrize(
+    ("lang", "name"), [("en", "the change of the ball"), ("pt", "Mudança da bola"), ("zh-Hant", "更換珠球")]
+)
+async def test_a_table_and_its_dealer_see_what_is_due_by_the_clock(console: Console, lang: str, name: str) -> None:
+    state = {"phase": "betting", "round": f"{BAC}:2026-11-20:7", "detail": {"duties": DUTIES}}
+    console.say(table_topic("lisboa", BAC, "round/state"), msgspec.json.encode(state))
+    html = console.house.live.html(f"round/{BAC}", Viewer(lang, "viewer"))  # type: ignore[arg-type]
+    assert re.findall(r'data-due="([^"]*)">([^<]*) <', html)[0] == ("2026-11-20T21:10:00.000000Z", name)
+    assert [*re.findall(r'<span class="soft">(art\. [^<]*)</span>', html)] == ["art. 1(20)", "art. 1(36)", "art. 9"]
+    async with console.browser("dealer", **{"accept-language": lang}) as browser:
+        page = (await browser.get(f"/dealer/{BAC}")).text
+    assert re.findall(r'<li data-due="[^"]*">([^<]*) <', page)[0] == name
+    now = console.house.dealers._now(console.house.dealers.units[BAC], lang)  # type: ignore[arg-type]
+    assert [one["at"] for one in now["duties"]] == sorted(one["at"] for one in now["duties"])

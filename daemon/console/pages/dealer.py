@@ -27,6 +27,7 @@ from daemon.console.dealer.unit import By, Full, Other, Press, Pressed, Unit, se
 from daemon.console.site.store import BadStore
 from daemon.console.words import words
 from daemon.read_model import utc
+from protocols.contract.results import facts_of
 from protocols.fdl import frame as fdl
 from protocols.fdl.console import (
     ACTIONS,
@@ -404,7 +405,12 @@ class Dealers:
             "why": why,
             "remedy": remedy,
             "last": [_shown(one, lang) for one in unit.last(SHOWN)],
+            "duties": [{"name": one.name, "law": one.law, "at": utc(one.at)} for one in self._duties(unit.table, lang)],
         }
+
+    def _duties(self, table: str, lang: words.Lang) -> tuple[shapes.Duty, ...]:
+        view = self._context.site.tables.get(table)
+        return () if view is None else shapes.duties(facts_of(view.detail), lang)
 
     async def page(self, request: Request) -> Response:
         unit = self._unit(request)

@@ -1,7 +1,7 @@
 // Keys of the dealer: one request a key, sent again with the same id until it is answered, and how each of them stands.
 "use strict";
 (() => {
-  const LATE = 12, TRY = 3000, PAUSE = 700, PATIENCE = 10000, TAP = 600;
+  const LATE = 12, TRY = 3000, PAUSE = 700, PATIENCE = 10000, TAP = 600, SOON = 300000;
   const place = document.querySelector("[data-dealer]");
   if (!place) return;
   const find = (name) => place.querySelector(`[data-${name}]`);
@@ -86,6 +86,14 @@
       find("why").textContent = now.why;
       find("remedy").textContent = now.remedy;
       find("waiting").textContent = now.waiting;
+      find("duties").replaceChildren(...now.duties.map((one) => {
+        const line = document.createElement("li"), due = document.createElement("strong");
+        line.dataset.due = one.at;
+        due.className = "due";
+        due.textContent = find("duties").dataset.dueNow;
+        line.append(`${one.name} `, draw(document.createElement("time"), one.at), " ", due);
+        return line;
+      }));
       if (now.last.length) {
         find("last").replaceChildren(...now.last.map((one) => {
           const row = document.createElement("tr");
@@ -115,6 +123,11 @@
     };
   };
   const look = () => {
+    for (const one of place.querySelectorAll("[data-due]")) {
+      const left = Date.parse(one.dataset.due) - Date.now();
+      one.classList.toggle("soon", left <= SOON);
+      one.querySelector(".due").hidden = left > 0;
+    }
     const late = performance.now() - heard > LATE * 1000;
     find("cut").hidden = !late;
     if (late && source.readyState === EventSource.CLOSED) follow();

@@ -3,6 +3,7 @@
 "use strict";
 (() => {
   const LATE = 12; // seconds; a sign of life comes every five
+  const SOON = 300; // seconds before a duty is due
   const PRESS = 1000; // milliseconds: not every browser says on which button the cursor went
   const root = document.documentElement;
   let offset = 0; // milliseconds our clock is behind the console's
@@ -30,6 +31,11 @@
         : seconds < 172800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86400)} d`;
       if (one.textContent !== text) one.textContent = text;
       if (one.dataset.stale) one.classList.toggle("old", seconds > Number(one.dataset.stale));
+    }
+    for (const one of document.querySelectorAll("[data-due]")) {
+      const left = Date.parse(one.dataset.due) - now;
+      one.classList.toggle("soon", left <= SOON * 1000);
+      one.querySelector(".due").hidden = left > 0;
     }
     const late = source !== null && performance.now() - heard > LATE * 1000;
     if (late !== root.classList.contains("cut")) {

@@ -69,7 +69,7 @@ def reason(lang: Lang, one: Reason | None) -> str:
         return ""
     for key in (f"reason.{one.code}", f"fault.wheel.{one.code}.text", f"fault.saturn.{one.code}.text"):
         if text := catalog(lang).get(key) or catalog("en").get(key):
-            return text.format_map(_Values({name: _value(lang, name, value) for name, value in one.values.items()}))
+            return text.format_map(_Values({name: value(lang, name, of) for name, of in one.values.items()}))
     return one.code.replace("_", " ")
 
 
@@ -87,13 +87,13 @@ def _known(code: str, said: str) -> _Known | None:
 
 
 def _translated(lang: Lang, key: str, values: Mapping[str, str], more: str | None) -> str:
-    one = say(lang, key, **{name: _value(lang, name, value) for name, value in values.items()})
+    one = say(lang, key, **{name: value(lang, name, of) for name, of in values.items()})
     return say(lang, "faults.detail", one=one, more=more) if more is not None else one
 
 
-def _value(lang: Lang, name: str, value: Value) -> str:
+def value(lang: Lang, name: str, of: Value) -> str:
     """A value in a sentence: most are names and numbers, and stand as they are."""
-    text = str(value)
+    text = str(of)
     key = f"dealer.act_{text}" if name == "action" else f"value.{name}_{text.replace(' ', '_')}"
     return catalog(lang).get(key, text)
 
