@@ -181,11 +181,19 @@ def simulate(device: str, listen: str, seed: int, speed: float, manual: bool, co
 @click.option("--rounds", type=click.IntRange(1), help="stop after so many rounds, shared among the tables")
 @click.option("--seed", type=int, default=1, show_default=True, help="the same seed plays the same pit")
 @click.option("--speed", type=click.FloatRange(0.1, 50), help="seconds of play a second; headless default: all it can")
+@click.option("--pit", type=click.Choice(["macau", "angola"]), default="macau", show_default=True, help="whose games")
 @click.option("--copies", type=click.IntRange(1, 20), default=1, show_default=True, help="tables of each game")
 @click.option("--embedded-broker", is_flag=True, help="use the built-in broker although mosquitto is installed")
 @click.option("--faults", is_flag=True, help="headless: random faults of every device; no result may be wrong")
 def demo(
-    headless: bool, rounds: int | None, seed: int, speed: float | None, copies: int, embedded_broker: bool, faults: bool
+    headless: bool,
+    rounds: int | None,
+    seed: int,
+    speed: float | None,
+    pit: str,
+    copies: int,
+    embedded_broker: bool,
+    faults: bool,
 ) -> None:
     """Run a whole pit: every device simulated, broker, edge, rules, and a live view."""
     from simulators.lab.demo import Settings
@@ -198,7 +206,7 @@ def demo(
     if faults and speed is not None:
         raise BadInputError("--faults: only with --headless and without --speed")
     _need_broker(embedded=embedded_broker)
-    sys.exit(run(Settings(rounds, seed, speed, headless, copies, embedded_broker, faults)))
+    sys.exit(run(Settings(rounds, seed, speed, headless, copies, embedded_broker, faults, pit)))
 
 
 @click.command()
