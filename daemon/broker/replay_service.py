@@ -94,11 +94,6 @@ class _Ranges:
         low, high = self._met(first, last)
         return [(max(start, first), min(end, last)) for start, end in self.spans[low:high]]
 
-    def meets(self, first: int, last: int) -> bool:
-        """Whether a part of a range is in the set."""
-        low, high = self._met(first, last)
-        return low < high
-
     def _met(self, first: int, last: int) -> tuple[int, int]:
         return bisect_left(self.spans, first, key=_end), bisect_right(self.spans, last, key=_start)
 

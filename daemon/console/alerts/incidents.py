@@ -35,11 +35,11 @@ from daemon.console.alerts.records import (
     Silence,
     incident_of,
     incident_values,
-    micros_of,
     silence_of_row,
 )
 from daemon.console.site.store import BadStore, Store
 from daemon.journal.retention import ANNOUNCED, URGENT
+from daemon.journal.rows import micros_of
 from protocols.contract.documents import Alert
 
 __all__ = ["AGAIN", "KEPT", "LONGEST_SILENCE", "Incidents", "Teller"]

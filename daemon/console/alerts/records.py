@@ -1,11 +1,13 @@
 """Incidents and silences as values, and as rows of the console's store."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
-__all__ = ["AlertKey", "Filter", "Incident", "NotOpen", "Shown", "Silence", "micros_of", "time_of"]
+from daemon.journal.rows import EPOCH, micros_of
+
+__all__ = ["AlertKey", "Filter", "Incident", "NotOpen", "Shown", "Silence", "time_of"]
 
 AlertKey: TypeAlias = tuple[str, str]
 """Table and name of an alert; the table is "" for what belongs to none: an edge, the broker, the console."""
@@ -39,12 +41,6 @@ ROUND = "coalesce((SELECT round FROM incident_round AS of WHERE of.n = incident.
 
 
 UPSERT = f"INSERT OR REPLACE INTO incident ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"  # noqa: S608
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-_MICROSECOND = timedelta(microseconds=1)
 
 
 class NotOpen(Exception):
@@ -131,14 +127,9 @@ class Filter(Struct, frozen=True):
     until: datetime | None = None
 
 
-def micros_of(time: datetime) -> int:
-    """As the store keeps times: microseconds since 1970."""
-    return (time - _EPOCH) // _MICROSECOND
-
-
 def time_of(micros: int) -> datetime:
-    """And back, UTC."""
-    return _EPOCH + micros * _MICROSECOND
+    """The time that the store keeps as microseconds since 1970, UTC."""
+    return EPOCH + timedelta(microseconds=micros)
 
 
 def incident_values(one: Incident) -> tuple[str | int | None, ...]:

@@ -30,8 +30,9 @@ from msgspec import Struct
 
 from daemon import logs
 from daemon.config.model import Webhook
-from daemon.console.alerts.records import Incident, micros_of, time_of
+from daemon.console.alerts.records import Incident, time_of
 from daemon.console.site.store import BadStore, Store
+from daemon.journal.rows import micros_of
 
 if TYPE_CHECKING:
     import httpx

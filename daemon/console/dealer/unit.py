@@ -19,7 +19,7 @@ import secrets
 import sqlite3
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias, cast
 
 from msgspec import Struct
@@ -27,6 +27,7 @@ from msgspec import Struct
 from daemon import logs
 from daemon.console.site.actions import leave
 from daemon.console.site.store import BadStore, Store
+from daemon.journal.rows import EPOCH, micros_of
 from protocols.fdl import console as fdl_console
 from protocols.fdl import frame as fdl
 
@@ -47,7 +48,6 @@ STANDS = 20.0
 MOST_UNSENT = 65536
 # Keys that count only when entered twice alike within AGAIN.
 TWICE = (fdl_console.DiceEntered, fdl_console.ButtonsCounted, fdl_console.BallEntered)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS dealer_unit (
     place TEXT PRIMARY KEY, epoch INTEGER NOT NULL, next INTEGER NOT NULL, acked INTEGER NOT NULL,
@@ -114,10 +114,6 @@ class _Half(Struct, frozen=True):
     tries: int
 
 
-def _micros(at: datetime) -> int:
-    return (at - _EPOCH) // timedelta(microseconds=1)
-
-
 class Unit:
     """One table's console. `now` is the loop's second, `wall` the clock that dates presses."""
 
@@ -134,7 +130,7 @@ class Unit:
         with store.write() as db:
             found = db.execute(query, (table,)).fetchone()
             if found is None:
-                found = (1 + secrets.randbelow(fdl.MAX_COUNTER), 1, 0, _micros(wall()), 0)
+                found = (1 + secrets.randbelow(fdl.MAX_COUNTER), 1, 0, micros_of(wall()), 0)
                 db.execute("INSERT INTO dealer_unit VALUES (?,?,?,?,?,?)", (table, *found))
                 self._epoch, self._next, self._acked, self._began, _ = found
                 self._record(db, fdl.Started())
@@ -201,7 +197,7 @@ class Unit:
                     fault = now + STANDS
                 db.execute(
                     "INSERT INTO dealer_press (place, id, at, key, detail, outcome, last) VALUES (?,?,?,?,?,?,?)",
-                    (self.table, press.id, _micros(at), press.key, press.detail, outcome, self._next - 1),
+                    (self.table, press.id, micros_of(at), press.key, press.detail, outcome, self._next - 1),
                 )
                 db.execute(
                     "DELETE FROM dealer_press WHERE place = ? AND n <= (SELECT max(n) FROM dealer_press) - ?",
@@ -258,7 +254,7 @@ class Unit:
         columns = "id, key, detail, at, outcome, last"
         query = f"SELECT {columns} FROM dealer_press WHERE place = ? AND {which}"  # noqa: S608 - constants
         return [
-            Pressed(id_, key, detail, _EPOCH + timedelta(microseconds=at), self._state(outcome, last))
+            Pressed(id_, key, detail, EPOCH + timedelta(microseconds=at), self._state(outcome, last))
             for id_, key, detail, at, outcome, last in self._store.db.execute(query, (self.table, value))
         ]
 
@@ -274,7 +270,7 @@ class Unit:
         self._said.pop(self._next, None)
         if now is not None:
             self._said[self._next] = now
-        values = (self.table, self._next, _micros(self._wall()), happening.KIND, happening.to_bytes())
+        values = (self.table, self._next, micros_of(self._wall()), happening.KIND, happening.to_bytes())
         db.execute("INSERT INTO dealer_event VALUES (?,?,?,?,?)", values)
         db.execute("UPDATE dealer_unit SET next = ? WHERE place = ?", (self._next + 1, self.table))
         self._next += 1
@@ -304,7 +300,7 @@ class Unit:
         sent = []
         if now >= self._beat_at:
             self._beat_at = now + BEAT
-            uptime = (_micros(self._wall()) - self._began) // 1000 & fdl.MAX_COUNTER
+            uptime = (micros_of(self._wall()) - self._began) // 1000 & fdl.MAX_COUNTER
             faulty = fdl.FAULTY if self._faulty_until is not None else 0
             flags = (0 if self._open else fdl.WAITS_FOR_HELLO) | faulty
             sent.append(self._encode(fdl.Heartbeat(uptime, self._next, flags)))
@@ -424,7 +420,7 @@ class Unit:
             return [self._encode(self._identity())]
         counter, at, kind, data = found
         said = self._said.get(counter)
-        age = int((now - said) * 1000) if said is not None else (_micros(self._wall()) - at) // 1000
+        age = int((now - said) * 1000) if said is not None else (micros_of(self._wall()) - at) // 1000
         known = 0 <= age < fdl.AGE_UNKNOWN
         return [self._encode(fdl.EventReport(counter, age if known else fdl.AGE_UNKNOWN, kind, data))]
 

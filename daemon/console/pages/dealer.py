@@ -432,13 +432,9 @@ class Dealers:
             ],
             ids={key.name: uuid.uuid4().hex for key in keys},
             choices={
-                "reason": [
-                    (number, words.say(lang, f"reason.{VOID_REASONS[number]}" if number else "dealer.void_0"))
-                    for number in reasons
-                ],
+                "reason": [(number, _why(lang, VOID_REASONS[number], "dealer.void_0")) for number in reasons],
                 "throw_reason": [
-                    (number, words.say(lang, f"reason.{code}" if code else "dealer.throw_0"))
-                    for number, code in THROW_REASONS.items()
+                    (number, _why(lang, code, "dealer.throw_0")) for number, code in THROW_REASONS.items()
                 ],
                 "action": [(one, words.say(lang, f"dealer.act_{one}")) for one in ACTED.get(ruleset, ACTIONS.values())],
                 "ball": [(turn, words.say(lang, f"dealer.turn_{turn}")) for turn in (CLOCKWISE, ANTICLOCKWISE)],

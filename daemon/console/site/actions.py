@@ -23,7 +23,7 @@ from daemon.config.model import Keeping
 from daemon.console.site.store import BadStore, Store
 from daemon.journal import retention as keeping
 from daemon.journal.reader import closed_files, open_to_read
-from daemon.journal.rows import Entry
+from daemon.journal.rows import EPOCH, Entry, micros_of
 from daemon.journal.store import BadJournal, Journal
 
 __all__ = ["CONSOLE", "Action", "Actions", "leave", "read_actions", "take_up"]
@@ -60,7 +60,6 @@ class _Data(Struct, frozen=True):
 
 
 _decoder = msgspec.json.Decoder(_Data)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _utc_now() -> datetime:
@@ -182,7 +181,7 @@ def read_actions(
     for condition, time in (("time >= ?", since), ("time < ?", until)):
         if time is not None:
             where.append(condition)
-            values.append((time - _EPOCH) // timedelta(microseconds=1))
+            values.append(micros_of(time))
     columns = "n, time, device, type, data"
     query = f"SELECT {columns} FROM event WHERE {' AND '.join(where)} ORDER BY n DESC LIMIT ?"  # noqa: S608 - constants
     found: list[Action] = []
@@ -204,5 +203,5 @@ def read_actions(
 def _action(row: tuple[int, int, str, str, bytes]) -> Action:
     n, micros, user, type_, data = row
     said = _decoder.decode(data)
-    time = _EPOCH + timedelta(microseconds=micros)
+    time = EPOCH + timedelta(microseconds=micros)
     return Action(n, time, user, said.role, type_.removeprefix(_TYPE), said.target, said.detail)
