@@ -20,6 +20,7 @@ from daemon.config.model import Config, parse
 from daemon.console import app as app_module
 from daemon.console.app import ConsoleProcess, serve
 from daemon.console.auth.users import By, Hashed, _scrypt
+from daemon.console.pages.dealer import KEYS, Key
 from daemon.edge.edge import Edge
 from daemon.journal.store import Journal
 from protocols import bee_tek_shoe
@@ -69,9 +70,9 @@ PASSWORD = "twelve chars and more"
 class Floor:
     """A console that is served, an edge that can be killed, a browser."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, config: str = CONFIG) -> None:
         self.folder = folder
-        self.config: Config = parse(CONFIG.format(path=folder, port=free_port(self)))
+        self.config: Config = parse(config.format(path=folder, port=free_port(self)))
         self.house: ConsoleProcess
         self.port = 0
         self._edge: asyncio.Task[None] | None = None
@@ -94,8 +95,8 @@ class Floor:
 
 
 @contextlib.asynccontextmanager
-async def running(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Floor]:
-    floor = Floor(folder)
+async def running(folder: Path, monkeypatch: pytest.MonkeyPatch, config: str = CONFIG) -> AsyncIterator[Floor]:
+    floor = Floor(folder, config)
     made: list[ConsoleProcess] = []
     real = ConsoleProcess.__init__
 
@@ -232,6 +233,73 @@ async def test_a_dealer_presses_keys_without_a_broker(
         async with asyncio.timeout(20):
             while floor.told()[-1] != "round.voided":  # noqa: ASYNC110 - in another task
                 await asyncio.sleep(0.02)
+        assert await asyncio.to_thread(complaints, browser) == []
+
+
+# What is filled in for each field, and how often a key is pressed: a value that is entered twice counts once.
+FILLED = {
+    "seat": "3",
+    "seat_or_none": "3",
+    "decks": "8",
+    "faces": "2 5",
+    "count": "61",
+    "owner": "seat_3",
+    "card": "AS",
+    "hands": "player 9D KC",
+    "pocket": "17",
+    "pocket_or_none": "17",
+    "throw_reason": "0",
+    "action": "hit",
+}
+TWICE = ("dice", "throw", "buttons", "ball")
+
+
+async def test_each_key_reaches_the_journal_by_clicks(
+    tmp_path: Path, browser: webdriver.Chrome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table without a game has all keys of all games."""
+    config = CONFIG.replace('ruleset = "macau.cussec"\n', "")
+    async with running(tmp_path, monkeypatch, config) as floor:
+        await asyncio.to_thread(come_in(floor, browser, "supervisor", "/dealer/cus-1"))
+        await until((await found(browser, "[data-there]")).is_displayed)
+        form = 'form[action$="/key/{}"]'
+
+        def fill(one: WebElement, name: str) -> None:
+            for field in one.find_elements(
+                Find.NAME, {"seat_or_none": "seat", "pocket_or_none": "pocket"}.get(name, name)
+            ):
+                if field.tag_name == "select":
+                    field.find_element(Find.CSS_SELECTOR, f'option[value="{FILLED[name]}"]').click()
+                else:
+                    field.send_keys(FILLED[name])
+
+        def press(key: Key) -> None:
+            one = browser.find_element(Find.CSS_SELECTOR, form.format(key.name))
+            browser.execute_script("arguments[0].parentElement.scrollIntoView({block: 'center'})", one)
+            for summary in browser.find_elements(Find.CSS_SELECTOR, f"#key-{key.name} summary"):
+                summary.click()
+            for name in set(key.fields) & set(FILLED):
+                fill(one, name)
+            one.find_element(Find.TAG_NAME, "button").click()
+
+        def ready(key: Key) -> bool:
+            one = browser.find_element(Find.CSS_SELECTOR, form.format(key.name))
+            return one.get_attribute("data-busy") is None
+
+        def said(key: Key) -> str:
+            one = browser.find_element(Find.CSS_SELECTOR, form.format(key.name) + " [data-said]")
+            return one.get_attribute("textContent") or ""
+
+        for key in KEYS.values():
+            for _ in range(2 if key.name in TWICE else 1):
+                await asyncio.to_thread(press, key)
+                await until(lambda key=key: ready(key))  # type: ignore[misc]
+            await until(lambda key=key: said(key) == "kept by the edge")  # type: ignore[misc]
+        kept = [one for one in floor.told() if one != "supervisor.keyed"]
+        assert len(kept) == len(KEYS)
+        assert len(set(kept)) == len(KEYS)
+        acted = next(row for row in floor.journal.range("cus-1", 1, 1000) if row.type == "seat.acted")
+        assert msgspec.json.decode(acted.data) == {"seat": 3, "action": "hit"}
         assert await asyncio.to_thread(complaints, browser) == []
 
 

@@ -28,10 +28,11 @@
 
   const send = async (form) => {
     const until = performance.now() + PATIENCE;
+    const address = form.getAttribute("action"); // `form.action` is the field of that name, where the form has one
     const body = new URLSearchParams(new FormData(form));
     for (;;) {
       try {
-        const answer = await fetch(form.action, { method: "POST", body, headers: { accept: "application/json" },
+        const answer = await fetch(address, { method: "POST", body, headers: { accept: "application/json" },
           signal: AbortSignal.timeout(TRY), redirect: "manual" });
         if (answer.type === "opaqueredirect") { location.reload(); return null; } // to the login
         const said = await answer.json();
