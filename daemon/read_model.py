@@ -17,6 +17,7 @@ from msgspec import Struct
 from daemon import logs
 from daemon.broker.connection import Connect, stay_connected
 from daemon.broker.gap_recovery import ASK_AGAIN, Again, Stream, ask
+from daemon.broker.heartbeat import SILENT_S
 from daemon.broker.session import UNREADABLE, BrokerLost, Message, Session
 from daemon.config.model import Config, Mqtt, Table
 from protocols.contract.documents import Alert, DeviceMeta, DeviceState, EdgeHealth, EdgeInfo, Whole
@@ -138,6 +139,18 @@ class EdgeView:
         self.info = EdgeInfo()
         self.health: EdgeHealth | None = None
         self.heard: datetime | None = None
+        self.beat: datetime | None = None
+        """When its heartbeat was heard last in this connection; None before the first."""
+        self.silent = False
+        """Whether it is online by the broker's word, but its heartbeat stopped: it hangs, or the network does."""
+        self.restarts = 0
+        """How often it started again since this process follows the broker."""
+        self.restarted: datetime | None = None
+
+    @property
+    def current(self) -> bool | None:
+        """Whether it is online; None where that is not known."""
+        return None if self.silent and self.online else self.online
 
 
 class _AmountData(Struct, frozen=True):
@@ -381,7 +394,7 @@ class SiteState:
     def known(self, device: DeviceView) -> bool:
         """Whether the known state of a device is current."""
         edge = self.edges.get(device.meta.edge)
-        return self.connected and device.online is not None and edge is not None and edge.online is True
+        return self.connected and device.online is not None and edge is not None and edge.current is True
 
     def lamp(self, device: DeviceView) -> Lamp:
         """The colour of a device's lamp."""
@@ -394,12 +407,12 @@ class SiteState:
 
     def is_online(self, edge: str) -> bool:
         """Whether an edge, or the rules, is known to be online."""
-        return edge in self.edges and self.edges[edge].online is True
+        return edge in self.edges and self.edges[edge].current is True
 
     def rules(self) -> bool | None:
         """Whether the rules resolve rounds now; None: not known."""
         one = self.edges.get(self.rules_name)
-        return one.online if self.connected and one is not None else None
+        return one.current if self.connected and one is not None else None
 
     # ---- history from before the start
 
@@ -428,7 +441,7 @@ class SiteState:
         self.connected = connected
         self.lost = None if connected else self.now()
         for edge in self.edges.values():
-            edge.online = None
+            edge.online, edge.beat, edge.silent = None, None, False
         for device in self.devices.values():
             device.online = None
         for view in self.tables.values():
@@ -457,6 +470,9 @@ class SiteState:
             self.refused += bool(payload)
 
     def _edge(self, name: str, leaf: str, payload: bytes) -> None:
+        if leaf == "alive":
+            self._beats(name)
+            return
         if not payload:
             if leaf == "availability" and self.edges.pop(name, None) is not None:  # cleared: the edge was removed
                 self.notify("present")
@@ -467,18 +483,60 @@ class SiteState:
             match leaf:
                 case "availability":
                     edge.online = payload == b"online"
+                    edge.silent = False
+                    if not edge.online:
+                        edge.beat = None
                     for device in self.devices.values():
                         if device.meta.edge == name:
                             self._told(device, lamp=True)
                     self.notify("present")
                 case "info":
-                    edge.info = msgspec.json.decode(payload, type=EdgeInfo)
+                    info = msgspec.json.decode(payload, type=EdgeInfo)
+                    if edge.info.bootid and info.bootid != edge.info.bootid:
+                        edge.restarts += 1
+                        edge.restarted = self.now()
+                    edge.info = info
                 case "health":
                     edge.health = msgspec.json.decode(payload, type=EdgeHealth)
                 case _:
                     return
         edge.heard = self.now()
         self.notify("edges")
+
+    def _beats(self, name: str) -> None:
+        edge = self.edges.get(name)
+        if edge is None:
+            return
+        edge.beat = self.now()
+        if edge.silent:
+            self._silent(edge, silent=False)
+
+    def look_for_silence(self) -> None:
+        """Find the processes whose heartbeat stopped. To be called every second."""
+        now = self.now()
+        for edge in self.edges.values():
+            if (
+                edge.online
+                and not edge.silent
+                and edge.beat is not None
+                and (now - edge.beat).total_seconds() > SILENT_S
+            ):
+                self._silent(edge, silent=True)
+
+    def _silent(self, edge: EdgeView, *, silent: bool) -> None:
+        """Its tables and devices are shown as unknown while it is silent."""
+        edge.silent = silent
+        for device in self.devices.values():
+            if device.meta.edge == edge.name:
+                self._told(device, lamp=True)
+        self.notify("present")
+        self.notify("edges")
+
+    @property
+    def stalled(self) -> bool:
+        """Whether no heartbeat comes through any more: the broker hangs, or the network does."""
+        beating = [edge for edge in self.edges.values() if edge.online and edge.beat is not None]
+        return self.connected and bool(beating) and all(edge.silent for edge in beating)
 
     def _device_says(self, table: str, name: str, leaf: str, payload: bytes) -> None:
         device = self._device(table, name)

@@ -72,6 +72,7 @@ def asyncapi(version: str) -> dict[str, Any]:
     messages |= {f"command.{name}": _command(kind) for name, kind in COMMANDS.items()}
     words = {"type": "string", "enum": ["online", "offline"]}
     messages["availability"] = {"name": "availability", "contentType": "text/plain", "payload": words}
+    messages["alive"] = {"name": "alive", "contentType": "text/plain", "payload": {"type": "string", "const": "alive"}}
     messages["trace"] = {
         "name": "trace",
         "summary": "JSON lines, each of this shape; gaps in `n` beyond `dropped` were lost on the way",
@@ -125,6 +126,7 @@ def _channels() -> dict[str, tuple[str, str, list[str]]]:
         "edgeAvailability": (f"{edge}/availability", "retained, last will", ["availability"]),
         "edgeInfo": (f"{edge}/info", "retained", ["info"]),
         "edgeHealth": (f"{edge}/health", "retained", ["health"]),
+        "edgeAlive": (f"{edge}/alive", "the heartbeat of a process, every 1.5 s; QoS 0, not retained", ["alive"]),
     }
 
 

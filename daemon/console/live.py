@@ -17,7 +17,7 @@ from daemon.console.words import words
 __all__ = ["Fragment", "Gone", "Live", "Viewer"]
 
 PAUSE = 0.1
-HEARTBEAT = 5.0
+HEARTBEAT = 2.0
 MOST_VIEWERS = 200
 # Pages of one user, or of all screens with one token, so that one user cannot take all places.
 MOST_OF_ONE = 40

@@ -7,6 +7,7 @@ give the same verdicts, so the process can be killed at any time.
 
 import asyncio
 import contextlib
+import uuid
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import partial
@@ -20,6 +21,7 @@ from msgspec.structs import replace
 from daemon import logs, version
 from daemon.broker.connection import Connect, stay_connected
 from daemon.broker.gap_recovery import ASK_AGAIN, PAGE, Stream, ask
+from daemon.broker.heartbeat import beat
 from daemon.broker.mac_keys import load_mac_keys
 from daemon.broker.outbox import Outbox
 from daemon.broker.replay_service import ReplayService
@@ -253,6 +255,7 @@ class Consumer:
         self._log = logs.get(rules=self.name)
         self.outbox = Outbox(journal, self._message_of, lambda row: row.place not in self._tables)
         self.retained = Retained()
+        self._boot = uuid.uuid4().hex[:12]
         self._stale_topics = StaleTopics(self._log)
         self._tables = {table.name: _Table(table, journal) for table in config.table if table.ruleset}
         self.replay = ReplayService(
@@ -640,7 +643,7 @@ class Consumer:
             if (last := self.journal.latest(table.name, ENDS)) is not None:
                 result = msgspec.json.decode(last.data, type=dict[str, msgspec.Raw])["result"]
                 self.retained.put(table_topic(self.site, table.name, "round/result"), bytes(result))
-        info = EdgeInfo(version(), self.config.digest, rules=True)
+        info = EdgeInfo(version(), self.config.digest, bootid=self._boot, rules=True)
         self.retained.put(edge_topic(self.site, self.name, "info"), msgspec.json.encode(info))
         self.retained.put(edge_topic(self.site, self.name, "availability"), b"online")
         await self.replay.until_heard()  # who hears that we are online asks at once
@@ -659,6 +662,7 @@ class Consumer:
             group.create_task(self.retained.run(session))
             group.create_task(self._receive(session))
             group.create_task(self._chase(session))
+            group.create_task(beat(session, self.site, self.name))
             group.create_task(self._look(session))
 
     async def _look(self, session: Session) -> None:

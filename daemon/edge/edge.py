@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from daemon import logs, version
 from daemon.broker.connection import Connect, stay_connected
+from daemon.broker.heartbeat import beat
 from daemon.broker.mac_keys import load_mac_key
 from daemon.broker.outbox import Outbox
 from daemon.broker.replay_service import ReplayService
@@ -536,6 +537,7 @@ class Edge:
             group.create_task(self._discovery.run(session))
             group.create_task(self._commands(session))
             group.create_task(self._health())
+            group.create_task(beat(session, self.site, self.name))
             group.create_task(publish(session, [post.trace for post in self.sessions], self.traced))
             every = table_topic(self.site, "+", METAS)
             group.create_task(self._stale_topics.look(session, every, own=bool(self.sessions)))

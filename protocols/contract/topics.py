@@ -48,7 +48,7 @@ def is_id(text: str) -> bool:
 
 
 def edge_topic(site: str, edge: str, leaf: str) -> str:
-    """`leaf` is availability, info or health."""
+    """`leaf` is availability, info, health or alive."""
     return f"{ROOT}/{site}/edge/{edge}/{leaf}"
 
 

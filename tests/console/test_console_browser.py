@@ -227,6 +227,22 @@ def test_a_table_that_is_taken_away_leaves_the_pit(floor: Floor, page: Browser) 
     assert not page.complaints()
 
 
+@pytest.mark.parametrize("which", ["edge", "rules"])
+def test_a_process_that_hangs_is_seen_before_its_last_will(floor: Floor, page: Browser, which: str) -> None:
+    page.come_in("vera")
+    page.go("/")
+    page.until("[data-live='tile/rou-1'].good")
+    child = getattr(floor, which)
+    floor.signals(child, signal.SIGSTOP)
+    try:
+        page.until("[data-live='alerts/worst']", "is not heard any more")
+        page.when(lambda: not page.there("[data-live='tile/rou-1'].good"))
+    finally:
+        floor.signals(child, signal.SIGCONT)
+    page.until("[data-live='tile/rou-1'].good")
+    page.until("[data-live='alerts/worst']", "is not heard any more", gone=True)
+
+
 def test_a_page_whose_console_is_gone_says_so(floor: Floor, page: Browser) -> None:
     page.come_in("vera")
     page.go("/")

@@ -36,6 +36,7 @@ class Floor:
     def __init__(self) -> None:
         self.connected = True
         self.lost: datetime | None = None
+        self.stalled = False
         self.edges: dict[str, Any] = {}
         self.devices: dict[AlertKey, Any] = {
             ("bac-12", "shoe-1"): SimpleNamespace(meta=SimpleNamespace(edge="edge-7")),
@@ -57,7 +58,7 @@ class Floor:
         )
         old = self.edges.get(name)
         kept = said if health.get("said", True) else (old.health if old is not None else None)
-        self.edges[name] = SimpleNamespace(online=online, health=kept, heard=now)
+        self.edges[name] = SimpleNamespace(online=online, health=kept, heard=now, silent=False)
 
 
 @pytest.fixture

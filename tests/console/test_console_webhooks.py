@@ -29,7 +29,7 @@ JAM = Alert(code="card.jam", text="a card is stuck", remedy="open the shoe", sev
 LID = Alert(code="lid.open", text="the lid is open", remedy="close it", severity="warning", device="shoe-1")
 KEY = ("bac-12", "shoe-1-card-jam")
 SECRET = b"0123456789abcdef0123456789abcdef"
-SITE: Any = SimpleNamespace(connected=True, lost=None, edges={}, devices={})
+SITE: Any = SimpleNamespace(connected=True, lost=None, stalled=False, edges={}, devices={})
 
 
 @pytest.fixture

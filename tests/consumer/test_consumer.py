@@ -641,6 +641,9 @@ class Line:
         if acknowledged is not None:
             asyncio.get_running_loop().call_soon(acknowledged)
 
+    def publish_qos0(self, _topic: str, _payload: bytes) -> bool:
+        return True
+
     async def subscribe(self, *topics: str) -> None:
         self.subscribed += topics
 

@@ -233,7 +233,8 @@ def test_in_a_whole_pit_no_card_is_told_before_its_round_is_over(
                 publish = kind.publish_qos0
 
                 def told(session: Any, topic: str, payload: bytes, publish: Any = publish) -> bool:
-                    watcher.heard(topic, payload)
+                    if topic.endswith("/trace"):
+                        watcher.heard(topic, payload)
                     return bool(publish(session, topic, payload))
 
                 monkeypatch.setattr(kind, "publish_qos0", told)

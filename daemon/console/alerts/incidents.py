@@ -119,6 +119,8 @@ class _Edge(Protocol):
     def health(self) -> _Health | None: ...
     @property
     def heard(self) -> datetime | None: ...
+    @property
+    def silent(self) -> bool: ...
 
 
 class _Meta(Protocol):
@@ -138,6 +140,8 @@ class Looked(Protocol):
     def connected(self) -> bool: ...
     @property
     def lost(self) -> datetime | None: ...
+    @property
+    def stalled(self) -> bool: ...
     @property
     def edges(self) -> Mapping[str, _Edge]: ...
     @property
@@ -551,6 +555,12 @@ class Incidents:
             since=lost,
         )
         self._own(("", "broker-lost"), alert, not site.connected and now - lost >= BROKER_LOST, site.connected, now)
+        alert = Alert(
+            code="broker.silent",
+            text="no process is heard through the broker any more: what the console shows is old",
+            remedy="look whether the broker hangs, and at the network; the tables go on without the console",
+        )
+        self._own(("", "broker-silent"), alert, site.stalled, not site.stalled, now)
 
     def _meet(self, name: str, edge: _Edge, now: datetime) -> None:
         met = self._met.setdefault(name, _Met(None))
@@ -597,6 +607,14 @@ class Incidents:
                 f"One that was taken away for good: feltd forget {name}",
                 device=name,
             )
+            silent = name in site.edges and site.edges[name].silent and online is True
+            hangs = Alert(
+                code="edge.silent",
+                text=f"{name} is not heard any more: its process hangs, or the network",
+                remedy="look at the process on that computer; one that hangs is started again by systemctl restart",
+                device=name,
+            )
+            self._own(("", f"{name}-silent"), hangs, silent and not site.stalled, not silent, now)
             away = online is False or (online is None and now - connected >= SETTLED)
             self._own(("", f"{name}-offline"), alert, away, online is True, now)
 

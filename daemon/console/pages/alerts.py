@@ -64,6 +64,7 @@ class Watch:
     def look(self) -> None:
         """Now."""
         context = self._context
+        context.site.look_for_silence()
         context.incidents.look(context.site, context.now(), disk_free=self.disk_free(), refused=context.site.refused)
         if context.incidents.version != self._seen:
             self._seen = context.incidents.version

@@ -73,7 +73,7 @@ from protocols.fdl.console import (
 __all__ = ["GAMES", "KEYS", "WRONG", "BadPress", "Dealers", "happenings_of"]
 
 SHOWN = 12
-HEARTBEAT = 5.0
+HEARTBEAT = 2.0
 PAUSE = 0.05
 MOST_VIEWERS = 20
 SEATS = 9

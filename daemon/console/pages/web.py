@@ -83,7 +83,7 @@ def fragments(context: ConsoleContext) -> tuple[Fragment, ...]:  # noqa: C901 - 
     def top(argument: str, viewer: Viewer) -> str:
         if argument:
             raise KeyError(argument)
-        away = [edge.name for edge in context.site.edges.values() if edge.online is False]
+        away = [edge.name for edge in context.site.edges.values() if edge.online is False or edge.silent]
         return context.render("_top.html", viewer.lang, away=away)
 
     def last(table: str, viewer: Viewer) -> str:
@@ -92,7 +92,7 @@ def fragments(context: ConsoleContext) -> tuple[Fragment, ...]:  # noqa: C901 - 
     def edges(argument: str, viewer: Viewer) -> str:
         if argument:
             raise KeyError(argument)
-        rows = [(edge, _edge_lamp(context, edge.online)) for edge in context.site.edges.values()]
+        rows = [(edge, _edge_lamp(context, edge.current)) for _, edge in sorted(context.site.edges.items())]
         return context.render("_edges.html", viewer.lang, edges=rows)
 
     def of_device(kind: str, key: str) -> Fragment:

@@ -1,7 +1,7 @@
 // Keys of the dealer: one request a key, sent again with the same id until it is answered, and how each of them stands.
 "use strict";
 (() => {
-  const LATE = 12, TRY = 3000, PAUSE = 700, PATIENCE = 10000, TAP = 600, SOON = 300000;
+  const LATE = 5, TRY = 3000, PAUSE = 700, PATIENCE = 10000, TAP = 600, SOON = 300000;
   const place = document.querySelector("[data-dealer]");
   if (!place) return;
   const find = (name) => place.querySelector(`[data-${name}]`);

@@ -2,7 +2,7 @@
 // What is old is shown as old; a page that hears nothing says so at once.
 "use strict";
 (() => {
-  const LATE = 12; // seconds; a sign of life comes every five
+  const LATE = 5; // seconds; a sign of life comes every two
   const SOON = 300; // seconds before a duty is due
   const PRESS = 1000; // milliseconds: not every browser says on which button the cursor went
   const root = document.documentElement;

@@ -1,7 +1,7 @@
 // A trace as it passes. Rows are made of text alone; what is filtered away is hidden, what is too old is let go.
 "use strict";
 (() => {
-  const MOST = 2000, LATE = 12;
+  const MOST = 2000, LATE = 5;
   const place = document.querySelector("[data-trace]");
   if (!place) return;
   const words = place.dataset;
