@@ -461,7 +461,7 @@ def test_retained_documents_do_not_make_an_edge_present(store: Store) -> None:
 def test_the_rules_end_what_is_theirs(store: Store) -> None:
     floor = Floor()
     floor.edge("edge-7", T0)
-    floor.edges["rules"] = SimpleNamespace(online=False, health=None, heard=T0)
+    floor.edges["rules"] = SimpleNamespace(online=False, health=None, heard=T0, silent=False)
     incidents = Incidents(store)
     incidents.on_alert(("bac-12", "round-suspended"), SUSPENDED, later(-100))
     incidents.on_alert(("bac-12", "rules-journal-room"), Alert(code="journal.room", text="", remedy=""), later(-99))

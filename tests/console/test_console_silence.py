@@ -1,7 +1,6 @@
 """Processes that hang: their heartbeat stops long before the broker publishes their last will."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 
 import msgspec
@@ -92,4 +91,3 @@ def test_a_restart_is_counted_and_shown(console: Console) -> None:
     edge = console.house.site.edges[EDGE]
     assert (edge.restarts, edge.restarted) == (2, console.house.now())
     assert "started again 2 times" in console.house.live.html("edges", Viewer("en", "viewer"))
-    assert timedelta() == console.house.now() - edge.restarted
