@@ -169,6 +169,11 @@ class RoundFacts(Struct, frozen=True):
     panel: bool = False
     agitations: int = 0
     pulls: int = 0
+    # French bank: `throws` and `null_throws` of the round so far; `disturbed`: the dealer touched the dice too early
+    chance: str = ""
+    throws: int = 0
+    null_throws: int = 0
+    disturbed: bool = False
     # fan-tan
     number: int | None = None
     count: int | None = None
