@@ -271,7 +271,8 @@ def test_touched_dice_of_a_throw_that_decides_nothing_change_nothing() -> None:
 
 
 def test_touched_dice_stay_touched_through_a_dispute() -> None:
-    for events in ([SIX, DiceDisturbed(), FIFTEEN], [SIX, FIFTEEN, DiceDisturbed()]):
+    disputes: list[list[Event]] = [[SIX, DiceDisturbed(), FIFTEEN], [SIX, FIFTEEN, DiceDisturbed()]]
+    for events in disputes:
         *_, last = play(game(), [*TOUCHED, *events, RoundPaid()])
         assert isinstance(last, Corrected)
         assert last.result.outcome["disturbed"] is True
