@@ -528,6 +528,15 @@ def test_faces_are_counted_for_the_device_that_told_them_and_for_no_single_die(s
     }
 
 
+def test_a_throw_that_ends_a_round_of_many_is_no_fair_sample_of_the_dice(store: Store) -> None:
+    """French bank throws again until a total of 3, 5 to 7 or 14 to 16: ones and sixes decide more often than others."""
+    fair = house(store)
+    decided = result_of(result(1, {"faces": [1, 1, 3], "total": 5}) | {"ruleset": "angola.french-bank"})
+    fair.on_result(TABLE, "resolved", decided)
+    fair.flush()
+    assert fair.charts(TABLE) == []
+
+
 def throws(
     fair: Fairness,
     rng: random.Random,

@@ -139,6 +139,9 @@ _RATED: Final = (
     "(SELECT life, day FROM fair_count WHERE tbl = ?1 AND chart = ?2 AND device = ?3 AND key = 'read')"
 )
 
+# Their rounds live over many throws, and a result shows the one that decided: no fair sample of the dice.
+_DECIDING: Final = frozenset(("craps", "french_bank"))
+
 
 class _Facts(Struct, frozen=True):
     """What one round added. `counts` by chart's name and key; a `shoe` by name, a block of `decks` by itself."""
@@ -385,6 +388,8 @@ class Fairness:
         outcome, shoe, decks = facts_of(result.outcome), "", 0
         if result.void is None and outcome.pocket in WHEEL:
             counts["wheel"][outcome.pocket] += 1
+        elif GAMES.get(result.ruleset) in _DECIDING:
+            pass
         elif result.void is None and outcome.faces and all(1 <= face <= 6 for face in outcome.faces):
             counts["dice"].update(map(str, outcome.faces))
         elif cards := [card for hand in outcome.hands.values() for card in hand if card in CARD_PLACE]:
