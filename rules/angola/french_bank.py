@@ -8,7 +8,8 @@ throws are told by the dealer and a recogniser, and what seized dice do (3(5)).
 Readings:
 
 - 3(9): "throw again" is the custom of the game and not printed: after a total that decides nothing, and after a null
-  throw, the bets stand. They are neither laid, changed nor taken back before the round is decided.
+  throw, the bets stand. They are neither laid, changed nor taken back before the round is decided; a house that lets
+  players move them until the next throw says so by the option `between_throws`.
 - 3(8): a null throw does not end the round. It is noted with its reason. A die on the floor, off the table, with a
   defect or a foreign substance: the next throw is irregular unless another set came into play before it.
 - 3(7)b: dice that are stacked or lean are a null throw.
@@ -17,26 +18,34 @@ Readings:
 - 3(10): "segundo o número anterior" in c means a and b. A chip on the line plays for half: half of it wins as much, or
   half of it is lost. The limits of the line are twice those of the table.
 - 3(11): the layout is not printed: losing bets are collected from aces, then small, then big. Then prizes are paid.
-- 3(16): amounts are compared with the limits when the bets close.
-- A round declared void: no article says what becomes of its bets; they come back. Bets that are opened after an
-  undecided throw show that the throw which decided was not told: the round is void, the bets come back.
+- 3(16): an amount above the maximum is irregular when it is laid, one below the minimum when the round is decided.
+- A round declared void: no article says what becomes of its bets; they come back. Where bets stand between throws, bets
+  that are opened after one show that the throw which decided was not told: the round is void, the bets come back.
 """
 
-from typing import Annotated, Any, ClassVar, Final, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from protocols.contract.events import BetsOpened, DealerRelieved, DiceDisturbed, DiceReplaced
+from protocols.contract.events import (
+    BetsOpened,
+    DealerRelieved,
+    DiceDisturbed,
+    DiceReplaced,
+    WagerPlaced,
+    WagerWithdrawn,
+)
 from protocols.contract.reasons import say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import ALONE, Board, Family, check_offered, names
 from rules.engine.duties import Duties, Duty
 from rules.engine.money import Rounding, settle
 from rules.engine.rounds import Round, resolved, terms
-from rules.engine.ruleset import Corrected, Resolved, Result, Settlement, Verdict, View, Win, option
+from rules.engine.ruleset import Corrected, Resolved, Result, Settlement, Verdict, View, Wager, Win, option
 from rules.engine.single_outcome import Doubt, Note, Null, Rulings, there
+from rules.engine.standing_bets import lying
 from rules.games.thrown_dice import NOT_FLAT, Throw, ThrownDice, ThrownTable
 
 Step: TypeAlias = tuple[ThrownTable, tuple[Verdict, ...]]
@@ -107,6 +116,10 @@ class FrenchBankOptions(Struct, frozen=True, forbid_unknown_fields=True):
     maximum_small_big: Annotated[
         int, msgspec.Meta(ge=0), option("art. 3(16)b", "largest bet on small or big, up to 200 minima; 0: 200 minima")
     ] = 0
+    between_throws: Annotated[
+        Literal["bets_stand", "bets_may_change"],
+        option("art. 3(9)", "whether players may move their bets after a throw that decides nothing"),
+    ] = "bets_stand"
     reading_seconds: Annotated[
         float,
         msgspec.Meta(ge=0, le=60),
@@ -148,6 +161,7 @@ class FrenchBank(ThrownDice):
 
     def __init__(self, options: FrenchBankOptions) -> None:
         self.options = options
+        self._moves = options.between_throws == "bets_may_change"
         board = Board(PAYTABLE, options.bets_offered)
         super().__init__(terms(self.id, "2022", options, VOID), board, RULINGS, options.reading_seconds)
 
@@ -160,7 +174,8 @@ class FrenchBank(ThrownDice):
                 detail |= {"say": VOID} if throw.null else {"faces": throw.faces, "total": sum(throw.faces)}
             if round_.suspended:
                 return View(round_.id, "suspended", {**detail, "reason": round_.suspended})
-            return View(round_.id, "closed" if round_.closed else "betting", detail)
+            betting = table.between or not round_.closed
+            return View(round_.id, "betting" if betting else "closed", detail)
         if last is None:
             return View("", "idle", {})
         facts = _facts(table.told[0])
@@ -185,26 +200,40 @@ class FrenchBank(ThrownDice):
         return table, (Corrected(replace(self.result(last, table.told[0]), supersedes=last.id)),)
 
     def opens_next(self, table: ThrownTable, seen: Envelope) -> bool:
-        """Bets that are opened after an undecided throw are the next round's."""
-        return table.phase == "suspended" or table.throws > 0
+        """Bets that are opened after an undecided throw are the next round's, unless they may be moved then."""
+        return table.phase == "suspended" or (table.throws > 0 and not self._moves)
 
-    def at_bell(self, table: ThrownTable, seen: Envelope) -> tuple[ThrownTable, Null | None]:
-        """3(16): the bets that play."""
-        return self._limited(table, seen), None
+    def reopened(self, table: ThrownTable, seen: Envelope) -> ThrownTable:
+        """Between two throws, bets may be opened where they may be moved."""
+        return table if table.between else super().reopened(table, seen)
+
+    def bell(self, table: ThrownTable, seen: Envelope) -> Step:
+        """The bell ends the moving of bets, too."""
+        if table.between:
+            return replace(self.witness(table, seen), between=False), ()
+        return super().bell(table, seen)
 
     def close_late(self, table: ThrownTable, seen: Envelope) -> Step:
-        """The first throw closes what no bell has closed."""
-        return super().close_late(self._limited(table, seen) if table.phase == "open" else table, seen)
+        """A throw closes what no bell has closed."""
+        return super().close_late(replace(table, between=False), seen)
 
-    def _limited(self, table: ThrownTable, seen: Envelope) -> ThrownTable:
-        """3(10)c, 3(16): bets outside the limits are irregular; they play."""
-        for one in there(table.round).wagers if self.options.minimum else ():
-            least, most = self.options.limits(one.bet)
-            if not least <= one.amount <= most:
-                text = say("bet_limits", seat=one.seat, bet=one.bet, amount=one.amount, least=least, most=most)
-                law = _cite("(10)c") if one.bet.endswith("_line") else _cite("(16)")
-                table = self.note(table, seen, Note("outside_limits", text, law))
-        return table
+    def bet(self, table: ThrownTable, seen: Envelope) -> Step:
+        """Between two throws as before the first one."""
+        if not table.between or table.phase != "closed":
+            return super().bet(table, seen)
+        moved, verdicts = super().bet(replace(table, round=replace(there(table.round), closed=False)), seen)
+        return replace(moved, round=replace(there(moved.round), closed=True)), verdicts
+
+    def at_bet(self, table: ThrownTable, bet: WagerPlaced | WagerWithdrawn) -> Note | None:
+        """3(10)c, 3(16): not above the maximum."""
+        amount = lying(there(table.round), bet.seat, bet.bet) + bet.amount
+        over = self.options.minimum and amount > self.options.limits(bet.bet)[1]
+        return self._outside(Wager(bet.seat, bet.bet, amount)) if over else None
+
+    def _outside(self, one: Wager) -> Note:
+        least, most = self.options.limits(one.bet)
+        text = say("bet_limits", seat=one.seat, bet=one.bet, amount=one.amount, least=least, most=most)
+        return Note("outside_limits", text, _cite("(10)c" if one.bet.endswith("_line") else "(16)"))
 
     # ---- the throws
 
@@ -215,9 +244,12 @@ class FrenchBank(ThrownDice):
             table = replace(self.note(table, seen, note), replace_due=False)
         if throw.null:
             table = self.null(table, seen, throw, _cite("(7)b") if throw.null == NOT_FLAT else _cite("(8)"))
-            return replace(table, replace_due=throw.null in REPLACE_AFTER), ()
+            return replace(table, replace_due=throw.null in REPLACE_AFTER, between=self._moves), ()
         if sum(throw.faces) not in CHANCES:
-            return self.undecided(table, seen, throw), ()
+            return replace(self.undecided(table, seen, throw), between=self._moves), ()
+        for one in there(table.round).wagers:
+            if one.amount < self.options.limits(one.bet)[0]:
+                table = self.note(table, seen, self._outside(one))
         decided, round_ = replace(throw, touched=table.touched, throws=table.throws, nulls=table.nulls), table.round
         return self.fresh(table, last=round_, told=(decided,)), (Resolved(self.result(there(round_), decided)),)
 

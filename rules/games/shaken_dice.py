@@ -308,9 +308,17 @@ class ShakenDice(StandingBets[ShakenState]):
             return table, verdicts
         if agitation.mode == "lever":
             table = replace(table, pulls=table.pulls + agitation.cycles)
-            lit = self._at.light_opens and table.pulls >= PULLS
-            return self.betting(table, seen) if lit else table, verdicts
+            return self._lit(table, seen, verdicts)
         return replace(table, agitations=table.agitations + 1), verdicts
+
+    def _lit(self, table: ShakenState, seen: Envelope, verdicts: tuple[Verdict, ...]) -> Step:
+        """The light that follows the third pull does what the opening of the bets does."""
+        if not self._at.light_opens or table.pulls < PULLS or table.opened:
+            return table, verdicts
+        if not self.opens_next(table, seen):
+            return self.betting(table, seen), verdicts
+        table, opened = self._open(table, seen)
+        return table, verdicts + opened
 
     def _wrong_shaking(self, table: ShakenState, agitation: DiceAgitated) -> list[Note]:
         notes = []
@@ -347,9 +355,11 @@ class ShakenDice(StandingBets[ShakenState]):
     def opens_next(self, table: ShakenState, seen: Envelope) -> bool:
         """Bets are opened once in a round: again, they are the next one's; its own where a loss hid its beginning.
 
-        Where a light opens them, opening them by hand says nothing of the next round before the bell.
+        Where a light opens them, opening them by hand says nothing of the next round before the bell, but that bets in
+        doubt are given back.
         """
-        own = not there(table.round).closed and (self._at.light_opens or (table.unheard and not table.opened))
+        own = self._at.light_opens or (table.unheard and not table.opened)
+        own = own and not there(table.round).closed and not _only_cloth(table)
         return table.phase == "suspended" and not own
 
     def at_opening(self, table: ShakenState) -> Note | None:

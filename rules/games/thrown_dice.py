@@ -7,6 +7,8 @@
 - Where two tellings of a throw differ, the round is suspended. That a throw which was read is null is the dealer's to
   say. While the round is suspended, a throw that the dealer enters as it was told last stands.
 - Seized dice suspend the round until another set is in play. A throw told meanwhile is in doubt.
+- A payment while no throw has decided shows that the one which did was not told: the round is suspended until the
+  dealer enters it.
 - A second telling of the throw that decided, before the payment, disputes the result: paid, the first one stands.
 """
 
@@ -17,7 +19,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from protocols.contract.events import DiceRead, DiceReplaced, DiceSeized, DiceThrown
+from protocols.contract.events import DiceRead, DiceReplaced, DiceSeized, DiceThrown, RoundPaid
 from protocols.contract.reasons import say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import Board
@@ -52,7 +54,8 @@ class ThrownTable(Table, frozen=True):
     """`throws` and `nulls` count those of the round. `current` is the last one, `told_at` when it was told.
 
     `confirmed`: both sources told it. `pending`: the last telling while the throws are in doubt. `touched`: the dealer
-    touched the dice before the next telling. `replace_due`, `seized`: another set must come into play.
+    touched the dice before the next telling. `between`: bets may be moved until the bell or the next throw.
+    `replace_due`, `seized`: another set must come into play.
     """
 
     told: tuple[Throw, ...] = ()
@@ -63,6 +66,7 @@ class ThrownTable(Table, frozen=True):
     confirmed: bool = False
     pending: Throw | None = None
     touched: bool = False
+    between: bool = False
     replace_due: bool = False
     seized: bool = False
 
@@ -82,7 +86,16 @@ class ThrownDice(SingleOutcome[ThrownTable]):
     def transitions(self) -> dict[type[Any], dict[Phase, Move[ThrownTable]]]:
         """A recogniser's reading does what the dealer's entry does."""
         rows = super().transitions()
+        rows[RoundPaid] = {**rows[RoundPaid], "closed": self._paid_undecided}
         return {**rows, DiceRead: rows[DiceThrown]}
+
+    def _paid_undecided(self, table: ThrownTable, seen: Envelope) -> Step:
+        """The payment may be told late, or be of another round that it names."""
+        event, round_ = seen.event, there(table.round)
+        assert isinstance(event, RoundPaid)
+        if not table.throws or event.overtaken or event.round not in ("", round_.id):
+            return table, ()
+        return self.hold(replace(table, pending=None), seen, Doubt(say("paid_undecided"), REMEDY))
 
     @abstractmethod
     def counts(self, table: ThrownTable, seen: Envelope, throw: Throw) -> Step:

@@ -171,6 +171,34 @@ def test_bets_are_not_moved_between_the_throws(bell: list[Event]) -> None:
     assert settled(result) == [("small", 10, 20)]
 
 
+def test_a_house_may_let_bets_move_between_the_throws() -> None:
+    ruleset = game(between_throws="bets_may_change", minimum=10)
+    moved: list[Event] = [WagerPlaced(1, "big", 50), WagerWithdrawn(1, "small")]
+    again: list[Event] = [BetsOpened(), WagerPlaced(1, "aces", 5), WagerPlaced(1, "aces", 56)]
+    late: list[Event] = [BetsClosed(), WagerPlaced(1, "big", 1)]
+    events = [*OPEN, *bets(small=20), BetsClosed(), NINE, *moved, null("foreign_object"), *again, NINE, FIFTEEN]
+    verdicts = play(ruleset, events)
+    assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Resolved]
+    assert settled(only(verdicts)) == [("aces", 61, 0), ("big", 50, 100)]
+    assert notes(only(verdicts)) == [("null_throw", "3(8)"), ("outside_limits", "3(16)")]
+    assert told(ruleset, script(events[:4]))[1] == "betting"
+    closed = only(play(ruleset, [*OPEN, *bets(small=20), NINE, *late, SIX]))
+    assert notes(closed) == [("late_bet", "3(9)")]
+    assert settled(closed) == [("small", 20, 40)]
+
+
+def test_a_payment_while_no_throw_has_decided_waits_for_the_throw_that_did() -> None:
+    ruleset = game()
+    events: list[Event] = [*OPEN, *bets(small=10), BetsClosed(), NINE]
+    verdicts = play(ruleset, [*events, RoundPaid()])
+    assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Suspended]
+    assert settled(only(play(ruleset, [*events, RoundPaid(), SIX, SIX, RoundPaid()]))) == [("small", 10, 20)]
+    # Told late, of another round, or before any throw it says nothing of this one.
+    for other in (RoundPaid(overtaken=500), RoundPaid("t-1:2026-11-20:9")):
+        assert settled(only(play(ruleset, [*events, other, SIX]))) == [("small", 10, 20)]
+    assert settled(only(play(ruleset, [*events[:-1], RoundPaid(), SIX]))) == [("small", 10, 20)]
+
+
 def test_the_view_follows_the_throws() -> None:
     ruleset, seen = game(), []
     state = ruleset.start("t-1")
@@ -340,6 +368,7 @@ def test_a_bet_outside_the_limits_is_irregular_and_plays(
         ({"maximum_small_big": 2000}, "give `minimum` too"),
         ({"minimum": -1}, "minimum"),
         ({"reading_seconds": 61}, "reading_seconds"),
+        ({"between_throws": "never"}, "bets_stand | bets_may_change"),
         ({"bets_offered": ["tie"]}, "art. 3(9) has no bet 'tie'"),
         ({"smallest_chip": 0}, "smallest_chip"),
         ({"rounding": "near"}, "down | up"),

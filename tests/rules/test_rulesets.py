@@ -444,6 +444,10 @@ RESULT: dict[str, tuple[list[Event], list[Event]]] = {
         [DiceRead((1, 2, 4))],
     ),
     "macau.fantan": ([ButtonsSeparated(), BetsOpened(), BetsClosed(), ButtonsCounted(7)], [ButtonsCounted(8)]),
+    "angola.french-bank": (
+        [BetsOpened(), BetsClosed(), DiceThrown((1, 2, 6)), DiceThrown((1, 2, 3))],
+        [DiceThrown((4, 5, 6))],
+    ),
 }
 """A round up to its result, and what puts that in doubt."""
 

@@ -96,6 +96,9 @@ def french_bank(rng: random.Random, options: Options) -> Dealer:
                     shown = yield DiceThrown(faces)
             if shown["phase"] not in ("betting", "closed"):
                 break
+            if rng.random() < 0.1:
+                for one in wagers(rng, BANK, 2):
+                    shown = yield one
         if rng.random() < 0.02:
             shown = yield rng.choice((DiceDisturbed(), DiceThrown(dice(rng)), DiceThrown((), valid=False, reason="")))
         if shown["phase"] == "suspended" and rng.random() < 0.5:
