@@ -251,7 +251,9 @@ class FrenchBank(ThrownDice):
             if one.amount < self.options.limits(one.bet)[0]:
                 table = self.note(table, seen, self._outside(one))
         decided, round_ = replace(throw, touched=table.touched, throws=table.throws, nulls=table.nulls), table.round
-        return self.fresh(table, last=round_, told=(decided,)), (Resolved(self.result(there(round_), decided)),)
+        return self.fresh(table, last=round_, told=(decided,), told_at=seen.time), (
+            Resolved(self.result(there(round_), decided)),
+        )
 
     def contradiction(self, last: Round, first: Throw, other: Throw) -> Note:
         """Two tellings of the throw that decided."""

@@ -3,7 +3,8 @@
 `ThrownDice` owns the throws of a round that may live over many of them; a game says what a throw decides. Readings:
 
 - Two entries of the dealer are two throws. What he enters after a reading is of the same throw.
-- A reading within `reading_seconds` of the last telling is of the same throw, later it is of the next one.
+- A reading within `reading_seconds` of the last telling is of the same throw, later it is of the next one. Before the
+  first throw of a round it is then of the round before: it closes and decides nothing.
 - Where two tellings of a throw differ, the round is suspended. That a throw which was read is null is the dealer's to
   say. While the round is suspended, a throw that the dealer enters as it was told last stands.
 - Seized dice suspend the round until another set is in play. A throw told meanwhile is in doubt.
@@ -76,7 +77,7 @@ class ThrownDice(SingleOutcome[ThrownTable]):
 
     State: ClassVar[type[ThrownTable]] = ThrownTable
     outcome: ClassVar[type[DiceThrown]] = DiceThrown
-    lasting: ClassVar[tuple[str, ...]] = ("replace_due", "seized")
+    lasting: ClassVar[tuple[str, ...]] = ("told_at", "replace_due", "seized")
     dice: ClassVar[int] = 3
 
     def __init__(self, terms: Terms, board: Board, rulings: Rulings, reading_seconds: float) -> None:
@@ -152,8 +153,10 @@ class ThrownDice(SingleOutcome[ThrownTable]):
 
     def decide(self, table: ThrownTable, seen: Envelope) -> Step:
         """A throw closes the bets."""
-        table, closed = self.close_late(self.witness(table, seen), seen)
-        before, throw = table.current, self.kept(thrown(seen))
+        table, before, throw = self.witness(table, seen), table.current, self.kept(thrown(seen))
+        if not table.throws and before is None and not throw.by_hand and self._soon(table, seen):
+            return self.note(table, seen, self.stray(throw)), ()
+        table, closed = self.close_late(table, seen)
         again = before is not None and self._same_throw(table, before, seen)
         table = table if again else replace(table, current=None)
         if (doubt := self.check(table, throw)) is not None:
@@ -170,8 +173,11 @@ class ThrownDice(SingleOutcome[ThrownTable]):
     def _same_throw(self, table: ThrownTable, before: Throw, seen: Envelope) -> bool:
         """Whether a telling is of the throw that was told before it."""
         if isinstance(seen.event, DiceRead):
-            return table.told_at is not None and seen.time - table.told_at <= self._window
+            return self._soon(table, seen)
         return not before.by_hand and not table.confirmed
+
+    def _soon(self, table: ThrownTable, seen: Envelope) -> bool:
+        return table.told_at is not None and seen.time - table.told_at <= self._window
 
     def check(self, table: ThrownTable, outcome: Throw) -> Doubt | None:
         """The dice of a set in play, all of them, and no telling of this throw that differs."""

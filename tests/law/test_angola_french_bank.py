@@ -478,6 +478,20 @@ def test_two_tellings_that_differ_suspend_the_round_until_one_is_entered_again(
     assert told(game(), timed([*FIRST, *tellings, (90, EventsMissed(1)), (100, SIX), (110, SIX)]))[1] == "suspended"
 
 
+def test_a_late_reading_of_the_round_before_decides_nothing_of_the_next() -> None:
+    first: list[tuple[float, Event]] = [*FIRST, (20.0, READ_SIX), (22.0, RoundPaid()), (23.0, BetsOpened())]
+    first += [(24.0, WagerPlaced(1, "small", 10))]
+    later: list[tuple[float, Event]] = [
+        (25.0, DiceRead((4, 5, 6))),
+        (26.0, WagerPlaced(1, "big", 5)),
+        (60.0, DiceRead((4, 5, 6))),
+    ]
+    verdicts, _ = told(game(), timed([*first, *later]))
+    _, second = results(verdicts)
+    assert settled(second) == [("small", 10, 0), ("big", 5, 10)]
+    assert notes(second) == [("throw_without_round", "3(9)")]
+
+
 def test_the_time_of_a_reading_is_the_house_s_choice() -> None:
     tellings = [*FIRST, (20.0, READ_NINE), (26.0, READ_SIX)]
     assert told(game(), timed(tellings))[1] == "suspended"
