@@ -54,8 +54,8 @@ class Throw(Struct, frozen=True):
 class ThrownTable(Table, frozen=True):
     """`throws` and `nulls` count those of the round. `current` is the last one, `told_at` when it was told.
 
-    `confirmed`: both sources told it. `pending`: the last telling while the throws are in doubt. `touched`: the dealer
-    touched the dice before the next telling. `between`: bets may be moved until the bell or the next throw.
+    `confirmed`: both sources told it, or another set followed. `pending`: the last telling in doubt. `touched`: the
+    dealer touched the dice before the next telling. `between`: bets may be moved until the bell or the next throw.
     `replace_due`, `seized`: another set must come into play.
     """
 
@@ -119,7 +119,7 @@ class ThrownDice(SingleOutcome[ThrownTable]):
                 table = replace(table, seized=True)
                 return (table, ()) if table.round is None else self.hold(table, seen, Doubt(SEIZED, REMEDY_SET))
             case DiceReplaced():
-                return self._replaced(replace(table, seized=False, replace_due=False, current=None), seen), ()
+                return self._replaced(replace(table, seized=False, replace_due=False, confirmed=True), seen), ()
             case _:
                 return table, ()
 

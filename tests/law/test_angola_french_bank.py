@@ -439,6 +439,7 @@ def test_seized_dice_suspend_play_until_another_set_is_in_play(place: int) -> No
         ([(20, READ_NINE), (22, null("foreign_object")), (60, READ_SIX)], 2),  # the dealer says that it is null
         ([(20, null("foreign_object")), (60, READ_SIX)], 2),
         ([(20, READ_SIX), (22, SIX)], 1),
+        ([(20, READ_NINE), (24, DiceReplaced()), (40, SIX)], 2),
     ],
 )
 def test_a_throw_may_be_told_by_both_sources(tellings: list[tuple[float, Event]], throws: int) -> None:
@@ -458,6 +459,7 @@ def test_a_throw_may_be_told_by_both_sources(tellings: list[tuple[float, Event]]
         [(20, READ_NINE), (24, READ_SIX)],  # one request, two readings
         [(20, READ_NINE), (21, NINE), (24, READ_SIX)],
         [(20, null("foreign_object")), (22, READ_SIX)],
+        [(20, null("a_die_on_the_floor")), (24, DiceReplaced()), (27, READ_SIX)],
     ],
 )
 def test_two_tellings_that_differ_suspend_the_round_until_one_is_entered_again(
