@@ -250,10 +250,9 @@ class FrenchBank(ThrownDice):
         for one in there(table.round).wagers:
             if one.amount < self.options.limits(one.bet)[0]:
                 table = self.note(table, seen, self._outside(one))
-        decided, round_ = replace(throw, touched=table.touched, throws=table.throws, nulls=table.nulls), table.round
-        return self.fresh(table, last=round_, told=(decided,), told_at=seen.time), (
-            Resolved(self.result(there(round_), decided)),
-        )
+        decided = replace(throw, touched=table.touched, throws=table.throws, nulls=table.nulls, shown=table.shown)
+        result = self.result(there(table.round), decided)
+        return self.fresh(table, last=table.round, told=(decided,), told_at=seen.time), (Resolved(result),)
 
     def contradiction(self, last: Round, first: Throw, other: Throw) -> Note:
         """Two tellings of the throw that decided."""
@@ -297,4 +296,5 @@ class FrenchBank(ThrownDice):
 def _facts(throw: Throw) -> dict[str, Any]:
     total = sum(throw.faces)
     facts = {"faces": throw.faces, "total": total, "chance": CHANCES[total]}
-    return {**facts, "throws": throw.throws, "null_throws": throw.nulls, "disturbed": throw.touched}
+    facts |= {"throws": throw.throws, "null_throws": throw.nulls, "shown": throw.shown}
+    return {**facts, "disturbed": throw.touched}

@@ -40,7 +40,7 @@ class Throw(Struct, frozen=True):
     """A throw as it was told: its faces, sorted, or why it is null.
 
     `by_hand`: the dealer entered it. `touched`: he touched the dice before he announced it. A throw that decides has
-    the `throws` and `nulls` of its round.
+    the `throws`, `nulls` and `shown` of its round.
     """
 
     faces: tuple[int, ...]
@@ -49,10 +49,13 @@ class Throw(Struct, frozen=True):
     touched: bool = False
     throws: int = 0
     nulls: int = 0
+    shown: tuple[int, ...] = ()
 
 
 class ThrownTable(Table, frozen=True):
-    """`throws` and `nulls` count those of the round. `current` is the last one, `told_at` when it was told.
+    """`throws` and `nulls` count those of the round, `shown` how often its valid throws showed each face from 1 to 6.
+
+    `current` is the last throw, `told_at` when it was told.
 
     `confirmed`: both sources told it, or another set followed. `pending`: the last telling in doubt. `touched`: the
     dealer touched the dice before the next telling. `between`: bets may be moved until the bell or the next throw.
@@ -62,6 +65,7 @@ class ThrownTable(Table, frozen=True):
     told: tuple[Throw, ...] = ()
     throws: int = 0
     nulls: int = 0
+    shown: tuple[int, ...] = (0,) * 6
     current: Throw | None = None
     told_at: datetime | None = None
     confirmed: bool = False
@@ -158,12 +162,13 @@ class ThrownDice(SingleOutcome[ThrownTable]):
             return self.note(table, seen, self.stray(throw)), ()
         table, closed = self.close_late(table, seen)
         again = before is not None and self._same_throw(table, before, seen)
-        table = table if again else replace(table, current=None)
+        table = replace(table, shown=_tally(table.shown, before, -1)) if again else replace(table, current=None)
         if (doubt := self.check(table, throw)) is not None:
             # The throw that is in doubt is counted when it stands.
             table = replace(table, pending=throw, throws=table.throws - again)
             table, held = self.hold(table, seen, doubt)
             return table, closed + held
+        table = replace(table, shown=_tally(table.shown, throw, 1))
         if before is not None and again and self.same(before, throw):
             return replace(table, confirmed=True), closed
         table = replace(table, throws=table.throws + (not again), nulls=table.nulls + bool(throw.null))
@@ -208,6 +213,13 @@ class ThrownDice(SingleOutcome[ThrownTable]):
             return table, ()
         round_ = replace(there(table.round), suspended=None)
         return self.decide(replace(table, round=round_, pending=None), seen)
+
+
+def _tally(shown: tuple[int, ...], throw: Throw | None, times: int) -> tuple[int, ...]:
+    """How often each face was shown, with this throw or without it."""
+    if throw is None or throw.null:
+        return shown
+    return tuple(count + times * throw.faces.count(face) for face, count in enumerate(shown, 1))
 
 
 def thrown(seen: Envelope) -> DiceThrown | DiceRead:

@@ -171,6 +171,20 @@ def test_bets_are_not_moved_between_the_throws(bell: list[Event]) -> None:
     assert settled(result) == [("small", 10, 20)]
 
 
+def test_the_result_counts_the_faces_of_every_valid_throw() -> None:
+    def shown(*tellings: tuple[float, Event]) -> tuple[int, ...]:
+        verdicts, _ = told(game(), timed([*FIRST, *tellings]))
+        faces: tuple[int, ...] = only(verdicts).outcome["shown"]
+        return faces
+
+    six, both = (1, 1, 1, 0, 0, 0), (2, 2, 1, 0, 0, 1)
+    assert shown((20, SIX)) == six
+    assert shown((20, NINE), (40, SIX)) == both
+    assert shown((20, READ_NINE), (22, NINE), (60, READ_SIX)) == both  # one throw, told twice
+    assert shown((20, READ_NINE), (22, null("foreign_object")), (60, SIX)) == six  # it was null
+    assert shown((20, READ_NINE), (22, SIX), (30, SIX)) == six  # misread
+
+
 def test_a_house_may_let_bets_move_between_the_throws() -> None:
     ruleset = game(between_throws="bets_may_change", minimum=10)
     moved: list[Event] = [WagerPlaced(1, "big", 50), WagerWithdrawn(1, "small")]
