@@ -168,6 +168,10 @@ def chip(result: Result, lang: words.Lang) -> Chip:
             return Chip(known.get(outcome.winner, "?"), outcome.winner, title)
         case "shaken_dice":
             return Chip(_or(outcome.total, "?"), "triple" if outcome.triple else "", title)
+        case "french_bank":
+            letters = {"en": "ASB", "pt": "APG", "zh-Hant": "么小大"}[lang]
+            known = dict(zip(("aces", "small", "big"), letters, strict=True))
+            return Chip(known.get(outcome.chance, "?"), "", title)
         case "fantan":
             return Chip(_or(outcome.number, "?"), "", title)
         case "blackjack":

@@ -217,7 +217,7 @@ def _values(hint: Any) -> str:
         return " | ".join(str(value) for value in get_args(hint))
     if get_origin(hint) is tuple:
         return f"list of {_values(get_args(hint)[0])}"
-    return {bool: "true | false", int: "number", str: "text"}.get(hint, str(hint))
+    return {bool: "true | false", int: "number", float: "number", str: "text"}.get(hint, str(hint))
 
 
 class BadOption(ValueError):

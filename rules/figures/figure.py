@@ -86,6 +86,10 @@ def ruleset_of(name: str, options: Mapping[str, str]) -> Ruleset[Any]:
     return kind(options_from(kind, dict(options), text=True))
 
 
+class UnresolvedError(RuntimeError):
+    """Events that resolve no round."""
+
+
 def played(ruleset: Ruleset[Any], events: Sequence[Event]) -> Result:
     """The result of one round from a fresh table."""
     state, result = ruleset.start("figures"), None
@@ -96,7 +100,7 @@ def played(ruleset: Ruleset[Any], events: Sequence[Event]) -> Result:
             if isinstance(verdict, Resolved):
                 result = verdict.result
     if result is None:
-        raise RuntimeError(f"{ruleset.id}: these events resolve no round: {events}")
+        raise UnresolvedError(f"{ruleset.id}: these events resolve no round: {events}")
     return result
 
 

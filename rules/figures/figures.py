@@ -37,6 +37,7 @@ from protocols.contract.events import (
 )
 from rules.engine.money import odds
 from rules.engine.ruleset import Result, Ruleset
+from rules.figures import dice
 from rules.figures.cards import (
     SEED,
     CardWantedError,
@@ -395,6 +396,7 @@ GAMES: Final[dict[str, Game]] = {
             ("main", said(AS_ELSEWHERE)): Published(MACAU, edge_percent="0.09"),
         },
     ),
+    **dice.GAMES,
     "macau.cussec": Game(
         equally("macau.cussec", _throws()),
         (

@@ -19,6 +19,8 @@ Readings, where the text says nothing:
 - After a loss, 2(1): a throw whose covering was not seen is suspended: whether it was shaken is not known.
 - After a loss, 3(4): the bets of a void throw are given back when the bets are opened, or the dice covered once more.
   The shaking before that counts, and so do the bets that were laid since the loss.
+- Where a text voids stacked dice alone, a leaning die decides nothing: its face is not safe to read by a device. That
+  is noted, and the round waits until the croupier enters the three faces that lie up.
 
 A game gives its families of bets, the facts of its own, the croupier's words and its articles.
 """
@@ -92,7 +94,8 @@ def is_big(_: object, faces: Faces) -> bool:
 class Articles(Struct, frozen=True):
     """Where a text says what a round rests on, each as a result cites it.
 
-    `null_bets`: what it lets become of the bets of a void throw.
+    `null_bets`: what it lets become of the bets of a void throw. `leaning_is_null`: a leaning die makes the throw void,
+    as a stacked one does. `light_opens`: the light that follows the third pull opens the bets.
     """
 
     null_bets: Literal["may_change", "stand_may_add"]
@@ -106,6 +109,8 @@ class Articles(Struct, frozen=True):
     bets: str
     prizes: str
     triple: str
+    leaning_is_null: bool = True
+    light_opens: bool = False
 
 
 class Ceremony(Chips, Protocol):
@@ -178,11 +183,14 @@ class ShakenDice(StandingBets[ShakenState]):
     outcome: ClassVar[type[DiceRead]] = DiceRead
     starts: ClassVar = (DiceCovered,)
     lasting: ClassVar[tuple[str, ...]] = ("covered",)
+    bell_words: ClassVar[dict[str, str]] = BELL
+    void_words: ClassVar[dict[str, str]] = VOID
 
     def __init__(self, options: Ceremony, board: Board, articles: Articles) -> None:
         """Work out, once, what wins on each of the 216 throws: a game calls this when it is ready to say."""
         moved = Doubt(CLOTH, REMEDY)
-        super().__init__(terms(self.id, options.edition, options, VOID), board, _rulings(articles), moved_unseen=moved)
+        said = terms(self.id, options.edition, options, self.void_words)
+        super().__init__(said, board, _rulings(articles), moved_unseen=moved)
         self._ceremony = options
         self._mechanisms = ("lever", "electronic") if options.agitation == "either" else (options.agitation,)
         self._at = articles
@@ -218,11 +226,11 @@ class ShakenDice(StandingBets[ShakenState]):
     def _view_round(self, table: ShakenState, round_: Round) -> View:
         detail: dict[str, Any] = {"pulls": table.pulls, "agitations": table.agitations}
         if self._ceremony.panel:
-            detail["panel"] = table.shaken and not round_.closed
+            detail["panel"] = not round_.closed and (table.opened if self._at.light_opens else table.shaken)
         if round_.suspended:
             return View(round_.id, "suspended", {**detail, "reason": round_.suspended})
         if round_.closed:
-            return View(round_.id, "closed" if table.covered else "uncovered", {**detail, "say": BELL})
+            return View(round_.id, "closed" if table.covered else "uncovered", {**detail, "say": self.bell_words})
         if table.opened:
             return View(round_.id, "betting", {**detail, "say": OPENING} if self._ceremony.announces else detail)
         return View(round_.id, "covered", detail)
@@ -299,8 +307,18 @@ class ShakenDice(StandingBets[ShakenState]):
         if not table.covered:
             return table, verdicts
         if agitation.mode == "lever":
-            return replace(table, pulls=table.pulls + agitation.cycles), verdicts
+            table = replace(table, pulls=table.pulls + agitation.cycles)
+            return self._lit(table, seen, verdicts)
         return replace(table, agitations=table.agitations + 1), verdicts
+
+    def _lit(self, table: ShakenState, seen: Envelope, verdicts: tuple[Verdict, ...]) -> Step:
+        """The light that follows the third pull does what the opening of the bets does."""
+        if not self._at.light_opens or table.pulls < PULLS or table.opened:
+            return table, verdicts
+        if not self.opens_next(table, seen):
+            return self.betting(table, seen), verdicts
+        table, opened = self._open(table, seen)
+        return table, verdicts + opened
 
     def _wrong_shaking(self, table: ShakenState, agitation: DiceAgitated) -> list[Note]:
         notes = []
@@ -335,8 +353,13 @@ class ShakenDice(StandingBets[ShakenState]):
     # ---- the round
 
     def opens_next(self, table: ShakenState, seen: Envelope) -> bool:
-        """Bets are opened once in a round: again, they are the next one's; its own where a loss hid its beginning."""
-        own = table.unheard and not (table.opened or there(table.round).closed)
+        """Bets are opened once in a round: again, they are the next one's; its own where a loss hid its beginning.
+
+        Where a light opens them, opening them by hand says nothing of the next round before the bell, but that bets in
+        doubt are given back.
+        """
+        own = self._at.light_opens or (table.unheard and not table.opened)
+        own = own and not there(table.round).closed and not _only_cloth(table)
         return table.phase == "suspended" and not own
 
     def at_opening(self, table: ShakenState) -> Note | None:
@@ -423,19 +446,30 @@ class ShakenDice(StandingBets[ShakenState]):
         """Where only the bets are in doubt, dice that are read before the bell are still read too early."""
         return super().in_doubt(table, seen) if _waits(table) else self.decide(table, seen)
 
-    def check(self, table: ShakenState, outcome: DiceRead) -> Doubt | Null | None:
+    def check(self, table: ShakenState, outcome: DiceRead) -> Note | Doubt | Null | None:
         """Arts. 3(1) to 3(3): three dice that lie flat, read after the bell and without the dome."""
+        null_leaning = outcome.leaning and self._at.leaning_is_null
         if not there(table.round).closed:
             note = Note("read_before_bell", say("read_before_bell"), self._at.bell)
             return self._null(say("read_before_bell"), self._at.bell, note=note)
         if table.covered:
             return Doubt(say("dome"), REMEDY)
-        if outcome.stacked or outcome.leaning:
+        if outcome.stacked or null_leaning:
             facts = {"faces": outcome.faces, "stacked": outcome.stacked, "leaning": outcome.leaning}
-            return self._null(say("stacked_or_leaning"), self._at.null, outcome=facts)
+            reason = say("stacked_or_leaning") if self._at.leaning_is_null else say("stacked")
+            return self._null(reason, self._at.null, outcome=facts)
+        if outcome.leaning:
+            return self._unsafe()
         if outcome.faces not in self._throws:
             return Doubt(say("faces", n=len(outcome.faces)), REMEDY)
         return None
+
+    def is_outcome(self, outcome: DiceRead) -> bool:
+        """Where a leaning die is not void, its reading is none."""
+        return self._at.leaning_is_null or bool(outcome.stacked) or not outcome.leaning
+
+    def _unsafe(self) -> Note:
+        return Note("dice_leaning", say("dice_leaning"), self._at.reading)
 
     def kept(self, outcome: DiceRead) -> DiceRead:
         """The reading in whatever order the dice were read; more than four faces say no more than four."""
@@ -446,7 +480,9 @@ class ShakenDice(StandingBets[ShakenState]):
         return Note("readings_contradict", say("readings_of", round=last.id), self._at.reading)
 
     def stray(self, outcome: DiceRead) -> Note:
-        """A reading without a throw."""
+        """A reading without a throw, or one that is none."""
+        if not self.is_outcome(outcome):
+            return self._unsafe()
         return Note("reading_without_round", say("read_no_round"), self._at.reading)
 
     def result(self, round_: Round, outcome: DiceRead) -> Result:

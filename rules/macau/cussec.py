@@ -15,20 +15,12 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 import msgspec
 from msgspec import Struct
 
-from rules.engine.bets import ALONE, Board, Family, check_offered, names, numbers, prize
+from rules.engine.bets import Board, Family, check_offered, names, numbers
 from rules.engine.money import Rounding
 from rules.engine.ruleset import option
-from rules.games.shaken_dice import (
-    FACES,
-    TOTALS,
-    Articles,
-    Faces,
-    ShakenDice,
-    Words,
-    is_big,
-    is_small,
-    is_triple,
-)
+from rules.games import cussec as game
+from rules.games.cussec import EACH, single, sizes, total, triples, two_dice
+from rules.games.shaken_dice import FACES, Articles, Faces, Words, is_triple
 
 # Art. 6(6): what the totals pay; 5, 16 and 6, 15 are the house's choice in edition 2004.
 TOTAL_PAYS: Final = {4: 50, 5: 18, 6: 14, 7: 12, 8: 8, 9: 6, 10: 6, 11: 6, 12: 6, 13: 8, 14: 12, 15: 14, 16: 18, 17: 50}
@@ -44,25 +36,13 @@ def families(
     def parity(wanted: int, faces: Faces) -> bool:
         return sum(faces) % 2 == wanted and (even_odd_on_triple or not is_triple(None, faces))
 
-    each = {str(n): n for n in FACES}
     pairs = {f"{n}{n}-{m}": (n, n, m) for n, m in permutations(FACES, 2)}
-    three, two, four = (numbers(combinations(FACES, count)) for count in (3, 2, 4))
+    three, four = (numbers(combinations(FACES, count)) for count in (3, 4))
     return (
-        Family("small", "1", "arts. 5(1), 6(1), 7", "total 4 to 10; loses on a triple", ALONE, is_small),
-        Family("big", "1", "arts. 5(2), 6(2), 7", "total 11 to 17; loses on a triple", ALONE, is_big),
-        Family(
-            *("single:n", "1, 2 or 3", "arts. 5(3), 6(3)", "n on one, two or three dice", each),
-            lambda n, faces: prize(faces.count(n)),
-        ),
-        Family(
-            *("triple:n", "150", "arts. 5(4), 6(4)", "n on all three dice", each),
-            lambda n, faces: faces.count(n) == 3,
-        ),
-        Family("any_triple", "24", "arts. 5(5), 6(5)", "any number on all three dice", ALONE, is_triple),
-        Family(
-            *("total:n", totals, "arts. 5(6), 6(6)", "the sum of the dice, 4 to 17", {str(n): n for n in TOTALS}),
-            lambda n, faces: prize(pays[n] if sum(faces) == n else 0),
-        ),
+        *sizes("arts. 5(1), 6(1), 7", "arts. 5(2), 6(2), 7"),
+        single("arts. 5(3), 6(3)"),
+        *triples("150", "arts. 5(4), 6(4)", "24", "arts. 5(5), 6(5)"),
+        total(pays, totals, "arts. 5(6), 6(6)"),
         Family("even", "1", "arts. 5(7), 6(7)", "an even total", {"": 0}, parity),
         Family("odd", "1", "arts. 5(8), 6(8)", "an odd total", {"": 1}, parity),
         Family(
@@ -73,12 +53,9 @@ def families(
             *("three_dice:l-m-n", "30", "arts. 5(10), 6(10)", "these three different numbers", three),
             lambda place, faces: place == faces,
         ),
+        two_dice("arts. 5(11), 6(11)"),
         Family(
-            *("two_dice:m-n", "5", "arts. 5(11), 6(11)", "these two different numbers on two of the dice", two),
-            lambda place, faces: {*place} <= {*faces},
-        ),
-        Family(
-            *("double:n", "8", "arts. 5(12), 6(12)", "n on two dice", each),
+            *("double:n", "8", "arts. 5(12), 6(12)", "n on two dice", EACH),
             lambda n, faces: faces.count(n) == 2 or (double_on_triple and faces.count(n) == 3),
         ),
         Family(
@@ -186,7 +163,7 @@ class CussecOptions(Struct, frozen=True, forbid_unknown_fields=True):
                 raise ValueError(f"{name}: 31/2003 {why}")
 
 
-class Cussec(ShakenDice):
+class Cussec(game.Cussec):
     """The ruleset."""
 
     id: ClassVar[str] = "macau.cussec"
@@ -213,9 +190,6 @@ class Cussec(ShakenDice):
         return {"parity": "odd" if sum(faces) % 2 else "even"}
 
     def _calls(self, faces: tuple[int, ...], facts: dict[str, Any]) -> tuple[Words, tuple[Words, ...]]:
-        """ "5, 5 and 6", and even or odd."""
-        a, b, c = faces
-        named = (f"{a}, {b} e {c}", f"{a}、{b}、{c}", f"{a}, {b} and {c}")
-        if a == c:
-            named = (f"Tripla de {a}", f"圍骰{a}", f"Triple {a}")
+        """Even and odd come after total and size."""
+        named, _ = super()._calls(faces, facts)
         return named, (_PARITIES[facts["parity"]],) if facts else ()

@@ -38,10 +38,11 @@ from simulators.ports.port import Port, Pty, Socket, Tcp
 from simulators.ports.usb import Bus, Usb
 from simulators.tables.baccarat import BaccaratTable, ContinuousTable, ScannerTable
 from simulators.tables.blackjack import BlackjackTable
-from simulators.tables.cussec import CussecTable
+from simulators.tables.cussec import AngolaCussecTable, CussecTable
 from simulators.tables.devices import MachinePlace, StudioTable
 from simulators.tables.fantan import FantanTable
 from simulators.tables.fish_prawn_crab import FishPrawnCrabTable
+from simulators.tables.french_bank import FrenchBankTable
 from simulators.tables.roulette import RouletteTable, SaturnTable
 from simulators.tables.stud_poker import StudPokerTable
 from simulators.tables.table import Floor, Look, Table
@@ -62,10 +63,12 @@ KINDS: dict[str, type[Table]] = {
     "fan": FantanTable,
     "studio": StudioTable,
     "slot": MachinePlace,
+    "acus": AngolaCussecTable,
+    "bank": FrenchBankTable,
 }
 PITS: dict[str, tuple[str, ...]] = {
     "macau": ("rou", "sat", "cus", "fpc", "bac", "scan", "csm", "stud", "bj", "fan", "studio", "slot"),
-    "angola": (),
+    "angola": ("acus", "bank"),
 }
 """The kinds of tables that stand together, by jurisdiction."""
 # Real seconds for a command and its answer to travel, and simulated seconds for the device to execute it.
@@ -149,8 +152,8 @@ class Pit:
         ]
         for table_name, table in self.tables.items():
             lines.append(f'[[table]]\nname = "{table_name}"\nruleset = "{table.ruleset}"')
-            if table.options:
-                options = "\n".join(f'{key} = "{value}"' for key, value in table.options.items())
+            if given := {**table.options, **_hurried_rules(table.options, self._speed)}:
+                options = "\n".join(f"{key} = {msgspec.json.encode(value).decode()}" for key, value in given.items())
                 lines.append(f"[table.options]\n{options}")
             for device_name, device in table.devices.items():
                 url = self.ports[f"{table_name}/{device_name}"].url
@@ -305,6 +308,11 @@ class Pit:
             )
             for name, table in self.tables.items()
         }
+
+
+def _hurried_rules(options: dict[str, Any], speed: float) -> dict[str, float]:
+    """What a ruleset measures in seconds of hands."""
+    return {name: options[name] / speed for name in ("reading_seconds",) if name in options and speed > 1.0}
 
 
 def _hurried(driver: str, speed: float) -> dict[str, float]:

@@ -11,9 +11,9 @@ from simulators.devices.device import Device
 from simulators.devices.fdl_console import Console
 from simulators.devices.fdl_lamps import Lamps
 from simulators.devices.fdl_shaker import Shaker
-from simulators.tables.table import Floor, Ruled, Truth, open_bets, settle
+from simulators.tables.table import Floor, Ruled, Truth, open_bets, settle, shows
 
-__all__ = ["CussecTable", "ShakenTable"]
+__all__ = ["AngolaCussecTable", "CussecTable", "ShakenTable"]
 
 
 class ShakenTable(Ruled):
@@ -41,6 +41,15 @@ class ShakenTable(Ruled):
     async def _show(self, floor: Floor, faces: tuple[int, ...]) -> None:
         """Light the winning places; no faces: none."""
 
+    async def _open(self, floor: Floor) -> None:
+        """Open the bets by the console's key."""
+        await open_bets(floor, self.console)
+
+    async def _read(self, floor: Floor) -> tuple[tuple[int, ...], int, int] | None:
+        """Let the reader read; None where it is blind."""
+        seen: tuple[tuple[int, ...], int, int] | None = await self._act(floor, self.shaker.read)
+        return seen
+
     async def deal(self, floor: Floor, rounds: int) -> None:
         """Arts. 2 to 4: cover, three pulls, bets, bell, uncover, read, pay."""
         for _ in range(rounds):
@@ -61,7 +70,7 @@ class ShakenTable(Ruled):
         await self._act(floor, self.shaker.cover)
         await self._shake(floor)
         await floor.ready()
-        await open_bets(floor, self.console)
+        await self._open(floor)
         await floor.tell("lamps-1", "light", {"lamps": ["1"]})
         await pace.sleep(rng.uniform(12.0, 20.0))
         await floor.ready()
@@ -70,7 +79,7 @@ class ShakenTable(Ruled):
         await pace.sleep(rng.uniform(1.0, 2.0))
         mine = floor.look().mine
         await self._act(floor, self.shaker.uncover)
-        seen = await self._act(floor, self.shaker.read)
+        seen = await self._read(floor)
         if seen is None:  # the reader is blind: by hand, twice, where the round still waits for it
             seen = self.shaker.lie() if floor.look().over else await self._by_hand(floor)
         faces, stacked, leaning = seen
@@ -98,10 +107,14 @@ class ShakenTable(Ruled):
         lie = self.shaker.lie()
         for _ in range(2):
             await floor.ready()
-            self.console.enter_dice(lie[0], floor.pace.now(), stacked=lie[1], leaning=lie[2])
+            self.console.enter_dice(lie[0], floor.pace.now(), stacked=lie[1], leaning=self._entered(lie[2]))
             floor.stir("console-1")
             await floor.pace.sleep(1.5)
-        return lie
+        return lie[0], lie[1], self._entered(lie[2])
+
+    def _entered(self, leaning: int) -> int:
+        """How many leaning dice the dealer enters."""
+        return leaning
 
 
 class CussecTable(ShakenTable):
@@ -111,3 +124,28 @@ class CussecTable(ShakenTable):
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed, "cussec", "shaker")
+
+
+class AngolaCussecTable(ShakenTable):
+    """The light that follows the third pull opens the bets, and a leaning die is read by the dealer."""
+
+    ruleset: ClassVar[str] = "angola.cussec"
+    options: ClassVar[dict[str, Any]] = {"payment": "console"}
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed, "angola cussec", "angola shaker")
+
+    async def _open(self, floor: Floor) -> None:
+        """Where the light does not show, by the console's key."""
+        if not await shows(floor, lambda look: look.phase == "betting"):
+            await super()._open(floor)
+
+    async def _read(self, floor: Floor) -> tuple[tuple[int, ...], int, int] | None:
+        seen = await super()._read(floor)
+        if seen is None or not seen[2] or seen[1]:
+            return seen
+        return await self._by_hand(floor)
+
+    def _entered(self, leaning: int) -> int:  # noqa: ARG002 - as every table
+        """None: he enters the faces that lie up."""
+        return 0

@@ -324,6 +324,8 @@ BOARDS = [
     of("macau.cussec", {"faces": [1, 2, 3], "total": 6, "triple": False, "size": "small"}),
     of("macau.fish-prawn-crab", {"faces": [1, 1, 1], "total": 3, "triple": True, "figures": ["fish"] * 3}),
     of("macau.fantan", {"number": 4}),
+    of("angola.cussec", {"faces": [1, 2, 3], "total": 6, "triple": False, "size": "small"}),
+    of("angola.french-bank", {"faces": [1, 2, 3], "total": 6, "chance": "small", "throws": 3}),
     of("macau.blackjack", {"totals": {"dealer": 23}, "results": {"1.1": "win"}, "bust": True}),
     of("macau.stud-poker", {"opens": True, "seats": {"seat_1": "wins"}, "combinations": {"dealer": "one_pair"}}),
 ]

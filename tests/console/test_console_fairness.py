@@ -528,6 +528,25 @@ def test_faces_are_counted_for_the_device_that_told_them_and_for_no_single_die(s
     }
 
 
+def test_a_throw_that_ends_a_round_of_many_is_no_fair_sample_of_the_dice(store: Store) -> None:
+    """French bank throws again until a total of 3, 5 to 7 or 14 to 16: ones and sixes decide more often than others."""
+    fair = house(store)
+    decided = result_of(result(1, {"faces": [1, 1, 3], "total": 5}) | {"ruleset": "angola.french-bank"})
+    fair.on_result(TABLE, "resolved", decided)
+    fair.flush()
+    assert fair.charts(TABLE) == []
+    # All its throws are.
+    facts = {"faces": [1, 1, 3], "total": 5, "shown": [2, 1, 1, 0, 1, 1]}
+    fair.on_result(TABLE, "resolved", result_of(result(2, facts) | {"ruleset": "angola.french-bank"}))
+    fair.flush()
+    assert fair.counts(Chart(TABLE, "dice", ""), "all") == {"1": 2, "2": 1, "3": 1, "5": 1, "6": 1}
+    for wrong in ([], [2, 1], [0] * 6, [3, -1, 1, 1, 1, 1]):
+        other = result(3, facts | {"shown": wrong}) | {"ruleset": "angola.french-bank"}
+        fair.on_result(TABLE, "resolved", result_of(other))
+    fair.flush()
+    assert sum(fair.counts(Chart(TABLE, "dice", ""), "all").values()) == 6
+
+
 def throws(
     fair: Fairness,
     rng: random.Random,

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from daemon.console import shapes
 from daemon.console.live import Viewer
 from daemon.console.pages import fairness as fair_pages
+from daemon.console.words.words import LANGS
 from protocols.contract.reasons import Reason
-from protocols.contract.results import RoundFacts
+from protocols.contract.results import Result, RoundFacts
 from protocols.contract.topics import Wire, encode_wire, table_topic
 
 ROU, BAC = "rou-3", "bac-12"
@@ -83,6 +84,12 @@ async def test_a_wheel_whose_even_numbers_are_red_is_so_on_every_page(console: C
     assert '<span class="chip red">2<span class="sr"> red' in table
     assert '<th scope="row">32 <span class="soft">red</span>' in fairness
     assert '<th scope="row">19 <span class="soft">black</span>' in fairness
+
+
+@pytest.mark.parametrize(("chance", "letters"), [("aces", "AA么"), ("small", "SP小"), ("big", "BG大"), ("", "???")])
+def test_the_chip_of_french_bank_is_the_letter_of_its_chance(chance: str, letters: str) -> None:
+    decided = Result("r", "angola.french-bank", outcome={"chance": chance, "faces": (1, 2, 3), "total": 6})
+    assert [shapes.chip(decided, lang).text for lang in LANGS] == [*letters]
 
 
 def test_zero_has_no_colour_of_its_own() -> None:

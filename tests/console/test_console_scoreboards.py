@@ -314,6 +314,21 @@ def test_dice_with_their_size_and_figures() -> None:
     assert (found.small, found.big, found.triple) == (1, 1, 1)
 
 
+def test_french_bank_with_its_chances_and_throws() -> None:
+    found = board_of(
+        scoreboards.board,
+        [
+            result("angola.french-bank", 1, {"faces": [1, 2, 3], "total": 6, "chance": "small", "throws": 1}),
+            result("angola.french-bank", 2, {"faces": [1, 1, 1], "total": 3, "chance": "aces", "throws": 7}),
+            result("angola.french-bank", 3, {"faces": [4, 5, 6], "total": 15, "chance": "big", "throws": 2}),
+            result("angola.french-bank", 4, {"faces": [4, 5, 6], "total": 15, "chance": "?", "throws": 2}),
+        ],
+    )
+    assert isinstance(found, scoreboards.FrenchBank)
+    assert [(one.chance, one.throws) for one in found.rounds] == [("big", 2), ("aces", 7), ("small", 1)]
+    assert (found.aces, found.small, found.big) == (1, 1, 1)
+
+
 def test_blackjack_in_short_words() -> None:
     outcome = {"totals": {"dealer": 23, "1.1": 20}, "blackjack": False, "bust": True}
     fates = {"1.1": "win", "1.2": "push", "2.1": "lose", "3.1": "surrender"}

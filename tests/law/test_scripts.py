@@ -50,6 +50,13 @@ RUNS: dict[str, tuple[str, str, list[list[int]]]] = {
         [[180, 120, 90], [0, 0]],
     ),
     "roulette-missed": ("macau.roulette", "edition=2003", [[], [25], [10], [], [10], []]),
+    "angola-cussec-leaning": ("angola.cussec", "", [[], [200, 550, 400, 60, 0, 60], [310, 191, 165, 0, 24]]),
+    "angola-french-bank-throws": (
+        "angola.french-bank",
+        "minimum=10",
+        [[0, 0, 25, 600, 75], [0, 3720], [10, 40, 200]],
+    ),
+    "angola-french-bank-doubt": ("angola.french-bank", "", [[20], [20], [20], [10], [10]]),
 }
 
 

@@ -26,6 +26,7 @@ from protocols.contract.events import (
     DiceAgitated,
     DiceCovered,
     DiceRead,
+    DiceThrown,
     DiceUncovered,
     Event,
     EventsMissed,
@@ -78,6 +79,14 @@ def throw(number: int, *, electronic: bool) -> Truth:
     shaken: list[Event] = [DiceAgitated("electronic")] if electronic else [DiceAgitated("lever", 1)] * 3
     read: list[Event] = [BetsClosed(), DiceUncovered(), DiceRead(faces), RoundPaid()]
     return Truth([DiceCovered(), *shaken, BetsOpened(), *laid(bets), *read], {"faces": faces}, bets)
+
+
+def thrown(number: int) -> Truth:
+    """By hand; the first throw decides nothing."""
+    faces, seat, small = ((1, 2, 3), 1, True) if number % 2 else ((4, 5, 6), 3, False)
+    bets = {(seat, "small"): (10, 20 * small), (seat + 1, "big"): (6, 12 * (not small))}
+    throws: list[Event] = [DiceThrown((2, 3, 5)), DiceThrown(faces), RoundPaid()]
+    return Truth([BetsOpened(), *laid(bets), BetsClosed(), *throws], {"faces": faces}, bets)
 
 
 def heap(number: int) -> Truth:
@@ -137,6 +146,8 @@ GAMES: dict[str, tuple[str, dict[str, Any], Play]] = {
     "roulette, automatic": ("macau.roulette", {}, lambda n: spin(n, counted=True, bell=False)),
     "cussec": ("macau.cussec", {}, lambda n: throw(n, electronic=False)),
     "cussec 2003": ("macau.cussec", {"edition": "2003"}, lambda n: throw(n, electronic=False)),
+    "cussec, Angola": ("angola.cussec", {}, lambda n: throw(n, electronic=False)),
+    "French bank": ("angola.french-bank", {}, thrown),
     "fish-prawn-crab": (
         "macau.fish-prawn-crab",
         {"agitation": "either", "payment": "console"},
@@ -160,7 +171,7 @@ LATE = "late"
 SAID = {
     *("bet_without_round", "bell_without_round", "reading_without_round", "landing_without_spin"),
     *("count_without_round", "card_without_round", "decision_without_round", "void_without_round"),
-    *("bet_while_waiting", "told_too_late"),
+    *("bet_while_waiting", "told_too_late", "throw_without_round"),
 }
 
 

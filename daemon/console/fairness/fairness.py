@@ -73,6 +73,7 @@ SLOWER: Final = 1.25
 SLOW_WEEK: Final = 20
 SLOW_LIFE: Final = 100
 SECTOR: Final = 9
+FACES: Final = 6
 
 
 # What begins a phase and what ends it; what began again began anew. "play" is from the bell until all is paid.
@@ -138,6 +139,9 @@ _RATED: Final = (
     "AND (life, day) IN "
     "(SELECT life, day FROM fair_count WHERE tbl = ?1 AND chart = ?2 AND device = ?3 AND key = 'read')"
 )
+
+# Their rounds live over many throws. The one that decided is no fair sample of the dice, all of them (`shown`) are.
+_DECIDING: Final = frozenset(("craps", "french_bank"))
 
 
 class _Facts(Struct, frozen=True):
@@ -385,6 +389,9 @@ class Fairness:
         outcome, shoe, decks = facts_of(result.outcome), "", 0
         if result.void is None and outcome.pocket in WHEEL:
             counts["wheel"][outcome.pocket] += 1
+        elif GAMES.get(result.ruleset) in _DECIDING:
+            if result.void is None and len(outcome.shown) == FACES and min(outcome.shown) >= 0 < sum(outcome.shown):
+                counts["dice"].update({str(face): count for face, count in enumerate(outcome.shown, 1) if count})
         elif result.void is None and outcome.faces and all(1 <= face <= 6 for face in outcome.faces):
             counts["dice"].update(map(str, outcome.faces))
         elif cards := [card for hand in outcome.hands.values() for card in hand if card in CARD_PLACE]:

@@ -240,6 +240,38 @@ def dice(results: Iterable[Result]) -> Dice:
     return Dice(tuple(reversed(throws)), sizes["small"], sizes["big"], sizes["triple"])
 
 
+# ---- French bank
+
+
+class Decided(Struct, frozen=True):
+    """The throw that decided a round: its chance, and how many throws the round took."""
+
+    round: str
+    chance: str
+    faces: tuple[int, ...]
+    throws: int
+
+
+class FrenchBank(Struct, frozen=True):
+    """The rounds, latest first, and how many of each chance."""
+
+    rounds: tuple[Decided, ...]
+    aces: int
+    small: int
+    big: int
+
+
+def french_bank(results: Iterable[Result]) -> FrenchBank:
+    """A round that is void decided nothing."""
+    rounds = [
+        Decided(name, facts.chance, facts.faces, facts.throws)
+        for name, facts in _read(results, "chance", "faces", "throws")
+        if facts.chance in ("aces", "small", "big")
+    ]
+    often = Counter(one.chance for one in rounds)
+    return FrenchBank(tuple(reversed(rounds)), often["aces"], often["small"], often["big"])
+
+
 # ---- fantan
 
 
@@ -310,12 +342,13 @@ def stud_poker(results: Iterable[Result]) -> Deals:
     return Deals(tuple(reversed(deals)))
 
 
-Board: TypeAlias = Baccarat | Roulette | Dice | Fantan | Deals
+Board: TypeAlias = Baccarat | Roulette | Dice | FrenchBank | Fantan | Deals
 
 BOARDS: Final[Mapping[Game, Callable[[list[Result]], Board]]] = {
     "baccarat": baccarat,
     "roulette": roulette,
     "shaken_dice": dice,
+    "french_bank": french_bank,
     "fantan": fantan,
     "blackjack": blackjack,
     "stud_poker": stud_poker,

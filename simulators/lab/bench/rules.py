@@ -35,6 +35,7 @@ from protocols.contract.events import (
     DiceAgitated,
     DiceCovered,
     DiceRead,
+    DiceThrown,
     DiceUncovered,
     Event,
     RoundPaid,
@@ -109,6 +110,16 @@ def _shaker(rng: Random, betting: Betting) -> Iterator[Round]:
         yield (*shaken, *betting(), BetsClosed(), DiceUncovered(), DiceRead(faces), RoundPaid())
 
 
+def _thrown(rng: Random, betting: Betting) -> Iterator[Round]:
+    """Thrown by hand until a total decides: three to four throws a round."""
+    deciding = (3, 5, 6, 7, 14, 15, 16)
+    while True:
+        throws = [DiceThrown((rng.randint(1, 6), rng.randint(1, 6), rng.randint(1, 6)))]
+        while sum(throws[-1].faces) not in deciding:
+            throws.append(DiceThrown((rng.randint(1, 6), rng.randint(1, 6), rng.randint(1, 6))))
+        yield (BetsOpened(), *betting(), BetsClosed(), *throws, RoundPaid())
+
+
 def _wheel(rng: Random, betting: Betting) -> Iterator[Round]:
     launch = (BetsClosed(), BallLaunched("clockwise", "anticlockwise"), BallSettling())
     while True:
@@ -181,6 +192,11 @@ def _wish(actions: Sequence[str], total: int) -> str:
 
 # By the ruleset's id, and after a comma how its table differs from the usual.
 MIXES: Final[dict[str, Mix]] = {
+    "angola.cussec": Mix(
+        *(_shaker, 12),
+        *(("small", "big", "small", "big", "single:3", "total:9", "two_dice:1-6", "any_triple", "triple:6"), 20),
+    ),
+    "angola.french-bank": Mix(_thrown, 12, ("aces", "small", "big", "small", "big", "small_line", "big_line"), 20),
     "macau.baccarat, a shoe alone": Mix(_shoe),
     "macau.baccarat": Mix(
         _baccarat,

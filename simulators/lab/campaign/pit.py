@@ -28,10 +28,11 @@ from simulators.lab.pit import Pit
 from simulators.ports.port import Port, Socket
 from simulators.tables.baccarat import BaccaratTable, ContinuousTable, ScannerTable
 from simulators.tables.blackjack import BlackjackTable
-from simulators.tables.cussec import CussecTable, ShakenTable
+from simulators.tables.cussec import AngolaCussecTable, CussecTable, ShakenTable
 from simulators.tables.devices import MachinePlace
 from simulators.tables.fantan import FantanTable
 from simulators.tables.fish_prawn_crab import FishPrawnCrabTable
+from simulators.tables.french_bank import FrenchBankTable
 from simulators.tables.roulette import RouletteTable, SaturnTable
 from simulators.tables.stud_poker import StudPokerTable
 from simulators.tables.table import Floor, Table, Truth
@@ -91,7 +92,7 @@ class _Knows(ShakenTable):
     async def _round(self, floor: Floor) -> None:
         await super()._round(floor)
         faces, stacked, leaning = self.shaker.lie()
-        if self.truth[-1].void and not stacked and not leaning and len(faces) == 3:
+        if self.truth[-1].void and not stacked and not self._entered(leaning) and len(faces) == 3:
             self.truth[-1] = Truth(self._facts(faces), void=True)
 
 
@@ -101,6 +102,16 @@ class _Cussec(_Knows, CussecTable):
 
 class _FishPrawnCrab(_Knows, FishPrawnCrabTable):
     pass
+
+
+class _AngolaCussec(_Knows, AngolaCussecTable):
+    pass
+
+
+class _FrenchBank(FrenchBankTable):
+    """Without the recogniser, which speaks over a broker and not over a cable."""
+
+    recogniser: ClassVar[bool] = False
 
 
 class _Remembers(BaccaratTable):
@@ -166,6 +177,8 @@ KINDS: dict[str, type[Table]] = {
     "bj": BlackjackTable,
     "fan": FantanTable,
     "slot": Slot,
+    "acus": _AngolaCussec,
+    "bank": _FrenchBank,
 }
 """All tables whose game is resolved, and a slot machine."""
 

@@ -1,0 +1,227 @@
+"""Dice thrown by hand, told by the dealer (`dice.thrown`), by a recogniser (`dice.read`) or by both.
+
+`ThrownDice` owns the throws of a round that may live over many of them; a game says what a throw decides. Readings:
+
+- Two entries of the dealer are two throws. What he enters after a reading is of the same throw.
+- A reading within `reading_seconds` of the last telling is of the same throw, later it is of the next one. Before the
+  first throw of a round it is then of the round before: it closes and decides nothing.
+- Where two tellings of a throw differ, the round is suspended. That a throw which was read is null is the dealer's to
+  say. While the round is suspended, a throw that the dealer enters as it was told last stands.
+- Seized dice suspend the round until another set is in play. A throw told meanwhile is in doubt.
+- A payment while no throw has decided shows that the one which did was not told: the round is suspended until the
+  dealer enters it.
+- A second telling of the throw that decided, before the payment, disputes the result: paid, the first one stands.
+"""
+
+from abc import abstractmethod
+from datetime import datetime, timedelta
+from typing import Any, ClassVar, Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from protocols.contract.events import DiceRead, DiceReplaced, DiceSeized, DiceThrown, RoundPaid
+from protocols.contract.reasons import say
+from protocols.contract.topics import Envelope
+from rules.engine.bets import Board
+from rules.engine.rounds import Terms, declared
+from rules.engine.ruleset import Verdict
+from rules.engine.single_outcome import Doubt, Move, Note, Phase, Rulings, SingleOutcome, Table, there
+
+Step: TypeAlias = tuple["ThrownTable", tuple[Verdict, ...]]
+
+NOT_FLAT: Final = "a_die_not_flat_and_alone"
+SEIZED: Final = say("dice_seized")
+REMEDY: Final = say("do_enter_throw")
+REMEDY_SET: Final = say("do_set")
+
+
+class Throw(Struct, frozen=True):
+    """A throw as it was told: its faces, sorted, or why it is null.
+
+    `by_hand`: the dealer entered it. `touched`: he touched the dice before he announced it. A throw that decides has
+    the `throws`, `nulls` and `shown` of its round.
+    """
+
+    faces: tuple[int, ...]
+    null: str = ""
+    by_hand: bool = True
+    touched: bool = False
+    throws: int = 0
+    nulls: int = 0
+    shown: tuple[int, ...] = ()
+
+
+class ThrownTable(Table, frozen=True):
+    """`throws` and `nulls` count those of the round, `shown` how often its valid throws showed each face from 1 to 6.
+
+    `current` is the last throw, `told_at` when it was told.
+
+    `confirmed`: both sources told it, or another set followed. `pending`: the last telling in doubt. `touched`: the
+    dealer touched the dice before the next telling. `between`: bets may be moved until the bell or the next throw.
+    `replace_due`, `seized`: another set must come into play.
+    """
+
+    told: tuple[Throw, ...] = ()
+    throws: int = 0
+    nulls: int = 0
+    shown: tuple[int, ...] = (0,) * 6
+    current: Throw | None = None
+    told_at: datetime | None = None
+    confirmed: bool = False
+    pending: Throw | None = None
+    touched: bool = False
+    between: bool = False
+    replace_due: bool = False
+    seized: bool = False
+
+
+class ThrownDice(SingleOutcome[ThrownTable]):
+    """A game of `dice` dice thrown by hand: `counts` is its own, and what follows from a result."""
+
+    State: ClassVar[type[ThrownTable]] = ThrownTable
+    outcome: ClassVar[type[DiceThrown]] = DiceThrown
+    lasting: ClassVar[tuple[str, ...]] = ("told_at", "replace_due", "seized")
+    dice: ClassVar[int] = 3
+
+    def __init__(self, terms: Terms, board: Board, rulings: Rulings, reading_seconds: float) -> None:
+        super().__init__(terms, board, rulings)
+        self._window = timedelta(seconds=reading_seconds)
+
+    def transitions(self) -> dict[type[Any], dict[Phase, Move[ThrownTable]]]:
+        """A recogniser's reading does what the dealer's entry does."""
+        rows = super().transitions()
+        rows[RoundPaid] = {**rows[RoundPaid], "closed": self._paid_undecided}
+        return {**rows, DiceRead: rows[DiceThrown]}
+
+    def _paid_undecided(self, table: ThrownTable, seen: Envelope) -> Step:
+        """The payment may be told late, or be of another round that it names."""
+        event, round_ = seen.event, there(table.round)
+        assert isinstance(event, RoundPaid)
+        if not table.throws or event.overtaken or event.round not in ("", round_.id):
+            return table, ()
+        return self.hold(replace(table, pending=None), seen, Doubt(say("paid_undecided"), REMEDY))
+
+    @abstractmethod
+    def counts(self, table: ThrownTable, seen: Envelope, throw: Throw) -> Step:
+        """A throw of the open round that is told for the first time, or told to be null by the dealer."""
+
+    # ---- the set
+
+    def begin(self, table: ThrownTable, seen: Envelope) -> Step:
+        """A round that begins without dice waits for them."""
+        table, verdicts = super().begin(table, seen)
+        if not table.seized or there(table.round).suspended:
+            return table, verdicts
+        table, held = self.hold(table, seen, Doubt(SEIZED, REMEDY_SET))
+        return table, verdicts + held
+
+    def play(self, table: ThrownTable, seen: Envelope) -> Step:
+        """The dice are seized or replaced."""
+        match seen.event:
+            case DiceSeized():
+                table = replace(table, seized=True)
+                return (table, ()) if table.round is None else self.hold(table, seen, Doubt(SEIZED, REMEDY_SET))
+            case DiceReplaced():
+                return self._replaced(replace(table, seized=False, replace_due=False, confirmed=True), seen), ()
+            case _:
+                return table, ()
+
+    def _replaced(self, table: ThrownTable, seen: Envelope) -> ThrownTable:
+        """Play goes on, unless a throw was told while the set was seized."""
+        if table.round is None:
+            return table
+        table = self.witness(table, seen)
+        round_ = there(table.round)
+        goes_on = round_.suspended == SEIZED and table.pending is None and not table.unheard
+        return replace(table, round=replace(round_, suspended=None)) if goes_on else table
+
+    def at_loss(self, table: ThrownTable) -> ThrownTable:
+        """What was told of the dice may be of another set or another throw."""
+        return replace(table, current=None, pending=None, touched=False, replace_due=False, seized=False)
+
+    # ---- the throws
+
+    def kept(self, outcome: DiceThrown | DiceRead) -> Throw:
+        """As it counts: stacked or leaning dice are null. More faces than there are dice say no more than one more."""
+        faces = tuple(sorted(outcome.faces))[: self.dice + 1]
+        match outcome:
+            case DiceRead(stacked=stacked, leaning=leaning):
+                return Throw(faces, NOT_FLAT if stacked or leaning else "", by_hand=False)
+            case DiceThrown(valid=valid, reason=reason):
+                return Throw(faces, "" if valid else reason or "declared")
+
+    def same(self, one: Throw, other: Throw) -> bool:
+        """Both are null, or both count and show the same faces."""
+        return bool(one.null and other.null) or (not one.null and not other.null and one.faces == other.faces)
+
+    def decide(self, table: ThrownTable, seen: Envelope) -> Step:
+        """A throw closes the bets."""
+        table, before, throw = self.witness(table, seen), table.current, self.kept(thrown(seen))
+        if not table.throws and before is None and not throw.by_hand and self._soon(table, seen):
+            return self.note(table, seen, self.stray(throw)), ()
+        table, closed = self.close_late(table, seen)
+        again = before is not None and self._same_throw(table, before, seen)
+        table = replace(table, shown=_tally(table.shown, before, -1)) if again else replace(table, current=None)
+        if (doubt := self.check(table, throw)) is not None:
+            # The throw that is in doubt is counted when it stands.
+            table = replace(table, pending=throw, throws=table.throws - again)
+            table, held = self.hold(table, seen, doubt)
+            return table, closed + held
+        table = replace(table, shown=_tally(table.shown, throw, 1))
+        if before is not None and again and self.same(before, throw):
+            return replace(table, confirmed=True), closed
+        table = replace(table, throws=table.throws + (not again), nulls=table.nulls + bool(throw.null))
+        table, ended = self.counts(table, seen, throw)
+        return table, closed + ended
+
+    def _same_throw(self, table: ThrownTable, before: Throw, seen: Envelope) -> bool:
+        """Whether a telling is of the throw that was told before it."""
+        if isinstance(seen.event, DiceRead):
+            return self._soon(table, seen)
+        return not before.by_hand and not table.confirmed
+
+    def _soon(self, table: ThrownTable, seen: Envelope) -> bool:
+        return table.told_at is not None and seen.time - table.told_at <= self._window
+
+    def check(self, table: ThrownTable, outcome: Throw) -> Doubt | None:
+        """The dice of a set in play, all of them, and no telling of this throw that differs."""
+        before = table.current
+        if table.seized:
+            return Doubt(SEIZED, REMEDY_SET)
+        if not outcome.null and len(outcome.faces) != self.dice:
+            return Doubt(say("faces", n=len(outcome.faces)), REMEDY)
+        if before is None or self.same(before, outcome) or (outcome.by_hand and outcome.null):
+            return None
+        return Doubt(say("readings"), REMEDY)
+
+    def undecided(self, table: ThrownTable, seen: Envelope, throw: Throw) -> ThrownTable:
+        """The bets stand, the dice are thrown again."""
+        return replace(table, current=throw, told_at=seen.time, confirmed=False, touched=False)
+
+    def null(self, table: ThrownTable, seen: Envelope, throw: Throw, law: str) -> ThrownTable:
+        """A null throw, with its reason."""
+        table = self.note(table, seen, Note("null_throw", declared(throw.null), law))
+        return self.undecided(table, seen, throw)
+
+    def in_doubt(self, table: ThrownTable, seen: Envelope) -> Step:
+        """What the dealer enters as it was told last stands, unless events are missing."""
+        table, throw = self.witness(table, seen), self.kept(thrown(seen))
+        again = table.pending is not None and throw.by_hand and self.same(table.pending, throw)
+        table = replace(table, pending=throw, current=None)
+        if table.unheard or not again or self.check(table, throw) is not None:
+            return table, ()
+        round_ = replace(there(table.round), suspended=None)
+        return self.decide(replace(table, round=round_, pending=None), seen)
+
+
+def _tally(shown: tuple[int, ...], throw: Throw | None, times: int) -> tuple[int, ...]:
+    """How often each face was shown, with this throw or without it."""
+    if throw is None or throw.null:
+        return shown
+    return tuple(count + times * throw.faces.count(face) for face, count in enumerate(shown, 1))
+
+
+def thrown(seen: Envelope) -> DiceThrown | DiceRead:
+    assert isinstance(seen.event, DiceThrown | DiceRead)
+    return seen.event
