@@ -50,6 +50,7 @@ from rules.engine.rounds import Chips, Round, noted, resolved, terms
 from rules.engine.ruleset import Noted, Result, Verdict, View, Voided
 from rules.engine.single_outcome import MISSING, Doubt, Move, Note, Null, Phase, Rulings, Step, there
 from rules.engine.standing_bets import ClothTable, StandingBets, together
+from rules.games.roulette_cloth import Numbers
 
 # A wheel that misses more spins at once has a wrong counter.
 MAX_MISSED: Final = 100
@@ -89,8 +90,6 @@ class House(Chips, Protocol):
 
     @property
     def payment(self) -> Literal["implied", "console"]: ...
-    @property
-    def red(self) -> tuple[int, ...]: ...
 
 
 class SpinState(ClothTable, frozen=True):
@@ -139,10 +138,15 @@ class RouletteGame(StandingBets[R], Generic[R]):
     lasting: ClassVar[tuple[str, ...]] = ("last_pocket", "unpaid")
     closing_words: ClassVar[dict[str, str]] = {}
     """What the croupier calls when he closes the bets, where the text prints it."""
+    unknown: ClassVar[dict[str, str]] = {"last_pocket": ""}
+    """What is not known after a spin that ended unseen."""
 
-    def __init__(self, options: House, edition: str, board: Board, at: Articles, *, launch_closes: bool) -> None:
+    def __init__(
+        self, options: House, edition: str, board: Board, at: Articles, *, red: Numbers, launch_closes: bool
+    ) -> None:
         """Work out, once, what wins on each pocket. `launch_closes`: the bets close before the launch."""
         self._house = options
+        self._red = red
         self._at = at
         self._launch_closes = launch_closes
         made = terms(self.id, edition, options, VOID)
@@ -215,7 +219,7 @@ class RouletteGame(StandingBets[R], Generic[R]):
                 carried = replace(together(carried, table.laid), closed=carried.closed or table.called)
                 table = replace(table, carried=carried, laid=None)
         if table.round is not None:
-            table = replace(table, last_pocket="")
+            table = replace(table, **self.unknown)
         elif table.phase == "disputed":
             table = replace(table, last_pocket="", unpaid="")
         return super().begin(replace(table, unheard=unheard), seen)
@@ -261,7 +265,7 @@ class RouletteGame(StandingBets[R], Generic[R]):
                 verdicts += opened
             round_ = together(there(table.round), table.laid)
             verdicts += (Voided(self.returned(round_, seen, missed.reason)),)
-            table = self.fresh(table, last_pocket="")
+            table = self.fresh(table, **self.unknown)
         if count > MAX_MISSED:
             text = say("spins_unseen", n=count, voided=MAX_MISSED)
             verdicts += noted("spins_missed_beyond_belief", text, self._at.rest, seen)
@@ -426,7 +430,7 @@ class RouletteGame(StandingBets[R], Generic[R]):
             return {"pocket": "0"}, {"pt": "Zero", "zh-Hant": "零", "en": "Zero"}
         facts: dict[str, Any] = {
             "pocket": str(pocket),
-            "colour": "red" if pocket in self._house.red else "black",
+            "colour": "red" if pocket in self._red else "black",
             "parity": "odd" if pocket % 2 else "even",
             "half": "high" if pocket > 18 else "low",
             "dozen": (pocket - 1) // 12 + 1,

@@ -4,10 +4,9 @@ A text takes from here the families that it has, and says what they pay.
 """
 
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from itertools import pairwise
 from typing import Final, TypeAlias
-
-from msgspec import Struct
 
 from rules.engine.bets import ALONE, numbers
 
@@ -59,41 +58,36 @@ def _neighbours(one: int, other: int) -> bool:
     return other <= 36 and (other == one + 3 or one % 3 != 0)
 
 
-# ---- announced bets: so many chips on so many places of the cloth
+# ---- announced bets: the chips of each, by the place that they lie on; a place that holds two is named twice
 
 
-class Announced(Struct, frozen=True):
-    """The chips of an announced bet, one place of the cloth for each chip: a place may come twice."""
+Chips: TypeAlias = tuple[str, ...]
 
-    places: tuple[str, ...]
-
-    @property
-    def chips(self) -> int:
-        """How many chips it is made of."""
-        return len(self.places)
-
-
-SERIES: Final[Mapping[str, Announced]] = {
-    "large_series": Announced(
-        (
-            *("street:0-2-3", "street:0-2-3", "split:4-7", "split:12-15", "split:18-21", "split:19-22"),
-            *("corner:25-26-28-29", "corner:25-26-28-29", "split:32-35"),
-        )
+SERIES: Final[Mapping[str, Chips]] = {
+    "large_series": (
+        *("street:0-2-3", "street:0-2-3", "split:4-7", "split:12-15", "split:18-21", "split:19-22"),
+        *("corner:25-26-28-29", "corner:25-26-28-29", "split:32-35"),
     ),
-    "small_series": Announced(
-        ("split:5-8", "split:10-11", "split:13-16", "split:23-24", "split:27-30", "split:33-36"),
-    ),
-    "orphans": Announced(("straight:1", "split:6-9", "split:14-17", "split:17-20", "split:31-34")),
+    "small_series": ("split:5-8", "split:10-11", "split:13-16", "split:23-24", "split:27-30", "split:33-36"),
+    "orphans": ("straight:1", "split:6-9", "split:14-17", "split:17-20", "split:31-34"),
 }
 """On the French order: a third of the wheel around 0, the third across from it, and what lies between."""
 
 
-def neighbours(order: Numbers, sizes: Iterable[int] = (3, 5, 7)) -> dict[str, Announced]:
-    """A number and as many on either side of it on the wheel, each with a chip: "17-5" is 17 and two on either side."""
+def neighbours(order: Numbers, sizes: Iterable[int] = (3, 5, 7)) -> dict[str, Chips]:
+    """A number and as many on either side of it on the wheel: "17-5" is 17 and two on either side."""
     return {
-        f"{number}-{size}": Announced(
-            tuple(f"straight:{order[(place + step) % len(order)]}" for step in range(-(size // 2), size // 2 + 1))
+        f"{number}-{size}": tuple(
+            f"straight:{order[(order.index(number) + step) % len(order)]}"
+            for step in range(-(size // 2), size // 2 + 1)
         )
         for size in sizes
-        for number, place in sorted((number, place) for place, number in enumerate(order))
+        for number in sorted(order)
     }
+
+
+def chips_win(chips: Iterable[tuple[Numbers, Fraction]], pocket: int) -> str:
+    """What a bet of equal chips wins in all, x to 1: each chip with the numbers that it covers, and its own odds."""
+    chips = tuple(chips)
+    back = sum(pays + 1 for covered, pays in chips if pocket in covered)
+    return str(Fraction(back, len(chips)) - 1) if back else ""

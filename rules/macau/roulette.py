@@ -161,8 +161,8 @@ class Roulette(RouletteGame[SpinState]):
         self.options = options
         offered = options.bets_offered or tuple(name for name in FAMILIES if name != "nine" or options.nines)
         board = Board(families(options.red, options.nines, zero=options.zero_combinations), offered)
-        at = ARTICLES[options.edition]
-        super().__init__(options, options.edition, board, at, launch_closes=options.betting == "bell")
+        at, bell = ARTICLES[options.edition], options.betting == "bell"
+        super().__init__(options, options.edition, board, at, red=options.red, launch_closes=bell)
 
     def calls(self, pocket: int, facts: dict[str, Any]) -> dict[str, str]:
         """Number, colour, parity and half."""
