@@ -143,8 +143,8 @@ class AmericanRoulette(AngolanRoulette):
 
     def refused(self, round_: Round, bet: WagerPlaced | WagerWithdrawn) -> Note | None:
         """What would lie outside the limits, or is no whole announced bet."""
-        name, chips, left = bet.bet.partition(":")[0], self._chips.get(bet.bet), left_of(round_, bet)
-        if bet.bet not in self._offered or not left:
+        name, chips = bet.bet.partition(":")[0], self._chips.get(bet.bet)
+        if (chips is None and not self._limits) or bet.bet not in self._offered or not (left := left_of(round_, bet)):
             return None
         if chips is not None and not self._whole(name, left, len(chips)):
             reason = say("not_whole_chips", seat=bet.seat, bet=bet.bet, amount=left, chips=len(chips))
@@ -192,8 +192,9 @@ class AmericanRoulette(AngolanRoulette):
 
     def _by_chips(self, bet: Settlement, paid: dict[str, Win]) -> Settlement:
         chips = self._chips[bet.bet]
-        laid = [Wager(bet.seat, place, bet.stake // len(chips)) for place in chips]
-        each = settle(laid, paid.values(), (), chip=self.options.smallest_chip, rounding=self.options.rounding)
+        won = {place: paid[place] for place in chips if place in paid}
+        laid = [Wager(bet.seat, place, bet.stake // len(chips)) for place in chips if place in won]
+        each = settle(laid, won.values(), (), chip=self.options.smallest_chip, rounding=self.options.rounding)
         exact = str(sum(Fraction(one.exact or one.returned) for one in each)) if any(one.exact for one in each) else ""
         return Settlement(bet.seat, bet.bet, bet.stake, sum(one.returned for one in each), exact)
 

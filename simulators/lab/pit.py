@@ -42,7 +42,7 @@ from simulators.tables.cussec import CussecTable
 from simulators.tables.devices import MachinePlace, StudioTable
 from simulators.tables.fantan import FantanTable
 from simulators.tables.fish_prawn_crab import FishPrawnCrabTable
-from simulators.tables.roulette import RouletteTable, SaturnTable
+from simulators.tables.roulette import AmericanRouletteTable, FrenchRouletteTable, RouletteTable, SaturnTable
 from simulators.tables.stud_poker import StudPokerTable
 from simulators.tables.table import Floor, Look, Table
 
@@ -62,10 +62,12 @@ KINDS: dict[str, type[Table]] = {
     "fan": FantanTable,
     "studio": StudioTable,
     "slot": MachinePlace,
+    "amr": AmericanRouletteTable,
+    "frr": FrenchRouletteTable,
 }
 PITS: dict[str, tuple[str, ...]] = {
     "macau": ("rou", "sat", "cus", "fpc", "bac", "scan", "csm", "stud", "bj", "fan", "studio", "slot"),
-    "angola": (),
+    "angola": ("amr", "frr"),
 }
 """The kinds of tables that stand together, by jurisdiction."""
 # Real seconds for a command and its answer to travel, and simulated seconds for the device to execute it.
