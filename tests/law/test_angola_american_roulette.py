@@ -1,5 +1,6 @@
 """Angola's American roulette, article by article: Decreto Executivo 261/22 art. 1."""
 
+from collections import Counter
 from datetime import timedelta
 from fractions import Fraction
 from functools import cache
@@ -7,17 +8,42 @@ from typing import Any
 
 import pytest
 import roulettes
-from helpers import play
-from roulettes import BACK, CLOTH, LARGEST, LAUNCH, codes, only, paid, returned, settled, spin, spins
+from helpers import at_length, play, results
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from roulettes import (
+    BACK,
+    CLOTH,
+    LARGEST,
+    LAUNCH,
+    WITH_ROTOR,
+    chips_are_conserved,
+    codes,
+    only,
+    paid,
+    returned,
+    settled,
+    spin,
+    spins,
+)
 
 from protocols.contract.events import (
     BallChanged,
+    BallLanded,
+    BallReplaced,
+    BallSettling,
+    BetsClosed,
     BetsOpened,
     DealerRelieved,
+    DeviceOnline,
     Event,
     EventsMissed,
+    RoundPaid,
+    RoundVoided,
     SeatClosed,
     SeatOpened,
+    SpinMissed,
+    SpinStarted,
     SpinVoided,
     WagerPlaced,
     WagerWithdrawn,
@@ -385,3 +411,58 @@ def test_the_house_edge_is_one_in_37_on_every_bet() -> None:
     for bet in wheel().board:
         gain = sum((table[pocket].get(bet, Fraction(-1)) for pocket in range(37)), Fraction())
         assert gain / 37 == Fraction(-1, 37), bet
+
+
+# ---- properties
+
+STEPS: list[Event] = [
+    *(SpinStarted(), BetsOpened(), BetsClosed(), LAUNCH, BACK, WITH_ROTOR, BallSettling(), BallLanded("5")),
+    *(
+        BallLanded("17"),
+        BallLanded("0"),
+        SpinVoided("chip"),
+        SpinMissed(2),
+        BallReplaced(),
+        RoundPaid(),
+        RoundVoided(""),
+    ),
+    *(EventsMissed(1), DeviceOnline(continuous=False), BallChanged(), SeatOpened(1), SeatClosed(1)),
+    *(WagerPlaced(seat, bet, 100) for seat in (1, 2) for bet in ("red", "straight:17", "straight:25", "nothing")),
+    *(WagerPlaced(1, "orphans", 50), WagerPlaced(2, "large_series", 1350), WagerPlaced(1, "neighbours:17-5", 500)),
+    *(WagerPlaced(1, "small_series", 61), WagerWithdrawn(1, "orphans", 10), WagerWithdrawn(2, "large_series", 90)),
+    *(WagerWithdrawn(seat, bet, amount) for seat in (1, 2) for bet, amount in (("red", 0), ("straight:17", 95))),
+]
+PARTS = st.one_of(
+    st.lists(st.sampled_from(STEPS), max_size=4),
+    st.just(spin("17", WagerPlaced(1, "orphans", 50), WagerPlaced(2, "straight:17", 100))),
+    st.just([BetsOpened(), WagerPlaced(1, "red", 10), WagerPlaced(2, "orphans", 50), LAUNCH, SpinVoided("chip")]),
+)
+PLAY = st.lists(PARTS, max_size=8).map(lambda parts: [event for part in parts for event in part])
+HOUSES: list[dict[str, Any]] = [{}, {"minimum": 10}, {"colours": "watched", "payment": "console"}]
+
+
+@given(PLAY, st.sampled_from(HOUSES))
+@settings(max_examples=at_length(125, 2_500))
+def test_no_chip_is_lost_or_made(events: list[Event], options: dict[str, Any]) -> None:
+    chips_are_conserved(wheel(**options), events)
+
+
+@given(PLAY)
+@settings(max_examples=at_length(75, 1_500))
+def test_no_stake_of_a_result_is_outside_its_limits(events: list[Event]) -> None:
+    """Minimum 10, no chip worth more: what a result rests on, whatever was laid, taken back, carried over or lost."""
+    chips = {"orphans": (5, 50), "large_series": (9, 135), "small_series": (6, 120), "neighbours:17-5": (5, 150)}
+    most = {"red": 5400, "straight:17": 300, "straight:25": 300}
+    for result in results(play(wheel(minimum=10), events)):
+        on_number: Counter[tuple[int, str]] = Counter()
+        for one in result.settlements:
+            if one.bet in chips:
+                each, largest = chips[one.bet]
+                assert one.stake % (each * 10) == 0
+                assert each * 10 <= one.stake <= largest * 10
+            else:
+                assert 10 <= one.stake <= most[one.bet]
+            if one.bet.startswith(("straight:", "neighbours:")):
+                for place, _ in CHIPS.get(one.bet, [(one.bet, 1)]):
+                    on_number[one.seat, place] += one.stake // len(CHIPS.get(one.bet, [one.bet]))
+        assert max(on_number.values(), default=0) <= 300

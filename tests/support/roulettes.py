@@ -30,6 +30,7 @@ from protocols.contract.results import Settlement
 from rules.engine.ruleset import (
     BadOption,
     Closed,
+    Corrected,
     Noted,
     Opened,
     Resolved,
@@ -38,6 +39,7 @@ from rules.engine.ruleset import (
     Suspended,
     Void,
     Voided,
+    Wager,
     options_from,
 )
 
@@ -245,6 +247,8 @@ def launch_waits_for_the_payment(game: Callable[..., Ruleset[Any]], law: str) ->
     for paid_ in ([*spin("5"), RoundPaid(), *second, *end], [*spin("5"), *second, RoundPaid(), *end]):
         assert codes(results(play(console, paid_))[-1]) == []
     assert codes(results(play(game(), [*spin("5"), *second, *end]))[-1]) == []
+    # The payment may be among what was lost: no accusation.
+    assert codes(results(play(console, [*spin("5"), EventsMissed(1), *second, *end]))[-1]) == []
 
 
 def call_ends_the_bets(ruleset: Ruleset[Any], law: str) -> None:
@@ -379,3 +383,36 @@ def prizes_stand_in_order(ruleset: Ruleset[Any], order: Sequence[str]) -> None:
         (3, "black"),
         (2, "split:14-17"),
     ]
+
+
+def _lying(wagers: Iterable[Wager]) -> int:
+    return sum(wager.amount for wager in wagers)
+
+
+def chips_are_conserved(ruleset: Ruleset[Any], events: Sequence[Event]) -> None:
+    """Every chip on the cloth was laid there, and leaves it only when taken back or settled, once.
+
+    A result that is taken back before the payment puts its chips back, where they are not given back at once.
+    """
+    state = ruleset.start("t-1")
+    on_cloth = 0
+    settled: dict[str, int] = {}
+    for seen in script(events):
+        before = on_cloth
+        state, verdicts = ruleset.apply(state, seen)
+        cloth = state.round or state.carried
+        on_cloth = _lying(cloth.wagers) if cloth else 0
+        on_cloth += _lying(state.laid.wagers) if state.laid else 0
+        match seen.event:
+            case WagerPlaced(amount=amount):
+                assert on_cloth - before in (0, amount)
+            case WagerWithdrawn():
+                assert on_cloth <= before
+            case _:
+                back = sum(settled.pop(one.result.round) for one in verdicts if isinstance(one, Corrected))
+                ends = [one.result for one in verdicts if isinstance(one, Resolved | Voided | Corrected)]
+                settled |= {result.round: sum(one.stake for one in result.settlements) for result in ends}
+                gone = sum(settled[result.round] for result in ends)
+                assert on_cloth == before - gone + back
+        for result in results(verdicts):
+            assert result.void is None or result.void.bets == "returned" or not result.settlements
