@@ -9,6 +9,7 @@ All readings stand in `rules/angola/roulette.py`, but for one:
 from typing import Annotated, ClassVar, Final
 
 from protocols.contract.events import BallChanged, DealerRelieved
+from protocols.contract.reasons import Reason, say
 from rules.angola.roulette import CHANCES, AngolanRoulette, Paragraphs, TableOptions
 from rules.engine.bets import check_offered
 from rules.engine.duties import Duties, Duty
@@ -60,6 +61,8 @@ class FrenchRoulette(AngolanRoulette):
     law: ClassVar[str] = "Decreto Executivo 261/22 art. 2"
     Options: ClassVar[type[FrenchRouletteOptions]] = FrenchRouletteOptions
     told_again_stands: ClassVar[bool] = True
+    look: ClassVar[Reason] = say("do_enter_ball")
+    closing_words: ClassVar[dict[str, str]] = AngolanRoulette.closing_words | {"pt": "Jogo feito, nada mais"}
 
     def __init__(self, options: FrenchRouletteOptions) -> None:
         """Lay the cloth."""

@@ -43,7 +43,7 @@ from protocols.contract.events import (
     WheelStarted,
     WheelStopped,
 )
-from protocols.contract.reasons import say
+from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import Board
 from rules.engine.rounds import Chips, Round, noted, resolved, terms
@@ -109,7 +109,7 @@ class SpinState(ClothTable, frozen=True):
     called: bool = False
 
 
-def _rulings(at: Articles) -> Rulings:
+def _rulings(at: Articles, look: Reason) -> Rulings:
     return Rulings(
         bets_law=at.bets,
         late_bets_law=at.late,
@@ -121,8 +121,8 @@ def _rulings(at: Articles) -> Rulings:
         stray_void=Note("void_without_round", say("void_no_spin"), at.null),
         reopened=Note("bets_reopened", say("bets_reopened"), at.payment),
         missing=Doubt(say("round_events"), REMEDY_OPEN),
-        contradicted=Doubt(say("numbers_contradict"), REMEDY_LOOK),
-        declared_before=Doubt(say("declared_before"), REMEDY_LOOK),
+        contradicted=Doubt(say("numbers_contradict"), look),
+        declared_before=Doubt(say("declared_before"), look),
         null_bets="stand",
     )
 
@@ -138,6 +138,8 @@ class RouletteGame(StandingBets[R], Generic[R]):
     lasting: ClassVar[tuple[str, ...]] = ("last_pocket", "unpaid")
     closing_words: ClassVar[dict[str, str]] = {}
     """What the croupier calls when he closes the bets, where the text prints it."""
+    look: ClassVar[Reason] = REMEDY_LOOK
+    """What a person can do about two numbers of one spin."""
     unknown: ClassVar[dict[str, str]] = {"last_pocket": ""}
     """What is not known after a spin that ended unseen."""
 
@@ -150,7 +152,7 @@ class RouletteGame(StandingBets[R], Generic[R]):
         self._at = at
         self._launch_closes = launch_closes
         made = terms(self.id, edition, options, VOID)
-        super().__init__(made, board, _rulings(at), moved_unseen=Doubt(CLOTH, REMEDY_CLOTH))
+        super().__init__(made, board, _rulings(at, self.look), moved_unseen=Doubt(CLOTH, REMEDY_CLOTH))
         self._wins = {str(pocket): board.ending(pocket)[0] for pocket in range(37)}
         self._law = (at.rest, at.bets, at.prizes)
         self._facts = {str(pocket): self._outcome(pocket) for pocket in range(37)}

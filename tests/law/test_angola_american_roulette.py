@@ -112,7 +112,7 @@ def test_the_ball_is_launched_once_all_was_paid() -> None:
 
 @pytest.mark.article("1(23)")
 def test_the_call_ends_the_bets_while_the_ball_runs() -> None:
-    roulettes.call_ends_the_bets(wheel(), f"{TEXT} 1(23)")
+    roulettes.call_ends_the_bets(wheel(), f"{TEXT} 1(23)", "Jogo feito. Nada mais.")
 
 
 @pytest.mark.article("1(24)")

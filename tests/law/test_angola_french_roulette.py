@@ -12,7 +12,7 @@ from roulettes import BACK, CLOTH, LARGEST, codes, only, paid, settled, spin
 from protocols.contract.events import BallChanged, BallLanded, DealerRelieved, RoundPaid, WagerPlaced
 from rules.angola.french_roulette import DUTIES, FAMILIES, FrenchRoulette, FrenchRouletteOptions
 from rules.engine.duties import Duty
-from rules.engine.ruleset import BadOption, Corrected, options_from, options_of
+from rules.engine.ruleset import BadOption, Corrected, Suspended, options_from, options_of
 
 LAW = "angola.french-roulette"
 TEXT = "Decreto Executivo 261/22 art."
@@ -73,7 +73,7 @@ def test_the_ball_is_launched_once_all_was_paid() -> None:
 
 @pytest.mark.article("2(12)")
 def test_the_call_ends_the_bets_while_the_ball_runs() -> None:
-    roulettes.call_ends_the_bets(wheel(), f"{TEXT} 2(12)")
+    roulettes.call_ends_the_bets(wheel(), f"{TEXT} 2(12)", "Jogo feito, nada mais")
 
 
 @pytest.mark.article("2(13)")
@@ -142,7 +142,8 @@ def test_each_payment_stands_by_itself_with_its_bet_and_prize() -> None:
 def test_of_two_numbers_that_were_entered_the_one_entered_again_stands() -> None:
     events = [*spin("17", WagerPlaced(1, "straight:27", 10)), BallLanded("27")]
     doubted = play(wheel(), events)
-    assert [type(one).__name__ for one in doubted[-2:]] == ["Resolved", "Suspended"]
+    assert isinstance(doubted[-1], Suspended)
+    assert doubted[-1].remedy.code == "do_enter_ball"
     (ended,) = [one.result for one in play(wheel(), [*events, BallLanded("27")]) if isinstance(one, Corrected)]
     assert (ended.outcome["pocket"], settled(ended)) == ("27", [(1, "straight:27", 10, 360)])
     assert codes(ended) == ["landings_contradict"]

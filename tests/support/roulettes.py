@@ -251,7 +251,7 @@ def launch_waits_for_the_payment(game: Callable[..., Ruleset[Any]], law: str) ->
     assert codes(results(play(console, [*spin("5"), EventsMissed(1), *second, *end]))[-1]) == []
 
 
-def call_ends_the_bets(ruleset: Ruleset[Any], law: str) -> None:
+def call_ends_the_bets(ruleset: Ruleset[Any], law: str, words: str) -> None:
     """Bets may be laid and moved while the ball runs, until the call; its words are shown."""
     running: list[Event] = [BetsOpened(), WagerPlaced(1, "red", 10), LAUNCH, WagerPlaced(2, "low", 5)]
     late: list[Event] = [WagerPlaced(3, "low", 5), WagerWithdrawn(1, "red"), BallLanded("5")]
@@ -264,7 +264,7 @@ def call_ends_the_bets(ruleset: Ruleset[Any], law: str) -> None:
         for seen in script([*running, call]):
             state, _ = ruleset.apply(state, seen)
             shown.append(ruleset.view(state).detail.get("say", {}).get("pt"))
-        assert shown == [None] * 4 + ["Jogo feito. Nada mais."]
+        assert shown == [None] * 4 + [words]
     never = play(ruleset, [BetsOpened(), WagerPlaced(1, "red", 10), LAUNCH, BallLanded("5")])
     assert [(note.code, note.law) for note in only(never).irregularities] == [("no_call", law)]
     early = only(play(ruleset, [BetsOpened(), BetsClosed(), WagerPlaced(1, "red", 10), LAUNCH, BallLanded("5")]))
