@@ -1,9 +1,10 @@
-"""The games: one file each, registered here."""
+"""The games: one file for each text of the law, registered here. A text's duties by the clock are watched beside it."""
 
 from typing import Any
 
+from rules.angola import american_roulette, french_bank, french_roulette
 from rules.angola.cussec import Cussec as AngolaCussec
-from rules.angola.french_bank import FrenchBank
+from rules.engine.duties import watched
 from rules.engine.ruleset import Ruleset
 from rules.macau.baccarat import Baccarat
 from rules.macau.blackjack import Blackjack
@@ -13,10 +14,11 @@ from rules.macau.fish_prawn_crab import FishPrawnCrab
 from rules.macau.roulette import Roulette
 from rules.macau.stud_poker import StudPoker
 
-RULESETS: dict[str, type[Ruleset[Any]]] = {
-    ruleset.id: ruleset
-    for ruleset in (
-        *(AngolaCussec, FrenchBank),
-        *(Baccarat, Blackjack, Cussec, Fantan, FishPrawnCrab, Roulette, StudPoker),
-    )
-}
+ANGOLA: tuple[type[Ruleset[Any]], ...] = (
+    watched(american_roulette.AmericanRoulette, american_roulette.DUTIES),
+    AngolaCussec,
+    watched(french_bank.FrenchBank, french_bank.DUTIES),
+    watched(french_roulette.FrenchRoulette, french_roulette.DUTIES),
+)
+MACAU: tuple[type[Ruleset[Any]], ...] = (Baccarat, Blackjack, Cussec, Fantan, FishPrawnCrab, Roulette, StudPoker)
+RULESETS: dict[str, type[Ruleset[Any]]] = {ruleset.id: ruleset for ruleset in (*ANGOLA, *MACAU)}

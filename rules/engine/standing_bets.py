@@ -1,6 +1,6 @@
 """Bets that a void round leaves on the cloth: the next round takes them over.
 
-`rules/games/shaken_dice.py` and `rules/macau/roulette.py` stand on it. After a loss nobody knows whether these bets
+`rules/games/shaken_dice.py` and `rules/games/roulette.py` stand on it. After a loss nobody knows whether these bets
 still lie there: they are in doubt, and given back when that round ends. What is laid beside them since is known.
 """
 

@@ -37,7 +37,7 @@ from protocols.contract.events import (
 )
 from rules.engine.money import odds
 from rules.engine.ruleset import Result, Ruleset
-from rules.figures import dice
+from rules.figures import dice, roulette
 from rules.figures.cards import (
     SEED,
     CardWantedError,
@@ -338,6 +338,7 @@ AS_ELSEWHERE: Final = {"soft_17": "stand", "special_prize": "none"}
 
 
 GAMES: Final[dict[str, Game]] = {
+    **roulette.GAMES,
     "macau.baccarat": Game(
         _baccarat,
         (

@@ -43,7 +43,7 @@ from simulators.tables.devices import MachinePlace, StudioTable
 from simulators.tables.fantan import FantanTable
 from simulators.tables.fish_prawn_crab import FishPrawnCrabTable
 from simulators.tables.french_bank import FrenchBankTable
-from simulators.tables.roulette import RouletteTable, SaturnTable
+from simulators.tables.roulette import AmericanRouletteTable, FrenchRouletteTable, RouletteTable, SaturnTable
 from simulators.tables.stud_poker import StudPokerTable
 from simulators.tables.table import Floor, Look, Table
 
@@ -65,10 +65,12 @@ KINDS: dict[str, type[Table]] = {
     "slot": MachinePlace,
     "acus": AngolaCussecTable,
     "bank": FrenchBankTable,
+    "amr": AmericanRouletteTable,
+    "frr": FrenchRouletteTable,
 }
 PITS: dict[str, tuple[str, ...]] = {
     "macau": ("rou", "sat", "cus", "fpc", "bac", "scan", "csm", "stud", "bj", "fan", "studio", "slot"),
-    "angola": ("acus", "bank"),
+    "angola": ("acus", "bank", "amr", "frr"),
 }
 """The kinds of tables that stand together, by jurisdiction."""
 # Real seconds for a command and its answer to travel, and simulated seconds for the device to execute it.

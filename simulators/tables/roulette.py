@@ -1,23 +1,27 @@
-"""A roulette table: an automatic wheel that runs by itself, and a dealer who rings, pays and opens."""
+"""Roulette tables: an automatic wheel that runs by itself, or one that the dealer turns and reads by hand."""
 
 import random
 from collections.abc import Container
 from typing import Any, ClassVar, Protocol
 
+from protocols.fdl.console import ANTICLOCKWISE, CLOCKWISE
 from simulators.devices.cammegh_ss2 import ARCADE, STARTED_AFTER_NUMBER, SpinTruth, Wheel
 from simulators.devices.device import Device
 from simulators.devices.fdl_console import Console
 from simulators.devices.fdl_timer import Timer
 from simulators.devices.tcs_saturn import Saturn
-from simulators.tables.table import Floor, Ruled, Truth
+from simulators.tables.table import Floor, Ruled, Truth, open_bets, settle, shows
 
-__all__ = ["RouletteTable", "SaturnTable"]
+__all__ = ["AmericanRouletteTable", "FrenchRouletteTable", "RouletteTable", "SaturnTable"]
 
 # Seconds that a round waits for a person before the dealer declares it void.
 SUSPENDED = 4.0
 TRIES = 30
 # How often he looks before he believes that no round is open: a broker that was away shows what it knows of before.
 LOOKS = 3
+# Seconds after which Angola's tables change ball and dealer: within the hour.
+CHANGE_EVERY_S = 3300.0
+OBJECT = 3  # the console's reason of a void round: a foreign object
 
 
 class _Wheel(Device, Protocol):
@@ -120,3 +124,104 @@ class SaturnTable(RouletteTable):
 
     def _make_wheel(self, seed: int) -> _Wheel:
         return Saturn(random.Random(f"saturn {seed}"), closed=True)
+
+
+class _Hourly:
+    """Another ball and another dealer, hour by hour."""
+
+    console: Console
+    _changed_at: float | None = None
+
+    def _change(self, floor: Floor) -> None:
+        now = floor.pace.now()
+        if self._changed_at is None:
+            self._changed_at = now
+        if now - self._changed_at >= CHANGE_EVERY_S:
+            self._changed_at = now
+            floor.press(self.console, "ball_changed")
+            floor.press(self.console, "dealer_relieved")
+
+
+class AmericanRouletteTable(_Hourly, RouletteTable):
+    """Angola's: rotor and ball reverse in each game, and the call comes while the ball runs."""
+
+    ruleset: ClassVar[str] = "angola.american-roulette"
+    options: ClassVar[dict[str, Any]] = {}
+
+    async def _opened(self, floor: Floor) -> None:
+        self._change(floor)
+
+
+class FrenchRouletteTable(_Hourly, Ruled):
+    """Angola's: the dealer turns the wheel by hand, and enters each launch and each number at the console."""
+
+    ruleset: ClassVar[str] = "angola.french-roulette"
+    options: ClassVar[dict[str, Any]] = {"payment": "console"}
+
+    def __init__(self, seed: int) -> None:
+        """No ball has run yet."""
+        self._rng = random.Random(f"french roulette {seed}")
+        self.console = Console(random.Random(f"french roulette console {seed}"), f"SIM-C{seed}")
+        self.devices: dict[str, Device] = {"console-1": self.console}
+        self.truth: list[Truth] = []
+        self._turns = CLOCKWISE, ANTICLOCKWISE
+        self._pocket: str | None = None
+
+    async def deal(self, floor: Floor, rounds: int) -> None:
+        """Art. 2(11)-(15): bets, launch, call, number, payment. After a null spin the bets stand."""
+        stand = False
+        for _ in range(rounds):
+            await floor.ready()
+            if not stand:
+                self._change(floor)
+                await open_bets(floor, self.console)
+                await self._pause(floor, 12.0, 18.0)
+            mine = await self._launch(floor)
+            await self._pause(floor, 4.0, 8.0)
+            fell = self._rng.random() < 0.04
+            stand = fell and await self._null(floor, mine)
+            if not fell:
+                await self._number(floor, mine)
+
+    async def _pause(self, floor: Floor, least: float, most: float) -> None:
+        await floor.pace.sleep(self._rng.uniform(least, most))
+
+    async def _launch(self, floor: Floor) -> str:
+        """The ball runs against the wheel, entered until the display shows it; the round."""
+        for _ in range(TRIES):
+            await floor.ready()
+            self.console.launch_ball(*self._turns, floor.pace.now())
+            floor.stir("console-1")
+            if await shows(floor, lambda look: look.phase in ("running", "suspended")):
+                break
+        return floor.look().mine
+
+    async def _null(self, floor: Floor, mine: str) -> bool:
+        """A chip falls on the wheel. Whether the display shows the end of the spin: else the bets do not stand."""
+        await floor.ready()
+        floor.press(self.console, "void", OBJECT)
+        await settle(floor, self.console, self._rng, mine)
+        self.truth.append(Truth({}, void=True))
+        await floor.ready()
+        self.console.replace_ball(self._pocket, floor.pace.now())
+        floor.stir("console-1")
+        await self._pause(floor, 4.0, 6.0)
+        return floor.look().over
+
+    async def _number(self, floor: Floor, mine: str) -> None:
+        """ "Jogo feito. Nada mais.", the number, entered twice, and the payment. The next ball runs the other way."""
+        await floor.ready()
+        floor.press(self.console, "bell")
+        await self._pause(floor, 6.0, 10.0)
+        pocket = str(self._rng.randint(0, 36))
+        for _ in range(2):
+            await floor.ready()
+            self.console.enter_ball(pocket, floor.pace.now())
+            floor.stir("console-1")
+            await floor.pace.sleep(1.5)
+        counts = await settle(floor, self.console, self._rng, mine)
+        self.truth.append(Truth({"pocket": pocket}, void=not counts))
+        self._pocket, self._turns = pocket if counts else None, self._turns[::-1]
+        await self._pause(floor, 3.0, 5.0)
+        floor.press(self.console, "paid")
+        await floor.pace.sleep(1.0)

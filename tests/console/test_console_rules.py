@@ -333,7 +333,7 @@ def test_a_reason_that_somebody_typed_is_text(console: Console, lang: words.Lang
 # ---- duties by the clock
 
 DUTIES = [
-    {"code": "dealer_change", "law": "art. 1(36)", "at": "2026-11-20T21:40:00Z"},
+    {"code": "dealer_relief", "law": "art. 1(36)", "at": "2026-11-20T21:40:00Z"},
     {"code": "ball_change", "law": "art. 1(20)", "at": "2026-11-20T21:10:00Z"},
     {"code": "no_such_duty", "law": "art. 9", "at": "2026-11-20T22:00:00Z"},
 ]

@@ -31,7 +31,6 @@ from rules import RULESETS
 from rules.engine.ruleset import Corrected, Resolved, Ruleset, Voided
 from rules.macau.baccarat import Baccarat, BaccaratOptions
 from rules.macau.fantan import Fantan, FantanOptions
-from rules.macau.roulette import Roulette, RouletteOptions
 
 T = TypeVar("T")
 WON = {"B": "banker", "P": "player", "T": "tie"}
@@ -239,12 +238,14 @@ def test_baccarat_as_the_ruleset_tells_it() -> None:
     assert (found.coups[1].player_pair, found.coups[1].banker_pair) == (False, False)
 
 
-def test_roulette_as_the_ruleset_tells_it() -> None:
+@pytest.mark.parametrize("ruleset", ["macau.roulette", "angola.american-roulette", "angola.french-roulette"])
+def test_roulette_as_the_ruleset_tells_it(ruleset: str) -> None:
     events: list[Event] = []
     for pocket in ("17", "0", "17", "32"):
         events += [BetsOpened(), BetsClosed(), BallLaunched("clockwise", "anticlockwise"), BallLanded(pocket)]
     taken_back = RoundVoided("an object on the wheel")
-    found = board_of(scoreboards.board, published(Roulette(RouletteOptions()), [*events, taken_back]))
+    wheel = RULESETS[ruleset](RULESETS[ruleset].Options())
+    found = board_of(scoreboards.board, published(wheel, [*events, taken_back]))
     assert isinstance(found, scoreboards.Roulette)
     assert [(one.pocket, one.colour) for one in found.last] == [("17", "black"), ("0", ""), ("17", "black")]
     assert found.hot == (Heat("17", "black", 2, 0),)

@@ -11,6 +11,7 @@ import pytest
 from helpers import START, at_length, play, results, script
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from roulettes import chips_are_conserved
 
 from protocols.contract.events import (
     BallLanded,
@@ -45,7 +46,6 @@ from rules.engine.ruleset import (
     Suspended,
     Void,
     Voided,
-    Wager,
     options_from,
 )
 from rules.macau.roulette import FAMILIES, Roulette, RouletteOptions
@@ -1208,10 +1208,6 @@ PARTS = st.one_of(
 PLAY = st.lists(PARTS, max_size=8).map(lambda parts: [event for part in parts for event in part])
 
 
-def lying(wagers: Iterable[Wager]) -> int:
-    return sum(wager.amount for wager in wagers)
-
-
 @pytest.mark.article("2(2)")
 def test_a_bet_laid_since_a_loss_can_be_taken_back_after_the_doubtful_ones_were() -> None:
     """The bets of a null spin are in doubt after a loss; the last of them is taken back, and the doubt is over."""
@@ -1225,33 +1221,7 @@ def test_a_bet_laid_since_a_loss_can_be_taken_back_after_the_doubtful_ones_were(
 @given(PLAY, st.sampled_from([{}, {"edition": "2003"}, {"betting": "no_more_bets", "payment": "console"}]))
 @settings(max_examples=at_length(125, 2_500))
 def test_no_chip_is_lost_or_made(events: list[Event], options: dict[str, Any]) -> None:
-    """Every chip on the cloth was laid there, and leaves it only when taken back or settled, once.
-
-    A result that is taken back before the payment puts its chips back, where they are not given back at once.
-    """
-    ruleset = wheel(**options)
-    state = ruleset.start("t-1")
-    on_cloth = 0
-    settled: dict[str, int] = {}
-    for seen in script(events):
-        before = on_cloth
-        state, verdicts = ruleset.apply(state, seen)
-        cloth = state.round or state.carried
-        on_cloth = lying(cloth.wagers) if cloth else 0
-        on_cloth += lying(state.laid.wagers) if state.laid else 0
-        match seen.event:
-            case WagerPlaced(amount=amount):
-                assert on_cloth - before in (0, amount)
-            case WagerWithdrawn():
-                assert on_cloth <= before
-            case _:
-                back = sum(settled.pop(one.result.round) for one in verdicts if isinstance(one, Corrected))
-                ends = [one.result for one in verdicts if isinstance(one, Resolved | Voided | Corrected)]
-                settled |= {result.round: sum(one.stake for one in result.settlements) for result in ends}
-                gone = sum(settled[result.round] for result in ends)
-                assert on_cloth == before - gone + back
-        for result in results(verdicts):
-            assert result.void is None or result.void.bets == "returned" or not result.settlements
+    chips_are_conserved(wheel(**options), events)
 
 
 @given(PLAY)

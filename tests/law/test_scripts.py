@@ -17,6 +17,21 @@ SCRIPTS = Path(__file__).parents[1] / "scripts"
 
 # Script: ruleset, options, and per result what each bet brings back, stake included.
 RUNS: dict[str, tuple[str, str, list[list[int]]]] = {
+    "angola-american-roulette-announced": (
+        "angola.american-roulette",
+        "minimum=100",
+        [[0, 0, 400, 3600, 450, 3600, 3600], [0, 0, 0, 0, 3600, 4800, 900], [0, 0, 1800]],
+    ),
+    "angola-american-roulette-limits": (
+        "angola.american-roulette",
+        "minimum=100 payment=console",
+        [[0, 108_000, 108_000], []],
+    ),
+    "angola-french-roulette-null": (
+        "angola.french-roulette",
+        "",
+        [[0, 600, 1800, 3600], [], [0, 0], [120], [120, 120], [120, 120]],
+    ),
     "baccarat-commission": (
         "macau.baccarat",
         "opening=bell burn=fixed burn_fixed=2 demonstration_rounds=1 smallest_chip=100",

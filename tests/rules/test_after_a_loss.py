@@ -73,6 +73,16 @@ def spin(number: int, *, counted: bool, bell: bool) -> Truth:
     return Truth([*begins, BetsOpened(), *laid(bets), *closes, *ran], {"pocket": pocket}, bets)
 
 
+def spin_by_turns(number: int, *, counted: bool) -> Truth:
+    """The ball runs one way round and then the other; the call comes while it runs."""
+    pocket, seat = ("17", 1) if number % 2 else ("2", 3)
+    bets = {(seat, "double_dozen:1-2"): (10, 15), (seat, f"straight:{pocket}"): (5, 180), (seat + 1, "black"): (4, 8)}
+    begins: list[Event] = [SpinStarted(number + 1)] if counted else []
+    one, other = BallLaunched("clockwise", "anticlockwise"), BallLaunched("anticlockwise", "clockwise")
+    ran: list[Event] = [one if number % 2 else other, BetsClosed(), BallLanded(pocket), RoundPaid()]
+    return Truth([*begins, BetsOpened(), *laid(bets), *ran], {"pocket": pocket}, bets)
+
+
 def throw(number: int, *, electronic: bool) -> Truth:
     faces, seat, small = ((1, 3, 3), 1, True) if number % 2 else ((4, 5, 6), 3, False)
     bets = {(seat, "small"): (10, 20 * small), (seat + 1, "big"): (6, 12 * (not small))}
@@ -144,6 +154,12 @@ GAMES: dict[str, tuple[str, dict[str, Any], Play]] = {
     "roulette, no bell": ("macau.roulette", {"betting": "no_more_bets"}, lambda n: spin(n, counted=False, bell=False)),
     "roulette": ("macau.roulette", {}, lambda n: spin(n, counted=True, bell=True)),
     "roulette, automatic": ("macau.roulette", {}, lambda n: spin(n, counted=True, bell=False)),
+    "American roulette": (
+        "angola.american-roulette",
+        {"minimum": 4, "payment": "console"},
+        lambda n: spin_by_turns(n, counted=True),
+    ),
+    "French roulette": ("angola.french-roulette", {"payment": "console"}, lambda n: spin_by_turns(n, counted=False)),
     "cussec": ("macau.cussec", {}, lambda n: throw(n, electronic=False)),
     "cussec 2003": ("macau.cussec", {"edition": "2003"}, lambda n: throw(n, electronic=False)),
     "cussec, Angola": ("angola.cussec", {}, lambda n: throw(n, electronic=False)),

@@ -27,8 +27,8 @@ from rules.macau.fantan import Fantan, FantanOptions
 
 DUTIES = (
     Duty("ball_change", "art. 1(20)", (BallChanged,)),
-    Duty("dealer_change", "art. 1(36)", (DealerRelieved,)),
-    LastRound("last_round", "art. 4(13)c", timedelta(minutes=5)),
+    Duty("dealer_relief", "art. 1(36)", (DealerRelieved,)),
+    LastRound("last_throw", "art. 4(13)c", timedelta(minutes=5)),
 )
 ROUND: tuple[Event, ...] = (ButtonsSeparated(), BetsOpened(), BetsClosed(), ButtonsCounted(7))
 
@@ -70,7 +70,7 @@ def test_clocks_start_with_the_first_round() -> None:
     table = Table()
     assert table.due() == {}
     table.at(0, *ROUND)
-    assert table.due() == {"ball_change": 60, "dealer_change": 60}
+    assert table.due() == {"ball_change": 60, "dealer_relief": 60}
 
 
 def test_a_round_that_begins_after_the_hour_is_noted_once() -> None:
@@ -79,7 +79,7 @@ def test_a_round_that_begins_after_the_hour_is_noted_once() -> None:
         table.at(minutes, *ROUND)
     assert table.noted == [
         ("ball_change_late", {"duty": "ball_change", "minutes": 2}),
-        ("dealer_change_late", {"duty": "dealer_change", "minutes": 2}),
+        ("dealer_relief_late", {"duty": "dealer_relief", "minutes": 2}),
     ]
     assert sum(isinstance(one, Resolved) for one in table.verdicts) == 4
 
@@ -89,11 +89,11 @@ def test_a_duty_that_was_done_is_due_an_hour_later() -> None:
     table.at(0, *ROUND)
     table.at(50, BallChanged(), DealerRelieved())
     table.at(100, *ROUND)
-    assert (table.noted, table.due()) == ([], {"ball_change": 110, "dealer_change": 110})
+    assert (table.noted, table.due()) == ([], {"ball_change": 110, "dealer_relief": 110})
     table.at(111, *ROUND)
     table.at(112, BallChanged(), DealerRelieved())
     table.at(173, *ROUND)
-    assert [code for code, _ in table.noted] == ["ball_change_late", "dealer_change_late"] * 2
+    assert [code for code, _ in table.noted] == ["ball_change_late", "dealer_relief_late"] * 2
 
 
 def test_the_clocks_stop_when_the_table_closes() -> None:
@@ -125,21 +125,21 @@ def test_the_last_round_begins_before_closing_and_the_next_day_is_a_new_one() ->
     closing = (START + timedelta(minutes=90)).strftime("%H:%M")
     table = Table(closing)
     table.at(0, *ROUND)
-    assert table.due()["last_round"] == 85
+    assert table.due()["last_throw"] == 85
     table.at(84, BallChanged(), DealerRelieved(), *ROUND)
     assert table.noted == []
     table.at(86, *ROUND)
     table.at(95, *ROUND)
-    assert table.noted == [("last_round_late", {"minutes": 1})]
+    assert table.noted == [("last_throw_late", {"minutes": 1})]
     table.at(96, TableClosed())
     table.at(86 + 1440, *ROUND)
-    assert table.noted == [("last_round_late", {"minutes": 1})] * 2
+    assert table.noted == [("last_throw_late", {"minutes": 1})] * 2
 
 
 def test_a_house_that_names_no_closing_time_has_no_last_round() -> None:
     table = Table()
     table.at(0, *ROUND)
-    assert "last_round" not in table.due()
+    assert "last_throw" not in table.due()
 
 
 @pytest.mark.parametrize("text", ["24:00", "3", "03:30:00", "soon"])

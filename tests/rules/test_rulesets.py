@@ -44,6 +44,7 @@ from protocols.contract.events import (
     RoundPaid,
     RoundVoided,
     SeatActed,
+    SeatOpened,
     ShoeStarted,
     SpinMissed,
     SpinStarted,
@@ -146,6 +147,11 @@ ROUNDS: list[list[Event]] = [
     [
         *(SpinStarted(7), BetsOpened(), WagerPlaced(1, "red", 100), WagerPlaced(2, "straight:17", 5)),
         *(BetsClosed(), BallLaunched("clockwise", "anticlockwise"), BallSettling(), BallLanded("17"), RoundPaid()),
+    ],
+    [
+        *(BetsOpened(), WagerPlaced(1, "orphans", 50), WagerPlaced(2, "double_dozen:1-2", 30), SeatOpened(3)),
+        *(WagerPlaced(2, "split:0-1", 5), WagerPlaced(3, "neighbours:17-5", 25)),
+        *(BallLaunched("anticlockwise", "clockwise"), BetsClosed(), BallLanded("17"), RoundPaid()),
     ],
     [
         *(ShoeStarted(8), BetsOpened(), WagerPlaced(1, "player", 100), WagerPlaced(2, "banker", 50), BetsClosed()),

@@ -345,6 +345,17 @@ def _figures(name: str) -> list[str]:
     ]
 
 
+def _shared(ruleset: type[Any]) -> list[str]:
+    """What the modules say that a game shares with others: their readings are its own."""
+    modules = dict.fromkeys(one.__module__ for one in ruleset.__mro__)
+    shared = [one for one in modules if one != ruleset.__module__ and one.startswith("rules.")]
+    return [
+        f"From [{one.replace('.', '/')}.py](../../../{one.replace('.', '/')}.py): {inspect.getdoc(sys.modules[one])}"
+        for one in shared
+        if not one.startswith("rules.engine.")
+    ]
+
+
 def game_page(name: str) -> str:
     """The page of one ruleset, Markdown."""
     ruleset = RULESETS[name]
@@ -354,6 +365,7 @@ def game_page(name: str) -> str:
         f"# {ruleset.title}",
         f"Ruleset `{name}`, [{code}](../../../{code}). Law: {ruleset.law}. Made by `make games`.",
         inspect.getdoc(module) or "",
+        *_shared(ruleset),
         *_bets(name),
         *_options(name),
         *_articles(name),

@@ -138,15 +138,20 @@ _EVERY = ("bets_opened", "bell", "paid", "void")
 _AFTER = ("dealer_relieved", "demo")
 _SHOE = ("new_shoe", "cut_card", "correct", "card_damaged")
 _DICE = ("dice", "dice_disturbed", "dice_replaced", "dice_seized")
+_BALL = ("ball_launched", "ball", "ball_replaced")
 GAMES: Mapping[str, tuple[str, ...]] = {
     "angola.cussec": (*_EVERY, *_DICE, *_AFTER),
     "angola.french-bank": (*_EVERY, "throw", *_DICE[1:], "dealer_relieved", "table_closed"),
+    "angola.american-roulette": (
+        *(*_EVERY, *_BALL, "ball_changed", "dealer_relieved", "table_closed", "seat_opened", "seat_closed"),
+    ),
+    "angola.french-roulette": (*_EVERY, *_BALL, "ball_changed", "dealer_relieved", "table_closed"),
     "macau.baccarat": (*_EVERY, *_SHOE, "jackpot_won", "jackpot_paid", *_AFTER),
     "macau.blackjack": (*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed", *_AFTER),
     "macau.cussec": (*_EVERY, *_DICE, *_AFTER),
     "macau.fantan": (*_EVERY, "buttons_separated", "buttons", *_AFTER),
     "macau.fish-prawn-crab": (*_EVERY, *_DICE, *_AFTER),
-    "macau.roulette": (*_EVERY, "ball_launched", "ball", "ball_replaced", *_AFTER),
+    "macau.roulette": (*_EVERY, *_BALL, *_AFTER),
     "macau.stud-poker": (
         *(*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed"),
         *("jackpot_won", "jackpot_paid", *_AFTER),

@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import islice
+from itertools import cycle, islice
 from random import Random
 from typing import Any, Final, TypeAlias
 
@@ -126,6 +126,26 @@ def _wheel(rng: Random, betting: Betting) -> Iterator[Round]:
         yield (SpinStarted(), BetsOpened(), *betting(), *launch, BallLanded(str(rng.randrange(37))), RoundPaid())
 
 
+def _alternating_wheel(rng: Random, betting: Betting) -> Iterator[Round]:
+    """The ball runs one way round and then the other; the call comes while it runs."""
+    one, other = BallLaunched("clockwise", "anticlockwise"), BallLaunched("anticlockwise", "clockwise")
+    for launch in cycle((one, other)):
+        call = (launch, BetsClosed(), BallLanded(str(rng.randrange(37))), RoundPaid())
+        yield (BetsOpened(), *betting(), *call)
+
+
+def _announced(rng: Random, betting: Betting) -> Iterator[Round]:
+    """Chips on the cloth, and beside them three announced bets."""
+    called = (("large_series", 9_000), ("neighbours:17-5", 5_000), ("orphans", 5_000))
+    laid = tuple(WagerPlaced(seat, bet, amount) for seat, (bet, amount) in enumerate(called, 1))
+
+    def more() -> Round:
+        chips = betting()
+        return (*chips, *laid) if chips else ()
+
+    return _alternating_wheel(rng, more)
+
+
 def _heap(rng: Random, betting: Betting) -> Iterator[Round]:
     while True:
         count = ButtonsCounted(rng.randint(40, 80))
@@ -190,6 +210,11 @@ def _wish(actions: Sequence[str], total: int) -> str:
     return "hit" if "hit" in actions and total < 15 else "stand"
 
 
+ANGOLAN_CLOTH: Final = (
+    *("red", "black", "low", "high", "odd", "even", "dozen:1", "column:2", "double_dozen:1-2", "double_column:2-3"),
+    *("straight:0", "straight:17", "straight:32", "split:0-1", "split:17-20", "street:13-14-15"),
+    *("corner:25-26-28-29", "line:31-32-33-34-35-36"),
+)
 # By the ruleset's id, and after a comma how its table differs from the usual.
 MIXES: Final[dict[str, Mix]] = {
     "angola.cussec": Mix(
@@ -247,6 +272,9 @@ MIXES: Final[dict[str, Mix]] = {
         30,
     ),
     "macau.stud-poker": Mix(_stud, 5, ("ante", "jackpot"), 8),
+    "angola.american-roulette": Mix(_announced, 8, ANGOLAN_CLOTH, 27),
+    "angola.french-roulette": Mix(_alternating_wheel, 8, ANGOLAN_CLOTH, 30),
+    "angola.french-roulette, with limits": Mix(_alternating_wheel, 8, ANGOLAN_CLOTH[:10], 30, {"minimum": 1_000}),
 }
 
 

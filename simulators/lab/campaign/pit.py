@@ -33,7 +33,7 @@ from simulators.tables.devices import MachinePlace
 from simulators.tables.fantan import FantanTable
 from simulators.tables.fish_prawn_crab import FishPrawnCrabTable
 from simulators.tables.french_bank import FrenchBankTable
-from simulators.tables.roulette import RouletteTable, SaturnTable
+from simulators.tables.roulette import AmericanRouletteTable, FrenchRouletteTable, RouletteTable, SaturnTable
 from simulators.tables.stud_poker import StudPokerTable
 from simulators.tables.table import Floor, Table, Truth
 
@@ -77,6 +77,13 @@ class _Roulette(RouletteTable):
     def _make_wheel(self, seed: int) -> Wheel:
         mode = ARCADE if seed % 2 else ARCADE - STARTED_AFTER_NUMBER
         return _QuickWheel(random.Random(f"wheel {seed}"), mode=mode, closed=True)
+
+
+class _American(AmericanRouletteTable):
+    """The same, its rotor reversing in each game."""
+
+    def _make_wheel(self, seed: int) -> Wheel:
+        return _QuickWheel(random.Random(f"wheel {seed}"), mode=ARCADE, closed=True)
 
 
 class _Saturn(SaturnTable):
@@ -179,6 +186,8 @@ KINDS: dict[str, type[Table]] = {
     "slot": Slot,
     "acus": _AngolaCussec,
     "bank": _FrenchBank,
+    "amr": _American,
+    "frr": FrenchRouletteTable,
 }
 """All tables whose game is resolved, and a slot machine."""
 

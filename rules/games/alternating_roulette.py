@@ -1,0 +1,159 @@
+"""A roulette whose ball runs one way round and then the other, with limits for each bet and an order of payment.
+
+The roulettes of Angola derive from it: it knows their mechanics, not their articles.
+"""
+
+from collections.abc import Iterable
+from typing import Any, ClassVar, Protocol
+
+from msgspec.structs import replace
+
+from protocols.contract.events import BallLanded, BallLaunched, WagerPlaced, WagerWithdrawn
+from protocols.contract.reasons import say
+from protocols.contract.topics import Envelope
+from rules.engine.bets import Board
+from rules.engine.rounds import Round, noted
+from rules.engine.ruleset import Result, Settlement
+from rules.engine.single_outcome import Note, Step, bet_of, there
+from rules.engine.standing_bets import lying, together
+from rules.games.roulette import Articles, House, RouletteGame, SpinState
+from rules.games.roulette_cloth import USUAL_RED
+
+
+class LimitedHouse(House, Protocol):
+    """The options of a house whose bets have limits."""
+
+    @property
+    def null_spin_alternates(self) -> bool: ...
+    @property
+    def minimum(self) -> int: ...
+    def limits(self) -> dict[str, int]:
+        """The largest bet of each family; none where no limits are watched."""
+        ...
+
+
+class AlternatingState(SpinState, frozen=True):
+    """`turning`: which way round the ball of this spin runs; `turned`, `before`: the balls of the last spin and the one
+    before.
+
+    `idle`: by seat that has a colour, how many spins it did not bet in.
+    """
+
+    turning: str = ""
+    turned: str = ""
+    before: str = ""
+    idle: tuple[tuple[int, int], ...] = ()
+
+
+class AlternatingRoulette(RouletteGame[AlternatingState]):
+    """The machine; the families of `board` stand in the order of payment."""
+
+    State: ClassVar[type[AlternatingState]] = AlternatingState
+    lasting: ClassVar[tuple[str, ...]] = ("last_pocket", "unpaid", "turned", "before", "idle")
+    unknown: ClassVar[dict[str, str]] = {"last_pocket": "", "turned": "", "before": ""}
+
+    def __init__(self, options: LimitedHouse, edition: str, board: Board, at: Articles, limits_law: str) -> None:
+        """`limits_law` is the article of the limits."""
+        self._limited = options
+        self._limits = options.limits()
+        self._limits_law = limits_law
+        self._ranks = {bet.id.partition(":")[0]: rank for rank, bet in enumerate(board.bets)}
+        super().__init__(options, edition, board, at, red=USUAL_RED, launch_closes=False)
+
+    # ---- the ball's direction
+
+    def at_launch(self, table: AlternatingState, seen: Envelope, launch: BallLaunched) -> AlternatingState:
+        """Once all was paid, and the other way round than in the last spin."""
+        table = super().at_launch(table, seen, launch)
+        if table.turned == launch.direction:
+            table = self.note(table, seen, Note("ball_not_alternated", say("same_direction"), self._at.direction))
+        return replace(table, turning=launch.direction)
+
+    def decide(self, table: AlternatingState, seen: Envelope) -> Step[AlternatingState]:
+        """A spin that counts is the last one, also for the direction."""
+        turning, turned = table.turning, table.turned
+        table, verdicts = super().decide(table, seen)
+        if table.phase == "resolved":
+            table = replace(table, turned=turning, before=turned)
+        return table, verdicts
+
+    def after_void(self, table: AlternatingState, round_: Round, **fields: Any) -> AlternatingState:
+        """A null spin counts in the alternation where the house says so."""
+        if table.turning and self._limited.null_spin_alternates:
+            fields["turned"] = table.turning
+        return super().after_void(table, round_, **fields)
+
+    def take_back(self, table: AlternatingState, seen: Envelope) -> Step[AlternatingState]:
+        """Declared null after the ball had come to rest."""
+        before = table.turned if self._limited.null_spin_alternates else table.before
+        table, verdicts = super().take_back(table, seen)
+        return (table if table.last is not None else replace(table, turned=before)), verdicts
+
+    def at_loss(self, table: AlternatingState) -> AlternatingState:
+        """Spins, and the payment of the last one, may be among what was lost."""
+        return replace(super().at_loss(table), unpaid="", turning="", turned="", before="", idle=())
+
+    # ---- bets
+
+    def bell(self, table: AlternatingState, seen: Envelope) -> Step[AlternatingState]:
+        """The call comes while the ball runs."""
+        early = table.phase == "open" and not table.launched
+        table, verdicts = super().bell(table, seen)
+        if early:
+            table = self.note(table, seen, Note("call_before_launch", say("call_before_launch"), self._at.bell))
+        return table, verdicts
+
+    def bet(self, table: AlternatingState, seen: Envelope) -> Step[AlternatingState]:
+        """What would lie outside the limits is refused."""
+        round_ = there(table.round)
+        note = None if round_.closed else self.refused(together(round_, table.laid), bet_of(seen))
+        return (self.note(table, seen, note), ()) if note else super().bet(table, seen)
+
+    def stray_bet(self, table: AlternatingState, seen: Envelope) -> Step[AlternatingState]:
+        """The same for the bets of a null spin."""
+        open_ = table.carried is not None and not self.shut(table)
+        note = self.refused(together(there(table.carried), table.laid), bet_of(seen)) if open_ else None
+        return (table, noted(note.code, note.reason, note.law, seen)) if note else super().stray_bet(table, seen)
+
+    def refused(self, round_: Round, bet: WagerPlaced | WagerWithdrawn) -> Note | None:
+        """Why this change of a bet is not taken. What is not on the cloth, or was never laid, the engine refuses."""
+        most = self._limits.get(bet.bet.partition(":")[0])
+        if most is None or bet.bet not in self._offered or not (left := left_of(round_, bet)):
+            return None
+        if self._limited.minimum <= left <= most:
+            return None
+        reason = say("stake_limits", seat=bet.seat, bet=bet.bet, amount=left, least=self._limited.minimum, most=most)
+        return Note("bet_outside_limits", reason, self._limits_law)
+
+    # ---- the payment
+
+    def result(self, round_: Round, outcome: BallLanded) -> Result:
+        """Losing bets, then the prizes in the order printed, those of one player together."""
+        result = super().result(round_, outcome)
+        return replace(result, settlements=self._in_order(self.settled(result))) if round_.wagers else result
+
+    def settled(self, result: Result) -> tuple[Settlement, ...]:
+        """What each bet brings back."""
+        return result.settlements
+
+    def _in_order(self, settlements: Iterable[Settlement]) -> tuple[Settlement, ...]:
+        lost, won = [], []
+        first: dict[int, int] = {}
+        for one in settlements:
+            if not one.returned:
+                lost.append(one)
+                continue
+            rank = self._ranks[one.bet.partition(":")[0]]
+            first[one.seat] = min(first.get(one.seat, rank), rank)
+            won.append((rank, one))
+        order = {seat: (rank, place) for place, (seat, rank) in enumerate(first.items())}
+        won.sort(key=lambda ranked: (order[ranked[1].seat], ranked[0]))
+        return (*lost, *(one for _, one in won))
+
+
+def left_of(round_: Round, bet: WagerPlaced | WagerWithdrawn) -> int:
+    """What would lie on the bet after this change; 0 for all taken back, or more than lies there."""
+    held = lying(round_, bet.seat, bet.bet)
+    if isinstance(bet, WagerPlaced):
+        return held + bet.amount
+    return max(held - bet.amount, 0) if bet.amount else 0
