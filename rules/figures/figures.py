@@ -70,10 +70,11 @@ from rules.figures.figure import (
 )
 from rules.games.cards import DECK, RANKS, SUITS
 from rules.games.poker import CATEGORIES, classes, hands_by_category
+from rules.games.stud_poker_game import OPENING
 from rules.macau.baccarat import Baccarat
 from rules.macau.blackjack import Blackjack
 from rules.macau.blackjack_bets import ALWAYS, PERMITTED, STREAK_PAYS, STREAKS
-from rules.macau.stud_poker import JACKPOT, OPENING
+from rules.macau.stud_poker import JACKPOT
 
 __all__ = ["GAMES", "Figure", "figures", "figures_table", "figures_toml"]
 

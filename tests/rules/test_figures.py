@@ -24,9 +24,9 @@ from rules.figures.figures import GAMES, agrees, figures, figures_table, figures
 from rules.games.baccarat import due
 from rules.games.cards import DECK, RANKS
 from rules.games.poker import strength
+from rules.games.stud_poker_game import OPENING
 from rules.macau.baccarat import BaccaratOptions, combination_a
 from rules.macau.blackjack import Blackjack
-from rules.macau.stud_poker import OPENING
 
 KEPT = Path(__file__).parents[2] / "docs/reference/games/figures"
 every_game = pytest.mark.parametrize("name", GAMES)
