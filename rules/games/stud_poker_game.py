@@ -61,6 +61,50 @@ class Said(Struct, frozen=True):
     ties: str = ""
 
 
+CHINESE: Final = Said(
+    dealer="莊家：{}",
+    wins="{}門贏，{}",
+    loses="{}門輸",
+    ties="{}門和",
+    mark="；",
+    folded="全部不加注",
+    not_opened="莊家不開牌，原注一賠一，加注退回",
+    calls={
+        "royal_flush": "黃袍麒麟",
+        "straight_flush": "同花順",
+        "four_of_a_kind": "四條",
+        "full_house": "夫盧",
+        "flush": "同花",
+        "straight": "順",
+        "three_of_a_kind": "三條",
+        "two_pairs": "兩對",
+        "one_pair": "一對",
+        "high_card": "五張散牌",
+    },
+)
+ENGLISH: Final = Said(
+    dealer="Dealer: {}",
+    wins="seat {} wins with {}",
+    loses="seat {} loses",
+    ties="seat {} ties",
+    mark="; ",
+    folded="All hands folded",
+    not_opened="The dealer does not open: antes are paid, raises come back",
+    calls={
+        "royal_flush": "royal flush",
+        "straight_flush": "straight flush",
+        "four_of_a_kind": "four of a kind",
+        "full_house": "full house",
+        "flush": "flush",
+        "straight": "straight",
+        "three_of_a_kind": "three of a kind",
+        "two_pairs": "two pairs",
+        "one_pair": "one pair",
+        "high_card": "five odd cards",
+    },
+)
+
+
 class Articles(Struct, frozen=True):
     """The articles that a result rests on. `hands`: of each combination; `same_hands`: where both hold the same one.
 

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from protocols.contract.events import (
     BetsClosed,
     BetsOpened,
-    CardDamaged,
     CardDrawn,
     CardExposed,
     CardJammed,
@@ -137,8 +136,6 @@ class StudPokerRounds(StudPokerEnds):
                 return self._new_cards(state, seen, decks, shoe=isinstance(seen.event, ShoeStarted))
             case ShoeEmptied():
                 return self._emptied(state, seen)
-            case CardDamaged() if "card_damaged" in self.rulings.articles:
-                return self._noted(state, "card_damaged", say("card_damaged"), seen)
             case _:
                 return state, ()
 
@@ -255,8 +252,8 @@ class StudPokerRounds(StudPokerEnds):
         for one in round_.wagers if self.limits else ():
             least, most = self.limits.get(one.bet, (0, 0))
             if one.amount < least or one.amount > (most or one.amount):
-                text = say("bet_limits", seat=one.seat, bet=one.bet, amount=one.amount, least=least, most=most)
-                round_ = self._irregular(round_, "bet_limits", text, seen, f"{one.bet}_limits")
+                text = say("outside_limits", seat=one.seat, bet=one.bet, amount=one.amount, least=least, most=most)
+                round_ = self._irregular(round_, "outside_limits", text, seen, f"{one.bet}_limits")
         return round_
 
     def _bell(self, state: StudPokerState, seen: Envelope) -> Step:

@@ -73,7 +73,17 @@ from rules.engine.rounds import terms
 from rules.engine.ruleset import Bet, Win, option
 from rules.games.poker import CATEGORIES, CATEGORY, HEIGHT, leading, strength
 from rules.games.stud_poker import Deal, Rulings
-from rules.games.stud_poker_game import VALUE_BITS, Articles, Prize, Raise, Said, StudPokerGame, Text
+from rules.games.stud_poker_game import (
+    CHINESE,
+    ENGLISH,
+    VALUE_BITS,
+    Articles,
+    Prize,
+    Raise,
+    Said,
+    StudPokerGame,
+    Text,
+)
 
 TEXT: Final = "Despacho 61/2004"
 
@@ -148,46 +158,8 @@ WORDS: Final = {
             "high_card": "cinco cartas diferentes",
         },
     ),
-    "zh-Hant": Said(
-        dealer="莊家：{}",
-        wins="{}門贏，{}",
-        loses="{}門輸",
-        mark="；",
-        folded="全部不加注",
-        not_opened="莊家不開牌，原注一賠一，加注退回",
-        calls={
-            "royal_flush": "黃袍麒麟",
-            "straight_flush": "同花順",
-            "four_of_a_kind": "四條",
-            "full_house": "夫盧",
-            "flush": "同花",
-            "straight": "順",
-            "three_of_a_kind": "三條",
-            "two_pairs": "兩對",
-            "one_pair": "一對",
-            "high_card": "五張散牌",
-        },
-    ),
-    "en": Said(
-        dealer="Dealer: {}",
-        wins="seat {} wins with {}",
-        loses="seat {} loses",
-        mark="; ",
-        folded="All hands folded",
-        not_opened="The dealer does not open: antes are paid, raises come back",
-        calls={
-            "royal_flush": "royal flush",
-            "straight_flush": "straight flush",
-            "four_of_a_kind": "four of a kind",
-            "full_house": "full house",
-            "flush": "flush",
-            "straight": "straight",
-            "three_of_a_kind": "three of a kind",
-            "two_pairs": "two pairs",
-            "one_pair": "one pair",
-            "high_card": "five odd cards",
-        },
-    ),
+    "zh-Hant": CHINESE,
+    "en": ENGLISH,
 }
 
 # The article of each irregularity, and of a void, a bet and what the cards are dealt from.

@@ -43,7 +43,7 @@ from simulators.tables.devices import MachinePlace, StudioTable
 from simulators.tables.fantan import FantanTable
 from simulators.tables.fish_prawn_crab import FishPrawnCrabTable
 from simulators.tables.roulette import RouletteTable, SaturnTable
-from simulators.tables.stud_poker import StudPokerTable
+from simulators.tables.stud_poker import AngolaStudPokerTable, StudPokerTable
 from simulators.tables.table import Floor, Look, Table
 
 __all__ = ["KINDS", "PITS", "Pit", "UnderWay"]
@@ -58,6 +58,7 @@ KINDS: dict[str, type[Table]] = {
     "scan": ScannerTable,
     "csm": ContinuousTable,
     "stud": StudPokerTable,
+    "astud": AngolaStudPokerTable,
     "bj": BlackjackTable,
     "fan": FantanTable,
     "studio": StudioTable,
@@ -65,7 +66,7 @@ KINDS: dict[str, type[Table]] = {
 }
 PITS: dict[str, tuple[str, ...]] = {
     "macau": ("rou", "sat", "cus", "fpc", "bac", "scan", "csm", "stud", "bj", "fan", "studio", "slot"),
-    "angola": (),
+    "angola": ("astud",),
 }
 """The kinds of tables that stand together, by jurisdiction."""
 # Real seconds for a command and its answer to travel, and simulated seconds for the device to execute it.

@@ -144,16 +144,19 @@ GAMES: Mapping[str, tuple[str, ...]] = {
     "macau.fantan": (*_EVERY, "buttons_separated", "buttons", *_AFTER),
     "macau.fish-prawn-crab": (*_EVERY, *_DICE, *_AFTER),
     "macau.roulette": (*_EVERY, "ball_launched", "ball", "ball_replaced", *_AFTER),
-    "macau.stud-poker": (
-        *(*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed"),
-        *("jackpot_won", "jackpot_paid", *_AFTER),
+    **dict.fromkeys(
+        ("angola.stud-poker", "macau.stud-poker"),
+        (
+            *(*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed"),
+            *("jackpot_won", "jackpot_paid", *_AFTER),
+        ),
     ),
 }
 ACTED: Mapping[str, tuple[str, ...]] = {
     "macau.blackjack": (
         *("hit", "stand", "double", "split", "insurance", "even_money", "surrender", "five_cards", "decline"),
     ),
-    "macau.stud-poker": ("ante", "raise", "fold"),
+    **dict.fromkeys(("angola.stud-poker", "macau.stud-poker"), ("ante", "raise", "fold")),
 }
 _FIELDS = {field for key in KEYS.values() for field in key.fields} - {"action", "seat_or_none"}
 # What the page may say after a redirect; else anybody could make a link that puts words into it.
