@@ -32,7 +32,7 @@ class StudPokerState(Struct, frozen=True):
     `seats` are open. `last` is the resolved round until the next begins, also beside `deal` while that is the same
     round reopened, and its result may stand. `carried`: jackpot bets of a void round; `uncarried`: there may be others.
     `doubt`: events of the next round's betting may be missing. `heard`: of the last deal cards or packets were told.
-    `burnt`: the card of the next round is burnt.
+    `loose`: cards and packets since the last deal, up to two, where one is burnt before the deal: one alone is burnt.
     """
 
     table: str
@@ -45,7 +45,7 @@ class StudPokerState(Struct, frozen=True):
     uncarried: bool = False
     doubt: bool = False
     heard: bool = False
-    burnt: bool = False
+    loose: int = 0
 
 
 class StudPokerEnds(ABC):
@@ -109,6 +109,7 @@ class StudPokerEnds(ABC):
     def _paid(self, state: StudPokerState, seen: Envelope) -> Step:
         deal, last, late = state.deal, state.last, seen.event.overtaken
         if deal is None:
+            state = replace(state, loose=0) if state.loose > 1 else state
             return (state if last is None or last.paid or late else replace(state, last=replace(last, paid=True))), ()
         if not deal.round.closed:
             return state, ()  # the last round may be paid while bets are open
@@ -154,6 +155,7 @@ class StudPokerEnds(ABC):
             uncarried=keeps and (deal.uncarried or deal.unsure),
             doubt=state.doubt,
             heard=deal.out or (state.heard and not deal.begun),
+            loose=state.loose,
         )
         return state, (Corrected(replace(result, supersedes=result.round)) if deal.reopened else Voided(result),)
 
@@ -174,7 +176,14 @@ class StudPokerEnds(ABC):
         result = self.resolve(deal, hands)
         last = replace(deal, reopened=False) if deal.reopened else deal
         state = StudPokerState(
-            state.table, state.day, state.count, state.seats, last=last, doubt=state.doubt, heard=deal.out
+            state.table,
+            state.day,
+            state.count,
+            state.seats,
+            last=last,
+            doubt=state.doubt,
+            heard=deal.out,
+            loose=state.loose,
         )
         return state, (Corrected(replace(result, supersedes=result.round)) if deal.reopened else Resolved(result),)
 

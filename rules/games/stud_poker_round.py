@@ -158,7 +158,7 @@ class StudPokerRounds(StudPokerEnds):
             lost=missed,
             unsure=missed,
             uncarried=state.uncarried,
-            burnt=state.burnt,
+            burnt=state.loose == 1,
         )
         heard = state.heard or (state.last is not None and state.last.out)
         return StudPokerState(state.table, day, count, state.seats, deal, heard=heard), deal
@@ -311,14 +311,19 @@ class StudPokerRounds(StudPokerEnds):
         if not self.burns or seen.event.overtaken:
             return False
         if deal is None:
-            return not state.burnt and (last is None or last.paid or last.out)
+            return not state.loose and (last is None or last.paid or last.out)
         return not (deal.burnt or deal.out or deal.blind or deal.reopened)
 
     def _burn(self, state: StudPokerState, seen: Envelope) -> StudPokerState:
         deal = state.deal
         if deal is None:
-            return replace(state, burnt=True)
+            return self._loose(state)
         return self._seen(state, replace(deal, burnt=True), seen)
+
+    def _loose(self, state: StudPokerState) -> StudPokerState:
+        """A card that is of no deal, or comes after a decision, may be the one that is burnt for the next round."""
+        between = self.burns and (state.deal is None or state.deal.decided)
+        return replace(state, loose=min(state.loose + 1, 2)) if between else state
 
     def _card(self, state: StudPokerState, seen: Envelope, card: str, face: str | None) -> Step:
         """One card to each hand in turn."""
@@ -326,6 +331,7 @@ class StudPokerRounds(StudPokerEnds):
             return self._unreadable(state, seen)
         if self._burn_due(state, seen):
             return self._burn(state, seen), ()
+        state = self._loose(state)
         deal = state.deal
         if deal is None or (deal.reopened and not deal.out):
             return self._without_round(state, seen, "card_without_round", say("card_no_round"))
@@ -365,6 +371,7 @@ class StudPokerRounds(StudPokerEnds):
         unburnt = self._burn_due(state, seen)
         if unburnt and cards == 1:
             return self._burn(state, seen), ()
+        state = self._loose(state)
         deal = state.deal
         if deal is None or (deal.reopened and not deal.out):
             return self._without_round(state, seen, "packet_without_round", say("packet_no_round"))
@@ -398,6 +405,7 @@ class StudPokerRounds(StudPokerEnds):
     def _unreadable(self, state: StudPokerState, seen: Envelope) -> Step:
         if self._burn_due(state, seen):
             return self._burn(state, seen), ()
+        state = self._loose(state)
         deal = state.deal
         if deal is None or (deal.reopened and not deal.out):
             return self._without_round(state, seen, "unreadable_without_round", say("card_may_no_round"))
@@ -518,6 +526,8 @@ class StudPokerRounds(StudPokerEnds):
         deal = replace(deal, round=self._irregular(deal.round, code, reason, seen))
         if deal.early:
             return self._hold(state, deal, seen, MISSING)
+        if not deal.round.closed:
+            deal = replace(deal, burnt=False)  # so is the card that was told
         word = deal.round.closed and not isinstance(seen.event, WagerPlaced | WagerWithdrawn)  # chips are moved often
         return replace(state, deal=replace(deal, early=word)), ()
 
@@ -602,6 +612,8 @@ class StudPokerRounds(StudPokerEnds):
         if deal is None:
             if state.last is not None and seat in state.last.players and not (state.last.paid or state.doubt):
                 return state, replace(state.last, reopened=True), ()
+            if state.doubt and state.loose:
+                state = replace(state, loose=0)  # cards of a deal whose bets were lost
             state, noted = self._noted(state, "decision_without_round", reason, seen)
             return state, None, noted
         if too_early(deal, heard=state.heard):
