@@ -131,7 +131,7 @@ class StudPokerEnds(ABC):
             if state.last is None:
                 return self._noted(state, "void_without_round", say("void_no_correction"), seen)
             deal = replace(state.last, reopened=True)
-        return self._void(state, deal, seen, reason)
+        return self._void(replace(state, loose=0) if state.loose else state, deal, seen, reason)
 
     # ---- the ends of a round
 

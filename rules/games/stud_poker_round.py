@@ -470,6 +470,8 @@ class StudPokerRounds(StudPokerEnds):
         if card and hand == DEALER and deal.last_due and card not in deal.cards:
             # By rule, and faster than the shoe. Where another card comes, the two contradict each other.
             return self._seen(state, replace(deal, shown=card), seen), ()
+        if hand in [f"seat_{seat}" for seat in deal.forfeited]:
+            return self._seen(state, deal, seen), ()
         if any(hand == other and not (card and known) for other, known in deal.exposed):
             return self._hold(state, deal, seen, say("one_or_two"), blind=False)
         if self.rulings.error_voids:

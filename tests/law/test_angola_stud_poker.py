@@ -624,6 +624,7 @@ def test_a_player_who_shows_cards_before_the_time_loses_all_bets(dealt: list[Eve
         ([*dealt, *raises(2), CardExposed("seat_2", "8S"), *raises(5)], 2),
         ([*dealt, SeatActed(2, "fold"), CardExposed("seat_2", "8S"), *raises(5)], 1),
         ([*dealt, CardExposed("seat_2", "8S"), CardExposed("seat_2", "8S"), *raises(5)], 1),
+        ([*dealt, CardExposed("2"), CardExposed("2"), CardExposed("seat_2", "8H"), *raises(5)], 1),
     ):
         result = only(play(game(), [*events, *([ALL_HANDS] if HandDispensed(5) in dealt else [])]))
         assert result.outcome["seats"] == {"seat_2": "forfeited", "seat_5": "loses"}
