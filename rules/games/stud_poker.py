@@ -77,7 +77,8 @@ class Deal(Struct, frozen=True):
     `unproven`: antes may be among the events that are missing. `asked`: seats that may have laid one, with what they
     have decided; `dead`: those that were said to have no bet.
 
-    `burnt`: the card before the deal is burnt. `forfeited`: of the seats that folded, those whose cards were shown.
+    `burnt`: the card before the deal is; 1: it came before the bets were opened, and may have been another one.
+    `forfeited`: of the seats that folded, those whose cards were shown.
 
     `missed`: events missing since the first decision. `ahead`: since then a bet, the bell or a card came that is not of
     this round.
@@ -115,7 +116,7 @@ class Deal(Struct, frozen=True):
     dead: tuple[int, ...] = ()
     missed: int = 0
     ahead: bool = False
-    burnt: bool = False
+    burnt: int = 0
     forfeited: tuple[int, ...] = ()
 
     @property

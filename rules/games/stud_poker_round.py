@@ -158,7 +158,7 @@ class StudPokerRounds(StudPokerEnds):
             lost=missed,
             unsure=missed,
             uncarried=state.uncarried,
-            burnt=state.loose == 1,
+            burnt=int(state.loose == 1),
         )
         heard = state.heard or (state.last is not None and state.last.out)
         return StudPokerState(state.table, day, count, state.seats, deal, heard=heard), deal
@@ -305,20 +305,23 @@ class StudPokerRounds(StudPokerEnds):
         deal = self._swept(replace(last, reopened=True, dealt=True), seen)
         return self._hold(replace(state, last=None), deal, seen, say("card_after_result"), DECISIONS)
 
-    def _burn_due(self, state: StudPokerState, seen: Envelope) -> bool:
-        """Whether the next card is not dealt, but burnt. What comes before the bets are opened is of the next round."""
+    def _burn_due(self, state: StudPokerState, seen: Envelope, burnt: int = 0) -> bool:
+        """Whether the next card is not dealt, but burnt. What comes before the bets are opened is of the next round.
+
+        `burnt`: how much may be known of a burnt card already.
+        """
         deal, last = state.deal, state.last
         if not self.burns or seen.event.overtaken:
             return False
         if deal is None:
             return not state.loose and (last is None or last.paid or last.out)
-        return not (deal.burnt or deal.out or deal.blind or deal.reopened)
+        return deal.burnt <= burnt and not (deal.out or deal.blind or deal.reopened)
 
     def _burn(self, state: StudPokerState, seen: Envelope) -> StudPokerState:
         deal = state.deal
         if deal is None:
             return self._loose(state)
-        return self._seen(state, replace(deal, burnt=True), seen)
+        return self._seen(state, replace(deal, burnt=2), seen)
 
     def _loose(self, state: StudPokerState) -> StudPokerState:
         """A card that is of no deal, or comes after a decision, may be the one that is burnt for the next round."""
@@ -369,7 +372,7 @@ class StudPokerRounds(StudPokerEnds):
     def _packet(self, state: StudPokerState, seen: Envelope, cards: int) -> Step:
         """Five cards to each hand."""
         unburnt = self._burn_due(state, seen)
-        if unburnt and cards == 1:
+        if cards == 1 and self._burn_due(state, seen, burnt=1):
             return self._burn(state, seen), ()
         state = self._loose(state)
         deal = state.deal
@@ -529,7 +532,7 @@ class StudPokerRounds(StudPokerEnds):
         if deal.early:
             return self._hold(state, deal, seen, MISSING)
         if not deal.round.closed:
-            deal = replace(deal, burnt=False)  # so is the card that was told
+            deal = replace(deal, burnt=0)  # so is the card that was told
         word = deal.round.closed and not isinstance(seen.event, WagerPlaced | WagerWithdrawn)  # chips are moved often
         return replace(state, deal=replace(deal, early=word)), ()
 
