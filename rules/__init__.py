@@ -4,6 +4,7 @@ from typing import Any
 
 from rules.angola import american_roulette, french_bank, french_roulette
 from rules.angola.cussec import Cussec as AngolaCussec
+from rules.angola.stud_poker import StudPoker as AngolaStudPoker
 from rules.engine.duties import watched
 from rules.engine.ruleset import Ruleset
 from rules.macau.baccarat import Baccarat
@@ -19,6 +20,7 @@ ANGOLA: tuple[type[Ruleset[Any]], ...] = (
     AngolaCussec,
     watched(french_bank.FrenchBank, french_bank.DUTIES),
     watched(french_roulette.FrenchRoulette, french_roulette.DUTIES),
+    AngolaStudPoker,
 )
 MACAU: tuple[type[Ruleset[Any]], ...] = (Baccarat, Blackjack, Cussec, Fantan, FishPrawnCrab, Roulette, StudPoker)
 RULESETS: dict[str, type[Ruleset[Any]]] = {ruleset.id: ruleset for ruleset in (*ANGOLA, *MACAU)}

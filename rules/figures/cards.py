@@ -10,9 +10,10 @@ hands are told at the showdown. A run under other options plays the very same ca
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import partial
 from itertools import chain, repeat
 from math import sqrt
@@ -34,33 +35,41 @@ from protocols.contract.events import (
     WagerPlaced,
 )
 from protocols.contract.topics import Envelope
+from rules.angola.stud_poker import StudPoker as AngolaStudPoker
+from rules.angola.stud_poker import StudPokerOptions as AngolaStudPokerOptions
 from rules.engine.facts import Table
-from rules.engine.ruleset import Resolved, Result, Verdict, options_from
+from rules.engine.ruleset import Resolved, Result, Ruleset, Verdict, options_from
+from rules.figures.figure import Weight
 from rules.games.blackjack import count, is_blackjack
 from rules.games.cards import DECK, PIPS
 from rules.games.poker import CATEGORY, HEIGHT, strength
 from rules.macau.blackjack import Blackjack
 from rules.macau.blackjack_bets import FAMILIES
 from rules.macau.blackjack_decisions import Position
-from rules.macau.stud_poker import StudPoker
+from rules.macau.stud_poker import StudPoker, StudPokerOptions
 
 __all__ = [
     "PARTS",
+    "ROUNDS",
     "SEED",
     "CardWantedError",
     "Mean",
     "Strategy",
     "Tally",
     "hand_played",
+    "measured",
     "play_blackjack",
     "play_soft_17",
     "play_stud",
     "raises",
+    "simulated",
 ]
 
 SEED: Final = 1
 # A run is so many parts, whoever plays them.
 PARTS: Final = 40
+ROUNDS: Final = 10_000_000
+"""Rounds that are simulated under each set of options."""
 # What is bet on the main bet or as the ante: every prize of it is a whole number.
 STAKE: Final = 2
 AT: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -116,6 +125,18 @@ class Tally(Struct):
 def _mean(total: int, squares: int, number: int, unit: int) -> Mean:
     mean = total / number
     return Mean(mean / unit, sqrt((squares / number - mean * mean) / number) / unit)
+
+
+def simulated(tally: Tally, edge: Mean | None = None) -> str:
+    """How a figure came about."""
+    words = f"simulated: {tally.rounds:,} rounds through the ruleset, seed {SEED}"
+    return words if edge is None else f"{words}, standard error of the edge {edge.error * 100:.4f} %"
+
+
+def measured(won: int, number: int, tally: Tally, edge: Mean | None, more: str = "") -> Weight:
+    """A figure that was counted."""
+    kept = None if edge is None else Fraction(edge.mean)
+    return Weight(Fraction(won, number), kept, simulated(tally, edge) + more)
 
 
 def _shared(part: "partial[Tally]", rounds: int) -> Tally:
@@ -440,16 +461,31 @@ def raises(strength_: int, ranks: str, up: str) -> bool:
     return "Q" in ranks and HEIGHT[up] < (strength_ >> 4 & 15)
 
 
-def play_stud(options: Mapping[str, Any], rounds: int) -> Tally:
+class Stud(Struct, frozen=True):
+    """How a text's stud poker is played here: its ruleset without a jackpot, and the packets before the hands."""
+
+    ruleset: Callable[[], Ruleset[Any]]
+    before: tuple[Event, ...] = ()
+
+
+STUD: Final = {
+    "macau.stud-poker": Stud(lambda: StudPoker(StudPokerOptions(bets_offered=("ante", "raise")))),
+    "angola.stud-poker": Stud(
+        lambda: AngolaStudPoker(AngolaStudPokerOptions(jackpot="none")), before=(HandDispensed(1),)
+    ),
+}
+
+
+def play_stud(name: str, rounds: int) -> Tally:
     """So many rounds of one seat with an ante."""
-    return _shared(partial(_stud, dict(options)), rounds)
+    return _shared(partial(_stud, name), rounds)
 
 
-def _stud(options: dict[str, Any], part: int, rounds: int) -> Tally:
-    ruleset = StudPoker(options_from(StudPoker, {"bets_offered": "ante,raise", **options}, text=True))
-    events = (SeatOpened(1), BetsOpened(), WagerPlaced(1, "ante", STAKE), BetsClosed(), HandDispensed(5))
+def _stud(name: str, part: int, rounds: int) -> Tally:
+    ruleset = STUD[name].ruleset()
+    events = (SeatOpened(1), BetsOpened(), WagerPlaced(1, "ante", STAKE), BetsClosed(), *STUD[name].before)
     dealt = ruleset.start("figures")
-    for event in (*events, HandDispensed(5)):
+    for event in (*events, HandDispensed(5), HandDispensed(5)):
         dealt, _ = ruleset.apply(dealt, _seen(event))
     raised, _ = ruleset.apply(dealt, _seen(SeatActed(1, "raise")))
     _, verdicts = ruleset.apply(dealt, _seen(SeatActed(1, "fold")))

@@ -37,16 +37,17 @@ from protocols.contract.events import (
 )
 from rules.engine.money import odds
 from rules.engine.ruleset import Result, Ruleset
-from rules.figures import dice, roulette
+from rules.figures import dice, roulette, stud_poker
 from rules.figures.cards import (
-    SEED,
+    ROUNDS,
     CardWantedError,
     Mean,
     Tally,
     hand_played,
+    measured,
     play_blackjack,
     play_soft_17,
-    play_stud,
+    simulated,
 )
 from rules.figures.enumerate_baccarat import (
     PAIRS,
@@ -70,11 +71,9 @@ from rules.figures.figure import (
     weighed,
 )
 from rules.games.cards import DECK, RANKS, SUITS
-from rules.games.poker import CATEGORIES, classes, hands_by_category
 from rules.macau.baccarat import Baccarat
 from rules.macau.blackjack import Blackjack
 from rules.macau.blackjack_bets import ALWAYS, PERMITTED, STREAK_PAYS, STREAKS
-from rules.macau.stud_poker import JACKPOT, OPENING
 
 __all__ = ["GAMES", "Figure", "figures", "figures_table", "figures_toml"]
 
@@ -112,20 +111,6 @@ def _baccarat(options: Mapping[str, str]) -> Weights:
     return weights
 
 
-# How many rounds are simulated under each set of options.
-ROUNDS: Final = 10_000_000
-
-
-def _simulated(tally: Tally, edge: Mean | None = None) -> str:
-    words = f"simulated: {tally.rounds:,} rounds through the ruleset, seed {SEED}"
-    return words if edge is None else f"{words}, standard error of the edge {edge.error * 100:.4f} %"
-
-
-def _measured(won: int, number: int, tally: Tally, edge: Mean | None, more: str = "") -> Weight:
-    kept = None if edge is None else Fraction(edge.mean)
-    return Weight(Fraction(won, number), kept, _simulated(tally, edge) + more)
-
-
 @lru_cache(maxsize=16)
 def _blackjack_rounds(options: tuple[tuple[str, str], ...], five_cards: bool) -> Tally:
     return play_blackjack(dict(options), ROUNDS, five_cards=five_cards)
@@ -157,7 +142,7 @@ def soft_17_simulated(default: Tally, beside: Tally) -> Weights:
     mean = Mean(edge.mean - less.mean, (edge.error**2 + less.error**2) ** 0.5)
     won = Fraction(default.won, default.rounds) + Fraction(beside.other_won, beside.rounds)
     how = (
-        f"{_simulated(default, mean)}; as by default, and what {beside.rounds:,} rounds give when ended in both ways: "
+        f"{simulated(default, mean)}; as by default, and what {beside.rounds:,} rounds give when ended in both ways: "
         f"{-less.mean * 100:+.4f} %, standard error {less.error * 100:.4f}"
     )
     return {"main": Weight(won, Fraction(mean.mean), how)}
@@ -168,18 +153,18 @@ def blackjack_simulated(options: Mapping[str, str], tally: Tally) -> Weights:
     how = "; by the strategy, a round that ends above its bets counts as won"
     as_elsewhere = options.get("special_prize") == "none"
     weights = {
-        "main": _measured(
+        "main": measured(
             tally.won,
             tally.rounds,
             tally,
             tally.edge(),
             how + "; five cards are never given up for half" * as_elsewhere,
         ),
-        "double": _measured(tally.bets_won, tally.bets, tally, tally.bets_edge(), "; where the strategy doubles"),
+        "double": measured(tally.bets_won, tally.bets, tally, tally.bets_edge(), "; where the strategy doubles"),
     }
     if not as_elsewhere:
-        weights["hand:special_prize"] = _measured(tally.specials, tally.rounds, tally, None)
-        weights["hand:five_cards"] = _measured(tally.fives, tally.rounds, tally, None)
+        weights["hand:special_prize"] = measured(tally.specials, tally.rounds, tally, None)
+        weights["hand:five_cards"] = measured(tally.fives, tally.rounds, tally, None)
     offered = {bet.id for bet in ruleset_of("macau.blackjack", options).bets()}
     once = Fraction(tally.won, tally.won + tally.lost)
     error = float(once * (1 - once) / (tally.won + tally.lost)) ** 0.5
@@ -188,7 +173,7 @@ def blackjack_simulated(options: Mapping[str, str], tally: Tally) -> Weights:
             back = odds(STREAK_PAYS[length]) + 1
             edge = Mean(float(1 - back * once**length), float(back * length * once ** (length - 1)) * error)
             how = f"; (won / (won + lost)) to the power of {length}"
-            weights[bet] = Weight(once**length, Fraction(edge.mean), _simulated(tally, edge) + how)
+            weights[bet] = Weight(once**length, Fraction(edge.mean), simulated(tally, edge) + how)
     return weights
 
 
@@ -263,36 +248,6 @@ def _sevens(ruleset: Blackjack) -> Iterator[tuple[Fraction, Result]]:
         yield pair * Fraction(left - 4 * decks + 2, left), hand_played(ruleset, (one, two, *rest))
 
 
-@lru_cache(maxsize=4)
-def _stud_rounds(options: tuple[tuple[str, str], ...]) -> Tally:
-    return play_stud(dict(options), ROUNDS)
-
-
-def _stud(options: Mapping[str, str]) -> Weights:
-    return stud_exact() | stud_simulated(_stud_rounds(tuple(options.items())))
-
-
-def stud_exact() -> Weights:
-    """What five cards of one deck are, by classes of equal hands; a jackpot's hand is always raised."""
-    counted = hands_by_category()
-    hands = sum(counted.values())
-    opening = sum(ways for strength, ways in classes() if strength << 2 >= OPENING)
-    weights = {f"jackpot:{name}": Weight(Fraction(counted[name], hands), None) for name in JACKPOT}
-    weights["dealer:opens"] = Weight(Fraction(opening, hands), None)
-    return weights | {f"hand:{name}": Weight(Fraction(counted[name], hands), None) for name in reversed(CATEGORIES)}
-
-
-def stud_simulated(tally: Tally) -> Weights:
-    """What depends on the player's decisions."""
-    as_published = (tally.edge().mean - tally.differs().mean) * 100
-    how = "; one ante with its raise, by three rules of thumb; the same rounds with ties that push and a royal of 100: "
-    how += f"{as_published:.4f} %"
-    return {
-        "ante": _measured(tally.won, tally.rounds, tally, tally.edge(), how),
-        "raise": _measured(tally.bets_won, tally.bets, tally, tally.bets_edge(), "; where the rules of thumb raise"),
-    }
-
-
 def _each(name: str, values: Iterable[object]) -> tuple[Variant, ...]:
     return tuple(Variant({name: str(value)}) for value in values)
 
@@ -330,8 +285,6 @@ _ROULETTE: Final = Published(f"{WIZARD}, Roulette", edge_percent="2.70")
 
 
 MACAU: Final = f"{WIZARD}, Blackjack in Macau"
-STUD: Final = f"{WIZARD}, Caribbean Stud Poker"
-POKER: Final = "Wikipedia, Poker probability"
 # Every bet that needs a permission of its own.
 ALL_BETS: Final = {"bets_offered": ",".join((*ALWAYS, *PERMITTED))}
 AS_ELSEWHERE: Final = {"soft_17": "stand", "special_prize": "none"}
@@ -478,30 +431,7 @@ GAMES: Final[dict[str, Game]] = {
             )
         },
     ),
-    "macau.stud-poker": Game(
-        _stud,
-        (Variant({}, None),),
-        beside(
-            "",
-            {
-                "ante": Published(
-                    STUD,
-                    edge_percent="5.225",
-                    difference="published with ties that push and a royal flush paid 100; exactly 0.0082 % less",
-                ),
-                "hand:royal_flush": Published(POKER, "0.00000154"),
-                "hand:straight_flush": Published(POKER, "0.0000139"),
-                "hand:four_of_a_kind": Published(POKER, "0.0002401"),
-                "hand:full_house": Published(POKER, "0.001441"),
-                "hand:flush": Published(POKER, "0.001965"),
-                "hand:straight": Published(POKER, "0.003925"),
-                "hand:three_of_a_kind": Published(POKER, "0.021128"),
-                "hand:two_pairs": Published(POKER, "0.047539"),
-                "hand:one_pair": Published(POKER, "0.422569"),
-                "hand:high_card": Published(POKER, "0.501177"),
-            },
-        ),
-    ),
+    **stud_poker.GAMES,
 }
 
 

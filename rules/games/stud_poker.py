@@ -5,7 +5,7 @@ What becomes of equal hands and the order of suits stand with the text.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -37,6 +37,25 @@ NAMES: Final[dict[str, str]] = {
 }
 
 
+class Rulings(Struct, frozen=True):
+    """What a text says of the life of a round.
+
+    `cite` is how results name the text, before an article; `articles`: the article of each irregularity by its code, of
+    a void, of a bet, of a wrong number of cards. `jackpot_until`: when a bet on the jackpot is too late.
+    `void_keeps_jackpot`: the jackpot bets of a void round are those of the next one. `failure_voids`: a shuffler that
+    fails during the deal makes the round void. `error_voids`: so does any error of the deal, a card dealt to a hand
+    without a bet and a card that is seen; but the first of the dealer's that is seen is the open one, and a player who
+    shows a card after the deal loses the bets of the hand.
+    """
+
+    cite: str
+    articles: Mapping[str, str]
+    jackpot_until: Literal["first_card", "bell"] = "first_card"
+    void_keeps_jackpot: bool = True
+    failure_voids: bool = True
+    error_voids: bool = False
+
+
 class Deal(Struct, frozen=True):
     """One round under way.
 
@@ -57,6 +76,9 @@ class Deal(Struct, frozen=True):
 
     `unproven`: antes may be among the events that are missing. `asked`: seats that may have laid one, with what they
     have decided; `dead`: those that were said to have no bet.
+
+    `burnt`: the card before the deal is; 1: it came before the bets were opened, and may have been another one.
+    `forfeited`: of the seats that folded, those whose cards were shown.
 
     `missed`: events missing since the first decision. `ahead`: since then a bet, the bell or a card came that is not of
     this round.
@@ -94,6 +116,8 @@ class Deal(Struct, frozen=True):
     dead: tuple[int, ...] = ()
     missed: int = 0
     ahead: bool = False
+    burnt: int = 0
+    forfeited: tuple[int, ...] = ()
 
     @property
     def hands(self) -> int:
@@ -114,6 +138,11 @@ class Deal(Struct, frozen=True):
     def decided(self) -> bool:
         """Somebody has decided."""
         return bool(self.raised or self.folded or self.doubted or any(self.asked.values()))
+
+    @property
+    def all_decided(self) -> bool:
+        """Every seat that plays has decided."""
+        return len(self.raised) + len(self.folded) == len(self.players)
 
     @property
     def begun(self) -> bool:
@@ -231,7 +260,7 @@ def compare(deal: Deal, hands: Hands, value: Callable[[tuple[str, ...]], int], o
 
     A text whose values differ for any two hands knows no "ties".
     """
-    fates = {f"seat_{seat}": "folded" for seat in deal.folded}
+    fates = {f"seat_{seat}": "forfeited" if seat in deal.forfeited else "folded" for seat in deal.folded}
     if not deal.raised:
         return Compared(opens=False, fates=fates, values={})
     values = {DEALER: value(hands[DEALER])}

@@ -1,13 +1,11 @@
-"""The life of a round of stud poker against the dealer: betting, deal, decisions, what a person says, doubt.
+"""The life of a round of stud poker against the dealer: betting, deal, decisions, what a person says.
 
-A text's ruleset (`rules/macau/stud_poker.py`) is a subclass: it gives its articles, its bets and the result of a round.
-A doubtful round waits for a person; only what is proven is resolved. What each event means stands with the text.
+The base of `rules/games/stud_poker_game.py`; how a round ends stands in `rules/games/stud_poker_ends.py`, where the
+texts differ in `Rulings`. What each event means stands with the text.
 """
 
-from abc import ABC, abstractmethod
-from typing import ClassVar, Final, TypeAlias
+from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from protocols.contract.events import (
@@ -37,8 +35,8 @@ from protocols.contract.events import (
 )
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
-from rules.engine.rounds import Round, Terms, declared, irregular, next_number, noted, suspend, voided, wager, witness
-from rules.engine.ruleset import Closed, Corrected, Opened, Resolved, Result, Suspended, Verdict, Void, Voided, Wager
+from rules.engine.rounds import Round, declared, next_number, wager, witness
+from rules.engine.ruleset import Closed, Opened, Verdict
 from rules.games.cards import PIPS
 from rules.games.stud_poker import (
     CARDS,
@@ -47,7 +45,6 @@ from rules.games.stud_poker import (
     SEATS,
     Deal,
     Hands,
-    Laid,
     betrays_the_next,
     card_seen,
     contradiction,
@@ -55,76 +52,31 @@ from rules.games.stud_poker import (
     felt_again,
     of_the_next,
     read_hands,
-    stakes,
     too_early,
     unknowable,
-    visible,
 )
+from rules.games.stud_poker_ends import MISSING, TELL, Step, StudPokerEnds, StudPokerState
 
-Step: TypeAlias = tuple["StudPokerState", tuple[Verdict, ...]]
-
-TELL: Final = say("do_tell_hands")
 DECISIONS: Final = say("do_tell_all")
 NAME_IT: Final = say("do_name_hand")
 WHO_PLAYS: Final = say("do_who_plays")
 AGAIN: Final = say("do_decide")
 OR_OPEN: Final = say("do_correct")
-MISSING: Final = say("round_events")
 BEFORE_CARD: Final = say("first_card")
 BETWEEN: Final = say("hands_next_round")
 WHOSE: Final = say("do_name_round")
 ONE_MORE: Final = say("packet_more")
 EARLY: Final = say("hands_early")
-MANY: Final = 1000
-"""Events missing, where their number is not told."""
+DEAL_ON: Final = say("do_deal_on")
+WHICH_FAULT: Final = say("do_which_fault")
 
 
-class StudPokerState(Struct, frozen=True):
-    """Where a table stands.
-
-    `seats` are open. `last` is the resolved round until the next begins, also beside `deal` while that is the same
-    round reopened, and its result may stand. `carried`: jackpot bets of a void round; `uncarried`: there may be others.
-    `doubt`: events of the next round's betting may be missing. `heard`: of the last deal cards or packets were told.
-    """
-
-    table: str
-    day: str = ""
-    count: int = 0
-    seats: tuple[int, ...] = ()
-    deal: Deal | None = None
-    last: Deal | None = None
-    carried: tuple[Wager, ...] = ()
-    uncarried: bool = False
-    doubt: bool = False
-    heard: bool = False
-
-
-class StudPokerRounds(ABC):
-    """Tables of stud poker by one text. It holds no state of a table."""
-
-    cite: ClassVar[str]
-    """How results name the text, before an article."""
-    articles: ClassVar[dict[str, str]]
-    """The article of each irregularity, by its code; of a void, of a bet, of a wrong number of cards."""
-
-    terms: Terms
-    dealing: str
-    """What the cards are dealt from: shoe, shuffler or either."""
-    jackpot: bool
-    """Whether a progressive jackpot is offered."""
-    offered: frozenset[str]
+class StudPokerRounds(StudPokerEnds):
+    """Tables of stud poker by one text: each event, and what follows from it."""
 
     def start(self, table: str) -> StudPokerState:
         """A table that was never played on."""
         return StudPokerState(table)
-
-    @abstractmethod
-    def missing(self, deal: Deal, hands: Hands) -> tuple[str, ...]:
-        """The hands that must be told before the round can end."""
-
-    @abstractmethod
-    def resolve(self, deal: Deal, hands: Hands) -> Result:
-        """The result of a round whose hands are known."""
 
     # ---- events
 
@@ -206,6 +158,7 @@ class StudPokerRounds(ABC):
             lost=missed,
             unsure=missed,
             uncarried=state.uncarried,
+            burnt=int(state.loose == 1),
         )
         heard = state.heard or (state.last is not None and state.last.out)
         return StudPokerState(state.table, day, count, state.seats, deal, heard=heard), deal
@@ -253,7 +206,7 @@ class StudPokerRounds(ABC):
         if one.bet == "jackpot" and self.jackpot:
             if one.seat in deal.carried:
                 return self._carried_again(state, deal, seen, one), verdicts
-            late = late and deal.begun
+            late = late and (deal.begun or self.rulings.jackpot_until == "bell")
             stranger = round_.closed and not late and one.seat not in deal.players
             if stranger and deal.unproven and isinstance(one, WagerPlaced):
                 deal = replace(deal, asked={one.seat: "", **deal.asked})
@@ -289,10 +242,19 @@ class StudPokerRounds(ABC):
             asked = {one.seat: "" for one in round_.wagers if one.seat not in players}
         else:
             round_ = self._without_ante(round_, players, seen)
-        round_ = replace(witness(round_, seen), closed=True)
+        round_ = self._within_limits(replace(witness(round_, seen), closed=True), seen)
         deal = replace(deal, round=round_, players=players, lost=False, asked=asked)
         deal = replace(deal, unproven=deal.unproven or lost)
         return deal, (Closed(round_.id),)
+
+    def _within_limits(self, round_: Round, seen: Envelope) -> Round:
+        """Bets outside the limits of the table are noted."""
+        for one in round_.wagers if self.limits else ():
+            least, most = self.limits.get(one.bet, (0, 0))
+            if one.amount < least or one.amount > (most or one.amount):
+                text = say("outside_limits", seat=one.seat, bet=one.bet, amount=one.amount, least=least, most=most)
+                round_ = self._irregular(round_, "outside_limits", text, seen, f"{one.bet}_limits")
+        return round_
 
     def _bell(self, state: StudPokerState, seen: Envelope) -> Step:
         deal = state.deal
@@ -343,10 +305,36 @@ class StudPokerRounds(ABC):
         deal = self._swept(replace(last, reopened=True, dealt=True), seen)
         return self._hold(replace(state, last=None), deal, seen, say("card_after_result"), DECISIONS)
 
+    def _burn_due(self, state: StudPokerState, seen: Envelope, burnt: int = 0) -> bool:
+        """Whether the next card is not dealt, but burnt. What comes before the bets are opened is of the next round.
+
+        `burnt`: how much may be known of a burnt card already.
+        """
+        deal, last = state.deal, state.last
+        if not self.burns or seen.event.overtaken:
+            return False
+        if deal is None:
+            return not state.loose and (last is None or last.paid or last.out)
+        return deal.burnt <= burnt and not (deal.out or deal.blind or deal.reopened)
+
+    def _burn(self, state: StudPokerState, seen: Envelope) -> StudPokerState:
+        deal = state.deal
+        if deal is None:
+            return self._loose(state)
+        return self._seen(state, replace(deal, burnt=2), seen)
+
+    def _loose(self, state: StudPokerState) -> StudPokerState:
+        """A card that is of no deal, or comes after a decision, may be the one that is burnt for the next round."""
+        between = self.burns and (state.deal is None or state.deal.decided)
+        return replace(state, loose=min(state.loose + 1, 2)) if between else state
+
     def _card(self, state: StudPokerState, seen: Envelope, card: str, face: str | None) -> Step:
         """One card to each hand in turn."""
         if card not in PIPS:
             return self._unreadable(state, seen)
+        if self._burn_due(state, seen):
+            return self._burn(state, seen), ()
+        state = self._loose(state)
         deal = state.deal
         if deal is None or (deal.reopened and not deal.out):
             return self._without_round(state, seen, "card_without_round", say("card_no_round"))
@@ -360,6 +348,8 @@ class StudPokerRounds(ABC):
             doubt = doubt or say("shoe_then_packets")
         if card in deal.cards:
             doubt = doubt or say("card_twice")
+        if self.burns and deal.decided:
+            doubt = doubt or MISSING  # it may be the one that is burnt for the next round
         if doubt:
             state, held = self._hold(state, deal, seen, doubt, DECISIONS if doubt == EARLY else TELL)
             return state, closed + held
@@ -381,12 +371,18 @@ class StudPokerRounds(ABC):
 
     def _packet(self, state: StudPokerState, seen: Envelope, cards: int) -> Step:
         """Five cards to each hand."""
+        unburnt = self._burn_due(state, seen)
+        if cards == 1 and self._burn_due(state, seen, burnt=1):
+            return self._burn(state, seen), ()
+        state = self._loose(state)
         deal = state.deal
         if deal is None or (deal.reopened and not deal.out):
             return self._without_round(state, seen, "packet_without_round", say("packet_no_round"))
         deal, closed, doubt = self._first(state, deal, seen)
         if deal.cards:
             doubt = doubt or say("packet_then_shoe")
+        if self.burns and deal.decided:
+            doubt = doubt or MISSING
         if doubt:
             state, held = self._hold(state, deal, seen, doubt, DECISIONS if doubt == EARLY else TELL)
             return state, closed + held
@@ -397,6 +393,8 @@ class StudPokerRounds(ABC):
         round_ = witness(deal.round, seen)
         if not deal.packets and self.dealing == "shoe":
             round_ = self._irregular(round_, "wrong_equipment", say("by_shuffler"), seen, "by_shuffler")
+        if unburnt:
+            round_ = self._irregular(round_, "not_burnt", say("not_burnt"), seen)
         whose = deal.whose(deal.packets)
         deal = replace(deal, round=round_, packets=deal.packets + 1)
         if cards != CARDS:
@@ -408,6 +406,9 @@ class StudPokerRounds(ABC):
         return state, closed + step
 
     def _unreadable(self, state: StudPokerState, seen: Envelope) -> Step:
+        if self._burn_due(state, seen):
+            return self._burn(state, seen), ()
+        state = self._loose(state)
         deal = state.deal
         if deal is None or (deal.reopened and not deal.out):
             return self._without_round(state, seen, "unreadable_without_round", say("card_may_no_round"))
@@ -448,6 +449,8 @@ class StudPokerRounds(ABC):
             return replace(state, deal=failed), ()
         if deal.decided:
             return self._hold(state, deal, seen, what)
+        if not self.rulings.failure_voids:
+            return self._suspend(state, failed, seen, what, DEAL_ON)
         return self._void(state, failed, seen, say("shuffler_failed"))
 
     def _exposed(self, state: StudPokerState, seen: Envelope, hand: str, card: str) -> Step:
@@ -470,13 +473,56 @@ class StudPokerRounds(ABC):
         if card and hand == DEALER and deal.last_due and card not in deal.cards:
             # By rule, and faster than the shoe. Where another card comes, the two contradict each other.
             return self._seen(state, replace(deal, shown=card), seen), ()
+        if hand in [f"seat_{seat}" for seat in deal.forfeited]:
+            return self._seen(state, deal, seen), ()
         if any(hand == other and not (card and known) for other, known in deal.exposed):
             return self._hold(state, deal, seen, say("one_or_two"), blind=False)
+        if self.rulings.error_voids:
+            return self._shown(state, deal, seen, hand, card)
         text = card_seen(card, hand)
         round_ = self._irregular(deal.round, "card_exposed", text, seen, "second_card_exposed" if deal.exposed else "")
         second = bool(deal.exposed)
         deal = replace(deal, round=round_, exposed=(*deal.exposed, (hand, card)))
         return self._void(state, deal, seen, say("two_cards_exposed")) if second else self._go_on(state, deal)
+
+    def _shown(self, state: StudPokerState, deal: Deal, seen: Envelope, hand: str, card: str) -> Step:
+        """A card that should be covered: an error of the deal, the dealer's open card, or a player's fault.
+
+        Once all have decided, hands are uncovered. Where the deal may or may not be over, a person says what it was.
+        """
+        text = card_seen(card, hand)
+        seat = int(hand[-1]) if hand and hand != DEALER else 0
+        if deal.all_decided and seat not in deal.folded:
+            return self._seen(state, deal, seen), ()
+        dealt = deal.decided or (deal.out and not deal.dealing and not deal.blind)
+        if dealt and not (deal.dealing or deal.held) and seat in deal.players:
+            round_ = self._irregular(deal.round, "cards_shown", text, seen)
+            return self._forfeit(state, replace(deal, round=round_, exposed=(*deal.exposed, (hand, card))), seat)
+        noted_ = replace(deal, round=self._irregular(deal.round, "card_exposed", text, seen))
+        open_ = deal.shown or deal.last_card or any(other == DEALER for other, _ in deal.exposed)
+        after = replace(noted_, exposed=(*deal.exposed, (hand, card)))
+        if hand == DEALER and not open_:
+            return self._go_on(state, after)
+        if hand == DEALER and not card:
+            return self._hold(state, deal, seen, say("one_or_two"), blind=False)
+        dealing = deal.dealing and not deal.decided
+        if hand == DEALER or (hand and dealing):
+            return self._void(state, after, seen, say("card_exposed_dealing"))
+        return self._hold(state, noted_, seen, text, WHICH_FAULT, blind=False)
+
+    def _forfeit(self, state: StudPokerState, deal: Deal, seat: int) -> Step:
+        """The seat loses what it has laid, its raise too."""
+        laid = 2 * deal.amount(seat, "ante") or deal.chips.get(seat, 0)
+        raised = seat in deal.raised and laid > 0
+        deal = replace(
+            deal,
+            raised=tuple(other for other in deal.raised if other != seat),
+            folded=tuple(sorted({*deal.folded, seat})),
+            doubted=tuple(other for other in deal.doubted if other != seat),
+            forfeited=tuple(sorted({*deal.forfeited, seat})),
+            chips={**deal.chips, seat: laid} if raised else deal.chips,
+        )
+        return self._go_on(state, deal)
 
     # ---- the decisions
 
@@ -485,6 +531,8 @@ class StudPokerRounds(ABC):
         deal = replace(deal, round=self._irregular(deal.round, code, reason, seen))
         if deal.early:
             return self._hold(state, deal, seen, MISSING)
+        if not deal.round.closed:
+            deal = replace(deal, burnt=0)  # so is the card that was told
         word = deal.round.closed and not isinstance(seen.event, WagerPlaced | WagerWithdrawn)  # chips are moved often
         return replace(state, deal=replace(deal, early=word)), ()
 
@@ -569,6 +617,8 @@ class StudPokerRounds(ABC):
         if deal is None:
             if state.last is not None and seat in state.last.players and not (state.last.paid or state.doubt):
                 return state, replace(state.last, reopened=True), ()
+            if state.doubt and state.loose:
+                state = replace(state, loose=0)  # cards of a deal whose bets were lost
             state, noted = self._noted(state, "decision_without_round", reason, seen)
             return state, None, noted
         if too_early(deal, heard=state.heard):
@@ -612,7 +662,8 @@ class StudPokerRounds(ABC):
                     deal = replace(deal, round=self._irregular(deal.round, "raise_not_double", text, seen))
         elif raises and acted.amount:
             chips = acted.amount
-        return self._decide(state, deal, seen, seat, raises=raises, chips=chips if raises else 0)
+        lie = raises or seat in deal.forfeited
+        return self._decide(state, deal, seen, seat, raises=raises, chips=chips if lie else 0)
 
     def _decide(
         self, state: StudPokerState, deal: Deal, seen: Envelope, seat: int, *, raises: bool, chips: int
@@ -632,6 +683,7 @@ class StudPokerRounds(ABC):
             chips=told,
             doubted=tuple(other for other in deal.doubted if other != seat) if deal.doubted else (),
             swept=tuple(other for other in deal.swept if other != seat) if deal.swept else (),
+            forfeited=tuple(other for other in deal.forfeited if other != seat) if raises else deal.forfeited,
         )
         return self._go_on(state, deal)
 
@@ -686,7 +738,7 @@ class StudPokerRounds(ABC):
             deal = replace(state.last, reopened=True)
         elif too_early(deal, heard=state.heard):
             return self._early(state, deal, seen, "hands_before_deal", say("hands_before_deal"))
-        said, wrong = read_hands(deal, laid, self.articles["wrong_number_of_cards"])
+        said, wrong = read_hands(deal, laid, self.rulings.articles["wrong_number_of_cards"])
         known = deal.known()
         again = said.shown in ("", deal.shown, deal.last_card) and all(
             known.get(name) == said.told[name] for name in said.told
@@ -699,6 +751,9 @@ class StudPokerRounds(ABC):
             return self._hold(state, deal, seen, BETWEEN, WHOSE, blind=False)
         deal = self._named(deal, said, seen)
         told, dead = said.told, said.dead
+        strayed = not deal.unproven or deal.round.suspended == ONE_MORE
+        if self.rulings.error_voids and dead and strayed and not wrong:
+            return self._void(state, deal, seen, say("hand_without_bet", hand=dead[0]))
         shown = said.shown or deal.shown
         strangers = bool(dead or said.asked or said.left)
         # A hand too many leaves it unknown whose the shoe's cards are; the open card, told alone, completes no deal.
@@ -714,174 +769,6 @@ class StudPokerRounds(ABC):
         if wrong:
             return self._hold(state, deal, seen, wrong, blind=bool(dead and deal.cards))
         return self._ask(state, next_, seen) if asked else self._go_on(state, next_)
-
-    # ---- doubt
-
-    def _missed(self, state: StudPokerState, seen: Envelope) -> Step:
-        """Before the bell no card can be missing, only bets."""
-        deal = state.deal
-        if deal is None:
-            return (state if state.doubt else replace(state, doubt=True)), ()
-        deal = replace(deal, unsure=True)
-        if not deal.round.closed:
-            return self._seen(state, replace(deal, lost=True), seen), ()
-        deal = replace(deal, unproven=True)  # a late ante, or one that is proven to be missing only now
-        if deal.decided:
-            deal = replace(
-                deal, missed=deal.missed + (seen.event.count if isinstance(seen.event, EventsMissed) else MANY)
-            )
-        return self._hold(state, deal, seen, MISSING)
-
-    def _hold(
-        self,
-        state: StudPokerState,
-        deal: Deal,
-        seen: Envelope,
-        reason: Reason,
-        remedy: Reason = TELL,
-        *,
-        blind: bool = True,
-    ) -> Step:
-        """The round waits until the hands are told."""
-        return self._suspend(state, replace(deal, held=True, blind=deal.blind or blind), seen, reason, remedy)
-
-    def _suspend(self, state: StudPokerState, deal: Deal, seen: Envelope, reason: Reason, remedy: Reason) -> Step:
-        round_, verdicts = suspend(deal.round, seen, reason, remedy)
-        return self._with(state, deal, round_), verdicts
-
-    def _paid(self, state: StudPokerState, seen: Envelope) -> Step:
-        deal, last, late = state.deal, state.last, seen.event.overtaken
-        if deal is None:
-            return (state if last is None or last.paid or late else replace(state, last=replace(last, paid=True))), ()
-        if not deal.round.closed:
-            return state, ()  # the last round may be paid while bets are open
-        if late:
-            return self._seen(state, deal, seen), ()  # before what is in doubt, or even before this round
-        if deal.reopened and last is not None:
-            # Paid while in doubt: the croupier, who sees the hands, lets the first result stand.
-            last = replace(last, round=replace(deal.round, suspended=None), paid=True)
-            result = self.resolve(replace(last, round=witness(last.round, seen)), last.known())
-            return replace(state, deal=None, last=last), (Corrected(replace(result, supersedes=result.round)),)
-        if not deal.begun:
-            return self._seen(state, deal, seen), ()
-        undecided = len(deal.raised) + len(deal.folded) < len(deal.players)
-        return self._suspend(state, deal, seen, say("paid_decisions") if undecided else say("paid_hands"), TELL)
-
-    def _declared_void(self, state: StudPokerState, seen: Envelope, reason: Reason) -> Step:
-        deal = state.deal
-        if deal is None:
-            if state.last is None:
-                return self._noted(state, "void_without_round", say("void_no_correction"), seen)
-            deal = replace(state.last, reopened=True)
-        return self._void(state, deal, seen, reason)
-
-    # ---- the ends of a round
-
-    def _void(self, state: StudPokerState, deal: Deal, seen: Envelope, reason: Reason) -> Step:
-        """Antes and raises come back, the jackpot bets are those of the next round."""
-        jackpots = tuple(one for one in deal.round.wagers if one.bet == "jackpot")
-        # Raised and folded, and no chips were told, or raised too early: nobody knows what comes back beside the ante.
-        unsure = deal.unsure or bool(deal.swept) or any(not deal.chips.get(seat) for seat in deal.doubted)
-        returned = () if unsure else tuple(one for one in stakes(deal) if one.bet != "jackpot")
-        round_ = replace(witness(deal.round, seen), wagers=returned, suspended=None)
-        void = Void(reason, "returned", "carried" if self.jackpot else "")
-        law = self._law("shuffler_failed" if reason.code == "shuffler_failed" else "void")
-        result = voided(round_, self.terms, void, (law,), visible(deal))
-        state = StudPokerState(
-            state.table,
-            state.day,
-            state.count,
-            state.seats,
-            carried=jackpots,
-            uncarried=deal.uncarried or deal.unsure,
-            doubt=state.doubt,
-            heard=deal.out or (state.heard and not deal.begun),
-        )
-        return state, (Corrected(replace(result, supersedes=result.round)) if deal.reopened else Voided(result),)
-
-    def _go_on(self, state: StudPokerState, deal: Deal) -> Step:
-        """The end, where all have decided and the hands that are opened are known."""
-        if deal.held or deal.doubted or deal.asked or not deal.players:
-            return replace(state, deal=deal), ()
-        if deal.round.suspended:
-            deal = replace(deal, round=replace(deal.round, suspended=None))
-        if deal.dealing or len(deal.raised) + len(deal.folded) < len(deal.players):
-            return replace(state, deal=deal), ()
-        hands = deal.known()
-        if self.missing(deal, hands):
-            return replace(state, deal=deal), ()
-        if wrong := contradiction(deal):
-            deal = replace(deal, held=True, blind=True, round=replace(deal.round, suspended=wrong))
-            return replace(state, deal=deal), (Suspended(deal.round.id, wrong, TELL),)
-        result = self.resolve(deal, hands)
-        last = replace(deal, reopened=False) if deal.reopened else deal
-        state = StudPokerState(
-            state.table, state.day, state.count, state.seats, last=last, doubt=state.doubt, heard=deal.out
-        )
-        return state, (Corrected(replace(result, supersedes=result.round)) if deal.reopened else Resolved(result),)
-
-    # ---- notes
-
-    def _with(self, state: StudPokerState, deal: Deal, round_: Round) -> StudPokerState:
-        return replace(state, deal=replace(deal, round=round_))
-
-    def _seen(self, state: StudPokerState, deal: Deal, seen: Envelope) -> StudPokerState:
-        """The round rests on this event too."""
-        return replace(state, deal=replace(deal, round=witness(deal.round, seen)))
-
-    def _noted(self, state: StudPokerState, code: str, reason: Reason, seen: Envelope) -> Step:
-        """An irregularity, of the round if one is open."""
-        if state.deal is not None:
-            return self._with(state, state.deal, self._irregular(state.deal.round, code, reason, seen)), ()
-        return state, noted(code, reason, self._law(code), seen)
-
-    def _law(self, rule: str) -> str:
-        return f"{self.cite} art. {self.articles[rule]}"
-
-    def _irregular(self, round_: Round, code: str, reason: Reason, seen: Envelope, rule: str = "") -> Round:
-        """`rule`: the key of its article, where that is not the code."""
-        return irregular(round_, code, reason, self._law(rule or code), seen)
-
-    def _without_ante(self, round_: Round, players: tuple[int, ...], seen: Envelope) -> Round:
-        """The bets on the jackpot of seats without an ante go back."""
-        for one in round_.wagers:
-            if one.seat not in players:
-                text = say("without_ante_back", seat=one.seat, bet=one.bet)
-                round_ = self._irregular(round_, "jackpot_without_ante", text, seen)
-        return replace(round_, wagers=tuple(one for one in round_.wagers if one.seat in players))
-
-    def _named(self, deal: Deal, said: Laid, seen: Envelope) -> Deal:
-        """The seats that a person named without a bet; cards dealt to one are an irregularity."""
-        round_ = witness(deal.round, seen)
-        none = {int(hand[-1]) for hand in said.dead}
-        for hand in said.dead:
-            seat = int(hand[-1])
-            if hand not in deal.told and (seat in deal.asked or seat in deal.dead):
-                continue
-            text = say("hand_without_bet", hand=hand)
-            round_ = self._irregular(round_, "hand_without_bet", text, seen)
-        if not deal.unproven:
-            return replace(deal, round=round_)
-        asked = {seat: word for seat, word in deal.asked.items() if seat not in none}
-        players = tuple(seat for seat in deal.players if seat not in said.left)
-        round_ = replace(round_, wagers=tuple(one for one in round_.wagers if one.seat not in said.left))
-        round_ = self._without_ante(round_, (*players, *asked, *said.asked), seen)
-        told = {hand: cards for hand, cards in deal.told.items() if hand not in said.dead}
-        dead = tuple(sorted({*deal.dead, *none, *said.left}))
-        anted = tuple(seat for seat in deal.anted if seat not in said.left)
-        return replace(deal, round=round_, players=players, anted=anted, asked=asked, dead=dead, told=told)
-
-    def _swept(self, deal: Deal, seen: Envelope) -> Deal:
-        """At the first card: what was told of hands before it is no word of this round. Chips lie where they lie."""
-        round_ = deal.round
-        for seat in sorted({*deal.raised, *deal.folded, *deal.doubted}):
-            text = say("decided_dealing", seat=seat)
-            round_ = self._irregular(round_, "decision_before_deal", text, seen)
-        if not deal.held:
-            round_ = replace(round_, suspended=None)
-        known = {seat for seat in deal.players if deal.chips.get(seat, 0) >= (2 * deal.amount(seat, "ante") or 1)}
-        swept = tuple(sorted({*deal.raised, *deal.doubted} - known))
-        return replace(deal, round=round_, told={}, shown="", raised=(), folded=(), doubted=(), exposed=(), swept=swept)
 
 
 def _round_named(event: Event) -> str:

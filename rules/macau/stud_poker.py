@@ -64,18 +64,26 @@ What leaves a doubt, of which the text says nothing:
 """
 
 from fractions import Fraction
-from functools import lru_cache
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import Meta, Struct
-from msgspec.structs import replace
 
 from rules.engine.money import Rounding
-from rules.engine.rounds import resolved, terms
-from rules.engine.ruleset import Award, Bet, Push, Result, View, Win, option
-from rules.games.poker import CATEGORIES, CATEGORY, HEIGHT, leading, packed, strength
-from rules.games.stud_poker import DEALER, Compared, Deal, Hands, compare, stakes, visible
-from rules.games.stud_poker_round import StudPokerRounds, StudPokerState
+from rules.engine.rounds import terms
+from rules.engine.ruleset import Bet, Win, option
+from rules.games.poker import CATEGORIES, CATEGORY, HEIGHT, leading, strength
+from rules.games.stud_poker import Deal, Rulings
+from rules.games.stud_poker_game import (
+    CHINESE,
+    ENGLISH,
+    VALUE_BITS,
+    Articles,
+    Prize,
+    Raise,
+    Said,
+    StudPokerGame,
+    Text,
+)
 
 TEXT: Final = "Despacho 61/2004"
 
@@ -86,40 +94,36 @@ PAYTABLE: Final = (
 )
 FAMILIES: Final = tuple(bet.id for bet in PAYTABLE)
 
-# Art. 9(5): what a raise pays, and its item; the royal flush is the house's choice.
-RAISE_PAYS: Final[dict[str, tuple[int, int]]] = {
-    "high_card": (1, 1),
-    "one_pair": (1, 1),
-    "two_pairs": (2, 2),
-    "three_of_a_kind": (3, 3),
-    "straight": (4, 4),
-    "flush": (5, 5),
-    "full_house": (7, 6),
-    "four_of_a_kind": (20, 7),
-    "straight_flush": (50, 8),
-    "royal_flush": (50, 9),
+# Art. 9(5): what a raise pays; the royal flush is the house's choice.
+RAISE_PAYS: Final = {
+    "high_card": Raise(1, "9(5)(1)"),
+    "one_pair": Raise(1, "9(5)(1)"),
+    "two_pairs": Raise(2, "9(5)(2)"),
+    "three_of_a_kind": Raise(3, "9(5)(3)"),
+    "straight": Raise(4, "9(5)(4)"),
+    "flush": Raise(5, "9(5)(5)"),
+    "full_house": Raise(7, "9(5)(6)"),
+    "four_of_a_kind": Raise(20, "9(5)(7)"),
+    "straight_flush": Raise(50, "9(5)(8)"),
+    "royal_flush": Raise(50, "9(5)(9)"),
 }
 CAPPED: Final = frozenset(("four_of_a_kind", "straight_flush", "royal_flush"))
 
-# Art. 10(2): combination, what it pays, its share, what is paid before it (10(7)), and its item.
-JACKPOT: Final[dict[str, tuple[Literal["fixed", "larger_of_fixed_and_share"], str, str, int]]] = {
-    "royal_flush": ("larger_of_fixed_and_share", "1", "straight_flush", 1),
-    "straight_flush": ("larger_of_fixed_and_share", "1/10", "", 2),
-    "four_of_a_kind": ("fixed", "", "", 3),
-    "full_house": ("fixed", "", "", 4),
-    "flush": ("fixed", "", "", 5),
+# Art. 10(2), (5), (7).
+JACKPOT: Final = {
+    "royal_flush": Prize("larger_of_fixed_and_share", "10(2)(1)", "1", after="straight_flush", shared=True),
+    "straight_flush": Prize("larger_of_fixed_and_share", "10(2)(2)", "1/10"),
+    "four_of_a_kind": Prize("fixed", "10(2)(3)"),
+    "full_house": Prize("fixed", "10(2)(4)"),
+    "flush": Prize("fixed", "10(2)(5)"),
 }
-POOL: Final = "progressive"
 
 # ---- arts. 4, 8: which hand is higher
 
 SUIT_ORDER: Final = {"S": 3, "H": 2, "C": 1, "D": 0}
-ITEM_OF_8: Final = {name: 10 - place for place, name in enumerate(CATEGORIES)}
 # Art. 8(3), (4), (7): the other cards count for nothing.
 _ALL_RANKS: Final = 0xFFFFFF
 _COUNTED: Final = {CATEGORY[name]: 0xFF0000 for name in ("four_of_a_kind", "full_house", "three_of_a_kind")}
-# Art. 9(1): the least hand that opens.
-OPENING: Final = packed("high_card", (HEIGHT["A"], HEIGHT["K"])) << 2
 
 
 def value(cards: tuple[str, ...]) -> int:
@@ -127,40 +131,35 @@ def value(cards: tuple[str, ...]) -> int:
     found = strength(cards)
     lead = leading(found)
     suit = max([SUIT_ORDER[card[1]] for card in cards if HEIGHT[card[0]] == lead])
-    return (found & _COUNTED.get(found >> 20, _ALL_RANKS)) << 2 | suit
-
-
-def combination(value_: int) -> str:
-    """The category of a hand's value."""
-    return CATEGORIES[value_ >> 22]
+    return (found & _COUNTED.get(found >> 20, _ALL_RANKS)) << VALUE_BITS | suit
 
 
 # ---- words
 
 VOID_WORDS: Final = {"pt": "Jogada inválida", "zh-Hant": "此局無效", "en": "Void"}
-# The dealer's hand, a seat that wins, one that loses, and what stands between them.
-SHOWDOWN: Final = {
-    "pt": ("Croupier: {}", "lugar {} ganha com {}", "lugar {} perde", "; "),
-    "zh-Hant": ("莊家：{}", "{}門贏，{}", "{}門輸", "；"),
-    "en": ("Dealer: {}", "seat {} wins with {}", "seat {} loses", "; "),
-}
-CALLS: Final[dict[str, tuple[str, str, str]]] = {
-    "royal_flush": ("naipe real", "黃袍麒麟", "royal flush"),
-    "straight_flush": ("sequência de naipe", "同花順", "straight flush"),
-    "four_of_a_kind": ("quatro cartas iguais", "四條", "four of a kind"),
-    "full_house": ("trio-par", "夫盧", "full house"),
-    "flush": ("naipe", "同花", "flush"),
-    "straight": ("sequência", "順", "straight"),
-    "three_of_a_kind": ("três cartas iguais", "三條", "three of a kind"),
-    "two_pairs": ("dois pares", "兩對", "two pairs"),
-    "one_pair": ("par", "一對", "one pair"),
-    "high_card": ("cinco cartas diferentes", "五張散牌", "five odd cards"),
-}
-FOLDED: Final = {"pt": "Todos desistem", "zh-Hant": "全部不加注", "en": "All hands folded"}
-NOT_OPENED: Final = {
-    "pt": "O croupier não abre: as apostas iniciais são pagas, as adicionais devolvidas",
-    "zh-Hant": "莊家不開牌，原注一賠一，加注退回",
-    "en": "The dealer does not open: antes are paid, raises come back",
+WORDS: Final = {
+    "pt": Said(
+        dealer="Croupier: {}",
+        wins="lugar {} ganha com {}",
+        loses="lugar {} perde",
+        mark="; ",
+        folded="Todos desistem",
+        not_opened="O croupier não abre: as apostas iniciais são pagas, as adicionais devolvidas",
+        calls={
+            "royal_flush": "naipe real",
+            "straight_flush": "sequência de naipe",
+            "four_of_a_kind": "quatro cartas iguais",
+            "full_house": "trio-par",
+            "flush": "naipe",
+            "straight": "sequência",
+            "three_of_a_kind": "três cartas iguais",
+            "two_pairs": "dois pares",
+            "one_pair": "par",
+            "high_card": "cinco cartas diferentes",
+        },
+    ),
+    "zh-Hant": CHINESE,
+    "en": ENGLISH,
 }
 
 # The article of each irregularity, and of a void, a bet and what the cards are dealt from.
@@ -201,6 +200,26 @@ ARTICLES: Final = {
     "shuffler_failed": "11(4)",
 }
 
+RULINGS: Final = Rulings(TEXT, ARTICLES)
+STUD_POKER: Final = Text(
+    TEXT,
+    RAISE_PAYS,
+    JACKPOT,
+    Articles(
+        from_shoe="7(1)",
+        from_shuffler="7(2)",
+        exposed="11(2)",
+        folded="6(7)",
+        opening="9(1)",
+        opens="9(3)",
+        not_opened="9(2)",
+        loses="9(4)",
+        equal="4(1)",
+        hands={name: f"8({10 - place})" for place, name in enumerate(CATEGORIES)},
+    ),
+    WORDS,
+)
+
 
 class StudPokerOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """What the text leaves to the house, and the readings that are possible."""
@@ -240,225 +259,36 @@ class StudPokerOptions(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("folded_jackpot: art. 10(1): bets_offered leaves the jackpot out")
 
 
-class Showdown(Struct, frozen=True):
-    """What the hands decide."""
-
-    outcome: dict[str, Any]
-    winners: tuple[Win, ...]
-    pushes: tuple[Push, ...]
-    awards: tuple[Award, ...]
-    announcements: dict[str, str]
-    law: tuple[str, ...]
-
-
-class StudPoker(StudPokerRounds):
+class StudPoker(StudPokerGame):
     """The ruleset."""
 
     id: ClassVar[str] = "macau.stud-poker"
     title: ClassVar[str] = "Stud poker, Macau"
-    law: ClassVar[str] = "Despacho 61/2004"
+    law: ClassVar[str] = TEXT
     Options: ClassVar[type[StudPokerOptions]] = StudPokerOptions
-    State: ClassVar[type[StudPokerState]] = StudPokerState
-    cite: ClassVar[str] = TEXT
-    articles: ClassVar[dict[str, str]] = ARTICLES
+    rulings: ClassVar[Rulings] = RULINGS
+    text: ClassVar[Text] = STUD_POKER
 
     def __init__(self, options: StudPokerOptions) -> None:
-        """Work out, once, what a raise pays."""
+        """Work out, once, what is offered."""
         self.options = options
         self.terms = terms(self.id, "2004", options, VOID_WORDS)
-        self._bets = tuple(bet for bet in PAYTABLE if bet.id in (options.bets_offered or FAMILIES))
-        self.offered = frozenset(bet.id for bet in self._bets)
+        self.paid_bets = tuple(bet for bet in PAYTABLE if bet.id in (options.bets_offered or FAMILIES))
+        self.offered = frozenset(bet.id for bet in self.paid_bets)
         self.jackpot = "jackpot" in self.offered
+        self.jackpot_pays = JACKPOT
+        self.keeps_jackpot = options.folded_jackpot == "kept"
         self.dealing = options.dealing
-        self._pays = {name: pays for name, (pays, _) in RAISE_PAYS.items()} | {"royal_flush": options.royal_flush_pays}
 
-    def bets(self) -> tuple[Bet, ...]:
-        """The bets offered, in the order of art. 5."""
-        return self._bets
+    def value(self, cards: tuple[str, ...]) -> int:
+        """Art. 8."""
+        return value(cards)
 
-    def view(self, state: StudPokerState) -> View:
-        """Phase: idle, betting, dealing, deciding, showdown, suspended, resolved. No card that lies face down."""
-        deal = state.deal
-        if deal is None:
-            if state.last is None:
-                return View("", "idle", {"seats": state.seats})
-            shown = self._showdown(state.last, state.last.known())
-            return View(state.last.round.id, "resolved", {**shown.outcome, "say": shown.announcements})
-        round_ = deal.round
-        if not round_.closed:
-            return View(round_.id, "betting", {"seats": state.seats, "antes": deal.antes()})
-        detail: dict[str, Any] = {
-            "players": deal.players,
-            "raised": deal.raised,
-            "folded": deal.folded,
-            "dealt": len(deal.cards) or deal.packets,
-            **visible(deal),
-        }
-        if round_.suspended:
-            return View(round_.id, "suspended", {**detail, "reason": round_.suspended})
-        undecided = tuple(seat for seat in deal.players if seat not in deal.raised and seat not in deal.folded)
-        if deal.dealing or (undecided and not deal.begun):
-            return View(round_.id, "dealing", detail)
-        if undecided:
-            return View(round_.id, "deciding", {**detail, "undecided": undecided})
-        return View(round_.id, "showdown", {**detail, "missing": self.missing(deal, deal.known())})
-
-    def _bettors(self, deal: Deal) -> tuple[int, ...] | None:
-        """The seats with a bet on the jackpot; None where the bets are not told, or not surely all of them."""
-        if not deal.round.wagers or deal.unsure or deal.uncarried:
-            return None
-        return tuple(one.seat for one in deal.round.wagers if one.bet == "jackpot")
-
-    def missing(self, deal: Deal, hands: Hands) -> tuple[str, ...]:
-        """The hands that must be told before the round can end."""
-        needed: list[str] = []
-        # After a loss anybody may have bet on the jackpot. Where no bet is ever told, a hand that has won it is told.
-        anybody = self.jackpot and (deal.unsure or deal.uncarried)
-        bettors = deal.players if anybody else self._bettors(deal) or ()
-        if deal.raised:
-            dealer = hands.get(DEALER)
-            if dealer is None:
-                needed.append(DEALER)
-            opens = dealer is not None and value(dealer) >= OPENING
-            needed += [f"seat_{seat}" for seat in deal.raised if opens or seat in bettors]
-        if self.options.folded_jackpot == "kept":
-            needed += [f"seat_{seat}" for seat in deal.folded if seat in bettors]
-        return tuple(name for name in needed if name not in hands)
-
-    def resolve(self, deal: Deal, hands: Hands) -> Result:
-        """Without settlements where the amounts are not known."""
-        shown = self._showdown(deal, hands)
-        laid = () if deal.unsure else stakes(deal)
-        if deal.uncarried:
-            laid = tuple(one for one in laid if one.bet != "jackpot")
-        return resolved(
-            deal.round if laid == deal.round.wagers else replace(deal.round, wagers=laid),
-            self.terms,
-            outcome=shown.outcome,
-            winners=shown.winners,
-            pushes=shown.pushes,
-            jackpots=shown.awards,
-            announcements=shown.announcements,
-            law=shown.law,
-        )
-
-    # ---- art. 9: what wins
-
-    def _showdown(self, deal: Deal, hands: Hands) -> Showdown:
-        """Art. 9: what each seat wins."""
-        end = compare(deal, hands, value, OPENING)
-        winners: list[Win] = []
-        pushes: list[Push] = []
-        for seat in deal.raised:
-            hand = f"seat_{seat}"
-            if end.fates[hand] == "not_opened":
-                winners.append(Win("ante", "1", seat=seat))
-                pushes.append(Push("raise", seat))
-            elif end.fates[hand] == "wins":
-                winners += (Win("ante", "1", seat=seat), self._raise_wins(deal, seat, combination(end.values[hand])))
-        awards, won = self._awards(deal, hands)
-        articles = {*_articles(deal, end), *(f"10(2)({JACKPOT[award.combination][3]})" for award in awards)}
-        opened = end.values | {hand: value(hands[hand]) for hand in won if hand not in end.values}
-        outcome = {
-            "opens": end.opens,
-            "hands": {hand: hands[hand] for hand in opened},
-            "combinations": {hand: combination(found) for hand, found in opened.items()},
-            "seats": dict(sorted(end.fates.items())),
-        }
-        law = tuple(f"{TEXT} art. {article}" for article in sorted(articles, key=_order))
-        words = _announced(end.opens, end.values.get(DEALER), end.fates, opened)
-        return Showdown(outcome, tuple(winners), tuple(pushes), awards, words, law)
-
-    def _raise_wins(self, deal: Deal, seat: int, name: str) -> Win:
+    def raise_pays(self, deal: Deal, seat: int, name: str) -> Win:
         """Art. 9(5); the three highest combinations pay no more than the house's maximum."""
-        pays, most = self._pays[name], self.options.maximum_prize
+        pays = self.options.royal_flush_pays if name == "royal_flush" else RAISE_PAYS[name].pays
+        most = self.options.maximum_prize
         stake = 2 * deal.amount(seat, "ante") or deal.chips.get(seat, 0)
         if most and name in CAPPED and not deal.unsure and pays * stake > most:
             return Win("raise", str(Fraction(most, stake)), str(pays), seat=seat)
         return Win("raise", str(pays), seat=seat)
-
-    def _awards(self, deal: Deal, hands: Hands) -> tuple[tuple[Award, ...], tuple[str, ...]]:
-        """Art. 10, in the order of payment, and the hands that have won: whatever the dealer holds.
-
-        From the dealer's left (10(4)), but royal flushes after the straight flushes (10(7)). Where the bets on the
-        jackpot are not told, one award for each combination, among seats that are not named.
-        """
-        if not self.jackpot:
-            return (), ()
-        bettors = self._bettors(deal)
-        held: list[tuple[int, str]] = []
-        for seat in deal.players:
-            hand = f"seat_{seat}"
-            if hand not in hands or (seat in deal.folded and self.options.folded_jackpot == "lost"):
-                continue
-            name = CATEGORIES[strength(hands[hand]) >> 20]
-            if name in JACKPOT and (bettors is None or seat in bettors):
-                held.append((seat, name))
-        if not held:
-            return (), ()
-        awards = []
-        for name, among in _shares(held, seated=bettors is not None):
-            pays, share, after_, item = JACKPOT[name]
-            awards.append(Award(POOL, name, pays, f"{TEXT} art. 10(2)({item})", share, among, after_))
-        known = () if bettors is None else tuple(f"seat_{seat}" for seat, _ in held)
-        return tuple(awards), known
-
-
-def _shares(held: list[tuple[int, str]], *, seated: bool) -> list[tuple[str, tuple[int, ...]]]:
-    """The prizes of the jackpot with the seats that share each, in the order of payment."""
-    if not seated:
-        return [(name, ()) for name in dict.fromkeys(name for _, name in held)]
-    royals = tuple(seat for seat, name in held if name == "royal_flush")
-    shares = [(name, royals if name == "royal_flush" else (seat,)) for seat, name in held if seat not in royals[1:]]
-    names = [name for name, _ in shares]
-    if {"royal_flush", "straight_flush"} <= set(names):
-        at = names.index("royal_flush")
-        after = len(shares) - 1 - names[::-1].index("straight_flush")
-        if after > at:
-            shares.insert(after, shares.pop(at))
-    return shares
-
-
-def _articles(deal: Deal, end: Compared) -> set[str]:
-    """The articles that a showdown rests on."""
-    found = {"7(2)"} if deal.packets else {"7(1)"} if deal.cards else set()
-    if deal.exposed:
-        found.add("11(2)")
-    if deal.folded:
-        found.add("6(7)")
-    if not deal.raised:
-        return found
-    dealers = end.values[DEALER]
-    found |= {"9(1)", "9(3)" if end.opens else "9(2)", f"8({ITEM_OF_8[combination(dealers)]})"}
-    for hand, mine in end.values.items():
-        if hand == DEALER:
-            continue
-        name = combination(mine)
-        found |= {f"8({ITEM_OF_8[name]})", f"9(5)({RAISE_PAYS[name][1]})" if end.fates[hand] == "wins" else "9(4)"}
-        if mine >> 2 == dealers >> 2:
-            found.add("4(1)")
-    return found
-
-
-@lru_cache(maxsize=256)
-def _order(article: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in article.replace(")", "").split("("))
-
-
-def _announced(opens: bool, dealer: int | None, fates: dict[str, str], opened: dict[str, int]) -> dict[str, str]:
-    """What the croupier calls."""
-    if dealer is None:
-        return FOLDED
-    if not opens:
-        return NOT_OPENED
-    words = {}
-    for place, language in enumerate(VOID_WORDS):
-        dealers, wins, loses, mark = SHOWDOWN[language]
-        said = [dealers.format(CALLS[combination(dealer)][place])]
-        for hand, fate in sorted(fates.items()):
-            if fate == "wins":
-                said.append(wins.format(hand[-1], CALLS[combination(opened[hand])][place]))
-            elif fate == "loses":
-                said.append(loses.format(hand[-1]))
-        words[language] = mark.join(said)
-    return words

@@ -44,7 +44,7 @@ from simulators.tables.fantan import FantanTable
 from simulators.tables.fish_prawn_crab import FishPrawnCrabTable
 from simulators.tables.french_bank import FrenchBankTable
 from simulators.tables.roulette import AmericanRouletteTable, FrenchRouletteTable, RouletteTable, SaturnTable
-from simulators.tables.stud_poker import StudPokerTable
+from simulators.tables.stud_poker import AngolaStudPokerTable, StudPokerTable
 from simulators.tables.table import Floor, Look, Table
 
 __all__ = ["KINDS", "PITS", "Pit", "UnderWay"]
@@ -59,6 +59,7 @@ KINDS: dict[str, type[Table]] = {
     "scan": ScannerTable,
     "csm": ContinuousTable,
     "stud": StudPokerTable,
+    "astud": AngolaStudPokerTable,
     "bj": BlackjackTable,
     "fan": FantanTable,
     "studio": StudioTable,
@@ -70,7 +71,7 @@ KINDS: dict[str, type[Table]] = {
 }
 PITS: dict[str, tuple[str, ...]] = {
     "macau": ("rou", "sat", "cus", "fpc", "bac", "scan", "csm", "stud", "bj", "fan", "studio", "slot"),
-    "angola": ("acus", "bank", "amr", "frr"),
+    "angola": ("acus", "bank", "amr", "frr", "astud"),
 }
 """The kinds of tables that stand together, by jurisdiction."""
 # Real seconds for a command and its answer to travel, and simulated seconds for the device to execute it.

@@ -1,7 +1,8 @@
-"""A stud poker table: a batch shuffler that gives packets of five, sensors under the jackpot bets, and the console.
+"""Stud poker tables: a batch shuffler that gives packets of five, sensors under the jackpot bets, and the console.
 
 The shuffler does not know its cards, so the dealer tells what lies there: his open card, and at the showdown the hands
 that are opened, with the supervisor's key. He compares hands by the card that he carries, which is the one below.
+Angola's dealer burns a card, knows no order of suits, and ends the round at any error of the deal.
 """
 
 import random
@@ -17,10 +18,23 @@ from simulators.devices.fdl_console import Console
 from simulators.devices.fdl_shuffler import Shuffler
 from simulators.tables.table import Floor, Look, Ruled, Truth, settle
 
-__all__ = ["StudPokerTable", "compared", "opens"]
+__all__ = ["AngolaStudPokerTable", "StudPokerTable", "compared", "compared_in_angola", "opens"]
 
 Hands: TypeAlias = dict[str, tuple[str, ...]]
-Mishap: TypeAlias = Literal["", "one_seen", "two_seen", "jam", "short", "over", "wrong_order", "no_bet", "wrong_key"]
+Mishap: TypeAlias = Literal[
+    "",
+    "one_seen",
+    "two_seen",
+    "jam",
+    "short",
+    "over",
+    "wrong_order",
+    "no_bet",
+    "wrong_key",
+    "bank_seen",
+    "seen_dealing",
+    "shows",
+]
 
 SEATS: Final = range(1, 8)
 FIVE: Final = 5
@@ -34,6 +48,17 @@ MISTAKE: Final = 1  # the console's reason for a void: dealing error
 MISHAPS: Final[dict[Mishap, int]] = {
     "one_seen": 40,
     "two_seen": 15,
+    "jam": 15,
+    "short": 10,
+    "over": 10,
+    "wrong_order": 10,
+    "no_bet": 20,
+    "wrong_key": 20,
+}
+MISHAPS_IN_ANGOLA: Final[dict[Mishap, int]] = {
+    "bank_seen": 40,
+    "seen_dealing": 15,
+    "shows": 30,
     "jam": 15,
     "short": 10,
     "over": 10,
@@ -80,6 +105,13 @@ def compared(cards: Sequence[str]) -> tuple[int, tuple[int, ...], int]:
     return shape, ranks[:1] if shape in BY_ONE_RANK else ranks, suit
 
 
+def compared_in_angola(cards: Sequence[str]) -> tuple[int, tuple[int, ...], int]:
+    """The same without an order of suits: equal odd cards go by three of one suit, others are equal."""
+    shape, ranks, _ = compared(cards)
+    suits = Counter(card[1] for card in cards)
+    return shape, ranks, int(shape == 0 and max(suits.values()) >= 3)
+
+
 def opens(cards: Sequence[str]) -> bool:
     """An ace and a king, or better."""
     shape, ranks, _ = compared(cards)
@@ -99,6 +131,8 @@ class _Round(Struct):
     hands: Hands = {}
     raised: tuple[int, ...] = ()
     folded: tuple[int, ...] = ()
+    shown: int = 0
+    """The seat that showed its cards and has lost for it."""
 
 
 class StudPokerTable(Ruled):
@@ -106,6 +140,8 @@ class StudPokerTable(Ruled):
 
     ruleset: ClassVar[str] = "macau.stud-poker"
     options: ClassVar[dict[str, Any]] = {"dealing": "shuffler"}
+    carries: ClassVar[bool] = True
+    """Whether the jackpot bets of a void round are laid again."""
 
     def __init__(self, seed: int) -> None:
         """Two decks, seven seats."""
@@ -122,6 +158,14 @@ class StudPokerTable(Ruled):
         self.mishaps: Counter[Mishap] = Counter()
         """How often what went wrong at the table itself, "" for the rounds in which nothing did."""
         self._carried: frozenset[int] = frozenset()
+
+    def chances(self) -> Mapping[Mishap, int]:
+        """What goes wrong here, and in how many of a thousand rounds."""
+        return MISHAPS
+
+    def compared(self, cards: Sequence[str]) -> tuple[int, tuple[int, ...], int]:
+        """Five cards as the text compares them."""
+        return compared(cards)
 
     async def deal(self, floor: Floor, rounds: int) -> None:
         """Arts. 6 to 10: antes and jackpot bets, bell, packets, decisions, showdown, pay; the other deck meanwhile."""
@@ -174,11 +218,11 @@ class StudPokerTable(Ruled):
         floor.stir("shuffler-1")
         await floor.tell("shuffler-1", "shuffle", {})
 
-    async def _packet(self, floor: Floor) -> tuple[str, ...]:
+    async def _packet(self, floor: Floor, number: int = FIVE) -> tuple[str, ...]:
         """What lies in the tray, no card where none comes."""
         for _ in range(10):
             await floor.ready()
-            self.shuffler.dispense(floor.pace.now(), FIVE)
+            self.shuffler.dispense(floor.pace.now(), number)
             floor.stir("shuffler-1")
             await self._pause(floor, 2.0, 3.0)
             cards = self.shuffler.take(floor.pace.now())
@@ -239,7 +283,8 @@ class StudPokerTable(Ruled):
         rng = self._rng
         [number] = rng.choices(SEATS, PLAYERS)
         seats = sorted({*rng.sample(SEATS, number), *self._carried})
-        [mishap] = rng.choices(("", *MISHAPS), (1000 - sum(MISHAPS.values()), *MISHAPS.values()))
+        chances = self.chances()
+        [mishap] = rng.choices(("", *chances), (1000 - sum(chances.values()), *chances.values()))
         if (mishap == "no_bet" and len(seats) == len(SEATS)) or (mishap == "wrong_key" and len(seats) == 1):
             mishap = ""  # not with a full table; not with the decision that ends the round as it was told
         round_.antes, round_.mishap = {seat: rng.choice(ANTES) for seat in seats}, mishap
@@ -284,6 +329,8 @@ class StudPokerTable(Ruled):
         dead = f"seat_{rng.choice(unbid)}" if round_.mishap == "no_bet" else ""
         order = [*sorted({*names, dead} - {""}), DEALER]
         trouble = rng.randrange(len(order))
+        if not await self._burn(floor, round_):
+            return False
         for place, name in enumerate(order):
             if place == trouble and round_.mishap in IN_THE_SHUFFLER:
                 self.shuffler.inject(IN_THE_SHUFFLER[round_.mishap], floor.pace.now())
@@ -294,6 +341,9 @@ class StudPokerTable(Ruled):
                 return False
             if place == trouble and round_.mishap == "wrong_order":  # 11(1)
                 floor.press(self.console, "void", MISTAKE)
+                return False
+            if round_.mishap == "seen_dealing" and place == min(trouble, len(order) - 2):
+                await self._seen(floor, round_, name, cards[0])
                 return False
             if _over(floor.look(), round_):  # 11(4), where the machine may deal no more
                 return self.shuffler.ready(floor.pace.now(), FIVE)
@@ -306,7 +356,22 @@ class StudPokerTable(Ruled):
                 lambda look: _over(look, round_) or (look.round == round_.mine and look.phase != "suspended"),
             )
             del round_.hands[dead]
+            if _over(floor.look(), round_):
+                return False
         return await self._turn_up(floor, round_)
+
+    async def _burn(self, floor: Floor, round_: _Round) -> bool:  # noqa: ARG002 - as every table
+        """The card before the deal, where the text has one; whether it came."""
+        return True
+
+    async def _seen(self, floor: Floor, round_: _Round, name: str, card: str) -> None:
+        """A card is seen; until the display has it, or the round is over."""
+        await self._until(
+            floor,
+            lambda: self._expose(floor, name, card),
+            lambda look: _over(look, round_) or any(one["card"] == card for one in look.detail.get("exposed", ())),
+        )
+        await self._pause(floor, 1.0, 2.0)
 
     async def _turn_up(self, floor: Floor, round_: _Round) -> bool:
         """The dealer's last card lies open, unless another of his was seen (11(2)); two that were seen are 11(1)."""
@@ -315,22 +380,21 @@ class StudPokerTable(Ruled):
         lying = [(name, card) for name, cards in hands.items() for card in cards]
         seen = rng.sample(lying, number)
         for name, card in seen:
-            await self._until(
-                floor,
-                lambda: self._expose(floor, name, card),  # noqa: B023 - awaited here
-                lambda look: _over(look, round_) or any(one["card"] == card for one in look.detail.get("exposed", ())),  # noqa: B023
-            )
-            await self._pause(floor, 1.0, 2.0)
+            await self._seen(floor, round_, name, card)
         if len(seen) > 1:
             return False
         if all(name != DEALER for name, _ in seen):
-            last = hands[DEALER][-1]
-            await self._until(
-                floor,
-                lambda: self._tell(floor, round_, {DEALER: (last,)}),
-                lambda look: _over(look, round_) or last in look.detail.get("open", ()),
-            )
+            await self._open(floor, round_)
         return True
+
+    async def _open(self, floor: Floor, round_: _Round) -> None:
+        """The dealer's last card."""
+        last = round_.hands[DEALER][-1]
+        await self._until(
+            floor,
+            lambda: self._tell(floor, round_, {DEALER: (last,)}),
+            lambda look: _over(look, round_) or last in look.detail.get("open", ()),
+        )
 
     def _expose(self, floor: Floor, name: str, card: str) -> None:
         self.console.expose_card(name, card, floor.pace.now())
@@ -346,6 +410,9 @@ class StudPokerTable(Ruled):
         """Art. 6(5) to (7), from the dealer's left. A wrong key is seen at once, and the right one pressed."""
         for place, seat in enumerate(round_.antes):
             await self._pause(floor, 2.0, 5.0)
+            if round_.mishap == "shows" and place == len(round_.antes) // 2:
+                await self._show(floor, round_, seat)
+                continue
             raises = self._raises(round_.hands[f"seat_{seat}"])
             if raises:
                 round_.raised += (seat,)
@@ -357,6 +424,17 @@ class StudPokerTable(Ruled):
                 floor.stir("console-1")
                 await self._pause(floor, 1.0, 2.0)
             await self._decide(floor, round_, seat, raises=raises)
+
+    async def _show(self, floor: Floor, round_: _Round, seat: int) -> None:
+        """A player shows a card instead of deciding: the hand is lost."""
+        round_.folded += (seat,)
+        round_.shown = seat
+        name = f"seat_{seat}"
+        await self._until(
+            floor,
+            lambda: self._expose(floor, name, round_.hands[name][0]),
+            lambda look: _over(look, round_) or (look.round == round_.mine and seat in look.detail.get("folded", ())),
+        )
 
     async def _decide(self, floor: Floor, round_: _Round, seat: int, *, raises: bool) -> None:
         if raises:
@@ -387,11 +465,12 @@ class StudPokerTable(Ruled):
             return None
         dealer = round_.hands[DEALER]
         open_ = bool(round_.raised) and opens(dealer)
-        fates = {f"seat_{seat}": "folded" for seat in round_.folded}
+        fates = {f"seat_{seat}": "forfeited" if seat == round_.shown else "folded" for seat in round_.folded}
         for seat in round_.raised:
             name = f"seat_{seat}"
-            wins = compared(round_.hands[name]) > compared(dealer)
-            fates[name] = "not_opened" if not open_ else "wins" if wins else "loses"
+            mine, his = self.compared(round_.hands[name]), self.compared(dealer)
+            fate = "wins" if mine > his else "ties" if mine == his else "loses"
+            fates[name] = fate if open_ else "not_opened"
         outcome: dict[str, Any] = {"opens": open_, "seats": fates}
         # A hand that has won the jackpot is shown, where its bet was seen by the sensors, even if the dealer's is not.
         if open_ or not any(compared(round_.hands[f"seat_{seat}"])[0] >= FLUSH for seat in round_.raised):
@@ -438,7 +517,7 @@ class StudPokerTable(Ruled):
         """Chips and cards are taken away; the jackpot bets of a void round (11(1), 11(4)) are laid again."""
         await self._pause(floor, 3.0, 5.0)
         await floor.ready()
-        self._carried = self.bets.latched if void else frozenset()
+        self._carried = self.bets.latched if void and self.carries else frozenset()
         self.bets.remove_all(floor.pace.now())
         floor.stir("bets-1")
         await self._pause(floor, 1.0, 2.0)
@@ -451,6 +530,36 @@ class StudPokerTable(Ruled):
         await self._pause(floor, 4.0, 6.0)
         self.bets.remove_all(floor.pace.now())  # a last look at the layout
         floor.stir("bets-1")
+
+
+class AngolaStudPokerTable(StudPokerTable):
+    """The same by article 9 of Angola: a card is burnt, errors of the deal are void, who shows cards has lost."""
+
+    ruleset: ClassVar[str] = "angola.stud-poker"
+    carries: ClassVar[bool] = False
+
+    def chances(self) -> Mapping[Mishap, int]:
+        """What goes wrong here, and in how many of a thousand rounds."""
+        return MISHAPS_IN_ANGOLA
+
+    def compared(self, cards: Sequence[str]) -> tuple[int, tuple[int, ...], int]:
+        """9(7), 9(9)."""
+        return compared_in_angola(cards)
+
+    async def _burn(self, floor: Floor, round_: _Round) -> bool:
+        """9(19), 9(23): the machine gives out one card."""
+        if await self._packet(floor, 1):
+            return True
+        await self._mend(floor, round_)
+        return False
+
+    async def _turn_up(self, floor: Floor, round_: _Round) -> bool:
+        """9(22), 9(30): the bank's last card lies open, unless another of his was seen before it."""
+        if round_.mishap == "bank_seen":
+            await self._seen(floor, round_, DEALER, self._rng.choice(round_.hands[DEALER][:-1]))
+        else:
+            await self._open(floor, round_)
+        return True
 
 
 def _over(look: Look, round_: _Round) -> bool:

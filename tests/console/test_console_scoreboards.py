@@ -358,12 +358,22 @@ def test_stud_poker_in_short_words() -> None:
                 plain | {"seats": {"seat_1": "not_opened"}, "combinations": {"dealer": "high_card"}},
             ),
             result("macau.stud-poker", 3, plain | {"seats": {"seat_1": "folded"}}),
+            result(
+                "angola.stud-poker",
+                4,
+                {
+                    "opens": True,
+                    "seats": {"seat_1": "ties", "seat_2": "forfeited", "seat_3": "loses"},
+                    "combinations": {"dealer": "high_card"},
+                },
+            ),
         ],
     )
-    assert [(one.dealer, one.won, one.lost, one.folded) for one in found.deals] == [
-        ("all_folded", 0, 0, 1),
-        ("not_opened", 1, 0, 0),
-        ("one_pair", 1, 1, 1),
+    assert [(one.dealer, one.won, one.tied, one.lost, one.folded) for one in found.deals] == [
+        ("high_card", 0, 1, 2, 0),
+        ("all_folded", 0, 0, 0, 1),
+        ("not_opened", 1, 0, 0, 0),
+        ("one_pair", 1, 0, 1, 1),
     ]
 
 

@@ -461,6 +461,15 @@ def folded(rng: random.Random) -> tuple[str, dict[str, Any], list[Pair]]:
     return "macau.stud-poker", {}, course + same(*acts)
 
 
+def angola_stud_poker(rng: random.Random) -> tuple[str, dict[str, Any], list[Pair]]:
+    """So they do in Angola, and nothing tells which card was burnt."""
+    _, _, course = stud_poker(rng)
+    dealt = [{event.card for event in side if isinstance(event, CardDrawn)} for side in zip(*course, strict=True)]
+    one, other = (CardDrawn(rng.choice([card for card in DECK if card not in known])) for known in dealt)
+    course.insert(rng.randint(0, course.index((BetsClosed(), BetsClosed())) + 1), (one, other))
+    return "angola.stud-poker", {}, course
+
+
 def shuffled(rng: random.Random) -> tuple[str, dict[str, Any], list[Pair]]:
     """A shuffler says how many cards it gave out; the hands are told at the showdown, the dealer's last of all."""
     seats = sorted(rng.sample(range(1, 8), rng.randint(1, 4)))
@@ -519,7 +528,17 @@ def covered_buttons(rng: random.Random) -> tuple[str, dict[str, Any], list[Pair]
 
 # ---- the tests
 
-FACE_DOWN: tuple[Deal, ...] = (blackjack, stud_poker, folded, shuffled, baccarat, burnt, covered_dice, covered_buttons)
+FACE_DOWN: tuple[Deal, ...] = (
+    blackjack,
+    stud_poker,
+    angola_stud_poker,
+    folded,
+    shuffled,
+    baccarat,
+    burnt,
+    covered_dice,
+    covered_buttons,
+)
 
 
 @pytest.fixture(autouse=True)

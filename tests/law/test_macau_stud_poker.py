@@ -64,8 +64,9 @@ from rules.engine.ruleset import (
 )
 from rules.games.cards import DECK
 from rules.games.poker import CATEGORIES, classes
-from rules.games.stud_poker_round import StudPokerState
-from rules.macau.stud_poker import OPENING, StudPoker, StudPokerOptions, combination, value
+from rules.games.stud_poker_ends import StudPokerState
+from rules.games.stud_poker_game import OPENING, combination
+from rules.macau.stud_poker import StudPoker, StudPokerOptions, value
 
 LAW = "macau.stud-poker"
 

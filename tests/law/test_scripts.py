@@ -54,6 +54,11 @@ RUNS: dict[str, tuple[str, str, list[list[int]]]] = {
     ),
     "cussec-2003": ("macau.cussec", "edition=2003", [[], [0, 1510, 1000]]),
     "cussec-doubt": ("macau.cussec", "agitation=either payment=console", [[200], [200], [], [0], [], [200], []]),
+    "angola-stud-poker-ties": (
+        "angola.stud-poker",
+        "dealing=either minimum=200 maximum=4000 jackpot_bet=50 jackpot_seed=500000",
+        [[1000, 2000, 200, 0, 0, 2000, 16000, 400], [800, 0, 800, 0, 800, 800], [400, 50], [0, 250, 0, 500]],
+    ),
     "roulette-null": (
         "macau.roulette",
         "nines=1-2-3-4-5-6-7-8-9",

@@ -40,6 +40,7 @@ from protocols.contract.events import (
 from protocols.contract.topics import Envelope
 from rules import RULESETS
 from rules.engine.ruleset import Corrected, Noted, Resolved, Result, Ruleset, Voided, judge, options_from
+from rules.games.cards import DECK
 
 Bets: TypeAlias = Mapping[tuple[int, str], tuple[int, int]]
 
@@ -132,13 +133,16 @@ POKER = (
 )
 
 
-def showdown(number: int, *, shuffler: bool) -> Truth:
-    """A pair wins, five odd cards lose, against an ace and a king."""
+def showdown(number: int, *, shuffler: bool, burns: bool = False) -> Truth:
+    """A pair wins, five odd cards lose, against an ace and a king; `burns`: a card comes first."""
     hands, seat = POKER[number], (1 if number % 2 else 3)
     bets = {(seat, "ante"): (10, 20), (seat, "raise"): (20, 40), (seat + 1, "ante"): (10, 0)}
     bets |= {(seat + 1, "raise"): (20, 0)}
     one_by_one = " ".join(card for turn in zip(*(hand.split() for hand in hands), strict=True) for card in turn)
     cards: list[Event] = [HandDispensed(5)] * 3 if shuffler else drawn(one_by_one)
+    if burns:
+        burnt = next(card for card in DECK if card not in one_by_one.split())
+        cards.insert(0, HandDispensed(1) if shuffler else CardDrawn(burnt))
     names = (f"seat_{seat}", f"seat_{seat + 1}", "dealer")
     told: list[Event] = [DealCorrected({name: tuple(hand.split()) for name, hand in zip(names, hands, strict=True)})]
     acted: list[Event] = [SeatActed(seat, "raise"), SeatActed(seat + 1, "raise"), *(told if shuffler else [])]
@@ -174,6 +178,8 @@ GAMES: dict[str, tuple[str, dict[str, Any], Play]] = {
     "blackjack": ("macau.blackjack", {}, blackjack),
     "stud poker, shoe": ("macau.stud-poker", {}, lambda n: showdown(n, shuffler=False)),
     "stud poker, shuffler": ("macau.stud-poker", {}, lambda n: showdown(n, shuffler=True)),
+    "stud poker of Angola, shoe": ("angola.stud-poker", {}, lambda n: showdown(n, shuffler=False, burns=True)),
+    "stud poker of Angola, shuffler": ("angola.stud-poker", {}, lambda n: showdown(n, shuffler=True, burns=True)),
 }
 # A person's word is given only while the round waits for it; a second loss, or an event told late, whenever it comes.
 MORE: dict[str, Event] = {
@@ -300,7 +306,7 @@ def test_each_round_seen_whole_counts_and_nothing_untrue_is_said(name: str) -> N
         for number in range(night.sound, 4):
             assert number in ended, f"{what}: round {number} is thrown away"
             assert money(ended[number]).items() >= night.truth[number].bets.items(), what
-        if night.more not in ("", "loss") or name == "stud poker, shuffler":
+        if night.more not in ("", "loss") or name in ("stud poker, shuffler", "stud poker of Angola, shuffler"):
             continue
         for result in said.final.values():
             assert {one.code for one in result.irregularities} <= SAID, what

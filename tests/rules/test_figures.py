@@ -15,7 +15,7 @@ from helpers import at_length
 
 from daemon.cli.main import main
 from protocols.contract.events import BetsOpened, CardDrawn
-from rules.figures import cards, figure
+from rules.figures import cards, figure, stud_poker
 from rules.figures import figures as module
 from rules.figures.cards import CardWantedError, hand_played, raises
 from rules.figures.enumerate_baccarat import jackpot_probabilities
@@ -24,9 +24,9 @@ from rules.figures.figures import GAMES, agrees, figures, figures_table, figures
 from rules.games.baccarat import due
 from rules.games.cards import DECK, RANKS
 from rules.games.poker import strength
+from rules.games.stud_poker_game import OPENING
 from rules.macau.baccarat import BaccaratOptions, combination_a
 from rules.macau.blackjack import Blackjack
-from rules.macau.stud_poker import OPENING
 
 KEPT = Path(__file__).parents[2] / "docs/reference/games/figures"
 every_game = pytest.mark.parametrize("name", GAMES)
@@ -44,7 +44,8 @@ def kept(name: str) -> list[Figure]:
     return [Figure(**table) for table in tables]
 
 
-SIMULATED = ("macau.blackjack", "macau.stud-poker")
+STUD = ("angola.stud-poker", "macau.stud-poker")
+SIMULATED = ("macau.blackjack", *STUD)
 
 
 def quick(variant: Variant) -> bool:
@@ -366,9 +367,10 @@ def test_what_stands_in_the_way_of_a_strategy() -> None:
     assert cards.Strategy(peeked=True, five_cards=True).action(("8S", "8H"), 10, split=False, may_split=True) == "split"
 
 
-def test_the_exact_rows_of_stud_poker_are_as_kept() -> None:
-    found = module.stud_exact()
-    rows = exact_rows("macau.stud-poker", "")
+@pytest.mark.parametrize("name", STUD)
+def test_the_exact_rows_of_stud_poker_are_as_kept(name: str) -> None:
+    found = stud_poker.stud_exact()
+    rows = exact_rows(name, "")
     assert set(rows) == set(found)
     for bet, row in rows.items():
         stays(row, found[bet])
@@ -381,12 +383,13 @@ def test_the_exact_rows_of_stud_poker_are_as_kept() -> None:
     assert found["dealer:opens"].probability == Fraction(better + ace_king, hands)
 
 
-def test_the_simulated_rounds_of_stud_poker_are_as_kept() -> None:
-    tally = cards._stud({}, cards.PARTS, 20_000)
-    rows = {row.bet: row for row in kept("macau.stud-poker")}
+@pytest.mark.parametrize("name", STUD)
+def test_the_simulated_rounds_of_stud_poker_are_as_kept(name: str) -> None:
+    tally = cards._stud(name, cards.PARTS, 20_000)
+    rows = {row.bet: row for row in kept(name)}
     for bet, edge in (("ante", tally.edge()), ("raise", tally.bets_edge())):
         assert abs(float(rows[bet].edge_percent) / 100 - edge.mean) < 5.1 * edge.error
-    found = module.stud_simulated(tally)
+    found = stud_poker.stud_simulated(tally, "")
     for bet, number in (("ante", tally.rounds), ("raise", tally.bets)):
         won = float(rows[bet].probability)
         assert abs(float(found[bet].probability) - won) < 5.1 * (won * (1 - won) / number) ** 0.5
@@ -430,8 +433,8 @@ def test_what_is_raised(hand: str, up: str, raised: bool) -> None:
 
 
 def test_a_part_is_the_same_whoever_plays_it() -> None:
-    whole = cards.play_stud({}, 80)
-    parts = [cards._stud({}, part, 2) for part in range(cards.PARTS)]
+    whole = cards.play_stud("macau.stud-poker", 80)
+    parts = [cards._stud("macau.stud-poker", part, 2) for part in range(cards.PARTS)]
     assert sum(parts, cards.Tally()) == whole
     assert cards.play_blackjack({}, 45).rounds == 45
     assert cards.play_blackjack({}, 3) == sum((cards._blackjack({}, True, part, 1) for part in range(3)), cards.Tally())

@@ -1,8 +1,14 @@
 """Line outages that make events late or lost: no round of stud poker counts with another one's hands or players."""
 
+from typing import Any
+
+import pytest
 import stud_outages
 from helpers import at_length
 
+from rules.angola.stud_poker import StudPoker as AngolaStudPoker
+from rules.angola.stud_poker import StudPokerOptions as AngolaStudPokerOptions
+from rules.engine.ruleset import Ruleset
 from rules.macau.stud_poker import StudPoker, StudPokerOptions
 
 NIGHTS = at_length(60, 600)
@@ -11,11 +17,15 @@ LEAST_RIGHT = 0.7
 """Of all rounds, though nobody answers a question here: the share measured was 0.73."""
 
 
-def test_stud_poker_counts_no_round_wrongly_and_most_of_them_rightly() -> None:
-    ruleset = StudPoker(StudPokerOptions())
+@pytest.mark.parametrize(
+    ("ruleset", "burns"),
+    [(StudPoker(StudPokerOptions()), False), (AngolaStudPoker(AngolaStudPokerOptions()), True)],
+    ids=["macau", "angola"],
+)
+def test_stud_poker_counts_no_round_wrongly_and_most_of_them_rightly(ruleset: Ruleset[Any], burns: bool) -> None:
     right = 0
     for seed in range(NIGHTS):
-        told, truth = stud_outages.night(seed, ROUNDS)
+        told, truth = stud_outages.night(seed, ROUNDS, burns=burns)
         counted, wrong = stud_outages.ends(ruleset, told, truth)
         assert not wrong, f"night {seed}: {wrong[0].round} rests on {wrong[0].evidence}"
         right += counted

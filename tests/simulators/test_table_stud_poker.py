@@ -14,12 +14,22 @@ from msgspec.structs import replace
 
 from protocols.contract.results import Result
 from protocols.fdl.shuffler import CARDS
-from rules.macau.stud_poker import OPENING, value
+from rules.angola.stud_poker import value as value_in_angola
+from rules.games.stud_poker_game import OPENING
+from rules.macau.stud_poker import value
 from simulators.devices.compare import Account
 from simulators.devices.fdl_shuffler import PACKET_OF, Shuffler
 from simulators.lab.campaign.loop import VirtualLoop
 from simulators.tables import stud_poker as table_stud_poker
-from simulators.tables.stud_poker import MISHAPS, Mishap, StudPokerTable, compared, opens
+from simulators.tables.stud_poker import (
+    MISHAPS,
+    MISHAPS_IN_ANGOLA,
+    Mishap,
+    StudPokerTable,
+    compared,
+    compared_in_angola,
+    opens,
+)
 from simulators.tables.table import Floor, Look
 
 # ---- the dealer's eye
@@ -86,6 +96,19 @@ def test_dealer_and_ruleset_agree_on_whole_decks() -> None:
         assert [opens(hand) for hand in hands] == [value(hand) >= OPENING for hand in hands]
 
 
+@pytest.mark.parametrize("ranks", ["23456789TJQKA", "A5432KQJ", "AKJ97", "AQ2"])
+def test_they_agree_without_an_order_of_suits(ranks: str) -> None:
+    """Which of two hands is higher, and which are equal."""
+    rng = random.Random(f"no order of suits {ranks}")
+    deck = [rank + suit for rank in ranks for suit in "SHCD"]
+    for _ in range(at_length(1_000, 20_000)):
+        drawn = rng.sample(deck, 10)
+        hands = [tuple(drawn[:5]), tuple(drawn[5:])]
+        mine, others = (value_in_angola(hand) for hand in hands)
+        one, other = (compared_in_angola(hand) for hand in hands)
+        assert (mine > others, mine == others) == (one > other, one == other)
+
+
 def test_they_agree_on_high_hands() -> None:
     """Full houses, fours and flushes are rare: out of a deck of twelve cards they are not."""
     rng = random.Random("high hands")
@@ -146,12 +169,14 @@ PATIENCE = 3600.0
 """Seconds of play that a round takes at most, whatever the display shows: many times what one takes."""
 
 
-def play(directory: Path, rounds: int, seed: int) -> tuple[StudPokerTable, Account, list[dict[str, Any]]]:
+def play(
+    directory: Path, rounds: int, seed: int, kind: str = "stud"
+) -> tuple[StudPokerTable, Account, list[dict[str, Any]]]:
     """The table, the account, and every result that came out."""
     results: list[dict[str, Any]] = []
 
     async def body() -> tuple[StudPokerTable, Account]:
-        async with in_memory("stud", seed, directory) as world:
+        async with in_memory(kind, seed, directory) as world:
             pit = world.pit
             [table] = pit.tables.values()
             assert isinstance(table, StudPokerTable)
@@ -164,7 +189,7 @@ def play(directory: Path, rounds: int, seed: int) -> tuple[StudPokerTable, Accou
                 await pit.deal(world.pace, rounds, world.site, world.utc)
             dealt = pit.dealt()
             await world.settle(dealt)
-            return table, pit.accounts(dealt)["stud-1"]
+            return table, pit.accounts(dealt)[f"{kind}-1"]
 
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         table, account = runner.run(body())
@@ -211,6 +236,39 @@ def test_each_mishap_ends_as_article_11_says(mishap: Mishap, tmp_path: Path, mon
         assert ("hand_without_bet" in codes) is (mishap == "no_bet")
         if result["void"]:
             assert result["void"]["jackpot_bets"] == "carried"
+
+
+def test_a_night_in_angola_comes_out_as_it_was(tmp_path: Path) -> None:
+    table, account, results = play(tmp_path, 20, 1, "astud")
+    assert account == Account(right=20)
+    assert [bool(result["void"]) for result in results] == [truth.void for truth in table.truth]
+    assert not any(one["code"] == "not_burnt" for result in results for one in result["irregularities"])
+
+
+ENDS_IN_ANGOLA = {
+    "seen_dealing": "card_exposed_dealing",
+    "jam": "equipment_fault",
+    "short": "wrong_number_of_cards",
+    "over": "wrong_number_of_cards",
+    "wrong_order": "dealing_error",
+    "no_bet": "hand_without_bet",
+}
+
+
+@pytest.mark.parametrize("mishap", MISHAPS_IN_ANGOLA)
+def test_each_mishap_ends_as_article_9_says(mishap: Mishap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_stud_poker, "MISHAPS_IN_ANGOLA", {mishap: 1000})
+    monkeypatch.setattr(table_stud_poker, "PLAYERS", (0, 1, 1, 1, 0, 0, 0))
+    table, account, results = play(tmp_path, 3, 3, "astud")
+    assert account == Account(right=3)
+    assert table.mishaps == {mishap: 3}
+    for result in results:
+        assert (result["void"] or {"reason": {"code": ""}})["reason"]["code"] == ENDS_IN_ANGOLA.get(mishap, "")
+        codes = {one["code"] for one in result["irregularities"]}
+        assert ("cards_shown" in codes) is (mishap == "shows")
+        assert ("card_exposed" in codes) is (mishap in ("bank_seen", "seen_dealing"))
+        if result["void"]:
+            assert result["void"]["jackpot_bets"] == "returned"
 
 
 def test_jackpot_bets_of_a_void_round_are_laid_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

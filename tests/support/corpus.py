@@ -21,8 +21,9 @@ from typing import Any, Final
 
 import corpus_dice
 import corpus_roulette
+import corpus_stud_poker
 import msgspec
-from corpus_dealing import Dealer, Options, Sample, Shown, deck, wagers
+from corpus_dealing import Dealer, Options, Sample, Shown, deck, put_right, wagers
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -38,7 +39,6 @@ from protocols.contract.events import (
     ButtonsUncovered,
     CardDrawn,
     CardExposed,
-    CardJammed,
     CardsReturned,
     CardUnreadable,
     CutCardDrawn,
@@ -63,8 +63,6 @@ from protocols.contract.events import (
     SeatOpened,
     ShoeEmptied,
     ShoeStarted,
-    ShuffleFailed,
-    ShuffleFinished,
     SpinMissed,
     SpinStarted,
     SpinVoided,
@@ -79,7 +77,6 @@ from protocols.contract.topics import Envelope
 from rules import RULESETS
 from rules.engine.ruleset import BadOption, OptionInfo, Ruleset, judge, options_from, options_of
 from rules.engine.ruleset import type_of as verdict_type
-from rules.games.cards import DECK
 
 HASHES: Final = Path(__file__).parents[1] / "corpus.sha256.toml"
 EVENTS: Final = 100_000
@@ -117,7 +114,6 @@ BETS_OFFERED: Final[dict[str, tuple[list[str], ...]]] = {
     "macau.fantan": ([], ["fan", "nim"]),
     "macau.fish-prawn-crab": ([], ["small", "big", "figure"]),
     "macau.roulette": ([], ["straight", "red", "black", "dozen"]),
-    "macau.stud-poker": ([], ["ante", "raise"]),
 }
 # What an option may need: the first of these with which its value is allowed.
 BESIDE: Final[dict[str, tuple[Options, ...]]] = {
@@ -337,7 +333,7 @@ def baccarat(rng: random.Random, options: Options) -> Dealer:
             if rng.random() < 0.06:
                 yield CutCardDrawn()
             if shown["phase"] == "suspended":
-                for one in _put_right(rng, {name: tuple(hand) for name, hand in hands.items()}):
+                for one in put_right(rng, {name: tuple(hand) for name, hand in hands.items()}):
                     shown = yield one
             if options.get("device") == "continuous":
                 yield CardsReturned(sum(map(len, hands.values())))
@@ -347,23 +343,6 @@ def baccarat(rng: random.Random, options: Options) -> Dealer:
                 break
         if rng.random() < 0.05:
             yield ShoeEmptied()
-
-
-def _put_right(rng: random.Random, hands: dict[str, tuple[str, ...]]) -> Iterator[Event]:
-    """What a person says of a round that waits: the hands, once or twice, in part, or that it is void."""
-    match rng.randrange(6):
-        case 0:
-            yield RoundVoided("dealing error")
-        case 1:
-            pass
-        case 2:
-            some = rng.sample(sorted(hands), max(len(hands) - 1, 1))
-            yield DealCorrected({name: hands[name] for name in sorted(some)})
-        case 3:
-            yield DealCorrected(hands)
-            yield DealCorrected(hands)
-        case _:
-            yield DealCorrected(hands)
 
 
 BLACKJACK: Final = (
@@ -400,7 +379,7 @@ def blackjack(rng: random.Random, options: Options) -> Dealer:
             for _ in range(60):
                 due = shown["detail"].get("due") or {}
                 if shown["phase"] == "suspended":
-                    for one in _put_right(rng, hands):
+                    for one in put_right(rng, hands):
                         shown = yield one
                     if shown["phase"] == "suspended":
                         break
@@ -429,67 +408,6 @@ def blackjack(rng: random.Random, options: Options) -> Dealer:
                 shown = yield RoundPaid()
 
 
-POKER: Final = ("ante", "ante", "ante", "jackpot", "nothing")
-GOOD_RANKS: Final = ("A23456789TJQK", "A23456789TJQK", "A23456789", "AKQJT98", "A234567")
-
-
-def stud_poker(rng: random.Random, options: Options) -> Dealer:
-    ways = {"shoe": ("shoe",), "shuffler": ("shuffler", "mute")}.get(
-        options.get("dealing", ""), ("shoe", "shuffler", "mute")
-    )
-    while True:
-        way = rng.choice(ways)
-        for _ in range(rng.randint(2, 8)):
-            seats = sorted(rng.sample(range(1, 8), rng.choice((1, 1, 2, 2, 3, 4))))
-            yield ShoeStarted(1) if way == "shoe" else ShuffleFinished(1, 52, verified=True)
-            yield BetsOpened()
-            for seat in seats:
-                match rng.randrange(6):
-                    case 0:
-                        yield SeatActed(seat, "ante", 1, rng.choice((0, 100)))
-                    case 1:
-                        yield SeatOpened(seat)
-                        yield WagerPlaced(seat, "ante", 100)
-                    case _:
-                        yield WagerPlaced(seat, "ante", rng.choice((50, 100)))
-                if rng.random() < 0.4:
-                    yield WagerPlaced(seat, "jackpot", 10)
-            for one in wagers(rng, POKER, 1) if rng.random() < 0.1 else ():
-                yield one
-            shown = yield BetsClosed()
-            cards = [card for card in DECK if card[0] in rng.choice(GOOD_RANKS)]
-            rng.shuffle(cards)
-            count = min(len(seats) + 1, len(cards) // 5)
-            order = [*(f"seat_{seat}" for seat in seats[: count - 1]), "dealer"]
-            hands = {name: tuple(cards[place : 5 * count : count]) for place, name in enumerate(order)}
-            for place in range(5 * count) if way == "shoe" else ():
-                shown = yield CardDrawn(cards[place], "up" if place == 5 * count - 1 and rng.random() < 0.5 else None)
-            for _ in order if way == "shuffler" else ():
-                shown = yield HandDispensed(5 if rng.random() < 0.995 else 4)
-            if rng.random() < 0.05:
-                name = rng.choice(order)
-                yield CardExposed(name, rng.choice((None, hands[name][0])))
-            if rng.random() < 0.01:
-                yield rng.choice((ShuffleFailed(1, 52, "jam"), CardJammed("outfeed"), HandDispensed(5)))
-            for seat in seats:
-                action = rng.choice(("raise", "raise", "fold"))
-                if action == "raise" and rng.random() < 0.2:
-                    shown = yield WagerPlaced(seat, "raise", rng.choice((200, 100, 100)))
-                shown = yield SeatActed(seat, action, 1, rng.choice((0, 200)))
-                if rng.random() < 0.03:
-                    shown = yield SeatActed(seat, rng.choice(("raise", "fold")))
-            for _ in range(3):
-                if shown["phase"] == "suspended" and shown["detail"]["reason"]["code"] == "ante_missing":
-                    seat = int(shown["detail"]["reason"]["values"]["seat"])
-                    shown = yield rng.choice((SeatActed(seat, "ante"), DealCorrected({f"seat_{seat}": ()})))
-                elif shown["phase"] in ("suspended", "showdown", "deciding"):
-                    for one in _put_right(rng, hands) if shown["phase"] == "suspended" else (DealCorrected(hands),):
-                        named = isinstance(one, DealCorrected) and rng.random() < 0.5
-                        shown = yield replace(one, round=shown["round"]) if named else one
-            if rng.random() < 0.9:
-                yield RoundPaid()
-
-
 SAMPLES: Final[dict[str, Sample]] = {
     **corpus_dice.SAMPLES,
     **corpus_roulette.SAMPLES,
@@ -499,7 +417,7 @@ SAMPLES: Final[dict[str, Sample]] = {
     "macau.fantan": Sample(fantan, BETS_OFFERED["macau.fantan"]),
     "macau.fish-prawn-crab": Sample(shaken(FISH), BETS_OFFERED["macau.fish-prawn-crab"]),
     "macau.roulette": Sample(roulette, BETS_OFFERED["macau.roulette"]),
-    "macau.stud-poker": Sample(stud_poker, BETS_OFFERED["macau.stud-poker"]),
+    **corpus_stud_poker.SAMPLES,
 }
 
 # ---- what goes wrong

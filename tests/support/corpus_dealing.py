@@ -1,12 +1,12 @@
 """What the dealers of the frozen corpus share (tests/support/corpus.py)."""
 
 import random
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from protocols.contract.events import Event, WagerPlaced, WagerWithdrawn
+from protocols.contract.events import DealCorrected, Event, RoundVoided, WagerPlaced, WagerWithdrawn
 from rules.games.cards import DECK
 
 Options: TypeAlias = dict[str, Any]
@@ -25,7 +25,7 @@ class Sample(Struct, frozen=True):
     dealer: Callable[[random.Random, Options], Dealer]
     bets_offered: tuple[list[str], ...] = ([],)
     beside: tuple[Options, ...] = ({},)
-    examples: dict[str, tuple[Any, ...]] = {}
+    examples: Mapping[str, tuple[Any, ...]] = {}
 
 
 def wagers(rng: random.Random, bets: Sequence[str], most: int = 4, seats: int = 7) -> Generator[Event, Any, None]:
@@ -44,3 +44,20 @@ def deck(rng: random.Random, ranks: str = "") -> Iterator[str]:
         cards = [card for card in DECK if card[0] in wanted] * 4
         rng.shuffle(cards)
         yield from cards[: rng.randint(10, len(cards))]
+
+
+def put_right(rng: random.Random, hands: dict[str, tuple[str, ...]]) -> Iterator[Event]:
+    """What a person says of a round that waits: the hands, once or twice, in part, or that it is void."""
+    match rng.randrange(6):
+        case 0:
+            yield RoundVoided("dealing error")
+        case 1:
+            pass
+        case 2:
+            some = rng.sample(sorted(hands), max(len(hands) - 1, 1))
+            yield DealCorrected({name: hands[name] for name in sorted(some)})
+        case 3:
+            yield DealCorrected(hands)
+            yield DealCorrected(hands)
+        case _:
+            yield DealCorrected(hands)

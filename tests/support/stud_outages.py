@@ -36,8 +36,8 @@ class Truth(NamedTuple):
     folded: frozenset[str]
 
 
-def played(rng: random.Random, rounds: int) -> tuple[list[Happened], dict[int, Truth]]:
-    """Rounds as they are dealt, one event after the other."""
+def played(rng: random.Random, rounds: int, *, burns: bool) -> tuple[list[Happened], dict[int, Truth]]:
+    """Rounds as they are dealt, one event after the other; `burns`: a packet of one card comes first."""
     at, truth, out = 0.0, dict[int, Truth](), list[Happened]()
 
     def then(device: str, event: Event, number: int, least: float, most: float) -> None:
@@ -55,6 +55,8 @@ def played(rng: random.Random, rounds: int) -> tuple[list[Happened], dict[int, T
         for seat in SEATS:
             then(SENSORS, WagerPlaced(seat, "ante", 100), number, 0.5, 4)
         then(CONSOLE, BetsClosed(), number, 1, 4)
+        if burns:
+            then(SHUFFLER, HandDispensed(1), number, 1, 3)
         for _ in names:
             then(SHUFFLER, HandDispensed(5), number, 1, 3)
         for seat in SEATS:
@@ -64,10 +66,12 @@ def played(rng: random.Random, rounds: int) -> tuple[list[Happened], dict[int, T
     return out, truth
 
 
-def night(seed: int, rounds: int, *, every: float = 60.0) -> tuple[list[Envelope], dict[int, Truth]]:
+def night(
+    seed: int, rounds: int, *, every: float = 60.0, burns: bool = False
+) -> tuple[list[Envelope], dict[int, Truth]]:
     """One table, as its edge tells it. A dead edge loses what all devices told."""
     rng = random.Random(seed)
-    true, truth = played(rng, rounds)
+    true, truth = played(rng, rounds, burns=burns)
     edge = [(begin, end) for begin, end in dead(rng, true[-1].at, 4 * every) if rng.random() < 0.5]
     arrivals: list[tuple[float, int, Happened]] = []
     for device in (SHUFFLER, CONSOLE, SENSORS):

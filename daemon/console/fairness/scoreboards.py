@@ -338,7 +338,8 @@ def stud_poker(results: Iterable[Result]) -> Deals:
         won = fates["wins"] + fates["not_opened"]
         held = facts.combinations.get("dealer", "")
         dealer = held if facts.opens else "not_opened" if held else "all_folded"
-        deals.append(Deal(name, dealer, 0, won, 0, fates["loses"], fates["folded"]))
+        lost = fates["loses"] + fates["forfeited"]
+        deals.append(Deal(name, dealer, 0, won, fates["ties"], lost, fates["folded"]))
     return Deals(tuple(reversed(deals)))
 
 

@@ -140,11 +140,11 @@ _SHOE = ("new_shoe", "cut_card", "correct", "card_damaged")
 _DICE = ("dice", "dice_disturbed", "dice_replaced", "dice_seized")
 _BALL = ("ball_launched", "ball", "ball_replaced")
 GAMES: Mapping[str, tuple[str, ...]] = {
-    "angola.cussec": (*_EVERY, *_DICE, *_AFTER),
-    "angola.french-bank": (*_EVERY, "throw", *_DICE[1:], "dealer_relieved", "table_closed"),
     "angola.american-roulette": (
         *(*_EVERY, *_BALL, "ball_changed", "dealer_relieved", "table_closed", "seat_opened", "seat_closed"),
     ),
+    "angola.cussec": (*_EVERY, *_DICE, *_AFTER),
+    "angola.french-bank": (*_EVERY, "throw", *_DICE[1:], "dealer_relieved", "table_closed"),
     "angola.french-roulette": (*_EVERY, *_BALL, "ball_changed", "dealer_relieved", "table_closed"),
     "macau.baccarat": (*_EVERY, *_SHOE, "jackpot_won", "jackpot_paid", *_AFTER),
     "macau.blackjack": (*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed", *_AFTER),
@@ -152,16 +152,19 @@ GAMES: Mapping[str, tuple[str, ...]] = {
     "macau.fantan": (*_EVERY, "buttons_separated", "buttons", *_AFTER),
     "macau.fish-prawn-crab": (*_EVERY, *_DICE, *_AFTER),
     "macau.roulette": (*_EVERY, *_BALL, *_AFTER),
-    "macau.stud-poker": (
-        *(*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed"),
-        *("jackpot_won", "jackpot_paid", *_AFTER),
+    **dict.fromkeys(
+        ("angola.stud-poker", "macau.stud-poker"),
+        (
+            *(*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed"),
+            *("jackpot_won", "jackpot_paid", *_AFTER),
+        ),
     ),
 }
 ACTED: Mapping[str, tuple[str, ...]] = {
     "macau.blackjack": (
         *("hit", "stand", "double", "split", "insurance", "even_money", "surrender", "five_cards", "decline"),
     ),
-    "macau.stud-poker": ("ante", "raise", "fold"),
+    **dict.fromkeys(("angola.stud-poker", "macau.stud-poker"), ("ante", "raise", "fold")),
 }
 _FIELDS = {field for key in KEYS.values() for field in key.fields} - {"action", "seat_or_none"}
 # What the page may say after a redirect; else anybody could make a link that puts words into it.

@@ -152,17 +152,22 @@ def _heap(rng: Random, betting: Betting) -> Iterator[Round]:
         yield (ButtonsSeparated(), BetsOpened(), *betting(), BetsClosed(), count, RoundPaid())
 
 
-def _stud(rng: Random, betting: Betting) -> Iterator[Round]:
+def _stud(rng: Random, betting: Betting, burnt: int = 0) -> Iterator[Round]:
     """Five players and a reading shoe. Chips are an ante of each, or none; three bet on the jackpot beside it."""
     seats = range(1, 6)
     opened: Round = tuple(map(SeatOpened, seats))
     laid = tuple(WagerPlaced(seat, "ante", 10_000) for seat in seats)
     laid += tuple(WagerPlaced(seat, "jackpot", 1_000) for seat in (1, 3, 4))
     while True:
-        cards = map(CardDrawn, rng.sample(DECK, 30))
+        cards = map(CardDrawn, rng.sample(DECK, 30 + burnt))
         acts = tuple(SeatActed(seat, "raise" if rng.random() < 0.52 else "fold") for seat in seats)
         yield (*opened, BetsOpened(), *(laid if betting() else ()), BetsClosed(), *cards, *acts, RoundPaid())
         opened = ()
+
+
+def _angola_stud(rng: Random, betting: Betting) -> Iterator[Round]:
+    """A card is burnt before."""
+    return _stud(rng, betting, 1)
 
 
 def _blackjack(rng: Random, betting: Betting) -> Iterator[Round]:
@@ -271,6 +276,7 @@ MIXES: Final[dict[str, Mix]] = {
         ),
         30,
     ),
+    "angola.stud-poker": Mix(_angola_stud, 5, ("ante", "jackpot"), 8),
     "macau.stud-poker": Mix(_stud, 5, ("ante", "jackpot"), 8),
     "angola.american-roulette": Mix(_announced, 8, ANGOLAN_CLOTH, 27),
     "angola.french-roulette": Mix(_alternating_wheel, 8, ANGOLAN_CLOTH, 30),

@@ -34,7 +34,7 @@ from simulators.tables.fantan import FantanTable
 from simulators.tables.fish_prawn_crab import FishPrawnCrabTable
 from simulators.tables.french_bank import FrenchBankTable
 from simulators.tables.roulette import AmericanRouletteTable, FrenchRouletteTable, RouletteTable, SaturnTable
-from simulators.tables.stud_poker import StudPokerTable
+from simulators.tables.stud_poker import AngolaStudPokerTable, StudPokerTable
 from simulators.tables.table import Floor, Table, Truth
 
 __all__ = ["KINDS", "Cable", "Hands", "Plug", "Slot", "VirtualPit"]
@@ -154,6 +154,14 @@ class _StudPoker(StudPokerTable):
         self.shuffler.pack_takes *= QUICK
 
 
+class _AngolaStudPoker(AngolaStudPokerTable):
+    """With a quick shuffler."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.shuffler.pack_takes *= QUICK
+
+
 class Slot(MachinePlace):
     """A slot machine, of which no rules speak: its jackpots are what its driver tells."""
 
@@ -181,6 +189,7 @@ KINDS: dict[str, type[Table]] = {
     "scan": _Scanner,
     "csm": _Continuous,
     "stud": _StudPoker,
+    "astud": _AngolaStudPoker,
     "bj": BlackjackTable,
     "fan": FantanTable,
     "slot": Slot,

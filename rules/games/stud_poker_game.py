@@ -1,0 +1,395 @@
+"""Stud poker against the dealer by a text: what is offered and shown, which hands win, and what they are paid.
+
+The base of `rules/macau/stud_poker.py` and `rules/angola/stud_poker.py`. A text gives its rulings, articles, prizes and
+words as data, and the value of a hand; the life of a round stands in `rules/games/stud_poker_round.py`.
+"""
+
+from abc import abstractmethod
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import Any, ClassVar, Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rules.engine.rounds import resolved
+from rules.engine.ruleset import Award, Bet, Push, Result, View, Win
+from rules.games.poker import CATEGORIES, HEIGHT, packed, strength
+from rules.games.stud_poker import DEALER, Compared, Deal, Hands, compare, stakes, visible
+from rules.games.stud_poker_ends import StudPokerState
+from rules.games.stud_poker_round import StudPokerRounds
+
+POOL: Final = "progressive"
+# A hand's value is its strength above two bits in which a text may tell equal hands apart.
+VALUE_BITS: Final = 2
+OPENING: Final = packed("high_card", (HEIGHT["A"], HEIGHT["K"])) << VALUE_BITS
+"""The least hand that opens."""
+
+
+def combination(value: int) -> str:
+    """The category of a hand's value."""
+    return CATEGORIES[value >> 20 + VALUE_BITS]
+
+
+class Raise(Struct, frozen=True):
+    """What a raise with a combination pays, and its article."""
+
+    pays: int
+    article: str
+
+
+class Prize(Struct, frozen=True):
+    """What a combination takes of the jackpot. `after`: what is paid before it; `shared`: all who hold it share one."""
+
+    pays: Literal["pool", "fixed", "larger_of_fixed_and_share"]
+    article: str
+    share: str = ""
+    after: str = ""
+    shared: bool = False
+
+
+class Said(Struct, frozen=True):
+    """What the croupier calls in one language; `{}` is a combination, or the seat and its combination."""
+
+    dealer: str
+    wins: str
+    loses: str
+    mark: str
+    folded: str
+    not_opened: str
+    calls: Mapping[str, str]
+    ties: str = ""
+
+
+CHINESE: Final = Said(
+    dealer="莊家：{}",
+    wins="{}門贏，{}",
+    loses="{}門輸",
+    ties="{}門和",
+    mark="；",
+    folded="全部不加注",
+    not_opened="莊家不開牌，原注一賠一，加注退回",
+    calls={
+        "royal_flush": "黃袍麒麟",
+        "straight_flush": "同花順",
+        "four_of_a_kind": "四條",
+        "full_house": "夫盧",
+        "flush": "同花",
+        "straight": "順",
+        "three_of_a_kind": "三條",
+        "two_pairs": "兩對",
+        "one_pair": "一對",
+        "high_card": "五張散牌",
+    },
+)
+ENGLISH: Final = Said(
+    dealer="Dealer: {}",
+    wins="seat {} wins with {}",
+    loses="seat {} loses",
+    ties="seat {} ties",
+    mark="; ",
+    folded="All hands folded",
+    not_opened="The dealer does not open: antes are paid, raises come back",
+    calls={
+        "royal_flush": "royal flush",
+        "straight_flush": "straight flush",
+        "four_of_a_kind": "four of a kind",
+        "full_house": "full house",
+        "flush": "flush",
+        "straight": "straight",
+        "three_of_a_kind": "three of a kind",
+        "two_pairs": "two pairs",
+        "one_pair": "one pair",
+        "high_card": "five odd cards",
+    },
+)
+
+
+class Articles(Struct, frozen=True):
+    """The articles that a result rests on. `hands`: of each combination; `same_hands`: where both hold the same one.
+
+    `equal`: of hands that differ in nothing but their suits.
+    """
+
+    from_shoe: str
+    from_shuffler: str
+    exposed: str
+    folded: str
+    opening: str
+    opens: str
+    not_opened: str
+    loses: str
+    equal: str
+    hands: Mapping[str, str]
+    same_hands: Mapping[str, str] = {}
+    wins: tuple[str, ...] = ()
+    ties: tuple[str, ...] = ()
+    forfeited: str = ""
+
+
+class Text(Struct, frozen=True):
+    """One text of the law: its prizes, articles and words. `smallest_first`: the order in which jackpots are paid."""
+
+    cite: str
+    raises: Mapping[str, Raise]
+    jackpot: Mapping[str, Prize]
+    articles: Articles
+    words: Mapping[str, Said]
+    smallest_first: bool = False
+
+
+class Showdown(Struct, frozen=True):
+    """What the hands decide."""
+
+    outcome: dict[str, Any]
+    winners: tuple[Win, ...]
+    pushes: tuple[Push, ...]
+    awards: tuple[Award, ...]
+    announcements: dict[str, str]
+    law: tuple[str, ...]
+
+
+class StudPokerGame(StudPokerRounds):
+    """The ruleset of a text."""
+
+    State: ClassVar[type[StudPokerState]] = StudPokerState
+    text: ClassVar[Text]
+
+    paid_bets: tuple[Bet, ...]
+    """The bets offered, in the order of the text."""
+    jackpot_pays: Collection[str]
+    """The combinations that the jackpot is paid for."""
+    keeps_jackpot: bool = False
+    """Whether a folded hand can still win the jackpot."""
+
+    @abstractmethod
+    def value(self, cards: tuple[str, ...]) -> int:
+        """A hand as the text compares it: its strength, and in two bits more what tells equal hands apart."""
+
+    def raise_pays(self, deal: Deal, seat: int, name: str) -> Win:
+        """What the raise of `seat` wins with the combination `name`."""
+        return Win("raise", str(self.text.raises[name].pays), seat=seat)
+
+    def capped(self, deal: Deal, winners: tuple[Win, ...]) -> tuple[Win, ...]:
+        """The prizes of a round, where the house limits their sum."""
+        return winners
+
+    def bets(self) -> tuple[Bet, ...]:
+        """The bets offered."""
+        return self.paid_bets
+
+    def view(self, state: StudPokerState) -> View:
+        """Phase: idle, betting, dealing, deciding, showdown, suspended, resolved. No card that lies face down."""
+        deal = state.deal
+        if deal is None:
+            if state.last is None:
+                return View("", "idle", {"seats": state.seats})
+            shown = self._showdown(state.last, state.last.known())
+            return View(state.last.round.id, "resolved", {**shown.outcome, "say": shown.announcements})
+        round_ = deal.round
+        if not round_.closed:
+            return View(round_.id, "betting", {"seats": state.seats, "antes": deal.antes()})
+        detail: dict[str, Any] = {
+            "players": deal.players,
+            "raised": deal.raised,
+            "folded": deal.folded,
+            "dealt": len(deal.cards) or deal.packets,
+            **visible(deal),
+        }
+        if round_.suspended:
+            return View(round_.id, "suspended", {**detail, "reason": round_.suspended})
+        undecided = tuple(seat for seat in deal.players if seat not in deal.raised and seat not in deal.folded)
+        if deal.dealing or (undecided and not deal.begun):
+            return View(round_.id, "dealing", detail)
+        if undecided:
+            return View(round_.id, "deciding", {**detail, "undecided": undecided})
+        return View(round_.id, "showdown", {**detail, "missing": self.missing(deal, deal.known())})
+
+    def _bettors(self, deal: Deal) -> tuple[int, ...] | None:
+        """The seats with a bet on the jackpot; None where the bets are not told, or not surely all of them."""
+        if not deal.round.wagers or deal.unsure or deal.uncarried:
+            return None
+        return tuple(one.seat for one in deal.round.wagers if one.bet == "jackpot")
+
+    def missing(self, deal: Deal, hands: Hands) -> tuple[str, ...]:
+        """The hands that must be told before the round can end."""
+        needed: list[str] = []
+        # After a loss anybody may have bet on the jackpot. Where no bet is ever told, a hand that has won it is told.
+        anybody = self.jackpot and (deal.unsure or deal.uncarried)
+        bettors = deal.players if anybody else self._bettors(deal) or ()
+        if deal.raised:
+            dealer = hands.get(DEALER)
+            if dealer is None:
+                needed.append(DEALER)
+            opens = dealer is not None and self.value(dealer) >= OPENING
+            needed += [f"seat_{seat}" for seat in deal.raised if opens or seat in bettors]
+        if self.keeps_jackpot:
+            needed += [f"seat_{seat}" for seat in deal.folded if seat in bettors and seat not in deal.forfeited]
+        return tuple(name for name in needed if name not in hands)
+
+    def resolve(self, deal: Deal, hands: Hands) -> Result:
+        """Without settlements where the amounts are not known."""
+        shown = self._showdown(deal, hands)
+        laid = () if deal.unsure else stakes(deal)
+        if deal.uncarried:
+            laid = tuple(one for one in laid if one.bet != "jackpot")
+        return resolved(
+            deal.round if laid == deal.round.wagers else replace(deal.round, wagers=laid),
+            self.terms,
+            outcome=shown.outcome,
+            winners=shown.winners,
+            pushes=shown.pushes,
+            jackpots=shown.awards,
+            announcements=shown.announcements,
+            law=shown.law,
+        )
+
+    # ---- what wins
+
+    def _showdown(self, deal: Deal, hands: Hands) -> Showdown:
+        """What each seat wins."""
+        end = compare(deal, hands, self.value, OPENING)
+        winners: list[Win] = []
+        pushes: list[Push] = []
+        for seat in deal.raised:
+            hand = f"seat_{seat}"
+            match end.fates[hand]:
+                case "not_opened":
+                    winners.append(Win("ante", "1", seat=seat))
+                    pushes.append(Push("raise", seat))
+                case "wins":
+                    won = self.raise_pays(deal, seat, combination(end.values[hand]))
+                    winners += (Win("ante", "1", seat=seat), won)
+                case "ties":
+                    pushes += (Push("ante", seat), Push("raise", seat))
+        awards, holding = self._awards(deal, hands)
+        articles = {*_articles(self.text, deal, end)}
+        articles.update(self.text.jackpot[award.combination].article for award in awards)
+        opened = end.values | {hand: self.value(hands[hand]) for hand in holding if hand not in end.values}
+        outcome = {
+            "opens": end.opens,
+            "hands": {hand: hands[hand] for hand in opened},
+            "combinations": {hand: combination(found) for hand, found in opened.items()},
+            "seats": dict(sorted(end.fates.items())),
+        }
+        law = tuple(f"{self.text.cite} art. {article}" for article in sorted(articles, key=_order))
+        paid = self.capped(deal, tuple(winners))
+        return Showdown(outcome, paid, tuple(pushes), awards, _announced(self.text.words, end, opened), law)
+
+    def _awards(self, deal: Deal, hands: Hands) -> tuple[tuple[Award, ...], tuple[str, ...]]:
+        """The jackpots in the order of payment, and the hands that have won one: whatever the dealer holds.
+
+        Where the bets on the jackpot are not told, one award for each combination, among seats that are not named.
+        """
+        if not self.jackpot:
+            return (), ()
+        prizes = self.text.jackpot
+        bettors = self._bettors(deal)
+        held: list[tuple[int, str]] = []
+        for seat in deal.players:
+            hand = f"seat_{seat}"
+            lost = seat in deal.forfeited or (seat in deal.folded and not self.keeps_jackpot)
+            if hand not in hands or lost:
+                continue
+            name = CATEGORIES[strength(hands[hand]) >> 20]
+            if name in self.jackpot_pays and (bettors is None or seat in bettors):
+                held.append((seat, name))
+        if not held:
+            return (), ()
+        awards = []
+        for name, among in _shares(self.text, held, seated=bettors is not None):
+            prize = prizes[name]
+            law = f"{self.text.cite} art. {prize.article}"
+            awards.append(Award(POOL, name, prize.pays, law, prize.share, among, prize.after))
+        known = () if bettors is None else tuple(f"seat_{seat}" for seat, _ in held)
+        return tuple(awards), known
+
+
+def _shares(text: Text, held: list[tuple[int, str]], *, seated: bool) -> list[tuple[str, tuple[int, ...]]]:
+    """The prizes of the jackpot with the seats that share each, in the order of payment.
+
+    From the dealer's left, but what is paid after another combination comes behind it; or the smallest first.
+    """
+    if not seated:
+        shares: list[tuple[str, tuple[int, ...]]] = [(name, ()) for name in dict.fromkeys(name for _, name in held)]
+        return sorted(shares, key=_height) if text.smallest_first else shares
+    shares = []
+    for seat, name in held:
+        among = tuple(other for other, held_ in held if held_ == name) if text.jackpot[name].shared else (seat,)
+        if (name, among) not in shares:
+            shares.append((name, among))
+    if text.smallest_first:
+        return sorted(shares, key=_height)
+    for share in shares[:]:
+        behind = [place for place, (name, _) in enumerate(shares) if name == text.jackpot[share[0]].after]
+        at = shares.index(share)
+        if behind and behind[-1] > at:
+            shares.insert(behind[-1], shares.pop(at))
+    return shares
+
+
+def _height(share: tuple[str, tuple[int, ...]]) -> int:
+    return CATEGORIES.index(share[0])
+
+
+def _articles(text: Text, deal: Deal, end: Compared) -> set[str]:
+    """The articles that a showdown rests on."""
+    articles = text.articles
+    found = {articles.from_shuffler} if deal.packets else {articles.from_shoe} if deal.cards else set()
+    if {hand for hand, _ in deal.exposed} - {f"seat_{seat}" for seat in deal.forfeited}:
+        found.add(articles.exposed)
+    if deal.forfeited:
+        found.add(articles.forfeited)
+    if len(deal.folded) > len(deal.forfeited):
+        found.add(articles.folded)
+    if not deal.raised:
+        return found
+    dealers = end.values[DEALER]
+    held = combination(dealers)
+    found |= {articles.opening, articles.opens if end.opens else articles.not_opened, articles.hands[held]}
+    for hand, mine in end.values.items():
+        if hand == DEALER:
+            continue
+        name = combination(mine)
+        found.add(articles.hands[name])
+        match end.fates[hand]:
+            case "wins":
+                found.update((text.raises[name].article, *articles.wins))
+            case "ties":
+                found.update(articles.ties)
+            case _:
+                found.add(articles.loses)
+        if name == held and name in articles.same_hands:
+            found.add(articles.same_hands[name])
+        if mine != dealers and mine >> VALUE_BITS == dealers >> VALUE_BITS:
+            found.add(articles.equal)
+    return found
+
+
+@lru_cache(maxsize=256)
+def _order(article: str) -> tuple[int, ...]:
+    """By number; letters in the order of the alphabet."""
+    parts = article.replace(")", "").split("(")
+    return tuple(int(part) if part.isdigit() else ord(part) for part in parts)
+
+
+def _announced(words: Mapping[str, Said], end: Compared, opened: Mapping[str, int]) -> dict[str, str]:
+    """What the croupier calls."""
+    dealer = end.values.get(DEALER)
+    if dealer is None:
+        return {language: said.folded for language, said in words.items()}
+    if not end.opens:
+        return {language: said.not_opened for language, said in words.items()}
+    called = {}
+    for language, said in words.items():
+        parts = [said.dealer.format(said.calls[combination(dealer)])]
+        for hand, fate in sorted(end.fates.items()):
+            match fate:
+                case "wins":
+                    parts.append(said.wins.format(hand[-1], said.calls[combination(opened[hand])]))
+                case "ties":
+                    parts.append(said.ties.format(hand[-1]))
+                case "loses":
+                    parts.append(said.loses.format(hand[-1]))
+        called[language] = said.mark.join(parts)
+    return called
