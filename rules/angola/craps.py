@@ -21,7 +21,8 @@ Readings:
 - 7: a null throw leaves all bets and the point as they are. A reason that 4(7) does not name is irregular.
 - 8: hands that pass, and dice that are replaced, are told by the console or not at all (`handling`). 5: the shooter has
   a bet; irregular where the seat and any bets are known. The throw counts.
-- 4: a reading that is not of two flat dice is irregular and no throw: the stickman enters it.
+- 4: a reading that is not of two flat dice is irregular and no throw, and so is one that a recogniser makes before the
+  bell: it may be of the throw before. The stickman enters it.
 - A second throw that differs disputes the result until it is paid (the first stands), one is entered again (it stands)
   or the round is declared void.
 - A round that a person declares void is no null throw: all bets go back and the series ends. After a loss of events the
@@ -480,6 +481,8 @@ class Craps(SingleOutcome[CrapsState]):
         """4(4), 4(7): two dice; a throw that is null leaves the bets as they are."""
         if not self.is_outcome(outcome):
             return _note(say("throw_unreadable", n=len(outcome.faces)), "(4)")
+        if isinstance(outcome, DiceRead) and not there(table.round).closed:
+            return _note(say("read_before_bell"), "(4)")
         thrown = self.kept(outcome)
         if thrown.valid:
             return None

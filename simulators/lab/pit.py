@@ -28,16 +28,19 @@ from protocols.contract.commands import Reply, Request
 from protocols.contract.events import Event
 from protocols.contract.results import Result
 from protocols.contract.topics import Wire, device_topic, table_topic
+from protocols.idp_dice import DICE
 from simulators.clock import Pace
 from simulators.devices.compare import Account, Outcome, compare
 from simulators.devices.device import Device
 from simulators.devices.fdl_device import FdlDevice
+from simulators.devices.idp_dice import Recogniser
 from simulators.devices.line import Line
 from simulators.ports.mqtt import Mqtt
 from simulators.ports.port import Port, Pty, Socket, Tcp
 from simulators.ports.usb import Bus, Usb
 from simulators.tables.baccarat import BaccaratTable, ContinuousTable, ScannerTable
 from simulators.tables.blackjack import BlackjackTable
+from simulators.tables.craps import CrapsTable
 from simulators.tables.cussec import CussecTable
 from simulators.tables.devices import MachinePlace, StudioTable
 from simulators.tables.fantan import FantanTable
@@ -62,10 +65,11 @@ KINDS: dict[str, type[Table]] = {
     "fan": FantanTable,
     "studio": StudioTable,
     "slot": MachinePlace,
+    "craps": CrapsTable,
 }
 PITS: dict[str, tuple[str, ...]] = {
     "macau": ("rou", "sat", "cus", "fpc", "bac", "scan", "csm", "stud", "bj", "fan", "studio", "slot"),
-    "angola": (),
+    "angola": ("craps",),
 }
 """The kinds of tables that stand together, by jurisdiction."""
 # Real seconds for a command and its answer to travel, and simulated seconds for the device to execute it.
@@ -155,8 +159,11 @@ class Pit:
             for device_name, device in table.devices.items():
                 url = self.ports[f"{table_name}/{device_name}"].url
                 lines.append(f'[[table.device]]\nname = "{device_name}"\ndriver = "{device.name}"\nurl = "{url}"')
-                if hurried := _hurried(device.name, self._speed):
-                    lines.append("[table.device.options]\n" + "\n".join(f"{k} = {v:.6f}" for k, v in hurried.items()))
+                given = [f"{k} = {v:.6f}" for k, v in _hurried(device.name, self._speed).items()]
+                if isinstance(device, Recogniser) and device.dice != DICE:
+                    given.append(f"dice = {device.dice}")
+                if given:
+                    lines.append("\n".join(("[table.device.options]", *given)))
         return "\n\n".join(lines) + "\n"
 
     def saw(self, table: str, wire: Wire, _event: Event | None) -> None:

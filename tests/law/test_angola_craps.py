@@ -527,7 +527,9 @@ def test_the_last_throw_is_a_duty_by_the_clock_of_an_option() -> None:
 
 @pytest.mark.article("4")
 def test_a_throw_is_two_dice_whoever_reads_them() -> None:
-    assert resolve([OPEN, DiceRead((6, 1))])[0].outcome["faces"] == (1, 6)
+    assert resolve([OPEN, BetsClosed(), DiceRead((6, 1))])[0].outcome["faces"] == (1, 6)
+    early = resolve([OPEN, DiceRead((6, 1)), BetsClosed(), DiceRead((2, 3))])
+    assert [(one.outcome["total"], codes(one)) for one in early] == [(5, [("read_before_bell", "(4)")])]
     for wrong in (DiceThrown((3,)), DiceThrown((1, 2, 3)), DiceRead((1, 2, 3)), DiceRead((1, 2), stacked=1)):
         told = resolve([OPEN, wrong, DiceThrown((1, 6))])
         assert [codes(one) for one in told] == [[("throw_unreadable", "(4)")]]
@@ -553,7 +555,8 @@ def test_a_null_throw_leaves_the_bets_and_the_point(reason: str) -> None:
     assert told[1].void is not None
     assert told[1].void.reason.code == reason
     assert told[1].law == (f"{CITED}(7)",)
-    assert not (told[1].settlements or told[1].irregularities)
+    assert told[1].settlements == ()
+    assert told[1].irregularities == ()
     assert paid(told[2]) == {"pass": 60, "field": 0}
     [odd] = resolve([OPEN, DiceThrown((), valid=False, reason="a_die_stuck_in_the_cup")])
     assert codes(odd) == [("null_not_named", "(7)")]

@@ -553,14 +553,15 @@ def test_a_pits_configuration_passes_its_own_check(
     monkeypatch.setattr(links_usb, "backend", links_usb.backend)  # a pit with USB plugs its own bus in
 
     async def body() -> None:
-        pit = Pit(tmp_path, 1, copies=2, usb=usb, speed=speed)
+        kinds = tuple(KINDS)
+        pit = Pit(tmp_path, 1, copies=2, kinds=kinds, usb=usb, speed=speed)
         port = free_port()  # nobody answers there
         pit.open(Pace(), port, "5")
         path = tmp_path / "feltd.toml"
         path.write_text(pit.config(port, "5"), encoding="utf-8")
         config = load(path)
         assert device_mistakes(config, path) + ruleset_mistakes(config, path) == []
-        assert [table.name for table in config.table] == [f"{kind}-{copy}" for copy in (1, 2) for kind in KINDS]
+        assert [table.name for table in config.table] == [f"{kind}-{copy}" for copy in (1, 2) for kind in kinds]
         assert {table.ruleset for table in config.table} <= {"", *RULESETS}
         wheels = [device for table in config.table for device in table.device if device.name == "wheel-1"]
         assert {device.options.get("shortest_spin", 15.0) for device in wheels} == {15.0 / speed}

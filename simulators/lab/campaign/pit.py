@@ -28,6 +28,7 @@ from simulators.lab.pit import Pit
 from simulators.ports.port import Port, Socket
 from simulators.tables.baccarat import BaccaratTable, ContinuousTable, ScannerTable
 from simulators.tables.blackjack import BlackjackTable
+from simulators.tables.craps import CrapsTable
 from simulators.tables.cussec import CussecTable, ShakenTable
 from simulators.tables.devices import MachinePlace
 from simulators.tables.fantan import FantanTable
@@ -136,6 +137,12 @@ class _StudPoker(StudPokerTable):
         self.shuffler.pack_takes *= QUICK
 
 
+class _Craps(CrapsTable):
+    """Whose stickman enters every throw: a recogniser needs a broker of its own."""
+
+    reads: ClassVar[bool] = False
+
+
 class Slot(MachinePlace):
     """A slot machine, of which no rules speak: its jackpots are what its driver tells."""
 
@@ -165,6 +172,7 @@ KINDS: dict[str, type[Table]] = {
     "stud": _StudPoker,
     "bj": BlackjackTable,
     "fan": FantanTable,
+    "craps": _Craps,
     "slot": Slot,
 }
 """All tables whose game is resolved, and a slot machine."""
