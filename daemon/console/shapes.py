@@ -96,6 +96,8 @@ def round_shape(detail: RoundFacts, lang: words.Lang) -> RoundShape:
         "folded": detail.folded,
         "undecided": detail.undecided,
         "missing": detail.missing,
+        "point": (detail.point,) if detail.point else (),
+        "shooter": (detail.shooter,) if detail.shooter else (),
     }
     return RoundShape(
         tuple(hands),
@@ -150,6 +152,8 @@ def chip(result: Result, lang: words.Lang) -> Chip:
             return Chip(known.get(outcome.winner, "?"), outcome.winner, title)
         case "shaken_dice":
             return Chip(_or(outcome.total, "?"), "triple" if outcome.triple else "", title)
+        case "craps":
+            return Chip(_or(outcome.total, "?"), "red" if outcome.series == "seven_out" else "", title)
         case "fantan":
             return Chip(_or(outcome.number, "?"), "", title)
         case "blackjack":
