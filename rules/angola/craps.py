@@ -92,7 +92,6 @@ BESIDE: Final = {"pass_odds": "pass", "dont_pass_odds": "dont_pass", "come_odds"
 VOID: Final = {"pt": "Golpe nulo", "en": "No throw"}
 
 MISSING: Final = say("series_unknown")
-REMEDY: Final = say("do_end_series")
 REMEDY_LOOK: Final = say("do_look_throw")
 
 
@@ -303,11 +302,8 @@ class CrapsOptions(Struct, frozen=True, forbid_unknown_fields=True):
         for name, bet in BESIDE.items():
             if name in self.bets_offered and bet not in self.bets_offered:
                 raise ValueError(f"bets_offered: art. 4(11)a): {name} stand beside {bet}, which is not offered")
-        if self.closes_at and not _TIME.fullmatch(self.closes_at):
+        if self.closes_at and not re.fullmatch("([01][0-9]|2[0-3]):[0-5][0-9]", self.closes_at):
             raise ValueError(f"closes_at: art. 4(13)c)ii: a time is HH:MM in UTC, not {self.closes_at!r}")
-
-
-_TIME: Final = re.compile("([01][0-9]|2[0-3]):[0-5][0-9]")
 
 
 class CrapsState(Table, frozen=True):
@@ -339,7 +335,7 @@ def _rulings() -> Rulings:
         stray_bell=Note("bell_without_round", say("bell_no_round"), _cite("(9)")),
         stray_void=Note("void_without_round", say("void_no_round"), _cite("(7)")),
         reopened=Note("bets_reopened", say("bets_reopened"), _cite("(9)")),
-        missing=Doubt(MISSING, REMEDY),
+        missing=Doubt(MISSING, say("do_end_series")),
         contradicted=Doubt(say("throws"), REMEDY_LOOK),
         declared_before=Doubt(say("declared_before"), REMEDY_LOOK),
     )
@@ -547,14 +543,9 @@ class Craps(SingleOutcome[CrapsState]):
         """The point, and the bets that the throw did not decide."""
         if result.void is not None:
             return {"point": table.before, "standing": round_.wagers, "passes": False}
-        facts = result.outcome
-        passes = facts["series"] == "seven_out"
-        return {
-            "point": facts["next_point"],
-            "standing": undecided(round_, result),
-            "passes": passes,
-            "replaces": False,
-        }
+        passes = result.outcome["series"] == "seven_out"
+        left = {"point": result.outcome["next_point"], "standing": undecided(round_, result)}
+        return left | {"passes": passes, "replaces": False, "shooter": 0 if passes else table.shooter}
 
     def void(self, table: CrapsState, seen: Envelope, null: Null) -> Step:
         """4(7): after a null throw all stands as it stood. What a person declares void ends the series."""
@@ -579,5 +570,5 @@ class Craps(SingleOutcome[CrapsState]):
         """A table without a past has no point and no bets to lose."""
         if not table.count:
             return table, ()
-        table, verdicts = super().lose(replace(table, unknown=True), seen)
+        table, verdicts = super().lose(replace(table, unknown=True, shooter=0, passes=False, replaces=False), seen)
         return replace(table, unheard=False), verdicts

@@ -203,7 +203,7 @@ def test_long_series_are_settled_as_a_straight_count_of_the_article_settles_them
     ruleset, state, number = game(), game().start("t-1"), 0
     cloth: dict[str, int] = {}
     point = settled = travelled = 0
-    for _ in range(at_length(1500, 60_000)):
+    for _ in range(at_length(1500, 100_000)):
         events: list[Event] = [OPEN]
         for name in rng.choices(BETTABLE, k=rng.randint(0, 4)):
             if may_lay(cloth, point, name):
@@ -651,6 +651,18 @@ def test_after_a_loss_no_throw_is_resolved_until_a_person_ends_the_series(loss: 
         assert paid(voided) == {"pass": 30, "hard_8": 30}
         assert resolved.outcome["series"] == "point_set"
         assert resolved.settlements == ()
+
+
+def test_after_a_loss_the_shooter_is_not_known() -> None:
+    events = [HandPassed(2), *BEGUN, EventsMissed(1), OPEN, VOID, *throw(5, bet("pass"))]
+    assert codes(resolve(events)[0]) == [("shooter_without_bet", "(5)")]
+    assert codes(resolve(events)[-1]) == []
+
+
+def test_after_a_seven_out_the_shooter_is_not_known_until_that_is_told() -> None:
+    begun = [HandPassed(2), *series(throw(6, bet("pass")), throw(7))]
+    assert codes(resolve([*begun, *throw(5, bet("pass"))])[-1]) == []
+    assert codes(resolve([*begun, HandPassed(3), *throw(5, bet("pass"))])[-1]) == [("shooter_without_bet", "(5)")]
 
 
 def test_a_table_without_a_past_has_nothing_to_lose() -> None:
