@@ -1,7 +1,7 @@
 """Driver for the dice recogniser (IDP) over MQTT: it reads the dice when it is asked.
 
 The command `read-dice` asks; it is sent by whoever knows when the dice lie still (the dealer, the game's controller).
-An answer counts if it names the open request, has no error and holds exactly three faces. Anything else is a fault and
+An answer counts if it names the open request, has no error and holds exactly `dice` faces. Anything else is a fault and
 never a reading. An answer to an earlier request is dropped and reported (idp.late), because this service is known for
 late answers of the last round. The number of a request is the command's `round` and the time of asking; all attempts of
 one request share it, so that the service does not take the second attempt for a new round with unmoved dice.
@@ -17,7 +17,8 @@ answer is a fault. It keeps no history, so nothing can be missed between request
 a request was open when the last session ended.
 
 From public code: the messages, 5 s, three attempts, the two steps of "no shake". Our assumptions, and therefore
-options: the pause before the next attempt; that a round's number may be any text; the address of the video stream.
+options: the pause before the next attempt; that a round's number may be any text; the address of the video stream;
+another number of dice than three.
 """
 
 import asyncio
@@ -31,13 +32,13 @@ from drivers.driver import Chunk, CommandFailed, CommandRefused, Emit, Evidence,
 from drivers.faults import Fault, Faults, Standing
 from protocols.contract.commands import Command, ReadDice
 from protocols.contract.events import DeviceOnline, DiceRead, Event
-from protocols.idp_dice import NO_SHAKE, Decoder, Detect, Garbage, Other, Result, Stop, encode
+from protocols.idp_dice import DICE, NO_SHAKE, Decoder, Detect, Garbage, Other, Result, Stop, encode
 
 MODEL = "IDP dice"
 
 NO_RESULT = Fault(
     "idp.no_result",
-    "the recogniser sees no three dice",
+    "the recogniser does not see all dice",
     "look whether a die lies on another, leans or is out of the picture; clean the dome and the camera",
     "by itself",
     "the dice are looked at again; after the last attempt a person decides",
@@ -94,7 +95,7 @@ FLOOD = 1.0  # seconds within which what nobody asked for is told once
 class DiceOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """`input`: the video stream as the recogniser reaches it. `output`: the destination of its picture, empty for none.
 
-    `timeout`: seconds for one attempt; `attempts` in all; `pause`: seconds before the next.
+    `timeout`: seconds for one attempt; `attempts` in all; `pause`: seconds before the next. `dice`: how many there are.
     """
 
     input: Annotated[str, Meta(min_length=1, max_length=1000)] = "rtsp://127.0.0.1/dice"
@@ -102,6 +103,7 @@ class DiceOptions(Struct, frozen=True, forbid_unknown_fields=True):
     timeout: Annotated[float, Meta(ge=0.5, le=60)] = 5.0
     attempts: Annotated[int, Meta(ge=1, le=10)] = 3
     pause: Annotated[float, Meta(ge=0, le=10)] = 0.5
+    dice: Annotated[int, Meta(ge=1, le=8)] = DICE
 
 
 class Memory(Struct, frozen=True):
@@ -190,8 +192,8 @@ class IdpDice:
             return
         outcome: _Outcome
         events: list[Event]
-        if result.faces is not None:
-            outcome = result.faces
+        if (faces := result.reading(self._options.dice)) is not None:
+            outcome = faces
             self._request = None  # whatever comes after it is a second answer
             self._last = result.round_id, outcome, chunk.tick
             events = [DiceRead(outcome), *self._faults.end(*(fault.code for fault in self.faults))]
@@ -216,9 +218,10 @@ class IdpDice:
         if self._request is None and self._last is not None and self._last[0] == result.round_id:
             _, faces, read = self._last
             if tick - read <= self._options.timeout:
-                if result.faces is None or result.faces == faces:
+                other = result.reading(self._options.dice)
+                if other is None or other == faces:
                     return []  # the answer to an attempt before, or the same once more
-                return [DiceRead(result.faces), *self._faults.strike(CONTRADICTION.code, f"{faces}, {result.faces}")]
+                return [DiceRead(other), *self._faults.strike(CONTRADICTION.code, f"{faces}, {other}")]
         return self._unasked(LATE, f"request {result.round_id[:80]!r}", tick)
 
     def _unasked(self, fault: Fault, detail: str, tick: float) -> list[Event]:

@@ -44,8 +44,12 @@ class Result(Struct, frozen=True):
 
     @property
     def faces(self) -> tuple[int, ...] | None:
-        """The dice of a reading: no error, exactly three integers, each a face."""
-        good = self.err == OK and self.res is not None and len(self.res) == DICE
+        """The dice of a reading of three."""
+        return self.reading(DICE)
+
+    def reading(self, dice: int) -> tuple[int, ...] | None:
+        """The dice of a reading: no error, exactly `dice` integers, each a face."""
+        good = self.err == OK and self.res is not None and len(self.res) == dice
         return self.res if good and self.res and all(1 <= face <= 6 for face in self.res) else None
 
 

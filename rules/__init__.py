@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rules.angola import american_roulette, french_bank, french_roulette
+from rules.angola import american_roulette, craps, french_bank, french_roulette
 from rules.angola.cussec import Cussec as AngolaCussec
 from rules.angola.stud_poker import StudPoker as AngolaStudPoker
 from rules.engine.duties import watched
@@ -17,6 +17,7 @@ from rules.macau.stud_poker import StudPoker
 
 ANGOLA: tuple[type[Ruleset[Any]], ...] = (
     watched(american_roulette.AmericanRoulette, american_roulette.DUTIES),
+    watched(craps.Craps, craps.DUTIES),
     AngolaCussec,
     watched(french_bank.FrenchBank, french_bank.DUTIES),
     watched(french_roulette.FrenchRoulette, french_roulette.DUTIES),

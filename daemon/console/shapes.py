@@ -107,6 +107,8 @@ def round_shape(detail: RoundFacts, lang: words.Lang) -> RoundShape:
         "folded": detail.folded,
         "undecided": detail.undecided,
         "missing": detail.missing,
+        "point": (detail.point,) if detail.point else (),
+        "shooter": (detail.shooter,) if detail.shooter else (),
     }
     return RoundShape(
         tuple(hands),
@@ -172,6 +174,8 @@ def chip(result: Result, lang: words.Lang) -> Chip:
             letters = {"en": "ASB", "pt": "APG", "zh-Hant": "么小大"}[lang]
             known = dict(zip(("aces", "small", "big"), letters, strict=True))
             return Chip(known.get(outcome.chance, "?"), "", title)
+        case "craps":
+            return Chip(_or(outcome.total, "?"), "red" if outcome.series == "seven_out" else "", title)
         case "fantan":
             return Chip(_or(outcome.number, "?"), "", title)
         case "blackjack":

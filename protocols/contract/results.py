@@ -186,6 +186,12 @@ class RoundFacts(Struct, frozen=True):
     null_throws: int = 0
     shown: tuple[int, ...] = ()
     disturbed: bool = False
+    # craps: the point before and after the throw (0: come-out), the seat that threw, and what became of the series
+    point: int = 0
+    next_point: int = 0
+    come_out: bool = False
+    shooter: int = 0
+    series: str = ""
     # fan-tan
     number: int | None = None
     count: int | None = None
@@ -204,7 +210,11 @@ Options: TypeAlias = Annotated[
 
 
 class Result(Struct, frozen=True):
-    """The end of a round, resolved or void. A bet offered that is neither in `winners`, `pushes` nor `stands` loses."""
+    """The end of a round, resolved or void.
+
+    `stands` are the bets that this outcome does not decide, `moves` those that travel ("come" to "come:6"): the next
+    round takes both over. A bet offered that is neither there nor in `winners` or `pushes` loses.
+    """
 
     round: Round
     ruleset: str = ""

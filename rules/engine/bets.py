@@ -21,7 +21,8 @@ class Family(Struct, frozen=True):
     `id` is its pattern ("split:a-b"), `pays` what it wins, x to 1, net of a commission; `gross` is the printed prize
     where that differs. `places` maps what stands for the letters of the pattern ("1-2") to what the place covers.
     `wins(covered, outcome)` is True where the place wins `pays`, or the prize itself where it depends on the outcome
-    ("" where it loses); `returns(covered, outcome)` is True where the bet comes back.
+    ("" where it loses); `returns(covered, outcome)` is True where the bet comes back, and `stands(covered, outcome)`
+    where this outcome does not decide it.
     """
 
     id: str
@@ -32,6 +33,7 @@ class Family(Struct, frozen=True):
     wins: Callable[[Any, Any], bool | str]
     returns: Callable[[Any, Any], bool] | None = None
     gross: str = ""
+    stands: Callable[[Any, Any], bool] | None = None
 
     @property
     def name(self) -> str:
@@ -83,3 +85,13 @@ class Board:
                 elif family.returns is not None and family.returns(covered, outcome):
                     pushes.append(place)
         return tuple(winners), tuple(pushes)
+
+    def standing(self, outcome: Any) -> tuple[str, ...]:
+        """The places that this outcome does not decide."""
+        return tuple(
+            place
+            for family in self._families
+            if family.stands is not None
+            for place, covered in family.on_board().items()
+            if family.stands(covered, outcome)
+        )

@@ -183,8 +183,12 @@ def resolved(
     announcements: dict[str, str],
     law: tuple[str, ...],
     supersedes: str = "",
+    stands: tuple[str, ...] = (),
+    moves: dict[str, str] | None = None,
 ) -> Result:
-    """The result of a round that counts."""
+    """The result of a round that counts. Bets that stand or move are not settled: the next round takes them over."""
+    open_bets = frozenset((*stands, *(moves or ())))
+    wagers = tuple(one for one in round_.wagers if one.bet not in open_bets) if open_bets else round_.wagers
     return Result(
         round=round_.id,
         ruleset=terms.ruleset,
@@ -196,13 +200,21 @@ def resolved(
         pushes=pushes,
         void=None,
         jackpots=jackpots,
-        settlements=settle(round_.wagers, winners, pushes, chip=terms.chip, rounding=terms.rounding),
+        settlements=settle(wagers, winners, pushes, chip=terms.chip, rounding=terms.rounding),
         irregularities=round_.irregularities,
         announcements=announcements,
         evidence=round_.evidence,
         law=law,
+        stands=stands,
+        moves=moves or {},
         supersedes=supersedes,
     )
+
+
+def undecided(round_: Round, result: Result) -> tuple[Wager, ...]:
+    """The wagers that a result leaves on the table, those that travel at their new place."""
+    where = dict(zip(result.stands, result.stands, strict=True)) | result.moves
+    return tuple(replace(one, bet=where[one.bet]) for one in round_.wagers if one.bet in where)
 
 
 def voided(

@@ -77,12 +77,16 @@ class Doubt(Struct, frozen=True):
 
 
 class Null(Struct, frozen=True):
-    """Why a round does not count, by which articles. `note` is the irregularity that made it void."""
+    """Why a round does not count, by which articles. `note` is the irregularity that made it void.
+
+    `bets`: what becomes of the bets, where that is not what `Rulings.null_bets` says.
+    """
 
     reason: Reason
     law: tuple[str, ...]
     note: Note | None = None
     outcome: dict[str, Any] | None = None
+    bets: Literal["", "stand"] = ""
 
 
 class Rulings(Struct, frozen=True):
@@ -191,6 +195,14 @@ class SingleOutcome(ABC, Generic[T]):
     @abstractmethod
     def result(self, round_: Round, outcome: Any) -> Result:
         """The result of a round that counts."""
+
+    def resolve(self, table: T, round_: Round, outcome: Any) -> Result:
+        """The result of a round that counts, where that also depends on what earlier rounds left on the table."""
+        return self.result(round_, outcome)
+
+    def leaves(self, table: T, round_: Round, result: Result) -> dict[str, Any]:
+        """What a result leaves to the next round: fields of the game's state."""
+        return {}
 
     def kept(self, outcome: Any) -> Any:
         """What is kept of an outcome until the payment."""
@@ -361,7 +373,9 @@ class SingleOutcome(ABC, Generic[T]):
                 return (replace(table, told=told) if told else table), verdicts
         table, verdicts = self.close_late(table, seen)
         round_, outcome = there(table.round), self.kept(seen.event)
-        return self.fresh(table, last=round_, told=(outcome,)), (*verdicts, Resolved(self.result(round_, outcome)))
+        result = self.resolve(table, round_, outcome)
+        left = self.leaves(table, round_, result)
+        return self.fresh(table, last=round_, told=(outcome,), **left), (*verdicts, Resolved(result))
 
     def close_late(self, table: T, seen: Envelope) -> Step[T]:
         """The outcome closes what no bell has closed."""
@@ -399,7 +413,9 @@ class SingleOutcome(ABC, Generic[T]):
         if known is None:
             return replace(table, told=(*table.told, outcome)), ()
         last = replace(last, suspended=None)
-        return replace(table, last=last, told=(known,)), (_corrected(self.result(last, known)),)
+        result = self.resolve(table, last, known)
+        left = self.leaves(table, last, result)
+        return replace(table, last=last, told=(known,), **left), (_corrected(result),)
 
     def pay_nothing(self, table: T, seen: Envelope) -> Step[T]:
         """A payment while no result waits for it."""
@@ -414,7 +430,7 @@ class SingleOutcome(ABC, Generic[T]):
         if table.unseen or seen.event.overtaken:  # the payment may be of a lost round, or of the one before
             return replace(table, last=last), ()
         paid, _ = self.pay(table, seen)
-        return paid, (_corrected(self.result(replace(last, suspended=None), table.told[0])),)
+        return paid, (_corrected(self.resolve(table, replace(last, suspended=None), table.told[0])),)
 
     # ---- void rounds and lost events
 
@@ -477,7 +493,8 @@ class SingleOutcome(ABC, Generic[T]):
         round_ = there(table.round)
         if null.note is not None:
             round_ = noted_on(round_, null.note, seen)
-        result = voided(round_, self._terms, Void(null.reason, self._rulings.null_bets), null.law, null.outcome)
+        bets = null.bets or self._rulings.null_bets
+        result = voided(round_, self._terms, Void(null.reason, bets), null.law, null.outcome)
         return self.after_void(table, round_), (Voided(result),)
 
 

@@ -37,7 +37,7 @@ from protocols.contract.events import (
 )
 from rules.engine.money import odds
 from rules.engine.ruleset import Result, Ruleset
-from rules.figures import dice, roulette, stud_poker
+from rules.figures import craps, dice, roulette, stud_poker
 from rules.figures.cards import (
     ROUNDS,
     CardWantedError,
@@ -291,6 +291,7 @@ AS_ELSEWHERE: Final = {"soft_17": "stand", "special_prize": "none"}
 
 
 GAMES: Final[dict[str, Game]] = {
+    craps.NAME: craps.GAME,
     **roulette.GAMES,
     "macau.baccarat": Game(
         _baccarat,

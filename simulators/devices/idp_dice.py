@@ -1,7 +1,7 @@
 """A simulated dice recogniser (IDP): it reads the dice on the table when it is asked, and answers.
 
 It sees them through `look`, a parameter: the faces of all dice, or None if they are unreadable (stacked, leaning, out
-of the picture). Without it, it has three dice of its own, which `shake` throws.
+of the picture). Without it, it has dice of its own, which `shake` throws.
 """
 
 from collections import deque
@@ -25,7 +25,7 @@ NEVER = float("inf")
 _FAILS = ("idp.no_result", "idp.failed")
 _FAULTS = {
     "no_result": Ailment("the next look sees nothing", ("idp.no_result",), "counts"),
-    "two_dice": Ailment("the next look sees two dice", ("idp.no_result",), "counts"),
+    "two_dice": Ailment("the next look sees a die fewer", ("idp.no_result",), "counts"),
     "bad_face": Ailment("the next look sees a seven", ("idp.no_result",), "counts"),
     "stacked": Ailment("a die lies on another until the next shake", _FAILS, "void"),
     "leaning": Ailment("a die leans until the next shake", _FAILS, "void"),
@@ -63,9 +63,10 @@ class Recogniser:
     line: ClassVar[Mapping[str, Ailment]] = _LINE
     routine: ClassVar[tuple[tuple[str, float], ...]] = ()
 
-    def __init__(self, rng: Random, look: Look | None = None) -> None:
-        """Three dice of its own where there is no `look`."""
+    def __init__(self, rng: Random, look: Look | None = None, dice: int = DICE) -> None:
+        """`dice` of its own where there is no `look`."""
         self._rng = rng
+        self.dice = dice
         self._look = look or self._own
         self._decoder = Decoder()
         self._saying: deque[tuple[float, bytes]] = deque(maxlen=WAITING)
@@ -79,7 +80,7 @@ class Recogniser:
         self.faces = self._roll()
 
     def _roll(self) -> tuple[int, ...]:
-        return tuple(self._rng.randint(1, 6) for _ in range(DICE))
+        return tuple(self._rng.randint(1, 6) for _ in range(self.dice))
 
     def _own(self) -> tuple[int, ...]:
         return self.faces
@@ -169,7 +170,7 @@ class Recogniser:
             case "no_result":
                 return encode(Result(number, None, NO_RESULT))
             case "two_dice":
-                return encode(Result(number, self._roll()[:2], OK))
+                return encode(Result(number, self._roll()[:-1], OK))
             case "bad_face":
                 return encode(Result(number, (7, *self._roll()[1:]), OK))
             case "no_shake":

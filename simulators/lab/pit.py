@@ -28,16 +28,19 @@ from protocols.contract.commands import Reply, Request
 from protocols.contract.events import Event
 from protocols.contract.results import Result
 from protocols.contract.topics import Wire, device_topic, table_topic
+from protocols.idp_dice import DICE
 from simulators.clock import Pace
 from simulators.devices.compare import Account, Outcome, compare
 from simulators.devices.device import Device
 from simulators.devices.fdl_device import FdlDevice
+from simulators.devices.idp_dice import Recogniser
 from simulators.devices.line import Line
 from simulators.ports.mqtt import Mqtt
 from simulators.ports.port import Port, Pty, Socket, Tcp
 from simulators.ports.usb import Bus, Usb
 from simulators.tables.baccarat import BaccaratTable, ContinuousTable, ScannerTable
 from simulators.tables.blackjack import BlackjackTable
+from simulators.tables.craps import CrapsTable
 from simulators.tables.cussec import AngolaCussecTable, CussecTable
 from simulators.tables.devices import MachinePlace, StudioTable
 from simulators.tables.fantan import FantanTable
@@ -68,10 +71,11 @@ KINDS: dict[str, type[Table]] = {
     "bank": FrenchBankTable,
     "amr": AmericanRouletteTable,
     "frr": FrenchRouletteTable,
+    "craps": CrapsTable,
 }
 PITS: dict[str, tuple[str, ...]] = {
     "macau": ("rou", "sat", "cus", "fpc", "bac", "scan", "csm", "stud", "bj", "fan", "studio", "slot"),
-    "angola": ("acus", "bank", "amr", "frr", "astud"),
+    "angola": ("acus", "bank", "amr", "frr", "astud", "craps"),
 }
 """The kinds of tables that stand together, by jurisdiction."""
 # Real seconds for a command and its answer to travel, and simulated seconds for the device to execute it.
@@ -161,8 +165,11 @@ class Pit:
             for device_name, device in table.devices.items():
                 url = self.ports[f"{table_name}/{device_name}"].url
                 lines.append(f'[[table.device]]\nname = "{device_name}"\ndriver = "{device.name}"\nurl = "{url}"')
-                if hurried := _hurried(device.name, self._speed):
-                    lines.append("[table.device.options]\n" + "\n".join(f"{k} = {v:.6f}" for k, v in hurried.items()))
+                said = [f"{k} = {v:.6f}" for k, v in _hurried(device.name, self._speed).items()]
+                if isinstance(device, Recogniser) and device.dice != DICE:
+                    said.append(f"dice = {device.dice}")
+                if said:
+                    lines.append("\n".join(("[table.device.options]", *said)))
         return "\n\n".join(lines) + "\n"
 
     def saw(self, table: str, wire: Wire, _event: Event | None) -> None:

@@ -63,6 +63,10 @@ name = "edge-1"
 bac-1 = "127.0.0.1:0"
 bj-1 = "127.0.0.1:0"
 none-1 = "127.0.0.1:0"
+craps-1 = "127.0.0.1:0"
+[[table]]
+name = "craps-1"
+ruleset = "angola.craps"
 [[table]]
 name = "bac-1"
 ruleset = "macau.baccarat"
@@ -134,6 +138,8 @@ def identity(n: int) -> str:
         ("dice", {"faces": "255", "leaning": "1"}, DiceEntered((2, 5, 5), 0, 1)),
         ("throw", {"faces": "3 4"}, DiceThrown((3, 4))),
         ("throw", {"faces": "", "throw_reason": "2"}, DiceThrown((), 2)),
+        ("throw", {"face_1": "6", "face_2": "1"}, DiceThrown((6, 1))),
+        ("throw", {"throw_reason": "8"}, DiceThrown((), 8)),
         ("buttons", {"count": "119", "fragments": "1"}, ButtonsCounted(119, 1)),
         ("ball_launched", {"ball": "1", "rotor": "2"}, BallLaunched(1, 2)),
         ("ball", {"pocket": "00"}, BallEntered("00")),
@@ -159,6 +165,8 @@ def test_a_key_with_its_values_says_what_happened(key: str, form: dict[str, str]
         ("dice", {"faces": "2 5 7"}, "faces"),
         ("dice", {"faces": "1" * 17}, "faces"),
         ("throw", {"faces": ""}, "faces"),
+        ("throw", {"face_1": "7", "face_2": "1"}, "faces"),
+        ("throw", {"face_1": "6"}, "faces"),
         ("buttons", {"count": "0"}, "count"),
         ("buttons", {"count": "many"}, "count"),
         ("buttons", {}, "count"),
@@ -296,6 +304,20 @@ async def test_a_dealer_sees_the_keys_of_the_game_and_how_things_stand(inn: Inn)
     assert len(set(re.findall(r'name="id" value="([0-9a-f]{32})"', page.text))) == len(keys)
 
 
+async def test_the_dice_of_craps_are_tapped_and_their_null_throws_are_those_of_the_text(inn: Inn) -> None:
+    async with inn.browser("all") as browser:
+        page = (await browser.get("/dealer/craps-1")).text
+        for die in (1, 2):
+            assert re.findall(rf'name="face_{die}" value="(.)"', page) == [*"123456"]
+        reasons = re.search(r'<select name="throw_reason">(.*?)</select>', page)
+        assert reasons is not None
+        assert re.findall(r'value="(\d+)"', reasons[1]) == ["0", "3", "8"]
+        form = {"id": identity(1), "face_1": "6", "face_2": "1", "throw_reason": "0"}
+        assert (await browser.post("/dealer/craps-1/key/throw", data=form, headers=JSON)).status_code == 200
+    [pressed] = inn.dealers.units["craps-1"].last(9)
+    assert (pressed.key, pressed.detail) == ("throw", "61 0")
+
+
 async def test_a_supervisor_has_more_keys_and_a_table_without_a_game_has_all(inn: Inn) -> None:
     async with inn.browser("sup") as browser:
         page = await browser.get("/dealer/none-1")
@@ -379,7 +401,8 @@ async def test_the_times_of_keys_are_instants_and_utc_without_a_script(inn: Inn)
 
 
 @pytest.mark.parametrize(
-    ("name", "tables"), [("dea", []), ("all", ["bac-1", "bj-1", "none-1"]), ("sup", ["bac-1", "bj-1", "none-1"])]
+    ("name", "tables"),
+    [("dea", []), ("all", ["bac-1", "bj-1", "none-1", "craps-1"]), ("sup", ["bac-1", "bj-1", "none-1", "craps-1"])],
 )
 async def test_a_dealer_of_several_tables_goes_from_one_to_another(inn: Inn, name: str, tables: list[str]) -> None:
     async with inn.browser(name) as browser:

@@ -323,6 +323,13 @@ BOARDS = [
     of("macau.roulette", {"pocket": "0"}, {"pocket": "17", "colour": "black"}, {"pocket": "17", "colour": "black"}),
     of("macau.cussec", {"faces": [1, 2, 3], "total": 6, "triple": False, "size": "small"}),
     of("macau.fish-prawn-crab", {"faces": [1, 1, 1], "total": 3, "triple": True, "figures": ["fish"] * 3}),
+    of(
+        "angola.craps",
+        {"faces": [2, 4], "total": 6, "point": 0, "next_point": 6, "come_out": True, "series": "point_set"},
+        {"faces": [3, 4], "total": 7, "point": 6, "next_point": 0, "come_out": False, "series": "seven_out"},
+        {"faces": [5, 6], "total": 11, "point": 0, "next_point": 0, "come_out": True, "series": "natural"},
+        {"faces": [2, 2], "total": 4, "point": 0, "next_point": 4, "come_out": True, "series": "point_set"},
+    ),
     of("macau.fantan", {"number": 4}),
     of("angola.cussec", {"faces": [1, 2, 3], "total": 6, "triple": False, "size": "small"}),
     of("angola.french-bank", {"faces": [1, 2, 3], "total": 6, "chance": "small", "throws": 3}),

@@ -65,6 +65,18 @@ def verdict(console: Console, table: str, number: int, data: Any, kind: str = "r
     console.say(f"{source}/event/{kind}", encode_wire(wire))
 
 
+async def test_a_result_shows_the_bets_that_stand_and_those_that_move(console: Console) -> None:
+    left = {"stands": ["pass", "place:8"], "moves": {"come": "come:6"}}
+    verdict(console, ROU, 1, {"result": result(ROU, 1, {"pocket": "2"}, **left)})
+    verdict(console, ROU, 2, {"result": result(ROU, 2, {"pocket": "2"})})
+    async with console.browser("viewer") as browser:
+        pages = [(await browser.get(f"/table/{ROU}/round/{ROU}:2026-11-20:{number}")).text for number in (1, 2)]
+    assert "come → come:6" in pages[0]
+    assert '<li class="badge">place:8</li>' in pages[0]
+    assert "2 bets stand" in pages[0]
+    assert "bets stand" not in pages[1]
+
+
 async def test_a_wheel_whose_even_numbers_are_red_is_so_on_every_page(console: Console) -> None:
     for number, (pocket, colour) in enumerate([("2", "red"), ("3", "black"), ("0", "")], 1):
         outcome = {"pocket": pocket} | ({"colour": colour} if colour else {})

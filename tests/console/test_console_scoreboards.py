@@ -22,12 +22,15 @@ from protocols.contract.events import (
     ButtonsCounted,
     ButtonsSeparated,
     CardDrawn,
+    DiceThrown,
     Event,
+    RoundPaid,
     RoundVoided,
     ShoeStarted,
 )
 from protocols.contract.results import Result
 from rules import RULESETS
+from rules.angola.craps import Craps, CrapsOptions
 from rules.engine.ruleset import Corrected, Resolved, Ruleset, Voided
 from rules.macau.baccarat import Baccarat, BaccaratOptions
 from rules.macau.fantan import Fantan, FantanOptions
@@ -260,6 +263,25 @@ def test_fantan_as_the_ruleset_tells_it() -> None:
     assert isinstance(found, scoreboards.Fantan)
     assert [one.number for one in found.counts] == [1, 3, 4]
     assert found.often == (1, 0, 1, 1)
+
+
+def test_craps_as_the_ruleset_tells_it() -> None:
+    events: list[Event] = []
+    for faces in ((2, 4), (3, 5), (5, 1), (6, 5), (2, 2), (3, 4), (4, 5)):
+        events += [BetsOpened(), DiceThrown(faces), RoundPaid()]
+    null: list[Event] = [BetsOpened(), DiceThrown((), valid=False, reason="a_die_off_the_table")]
+    found = board_of(scoreboards.board, published(Craps(CrapsOptions()), [*events, *null]))
+    assert isinstance(found, scoreboards.Craps)
+    assert (found.point, found.made, found.lost) == (9, 1, 1)
+    assert [one.total for one in found.throws] == [9, 7, 4, 11, 6, 8, 6]
+    assert [(one.point, one.throws, one.end) for one in found.series] == [
+        *((9, 1, ""), (4, 2, "seven_out"), (0, 1, "natural"), (6, 3, "point_made")),
+    ]
+    returned = board_of(
+        scoreboards.board, published(Craps(CrapsOptions()), [*events, *null, BetsOpened(), RoundVoided("")])
+    )
+    assert isinstance(returned, scoreboards.Craps)
+    assert (returned.point, returned.series[0].end) == (0, "void")
 
 
 # ---- the other boards

@@ -532,6 +532,20 @@ async def test_mirror_over_a_good_line(carry: Carry) -> None:
     assert mirror.told == ["device.online", *["dice.read"] * 30]
 
 
+@virtual_time
+async def test_a_recogniser_of_two_dice_reads_two_and_no_other_number() -> None:
+    recogniser = Recogniser(Random(4), dice=2)
+    mirror = Mirror(recogniser, lambda memory: IdpDice(DiceOptions(dice=2), memory), whole)
+    async with mirror.living():
+        await asyncio.sleep(1)
+        assert await mirror.order(ReadDice("1")) == {"faces": list(recogniser.faces)}
+        mirror.inject("two_dice")  # one of two
+        recogniser.shake(mirror.now())
+        assert await mirror.order(ReadDice("2")) == {"faces": list(recogniser.faces)}
+    assert [len(faces) for faces in readings(mirror)] == [2, 2]
+    assert [word for word in mirror.told if word != "dice.read"] == ["device.online", "idp.no_result", "-idp.no_result"]
+
+
 @pytest.mark.parametrize("seed", range(5))
 @virtual_time
 async def test_mirror_over_a_line_that_loses_messages_never_tells_a_wrong_reading(seed: int) -> None:

@@ -32,6 +32,12 @@ RUNS: dict[str, tuple[str, str, list[list[int]]]] = {
         "",
         [[0, 600, 1800, 3600], [], [0, 0], [120], [120, 120], [120, 120]],
     ),
+    "angola-craps-series": (
+        "angola.craps",
+        "maximum_payment=1000",
+        [[0], [40], [], [260], [200, 0, 220, 0, 100], [0, 0, 0, 200, 50]],
+    ),
+    "angola-craps-doubt": ("angola.craps", "bar=2", [[0], [], [], [100, 100, 10], [60]]),
     "baccarat-commission": (
         "macau.baccarat",
         "opening=bell burn=fixed burn_fixed=2 demonstration_rounds=1 smallest_chip=100",

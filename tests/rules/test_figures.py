@@ -15,7 +15,7 @@ from helpers import at_length
 
 from daemon.cli.main import main
 from protocols.contract.events import BetsOpened, CardDrawn
-from rules.figures import cards, figure, stud_poker
+from rules.figures import cards, craps, figure, stud_poker
 from rules.figures import figures as module
 from rules.figures.cards import CardWantedError, hand_played, raises
 from rules.figures.enumerate_baccarat import jackpot_probabilities
@@ -190,6 +190,30 @@ def test_bets_that_come_back_cost_nothing() -> None:
 
 
 # ---- the jackpots
+
+
+def test_the_edges_of_craps_are_exact() -> None:
+    """The fractions of the textbooks; the other bar changes none of them."""
+    exact = {
+        "pass": Fraction(7, 495),
+        "come": Fraction(7, 495),
+        "dont_pass": Fraction(3, 220),
+        "dont_come": Fraction(3, 220),
+        "place:6": Fraction(1, 66),
+        "place:5": Fraction(1, 25),
+        "place:4": Fraction(1, 15),
+        "field": Fraction(1, 18),
+        "hard_6": Fraction(1, 11),
+        "hard_4": Fraction(1, 9),
+        "pass_odds:4": Fraction(0),
+        "dont_come_odds:6": Fraction(0),
+    }
+    weights = craps.weigh({})
+    assert {bet: weights[bet].edge for bet in exact} == exact
+    assert weights["pass"].probability == Fraction(244, 495)
+    assert craps.weigh({"bar": "2"}) == weights
+    printed = craps.weigh({"dont_odds": "as_printed"})
+    assert [printed[f"dont_pass_odds:{point}"].edge for point in (4, 5, 6)] == [-1, Fraction(-1, 2), Fraction(-1, 5)]
 
 
 def test_jackpot_a_but_for_its_straights_is_decided_by_four_cards() -> None:

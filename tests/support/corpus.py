@@ -19,6 +19,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+import corpus_craps
 import corpus_dice
 import corpus_roulette
 import corpus_stud_poker
@@ -93,9 +94,6 @@ SOURCE: Final = "felt/1/site/table/t-1/device/d-1"
 EXAMPLES: Final[dict[str, tuple[Any, ...]]] = {
     "smallest_chip": (1, 25),
     "maximum_prize": (0, 1_000),
-    "minimum": (0, 10),
-    "maximum_aces": (0, 50),
-    "maximum_small_big": (0, 1_500),
     "table_maximum": (0, 300),
     "c_six_share": ("1/10", "1/5"),
     "nines": ([], [[22, 18, 29, 7, 28, 12, 35, 3, 26]]),
@@ -411,6 +409,7 @@ def blackjack(rng: random.Random, options: Options) -> Dealer:
 SAMPLES: Final[dict[str, Sample]] = {
     **corpus_dice.SAMPLES,
     **corpus_roulette.SAMPLES,
+    **corpus_craps.SAMPLES,
     "macau.baccarat": Sample(baccarat, BETS_OFFERED["macau.baccarat"], BESIDE["macau.baccarat"]),
     "macau.blackjack": Sample(blackjack, BETS_OFFERED["macau.blackjack"], BESIDE["macau.blackjack"]),
     "macau.cussec": Sample(shaken(CUSSEC), BETS_OFFERED["macau.cussec"]),

@@ -109,5 +109,10 @@ def french_bank(rng: random.Random, options: Options) -> Dealer:
 
 SAMPLES: Final[dict[str, Sample]] = {
     "angola.cussec": Sample(cussec, ([], ["small", "big", "total"])),
-    "angola.french-bank": Sample(french_bank, ([], ["aces", "small"]), ({}, {"minimum": 10})),
+    "angola.french-bank": Sample(
+        french_bank,
+        ([], ["aces", "small"]),
+        ({}, {"minimum": 10}),
+        {"minimum": (0, 10), "maximum_aces": (0, 50), "maximum_small_big": (0, 1_500)},
+    ),
 }

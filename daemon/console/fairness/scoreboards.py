@@ -19,6 +19,7 @@ from protocols.contract.results import BadRound, Result, RoundFacts, facts_of
 
 ROWS: Final = 6
 NUMBERS_SHOWN: Final = 18
+SERIES_SHOWN: Final = 8
 HOT: Final = 4
 # Where a wheel says nothing else.
 RED: Final = frozenset((1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36))
@@ -28,13 +29,18 @@ WINNERS: Final = ("banker", "player", "tie")
 
 def standing(results: Iterable[Result]) -> list[Result]:
     """What counts of `results`, each round once, in the order in which the rounds first ended."""
+    return [one for one in _latest(results) if one.void is None and not one.demo]
+
+
+def _latest(results: Iterable[Result]) -> list[Result]:
+    """Each round once, as it was last corrected, void ones too."""
     last: dict[str, Result] = {}
     for result in results:
         name = result.supersedes or result.round
         if name in last and not result.supersedes:
             continue  # told again
         last[name] = result
-    return [one for one in last.values() if one.void is None and not one.demo]
+    return [*last.values()]
 
 
 # ---- baccarat
@@ -272,6 +278,63 @@ def french_bank(results: Iterable[Result]) -> FrenchBank:
     return FrenchBank(tuple(reversed(rounds)), often["aces"], often["small"], often["big"])
 
 
+# ---- craps
+
+
+class Roll(Struct, frozen=True):
+    """One throw of a series; `what` is what became of the series."""
+
+    round: str
+    faces: tuple[int, ...]
+    total: int
+    what: str
+
+
+class Series(Struct, frozen=True):
+    """A shooter's throws from the first to the decision. `point` is 0 where the first throw decided.
+
+    `end` is the last throw's `what`; empty while the series goes on, "void" where all bets were given back.
+    """
+
+    point: int
+    throws: int
+    end: str = ""
+
+
+class Craps(Struct, frozen=True):
+    """The point on the marker, 0 for none; throws and series, latest first; how often the point was made or lost."""
+
+    point: int
+    throws: tuple[Roll, ...]
+    series: tuple[Series, ...]
+    made: int
+    lost: int
+
+
+def craps(results: Iterable[Result]) -> Craps:
+    """A null throw changes nothing; a round that was given back ends its series."""
+    throws: list[Roll] = []
+    series: list[Series] = []
+    point = 0
+    for result in _latest(results):
+        if result.void is not None:
+            if result.void.bets == "returned":
+                point = 0
+                if series and not series[-1].end:
+                    series[-1] = replace(series[-1], end="void")
+            continue
+        for name, facts in _read([result], "faces", "total", "series", "next_point"):
+            if facts.come_out or not series or series[-1].end:
+                series.append(Series(facts.point, 0))
+            one, point = series[-1], facts.next_point
+            end = "" if point else facts.series
+            series[-1] = Series(point or one.point, one.throws + 1, end)
+            throws.append(Roll(name, facts.faces, facts.total or 0, facts.series))
+    ends = Counter(one.end for one in series)
+    last = throws[: -NUMBERS_SHOWN - 1 : -1]
+    return Craps(point, tuple(last), tuple(series[: -SERIES_SHOWN - 1 : -1]), ends["point_made"], ends["seven_out"])
+
+
 # ---- fantan
 
 
@@ -343,13 +406,14 @@ def stud_poker(results: Iterable[Result]) -> Deals:
     return Deals(tuple(reversed(deals)))
 
 
-Board: TypeAlias = Baccarat | Roulette | Dice | FrenchBank | Fantan | Deals
+Board: TypeAlias = Baccarat | Roulette | Dice | FrenchBank | Craps | Fantan | Deals
 
 BOARDS: Final[Mapping[Game, Callable[[list[Result]], Board]]] = {
     "baccarat": baccarat,
     "roulette": roulette,
     "shaken_dice": dice,
     "french_bank": french_bank,
+    "craps": craps,
     "fantan": fantan,
     "blackjack": blackjack,
     "stud_poker": stud_poker,

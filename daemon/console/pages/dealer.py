@@ -146,6 +146,7 @@ GAMES: Mapping[str, tuple[str, ...]] = {
     "angola.cussec": (*_EVERY, *_DICE, *_AFTER),
     "angola.french-bank": (*_EVERY, "throw", *_DICE[1:], "dealer_relieved", "table_closed"),
     "angola.french-roulette": (*_EVERY, *_BALL, "ball_changed", "dealer_relieved", "table_closed"),
+    "angola.craps": (*_EVERY, "throw", "hand_passed", "dice_replaced", "dice_seized", "table_closed", *_AFTER),
     "macau.baccarat": (*_EVERY, *_SHOE, "jackpot_won", "jackpot_paid", *_AFTER),
     "macau.blackjack": (*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed", *_AFTER),
     "macau.cussec": (*_EVERY, *_DICE, *_AFTER),
@@ -166,6 +167,11 @@ ACTED: Mapping[str, tuple[str, ...]] = {
     ),
     **dict.fromkeys(("angola.stud-poker", "macau.stud-poker"), ("ante", "raise", "fold")),
 }
+TAPPED = frozenset({"angola.craps"})
+"""Games of two dice, whose faces are tapped."""
+_DICE_FIELDS = ("face_1", "face_2")
+NULL_THROWS: Mapping[str, tuple[str, ...]] = {"angola.craps": ("", "a_die_off_the_table", "short_of_the_middle")}
+"""Why a throw does not count, where the text names it."""
 _FIELDS = {field for key in KEYS.values() for field in key.fields} - {"action", "seat_or_none"}
 # What the page may say after a redirect; else anybody could make a link that puts words into it.
 WRONG = frozenset(
@@ -213,9 +219,15 @@ def _card(form: Mapping[str, str]) -> str | None:
     return text or None
 
 
+def _typed_faces(form: Mapping[str, str]) -> str:
+    """Typed, or tapped die by die."""
+    return form.get("faces", "") + "".join(form.get(name, "") for name in _DICE_FIELDS)
+
+
 def _faces(form: Mapping[str, str]) -> tuple[int, ...]:
-    text = re.sub(r"[\s,]+", "", form.get("faces", ""))
-    if not re.fullmatch(r"[1-6]{0,16}", text):
+    text = re.sub(r"[\s,]+", "", _typed_faces(form))
+    tapped = [name for name in _DICE_FIELDS if form.get(name)]
+    if not re.fullmatch(r"[1-6]{0,16}", text) or (tapped and len(tapped) != len(_DICE_FIELDS)):
         raise BadPress("dealer.bad_faces")
     return tuple(map(int, text))
 
@@ -320,7 +332,8 @@ def _detail(key: str, form: Mapping[str, str]) -> str:
     if key in ("correct", "card_exposed", "card_damaged"):
         return ""
     names = {"pocket_or_none": "pocket", "seat_or_none": "seat"}
-    given = [form.get(names.get(name, name), "").strip()[:40] for name in KEYS[key].fields]
+    typed = dict(form) | {"faces": _typed_faces(form)}
+    given = [typed.get(names.get(name, name), "").strip()[:40] for name in KEYS[key].fields]
     return " ".join(filter(None, given))
 
 
@@ -444,7 +457,9 @@ class Dealers:
             choices={
                 "reason": [(number, _why(lang, VOID_REASONS[number], "dealer.void_0")) for number in reasons],
                 "throw_reason": [
-                    (number, _why(lang, code, "dealer.throw_0")) for number, code in THROW_REASONS.items()
+                    (number, _why(lang, code, "dealer.throw_0"))
+                    for number, code in THROW_REASONS.items()
+                    if code in NULL_THROWS.get(ruleset, THROW_REASONS.values())
                 ],
                 "action": [(one, words.say(lang, f"dealer.act_{one}")) for one in ACTED.get(ruleset, ACTIONS.values())],
                 "ball": [(turn, words.say(lang, f"dealer.turn_{turn}")) for turn in (CLOCKWISE, ANTICLOCKWISE)],
@@ -453,6 +468,7 @@ class Dealers:
                 "pocket_or_none": [(pocket, pocket or "–") for pocket in _POCKETS],
             },
             seats=range(1, SEATS + 1),
+            dice=(1, 2) if ruleset in TAPPED else (),
             rounds=self._rounds(unit.table),
             standing=self._now(unit, lang),
             pressed=_shown(pressed, lang) if pressed else None,

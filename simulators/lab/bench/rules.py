@@ -152,6 +152,13 @@ def _heap(rng: Random, betting: Betting) -> Iterator[Round]:
         yield (ButtonsSeparated(), BetsOpened(), *betting(), BetsClosed(), count, RoundPaid())
 
 
+def _throw(rng: Random, betting: Betting) -> Iterator[Round]:
+    """Series of throws; what the bets of one throw leave is there for the next."""
+    while True:
+        thrown = DiceThrown((rng.randint(1, 6), rng.randint(1, 6)))
+        yield (BetsOpened(), *betting(), BetsClosed(), thrown, RoundPaid())
+
+
 def _stud(rng: Random, betting: Betting, burnt: int = 0) -> Iterator[Round]:
     """Five players and a reading shoe. Chips are an ante of each, or none; three bet on the jackpot beside it."""
     seats = range(1, 6)
@@ -227,6 +234,15 @@ MIXES: Final[dict[str, Mix]] = {
         *(("small", "big", "small", "big", "single:3", "total:9", "two_dice:1-6", "any_triple", "triple:6"), 20),
     ),
     "angola.french-bank": Mix(_thrown, 12, ("aces", "small", "big", "small", "big", "small_line", "big_line"), 20),
+    "angola.craps": Mix(
+        _throw,
+        8,
+        (
+            *("pass", "pass", "dont_pass", "come", "come", "dont_come", "place:6", "place:8", "place_lose:4"),
+            *("field", "hard_6", "hard_8", "any_craps", "eleven", "seven", "big_6", "under_7", "over_7"),
+        ),
+        15,
+    ),
     "macau.baccarat, a shoe alone": Mix(_shoe),
     "macau.baccarat": Mix(
         _baccarat,

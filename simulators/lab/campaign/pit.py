@@ -28,6 +28,7 @@ from simulators.lab.pit import Pit
 from simulators.ports.port import Port, Socket
 from simulators.tables.baccarat import BaccaratTable, ContinuousTable, ScannerTable
 from simulators.tables.blackjack import BlackjackTable
+from simulators.tables.craps import CrapsTable
 from simulators.tables.cussec import AngolaCussecTable, CussecTable, ShakenTable
 from simulators.tables.devices import MachinePlace
 from simulators.tables.fantan import FantanTable
@@ -162,6 +163,12 @@ class _AngolaStudPoker(AngolaStudPokerTable):
         self.shuffler.pack_takes *= QUICK
 
 
+class _Craps(CrapsTable):
+    """Whose stickman enters every throw: a recogniser needs a broker of its own."""
+
+    reads: ClassVar[bool] = False
+
+
 class Slot(MachinePlace):
     """A slot machine, of which no rules speak: its jackpots are what its driver tells."""
 
@@ -192,6 +199,7 @@ KINDS: dict[str, type[Table]] = {
     "astud": _AngolaStudPoker,
     "bj": BlackjackTable,
     "fan": FantanTable,
+    "craps": _Craps,
     "slot": Slot,
     "acus": _AngolaCussec,
     "bank": _FrenchBank,
