@@ -166,7 +166,8 @@ class RouletteGame(StandingBets[R], Generic[R]):
     def transitions(self) -> dict[type[Any], dict[Phase, Move[R]]]:
         """The croupier and the wheel may both declare a spin null."""
         rows = super().transitions()
-        return rows | {SpinVoided: rows[RoundVoided]}
+        landed = rows[BallLanded] | {"disputed": self.landed_again}
+        return rows | {SpinVoided: rows[RoundVoided], BallLanded: landed}
 
     def view(self, table: R) -> View:
         """Phase: idle, betting, closed, running, suspended."""
@@ -371,6 +372,11 @@ class RouletteGame(StandingBets[R], Generic[R]):
     def stray(self, outcome: BallLanded) -> Note:
         """A number without a spin."""
         return Note("landing_without_spin", say("landed_no_round", pocket=outcome.pocket), self._at.rest)
+
+    def landed_again(self, table: R, seen: Envelope) -> Step[R]:
+        """A number is told again while two are disputed: where it stands, the ball lies there."""
+        table, verdicts = self._recount(table, seen)
+        return (replace(table, last_pocket=table.told[0].pocket) if table.phase == "resolved" else table), verdicts
 
     def pay_nothing(self, table: R, seen: Envelope) -> Step[R]:
         """A payment that was told twice, or too early."""

@@ -9,10 +9,20 @@ import roulettes
 from helpers import play, results
 from roulettes import BACK, CLOTH, LARGEST, codes, only, paid, settled, spin
 
-from protocols.contract.events import BallChanged, BallLanded, DealerRelieved, RoundPaid, WagerPlaced
+from protocols.contract.events import (
+    BallChanged,
+    BallLanded,
+    BallReplaced,
+    BetsOpened,
+    DealerRelieved,
+    Event,
+    RoundPaid,
+    SpinVoided,
+    WagerPlaced,
+)
 from rules.angola.french_roulette import DUTIES, FAMILIES, FrenchRoulette, FrenchRouletteOptions
 from rules.engine.duties import Duty
-from rules.engine.ruleset import BadOption, Corrected, Suspended, options_from, options_of
+from rules.engine.ruleset import BadOption, Corrected, Noted, Suspended, options_from, options_of
 
 LAW = "angola.french-roulette"
 TEXT = "Decreto Executivo 261/22 art."
@@ -155,6 +165,15 @@ def test_the_direction_of_a_spin_whose_number_was_corrected_counts_once() -> Non
     events = [*spin("17"), BallLanded("27"), BallLanded("27"), RoundPaid()]
     assert codes(results(play(wheel(), [*events, *spin("5")]))[-1]) == ["ball_not_alternated"]
     assert codes(results(play(wheel(), [*events, *spin("5", launch=BACK)]))[-1]) == []
+
+
+@pytest.mark.article("2(14)", "2(15)")
+def test_after_a_null_spin_the_ball_goes_back_to_the_corrected_number() -> None:
+    corrected = [*spin("17"), BallLanded("27"), BallLanded("27"), RoundPaid()]
+    null: list[Event] = [BetsOpened(), BACK, SpinVoided("chip")]
+    for pocket, notes in (("27", []), ("17", ["ball_in_wrong_pocket"])):
+        verdicts = play(wheel(), [*corrected, *null, BallReplaced(pocket)])
+        assert [one.irregularity.code for one in verdicts if isinstance(one, Noted)] == notes
 
 
 def test_the_french_cloth_holds_nothing_else() -> None:
