@@ -77,6 +77,8 @@ class Deal(Struct, frozen=True):
     `unproven`: antes may be among the events that are missing. `asked`: seats that may have laid one, with what they
     have decided; `dead`: those that were said to have no bet.
 
+    `refused`: what seats without a known ante have decided; an ante that is late may still be theirs.
+
     `burnt`: the card before the deal is; 1: it came before the bets were opened, and may have been another one.
     `forfeited`: of the seats that folded, those whose cards were shown.
 
@@ -116,6 +118,7 @@ class Deal(Struct, frozen=True):
     dead: tuple[int, ...] = ()
     missed: int = 0
     ahead: bool = False
+    refused: dict[int, str] = {}
     burnt: int = 0
     forfeited: tuple[int, ...] = ()
 

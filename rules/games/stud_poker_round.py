@@ -636,6 +636,7 @@ class StudPokerRounds(StudPokerEnds):
             if not deal.unsure:  # after a loss it may be the next round's
                 deal = replace(deal, round=self._irregular(deal.round, "decision_without_ante", reason, seen))
             chips = reason.code == "seat_bet"  # told by a sensor, not as an action
+            deal = replace(deal, refused={**deal.refused, seat: action})
             missing = say("no_ante_raise", seat=seat) if chips else say("no_ante", seat=seat, action=action)
             state, held = self._hold(state, deal, seen, missing, NAME_IT)
             return state, None, held
@@ -738,6 +739,10 @@ class StudPokerRounds(StudPokerEnds):
             deal = replace(state.last, reopened=True)
         elif too_early(deal, heard=state.heard):
             return self._early(state, deal, seen, "hands_before_deal", say("hands_before_deal"))
+        dealt = {int(NAMES[name][-1]) for name, cards in laid.items() if cards and NAMES.get(name, DEALER) != DEALER}
+        if self.rulings.error_voids and (dealt := dealt & deal.refused.keys() - {*deal.players, *deal.dead}):
+            # It has cards and has decided: its ante may be late.
+            deal = replace(deal, unproven=True, asked={seat: deal.refused[seat] for seat in sorted(dealt)} | deal.asked)
         said, wrong = read_hands(deal, laid, self.rulings.articles["wrong_number_of_cards"])
         known = deal.known()
         again = said.shown in ("", deal.shown, deal.last_card) and all(
@@ -749,9 +754,9 @@ class StudPokerRounds(StudPokerEnds):
             if deal.round.suspended != BETWEEN:
                 deal = replace(deal, round=replace(deal.round, suspended=None))
             return self._hold(state, deal, seen, BETWEEN, WHOSE, blind=False)
-        deal = self._named(deal, said, seen)
         told, dead = said.told, said.dead
-        strayed = not deal.unproven or deal.round.suspended == ONE_MORE
+        strayed = not deal.unproven or deal.round.suspended == ONE_MORE or any(hand in deal.told for hand in dead)
+        deal = self._named(deal, said, seen)
         if self.rulings.error_voids and dead and strayed and not wrong:
             return self._void(state, deal, seen, say("hand_without_bet", hand=dead[0]))
         shown = said.shown or deal.shown

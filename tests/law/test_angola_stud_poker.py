@@ -689,6 +689,19 @@ def test_a_hand_dealt_without_a_bet_makes_the_round_void_once_it_is_named() -> N
     assert results(verdicts) == []
 
 
+@pytest.mark.article("9(20)", "9(30)")
+@pytest.mark.parametrize("dealt", [[], packets([2])[3:]])
+def test_a_seat_that_decided_and_has_cards_may_have_laid_an_ante(dealt: list[Event]) -> None:
+    """Its hand is told with all others at the showdown: that is no word of a hand without a bet."""
+    events = [BetsOpened(), *antes(2), BetsClosed(), *dealt, *raises(2), SeatActed(5, "fold"), ALL_HANDS]
+    verdicts = play(game(), events)
+    assert (results(verdicts), isinstance(verdicts[-1], Suspended)) == ([], True)
+    plays = only(play(game(), [*events, SeatActed(5, "ante")]))
+    assert plays.outcome["seats"] == {"seat_2": "wins", "seat_5": "folded"}
+    dealt_without = only(play(game(), [*events, DealCorrected({"seat_5": ()})]))
+    assert dealt_without.void == Void(say("hand_without_bet", hand="seat_5"), "returned", "returned")
+
+
 @pytest.mark.article("9(30)")
 def test_an_error_is_declared_and_all_bets_come_back() -> None:
     for end in (6, 10, len(TWO) - 1, len(TWO)):
