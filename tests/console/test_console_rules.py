@@ -26,7 +26,7 @@ from protocols.fdl import console as fdl_console
 from protocols.fdl import shuffler as fdl_shuffler
 from rules.engine.rounds import declared
 from rules.engine.ruleset import Corrected, Noted, Resolved, Suspended, Verdict, Voided
-from rules.macau import baccarat
+from rules.games import baccarat_coups as baccarat
 from tests.rules.test_rulesets import NIGHTS, every_game, game, pace, run
 
 BAC = "bac-12"

@@ -572,7 +572,7 @@ def more_words_of_an_ace(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_handled_card_in_the_clear(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("rules.macau.baccarat.UNKNOWN", "2C")
+    patch.setattr("rules.games.baccarat_coups.UNKNOWN", "2C")
     patch.setattr(Baccarat, "_lie", lambda _self, cards: hands(cards))
 
 

@@ -180,7 +180,7 @@ def test_a_round_that_does_not_end_has_no_weight() -> None:
 
 def test_bets_that_come_back_cost_nothing() -> None:
     """Without commission the banker's side with 6 pays half: p(win) - p(6)/2 - p(player), ties come back."""
-    weights = module._baccarat({"commission": "six_pays_half"})
+    weights = GAMES["macau.baccarat"].weigh({"commission": "six_pays_half"})
     six = weights["lucky_6"].probability
     banker, player = weights["banker"].probability, weights["player"].probability
     assert weights["banker"].edge == player - banker + six / 2
