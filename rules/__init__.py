@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from rules.angola.baccarat import AngolaBaccarat
+from rules.angola.baccarat_macau import AngolaBaccaratMacau
 from rules.engine.ruleset import Ruleset
 from rules.macau.baccarat import Baccarat
 from rules.macau.blackjack import Blackjack
@@ -12,5 +14,16 @@ from rules.macau.roulette import Roulette
 from rules.macau.stud_poker import StudPoker
 
 RULESETS: dict[str, type[Ruleset[Any]]] = {
-    ruleset.id: ruleset for ruleset in (Baccarat, Blackjack, Cussec, Fantan, FishPrawnCrab, Roulette, StudPoker)
+    ruleset.id: ruleset
+    for ruleset in (
+        AngolaBaccarat,
+        AngolaBaccaratMacau,
+        Baccarat,
+        Blackjack,
+        Cussec,
+        Fantan,
+        FishPrawnCrab,
+        Roulette,
+        StudPoker,
+    )
 }

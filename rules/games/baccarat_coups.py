@@ -180,6 +180,7 @@ class Outcome(Struct, frozen=True):
 class Coups(Game[Position]):
     """A table of baccarat; a text derives from it."""
 
+    Options: ClassVar[type[Any]]
     State: ClassVar[type[BaccaratState]] = BaccaratState
     own: ClassVar[frozenset[type[Event]]] = frozenset(
         (CardDrawn, CardUnreadable, CutCardDrawn, ShoeStarted, ShoeEmptied, CardsReturned)

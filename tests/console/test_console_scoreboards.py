@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from daemon.console.fairness import scoreboards
 from daemon.console.fairness.scoreboards import Cell, Heat, Spin
 from daemon.console.games import GAMES
+from daemon.console.shapes import chip
 from protocols.contract.events import (
     BallLanded,
     BallLaunched,
@@ -73,6 +74,12 @@ def drawn(letters: str) -> list[str]:
 
 
 # ---- the big road
+
+
+@pytest.mark.parametrize(("ruleset", "letters"), [("macau.baccarat", "JBE"), ("angola.baccarat", "PBE")])
+def test_a_chip_has_the_letter_of_the_side_in_the_words_of_its_text(ruleset: str, letters: str) -> None:
+    results = [result_of(coup(number, side, ruleset=ruleset)) for number, side in enumerate("PBT", 1)]
+    assert "".join(chip(one, "pt").text for one in results) == letters
 
 
 @pytest.mark.parametrize(

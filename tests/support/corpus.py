@@ -19,6 +19,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+import corpus_baccarat
 import msgspec
 from corpus_dealing import Dealer, Options, Sample, Shown, deck, wagers
 from msgspec import Struct
@@ -131,6 +132,8 @@ def values_of(ruleset: str, info: OptionInfo) -> tuple[Any, ...]:
     """Each value of a choice, the ends of a range, examples of what is free."""
     if info.name == "bets_offered":
         return SAMPLES[ruleset].bets_offered
+    if info.name in SAMPLES[ruleset].examples:
+        return SAMPLES[ruleset].examples[info.name]
     if info.name in EXAMPLES:
         return EXAMPLES[info.name]
     if info.values == "true | false":
@@ -484,6 +487,7 @@ def stud_poker(rng: random.Random, options: Options) -> Dealer:
 
 
 SAMPLES: Final[dict[str, Sample]] = {
+    **corpus_baccarat.SAMPLES,
     "macau.baccarat": Sample(baccarat, BETS_OFFERED["macau.baccarat"], BESIDE["macau.baccarat"]),
     "macau.blackjack": Sample(blackjack, BETS_OFFERED["macau.blackjack"], BESIDE["macau.blackjack"]),
     "macau.cussec": Sample(shaken(CUSSEC), BETS_OFFERED["macau.cussec"]),

@@ -138,6 +138,8 @@ _AFTER = ("dealer_relieved", "demo")
 _SHOE = ("new_shoe", "cut_card", "correct", "card_damaged")
 _DICE = ("dice", "dice_disturbed", "dice_replaced", "dice_seized")
 GAMES: Mapping[str, tuple[str, ...]] = {
+    "angola.baccarat": (*_EVERY, *_SHOE, "dealer_relieved", "table_closed"),
+    "angola.baccarat-macau": (*_EVERY, *_SHOE, "dealer_relieved", "table_closed"),
     "macau.baccarat": (*_EVERY, *_SHOE, "jackpot_won", "jackpot_paid", *_AFTER),
     "macau.blackjack": (*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed", *_AFTER),
     "macau.cussec": (*_EVERY, *_DICE, *_AFTER),
