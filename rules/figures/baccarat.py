@@ -10,6 +10,7 @@ from rules.macau.baccarat import Baccarat
 
 WIZARD: Final = "Wizard of Odds"
 BACCARAT: Final = f"{WIZARD}, Baccarat"
+HALF_ON_5: Final = "excelpunks.com, Baccarat vs. non-commission baccarat"
 
 
 def coups(name: str) -> Callable[[Mapping[str, str]], Weights]:
@@ -80,4 +81,40 @@ MACAU: Final = Game(
     },
 )
 
-GAMES: Final[dict[str, Game]] = {"macau.baccarat": MACAU}
+
+def _deductions(*deductions: str) -> tuple[Variant, ...]:
+    """With eight decks and with six."""
+    variants = []
+    for decks in ({}, {"decks": "6"}):
+        variants.append(Variant(decks, None))
+        variants += (Variant({"deduction": deduction, **decks}, decks) for deduction in deductions)
+    return tuple(variants)
+
+
+NO_COMMISSION: Final = Published(f"{BACCARAT}; bet5games.com, Baccarat commission", "0.458597", "-1.24")
+BANKER_OF_SIX: Final = Published(BACCARAT, "0.4587")
+ANGOLA: Final = Game(
+    coups("angola.baccarat"),
+    _deductions("2_percent", "20_percent_on_5"),
+    {
+        **beside("", {**EIGHT_DECKS, "banker": NO_COMMISSION}),
+        **beside("decks=6", {**SIX_DECKS, "banker": BANKER_OF_SIX}),
+    },
+)
+ANGOLA_MACAU: Final = Game(
+    coups("angola.baccarat-macau"),
+    _deductions("5_percent", "50_percent_on_5"),
+    {
+        **beside("", {**EIGHT_DECKS, "banker": NO_COMMISSION}),
+        ("banker", "deduction=5_percent"): Published(BACCARAT, edge_percent="1.0579"),
+        ("banker", "deduction=50_percent_on_5"): Published(HALF_ON_5, edge_percent="0.9328"),
+        **beside("decks=6", {**SIX_DECKS, "banker": BANKER_OF_SIX}),
+        ("banker", "deduction=5_percent, decks=6"): Published(BACCARAT, edge_percent="1.06"),
+    },
+)
+
+GAMES: Final[dict[str, Game]] = {
+    "angola.baccarat": ANGOLA,
+    "angola.baccarat-macau": ANGOLA_MACAU,
+    "macau.baccarat": MACAU,
+}

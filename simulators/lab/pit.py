@@ -36,7 +36,7 @@ from simulators.devices.line import Line
 from simulators.ports.mqtt import Mqtt
 from simulators.ports.port import Port, Pty, Socket, Tcp
 from simulators.ports.usb import Bus, Usb
-from simulators.tables.baccarat import BaccaratTable, ContinuousTable, ScannerTable
+from simulators.tables.baccarat import AngolaMacauTable, AngolaTable, BaccaratTable, ContinuousTable, ScannerTable
 from simulators.tables.blackjack import BlackjackTable
 from simulators.tables.cussec import CussecTable
 from simulators.tables.devices import MachinePlace, StudioTable
@@ -62,10 +62,12 @@ KINDS: dict[str, type[Table]] = {
     "fan": FantanTable,
     "studio": StudioTable,
     "slot": MachinePlace,
+    "abac": AngolaTable,
+    "abam": AngolaMacauTable,
 }
 PITS: dict[str, tuple[str, ...]] = {
     "macau": ("rou", "sat", "cus", "fpc", "bac", "scan", "csm", "stud", "bj", "fan", "studio", "slot"),
-    "angola": (),
+    "angola": ("abac", "abam"),
 }
 """The kinds of tables that stand together, by jurisdiction."""
 # Real seconds for a command and its answer to travel, and simulated seconds for the device to execute it.
@@ -150,7 +152,9 @@ class Pit:
         for table_name, table in self.tables.items():
             lines.append(f'[[table]]\nname = "{table_name}"\nruleset = "{table.ruleset}"')
             if table.options:
-                options = "\n".join(f'{key} = "{value}"' for key, value in table.options.items())
+                options = "\n".join(
+                    f"{key} = {msgspec.json.encode(value).decode()}" for key, value in table.options.items()
+                )
                 lines.append(f"[table.options]\n{options}")
             for device_name, device in table.devices.items():
                 url = self.ports[f"{table_name}/{device_name}"].url

@@ -188,6 +188,21 @@ def test_bets_that_come_back_cost_nothing() -> None:
     assert banker + player + weights["tie"].probability == 1
 
 
+def test_a_deduction_of_angola_lowers_the_prize_alone() -> None:
+    """2 % of each win of the banker; and 20 % of a win with five, which is two fifths of 50 % by the other article."""
+    bare, two, twenty = (
+        GAMES["angola.baccarat"].weigh({"deduction": deduction})["banker"]
+        for deduction in ("none", "2_percent", "20_percent_on_5")
+    )
+    half = GAMES["angola.baccarat-macau"].weigh({"deduction": "50_percent_on_5"})["banker"]
+    assert bare.edge is not None
+    assert two.edge == bare.edge + bare.probability / 50
+    assert twenty.edge is not None
+    assert half.edge is not None
+    assert (twenty.edge - bare.edge) * 5 == (half.edge - bare.edge) * 2
+    assert bare.edge < twenty.edge < two.edge < 0 < half.edge
+
+
 # ---- the jackpots
 
 
