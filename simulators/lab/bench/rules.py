@@ -102,6 +102,14 @@ def _baccarat(rng: Random, betting: Betting) -> Iterator[Round]:
         yield (*start, BetsOpened(), *betting(), BetsClosed(), *coup, RoundPaid())
 
 
+def _angola_baccarat(rng: Random, betting: Betting) -> Iterator[Round]:
+    """A card is burnt after the bell of each coup but the first of a shoe."""
+    for events in _shoe(rng, betting):
+        start, coup = (events[:9], events[9:]) if isinstance(events[0], ShoeStarted) else ((), events)
+        burnt = () if start else (CardDrawn(rng.choice(DECK)),)
+        yield (*start, BetsOpened(), *betting(), BetsClosed(), *burnt, *coup, RoundPaid())
+
+
 def _shaker(rng: Random, betting: Betting) -> Iterator[Round]:
     shaken = (DiceCovered(), DiceAgitated("lever"), DiceAgitated("lever"), DiceAgitated("lever"), BetsOpened())
     while True:
@@ -179,6 +187,8 @@ def _wish(actions: Sequence[str], total: int) -> str:
     return "hit" if "hit" in actions and total < 15 else "stand"
 
 
+_SIDES: Final = ("player", "banker", "player", "banker", "tie", "player_pair", "banker_pair")
+
 # By the ruleset's id, and after a comma how its table differs from the usual.
 MIXES: Final[dict[str, Mix]] = {
     "macau.baccarat, a shoe alone": Mix(_shoe),
@@ -231,6 +241,14 @@ MIXES: Final[dict[str, Mix]] = {
         30,
     ),
     "macau.stud-poker": Mix(_stud, 5, ("ante", "jackpot"), 8),
+    "angola.baccarat": Mix(_angola_baccarat, 7, _SIDES, 10, {"deduction": "2_percent", "both_sides": "accepted"}),
+    "angola.baccarat-macau": Mix(
+        _angola_baccarat,
+        7,
+        _SIDES,
+        10,
+        {"deduction": "5_percent", "both_sides": "accepted", "maximum_difference": 10_000_000},
+    ),
 }
 
 
