@@ -10,8 +10,9 @@ Readings:
 - 10(4)(a) prints "n.ºs 6 e 7"; it means 5 and 6: the shuffler has no burn and no warning card, a face-up card is valid.
 - 10(15) takes its card from the shoe ("distribuidor"), which 10(7) tells apart from the shuffler: the shuffler burns
   none.
-- 10(15), the first coup: the first after shuffling. Where that one is void before a card was seen, or where events may
-  be missing before a coup, it is not known whether a card is burnt, and the coup waits for its hands at its first card.
+- 10(15), the first coup: the first after shuffling. At a table that was never seen, after a loss, and where the first
+  coup is void before a card was seen, it is not known whether a card is burnt: the coup waits at its first card for its
+  hands.
 - 10(6): the coup in which the warning card comes out is the last, also where it comes as its card to be burnt.
 - 10(16): the second heading of the table repeats "tira carta"; it must read "does not draw".
 - 10(20) prints "n.º 24"; it means 18 and 19.

@@ -250,7 +250,7 @@ class Coups(Game[Position]):
 
     def fresh(self) -> Position:
         """A table that was never played on stands between two coups, past its burn."""
-        return NO_COUP
+        return replace(NO_COUP, order="unknown") if self.house.coup_burn == "but_first" else NO_COUP
 
     def begins(self, position: Position, event: Event) -> bool:
         """A card that is neither burnt nor stray."""
@@ -296,8 +296,8 @@ class Coups(Game[Position]):
 
     def end(self, position: Position, *, void: bool) -> Position:
         """The cards still coming from a void coup belong to none."""
-        if position.order != "later":  # whether the first coup was one that is void before its cards: no text says
-            position = replace(position, order="later" if position.begun or not void else "unknown")
+        if position.order == "first":  # whether it still is where a coup is void before its cards: no text says
+            position = replace(position, order="later" if position.begun else "unknown")
         if not void:
             return position
         return replace(position, spent=due(position.cards) is not None or bool(position.aside), entered=())
@@ -383,7 +383,9 @@ class Coups(Game[Position]):
             reason = say("by_hand", card=card)
             return self.set_aside(p, fact), Effect(first=not p.told, suspend=reason)
         if p.burns == "unknown" and not p.begun:
-            return self.set_aside(p, fact), Effect(first=not p.told, suspend=say("coup_burn_unknown"))
+            order = "later" if frame.round.closed else p.order  # after the bell it is a card of this coup
+            p = self.set_aside(replace(p, order=order), fact)
+            return p, Effect(first=len(p.told) == 1, suspend=say("coup_burn_unknown"))
         effect = Effect(first=not p.told)
         p = replace(p, told=(*p.told, card)[-MAX_TOLD:])
         if p.burns == "yes" and not p.burnt:
@@ -500,6 +502,7 @@ class Coups(Game[Position]):
             face_up=tuple(card for card in p.face_up if card in cards),
             burnt=p.burns == "yes",
             corrected=True,
+            order="later" if p.dealt else p.order,  # else its shoe is over
             aside=self._none_of(p, cards) if whole else (),
             entered=beyond(cards, p.told),
         )

@@ -106,13 +106,13 @@ def test_two_cards_each_in_turn_the_player_first() -> None:
 @pytest.mark.article("10(15)")
 def test_a_card_is_burnt_before_each_coup_but_the_first() -> None:
     check.burns_before_each_coup_but_the_first(game, "10")
-    check.table_that_was_never_played_on_burns(game)
     check.void_first_coup_counts_once_a_card_was_dealt(game)
 
 
 @pytest.mark.article("10(15)")
 def test_where_the_burnt_card_is_in_doubt_the_coup_waits() -> None:
     check.unknown_whether_a_card_is_burnt(game)
+    check.loss_in_a_coup_that_nobody_corrects(game)
     check.corrected_deal_goes_on(game)
 
 

@@ -255,16 +255,13 @@ def burns_before_each_coup_but_the_first(make: Make, at: str) -> None:
     assert view(ruleset, shoe("")).detail["next"] == "player"
 
 
-def table_that_was_never_played_on_burns(make: Make) -> None:
-    assert ranks(only(play(make(), coup(PLAYER_WINS, burnt="5")))) == ("9T", "24")
-
-
 def void_first_coup_counts_once_a_card_was_dealt(make: Make) -> None:
     begun = [*shoe("9 2"), RoundVoided("error"), *coup(TIE, burnt="5")]
     assert ranks(results(play(make(), begun))[1]) == ("7T", "34")
 
 
 DOUBTS: list[list[Event]] = [
+    [],
     [ShoeStarted(), *drawn(BURN), BetsOpened(), RoundVoided("nobody bets")],
     [*shoe(PLAYER_WINS), RoundPaid(), EventsMissed(1)],
     [*shoe(PLAYER_WINS), RoundPaid(), DeviceOnline(continuous=False)],
@@ -272,10 +269,11 @@ DOUBTS: list[list[Event]] = [
 
 
 def unknown_whether_a_card_is_burnt(make: Make) -> None:
-    """A first coup that was void before its cards, and a loss: the first card waits; hands that are laid count."""
+    """A table never seen, a first coup that was void before its cards, a loss: the first card waits for the hands."""
     hands = DealCorrected({"player": ("7S", "TS"), "banker": ("3S", "4S")})
-    for before in (*DOUBTS, [*shoe(PLAYER_WINS), BetsOpened(), EventsMissed(2), BetsClosed()]):
-        opened = before if isinstance(before[-1], BetsClosed) else [*before, BetsOpened(), BetsClosed()]
+    opening: list[Event] = [BetsOpened(), BetsClosed()]
+    while_open = [*shoe(PLAYER_WINS), BetsOpened(), EventsMissed(2), BetsClosed()]
+    for opened in (*([*before, *opening] for before in DOUBTS), while_open):
         for burnt in ("", "5"):
             events = [*opened, *drawn(f"{burnt} {TIE}")]
             verdicts = play(make(), events)
@@ -283,14 +281,27 @@ def unknown_whether_a_card_is_burnt(make: Make) -> None:
             assert waits.reason.code == "coup_burn_unknown"
             ended = [one.result for one in play(make(), [*events, hands]) if isinstance(one, Resolved)]
             assert ranks(ended[-1]) == ("7T", "34")
-            follows = [*events, hands, RoundPaid(), *coup(PLAYER_WINS, burnt="5")]
-            assert ranks(results(play(make(), follows))[-1]) == ("9T", "24")
+            for said in ([hands, RoundPaid()], [], [RoundVoided("error")]):
+                follows = [*events, *said, *coup(PLAYER_WINS, burnt="5")]
+                assert ranks(results(play(make(), follows))[-1]) == ("9T", "24")
+
+
+def loss_in_a_coup_that_nobody_corrects(make: Make) -> None:
+    """The end of the shoe and the start of another may be lost with it: the next coup waits, the one after does not."""
+    lost = [*shoe("9 2"), EventsMissed(3), *coup(TIE, burnt="5"), *coup(PLAYER_WINS, burnt="5")]
+    verdicts = play(make(), lost)
+    waits = [one.reason.code for one in verdicts if isinstance(one, Suspended)]
+    assert waits == ["round_events", "coup_burn_unknown"]
+    assert [ranks(one) for one in results(verdicts) if one.void is None] == [("9T", "24")]
+    hands = DealCorrected({"player": ("9S", "TS"), "banker": ("2S", "4S")})
+    right = results(play(make(), [*shoe("9 2"), EventsMissed(3), hands, RoundPaid(), *coup(TIE, burnt="5")]))
+    assert [ranks(one) for one in right] == [("9T", "24"), ("7T", "34")]
 
 
 def corrected_deal_goes_on(make: Make) -> None:
     """Part of the hands is laid while it is unknown whether a card is burnt: the next card is of the coup."""
     part = DealCorrected({"player": ("7S",), "banker": ("3S",)})
-    events = [*DOUBTS[1], BetsOpened(), BetsClosed(), *drawn("7 3"), part, *drawn("T 4")]
+    events = [*DOUBTS[2], BetsOpened(), BetsClosed(), *drawn("7 3"), part, *drawn("T 4")]
     assert ranks(results(play(make(), events))[-1]) == ("7T", "34")
 
 
