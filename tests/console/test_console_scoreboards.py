@@ -29,6 +29,8 @@ from protocols.contract.events import (
 )
 from protocols.contract.results import Result
 from rules import RULESETS
+from rules.angola.baccarat import AngolaBaccarat, AngolaBaccaratOptions
+from rules.angola.baccarat_macau import AngolaBaccaratMacau, AngolaBaccaratMacauOptions
 from rules.engine.ruleset import Corrected, Resolved, Ruleset, Voided
 from rules.macau.baccarat import Baccarat, BaccaratOptions
 from rules.macau.fantan import Fantan, FantanOptions
@@ -244,6 +246,21 @@ def test_baccarat_as_the_ruleset_tells_it() -> None:
     assert isinstance(found, scoreboards.Baccarat)
     assert [(one.winner, one.points) for one in found.coups] == [("player", 9), ("tie", 9)]
     assert (found.coups[1].player_pair, found.coups[1].banker_pair) == (False, False)
+
+
+@pytest.mark.parametrize(
+    "ruleset", [AngolaBaccarat(AngolaBaccaratOptions()), AngolaBaccaratMacau(AngolaBaccaratMacauOptions())]
+)
+def test_angolas_baccarat_as_the_ruleset_tells_it(ruleset: Ruleset[Any]) -> None:
+    """The card before the second coup is on no board."""
+    first: list[Event] = [BetsOpened(), BetsClosed(), *(CardDrawn(card) for card in ("9D", "KC", "TS", "2H"))]
+    second: list[Event] = [BetsOpened(), BetsClosed(), *(CardDrawn(card) for card in ("5D", "QD", "9C", "KS", "9H"))]
+    found = board_of(scoreboards.board, published(ruleset, [ShoeStarted(8), *[CardDrawn("2S")] * 8, *first, *second]))
+    assert isinstance(found, scoreboards.Baccarat)
+    assert [(one.winner, one.points, one.player_pair) for one in found.coups] == [
+        ("player", 9, False),
+        ("banker", 8, False),
+    ]
 
 
 def test_roulette_as_the_ruleset_tells_it() -> None:

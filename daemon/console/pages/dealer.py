@@ -27,6 +27,7 @@ from daemon.console.dealer.unit import By, Full, Other, Press, Pressed, Unit, se
 from daemon.console.site.store import BadStore
 from daemon.console.words import words
 from daemon.read_model import utc
+from protocols.contract.results import facts_of
 from protocols.fdl import frame as fdl
 from protocols.fdl.console import (
     ACTIONS,
@@ -399,10 +400,13 @@ class Dealers:
         phase = self._phase(unit.table)
         view = self._context.site.tables.get(unit.table)
         why, remedy = ("", "") if view is None or phase == "unknown" else shapes.doubt(view, lang)
+        shown = f"phase.{phase}" if phase != "unknown" else "dealer.unknown"
+        if view is not None and phase == "closed" and facts_of(view.detail).next == "burn":
+            shown = "dealer.burn_due"
         return {
             "edge": unit.met,
             "waiting": unit.waiting,
-            "phase": words.say(lang, f"phase.{phase}") if phase != "unknown" else words.say(lang, "dealer.unknown"),
+            "phase": words.say(lang, shown),
             "why": why,
             "remedy": remedy,
             "last": [_shown(one, lang) for one in unit.last(SHOWN)],
