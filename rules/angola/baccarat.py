@@ -52,7 +52,7 @@ Amount = Annotated[int, Meta(ge=0)]
 
 
 class AngolaBaccaratOptions(BaccaratOptions, frozen=True, forbid_unknown_fields=True):
-    """What article 10 leaves to the house. Limits are in minor units; 0: not watched."""
+    """What article 10 leaves to the house. Limits are in minor units; without a minimum none is watched."""
 
     article: ClassVar[str] = "10"
 
@@ -60,12 +60,12 @@ class AngolaBaccaratOptions(BaccaratOptions, frozen=True, forbid_unknown_fields=
         Literal["none", "2_percent", "20_percent_on_5"],
         option("art. 10(24)", "of the prizes of a coup that the banker wins: none; 2 %; 20 % where it wins with 5"),
     ] = "none"
-    minimum: Annotated[Amount, option("art. 10(24)(c)", "least bet on player or banker")] = 0
-    maximum: Annotated[Amount, option("art. 10(24)(c)", "most on player or banker: 70 times the least")] = 0
-    tie_minimum: Annotated[Amount, option("art. 10(24)(c)", "least bet on the tie")] = 0
-    tie_maximum: Annotated[Amount, option("art. 10(24)(c)", "most on the tie: 15 times the least")] = 0
-    pair_minimum: Annotated[Amount, option("art. 10(24)(c)", "least bet on a pair")] = 0
-    pair_maximum: Annotated[Amount, option("art. 10(24)(c)", "most on a pair: 8 times the least")] = 0
+    minimum: Annotated[Amount, option("art. 10(24)(c)", "least bet on player or banker; 0: none")] = 0
+    maximum: Annotated[Amount, option("art. 10(24)(c)", "most on player or banker: 70 times the least; 0: that")] = 0
+    tie_minimum: Annotated[Amount, option("art. 10(24)(c)", "least bet on the tie; 0: none")] = 0
+    tie_maximum: Annotated[Amount, option("art. 10(24)(c)", "most on the tie: 15 times the least; 0: that")] = 0
+    pair_minimum: Annotated[Amount, option("art. 10(24)(c)", "least bet on a pair; 0: none")] = 0
+    pair_maximum: Annotated[Amount, option("art. 10(24)(c)", "most on a pair: 8 times the least; 0: that")] = 0
 
     def __post_init__(self) -> None:
         """Raise ValueError for what the text excludes, naming the article."""

@@ -1,8 +1,9 @@
 """The coups of baccarat, as every text has them: shoe, burn, deal, corrections and the result.
 
 Called by the rulesets of the texts, which have options, bets, deductions and words. `House` holds what a text or a
-house chooses about the cards, `Articles` where the text says it. How a coup lives after a loss, and whose hands are
-whose, stands in the docstring of `rules/macau/baccarat.py`.
+house chooses about the cards, `Articles` where the text says it. The docstring of `rules/macau/baccarat.py` says how a
+coup goes on after a loss, and to which coup corrected hands belong. A house that burns a card before each coup but the
+first is in doubt after a loss: docs/decisions/0049-a-burn-in-doubt-suspends-the-coup.md.
 """
 
 from abc import abstractmethod
@@ -104,10 +105,9 @@ class Position(Struct, frozen=True):
     house that burns a card before every other one must know it.
 
     Of the coup: `cards` in the order of the deal; `burns`: whether a card is burnt before it, and `burnt`: that it is
-    out; `told`: the cards the shoe told
-    since the bell; `aside`: those of them that came while it waited for a person, and after its end those that are none
-    of its hands; `entered`: those that only a correction brought, `entered_before` into the coup before: the shoe may
-    tell them yet, when what held it up is over.
+    out; `told`: the cards the shoe told since the bell; `aside`: those of them that came while it waited for a person,
+    and after its end those that are none of its hands; `entered`: those that only a correction brought;
+    `entered_before`: those into the coup before. The shoe may tell them yet, when what held it up is over.
     """
 
     burn: int = 0
