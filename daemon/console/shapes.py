@@ -165,7 +165,8 @@ def chip(result: Result, lang: words.Lang) -> Chip:
         case "roulette":
             return Chip(outcome.pocket or "?", colour_of(outcome), title)
         case "baccarat":
-            letters = {"en": "PBT", "pt": "JBE", "zh-Hant": "閒莊和"}[lang]
+            ponto = result.ruleset.startswith("angola.")
+            letters = {"en": "PBT", "pt": "PBE" if ponto else "JBE", "zh-Hant": "閒莊和"}[lang]
             known = dict(zip(("player", "banker", "tie"), letters, strict=True))
             return Chip(known.get(outcome.winner, "?"), outcome.winner, title)
         case "shaken_dice":

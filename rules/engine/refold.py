@@ -29,6 +29,7 @@ a subclass `class State(Table[P], frozen=True)` (so that JSON decodes it), and a
 
 from abc import ABC, abstractmethod
 from datetime import datetime, timedelta
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
 
@@ -111,7 +112,11 @@ class Game(ABC, Generic[P]):
 
     def apply(self, state: Table[P], seen: Envelope) -> Step[P]:
         """One event."""
-        return Engine(self).apply(state, seen)
+        return self._engine.apply(state, seen)
+
+    @cached_property
+    def _engine(self) -> "Engine[P]":
+        return Engine(self)
 
     @abstractmethod
     def bets(self) -> tuple[Bet, ...]:

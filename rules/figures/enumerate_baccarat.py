@@ -1,4 +1,4 @@
-"""Every coup a shoe can deal, exactly: the probabilities and house edges of baccarat as the ruleset resolves it.
+"""Every coup a shoe can deal, exactly: how likely each end of baccarat is, as the ruleset resolves it.
 
 Rule of this file: the ruleset itself deals and decides; here cards are only counted. Weights are integers and the
 figures fractions: nothing is rounded, nothing is drawn at random.
@@ -24,18 +24,15 @@ from protocols.contract.topics import Envelope
 from rules.engine.facts import Table
 from rules.engine.money import odds
 from rules.engine.ruleset import Resolved, Result
+from rules.figures.figure import Weight
+from rules.games.baccarat_coups import Coups, Position
 from rules.games.cards import POINTS, RANKS
-from rules.macau.baccarat import FAMILIES, Baccarat, BaccaratOptions, Position
+from rules.macau.baccarat import Baccarat, BaccaratOptions
 
 # Cards of a shoe by points, 0 to 9.
 Counts: TypeAlias = tuple[int, ...]
 Line: TypeAlias = tuple[Envelope, ...]
 
-COMMISSIONS: Final[tuple[dict[str, str], ...]] = (
-    {"commission": "5_percent"},
-    {"commission": "six_pays_half"},
-    {"commission": "dragon_7_push"},
-)
 PAIRS: Final = ("player_pair", "banker_pair")
 _ROYAL: Final = set("AKQJT")
 
@@ -48,12 +45,10 @@ _BY_RANK: Final = {rank: _seen(f"{rank}S") for rank in RANKS}
 _BY_POINTS: Final = tuple(_BY_RANK[rank] for rank in "TA23456789")
 
 
-class Figures(Struct, frozen=True):
-    """What a shoe of `decks` gives. `edges`: what the house keeps of one unit on each bet, for each commission."""
-
-    decks: int
-    probabilities: dict[str, Fraction]
-    edges: dict[str, dict[str, Fraction]]
+def first_coup(ruleset: Coups) -> Table[Position]:
+    """A table before the first coup of a shoe, its burn over."""
+    state = ruleset.start("shoe")
+    return replace(state, position=replace(state.position, order="first"))
 
 
 class Ending(Struct, frozen=True):
@@ -70,45 +65,11 @@ def shoe(decks: int) -> Counts:
     return tuple(4 * decks * values.count(points) for points in range(10))
 
 
-def enumerate_coups(decks: int = 8, options: BaccaratOptions | None = None) -> Figures:
-    """Probabilities of every outcome of a coup from a full shoe, and the house edge of every bet at each commission.
-
-    Of `options` count those that decide a coup; it is dealt without burning, which changes no probability.
-    """
-    dealt = replace(
-        options or BaccaratOptions(),
-        decks=decks,
-        opening="first_card",
-        burn_each_coup=False,
-        bets_offered=(),
-        additional_bets="free",
-    )
-    ends = endings(Baccarat(dealt), shoe(decks))
-    pairs = pair_probabilities(Baccarat(dealt), decks)
-    probabilities = {
-        "banker": _of(ends, "banker"),
-        "player": _of(ends, "player"),
-        "tie": _of(ends, "tie"),
-        "dragon_7": sum((end.probability for end in ends if end.result.outcome["dragon_7"]), Fraction()),
-        "lucky_6": sum((end.probability for end in ends if end.result.outcome["lucky_6"]), Fraction()),
-        **pairs,
-    }
-    edges = {
-        commission["commission"]: house_edges(Baccarat(replace(dealt, **commission)), ends, pairs)
-        for commission in COMMISSIONS
-    }
-    return Figures(decks, probabilities, edges)
-
-
-def _of(ends: list[Ending], winner: str) -> Fraction:
-    return sum((end.probability for end in ends if end.result.outcome["winner"] == winner), Fraction())
-
-
-def endings(ruleset: Baccarat, counts: Counts) -> list[Ending]:
+def endings(ruleset: Coups, counts: Counts) -> list[Ending]:
     """Every way a coup from `counts` ends. Raises ValueError where the cards do not suffice for every coup."""
     weights: dict[tuple[object, ...], int] = defaultdict(int)
     ends: dict[tuple[object, ...], tuple[Result, Line]] = {}
-    for weight, line, result in _coups(ruleset, ruleset.start("shoe"), list(counts), (), 1):
+    for weight, line, result in _coups(ruleset, first_coup(ruleset), list(counts), (), 1):
         facts = result.outcome
         totals, drawn = facts["totals"], tuple(len(hand) for hand in facts["hands"].values())
         key = (len(line), totals["player"], totals["banker"], drawn)
@@ -119,7 +80,7 @@ def endings(ruleset: Baccarat, counts: Counts) -> list[Ending]:
 
 
 def _coups(
-    ruleset: Baccarat, state: Table[Position], counts: list[int], line: Line, weight: int
+    ruleset: Coups, state: Table[Position], counts: list[int], line: Line, weight: int
 ) -> Iterator[tuple[int, Line, Result]]:
     """Depth first: each coup with the number of ways the cards of the shoe can deal it."""
     dealt = len(line)
@@ -142,8 +103,8 @@ def _coups(
         counts[points] += 1
 
 
-def pair_probabilities(ruleset: Baccarat, decks: int) -> dict[str, Fraction]:
-    """How often the first two cards of a side are a pair, as the ruleset says, over every two ranks."""
+def pair_weights(ruleset: Coups, decks: int) -> dict[str, Weight]:
+    """How often the first two cards of a side are a pair, as the ruleset says, over every two ranks; and the edge."""
     weights = dict.fromkeys(PAIRS, 0)
     nine, ten = _BY_RANK["9"], _BY_RANK["T"]
     for first in RANKS:
@@ -153,26 +114,14 @@ def pair_probabilities(ruleset: Baccarat, decks: int) -> dict[str, Fraction]:
             # A natural of the other side ends the coup with these four cards.
             for pair, line in zip(PAIRS, ((one, nine, two, ten), (nine, one, ten, two)), strict=True):
                 weights[pair] += ways * bool(played(ruleset, line).outcome[pair])
-    return {pair: Fraction(weight, perm(52 * decks, 2)) for pair, weight in weights.items()}
+    paid = {win.bet: odds(win.pays) for win in played(ruleset, (nine,) * 4).winners}
+    chances = {pair: Fraction(weight, perm(52 * decks, 2)) for pair, weight in weights.items()}
+    return {pair: Weight(chance, 1 - chance * (paid[pair] + 1)) for pair, chance in chances.items()}
 
 
-def house_edges(ruleset: Baccarat, ends: list[Ending], pairs: dict[str, Fraction]) -> dict[str, Fraction]:
-    """What the house keeps of one unit on each bet: each ending is played again by this ruleset."""
-    kept = dict.fromkeys(FAMILIES, Fraction())
-    for end in ends:
-        result = played(ruleset, end.line)
-        won = {win.bet: odds(win.pays) for win in result.winners}
-        for bet in kept:
-            if bet not in PAIRS and bet not in result.pushes:
-                kept[bet] += end.probability * -won.get(bet, Fraction(-1))
-    nines = played(ruleset, (_BY_RANK["9"],) * 4)
-    paid = {win.bet: odds(win.pays) for win in nines.winners}
-    return kept | {pair: 1 - pairs[pair] * (paid[pair] + 1) for pair in PAIRS}
-
-
-def played(ruleset: Baccarat, line: Line) -> Result:
+def played(ruleset: Coups, line: Line) -> Result:
     """The result of a coup of these cards from a fresh table."""
-    state = ruleset.start("shoe")
+    state = first_coup(ruleset)
     for seen in line:
         state, verdicts = ruleset.apply(state, seen)
     (end,) = verdicts
@@ -186,7 +135,7 @@ def jackpot_probabilities(options: BaccaratOptions) -> dict[str, Fraction]:
     cards, copies = 52 * options.decks, 4 * options.decks
     weights: dict[str, Fraction] = defaultdict(Fraction)
     ways: dict[tuple[str, int], int] = defaultdict(int)
-    for weight, ranks, result in _coups_by_rank(ruleset, ruleset.start("shoe"), [copies] * len(RANKS), "", 1):
+    for weight, ranks, result in _coups_by_rank(ruleset, first_coup(ruleset), [copies] * len(RANKS), "", 1):
         if len(set(ranks)) > 1 and set(ranks[:5]) != _ROYAL:
             if result.jackpots:
                 ways[result.jackpots[0].combination, len(ranks)] += weight
@@ -201,7 +150,7 @@ def jackpot_probabilities(options: BaccaratOptions) -> dict[str, Fraction]:
 
 
 def _coups_by_rank(
-    ruleset: Baccarat, state: Table[Position], counts: list[int], ranks: str, weight: int
+    ruleset: Coups, state: Table[Position], counts: list[int], ranks: str, weight: int
 ) -> Iterator[tuple[int, str, Result]]:
     """Depth first, as `_coups`, over the thirteen ranks; every card is a spade.
 

@@ -37,7 +37,7 @@ from protocols.contract.events import (
 )
 from rules.engine.money import odds
 from rules.engine.ruleset import Result, Ruleset
-from rules.figures import craps, dice, roulette, stud_poker
+from rules.figures import baccarat, craps, dice, roulette, stud_poker
 from rules.figures.cards import (
     ROUNDS,
     CardWantedError,
@@ -48,14 +48,6 @@ from rules.figures.cards import (
     play_blackjack,
     play_soft_17,
     simulated,
-)
-from rules.figures.enumerate_baccarat import (
-    PAIRS,
-    endings,
-    house_edges,
-    jackpot_probabilities,
-    pair_probabilities,
-    shoe,
 )
 from rules.figures.figure import (
     Figure,
@@ -71,7 +63,6 @@ from rules.figures.figure import (
     weighed,
 )
 from rules.games.cards import DECK, RANKS, SUITS
-from rules.macau.baccarat import Baccarat
 from rules.macau.blackjack import Blackjack
 from rules.macau.blackjack_bets import ALWAYS, PERMITTED, STREAK_PAYS, STREAKS
 
@@ -95,20 +86,6 @@ def _throws() -> Iterator[tuple[Event, ...]]:
 def _heaps() -> Iterator[tuple[Event, ...]]:
     for count in range(61, 65):
         yield ButtonsSeparated(), BetsOpened(), BetsClosed(), ButtonsCounted(count)
-
-
-def _baccarat(options: Mapping[str, str]) -> Weights:
-    ruleset = ruleset_of("macau.baccarat", options)
-    assert isinstance(ruleset, Baccarat)
-    ends = endings(ruleset, shoe(ruleset.options.decks))
-    pairs = pair_probabilities(ruleset, ruleset.options.decks)
-    weights = weighed((end.probability, end.result) for end in ends)
-    edges = house_edges(ruleset, ends, pairs)
-    weights |= {pair: Weight(pairs[pair], edges[pair]) for pair in PAIRS}
-    if ruleset.options.jackpot != "none":
-        fallen = jackpot_probabilities(ruleset.options)
-        weights |= {f"jackpot:{combination}": Weight(fallen[combination], None) for combination in fallen}
-    return weights
 
 
 @lru_cache(maxsize=16)
@@ -252,16 +229,8 @@ def _each(name: str, values: Iterable[object]) -> tuple[Variant, ...]:
     return tuple(Variant({name: str(value)}) for value in values)
 
 
-def _jackpots() -> Iterator[Variant]:
-    for decks in ({}, {"decks": "6"}):
-        for which in "ABC":
-            yield Variant({"jackpot": which, **decks}, decks)
-        yield Variant({"jackpot": "A", "double_pairs_by": "rank", **decks}, {"jackpot": "A", **decks})
-
-
 WIZARD: Final = "Wizard of Odds"
 SIC_BO: Final = f"{WIZARD}, Sic Bo"
-BACCARAT: Final = f"{WIZARD}, Baccarat"
 NO_TRIPLE: Final = "published for even and odd that lose on a triple; by the letter of this text they win on one"
 
 _SIC_BO: Final[dict[str, Published]] = {
@@ -291,44 +260,9 @@ AS_ELSEWHERE: Final = {"soft_17": "stand", "special_prize": "none"}
 
 
 GAMES: Final[dict[str, Game]] = {
+    **baccarat.GAMES,
     craps.NAME: craps.GAME,
     **roulette.GAMES,
-    "macau.baccarat": Game(
-        _baccarat,
-        (
-            Variant({}, None),
-            Variant({"commission": "six_pays_half"}),
-            Variant({"commission": "dragon_7_push"}),
-            Variant({"decks": "6"}, None),
-            Variant({"commission": "six_pays_half", "decks": "6"}, {"decks": "6"}),
-            Variant({"commission": "dragon_7_push", "decks": "6"}, {"decks": "6"}),
-            *_jackpots(),
-        ),
-        {
-            **beside(
-                "",
-                {
-                    "player": Published(BACCARAT, "0.446247", "1.2351"),
-                    "banker": Published(BACCARAT, "0.458597", "1.0579"),
-                    "tie": Published(BACCARAT, "0.095156", "14.3596"),
-                    "player_pair": Published(BACCARAT, "0.074699", "10.3614"),
-                    "banker_pair": Published(BACCARAT, "0.074699", "10.3614"),
-                    "dragon_7": Published(f"{WIZARD}, EZ Baccarat", "0.022534", "7.6113"),
-                    "lucky_6": Published(f"{WIZARD}, Baccarat side bets", edge_percent="16.6836"),
-                },
-            ),
-            ("banker", "commission=six_pays_half"): Published(f"{WIZARD}, Super 6", edge_percent="1.4581"),
-            ("banker", "commission=dragon_7_push"): Published(f"{WIZARD}, EZ Baccarat", edge_percent="1.0183"),
-            **beside(
-                "decks=6",
-                {
-                    "player": Published(BACCARAT, "0.4463", "1.24"),
-                    "banker": Published(BACCARAT, "0.4587", "1.06"),
-                    "tie": Published(BACCARAT, "0.0951", "14.44"),
-                },
-            ),
-        },
-    ),
     "macau.blackjack": Game(
         _blackjack,
         (

@@ -1,7 +1,7 @@
 """Baccarat as it is dealt everywhere: who receives the next card, and hands in the order of the deal.
 
-Rule of this file: no text's paragraphs but those of the drawing table, which all texts share; bets, burn and shoe stand
-with the text.
+Rule of this file: no text's paragraphs; all texts share the drawing table, and number its lines as they like. The life
+of a coup is in `baccarat_coups.py`.
 """
 
 from collections.abc import Mapping
@@ -10,39 +10,43 @@ from typing import Final, Literal, TypeAlias
 from rules.games.cards import POINTS
 
 Side: TypeAlias = Literal["player", "banker"]
+Line: TypeAlias = Literal["natural", "0 to 2", "3", "4", "5", "6", "7 to 9", "no card"]
+"""Of the drawing table, for the banker's side: its total, `natural` of the player's, or that it took `no card`."""
 
 # The player's side received no third card.
 NO_CARD: Final = -1
 
 
-def player_rule(player: int, banker: int) -> tuple[bool, str]:
-    """Whether the player's side receives a third card, from both totals of two cards; and the paragraph."""
-    draws = player < 6 and banker < 8
-    return draws, "9(1)" if draws else "9(2)"
+def player_draws(player: int, banker: int) -> bool:
+    """Whether the player's side receives a third card, from both totals of two cards."""
+    return player < 6 and banker < 8
 
 
-def banker_rule(player: int, banker: int, third: int) -> tuple[bool, str]:
-    """Whether the banker's side receives a third card; `third` is the player's, in points, or NO_CARD."""
+def banker_rule(player: int, banker: int, third: int) -> tuple[bool, Line]:
+    """Whether the banker's side receives a third card, and by which line.
+
+    `third`: the player's, in points, or NO_CARD.
+    """
     if player >= 8:
-        return False, "9(4)(6)"
+        return False, "natural"
     if banker >= 7:
-        return False, "9(4)(5)"
+        return False, "7 to 9"
     if third == NO_CARD:
-        return (True, "9(3)(6)") if banker < 6 else (False, "9(4)(4)")
+        return banker < 6, "no card"
     match banker:
         case 3:
-            return (True, "9(3)(2)") if third != 8 else (False, "9(4)(1)")
+            return third != 8, "3"
         case 4:
-            return (True, "9(3)(3)") if 2 <= third <= 7 else (False, "9(4)(2)")
+            return 2 <= third <= 7, "4"
         case 5:
-            return (True, "9(3)(4)") if 4 <= third <= 7 else (False, "9(4)(3)")
+            return 4 <= third <= 7, "5"
         case 6:
-            return (True, "9(3)(5)") if third in (6, 7) else (False, "9(4)(4)")
+            return third in (6, 7), "6"
         case _:
-            return True, "9(3)(1)"
+            return True, "0 to 2"
 
 
-PLAYER_RULES = {(player, banker): player_rule(player, banker) for player in range(10) for banker in range(10)}
+PLAYER_DRAWS = {(player, banker): player_draws(player, banker) for player in range(10) for banker in range(10)}
 BANKER_RULES = {
     (player, banker, third): banker_rule(player, banker, third)
     for player in range(10)
@@ -58,7 +62,7 @@ def due(cards: tuple[str, ...]) -> Side | None:
         return "banker" if dealt % 2 else "player"
     player = (POINTS[cards[0]] + POINTS[cards[2]]) % 10
     banker = (POINTS[cards[1]] + POINTS[cards[3]]) % 10
-    draws = PLAYER_RULES[player, banker][0]
+    draws = PLAYER_DRAWS[player, banker]
     if dealt == 4 and draws:
         return "player"
     if dealt == 6 or (dealt == 5 and not draws):
@@ -76,7 +80,7 @@ def hands(cards: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def deal(laid: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Hands as they lie, in the order of the deal; None where arts. 7 and 9 do not give such hands."""
+    """Hands as they lie, in the order of the deal; None where the table does not give such hands."""
     rest = {side: list(laid.get(side, ())) for side in ("player", "banker")}
     if set(laid) - set(rest) or any(card not in POINTS for cards in laid.values() for card in cards):
         return None

@@ -47,41 +47,36 @@ not allow is an ordinary coup; one declared before the shoe is started is its fi
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from fractions import Fraction
-from itertools import product
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from protocols.contract.events import (
-    BetsClosed,
-    BetsOpened,
-    CardDrawn,
-    CardsReturned,
-    CardUnreadable,
-    CutCardDrawn,
-    Event,
-    RoundDemo,
-    RoundPaid,
-    RoundVoided,
-    ShoeEmptied,
-    ShoeStarted,
-    WagerPlaced,
-    WagerWithdrawn,
-)
-from protocols.contract.reasons import Reason, say
-from rules.engine.facts import BESIDE, PLAIN, Effect, Fact, Frame, Hands, Note, Table
+from protocols.contract.events import Event, RoundDemo, WagerPlaced, WagerWithdrawn
+from protocols.contract.reasons import say
+from rules.engine.facts import BESIDE, PLAIN, Effect, Fact, Frame, Note
 from rules.engine.money import Rounding
-from rules.engine.refold import Game
-from rules.engine.rounds import Round, irregular, resolved, terms, wager
-from rules.engine.ruleset import Award, Bet, Result, View, Win, option
-from rules.games.baccarat import BANKER_RULES, NO_CARD, PLAYER_RULES, beyond, deal, due, hands, told_again
-from rules.games.cards import PIPS, POINTS, UNKNOWN, colour, points, rank, suit
+from rules.engine.rounds import Round, irregular, terms, wager
+from rules.engine.ruleset import Award, Bet, Win, option
+from rules.games.baccarat import BANKER_RULES, PLAYER_DRAWS, Line
+from rules.games.baccarat_coups import (
+    BY_FIRST_CARD,
+    CALLS,
+    MAIN,
+    VOID_WORDS,
+    Articles,
+    Coup,
+    Coups,
+    House,
+    Paid,
+    Position,
+    Words,
+)
+from rules.games.cards import colour, points, rank, suit
 
 TEXT: Final = "Despacho 55/2004"
-MAX_TOLD: Final = 16
-MAIN: Final = ("player", "banker", "tie")
 PAYTABLE: Final = (
     Bet("player", "1", "arts. 13(1)(1), 17(1)", "the player's side has the higher total; comes back on a tie"),
     Bet("banker", "1", "arts. 13(1)(2), 17(1), 18", "the banker's side has the higher total; comes back on a tie"),
@@ -97,17 +92,6 @@ BANKER_PAYS: Final = {
     "six_pays_half": "1, or 1/2 with 6",
     "dragon_7_push": "1; comes back on a dragon 7",
 }
-
-CORRECT: Final = say("do_correct_coup")
-ONCE_MORE: Final = say("do_once_more")
-RESHUFFLE: Final = say("do_shuffle_coup")
-
-VOID_WORDS: Final = {"pt": "Lance nulo", "zh-Hant": "此局無效", "en": "Void"}
-
-# No cut card yet: any number of coups may still begin.
-UNLIMITED: Final = -1
-# As many cards as the first one says.
-BY_FIRST_CARD: Final = -1
 
 
 # ---- art. 13(1)(4)(4): the progressive jackpots
@@ -278,217 +262,80 @@ class BaccaratOptions(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("players_handle_cards: art. 7(2): all cards lie face up with device = continuous")
 
 
-class Position(Struct, frozen=True):
-    """The shoe, and the coup in it.
-
-    `burn` counts the cards of the set still to be burnt; when it is `unsure`, the burn lasts until the bets are opened,
-    or under `first_card` until somebody says that it is over. `left`: coups that may still begin in this shoe; `dealt`:
-    those that began, `demos` of them demonstrations; `demo_next`: the event that declared the next one to be one.
-    `spent`: the cards now coming belong to a void coup.
-
-    Of the coup: `cards` in the order of the deal; `burnt`: the card of art. 8 is out; `told`: the cards the shoe told
-    since the bell; `aside`: those of them that came while it waited for a person, and after its end those that are none
-    of its hands; `entered`: those that only a correction brought, `entered_before` into the coup before: the shoe may
-    tell them yet, when what held it up is over.
-    """
-
-    burn: int = 0
-    unsure: bool = False
-    left: int = UNLIMITED
-    dealt: int = 0
-    demos: int = 0
-    demo_next: str = ""
-    spent: bool = False
-    cards: tuple[str, ...] = ()
-    face_up: tuple[str, ...] = ()
-    burnt: bool = False
-    corrected: bool = False
-    told: tuple[str, ...] = ()
-    aside: tuple[str, ...] = ()
-    entered: tuple[str, ...] = ()
-    entered_before: tuple[str, ...] = ()
-
-    @property
-    def begun(self) -> bool:
-        """A card of the coup is out of the shoe."""
-        return bool(self.cards) or self.burnt
+DRAWS: Final[dict[tuple[Line, bool], str]] = {
+    ("0 to 2", True): "9(3)(1)",
+    ("3", True): "9(3)(2)",
+    ("4", True): "9(3)(3)",
+    ("5", True): "9(3)(4)",
+    ("6", True): "9(3)(5)",
+    ("no card", True): "9(3)(6)",
+    ("3", False): "9(4)(1)",
+    ("4", False): "9(4)(2)",
+    ("5", False): "9(4)(3)",
+    ("6", False): "9(4)(4)",
+    ("no card", False): "9(4)(4)",
+    ("7 to 9", False): "9(4)(5)",
+    ("natural", False): "9(4)(6)",
+}
+"""The paragraphs of the drawing table, for the banker's side."""
 
 
-NO_COUP: Final = Position()
-COUP_FIELDS: Final = ("cards", "face_up", "burnt", "corrected", "told", "aside", "entered", "entered_before")
-
-
-class BaccaratState(Table[Position], frozen=True):
-    """Where a table stands."""
-
-
-class Outcome(Struct, frozen=True):
-    """All that follows from the totals and the pairs, worked out once."""
-
-    facts: dict[str, Any]
-    winners: tuple[Win, ...]
-    pushes: tuple[str, ...]
-    announcements: dict[str, str]
-    law: tuple[str, ...]
-
-
-class Baccarat(Game[Position]):
+class Baccarat(Coups):
     """The ruleset."""
 
     id: ClassVar[str] = "macau.baccarat"
     title: ClassVar[str] = "Baccarat, Macau"
     law: ClassVar[str] = "Despacho 55/2004 as amended up to Despacho 56/2018"
     Options: ClassVar[type[BaccaratOptions]] = BaccaratOptions
-    State: ClassVar[type[BaccaratState]] = BaccaratState
-    own: ClassVar[frozenset[type[Event]]] = frozenset(
-        (CardDrawn, CardUnreadable, CutCardDrawn, ShoeStarted, ShoeEmptied, CardsReturned, RoundDemo)
-    )
-    numbers_shoes: ClassVar[bool] = True
+    own: ClassVar[frozenset[type[Event]]] = Coups.own | {RoundDemo}
     article_void: ClassVar[str] = "10"
     article_bets: ClassVar[str] = "13(1)"
     article_bell: ClassVar[str] = "7(1)"
-    remedy: ClassVar[Reason] = CORRECT
+    calls: ClassVar[Mapping[str, Words]] = {
+        **CALLS,
+        "dragon_7": ("Sete Dragão", "龍七", "Dragon 7"),
+        "lucky_6": ("6 Sortudo", "幸運六", "Lucky 6"),
+    }
 
     def __init__(self, options: BaccaratOptions) -> None:
-        """Work out, once, what each end of a coup wins."""
+        """The choices of the house."""
         self.options = options
-        self._shoe = options.device == "shoe"
-        self._bell = options.opening == "bell"
-        self.waits_for_bell = self._bell
         self.jackpot_bets = "returned" if options.jackpot != "none" else ""
-        self.terms = terms(self.id, "2018", options, VOID_WORDS)
-        self._bets = tuple(
-            replace(bet, pays=BANKER_PAYS[options.commission]) if bet.id == "banker" else bet
-            for bet in PAYTABLE
-            if bet.id in (options.bets_offered or FAMILIES)
-        )
-        if options.jackpot != "none":
-            paragraphs = JACKPOT_LAW[options.jackpot]
-            self._bets += (
-                Bet(
-                    "jackpot",
-                    "pool, share or fixed",
-                    f"arts. 13(1)(4)(4), {paragraphs}",
-                    f"combinations of jackpot {options.jackpot}, for seated players with a main bet",
-                ),
-            )
-        self.offered = frozenset(bet.id for bet in self._bets)
         self._needs_main = frozenset(
             ("jackpot", "player_pair", "banker_pair", "dragon_7")
             if options.additional_bets == "with_main_bet"
             else ("jackpot",)
         )
-        self._outcomes = {
-            (player, banker, drawn, player_pair, banker_pair): self._outcome(
-                player, banker, drawn, player_pair, banker_pair
-            )
-            for player, banker, drawn, player_pair, banker_pair in product(
-                range(10), range(10), (False, True), (False, True), (False, True)
-            )
-        }
-        self._deal_law = {key: tuple(_cite(*articles)) for key, articles in _deal_articles(options.device).items()}
-
-    def bets(self) -> tuple[Bet, ...]:
-        """The bets offered, in the order of art. 13."""
-        return self._bets
+        shoe = options.device == "shoe"
+        burns = {"decks": options.decks, "first_card": BY_FIRST_CARD, "fixed": options.burn_fixed}
+        house = House(
+            options.decks,
+            shoe,
+            bell=options.opening == "bell",
+            burn=burns[options.burn] if shoe else 0,
+            coup_burn="always" if options.burn_each_coup else "never",
+            one_more=options.cut_card == "one_more",
+            handled=options.players_handle_cards,
+        )
+        articles = Articles(
+            decks="1(1)",
+            burn="2(1)",
+            coup_burn="8",
+            last_coup="3(1)",
+            shuffler="2(3)",
+            returned="7(2)",
+            face_up="4" if shoe else "",
+            face_down="" if shoe else "7(2)",
+            error="10",
+            demo="2(2)",
+        )
+        super().__init__(house, articles, terms(self.id, "2018", options, VOID_WORDS), _bets(options))
 
     def cite(self, article: str) -> str:
         """An article as results cite it."""
         return f"{TEXT} art. {article}"
 
-    def view(self, state: Table[Position]) -> View:
-        """Phase: idle, burning, betting, closed, dealing, suspended, resolved, ended (no further coup in this shoe)."""
-        p, frame = state.position, state.open
-        last = state.last if state.last is not None and state.last.counts else None
-        burning = bool(p.burn) or p.unsure
-        if frame is None and (last is None or burning):
-            phase = "burning" if burning else "ended" if p.left == 0 else "idle"
-            return View("", phase, {"shoe": state.shoe, "burn": p.burn} if p.burn > 0 else {"shoe": state.shoe})
-        shown = frame or last
-        assert shown is not None
-        round_, cards = shown.round, p.cards if frame is not None or last is None else (last.position or p).cards
-        detail: dict[str, Any] = {"demo": round_.demo, "last": p.left == 0, **self._shown(cards)}
-        if frame is None:
-            return View(round_.id, "resolved", detail)
-        if self.options.players_handle_cards and round_.closed and not frame.lost:
-            detail["handles"] = {side: seat for side in ("player", "banker") if (seat := _highest(round_, side))}
-        if round_.suspended:
-            return View(round_.id, "suspended", {**detail, "reason": round_.suspended})
-        if not round_.closed:
-            return View(round_.id, "betting", detail)
-        return View(round_.id, "dealing" if p.begun else "closed", {**detail, "next": due(p.cards)})
-
     # ---- the life of a coup
-
-    def fresh(self) -> Position:
-        """A table that was never played on stands between two coups, past its burn."""
-        return NO_COUP
-
-    def begins(self, position: Position, event: Event) -> bool:
-        """A card that is neither burnt nor stray."""
-        unreadable = isinstance(event, CardUnreadable) or (isinstance(event, CardDrawn) and event.card not in POINTS)
-        if not (unreadable or isinstance(event, CardDrawn)):
-            return False
-        burning = bool(position.burn) or position.unsure
-        if burning and (self._bell or not (unreadable or position.unsure)):
-            return False
-        if position.left == 0 or position.spent:
-            return False
-        return not (unreadable and self._bell)
-
-    def begin(self, position: Position) -> tuple[Position, tuple[str, ...], bool, Effect]:
-        """Another coup of the shoe."""
-        p, demo = position, bool(position.demo_next)
-        effect = Effect(suspend=say("last_coup"), remedy=RESHUFFLE) if p.left == 0 else PLAIN
-        evidence = (p.demo_next,) if demo else ()
-        p = replace(
-            _with_coup(p, NO_COUP),
-            dealt=p.dealt + 1,
-            left=p.left - 1 if p.left > 0 else p.left,
-            demos=p.demos + demo,
-            demo_next="",
-            spent=False,
-            entered_before=p.entered if p.dealt else (),
-        )
-        return p, evidence, demo, effect
-
-    def over(self, position: Position) -> bool:
-        """By art. 9 nobody receives a card."""
-        return due(position.cards) is None
-
-    def end(self, position: Position, *, void: bool) -> Position:
-        """The cards still coming from a void coup belong to none."""
-        if not void:
-            return position
-        return replace(position, spent=due(position.cards) is not None or bool(position.aside), entered=())
-
-    def resume(self, now: Position, ended: Position) -> Position:
-        """The coup of then in the shoe of now."""
-        return _with_coup(now, ended)
-
-    def laid(self, position: Position) -> dict[str, Any]:
-        """The hands that lie there."""
-        if not position.cards:
-            return {}
-        player, banker = self._lie(position.cards)
-        return {"hands": {"player": player, "banker": banker}}
-
-    def missed(self, position: Position) -> Position:
-        """A card of the burn may be missing."""
-        return replace(position, unsure=position.unsure or bool(position.burn))
-
-    def set_aside(self, position: Position, fact: Fact) -> Position:
-        """A card that came in doubt."""
-        if not isinstance(fact.event, CardDrawn):
-            return position
-        told, aside = (*position.told, fact.event.card), (*position.aside, fact.event.card)
-        return replace(position, burn=0, told=told[-MAX_TOLD:], aside=aside[-MAX_TOLD:])
-
-    def left_over(self, position: Position) -> Effect:
-        """Without a bell nothing stands between the cards of two coups."""
-        if self._bell or not position.aside:
-            return PLAIN
-        return Effect(next_doubt=say("told_before"))
 
     def at_bell(self, round_: Round, fact: Fact) -> Round:
         """What is additional to a main bet goes back where there is none."""
@@ -508,108 +355,18 @@ class Baccarat(Game[Position]):
         text = say("seat_bet", seat=one.seat, bet=one.bet)
         return irregular(round_, "bet_on_demonstration", text, self.cite("2(2)"), fact)
 
-    # ---- events
-
     def step(self, position: Position, fact: Fact, frame: Frame[Position] | None) -> tuple[Position, Effect]:
-        """One event."""
-        p = position
-        match fact.event:
-            case CardDrawn(card=card, face=face) if card in POINTS:
-                return self._between_coups(p, card) if frame is None else self._card(p, fact, frame, card, face)
-            case CardDrawn() | CardUnreadable():
-                return self._unreadable(p, frame)
-            case BetsClosed():
-                return self._rung(p, frame)
-            case BetsOpened() if frame is not None and frame.round.suspended and p.told:
-                return replace(p, unsure=False), PLAIN  # else cards of the burn may come yet
-            case RoundVoided() if frame is not None and frame.round.closed:
-                return replace(p, unsure=False), PLAIN
-            case RoundPaid():
-                missing = say("paid_cards_missing")
-                if frame is None:
-                    return replace(p, spent=False), PLAIN
-                return p, Effect(suspend=missing) if p.begun else PLAIN
-            case ShoeStarted(decks=decks):
-                return self._shoe_started(p, decks, frame)
-            case CutCardDrawn():
-                return self._cut_card(p, frame)
-            case ShoeEmptied() if self._shoe:
-                return self._emptied(replace(p, left=0), frame)
-            case RoundDemo():
-                return self._demo(p, fact, frame)
-            case CardsReturned() if not self._shoe and frame is not None and p.begun:
-                text = say("cards_returned_coup")
-                return p, Effect((Note("cards_returned_early", text, "7(2)"),))
-            case _:
-                return p, BESIDE
-
-    def _card(
-        self, p: Position, fact: Fact, frame: Frame[Position], card: str, face: str | None
-    ) -> tuple[Position, Effect]:
-        if frame.round.suspended:
-            return self.set_aside(p, fact), PLAIN
-        if not frame.round.closed:
-            if p.burn and not p.unsure:
-                return self._burnt(p, card), BESIDE
-            if self._bell or p.unsure:
-                burn = say("burn_unseen")
-                early = burn if p.unsure else say("before_bell")
-                p = replace(p, unsure=p.unsure and not self._bell)
-                return self.set_aside(p, fact), Effect(first=True, suspend=early)
-        if card in p.entered or (not p.told and card in p.entered_before):
-            reason = say("by_hand", card=card)
-            return self.set_aside(p, fact), Effect(first=not p.told, suspend=reason)
-        effect = Effect(first=not p.told)
-        p = replace(p, told=(*p.told, card)[-MAX_TOLD:])
-        if self.options.burn_each_coup and not p.burnt:
-            return replace(p, burnt=True), effect
-        if face == "down" and not self._shoe:
-            effect = replace(effect, notes=(Note("card_face_down", say("card_face_down", card=card), "7(2)"),))
-        face_up = (*p.face_up, card) if face == "up" and self._shoe else p.face_up
-        return replace(p, cards=(*p.cards, card), face_up=face_up), effect
-
-    def _between_coups(self, p: Position, card: str) -> tuple[Position, Effect]:
-        return (self._burnt(p, card), PLAIN) if p.burn or p.unsure else (p, self._stray(p))
-
-    def _burnt(self, p: Position, card: str) -> Position:
-        """Art. 2(1)."""
-        return replace(p, burn=max((PIPS[card] if p.burn == BY_FIRST_CARD else p.burn) - 1, 0))
-
-    def _stray(self, p: Position) -> Effect:
-        """A card that comes where none can begin a coup: after the last one, or left over from a void one."""
-        if p.left == 0:
-            return Effect((Note("card_after_last_coup", say("card_last_coup"), "3(1)"),))
-        if p.spent:
-            return Effect((Note("card_of_void_coup", say("card_void_coup"), "10"),))
-        return Effect((Note("unreadable_between_coups", say("card_may_have_left"), "10"),))
-
-    def _unreadable(self, p: Position, frame: Frame[Position] | None) -> tuple[Position, Effect]:
-        if frame is None:
-            if not (p.burn or p.unsure):
-                return p, self._stray(p)
-            text = say("burn_uncertain")
-            return replace(p, unsure=True), Effect((Note("burn_uncertain", text, "2(1)"),))
-        if frame.round.closed:
-            waits = frame.round.suspended and not self._bell  # it may be the next coup's
-            return p, Effect(suspend=say("card_unreadable"), next_doubt=say("before_card") if waits else None)
-        reason = say("burn_unreadable") if p.burn else say("card_unreadable")
-        unsure = not self._bell and (p.unsure or bool(p.burn))
-        return replace(p, burn=0, unsure=unsure), Effect(first=True, suspend=reason)
-
-    def _rung(self, p: Position, frame: Frame[Position] | None) -> tuple[Position, Effect]:
-        assert frame is not None
-        if frame.round.closed:
-            during = (Note("bell_during_deal", say("bell_dealing"), "10"),)
-            return p, Effect(during) if p.begun and not frame.round.suspended else PLAIN
-        lacking = (Note("burn_incomplete", say("bell_burn"), "2(1)"),)
-        return replace(p, burn=0, unsure=False), Effect(lacking) if p.burn and not p.unsure else PLAIN
+        """One event; a demonstration is this text's own."""
+        if isinstance(fact.event, RoundDemo):
+            return self._demo(position, fact, frame)
+        return super().step(position, fact, frame)
 
     def _demo(self, p: Position, fact: Fact, frame: Frame[Position] | None) -> tuple[Position, Effect]:
         """Art. 2(2): at the start of a shoe, up to the limit of the house."""
         if (frame is None and p.demo_next) or (frame is not None and frame.round.demo):
             return p, BESIDE
         before = p.dealt - (frame is not None)
-        limit = self.options.demonstration_rounds if self._shoe else 0
+        limit = self.options.demonstration_rounds if self.house.shoe else 0
         early = frame is None or (not p.begun and not frame.round.suspended)
         if not early or before != p.demos or before >= limit:
             text = say("demonstration", coups=before, demos=p.demos, limit=limit)
@@ -622,128 +379,19 @@ class Baccarat(Game[Position]):
             notes.append(Note("bet_on_demonstration", text, "2(2)"))
         return replace(p, demos=p.demos + 1), Effect(tuple(notes), round=replace(frame.round, demo=True, wagers=()))
 
-    # ---- the shoe
-
-    def _shoe_started(self, p: Position, decks: int, frame: Frame[Position] | None) -> tuple[Position, Effect]:
-        if frame is not None:
-            return p, Effect(restart=True, void=say("never_completed") if p.begun else say("shoe_started"))
-        text = say("wrong_decks", decks=decks, allowed=self.options.decks)
-        wrong = (Note("wrong_number_of_decks", text, "1(1)"),) if decks not in (0, self.options.decks) else ()
-        burn = {"decks": self.options.decks, "first_card": BY_FIRST_CARD, "fixed": self.options.burn_fixed}
-        started = Position(burn=burn[self.options.burn] if self._shoe else 0, demo_next=p.demo_next)
-        return started, Effect(wrong, restart=True)
-
-    def _cut_card(self, p: Position, frame: Frame[Position] | None) -> tuple[Position, Effect]:
-        """Art. 3(1). Where it comes before a coup's first card, the coup under way is the one before."""
-        if not self._shoe:
-            return p, Effect((Note("cut_card_in_shuffler", say("cut_card_shuffler"), "2(3)"),))
-        if p.left != UNLIMITED:  # one of several cut cards, art. 1(2)
-            return p, PLAIN
-        waiting = frame is not None and not p.begun and not frame.round.suspended
-        one_more = self.options.cut_card == "one_more"
-        p = replace(p, left=1 if one_more and not waiting else 0)
-        return p, Effect(void=say("cut_card_before_first_card"), article="3(1)") if waiting and not one_more else PLAIN
-
-    def _emptied(self, p: Position, frame: Frame[Position] | None) -> tuple[Position, Effect]:
-        if frame is None:
-            return p, PLAIN
-        if not p.begun and not frame.round.suspended:
-            return p, Effect(void=say("shoe_emptied"), article="3(1)")
-        return p, Effect(suspend=say("shoe_empty_coup"), remedy=RESHUFFLE)
-
-    # ---- art. 10: the hands are replaced, and the deal goes on from there
-
-    def lay(
-        self,
-        position: Position,
-        hands: Hands,
-        frame: Frame[Position],
-        before: Frame[Position] | None,
-        *,
-        named: bool,
-        reopened: bool,
-    ) -> tuple[Position, Effect]:
-        """The coup with these hands, or why they are not used."""
-        p, cards = position, deal(hands)
-        whole = cards is not None and due(cards) is None
-        if reopened and not p.dealt and not whole:  # its shoe is over: no card could be dealt to it
-            text = say("corrected_not_whole", round=frame.round.id)
-            return p, Effect((Note("correction_incomplete", text, "10"),))
-        if cards and not named and (reopened or before is not None) and _of_another(p, frame, before, cards):
-            if reopened and not p.dealt:
-                text = say("corrected_another", round=frame.round.id)
-                return p, Effect((Note("correction_of_another", text, "10"),))
-            same = before is not None and before.position is not None and cards == before.position.cards
-            return p, Effect(suspend=say("other_coup"), remedy=CORRECT if same else ONCE_MORE)
-        reason = None
-        if cards is None:
-            reason = say("hands_by_law")
-        elif not cards and frame.result is not None:
-            reason = say("no_hand_told")
-        elif not cards and self.options.burn_each_coup:
-            reason = say("burn_unknown")
-        if cards is None or reason:
-            return p, Effect(suspend=reason, again=True)
-        laid = replace(
-            p,
-            unsure=p.unsure and reopened,  # hands laid say that the burn is over
-            cards=cards,
-            face_up=tuple(card for card in p.face_up if card in cards),
-            burnt=self.options.burn_each_coup,
-            corrected=True,
-            aside=self._none_of(p, cards) if whole else (),
-            entered=beyond(cards, p.told),
-        )
-        return laid, PLAIN
-
-    def _none_of(self, p: Position, laid: tuple[str, ...]) -> tuple[str, ...]:
-        """The cards told while the coup waited that are none of its hands now, nor such as were entered before."""
-        aside = p.aside
-        if self.options.burn_each_coup and not p.burnt and aside[1:2] == laid[:1]:
-            aside = aside[1:]  # the card of art. 8: the first one of the hands came next
-        return beyond(aside, (*beyond(laid, p.cards), *p.entered, *p.entered_before))
-
-    def never_was(self, position: Position, before: Frame[Position], frame: Frame[Position], hands: Hands) -> Effect:
-        """Hands of the coup before are not dealt twice in a row; a coup whose bell rang before a card is always one."""
-        cards, known = deal(hands), before.position
-        begun = next((fact.event for fact in frame.facts if isinstance(fact.event, BetsClosed | CardDrawn)), None)
-        if not cards or known is None or isinstance(begun, BetsClosed):
-            return PLAIN
-        if told_again(known.cards + position.told, cards):
-            return Effect(void=say("told_twice"))
-        return Effect(void=say("not_dealt") if cards == known.cards else None)
-
     # ---- the result
 
-    def resolve(self, position: Position, frame: Frame[Position]) -> Result:
-        """Arts. 11, 12, 17 and 18."""
-        p, round_ = position, frame.round
-        known = replace(round_, wagers=()) if frame.lost else round_
-        player, banker = hands(p.cards)
-        first = (points(player[:2]), points(banker[:2]))
-        third = POINTS[player[2]] if len(player) == 3 else NO_CARD
-        pairs = (player[0][0] == player[1][0], banker[0][0] == banker[1][0])
-        end = self._outcomes[points(player), points(banker), len(banker) == 3, *pairs]
-        law = self._deal_law[*first, third] + end.law
-        if p.burnt or p.face_up or p.corrected or round_.demo:
-            said = (("8", p.burnt), ("4", p.face_up), ("10", p.corrected), ("2(2)", round_.demo))
-            law += _cite(*(article for article, applies in said if applies))
-        outcome = {"hands": {"player": player, "banker": banker}, **end.facts, "natural": max(first) >= 8}
-        if p.face_up:
-            outcome["face_up"] = p.face_up
-        return resolved(
-            known,
-            self.terms,
-            outcome=outcome,
-            winners=end.winners,
-            pushes=end.pushes,
-            jackpots=() if self.options.jackpot == "none" or round_.demo else self._awards(p.cards, known, frame),
-            announcements=end.announcements,
-            law=law,
-        )
+    def dealt(self, player: int, banker: int, third: int) -> tuple[str, ...]:
+        """Arts. 5, 7 and 9."""
+        draws, line = BANKER_RULES[player, banker, third]
+        dealt = "7(1)" if self.house.shoe else "7(2)"
+        return "5", dealt, "9(1)" if PLAYER_DRAWS[player, banker] else "9(2)", DRAWS[line, draws]
 
-    def _awards(self, cards: tuple[str, ...], known: Round, frame: Frame[Position]) -> tuple[Award, ...]:
+    def awards(self, cards: tuple[str, ...], known: Round, frame: Frame[Position]) -> tuple[Award, ...]:
+        """Arts. 13(1)(4)(4) and 17(6)-(12)."""
         which = self.options.jackpot
+        if which == "none":
+            return ()
         combination = (
             combination_a(cards, self.options.double_pairs_by)
             if which == "A"
@@ -762,12 +410,11 @@ class Baccarat(Game[Position]):
             Award(which, combination, pays, law, share if pays == "larger_of_fixed_and_share" else "", tuple(among)),
         )
 
-    def _outcome(self, player: int, banker: int, drawn: bool, player_pair: bool, banker_pair: bool) -> Outcome:
-        """What the totals decide; `drawn`: the banker's side has three cards."""
-        winner = "player" if player > banker else "banker" if banker > player else "tie"
-        dragon_7 = winner == "banker" and banker == 7 and drawn
-        lucky_6 = winner == "banker" and banker == 6
-        commission = self.options.commission
+    def paid(self, coup: Coup) -> Paid:
+        """Arts. 11, 12, 17 and 18."""
+        winner, commission = coup.winner, self.options.commission
+        dragon_7 = winner == "banker" and coup.banker == 7 and coup.drawn
+        lucky_6 = winner == "banker" and coup.banker == 6
         pushes: tuple[str, ...] = ("player", "banker") if winner == "tie" else ()
         wins: list[Win] = []
         articles = ["12", "17(2)"] if winner == "tie" else ["11", "17(1)"]
@@ -783,105 +430,40 @@ class Baccarat(Game[Position]):
         else:
             wins.append(Win(winner, "8" if winner == "tie" else "1"))
         side = (
-            ("player_pair", player_pair, "11", "17(3)"),
-            ("banker_pair", banker_pair, "11", "17(3)"),
+            ("player_pair", coup.player_pair, "11", "17(3)"),
+            ("banker_pair", coup.banker_pair, "11", "17(3)"),
             ("dragon_7", dragon_7, "40", "17(4)"),
-            ("lucky_6", lucky_6, "20" if drawn else "12", "17(5)"),
+            ("lucky_6", lucky_6, "20" if coup.drawn else "12", "17(5)"),
         )
         won = [(bet, pays, article) for bet, wins_, pays, article in side if wins_ and bet in self.offered]
         wins += [Win(bet, pays) for bet, pays, _ in won]
-        articles += [article for _, _, article in won]
-        calls = {
-            "tie": (f"Empate a {player}", f"和，{player}點", f"Tie, {player} all"),
-            "player": (
-                f"Jogador ganha, {player} contra {banker}",
-                f"閒贏，{player}點對{banker}點",
-                f"Player wins, {player} to {banker}",
-            ),
-            "banker": (
-                f"Banca ganha, {banker} contra {player}",
-                f"莊贏，{banker}點對{player}點",
-                f"Banker wins, {banker} to {player}",
-            ),
-        }
         called = [bet for bet, _, _ in won]
         if pushes == ("banker",) and "dragon_7" not in called:
             called.append("dragon_7")  # why the bets on the winner only come back
-        said = (calls[winner], *(_CALLS[bet] for bet in called))
-        announcements = {
-            language: mark.join(words[place] for words in said)
-            for place, (language, mark) in enumerate((("pt", ", "), ("zh-Hant", "，"), ("en", ", ")))
-        }
-        facts = {
-            "totals": {"player": player, "banker": banker},
-            "winner": winner,
-            "player_pair": player_pair,
-            "banker_pair": banker_pair,
-            "dragon_7": dragon_7,
-            "lucky_6": lucky_6,
-        }
-        return Outcome(facts, tuple(wins), pushes, announcements, _cite(*dict.fromkeys(articles)))
-
-    # ---- what may be shown
-
-    def _lie(self, cards: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Both hands as everybody sees them. Seats that handle cards show them once each side has two (7(1), 16)."""
-        handled = self.options.players_handle_cards and len(cards) < 4
-        return hands((UNKNOWN,) * len(cards) if handled else cards)
-
-    def _shown(self, cards: tuple[str, ...]) -> dict[str, Any]:
-        player, banker = self._lie(cards)
-        totals = {} if UNKNOWN in player else {"player": points(player), "banker": points(banker)}
-        return {"hands": {"player": player, "banker": banker}, "totals": totals}
+        return Paid(
+            tuple(wins),
+            (*articles, *(article for _, _, article in won)),
+            pushes,
+            tuple(called),
+            {"dragon_7": dragon_7, "lucky_6": lucky_6},
+        )
 
 
-_CALLS: Final = {
-    "player_pair": ("par de jogador", "閒對", "player pair"),
-    "banker_pair": ("par de banca", "莊對", "banker pair"),
-    "dragon_7": ("Sete Dragão", "龍七", "Dragon 7"),
-    "lucky_6": ("6 Sortudo", "幸運六", "Lucky 6"),
-}
-
-
-def _deal_articles(device: str) -> dict[tuple[int, int, int], tuple[str, ...]]:
-    """The articles a deal rests on, by both totals of two cards and the player's third card."""
-    dealt = "7(1)" if device == "shoe" else "7(2)"
-    return {
-        (player, banker, third): ("5", dealt, PLAYER_RULES[player, banker][1], rule)
-        for (player, banker, third), (_, rule) in BANKER_RULES.items()
-    }
-
-
-def _highest(round_: Round, side: str) -> int:
-    """Art. 16(2): the seat with the highest bet on a side, the first to place it where two are equal; 0 for none."""
-    bets = [one for one in round_.wagers if one.bet == side]
-    return max(bets, key=lambda one: one.amount).seat if bets else 0
-
-
-def _with_coup(p: Position, coup: Position) -> Position:
-    """The shoe of `p` with the coup of `coup`."""
-    return replace(p, **{name: getattr(coup, name) for name in COUP_FIELDS})
-
-
-def _of_another(p: Position, frame: Frame[Position], before: Frame[Position] | None, laid: tuple[str, ...]) -> bool:
-    """Whether hands may be meant for another coup: they hold no card of this one, or more of the one before.
-
-    Where it waits for a person already they are its own, unless they are the very same as those of the one before.
-    Where it holds no card they cannot hold one of it: then what is known of the one before decides.
-    """
-    known = before.position if before is not None else None
-    others = known.cards if known is not None else ()
-    if laid == others or frame.round.suspended:
-        return laid == others
-    new = beyond(laid, p.cards)
-    shared = len(laid) - len(beyond(laid, others))
-    if before is not None and known is not None and not p.cards:
-        if not known.told:  # nothing is told at this table: a card in common is chance, most of them are not
-            return 2 * shared > len(laid)
-        if any(isinstance(fact.event, RoundPaid) for fact in (*before.after, *frame.facts)):
-            return shared > 0
-    return len(new) == len(laid) or len(laid) - shared < len(new)
-
-
-def _cite(*articles: str) -> tuple[str, ...]:
-    return tuple(f"{TEXT} art. {article}" for article in articles)
+def _bets(options: BaccaratOptions) -> tuple[Bet, ...]:
+    """The bets offered, in the order of art. 13."""
+    bets = tuple(
+        replace(bet, pays=BANKER_PAYS[options.commission]) if bet.id == "banker" else bet
+        for bet in PAYTABLE
+        if bet.id in (options.bets_offered or FAMILIES)
+    )
+    if options.jackpot == "none":
+        return bets
+    return (
+        *bets,
+        Bet(
+            "jackpot",
+            "pool, share or fixed",
+            f"arts. 13(1)(4)(4), {JACKPOT_LAW[options.jackpot]}",
+            f"combinations of jackpot {options.jackpot}, for seated players with a main bet",
+        ),
+    )

@@ -38,7 +38,7 @@ from simulators.devices.line import Line
 from simulators.ports.mqtt import Mqtt
 from simulators.ports.port import Port, Pty, Socket, Tcp
 from simulators.ports.usb import Bus, Usb
-from simulators.tables.baccarat import BaccaratTable, ContinuousTable, ScannerTable
+from simulators.tables.baccarat import AngolaMacauTable, AngolaTable, BaccaratTable, ContinuousTable, ScannerTable
 from simulators.tables.blackjack import BlackjackTable
 from simulators.tables.craps import CrapsTable
 from simulators.tables.cussec import AngolaCussecTable, CussecTable
@@ -72,10 +72,12 @@ KINDS: dict[str, type[Table]] = {
     "amr": AmericanRouletteTable,
     "frr": FrenchRouletteTable,
     "craps": CrapsTable,
+    "abac": AngolaTable,
+    "abam": AngolaMacauTable,
 }
 PITS: dict[str, tuple[str, ...]] = {
     "macau": ("rou", "sat", "cus", "fpc", "bac", "scan", "csm", "stud", "bj", "fan", "studio", "slot"),
-    "angola": ("acus", "bank", "amr", "frr", "astud", "craps"),
+    "angola": ("acus", "bank", "amr", "frr", "astud", "craps", "abac", "abam"),
 }
 """The kinds of tables that stand together, by jurisdiction."""
 # Real seconds for a command and its answer to travel, and simulated seconds for the device to execute it.
@@ -161,6 +163,10 @@ class Pit:
             lines.append(f'[[table]]\nname = "{table_name}"\nruleset = "{table.ruleset}"')
             if given := {**table.options, **_hurried_rules(table.options, self._speed)}:
                 options = "\n".join(f"{key} = {msgspec.json.encode(value).decode()}" for key, value in given.items())
+            if table.options:
+                options = "\n".join(
+                    f"{key} = {msgspec.json.encode(value).decode()}" for key, value in table.options.items()
+                )
                 lines.append(f"[table.options]\n{options}")
             for device_name, device in table.devices.items():
                 url = self.ports[f"{table_name}/{device_name}"].url

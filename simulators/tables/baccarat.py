@@ -10,7 +10,7 @@ from simulators.devices.fdl_continuous import ContinuousShuffler
 from simulators.devices.hid_shoe import HidShoe
 from simulators.tables.table import AnyShoe, Floor, ShoeTable, Truth, settle
 
-__all__ = ["BaccaratTable", "ContinuousTable", "ScannerTable"]
+__all__ = ["AngolaMacauTable", "AngolaTable", "BaccaratTable", "ContinuousTable", "ScannerTable"]
 
 # What the display shows when a coup was declared void, its result too: one that still stands was not heard.
 VOID = ("idle", "burning", "ended")
@@ -21,10 +21,11 @@ class BaccaratTable(ShoeTable):
 
     ruleset: ClassVar[str] = "macau.baccarat"
     options: ClassVar[dict[str, Any]] = {"opening": "bell", "burn": "first_card", "cut_card": "last"}
+    decks: ClassVar[int] = 8
 
     def __init__(self, seed: int) -> None:
-        """Eight decks."""
-        console = Console(random.Random(f"baccarat console {seed}"), f"SIM-C{seed}", 8)
+        """The shoe and the console."""
+        console = Console(random.Random(f"baccarat console {seed}"), f"SIM-C{seed}", self.decks)
         super().__init__(random.Random(f"baccarat {seed}"), self._make_shoe(seed), console)
         self.devices: dict[str, Device] = {"shoe-1": self.shoe, "console-1": self.console}
 
@@ -52,6 +53,7 @@ class BaccaratTable(ShoeTable):
         await pace.sleep(rng.uniform(12.0, 20.0))
         await self._press_until(floor, "bell", ("closed", "dealing", "suspended"))
         mine = floor.look().mine
+        await self._before_the_deal(floor)
         hands: dict[str, list[str]] = {"player": [], "banker": []}
         counts = await self._dealt(floor, hands) and await settle(floor, self.console, rng, mine)
         difference = _points(hands["player"]) - _points(hands["banker"])
@@ -61,6 +63,9 @@ class BaccaratTable(ShoeTable):
         if counts:
             floor.press(self.console, "paid")
         await pace.sleep(1.0)
+
+    async def _before_the_deal(self, floor: Floor) -> None:
+        """Nothing, in Macau."""
 
     async def _dealt(self, floor: Floor, hands: dict[str, list[str]]) -> bool:
         """All cards of a coup; False where it was given up."""
@@ -134,6 +139,46 @@ class ContinuousTable(BaccaratTable):
             self.shoe.return_cards(floor.pace.now())
             floor.stir("shoe-1")
             await floor.pace.sleep(2.0)
+
+
+class AngolaTable(BaccaratTable):
+    """Article 10: eight cards are burnt after shuffling, and one after «nada mais» before each coup but the first."""
+
+    ruleset: ClassVar[str] = "angola.baccarat"
+    options: ClassVar[dict[str, Any]] = {"opening": "bell", "handling": "dealer", "deduction": "2_percent"}
+
+    def __init__(self, seed: int) -> None:
+        """The first shoe is to be shuffled."""
+        super().__init__(seed)
+        self._first = True
+
+    async def _new_shoe(self, floor: Floor) -> None:
+        self._shuffle(floor, 12 + self._rng.randint(0, 2))
+        await floor.pace.sleep(2.0)
+        for _ in range(8):
+            await self._draw(floor)
+        self._first = True
+
+    async def _before_the_deal(self, floor: Floor) -> None:
+        if not self._first:
+            await self._draw(floor)
+        self._first = False
+
+
+class AngolaMacauTable(AngolaTable):
+    """Article 11, at a single table of six decks, from a shoe with a USB scanner."""
+
+    ruleset: ClassVar[str] = "angola.baccarat-macau"
+    options: ClassVar[dict[str, Any]] = {
+        "opening": "bell",
+        "handling": "dealer",
+        "decks": 6,
+        "deduction": "5_percent",
+    }
+    decks: ClassVar[int] = 6
+
+    def _make_shoe(self, seed: int) -> AnyShoe:
+        return HidShoe(random.Random(f"hid shoe {seed}"), self.decks)
 
 
 def _points(cards: list[str]) -> int:

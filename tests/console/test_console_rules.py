@@ -26,7 +26,7 @@ from protocols.fdl import console as fdl_console
 from protocols.fdl import shuffler as fdl_shuffler
 from rules.engine.rounds import declared
 from rules.engine.ruleset import Corrected, Noted, Resolved, Suspended, Verdict, Voided
-from rules.macau import baccarat
+from rules.games import baccarat_coups as baccarat
 from tests.rules.test_rulesets import NIGHTS, every_game, game, pace, run
 
 BAC = "bac-12"
@@ -267,6 +267,22 @@ def test_the_dealers_page_says_why_a_decision_was_not_taken(console: Console, la
     dealers = console.house.dealers
     why = {"en": "its cards do not allow this", "pt": "as cartas não o permitem", "zh-Hant": "牌不符合此項"}[lang]
     assert dealers._now(dealers.units[BAC], lang)["why"] == why
+
+
+@pytest.mark.parametrize(
+    ("lang", "asks"),
+    [
+        ("en", "closed: burn a card first"),
+        ("pt", "fechado: queime primeiro uma carta"),
+        ("zh-Hant", "已截止：先銷一張牌"),
+    ],
+)
+def test_the_dealers_page_asks_for_the_card_before_a_coup(console: Console, lang: words.Lang, asks: str) -> None:
+    dealers = console.house.dealers
+    for following, shown in (("burn", asks), ("player", words.say(lang, "phase.closed"))):
+        state = {"phase": "closed", "round": ROUND, "detail": {"next": following}}
+        console.say(table_topic("lisboa", BAC, "round/state"), msgspec.json.encode(state))
+        assert dealers._now(dealers.units[BAC], lang)["phase"] == shown
 
 
 async def test_viewer_without_rules_sees_no_doubt(console: Console) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from daemon.console.fairness import scoreboards
 from daemon.console.fairness.scoreboards import Cell, Heat, Spin
 from daemon.console.games import GAMES
+from daemon.console.shapes import chip
 from protocols.contract.events import (
     BallLanded,
     BallLaunched,
@@ -30,6 +31,8 @@ from protocols.contract.events import (
 )
 from protocols.contract.results import Result
 from rules import RULESETS
+from rules.angola.baccarat import AngolaBaccarat, AngolaBaccaratOptions
+from rules.angola.baccarat_macau import AngolaBaccaratMacau, AngolaBaccaratMacauOptions
 from rules.angola.craps import Craps, CrapsOptions
 from rules.engine.ruleset import Corrected, Resolved, Ruleset, Voided
 from rules.macau.baccarat import Baccarat, BaccaratOptions
@@ -75,6 +78,12 @@ def drawn(letters: str) -> list[str]:
 
 
 # ---- the big road
+
+
+@pytest.mark.parametrize(("ruleset", "letters"), [("macau.baccarat", "JBE"), ("angola.baccarat", "PBE")])
+def test_a_chip_has_the_letter_of_the_side_in_the_words_of_its_text(ruleset: str, letters: str) -> None:
+    results = [result_of(coup(number, side, ruleset=ruleset)) for number, side in enumerate("PBT", 1)]
+    assert "".join(chip(one, "pt").text for one in results) == letters
 
 
 @pytest.mark.parametrize(
@@ -239,6 +248,21 @@ def test_baccarat_as_the_ruleset_tells_it() -> None:
     assert isinstance(found, scoreboards.Baccarat)
     assert [(one.winner, one.points) for one in found.coups] == [("player", 9), ("tie", 9)]
     assert (found.coups[1].player_pair, found.coups[1].banker_pair) == (False, False)
+
+
+@pytest.mark.parametrize(
+    "ruleset", [AngolaBaccarat(AngolaBaccaratOptions()), AngolaBaccaratMacau(AngolaBaccaratMacauOptions())]
+)
+def test_angolas_baccarat_as_the_ruleset_tells_it(ruleset: Ruleset[Any]) -> None:
+    """The card before the second coup is on no board."""
+    first: list[Event] = [BetsOpened(), BetsClosed(), *(CardDrawn(card) for card in ("9D", "KC", "TS", "2H"))]
+    second: list[Event] = [BetsOpened(), BetsClosed(), *(CardDrawn(card) for card in ("5D", "QD", "9C", "KS", "9H"))]
+    found = board_of(scoreboards.board, published(ruleset, [ShoeStarted(8), *[CardDrawn("2S")] * 8, *first, *second]))
+    assert isinstance(found, scoreboards.Baccarat)
+    assert [(one.winner, one.points, one.player_pair) for one in found.coups] == [
+        ("player", 9, False),
+        ("banker", 8, False),
+    ]
 
 
 @pytest.mark.parametrize("ruleset", ["macau.roulette", "angola.american-roulette", "angola.french-roulette"])

@@ -59,10 +59,10 @@ from protocols.hid_cards import Code, code_of, encode
 from rules.engine.refold import Engine
 from rules.engine.rounds import noted
 from rules.games.baccarat import hands
+from rules.games.baccarat_coups import Coups
 from rules.games.blackjack import House
 from rules.games.cards import DECK, PIPS, RANKS
 from rules.games.poker import CATEGORIES, strength
-from rules.macau.baccarat import Baccarat
 from rules.macau.blackjack import Blackjack
 from rules.macau.stud_poker import StudPoker
 
@@ -497,6 +497,17 @@ def baccarat(rng: random.Random) -> tuple[str, dict[str, Any], list[Pair]]:
     return "macau.baccarat", options, course + rng.choice(ends)
 
 
+def angola_baccarat(rng: random.Random) -> tuple[str, dict[str, Any], list[Pair]]:
+    """Eight cards burnt, a first coup told, then the card before the next one and up to three of its four."""
+    text = rng.choice(("angola.baccarat", "angola.baccarat-macau"))
+    cards = [(CardDrawn(rng.choice(DECK)), CardDrawn(rng.choice(DECK))) for _ in range(8 + 1 + rng.randint(0, 3))]
+    first = same(BetsOpened(), BetsClosed(), *map(CardDrawn, ("9S", "2S", "TS", "4S")))
+    lost = same(EventsMissed(1)) if rng.random() < 0.3 else []
+    second = same(BetsOpened(), WagerPlaced(1, "player", 100), BetsClosed())
+    ends = same(), same(RoundVoided("two cards fell")), same(CardUnreadable(), BetsOpened())
+    return text, {}, [*same(ShoeStarted(8)), *cards[:8], *first, *lost, *second, *cards[8:], *rng.choice(ends)]
+
+
 def burnt(rng: random.Random) -> tuple[str, dict[str, Any], list[Pair]]:
     """What is burnt is seen by nobody; only the first card is, where it says how many (2(1)(2))."""
     how = rng.choice(("decks", "first_card", "fixed"))
@@ -535,6 +546,7 @@ FACE_DOWN: tuple[Deal, ...] = (
     folded,
     shuffled,
     baccarat,
+    angola_baccarat,
     burnt,
     covered_dice,
     covered_buttons,
@@ -591,8 +603,8 @@ def more_words_of_an_ace(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_handled_card_in_the_clear(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("rules.macau.baccarat.UNKNOWN", "2C")
-    patch.setattr(Baccarat, "_lie", lambda _self, cards: hands(cards))
+    patch.setattr("rules.games.baccarat_coups.UNKNOWN", "2C")
+    patch.setattr(Coups, "_lie", lambda _self, cards: hands(cards))
 
 
 @pytest.mark.parametrize(
@@ -605,6 +617,7 @@ def a_handled_card_in_the_clear(patch: pytest.MonkeyPatch) -> None:
         (blackjack, a_reason_with_a_card),
         (stud_poker, more_words_of_an_ace),
         (baccarat, a_handled_card_in_the_clear),
+        (angola_baccarat, a_handled_card_in_the_clear),
     ],
 )
 def test_a_leak_is_found(

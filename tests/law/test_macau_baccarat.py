@@ -54,10 +54,12 @@ from rules.engine.ruleset import (
     options_from,
     options_of,
 )
-from rules.figures.enumerate_baccarat import endings, enumerate_coups, house_edges
+from rules.figures.enumerate_baccarat import endings, pair_weights
+from rules.figures.figure import weighed
 from rules.games import cards as helpers_of_cards
+from rules.games.baccarat_coups import BaccaratState, Position
 from rules.games.cards import DECK, PIPS
-from rules.macau.baccarat import FAMILIES, JACKPOTS, Baccarat, BaccaratOptions, BaccaratState, Position, combination_a
+from rules.macau.baccarat import FAMILIES, JACKPOTS, Baccarat, BaccaratOptions, combination_a
 
 LAW = "macau.baccarat"
 CITED = "Despacho 55/2004 art. "
@@ -2105,31 +2107,14 @@ def test_three_thousand_coups_agree_with_an_independent_dealer() -> None:
 
 # ---- exact enumeration
 
-PUBLISHED = {"banker": 0.458597, "player": 0.446247, "tie": 0.095156, "dragon_7": 0.022534}
-PUBLISHED_EDGES = {
-    "5_percent": 1.0579,
-    "six_pays_half": 1.4581,
-    "dragon_7_push": 1.0183,
-}
-PUBLISHED_OTHERS = {
-    "player": 1.2351,
-    "tie": 14.3596,
-    "player_pair": 10.3614,
-    "banker_pair": 10.3614,
-    "dragon_7": 7.6113,
-    "lucky_6": 16.6836,
-}
+# tests/rules/test_figures.py compares a whole shoe with what is published
 
 
-def test_eight_decks_agree_with_the_published_figures() -> None:
-    figures = enumerate_coups(8)
-    chances = figures.probabilities
-    assert chances["banker"] + chances["player"] + chances["tie"] == 1
-    assert {end: round(float(chances[end]), 6) for end in PUBLISHED} == PUBLISHED
-    assert chances["player_pair"] == chances["banker_pair"] == Fraction(31, 415)
-    for commission, edges in figures.edges.items():
-        per_cent = {bet: round(float(100 * edge), 4) for bet, edge in edges.items()}
-        assert per_cent == {**PUBLISHED_OTHERS, "banker": PUBLISHED_EDGES[commission]}
+def test_pairs_of_eight_decks_are_31_of_415() -> None:
+    assert {pair: one.probability for pair, one in pair_weights(game(), 8).items()} == {
+        "player_pair": Fraction(31, 415),
+        "banker_pair": Fraction(31, 415),
+    }
 
 
 def test_a_slice_that_can_be_counted_by_hand() -> None:
@@ -2137,10 +2122,10 @@ def test_a_slice_that_can_be_counted_by_hand() -> None:
     ends = endings(game(), (2, 0, 0, 0, 0, 0, 0, 0, 0, 2))
     chances = {end.result.outcome["winner"]: end.probability for end in ends}
     assert chances == {"player": Fraction(1, 6), "banker": Fraction(1, 6), "tie": Fraction(4, 6)}
-    edges = house_edges(game(), ends, {"player_pair": Fraction(), "banker_pair": Fraction()})
-    assert edges["player"] == 0
-    assert edges["banker"] == Fraction(1, 6) * Fraction(1, 20)
-    assert edges["tie"] == 1 - Fraction(4, 6) * 9
+    weights = weighed((end.probability, end.result) for end in ends)
+    assert weights["player"].edge == 0
+    assert weights["banker"].edge == Fraction(1, 6) * Fraction(1, 20)
+    assert weights["tie"].edge == 1 - Fraction(4, 6) * 9
     # Six threes: 6 against 6, both stand. Six twos: 4 against 4; a third two, 6; the banker draws on 4 against a 2.
     (threes,) = endings(game(), (0, 0, 0, 6, 0, 0, 0, 0, 0, 0))
     assert (threes.probability, len(threes.line)) == (Fraction(1), 4)

@@ -38,6 +38,16 @@ RUNS: dict[str, tuple[str, str, list[list[int]]]] = {
         [[0], [40], [], [260], [200, 0, 220, 0, 100], [0, 0, 0, 200, 50]],
     ),
     "angola-craps-doubt": ("angola.craps", "bar=2", [[0], [], [], [100, 100, 10], [60]]),
+    "angola-baccarat-limits": (
+        "angola.baccarat",
+        "deduction=20_percent_on_5 minimum=100 maximum=7000 tie_minimum=100 tie_maximum=1500 smallest_chip=5",
+        [[1890, 0, 12600], [200, 900, 600, 0], [663], [100, 500], [100]],
+    ),
+    "angola-baccarat-macau-difference": (
+        "angola.baccarat-macau",
+        "decks=6 deduction=50_percent_on_5 maximum_difference=3000 smallest_chip=100",
+        [[10000, 0, 0, 2840], [1500], [2000, 0]],
+    ),
     "baccarat-commission": (
         "macau.baccarat",
         "opening=bell burn=fixed burn_fixed=2 demonstration_rounds=1 smallest_chip=100",

@@ -181,12 +181,27 @@ def test_a_round_that_does_not_end_has_no_weight() -> None:
 
 def test_bets_that_come_back_cost_nothing() -> None:
     """Without commission the banker's side with 6 pays half: p(win) - p(6)/2 - p(player), ties come back."""
-    weights = module._baccarat({"commission": "six_pays_half"})
+    weights = GAMES["macau.baccarat"].weigh({"commission": "six_pays_half"})
     six = weights["lucky_6"].probability
     banker, player = weights["banker"].probability, weights["player"].probability
     assert weights["banker"].edge == player - banker + six / 2
     assert weights["tie"].edge == 1 - 9 * weights["tie"].probability
     assert banker + player + weights["tie"].probability == 1
+
+
+def test_a_deduction_of_angola_lowers_the_prize_alone() -> None:
+    """2 % of each win of the banker; and 20 % of a win with five, which is two fifths of 50 % by the other article."""
+    bare, two, twenty = (
+        GAMES["angola.baccarat"].weigh({"deduction": deduction})["banker"]
+        for deduction in ("none", "2_percent", "20_percent_on_5")
+    )
+    half = GAMES["angola.baccarat-macau"].weigh({"deduction": "50_percent_on_5"})["banker"]
+    assert bare.edge is not None
+    assert two.edge == bare.edge + bare.probability / 50
+    assert twenty.edge is not None
+    assert half.edge is not None
+    assert (twenty.edge - bare.edge) * 5 == (half.edge - bare.edge) * 2
+    assert bare.edge < twenty.edge < two.edge < 0 < half.edge
 
 
 # ---- the jackpots

@@ -5,6 +5,7 @@ import outages
 import pytest
 from helpers import at_length
 
+from rules.angola.baccarat import AngolaBaccarat, AngolaBaccaratOptions
 from rules.macau.baccarat import Baccarat, BaccaratOptions
 from rules.macau.blackjack import Blackjack
 from rules.macau.blackjack_options import BlackjackOptions
@@ -25,6 +26,23 @@ def test_baccarat_counts_no_coup_wrongly_and_most_of_them_rightly(opening: str, 
         assert not wrong, f"night {seed}: {wrong[0].round} rests on {wrong[0].evidence}"
         right += len(counted)
     assert right * 20 >= BEFORE[opening, lossy] * NIGHTS
+
+
+# Right of 1200 coups (20 nights) at least.
+ANGOLA = {("bell", False): 1100, ("bell", True): 850, ("first_card", False): 1050, ("first_card", True): 150}
+
+
+@pytest.mark.parametrize(("opening", "lossy"), sorted(ANGOLA))
+def test_angolas_baccarat_counts_no_coup_wrongly_and_most_of_them_rightly(opening: str, lossy: bool) -> None:
+    """One card is burnt before each coup but the first: a card too many or too few would be in the wrong hand."""
+    bell = opening == "bell"
+    ruleset = AngolaBaccarat(AngolaBaccaratOptions(opening="bell" if bell else "first_card"))
+    right = 0
+    for seed in range(NIGHTS):
+        counted, _, wrong = outages.ends(ruleset, outages.night(seed, COUPS, bell=bell, lossy=lossy, angola=True))
+        assert not wrong, f"night {seed}: {wrong[0].round} rests on {wrong[0].evidence}"
+        right += len(counted)
+    assert right * 20 >= ANGOLA[opening, lossy] * NIGHTS
 
 
 ROUNDS = 30

@@ -160,6 +160,15 @@ ROUNDS: list[list[Event]] = [
         *(CardDrawn(card) for card in ("9H", "9D", "2S", "KC", "7C", "5D")),
         RoundPaid(),
     ],
+    [  # after a burn of eight cards: the first coup of a shoe, and another after one card
+        ShoeStarted(8),
+        *(CardDrawn(card) for card in ("2S", "3S", "4S", "5S", "6S", "7S", "8S", "TS")),
+        *(BetsOpened(), WagerPlaced(1, "player", 100), WagerPlaced(2, "tie", 50), BetsClosed()),
+        *(CardDrawn(card) for card in ("9H", "9D", "2S", "KC", "7C", "5D")),
+        *(RoundPaid(), BetsOpened(), WagerPlaced(1, "banker", 100), BetsClosed(), CardDrawn("AH")),
+        *(CardDrawn(card) for card in ("7H", "9C", "KD", "QC")),
+        RoundPaid(),
+    ],
     [
         *(ButtonsSeparated(), BetsOpened(), WagerPlaced(1, "fan:3", 100), WagerPlaced(2, "kuoc:1-2", 30)),
         *(BetsClosed(), ButtonsCounted(59, 1), ButtonsCounted(59, 1), RoundPaid()),

@@ -3,10 +3,20 @@
 import pytest
 from helpers import floor, script, virtual_time
 
-from protocols.contract.events import BetsClosed, BetsOpened, CardDrawn, DealCorrected, Event, RoundPaid, RoundVoided
-from rules.engine.ruleset import Resolved, Result, Voided
-from rules.macau.baccarat import Baccarat, BaccaratOptions
-from simulators.tables.baccarat import BaccaratTable
+from protocols.contract.events import (
+    BetsClosed,
+    BetsOpened,
+    CardDrawn,
+    CutCardDrawn,
+    DealCorrected,
+    Event,
+    RoundPaid,
+    RoundVoided,
+    ShoeStarted,
+)
+from rules import RULESETS
+from rules.engine.ruleset import Resolved, Result, Voided, options_from
+from simulators.tables.baccarat import AngolaMacauTable, AngolaTable, BaccaratTable
 from simulators.tables.table import Floor, Look
 
 KEYS: dict[str, Event] = {
@@ -14,18 +24,23 @@ KEYS: dict[str, Event] = {
     "bell": BetsClosed(),
     "paid": RoundPaid(),
     "void": RoundVoided("equipment_fault"),
+    "new_shoe": ShoeStarted(),
+    "cut_card": CutCardDrawn(),
 }
 
 
 class Played:
     """One coup. What the table's devices tell goes to the rules, and their view is what the dealer sees."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, silent: int) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, silent: int, table: type[BaccaratTable] = BaccaratTable
+    ) -> None:
         """The shoe does not tell the card number `silent`."""
-        self.table = BaccaratTable(1)
+        self.table = table(1)
         self.results: list[Result] = []
         self.told: list[Event] = []
-        self._rules = Baccarat(BaccaratOptions(opening="bell"))
+        kind = RULESETS[table.ruleset]
+        self._rules = kind(options_from(kind, {**table.options}))
         self._state = self._rules.start("bac-1")
         draw, correct = self.table.shoe.draw, self.table.console.correct
         drawn = 0
@@ -133,3 +148,33 @@ async def test_a_result_that_still_stands_was_not_declared_void(monkeypatch: pyt
     assert not await played.table._correct(played.floor, {"player": ["9S"], "banker": []})
     assert pressed == ["void", "void"]
     assert played.floor.look().phase == "idle"
+
+
+@pytest.mark.parametrize("kind", [AngolaTable, AngolaMacauTable])
+@virtual_time
+async def test_an_angolan_dealer_burns_eight_cards_and_one_before_each_coup_but_the_first(
+    monkeypatch: pytest.MonkeyPatch, kind: type[BaccaratTable]
+) -> None:
+    played = Played(monkeypatch, silent=0, table=kind)
+    await played.table.deal(played.floor, 3)
+    hands = [sum(map(len, truth.outcome["hands"].values())) for truth in played.table.truth]
+    assert sum(isinstance(event, CardDrawn) for event in played.told) == 8 + 2 + sum(hands)
+    assert [{side: [*cards] for side, cards in one.outcome["hands"].items()} for one in played.results] == [
+        truth.outcome["hands"] for truth in played.table.truth
+    ]
+
+
+@virtual_time
+async def test_an_angolan_dealer_enters_the_hands_where_the_burnt_card_was_not_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The display takes the player's first card for the burnt one, and shows no hand."""
+    with monkeypatch.context() as patch:
+        told = Played(patch, silent=0, table=AngolaTable)
+        await told.table.deal(told.floor, 1)
+    burnt = sum(isinstance(event, CardDrawn) for event in told.told) + 1
+    played = Played(monkeypatch, silent=burnt, table=AngolaTable)
+    await played.table.deal(played.floor, 2)
+    [_, truth], [_, result] = played.table.truth, played.results
+    assert any(isinstance(event, DealCorrected) for event in played.told)
+    assert {side: [*cards] for side, cards in result.outcome["hands"].items()} == truth.outcome["hands"]

@@ -19,6 +19,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+import corpus_baccarat
 import corpus_craps
 import corpus_dice
 import corpus_roulette
@@ -410,6 +411,7 @@ SAMPLES: Final[dict[str, Sample]] = {
     **corpus_dice.SAMPLES,
     **corpus_roulette.SAMPLES,
     **corpus_craps.SAMPLES,
+    **corpus_baccarat.SAMPLES,
     "macau.baccarat": Sample(baccarat, BETS_OFFERED["macau.baccarat"], BESIDE["macau.baccarat"]),
     "macau.blackjack": Sample(blackjack, BETS_OFFERED["macau.blackjack"], BESIDE["macau.blackjack"]),
     "macau.cussec": Sample(shaken(CUSSEC), BETS_OFFERED["macau.cussec"]),

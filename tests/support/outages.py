@@ -49,8 +49,11 @@ class Night(NamedTuple):
     hands: dict[int, Hands]
 
 
-def played(rng: random.Random, coups: int, *, bell: bool) -> tuple[list[Happened], dict[int, Hands]]:
-    """A shoe as it is dealt, by art. 9 in other words than the ruleset's."""
+def played(rng: random.Random, coups: int, *, bell: bool, angola: bool) -> tuple[list[Happened], dict[int, Hands]]:
+    """A shoe as it is dealt, by art. 9 in other words than the ruleset's.
+
+    `angola`: eight cards are burnt, and one before each coup but the first.
+    """
     at, hands = 0.0, dict[int, Hands]()
     cards = [card for card in DECK * 8 if card in POINTS]
     rng.shuffle(cards)
@@ -62,12 +65,15 @@ def played(rng: random.Random, coups: int, *, bell: bool) -> tuple[list[Happened
         out.append(Happened(at, device, event, coup))
 
     then(CONSOLE, ShoeStarted(8), 0, 1, 2)
-    then(SHOE, CardDrawn(cards.pop()), 0, 1, 2)
+    for _ in range(8 if angola else 1):
+        then(SHOE, CardDrawn(cards.pop()), 0, 1, 2)
     for coup in range(1, coups + 1):
         if bell:
             then(CONSOLE, BetsOpened(), coup, 3, 8)
             then(SENSORS, WagerPlaced(1, "player", 100), coup, 0.5, 6)
             then(CONSOLE, BetsClosed(), coup, 1, 8)
+        if angola and coup > 1:
+            then(SHOE, CardDrawn(cards.pop()), coup, 0.7, 2)
         player, banker = list[str](), list[str]()
         for turn in range(4):
             (banker if turn % 2 else player).append(cards.pop())
@@ -100,10 +106,10 @@ def dead(rng: random.Random, until: float, every: float) -> list[tuple[float, fl
     return found
 
 
-def night(seed: int, coups: int, *, bell: bool, lossy: bool, every: float = 120.0) -> Night:
+def night(seed: int, coups: int, *, bell: bool, lossy: bool, every: float = 120.0, angola: bool = False) -> Night:
     """`lossy`: half of the outages lose some of what happened in them."""
     rng = random.Random(seed)
-    true, hands = played(rng, coups, bell=bell)
+    true, hands = played(rng, coups, bell=bell, angola=angola)
     arrivals: list[tuple[float, int, Happened]] = []
     for device in (SHOE, CONSOLE, SENSORS):
         mine = [one for one in true if one.device == device]

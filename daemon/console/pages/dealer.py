@@ -147,6 +147,8 @@ GAMES: Mapping[str, tuple[str, ...]] = {
     "angola.french-bank": (*_EVERY, "throw", *_DICE[1:], "dealer_relieved", "table_closed"),
     "angola.french-roulette": (*_EVERY, *_BALL, "ball_changed", "dealer_relieved", "table_closed"),
     "angola.craps": (*_EVERY, "throw", "hand_passed", "dice_replaced", "dice_seized", "table_closed", *_AFTER),
+    "angola.baccarat": (*_EVERY, *_SHOE, "dealer_relieved", "table_closed"),
+    "angola.baccarat-macau": (*_EVERY, *_SHOE, "dealer_relieved", "table_closed"),
     "macau.baccarat": (*_EVERY, *_SHOE, "jackpot_won", "jackpot_paid", *_AFTER),
     "macau.blackjack": (*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed", *_AFTER),
     "macau.cussec": (*_EVERY, *_DICE, *_AFTER),
@@ -421,10 +423,13 @@ class Dealers:
         phase = self._phase(unit.table)
         view = self._context.site.tables.get(unit.table)
         why, remedy = ("", "") if view is None or phase == "unknown" else shapes.doubt(view, lang)
+        shown = f"phase.{phase}" if phase != "unknown" else "dealer.unknown"
+        if view is not None and phase == "closed" and facts_of(view.detail).next == "burn":
+            shown = "dealer.burn_due"
         return {
             "edge": unit.met,
             "waiting": unit.waiting,
-            "phase": words.say(lang, f"phase.{phase}") if phase != "unknown" else words.say(lang, "dealer.unknown"),
+            "phase": words.say(lang, shown),
             "why": why,
             "remedy": remedy,
             "last": [_shown(one, lang) for one in unit.last(SHOWN)],

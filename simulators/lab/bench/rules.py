@@ -103,6 +103,14 @@ def _baccarat(rng: Random, betting: Betting) -> Iterator[Round]:
         yield (*start, BetsOpened(), *betting(), BetsClosed(), *coup, RoundPaid())
 
 
+def _angola_baccarat(rng: Random, betting: Betting) -> Iterator[Round]:
+    """A card is burnt after the bell of each coup but the first of a shoe."""
+    for events in _shoe(rng, betting):
+        start, coup = (events[:9], events[9:]) if isinstance(events[0], ShoeStarted) else ((), events)
+        burnt = () if start else (CardDrawn(rng.choice(DECK)),)
+        yield (*start, BetsOpened(), *betting(), BetsClosed(), *burnt, *coup, RoundPaid())
+
+
 def _shaker(rng: Random, betting: Betting) -> Iterator[Round]:
     shaken = (DiceCovered(), DiceAgitated("lever"), DiceAgitated("lever"), DiceAgitated("lever"), BetsOpened())
     while True:
@@ -227,6 +235,8 @@ ANGOLAN_CLOTH: Final = (
     *("straight:0", "straight:17", "straight:32", "split:0-1", "split:17-20", "street:13-14-15"),
     *("corner:25-26-28-29", "line:31-32-33-34-35-36"),
 )
+_SIDES: Final = ("player", "banker", "player", "banker", "tie", "player_pair", "banker_pair")
+
 # By the ruleset's id, and after a comma how its table differs from the usual.
 MIXES: Final[dict[str, Mix]] = {
     "angola.cussec": Mix(
@@ -297,6 +307,14 @@ MIXES: Final[dict[str, Mix]] = {
     "angola.american-roulette": Mix(_announced, 8, ANGOLAN_CLOTH, 27),
     "angola.french-roulette": Mix(_alternating_wheel, 8, ANGOLAN_CLOTH, 30),
     "angola.french-roulette, with limits": Mix(_alternating_wheel, 8, ANGOLAN_CLOTH[:10], 30, {"minimum": 1_000}),
+    "angola.baccarat": Mix(_angola_baccarat, 7, _SIDES, 10, {"deduction": "2_percent", "both_sides": "accepted"}),
+    "angola.baccarat-macau": Mix(
+        _angola_baccarat,
+        7,
+        _SIDES,
+        10,
+        {"deduction": "5_percent", "both_sides": "accepted", "maximum_difference": 10_000_000},
+    ),
 }
 
 

@@ -26,7 +26,7 @@ from simulators.devices.tcs_saturn import Saturn
 from simulators.lab.campaign.loop import Process, VirtualLoop
 from simulators.lab.pit import Pit
 from simulators.ports.port import Port, Socket
-from simulators.tables.baccarat import BaccaratTable, ContinuousTable, ScannerTable
+from simulators.tables.baccarat import AngolaMacauTable, AngolaTable, BaccaratTable, ContinuousTable, ScannerTable
 from simulators.tables.blackjack import BlackjackTable
 from simulators.tables.craps import CrapsTable
 from simulators.tables.cussec import AngolaCussecTable, CussecTable, ShakenTable
@@ -147,6 +147,14 @@ class _Continuous(_Remembers, ContinuousTable):
     pass
 
 
+class _Angola(_Remembers, AngolaTable):
+    pass
+
+
+class _AngolaMacau(_Remembers, AngolaMacauTable):
+    pass
+
+
 class _StudPoker(StudPokerTable):
     """With a quick shuffler."""
 
@@ -205,6 +213,8 @@ KINDS: dict[str, type[Table]] = {
     "bank": _FrenchBank,
     "amr": _American,
     "frr": FrenchRouletteTable,
+    "abac": _Angola,
+    "abam": _AngolaMacau,
 }
 """All tables whose game is resolved, and a slot machine."""
 
