@@ -740,7 +740,7 @@ class StudPokerRounds(StudPokerEnds):
         elif too_early(deal, heard=state.heard):
             return self._early(state, deal, seen, "hands_before_deal", say("hands_before_deal"))
         dealt = {int(NAMES[name][-1]) for name, cards in laid.items() if cards and NAMES.get(name, DEALER) != DEALER}
-        if self.rulings.error_voids and (dealt := dealt & deal.refused.keys() - {*deal.players, *deal.dead}):
+        if dealt := dealt & deal.refused.keys() - {*deal.players, *deal.dead}:
             # It has cards and has decided: its ante may be late.
             deal = replace(deal, unproven=True, asked={seat: deal.refused[seat] for seat in sorted(dealt)} | deal.asked)
         said, wrong = read_hands(deal, laid, self.rulings.articles["wrong_number_of_cards"])

@@ -2493,6 +2493,21 @@ def test_a_payment_that_names_another_round_ends_no_doubt() -> None:
 
 
 @pytest.mark.article("6(2)", "6(7)", "11(3)")
+@pytest.mark.parametrize("dealt", [[], FIVES[1:]])  # no packet was told, or as many as hands with a known ante
+@pytest.mark.parametrize("decided", [[SeatActed(5, "fold")], raises(5)])
+def test_a_seat_that_decided_and_has_cards_may_have_laid_an_ante(dealt: list[Event], decided: list[Event]) -> None:
+    """Its hand is told with all others at the showdown: that is no word of a hand without a bet."""
+    events = [*alone(), *dealt, *raises(2), *decided, ALL_HANDS]
+    verdicts = play(game(), events)
+    assert results(verdicts) == []
+    assert reasons(verdicts)[-1] == say("ante_missing", seat=5)
+    plays = only(play(game(), [*events, SeatActed(5, "ante")]))
+    assert set(plays.outcome["seats"]) == {"seat_2", "seat_5"}
+    dead = only(play(game(), [*events, DealCorrected({"seat_5": ()})]))
+    assert set(dead.outcome["seats"]) == {"seat_2"}
+
+
+@pytest.mark.article("6(2)", "6(7)", "11(3)")
 @pytest.mark.parametrize("decided", [[SeatActed(5, "fold")], raises(5)])
 @pytest.mark.parametrize(
     "dealt",

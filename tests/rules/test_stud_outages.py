@@ -29,4 +29,7 @@ def test_stud_poker_counts_no_round_wrongly_and_most_of_them_rightly(ruleset: Ru
         counted, wrong = stud_outages.ends(ruleset, told, truth)
         assert not wrong, f"night {seed}: {wrong[0].round} rests on {wrong[0].evidence}"
         right += counted
+    for seed in range(5000, 5000 + at_length(25, 100)):  # outages so often that an ante comes after its round
+        told, truth = stud_outages.night(seed, ROUNDS, every=12.0, burns=burns)
+        assert not stud_outages.ends(ruleset, told, truth)[1], f"night {seed}"
     assert right >= LEAST_RIGHT * NIGHTS * ROUNDS
