@@ -37,11 +37,11 @@ from protocols.contract.topics import Envelope
 from rules.engine.facts import Table
 from rules.engine.ruleset import Resolved, Result, Verdict, options_from
 from rules.games.blackjack import count, is_blackjack
+from rules.games.blackjack_decisions import Position
 from rules.games.cards import DECK, PIPS
 from rules.games.poker import CATEGORY, HEIGHT, strength
 from rules.macau.blackjack import Blackjack
 from rules.macau.blackjack_bets import FAMILIES
-from rules.macau.blackjack_decisions import Position
 from rules.macau.stud_poker import StudPoker
 
 __all__ = [
