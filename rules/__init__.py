@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from rules.angola.blackjack import Blackjack as AngolaBlackjack
 from rules.engine.ruleset import Ruleset
 from rules.macau.baccarat import Baccarat
 from rules.macau.blackjack import Blackjack
@@ -12,5 +13,6 @@ from rules.macau.roulette import Roulette
 from rules.macau.stud_poker import StudPoker
 
 RULESETS: dict[str, type[Ruleset[Any]]] = {
-    ruleset.id: ruleset for ruleset in (Baccarat, Blackjack, Cussec, Fantan, FishPrawnCrab, Roulette, StudPoker)
+    ruleset.id: ruleset
+    for ruleset in (AngolaBlackjack, Baccarat, Blackjack, Cussec, Fantan, FishPrawnCrab, Roulette, StudPoker)
 }

@@ -109,8 +109,8 @@ class BlackjackRounds(Game[Position]):
         """Why a bet is not taken, and the article; None where it is."""
         return ("no_such_seat", self.law_of["seat"]) if one.seat > self.house.seats else None
 
-    def follows(self, p: Position, play: Play, round_: Round, one: WagerPlaced) -> Step | None:
-        """A bet of a closed round that follows a decision of its seat; None where it is none."""
+    def after_bell(self, p: Position, play: Play, round_: Round, one: WagerPlaced | WagerWithdrawn) -> Step | None:
+        """Chips that may be moved after the bell; None where they may not."""
         return None
 
     def on_seat(self, bet: str) -> int:
@@ -384,7 +384,7 @@ class BlackjackRounds(Game[Position]):
     def _wager(self, p: Position, play: Play, round_: Round, fact: Fact, one: WagerPlaced | WagerWithdrawn) -> Step:
         if one.bet == "insurance" and round_.closed and isinstance(one, WagerPlaced):
             return self._decisions.insure(p, play, round_, one.seat, one.amount, chip=True)
-        if round_.closed and isinstance(one, WagerPlaced) and (step := self.follows(p, play, round_, one)):
+        if round_.closed and (step := self.after_bell(p, play, round_, one)):
             return step
         if not round_.closed and (refused := self.bet_refused(p, round_, one)):
             code, article = refused
