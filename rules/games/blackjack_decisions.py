@@ -17,7 +17,6 @@ from rules.engine.rounds import Round
 from rules.engine.ruleset import Wager
 from rules.games.blackjack import DECISIONS, UNSURE, Hand, House, Play, is_blackjack, said
 from rules.games.blackjack_stakes import Decides, Streak, added, decider, stake_of
-from rules.games.shuffler_watch import Watched
 
 Step: TypeAlias = tuple["Position", Effect]
 Notes: TypeAlias = tuple[Note, ...]
@@ -69,7 +68,7 @@ class Position(Struct, frozen=True):
     counts the cards still to be burnt, UNSURE where that is not known; `left` the rounds that may still be dealt before
     a shuffle. `fresh`: shuffled, and no round since; `begun`: a round was opened. `beyond`: a card came
     between the end of the last round and its payment, and `gap`: so did a loss; a hand of it may not be known.
-    `drawn`: cards that left the shoe, UNSURE where that is not known; `watch`: what is known of a shuffler.
+    `drawn`: cards that left the shoe, UNSURE where that is not known; `returned`: those of the last round went back.
     `streaks` are open, `standing` those of this round as they stood at the bell, `earlier` of them from rounds before.
     """
 
@@ -85,7 +84,7 @@ class Position(Struct, frozen=True):
     beyond: bool = False
     gap: bool = False
     drawn: int = UNSURE
-    watch: Watched | None = None
+    returned: bool = False
     streaks: tuple[Streak, ...] = ()
     standing: tuple[Streak, ...] = ()
     earlier: int = 0

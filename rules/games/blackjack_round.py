@@ -218,7 +218,7 @@ class BlackjackRounds(Game[Position]):
         # What a round that never burnt its card left over is not due twice.
         burn = max(p.burn, 1) if following and each != "none" and p.burn >= 0 else p.burn
         p = replace(p, play=play, open=True, paid=False, fresh=False, begun=True, burn=burn, standing=(), earlier=0)
-        p = replace(p, beyond=False, gap=False)
+        p = replace(p, beyond=False, gap=False, returned=False)
         return p, (), False, PLAIN
 
     def over(self, position: Position) -> bool:

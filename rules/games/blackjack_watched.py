@@ -11,23 +11,24 @@ from msgspec.structs import replace
 
 from protocols.contract.events import (
     CardDrawn,
+    CardsReturned,
     CardUnreadable,
     CutCardDrawn,
-    Event,
     ShoeStarted,
     WagerPlaced,
     WagerWithdrawn,
 )
 from protocols.contract.reasons import say
+from protocols.contract.topics import Envelope
 from rules.engine.facts import PLAIN, Effect, Fact, Frame, Hands, Note, Table
-from rules.engine.rounds import Round
-from rules.engine.ruleset import View
+from rules.engine.rounds import Round, noted
+from rules.engine.ruleset import Verdict, View
 from rules.games import shuffler_watch
 from rules.games.blackjack import UNSURE, Compared, House, Play, is_special
 from rules.games.blackjack_bettors import follow
 from rules.games.blackjack_decisions import NO_NOTES, Notes, Position, Step, Text, noting
 from rules.games.blackjack_jackpot import Combination, awards, first_cards, hit
-from rules.games.blackjack_round import Beside, BlackjackRounds
+from rules.games.blackjack_round import Beside, BlackjackRounds, BlackjackState
 from rules.games.blackjack_stakes import is_main
 from rules.games.cards import PIPS
 from rules.games.shuffler_watch import Watched
@@ -47,10 +48,16 @@ class Stakes(Struct, frozen=True):
     combinations: tuple[Combination, ...] = ()
 
 
+class WatchedState(BlackjackState, frozen=True):
+    """Where a table stands. `watch`: its shuffler, which lies beside the rounds: they are never played again for it."""
+
+    watch: Watched = Watched()
+
+
 class WatchedBlackjack(BlackjackRounds):
     """A ruleset sets `terms` and has an article for each code of this file and of the shuffler's watch."""
 
-    own: ClassVar[frozenset[type[Event]]] = BlackjackRounds.own | frozenset(shuffler_watch.EVENTS)
+    State: ClassVar[type[WatchedState]] = WatchedState
 
     def __init__(self, text: Text, house: House, stakes: Stakes) -> None:
         """Hold no state of a table."""
@@ -135,23 +142,22 @@ class WatchedBlackjack(BlackjackRounds):
 
     # ---- the shoe and the shuffler
 
-    def step(self, position: Position, fact: Fact, frame: Frame[Position] | None) -> Step:
-        """One event, and what it shows of shoe or shuffler."""
-        if not self._shuffler:
-            return self._counted(position, fact, frame)
-        before = position.watch or Watched()
-        watched, breaches = shuffler_watch.watch(before, fact.event)
-        if watched is not before:
-            position = replace(position, watch=watched)
-        position, effect = super().step(position, fact, frame)
-        if not breaches:
-            return position, effect
-        notes = tuple(Note(code, reason, self.law_of[code]) for code, reason in breaches)
-        return position, replace(effect, notes=(*effect.notes, *notes))
+    def apply(self, state: Table[Position], seen: Envelope) -> tuple[Table[Position], tuple[Verdict, ...]]:
+        """One event, and what it shows of the shuffler."""
+        after, verdicts = super().apply(state, seen)
+        if not self._shuffler or type(seen.event) not in shuffler_watch.HEARD:
+            return after, verdicts
+        assert isinstance(after, WatchedState)
+        watched, breaches = shuffler_watch.watch(after.watch, seen.event)
+        for code, reason in breaches:
+            verdicts += noted(code, reason, self.cite(self.law_of[code]), seen)
+        return replace(after, watch=watched), verdicts
 
-    def _counted(self, position: Position, fact: Fact, frame: Frame[Position] | None) -> Step:
-        """Cards that left the shoe are counted, so that the place of the warn card is known."""
+    def step(self, position: Position, fact: Fact, frame: Frame[Position] | None) -> Step:
+        """One event. Cards that left the shoe are counted, so that the place of the warn card is known."""
         match fact.event:
+            case CardsReturned() if frame is None:
+                position = replace(position, returned=True)
             case CardDrawn() | CardUnreadable() if position.drawn != UNSURE:
                 position = replace(position, drawn=position.drawn + 1)
             case ShoeStarted():
@@ -175,9 +181,8 @@ class WatchedBlackjack(BlackjackRounds):
         return replace(effect, beside=(*effect.beside, note))
 
     def missed(self, position: Position) -> Position:
-        """Cards are no longer counted, and a supervisor may have come."""
-        p = super().missed(position)
-        return replace(p, drawn=UNSURE, watch=shuffler_watch.missed(p.watch or Watched()) if self._shuffler else None)
+        """The cards are no longer counted."""
+        return replace(super().missed(position), drawn=UNSURE)
 
     def lay(
         self,
@@ -190,7 +195,7 @@ class WatchedBlackjack(BlackjackRounds):
         reopened: bool,
     ) -> Step:
         """A round that ended is corrected only until its cards go back into the shuffler."""
-        if reopened and position.watch is not None and position.watch.returned:
+        if reopened and position.returned:
             return position, noting("claim_too_late", say("claim_too_late"), self.law_of["claim_too_late"])
         return super().lay(position, hands, frame, before, named=named, reopened=reopened)
 

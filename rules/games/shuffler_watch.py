@@ -4,7 +4,7 @@ Called by rulesets with each event of their table; `watch` returns the breaches 
 ruleset has an article for each code of `CODES`. After a loss of events nothing is said that the loss may explain.
 """
 
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,17 +17,21 @@ from protocols.contract.events import (
     CardsLoaded,
     CardsReturned,
     DeckChecked,
+    DeviceOnline,
     Event,
+    EventsMissed,
     JamCleared,
     SupervisorKeyed,
     TableClosed,
 )
 from protocols.contract.reasons import Reason, say
 
-EVENTS: Final[tuple[type[Event], ...]] = (
-    *(CardsLoaded, CardDamaged, CardJammed, JamCleared, CardsReturned, DeckChecked, SupervisorKeyed, TableClosed),
+HEARD: Final[frozenset[type[Event]]] = frozenset(
+    (
+        *(CardsLoaded, CardDamaged, CardJammed, JamCleared, CardsReturned, DeckChecked, SupervisorKeyed, TableClosed),
+        *(CardDrawn, BetsClosed, EventsMissed, DeviceOnline),
+    )
 )
-"""What the watch hears beside the cards and the bell."""
 CODES: Final = (
     *("loaded_unattended", "loaded_in_one_packet", "loaded_again", "card_damaged", "damaged_card_not_replaced"),
     *("jam_unattended", "too_many_cards_returned", "checked_before_closing", "checked_unattended", "deck_wrong"),
@@ -40,7 +44,7 @@ class Watched(Struct, frozen=True):
     """A table with its shuffler. `supervisor`: whether the key is on; `came`: it was since the last damage or jam.
 
     `packets`: loaded since the table was closed; 0: not seen. `playing`: a round was played since. `out`: cards that
-    left the shuffler and did not go back, UNKNOWN after a loss. `returned`: cards went back since the last card came.
+    left the shuffler and did not go back, UNKNOWN after a loss.
     `unchecked`: the table was closed and the cards not counted since.
     """
 
@@ -51,16 +55,16 @@ class Watched(Struct, frozen=True):
     damaged: bool = False
     jammed: bool = False
     out: int = UNKNOWN
-    returned: bool = False
     closed: bool = False
     unchecked: bool = False
 
 
-Breach = tuple[str, Reason]
+NEW: Final = Watched()
+Breach: TypeAlias = tuple[str, Reason]
 _NONE: Final[tuple[Breach, ...]] = ()
 
 
-def missed(state: Watched) -> Watched:
+def _missed(state: Watched) -> Watched:
     """Events may be missing: a supervisor may have come, packets may have been put in, cards may have gone back."""
     return replace(state, supervisor="unknown", came=True, packets=2, out=UNKNOWN, closed=False, unchecked=False)
 
@@ -91,6 +95,10 @@ def watch(state: Watched, event: Event) -> tuple[Watched, tuple[Breach, ...]]:
             return state, _NONE
         case DeckChecked() as counted:
             return _checked(state, counted)
+        case EventsMissed():
+            return _missed(state), _NONE
+        case DeviceOnline(continuous=False) if state != NEW:  # a device that is met for the first time proves no loss
+            return _missed(state), _NONE
         case _:
             return state, _NONE
 
@@ -99,8 +107,8 @@ def _drawn(state: Watched) -> tuple[Watched, tuple[Breach, ...]]:
     out = state.out + 1 if state.out != UNKNOWN else UNKNOWN
     if state.damaged and not state.came:
         text = say("damaged_card_not_replaced")
-        return replace(state, out=out, returned=False, damaged=False), (("damaged_card_not_replaced", text),)
-    return replace(state, out=out, returned=False), _NONE
+        return replace(state, out=out, damaged=False), (("damaged_card_not_replaced", text),)
+    return replace(state, out=out), _NONE
 
 
 def _played(state: Watched) -> tuple[Watched, tuple[Breach, ...]]:
@@ -134,7 +142,7 @@ def _returned(state: Watched, count: int) -> tuple[Watched, tuple[Breach, ...]]:
         text = say("too_many_cards_returned", count=count, out=state.out)
         breaches = (("too_many_cards_returned", text),)
     out = UNKNOWN if state.out == UNKNOWN else max(state.out - count, 0) if count else 0
-    return replace(state, out=out, returned=True), breaches
+    return replace(state, out=out), breaches
 
 
 def _checked(state: Watched, counted: DeckChecked) -> tuple[Watched, tuple[Breach, ...]]:

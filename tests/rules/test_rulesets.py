@@ -176,6 +176,18 @@ ROUNDS: list[list[Event]] = [
         *(BetsClosed(), CardDrawn("9H"), CardDrawn("AD"), CardDrawn("8C"), CardDrawn("7C"), CardDrawn("3S")),
         *(SeatActed(1, "surrender"), SeatActed(4, "double"), CardDrawn("TD"), CardDrawn("9S"), RoundPaid()),
     ],
+    [
+        *(BetsOpened(), WagerPlaced(1, "main", 100), WagerPlaced(1, "main:3", 60), WagerPlaced(3, "main", 50)),
+        *(BetsClosed(), CardDrawn("6S"), CardDrawn("KD"), CardDrawn("AH"), CardDrawn("5C"), CardDrawn("TC")),
+        *(
+            CardDrawn("7D"),
+            SeatActed(1, "insurance", amount=50),
+            SeatActed(1, "double"),
+            WagerPlaced(1, "double:3", 60),
+        ),
+        *(CardDrawn("9D"), SeatActed(3, "split"), CardDrawn("8D"), SeatActed(3, "stand"), CardDrawn("9C")),
+        *(SeatActed(3, "stand", 2), RoundPaid()),
+    ],
 ]
 
 

@@ -19,6 +19,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+import corpus_blackjack
 import msgspec
 from corpus_dealing import Dealer, Options, Sample, Shown, deck, wagers
 from msgspec import Struct
@@ -131,6 +132,8 @@ def values_of(ruleset: str, info: OptionInfo) -> tuple[Any, ...]:
     """Each value of a choice, the ends of a range, examples of what is free."""
     if info.name == "bets_offered":
         return SAMPLES[ruleset].bets_offered
+    if info.name in SAMPLES[ruleset].examples:
+        return SAMPLES[ruleset].examples[info.name]
     if info.name in EXAMPLES:
         return EXAMPLES[info.name]
     if info.values == "true | false":
@@ -491,6 +494,7 @@ SAMPLES: Final[dict[str, Sample]] = {
     "macau.fish-prawn-crab": Sample(shaken(FISH), BETS_OFFERED["macau.fish-prawn-crab"]),
     "macau.roulette": Sample(roulette, BETS_OFFERED["macau.roulette"]),
     "macau.stud-poker": Sample(stud_poker, BETS_OFFERED["macau.stud-poker"]),
+    **corpus_blackjack.SAMPLES,
 }
 
 # ---- what goes wrong

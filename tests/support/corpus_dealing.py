@@ -18,12 +18,14 @@ Dealer: TypeAlias = Generator[Event, Shown, None]
 class Sample(Struct, frozen=True):
     """How a ruleset is sampled: its dealer, values of the option `bets_offered`, and what an option may need beside it.
 
-    Of `beside` the first is taken with which the value of an option is allowed.
+    Of `beside` the first is taken with which the value of an option is allowed. `examples`: values of options that are
+    free, by name.
     """
 
     dealer: Callable[[random.Random, Options], Dealer]
     bets_offered: tuple[list[str], ...] = ([],)
     beside: tuple[Options, ...] = ({},)
+    examples: dict[str, tuple[Any, ...]] = {}
 
 
 def wagers(rng: random.Random, bets: Sequence[str], most: int = 4, seats: int = 7) -> Generator[Event, Any, None]:
