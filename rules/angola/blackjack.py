@@ -28,7 +28,8 @@ Readings:
 - 6(33): "n.º 26" means 31.
 - 6(34), (36): the total counts an ace as one; a blackjack, and ten and ace of a split, are 21 and not 11.
 - 6(37): it binds the ace of the first two cards only; another one counts what is best.
-- 6(38): an insurance of any size up to half, before the seat decides. 6(39): against an ace only.
+- 6(38): an insurance of any size up to half, before the seat decides.
+- 6(39): against an ace a blackjack is asked at its turn: even money, or stand.
 - 6(40): three cards of a hand; the prize is paid beside the result of the hand.
 - 6(41): at the seat's turn, on its first two cards (option: before any further card of the round).
 - 7(5): of a split the cards count in the order in which they came. 7(6): each seat wins its highest combination.
@@ -220,6 +221,7 @@ class Blackjack(WatchedBlackjack):
             protected=False,
             half_for_five=False,
             even_money_against=(1,),
+            asks_blackjack=True,
         )
         stakes = Stakes(
             minimum=options.minimum,

@@ -59,8 +59,8 @@ class Hand(Struct, frozen=True):
         cards = self.cards
         if self.doubled != BY_TOTAL or len(cards) < 3:
             return count(cards)[0]
-        third = 11 if cards[2][0] == "A" else PIPS[cards[2]]
-        return PIPS[cards[0]] + PIPS[cards[1]] + third
+        two = PIPS[cards[0]] + PIPS[cards[1]]
+        return two + (11 if cards[2][0] == "A" and two <= 10 else PIPS[cards[2]])
 
 
 class Play(Struct, frozen=True):
@@ -238,7 +238,7 @@ class House(Struct, frozen=True):
     no other of that rank. `doubles_on`: the totals of two cards that may be doubled, whatever `doubling` says; an ace
     among them stays one. `stand_above`: a hand may stand above this total only. `protected`: a bank blackjack takes
     one bet of a seat only. `half_for_five`: five cards may take half the bet. `even_money_against`: values of the
-    bank's first card.
+    bank's first card; `asks_blackjack`: against them a blackjack decides at its turn, since no peek gives it time.
     """
 
     hole: bool = False
@@ -263,6 +263,7 @@ class House(Struct, frozen=True):
     protected: bool = True
     half_for_five: bool = True
     even_money_against: tuple[int, ...] = (1, 10)
+    asks_blackjack: bool = False
 
     # ---- the deal
 
@@ -374,7 +375,8 @@ class House(Struct, frozen=True):
         told = self.hides(hand) and play.peeked != "yes" and not play.shown
         if len(cards) == 2:
             if total == 21 and not hand.split and not told:
-                return "blackjack"
+                asked = self.asks_blackjack and PIPS[play.bank[0]] in self.even_money_against
+                return "" if asked and not self.second_seen(play) else "blackjack"
             if hand.split and cards[0][0] == "A":
                 return "" if self.may_split(play, hand) else "twenty_one" if total == 21 else "stand"
         if len(cards) == 3 and self.special_prize == "closes" and is_special(cards):

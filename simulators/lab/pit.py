@@ -36,6 +36,7 @@ from simulators.devices.line import Line
 from simulators.ports.mqtt import Mqtt
 from simulators.ports.port import Port, Pty, Socket, Tcp
 from simulators.ports.usb import Bus, Usb
+from simulators.tables.angola_blackjack import AngolaBlackjackTable, AngolaShufflerTable
 from simulators.tables.baccarat import BaccaratTable, ContinuousTable, ScannerTable
 from simulators.tables.blackjack import BlackjackTable
 from simulators.tables.cussec import CussecTable
@@ -60,12 +61,14 @@ KINDS: dict[str, type[Table]] = {
     "stud": StudPokerTable,
     "bj": BlackjackTable,
     "fan": FantanTable,
+    "abj": AngolaBlackjackTable,
+    "acsm": AngolaShufflerTable,
     "studio": StudioTable,
     "slot": MachinePlace,
 }
 PITS: dict[str, tuple[str, ...]] = {
     "macau": ("rou", "sat", "cus", "fpc", "bac", "scan", "csm", "stud", "bj", "fan", "studio", "slot"),
-    "angola": (),
+    "angola": ("abj", "acsm"),
 }
 """The kinds of tables that stand together, by jurisdiction."""
 # Real seconds for a command and its answer to travel, and simulated seconds for the device to execute it.

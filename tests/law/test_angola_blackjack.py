@@ -536,7 +536,7 @@ def test_blackjack_is_paid_at_once_where_the_bank_cannot_have_one(bank: str, at_
 @pytest.mark.article("6(26)")
 def test_two_blackjacks_are_a_tie_and_a_bank_blackjack_beats_21() -> None:
     seats = {1: "AS KC", 2: "TS 5C"}
-    then = [act(2, "hit"), *draw("6D")]
+    then = [act(1, "stand"), act(2, "hit"), *draw("6D")]
     result = only(play(game(), whole(seats, "AH KD", then, bets=[bet(1), bet(2)])))
     assert [one_.returned for one_ in result.settlements] == [100, 0]
     assert result.outcome["results"] == {"1.1": "push", "2.1": "lose"}
@@ -700,7 +700,8 @@ def test_ten_and_ace_of_a_split_are_21_and_not_doubled() -> None:
 
 @pytest.mark.article("6(37)")
 @pytest.mark.parametrize(
-    ("cards", "third", "total"), [("AS 8C", "2D", 11), ("AS 9C", "3D", 13), ("8S AC", "TD", 19), ("AS 8C", "AD", 20)]
+    ("cards", "third", "total"),
+    [("AS 8C", "2D", 11), ("AS 9C", "3D", 13), ("8S AC", "TD", 19), ("AS 8C", "AD", 20), ("6S 5C", "AD", 12)],
 )
 def test_the_ace_of_a_double_stays_one(cards: str, third: str, total: int) -> None:
     result = one(cards, "7H TD", act(1, "double"), draw(third))
@@ -735,6 +736,22 @@ def test_a_blackjack_may_take_its_bet_against_an_ace(bank: str, returned: int) -
     assert only(play(game(), events)).settlements[0].returned == returned
     against_ten = one("AS KC", "TH 9D", act(1, "even_money"))
     assert back(against_ten) == {"main": 250}
+
+
+@pytest.mark.article("6(39)", "6(23)")
+def test_a_blackjack_is_still_asked_after_a_card_that_nobody_asked_for() -> None:
+    events = whole({1: "TS 9C", 2: "AS KC"}, "AH 5D", act(1, "stand"), draw("9D"), bets=[bet(1), bet(2)])
+    corrected = [*events, DealCorrected({"dealer": ("AH",), "1.1": ("TS", "9C"), "2.1": ("AS", "KC")})]
+    assert may(corrected) == {"stand", "even_money"}
+
+
+@pytest.mark.article("6(39)")
+def test_a_lone_blackjack_against_an_ace_is_asked() -> None:
+    events = whole({1: "AS KC"}, "AH TD", bets=[bet(1)])
+    assert may(events) == {"stand", "even_money"}
+    assert back(only(play(game(), [*events, act(1, "even_money")]))) == {"main": 200}
+    assert back(only(play(game(), [*events, act(1, "stand")]))) == {"main": 100}
+    assert only(play(game(), whole({1: "AS KC"}, "TH AD", bets=[bet(1)]))).outcome["results"] == {"1.1": "push"}
 
 
 @pytest.mark.article("6(40)")

@@ -26,6 +26,7 @@ from simulators.devices.tcs_saturn import Saturn
 from simulators.lab.campaign.loop import Process, VirtualLoop
 from simulators.lab.pit import Pit
 from simulators.ports.port import Port, Socket
+from simulators.tables.angola_blackjack import AngolaBlackjackTable, AngolaShufflerTable
 from simulators.tables.baccarat import BaccaratTable, ContinuousTable, ScannerTable
 from simulators.tables.blackjack import BlackjackTable
 from simulators.tables.cussec import CussecTable, ShakenTable
@@ -165,6 +166,8 @@ KINDS: dict[str, type[Table]] = {
     "stud": _StudPoker,
     "bj": BlackjackTable,
     "fan": FantanTable,
+    "abj": AngolaBlackjackTable,
+    "acsm": AngolaShufflerTable,
     "slot": Slot,
 }
 """All tables whose game is resolved, and a slot machine."""
