@@ -138,6 +138,10 @@ _AFTER = ("dealer_relieved", "demo")
 _SHOE = ("new_shoe", "cut_card", "correct", "card_damaged")
 _DICE = ("dice", "dice_disturbed", "dice_replaced", "dice_seized")
 GAMES: Mapping[str, tuple[str, ...]] = {
+    "angola.blackjack": (
+        *(*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed", "jackpot_won", "jackpot_paid"),
+        *("table_closed", *_AFTER),
+    ),
     "macau.baccarat": (*_EVERY, *_SHOE, "jackpot_won", "jackpot_paid", *_AFTER),
     "macau.blackjack": (*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed", *_AFTER),
     "macau.cussec": (*_EVERY, *_DICE, *_AFTER),
@@ -150,6 +154,7 @@ GAMES: Mapping[str, tuple[str, ...]] = {
     ),
 }
 ACTED: Mapping[str, tuple[str, ...]] = {
+    "angola.blackjack": ("hit", "stand", "double", "split", "insurance", "even_money", "surrender"),
     "macau.blackjack": (
         *("hit", "stand", "double", "split", "insurance", "even_money", "surrender", "five_cards", "decline"),
     ),
