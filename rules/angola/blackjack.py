@@ -5,8 +5,8 @@ time from seat 1, the bank's second face down (6(20)); insurance and even money 
 decide one after the other (6(22)); the bank turns its card and draws to 17 (6(24)); every hand is compared and the
 jackpot combinations are named (7). The events are those of `macau.blackjack`, without a peek, and:
 
-- `main:n` on a seat is the bet of the player of seat n there (6(17), (19)). He follows the seat's insurance, split or
-  double with chips on `insurance:n`, `split:n` or `double:n` of that seat, the whole amount at once for the last two.
+- `main:n` on a seat is the bet of the player of seat n there (6(17), (19)). Once the seat's insurance, split or double
+  was told, he follows with chips on `insurance:n`, `split:n` or `double:n`, for the last two the whole amount at once.
 - `jackpot`: the chip of a seat; its withdrawal after the bell is the dealer's collection (7(4), 7(11)).
 - `card.exposed` of "dealer" before any decision, or a second card of the bank told face up: it was turned (6(21)).
 - With `device = continuous`: `cards.loaded`, `supervisor.keyed`, `card.damaged`, `card.jammed`, `jam.cleared`,
@@ -18,9 +18,9 @@ Readings:
 - 6(11): the warn card may come as many cards off its place as `warn_card_within` says.
 - 6(17): on a seat with a bet of its own that bet decides; others follow its insurance only where it was made (6(18)).
 - 6(17): a chip over the maximum of a seat is refused; a bet that is no multiple of the minimum is noted and plays.
-- 6(17): where no bet is told, `main` of a seat stands for all bets on it.
+- 6(17): without reported bets `main` of a seat stands for all bets on it.
 - 6(22): the seats decide on two cards of 12 or more, hands of a split too; the ace counts as is best.
-- 6(23): a card that nobody asked for goes to the next hand that gets a card; whether it was seen must be known.
+- 6(23): a card drawn without a request goes to the next hand that gets one; whether it was seen must be known.
 - 6(24), (27): the bank draws where a hand depends on it; a needless card does not count.
 - 6(31), (32): a pair is two cards of one value; there is no limit on splits but nine hands, which a console can name.
 - 6(31): a seat plays its split hands one after the other; 7-7-7 counts on a split hand too (6(40)).
@@ -132,7 +132,7 @@ class BlackjackOptions(Struct, frozen=True, forbid_unknown_fields=True):
     ] = 0
     mispulled: Annotated[
         Literal["ask", "unseen"],
-        option("art. 6(23)", "a card that nobody asked for, its face not told: a person says more, or it was not seen"),
+        option("art. 6(23)", "a card without a request, its face unknown: a person says more, or it counts as unseen"),
     ] = "ask"
     resplit_aces: Annotated[bool, option("art. 6(31), (32)", "aces may be split again")] = False
     surrender: Annotated[

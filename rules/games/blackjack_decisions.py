@@ -39,7 +39,7 @@ class Text(Struct, frozen=True):
     shuffle serves. `face_up`: a card that lies face up in the shoe is void, void but for the first one, or valid.
     `mispulled`: a card without a request puts the round in doubt; or it goes on to the next who asks, where it was not
     seen (`unseen`), or where its device or a person says so (`ask`). `hole_replaced`: a hole card that was turned when
-    it was dealt is replaced. `unseen_extra_counts`: so does a needless card of the bank that nobody saw. `free`: each
+    it was dealt is replaced. `unseen_extra_counts`: so does a needless card of the bank that was not seen. `free`: each
     bettor of a seat chooses whether he follows a split, a double or an insurance.
     """
 

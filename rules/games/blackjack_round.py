@@ -713,7 +713,7 @@ class BlackjackRounds(Game[Position]):
 
 # ---- small facts
 
-# What a person calls a card that was drawn by mistake and that nobody saw.
+# The name of a card that was drawn by mistake and not seen, where a person enters the hands.
 _HELD: Final = "held"
 SEEN_OR_NOT: Final = say("do_seen_or_not")
 # What the rules wait for while a card is due.

@@ -91,7 +91,7 @@ def hands_won(
 
 
 def _laid(wagers: tuple[Wager, ...], hand: Hand, bet: str) -> tuple[str, ...]:
-    """The bets of that kind that were laid on the hand; that of the seat where none was told."""
+    """The bets of that kind that were laid on the hand; that of the seat without reported bets."""
     mine = [one.bet for one in wagers if (one.seat, one.hand) == (hand.seat, hand.number)]
     return tuple(one for one in mine if one == bet or one.startswith(bet + ":")) or (bet,)
 

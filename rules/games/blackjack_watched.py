@@ -115,7 +115,7 @@ class WatchedBlackjack(BlackjackRounds):
         return any(seats is None or seat in seats for seat in unknown)
 
     def _bettors(self, round_: Round) -> set[int] | None:
-        """The seats with a chip on the jackpot; None where no bet is told."""
+        """The seats with a chip on the jackpot; None without reported bets."""
         if not round_.wagers:
             return None
         return {one.seat for one in round_.wagers if one.bet == "jackpot"}

@@ -20,7 +20,7 @@ from simulators.tables.table import Floor
 __all__ = ["AngolaBlackjackTable", "AngolaShufflerTable"]
 
 NINE_HANDS = 9
-# Of a hundred: how often the dealer turns the bank's second card, or draws a card that nobody asked for.
+# Of a hundred: how often the dealer turns the bank's second card, or draws a card without a request.
 TURNED, MISPULLED = 2, 1
 
 
@@ -71,7 +71,7 @@ class AngolaBlackjackTable(BlackjackTable):
             await super()._before_peek(floor)
 
     async def _peek(self, floor: Floor) -> None:
-        """Nobody looks."""
+        """The bank does not look."""
 
     async def _decide(self, floor: Floor, hand: _Hand) -> None:
         """Art. 6(23): now and then a card comes that the hand had not asked for. It was seen, and is discarded."""

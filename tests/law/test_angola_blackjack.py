@@ -462,7 +462,7 @@ def test_an_unseen_card_is_the_card_of_a_double_or_a_split(then: str) -> None:
 
 @pytest.mark.article("6(23)")
 @pytest.mark.parametrize(("bank", "cards"), [("7H 5D", ("7H", "5D", "9D")), ("7H TD", ("7H", "TD"))])
-def test_an_unseen_card_that_nobody_asks_for_is_the_banks(bank: str, cards: tuple[str, ...]) -> None:
+def test_an_unseen_card_without_a_request_is_the_banks(bank: str, cards: tuple[str, ...]) -> None:
     result = one("TS 9C", bank, draw("9D", "down"), act(1, "stand"))
     assert result.outcome["hands"]["dealer"] == cards
     assert "discarded" not in result.outcome
@@ -491,7 +491,7 @@ def test_a_card_whose_face_is_not_told_waits_for_a_person() -> None:
 
 
 @pytest.mark.article("6(23)")
-def test_a_second_card_that_nobody_asked_for_waits_for_a_person() -> None:
+def test_a_second_card_without_a_request_waits_for_a_person() -> None:
     verdicts = play(game(), whole({1: "TS 9C"}, "7H 5D", draw("9D 8D", "down"), bets=[bet(1)]))
     assert isinstance(verdicts[-1], Suspended)
     assert verdicts[-1].reason.code == "undecided"
@@ -739,7 +739,7 @@ def test_a_blackjack_may_take_its_bet_against_an_ace(bank: str, returned: int) -
 
 
 @pytest.mark.article("6(39)", "6(23)")
-def test_a_blackjack_is_still_asked_after_a_card_that_nobody_asked_for() -> None:
+def test_a_blackjack_is_still_asked_after_a_card_without_a_request() -> None:
     events = whole({1: "TS 9C", 2: "AS KC"}, "AH 5D", act(1, "stand"), draw("9D"), bets=[bet(1), bet(2)])
     corrected = [*events, DealCorrected({"dealer": ("AH",), "1.1": ("TS", "9C"), "2.1": ("AS", "KC")})]
     assert may(corrected) == {"stand", "even_money"}
@@ -1003,7 +1003,7 @@ def test_the_cards_are_loaded_in_two_packets_once_with_a_supervisor() -> None:
     assert breaches(CardsLoaded(156, 1), CardsLoaded(156, 2), ROUND) == [("loaded_unattended", "8(5)")] * 2
     assert breaches(LOADED[:2], ROUND) == [("loaded_in_one_packet", "8(5)")]
     assert breaches(LOADED, ROUND, LOADED[:2]) == [("loaded_again", "8(5)")]
-    assert breaches(ROUND) == []  # loaded before anything was told
+    assert breaches(ROUND) == []  # loaded before the first event
     assert breaches(EventsMissed(1), CardsLoaded(156, 2), ROUND) == []  # a key, or a packet, may be missing
 
 

@@ -1,4 +1,4 @@
-"""The watch over an automatic shuffler: whatever happens it is bounded, and a loss accuses nobody."""
+"""The watch over an automatic shuffler: its state is bounded, and a loss is no breach."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,8 +62,8 @@ def test_every_code_is_said() -> None:
 
 
 @given(NIGHTS, st.sampled_from(EVENTS))
-def test_what_a_loss_may_explain_is_not_said(events: list[Event], event: Event) -> None:
-    """After a loss nobody is said to be absent, and no packet or card to be missing or too many."""
+def test_a_loss_is_no_breach(events: list[Event], event: Event) -> None:
+    """After a loss no person, packet or card is reported missing."""
     state, _ = breaches([*events, EventsMissed(1)])
     _, found = breaches([event], state)
     explained = {"loaded_unattended", "checked_unattended", "jam_unattended", "damaged_card_not_replaced"}

@@ -88,7 +88,7 @@ def _next(rng: random.Random, shown: Shown, hands: dict[str, tuple[str, ...]], c
     if due.get("kind") == "decision":
         amount = rng.choice((0, 0, 0, 0, 0, 0, 0, 5))
         if rng.random() < 0.03:
-            return [CardDrawn(next(cards), face)]  # nobody asked for it
+            return [CardDrawn(next(cards), face)]  # without a request
         action = rng.choice(due["actions"]) if rng.random() < 0.85 else rng.choice(ACTIONS)
         acted = SeatActed(due["seat"], action, int(due["hand"].partition(".")[2]), amount)
         insured = [WagerPlaced(due["seat"], rng.choice(("insurance", "insurance:2")), 5)]
