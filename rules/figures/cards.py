@@ -56,6 +56,7 @@ __all__ = [
     "play_soft_17",
     "play_stud",
     "raises",
+    "shared",
 ]
 
 SEED: Final = 1
@@ -118,7 +119,7 @@ def _mean(total: int, squares: int, number: int, unit: int) -> Mean:
     return Mean(mean / unit, sqrt((squares / number - mean * mean) / number) / unit)
 
 
-def _shared(part: "partial[Tally]", rounds: int) -> Tally:
+def shared(part: "partial[Tally]", rounds: int) -> Tally:
     """So many rounds in parts, on every core that this process may use."""
     number = min(PARTS, rounds)
     sizes = [rounds // number + (place < rounds % number) for place in range(number)]
@@ -234,12 +235,12 @@ class Strategy:
 
 def play_blackjack(options: Mapping[str, Any], rounds: int, *, five_cards: bool = True) -> Tally:
     """So many rounds of one seat with the main bet."""
-    return _shared(partial(_blackjack, dict(options), five_cards), rounds)
+    return shared(partial(_blackjack, dict(options), five_cards), rounds)
 
 
 def play_soft_17(reading: str, rounds: int) -> Tally:
     """So many rounds with the default options, and what each would have given had the bank read its soft 17 so."""
-    return _shared(partial(_soft_17, reading), rounds)
+    return shared(partial(_soft_17, reading), rounds)
 
 
 def _table(options: Mapping[str, Any]) -> Blackjack:
@@ -442,7 +443,7 @@ def raises(strength_: int, ranks: str, up: str) -> bool:
 
 def play_stud(options: Mapping[str, Any], rounds: int) -> Tally:
     """So many rounds of one seat with an ante."""
-    return _shared(partial(_stud, dict(options)), rounds)
+    return shared(partial(_stud, dict(options)), rounds)
 
 
 def _stud(options: dict[str, Any], part: int, rounds: int) -> Tally:

@@ -37,6 +37,7 @@ from protocols.contract.events import (
 )
 from rules.engine.money import odds
 from rules.engine.ruleset import Result, Ruleset
+from rules.figures import blackjack
 from rules.figures.cards import (
     SEED,
     CardWantedError,
@@ -337,6 +338,7 @@ AS_ELSEWHERE: Final = {"soft_17": "stand", "special_prize": "none"}
 
 
 GAMES: Final[dict[str, Game]] = {
+    **blackjack.GAMES,
     "macau.baccarat": Game(
         _baccarat,
         (

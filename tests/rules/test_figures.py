@@ -44,7 +44,7 @@ def kept(name: str) -> list[Figure]:
     return [Figure(**table) for table in tables]
 
 
-SIMULATED = ("macau.blackjack", "macau.stud-poker")
+SIMULATED = ("angola.blackjack", "macau.blackjack", "macau.stud-poker")
 
 
 def quick(variant: Variant) -> bool:
