@@ -5,6 +5,7 @@ from typing import Any
 from rules.angola import american_roulette, craps, french_bank, french_roulette
 from rules.angola.baccarat import AngolaBaccarat
 from rules.angola.baccarat_macau import AngolaBaccaratMacau
+from rules.angola.blackjack import Blackjack as AngolaBlackjack
 from rules.angola.cussec import Cussec as AngolaCussec
 from rules.angola.stud_poker import StudPoker as AngolaStudPoker
 from rules.engine.duties import watched
@@ -21,6 +22,7 @@ ANGOLA: tuple[type[Ruleset[Any]], ...] = (
     watched(american_roulette.AmericanRoulette, american_roulette.DUTIES),
     AngolaBaccarat,
     AngolaBaccaratMacau,
+    AngolaBlackjack,
     watched(craps.Craps, craps.DUTIES),
     AngolaCussec,
     watched(french_bank.FrenchBank, french_bank.DUTIES),

@@ -149,6 +149,8 @@ class RoundFacts(Struct, frozen=True):
     bust: bool = False
     doubled: tuple[str, ...] = ()
     insured: tuple[int, ...] = ()
+    discarded: tuple[str, ...] = ()
+    pay_now: dict[str, str] = field(default_factory=dict)
     streaks: dict[str, int] = field(default_factory=dict)
     due: Due | None = None
     combinations: dict[str, str] = field(default_factory=dict)

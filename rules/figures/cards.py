@@ -41,11 +41,11 @@ from rules.engine.facts import Table
 from rules.engine.ruleset import Resolved, Result, Ruleset, Verdict, options_from
 from rules.figures.figure import Weight
 from rules.games.blackjack import count, is_blackjack
+from rules.games.blackjack_decisions import Position
 from rules.games.cards import DECK, PIPS
 from rules.games.poker import CATEGORY, HEIGHT, strength
 from rules.macau.blackjack import Blackjack
 from rules.macau.blackjack_bets import FAMILIES
-from rules.macau.blackjack_decisions import Position
 from rules.macau.stud_poker import StudPoker, StudPokerOptions
 
 __all__ = [
@@ -62,6 +62,7 @@ __all__ = [
     "play_soft_17",
     "play_stud",
     "raises",
+    "shared",
     "simulated",
 ]
 
@@ -139,7 +140,7 @@ def measured(won: int, number: int, tally: Tally, edge: Mean | None, more: str =
     return Weight(Fraction(won, number), kept, simulated(tally, edge) + more)
 
 
-def _shared(part: "partial[Tally]", rounds: int) -> Tally:
+def shared(part: "partial[Tally]", rounds: int) -> Tally:
     """So many rounds in parts, on every core that this process may use."""
     number = min(PARTS, rounds)
     sizes = [rounds // number + (place < rounds % number) for place in range(number)]
@@ -255,12 +256,12 @@ class Strategy:
 
 def play_blackjack(options: Mapping[str, Any], rounds: int, *, five_cards: bool = True) -> Tally:
     """So many rounds of one seat with the main bet."""
-    return _shared(partial(_blackjack, dict(options), five_cards), rounds)
+    return shared(partial(_blackjack, dict(options), five_cards), rounds)
 
 
 def play_soft_17(reading: str, rounds: int) -> Tally:
     """So many rounds with the default options, and what each would have given had the bank read its soft 17 so."""
-    return _shared(partial(_soft_17, reading), rounds)
+    return shared(partial(_soft_17, reading), rounds)
 
 
 def _table(options: Mapping[str, Any]) -> Blackjack:
@@ -478,7 +479,7 @@ STUD: Final = {
 
 def play_stud(name: str, rounds: int) -> Tally:
     """So many rounds of one seat with an ante."""
-    return _shared(partial(_stud, name), rounds)
+    return shared(partial(_stud, name), rounds)
 
 
 def _stud(name: str, part: int, rounds: int) -> Tally:

@@ -37,7 +37,7 @@ from protocols.contract.events import (
 )
 from rules.engine.money import odds
 from rules.engine.ruleset import Result, Ruleset
-from rules.figures import baccarat, craps, dice, roulette, stud_poker
+from rules.figures import baccarat, blackjack, craps, dice, roulette, stud_poker
 from rules.figures.cards import (
     ROUNDS,
     CardWantedError,
@@ -261,6 +261,7 @@ AS_ELSEWHERE: Final = {"soft_17": "stand", "special_prize": "none"}
 
 GAMES: Final[dict[str, Game]] = {
     **baccarat.GAMES,
+    **blackjack.GAMES,
     craps.NAME: craps.GAME,
     **roulette.GAMES,
     "macau.blackjack": Game(

@@ -26,6 +26,8 @@ UNSURE: Final = -1
 MAX_STRAYS: Final = 32
 DECISIONS: Final = ("stand", "hit", "double", "split", "surrender", "five_cards", "even_money")
 """All that a hand may decide at its turn, in the order in which it is offered."""
+BY_TOTAL: Final = 4
+"""`Hand.doubled` where the total of the first two cards allowed it (`House.doubles_on`)."""
 STOOD: Final = ("stand", "twenty_one", "blackjack")
 """How a hand ends that takes no more card."""
 LAID_OPEN: Final = ("bust", "even_money", "five_cards", "special")
@@ -33,7 +35,7 @@ LAID_OPEN: Final = ("bust", "even_money", "five_cards", "special")
 
 
 class Hand(Struct, frozen=True):
-    """One hand of a seat. `doubled`: 1 on its first two cards, 2 on those of a split pair, 3 on eleven.
+    """One hand of a seat. `doubled`: 1 on its first two cards, 2 on those of a split pair, 3 on eleven, BY_TOTAL.
 
     `split_from`: the number of the hand it was split from; 0 where a person entered it and nobody can tell.
     """
@@ -51,6 +53,15 @@ class Hand(Struct, frozen=True):
         """As `deal.corrected` names it."""
         return f"{self.seat}.{self.number}"
 
+    @property
+    def total(self) -> int:
+        """The best total. An ace that was one in the total of a double by total stays one."""
+        cards = self.cards
+        if self.doubled != BY_TOTAL or len(cards) < 3:
+            return count(cards)[0]
+        two = PIPS[cards[0]] + PIPS[cards[1]]
+        return two + (11 if cards[2][0] == "A" and two <= 10 else PIPS[cards[2]])
+
 
 class Play(Struct, frozen=True):
     """The cards of a round; `round` is its id, from the bell on.
@@ -63,6 +74,8 @@ class Play(Struct, frozen=True):
     by the shoe: it may tell them yet. `lost`: events are missing, so the bets told are not known. `contradicted`: the
     hands that were told what was not taken and their cards may not tell, two things of one card maybe, each until its
     decision is told again. `refused`: a decision that brings a card was, so the next may be that hand's.
+    `held`: a card drawn by mistake and not seen; the next hand that asks gets it, else the bank. `discarded`: cards
+    that were seen by mistake and are of no hand.
     """
 
     hands: Hands = ()
@@ -88,11 +101,13 @@ class Play(Struct, frozen=True):
     lost: bool = False
     contradicted: tuple[str, ...] = ()
     refused: bool = False
+    held: tuple[str, ...] = ()
+    discarded: tuple[str, ...] = ()
 
     @property
     def cards(self) -> list[str]:
-        """All cards that lie in hands."""
-        return [*self.bank, *(card for hand in self.hands for card in hand.cards)]
+        """All cards that lie in hands, or wait for one."""
+        return [*self.bank, *self.held, *(card for hand in self.hands for card in hand.cards)]
 
     def of(self, seat: int) -> Hands:
         """The hands of a seat."""
@@ -217,7 +232,14 @@ class Compared(Struct, frozen=True):
 
 
 class House(Struct, frozen=True):
-    """What a text or a house chooses of the game. `down`: which of the players' first two cards lie face down."""
+    """What a text or a house chooses of the game. `down`: which of the players' first two cards lie face down.
+
+    `split_by`: whether a pair is of one rank or of one value. `passed_pair_ends`: a pair that a seat kept lets it split
+    no other of that rank. `doubles_on`: the totals of two cards that may be doubled, whatever `doubling` says; an ace
+    among them stays one. `stand_above`: a hand may stand above this total only. `protected`: a bank blackjack takes
+    one bet of a seat only. `half_for_five`: five cards may take half the bet. `even_money_against`: values of the
+    bank's first card; `asks_blackjack`: against them a blackjack decides at its turn, since no peek gives it time.
+    """
 
     hole: bool = False
     peeks: bool = False
@@ -234,6 +256,14 @@ class House(Struct, frozen=True):
     limit_double_11: bool = False
     surrender: Literal["before_any_card", "before_own_card", "none"] = "before_any_card"
     special_prize: Literal["closes", "on_top", "none"] = "closes"
+    split_by: Literal["rank", "value"] = "rank"
+    passed_pair_ends: bool = True
+    doubles_on: tuple[int, ...] = ()
+    stand_above: int = 0
+    protected: bool = True
+    half_for_five: bool = True
+    even_money_against: tuple[int, ...] = (1, 10)
+    asks_blackjack: bool = False
 
     # ---- the deal
 
@@ -293,8 +323,30 @@ class House(Struct, frozen=True):
         play = replace(play, turn=turn)
         if turn < len(hands):
             # A double that a correction left waiting for its turn has decided.
-            return replace(play, asked=True) if hands[turn].doubled and len(hands[turn].cards) == 2 else play
-        return replace(play, shown=True) if self.hole and not play.shown else play
+            play = replace(play, asked=True) if hands[turn].doubled and len(hands[turn].cards) == 2 else play
+        elif self.hole and not play.shown:
+            play = replace(play, shown=True)
+        return self._given(play) if play.held else play
+
+    def _given(self, play: Play) -> Play:
+        """The card that was drawn by mistake goes to the hand that waits for one, else to the bank if it draws."""
+        if play.turn == len(play.hands):
+            bank = (*play.bank, *play.held) if self.needs(play) else play.bank
+            return replace(play, bank=bank, held=())
+        if self.card_for(play) < 0:
+            return play
+        return self.placed(replace(play, held=()), play.held[0])[0]
+
+    def turned(self, play: Play) -> Play:
+        """The bank's second card was turned when it was dealt: it is discarded, another takes its place."""
+        discarded = (*play.discarded, *play.bank[1:])
+        return replace(play, bank=play.bank[:1], dealt=play.first_deal - 1, discarded=discarded, shown=False)
+
+    def undecided(self, play: Play) -> bool:
+        """Whether the first deal is complete and nothing was decided since."""
+        if play.dealt != play.first_deal or play.asked or play.shown or play.insured:
+            return False
+        return all(hand.ended in ("", "blackjack") and len(hand.cards) == 2 for hand in play.hands)
 
     def over(self, play: Play) -> bool:
         """Nothing more is due."""
@@ -323,7 +375,8 @@ class House(Struct, frozen=True):
         told = self.hides(hand) and play.peeked != "yes" and not play.shown
         if len(cards) == 2:
             if total == 21 and not hand.split and not told:
-                return "blackjack"
+                asked = self.asks_blackjack and PIPS[play.bank[0]] in self.even_money_against
+                return "" if asked and not self.second_seen(play) else "blackjack"
             if hand.split and cards[0][0] == "A":
                 return "" if self.may_split(play, hand) else "twenty_one" if total == 21 else "stand"
         if len(cards) == 3 and self.special_prize == "closes" and is_special(cards):
@@ -357,8 +410,9 @@ class House(Struct, frozen=True):
         if is_blackjack(cards) and not hand.split:
             return ("stand", "even_money") if self.may_take_even_money(play) else ("stand",)
         aces = hand.split and cards[0][0] == "A"
-        actions = ["stand"]
-        if count(cards)[0] < 21 and not aces:
+        total = count(cards)[0]
+        actions = ["stand"] if total > self.stand_above else []
+        if total < 21 and not aces:
             actions.append("hit")
             if self.modality(hand):
                 actions.append("double")
@@ -372,8 +426,12 @@ class House(Struct, frozen=True):
 
     def modality(self, hand: Hand) -> int:
         """By which rule the hand may be doubled, as `Hand.doubled`; 0 for none."""
-        if len(hand.cards) != 2:
+        cards = hand.cards
+        if len(cards) != 2:
             return 0
+        if self.doubles_on:
+            total = PIPS[cards[0]] + PIPS[cards[1]]
+            return BY_TOTAL if total in self.doubles_on and count(cards)[0] < 21 else 0
         if hand.split:
             return 2 if "split_pair" in self.doubling and hand.cards[0][0] != "A" else 0
         if "first_two" in self.doubling:
@@ -383,7 +441,7 @@ class House(Struct, frozen=True):
     def may_split(self, play: Play, hand: Hand) -> bool:
         """A pair, not too many hands, and none of its rank that was not split before."""
         cards = hand.cards
-        if len(cards) != 2 or cards[0][0] != cards[1][0]:
+        if len(cards) != 2 or not self.pair(*cards):
             return False
         if not hand.split:
             return True
@@ -392,10 +450,14 @@ class House(Struct, frozen=True):
         others = [one for one in play.of(hand.seat) if one.number != hand.number]
         if len(others) + 1 >= self.max_hands:
             return False
-        return not any(
+        return not self.passed_pair_ends or not any(
             len(one.cards) > 1 and one.cards[0][0] == one.cards[1][0] and (one.ended or len(one.cards) > 2)
             for one in others
         )
+
+    def pair(self, one: str, two: str) -> bool:
+        """Whether two cards are a pair."""
+        return one[0] == two[0] if self.split_by == "rank" else PIPS[one] == PIPS[two]
 
     def may_surrender(self, play: Play, hand: Hand) -> bool:
         """Not against an ace, before any further card of the round, or by option the hand's own."""
@@ -416,7 +478,7 @@ class House(Struct, frozen=True):
 
     def may_take_half(self, play: Play, hand: Hand) -> bool:
         """Five cards, not against an ace."""
-        return len(hand.cards) == 5 and play.bank[0][0] != "A" and not hand.doubled
+        return self.half_for_five and len(hand.cards) == 5 and play.bank[0][0] != "A" and not hand.doubled
 
     def before_second(self, play: Play) -> bool:
         """Whether the bank's second card is still unknown to everybody, and may be insured against."""
@@ -428,8 +490,8 @@ class House(Struct, frozen=True):
         return (self.hole and play.shown) or len(play.bank) > 1 + self.hole
 
     def may_take_even_money(self, play: Play) -> bool:
-        """Against an ace, a figure or a ten, before the bank's second card is known."""
-        return self.before_second(play) and PIPS[play.bank[0]] in (1, 10)
+        """Against such a card, before the bank's second card is known."""
+        return self.before_second(play) and PIPS[play.bank[0]] in self.even_money_against
 
     def may_insure(self, play: Play, seat: int) -> bool:
         """Against an ace, before the seat decides and before the bank's second card is known."""
@@ -451,11 +513,14 @@ class House(Struct, frozen=True):
             play = replace(play, refused=play.refused and place != play.turn, contradicted=left)
         match action:
             case "hit":
-                return replace(play, asked=True)
+                play = replace(play, asked=True)
+                return self._given(play) if play.held else play
             case "double":
-                return replace(play.with_hand(place, replace(hand, doubled=self.modality(hand))), asked=True)
+                play = replace(play.with_hand(place, replace(hand, doubled=self.modality(hand))), asked=True)
+                return self._given(play) if play.held else play
             case "split":
-                return self._split(play, place)
+                play = self._split(play, place)
+                return self._given(play) if play.held else play
             case "surrender":
                 hand = replace(hand, ended="surrender")
             case "five_cards":
@@ -554,6 +619,8 @@ class House(Struct, frozen=True):
             seen = over or hand.split or hand.ended in LAID_OPEN
             hands[hand.name] = hand.cards if seen else masked(hand.cards, self.down)
         totals = {name: count(cards)[0] for name, cards in hands.items() if cards and UNKNOWN not in cards}
+        if self.doubles_on:
+            totals |= {hand.name: hand.total for hand in play.hands if hand.doubled}
         return {"hands": hands, "totals": totals}
 
     # ---- cards as they lie
@@ -563,9 +630,11 @@ class House(Struct, frozen=True):
         cards = hand.cards
         if not cards or any(count(cards[:taken])[0] >= 21 for taken in range(2, len(cards))):
             return False
-        if hand.split and any(one.cards[:1] and one.cards[0][0] != cards[0][0] for one in play.of(hand.seat)):
+        if hand.split and any(one.cards[:1] and not self.pair(one.cards[0], cards[0]) for one in play.of(hand.seat)):
             return False
         if hand.doubled and len(cards) == 2 and count(cards)[0] == 21:
+            return False
+        if hand.doubled == BY_TOTAL and not self.modality(replace(hand, cards=cards[:2])):
             return False
         return len(cards) <= (2 if hand.split and cards[0][0] == "A" else 3 if hand.doubled else 22)
 
@@ -576,7 +645,7 @@ class House(Struct, frozen=True):
         bank = play.bank
         blackjack = is_blackjack(bank)
         total = 21 if blackjack else count(bank)[0]
-        spared = _spared(play.hands) if blackjack else frozenset()
+        spared = _spared(play.hands) if blackjack and self.protected else frozenset()
         compared = []
         for place, hand in enumerate(play.hands):
             match hand.ended:
@@ -619,7 +688,7 @@ class House(Struct, frozen=True):
 
 
 def _by_total(hand: Hand, bank: int) -> Compared:
-    mine = count(hand.cards)[0]
+    mine = hand.total
     if bank > 21 or mine > bank:
         why = "twenty_one" if mine == 21 and len(hand.cards) > 2 else "total"
         return Compared(hand, "win", "1", "1", 1, (why,))

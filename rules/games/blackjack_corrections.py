@@ -114,7 +114,7 @@ def _going_on(house: House, play: Play, before: Play) -> Play | None:
             return None
         one, again = _ended(house, play, hand, lay.get(hand.name, 0), unpeeked=unpeeked)
         if not again and not one.ended and (begun or place < decided):
-            if len(one.cards) < 2:
+            if len(one.cards) < 2 or (one.total <= house.stand_above and not one.doubled):
                 return None
             one = stood(one)
         hands.append(one)
@@ -130,7 +130,7 @@ def _ended(house: House, play: Play, hand: Hand, lay: int, *, unpeeked: bool) ->
     holds = _still_ended(house, hand) and not drew
     # Even money is the blackjack's alone: it can have said nothing of what was not taken.
     unsaid = (doubted and hand.ended != "even_money") or (unpeeked and hand.ended in STOOD)
-    undone = holds and (unsaid or _barred(hand, play.bank[0]))
+    undone = holds and (unsaid or _barred(house, hand, play.bank[0]))
     if holds and not undone:
         one = stood(hand) if hand.ended in STOOD else hand
     else:
@@ -144,8 +144,10 @@ def _still_ended(house: House, hand: Hand) -> bool:
     if house.hides(hand) and hand.ended in STOOD:
         return total <= 21 and cards >= (3 if hand.doubled else 2)
     match hand.ended:
+        case "stand" if hand.doubled:
+            return total < 21 and cards >= 3
         case "stand":
-            return total < 21 and cards >= (3 if hand.doubled else 2)
+            return house.stand_above < total < 21 and cards >= 2
         case "surrender":
             return cards == 2
         case "even_money" | "blackjack":
@@ -156,11 +158,11 @@ def _still_ended(house: House, hand: Hand) -> bool:
             return False
 
 
-def _barred(hand: Hand, up: str) -> bool:
+def _barred(house: House, hand: Hand, up: str) -> bool:
     """Whether the bank's first card does not allow the decision that ended the hand."""
     match hand.ended:
         case "even_money":
-            return PIPS[up] not in (1, 10)
+            return PIPS[up] not in house.even_money_against
         case "surrender" | "five_cards":
             return up[0] == "A"
         case _:

@@ -1,15 +1,13 @@
-"""Macau blackjack's bets: arts. 13 and 14, the winning streaks of art. 13(5), and what is called when a round ends.
+"""Macau blackjack's bets: arts. 13 and 14, the winning streaks of art. 13(5), and the article of each end of a hand.
 
 Called by the ruleset in `blackjack.py`; all functions are pure.
 """
 
-from collections.abc import Iterable
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-from msgspec import Struct
-
-from rules.engine.ruleset import Bet, Push, Wager, Win
-from rules.games.blackjack import DEALER, Compared, Hand, Hands, Play, count, perfect_pair, sevens, third_cards
+from rules.engine.ruleset import Bet, Wager, Win
+from rules.games.blackjack import Compared, Hands, perfect_pair, sevens, third_cards
+from rules.games.blackjack_stakes import Streak
 from rules.games.cards import PIPS
 
 Won: TypeAlias = tuple[str, str, tuple[str, ...]]
@@ -45,34 +43,6 @@ ALWAYS: Final = ("main", "double", "insurance")
 # Art. 21(3) wants a permission of its own for these; edition 2004 does not know them.
 PERMITTED: Final = ("perfect_pair", *STREAKS)
 ACROSS: Final = ("any_pair", "sevens", "over_13", "under_13")
-
-
-class Streak(Struct, frozen=True):
-    """The open streak bets of a seat, and the rounds won since they were laid."""
-
-    seat: int
-    bets: tuple[Wager, ...]
-    wins: int = 0
-
-
-def is_main(bet: str) -> bool:
-    """Art. 20(1): the bet on a hand, of whichever player on the seat."""
-    return bet == "main" or bet.startswith("main:")
-
-
-def stake_of(wagers: Iterable[Wager], seat: int) -> int:
-    """The first bets on a seat, 0 where they are not known."""
-    return sum(one.amount for one in wagers if one.seat == seat and one.hand == 1 and is_main(one.bet))
-
-
-def added(wagers: tuple[Wager, ...], seat: int, number: int, bet: str) -> tuple[Wager, ...]:
-    """Arts. 16(2), 17: what a split or a double lays: for each bettor as much as his first bet."""
-    more = [
-        Wager(seat, bet + one.bet[4:], one.amount, number)
-        for one in wagers
-        if one.seat == seat and one.hand == 1 and is_main(one.bet)
-    ]
-    return (*wagers, *more)
 
 
 def on_two(one: str, two: str, ace: Literal["one", "free"]) -> tuple[Won, ...]:
@@ -148,8 +118,27 @@ def streak_ends(
 
 # ---- the hands
 
-# The article by which a hand ends, in the words of House.compare.
-WHY: Final = {
+# The article of each rule, by the names that the rounds use: the ends of a hand are in the words of House.compare.
+ARTICLES: Final = {
+    "bank": "6(1)",
+    "before_deal": "6(5)",
+    "bets": "13",
+    "deal": "5(1)",
+    "decision": "6(3)",
+    "decks": "1(2)",
+    "double": "17(1)",
+    "exposed": "5(1)(1)",
+    "face_up": "5(1)(1)",
+    "hit": "6(4)",
+    "insurance": "12(1)",
+    "insurance_lost": "12(3)",
+    "insurance_won": "12(2)",
+    "peek": "5(2)(3)(3)",
+    "returned": "2(2)(4)",
+    "seat": "3(1)",
+    "split": "16",
+    "split_amount": "16(2)",
+    "white_card": "1(3)",
     "bust": "7(2)",
     "surrender": "18(1)",
     "even_money": "10(3)",
@@ -166,93 +155,3 @@ WHY: Final = {
     "double_11_returned": "10(7)",
     "one_bet_lost": "16(6)",
 }
-
-
-def hands_won(
-    compared: list[Compared], wagers: tuple[Wager, ...], bettors: int
-) -> tuple[list[Win], list[Win], list[str | Push]]:
-    """What the hands win, what of a bet given up comes back, and what comes back whole."""
-    wins: list[Win] = []
-    parts: list[Win] = []
-    pushes: list[str | Push] = []
-    for one in compared:
-        hand = one.hand
-        for bet, pays in (("main", one.main), ("double", one.double)) if hand.doubled else (("main", one.main),):
-            for name in _names(wagers, bettors, hand.seat, bet):
-                if pays == "0":
-                    pushes.append(Push(name, hand.seat, hand.number))
-                elif pays == "-1/2":
-                    parts.append(Win(name, pays, seat=hand.seat, hand=hand.number))
-                elif pays:
-                    wins.append(Win(name, pays, seat=hand.seat, hand=hand.number))
-    return wins, parts, pushes
-
-
-def _names(wagers: tuple[Wager, ...], bettors: int, seat: int, bet: str) -> tuple[str, ...]:
-    """The bet of the seat, and those of the others who bet on it, or may have."""
-    if bettors == 1:
-        return (bet,)
-    others = {one.bet[4:] for one in wagers if one.seat == seat and is_main(one.bet)}
-    if not others:  # it was not told which there are
-        others = {f":{place}" for place in range(2, bettors + 1)}
-    return (bet, *(bet + place for place in sorted(others - {""})))
-
-
-def outcome_of(play: Play, compared: list[Compared], total: int, *, blackjack: bool) -> dict[str, Any]:
-    hands = [one.hand for one in compared]
-    outcome: dict[str, Any] = {
-        "hands": {DEALER: play.bank, **{hand.name: hand.cards for hand in hands}},
-        "totals": {DEALER: total, **{hand.name: count(hand.cards)[0] for hand in hands}},
-        "ended": {hand.name: hand.ended for hand in hands},
-        "results": {one.hand.name: one.result for one in compared},
-        "blackjack": blackjack,
-        "bust": total > 21,
-    }
-    if doubled := [hand.name for hand in hands if hand.doubled]:
-        outcome["doubled"] = doubled
-    return outcome
-
-
-# ---- words
-
-# What is called of a hand and of the bank, in Portuguese, Traditional Chinese and English.
-LANGUAGES: Final = ("pt", "zh-Hant", "en")
-_RESULTS: Final = {
-    "win": ("ganha", "贏", "wins"),
-    "lose": ("perde", "輸", "loses"),
-    "push": ("empate", "和", "tie"),
-    "surrender": ("desistência", "放棄", "surrendered"),
-    "returned": ("devolvida", "退回", "comes back"),
-}
-_NATURAL: Final = ("Black Jack", "Black Jack", "Black Jack")
-
-
-def _place(hand: Hand) -> tuple[str, str, str]:
-    seat = (f"Lugar {hand.seat}", f"第{hand.seat}門", f"Seat {hand.seat}")
-    if not hand.split:
-        return seat
-    number = hand.number
-    return f"{seat[0]}, mão {number}", f"{seat[1]}第{number}手", f"{seat[2]}, hand {number}"
-
-
-def _points(total: int) -> tuple[str, str, str]:
-    return str(total), f"{total}點", str(total)
-
-
-def called(hand: Hand) -> dict[str, str]:
-    """Art. 6(5): the total of the hand whose decision is awaited."""
-    place, total = _place(hand), _points(count(hand.cards)[0])
-    return {language: f"{place[n]}: {total[n]}" for n, language in enumerate(LANGUAGES)}
-
-
-def announced(compared: list[Compared], total: int, *, blackjack: bool) -> dict[str, str]:
-    """Art. 7(1): the totals of the bank and of the seats, and how each ends."""
-    pt, zh, en = _NATURAL if blackjack else _points(total)
-    lines = ([f"Banca {pt}"], [f"莊家{zh}"], [f"Bank {en}"])
-    for one in compared:
-        place = _place(one.hand)
-        points = _NATURAL if one.hand.ended == "blackjack" else _points(count(one.hand.cards)[0])
-        result = _RESULTS[one.result]
-        for n, line in enumerate(lines):
-            line.append(f"{place[n]}: {points[n]}, {result[n]}" if n != 1 else f"{place[1]}{points[1]}，{result[1]}")
-    return {"pt": "; ".join(lines[0]), "zh-Hant": "；".join(lines[1]), "en": "; ".join(lines[2])}

@@ -38,6 +38,7 @@ from simulators.devices.line import Line
 from simulators.ports.mqtt import Mqtt
 from simulators.ports.port import Port, Pty, Socket, Tcp
 from simulators.ports.usb import Bus, Usb
+from simulators.tables.angola_blackjack import AngolaBlackjackTable, AngolaShufflerTable
 from simulators.tables.baccarat import AngolaMacauTable, AngolaTable, BaccaratTable, ContinuousTable, ScannerTable
 from simulators.tables.blackjack import BlackjackTable
 from simulators.tables.craps import CrapsTable
@@ -65,6 +66,8 @@ KINDS: dict[str, type[Table]] = {
     "astud": AngolaStudPokerTable,
     "bj": BlackjackTable,
     "fan": FantanTable,
+    "abj": AngolaBlackjackTable,
+    "acsm": AngolaShufflerTable,
     "studio": StudioTable,
     "slot": MachinePlace,
     "acus": AngolaCussecTable,
@@ -77,7 +80,7 @@ KINDS: dict[str, type[Table]] = {
 }
 PITS: dict[str, tuple[str, ...]] = {
     "macau": ("rou", "sat", "cus", "fpc", "bac", "scan", "csm", "stud", "bj", "fan", "studio", "slot"),
-    "angola": ("acus", "bank", "amr", "frr", "astud", "craps", "abac", "abam"),
+    "angola": ("acus", "bank", "amr", "frr", "astud", "craps", "abac", "abam", "abj", "acsm"),
 }
 """The kinds of tables that stand together, by jurisdiction."""
 # Real seconds for a command and its answer to travel, and simulated seconds for the device to execute it.

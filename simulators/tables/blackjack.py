@@ -267,8 +267,9 @@ class BlackjackTable(ShoeTable):
                 case "split":
                     await self._split(floor, hand)
                 case _:
-                    total = _count(hand.cards)[0]
-                    hand.ended = "twenty_one" if action == "stand" and total == 21 else action
+                    hand.ended = action
+                    if action == "stand" and _count(hand.cards)[0] == 21:
+                        hand.ended = "blackjack" if _blackjack(hand.cards) and not hand.split else "twenty_one"
                     await self._until(
                         floor,
                         lambda look: _due(look, "decision") != hand.name,

@@ -55,10 +55,11 @@ from rules.engine.ruleset import (
     options_from,
 )
 from rules.games.blackjack import count
+from rules.games.blackjack_decisions import Position
+from rules.games.blackjack_round import BlackjackState
 from rules.games.cards import DECK
-from rules.macau.blackjack import Blackjack, BlackjackState
+from rules.macau.blackjack import Blackjack
 from rules.macau.blackjack_bets import FAMILIES
-from rules.macau.blackjack_decisions import Position
 from rules.macau.blackjack_options import BlackjackOptions
 
 LAW = "macau.blackjack"

@@ -48,6 +48,14 @@ RUNS: dict[str, tuple[str, str, list[list[int]]]] = {
         "decks=6 deduction=50_percent_on_5 maximum_difference=3000 smallest_chip=100",
         [[10000, 0, 0, 2840], [1500], [2000, 0]],
     ),
+    # Seat 1 splits K-T into 19 and 14, seat 3 doubles A-8 into a soft 9 that an ace makes 20; the bank has 6-2-J, 18.
+    "angola-blackjack-others": ("angola.blackjack", "minimum=10 maximum=300", [[200, 120, 100, 0, 0, 0, 0, 100, 0]]),
+    # Bank blackjack: seat 1 loses and is insured; seat 2 has three sevens of one suit and loses; seat 5 took its bet.
+    "angola-blackjack-jackpot": (
+        "angola.blackjack",
+        "jackpot=manual jackpot_bet=5 jackpot_seed=50000 jackpot_prizes=AAAA=pool,777/suit=1/10,AA/colour=fixed",
+        [[0, 0, 90, 0, 90, 150]],
+    ),
     "baccarat-commission": (
         "macau.baccarat",
         "opening=bell burn=fixed burn_fixed=2 demonstration_rounds=1 smallest_chip=100",

@@ -45,7 +45,7 @@ def kept(name: str) -> list[Figure]:
 
 
 STUD = ("angola.stud-poker", "macau.stud-poker")
-SIMULATED = ("macau.blackjack", *STUD)
+SIMULATED = ("angola.blackjack", "macau.blackjack", *STUD)
 
 
 def quick(variant: Variant) -> bool:

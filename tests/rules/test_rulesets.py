@@ -222,6 +222,18 @@ ROUNDS: list[list[Event]] = [
         *(BetsOpened(), WagerPlaced(1, "pass", 100), WagerPlaced(2, "hard_8", 30), BetsClosed(), DiceThrown((2, 4))),
         *(RoundPaid(), BetsOpened(), WagerPlaced(1, "come", 50), BetsClosed(), DiceThrown((1, 4)), RoundPaid()),
     ],
+    [
+        *(BetsOpened(), WagerPlaced(1, "main", 100), WagerPlaced(1, "main:3", 60), WagerPlaced(3, "main", 50)),
+        *(BetsClosed(), CardDrawn("6S"), CardDrawn("KD"), CardDrawn("AH"), CardDrawn("5C"), CardDrawn("TC")),
+        *(
+            CardDrawn("7D"),
+            SeatActed(1, "insurance", amount=50),
+            SeatActed(1, "double"),
+            WagerPlaced(1, "double:3", 60),
+        ),
+        *(CardDrawn("9D"), SeatActed(3, "split"), CardDrawn("8D"), SeatActed(3, "stand"), CardDrawn("9C")),
+        *(SeatActed(3, "stand", 2), RoundPaid()),
+    ],
 ]
 
 

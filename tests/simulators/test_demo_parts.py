@@ -554,6 +554,8 @@ def test_a_pits_configuration_passes_its_own_check(
 
     async def body() -> None:
         pit = Pit(tmp_path, 1, copies=2, kinds=tuple(KINDS), usb=usb, speed=speed)
+        kinds = tuple(KINDS)
+        pit = Pit(tmp_path, 1, copies=2, kinds=kinds, usb=usb, speed=speed)
         port = free_port()  # nobody answers there
         pit.open(Pace(), port, "5")
         path = tmp_path / "feltd.toml"

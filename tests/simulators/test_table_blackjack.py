@@ -35,6 +35,7 @@ from protocols.contract.events import (
 from protocols.contract.topics import Envelope
 from protocols.fdl import console as fdl_console
 from protocols.fdl import frame as fdl
+from rules import RULESETS
 from rules.engine.ruleset import Corrected, Resolved, Result, Suspended, Verdict, Voided, Win, options_from
 from rules.macau.blackjack import Blackjack
 from simulators.devices.compare import Account, Outcome, compare
@@ -47,10 +48,16 @@ from simulators.tables.table import Look
 class House:
     """A table without wires: what its devices see goes through the driver's own words straight to the ruleset."""
 
-    def __init__(self, seed: int, fate: Callable[[str, Event], list[Event]] = lambda _, event: [event]) -> None:
+    def __init__(
+        self,
+        seed: int,
+        fate: Callable[[str, Event], list[Event]] = lambda _, event: [event],
+        table_of: type[BlackjackTable] = BlackjackTable,
+    ) -> None:
         """`fate`: what the host hears instead of an event of a device."""
-        self.table = BlackjackTable(seed)
-        self.ruleset = Blackjack(options_from(Blackjack, self.table.options))
+        self.table = table_of(seed)
+        ruleset = RULESETS[self.table.ruleset]
+        self.ruleset = ruleset(options_from(ruleset, self.table.options))
         self.state = self.ruleset.start("bj-1")
         self.fate = fate
         self.results: list[Result] = []
@@ -58,7 +65,8 @@ class House:
         table = self.table
         table.shoe.draw = self._drawing(table.shoe.draw)  # type: ignore[assignment, method-assign]
         self._hear("console-1", table.console, FdlConsole(ConsoleOptions()))
-        self._hear("peek-1", table.peek, FdlPeek(SessionOptions()))
+        if "peek-1" in table.devices:
+            self._hear("peek-1", table.peek, FdlPeek(SessionOptions()))
 
     def _hear(self, name: str, device: FdlDevice, driver: FdlDriver) -> None:
         device.record = partial(self._happened, name, driver)  # type: ignore[method-assign]

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import corpus_baccarat
+import corpus_blackjack
 import corpus_craps
 import corpus_dice
 import corpus_roulette
@@ -419,6 +420,7 @@ SAMPLES: Final[dict[str, Sample]] = {
     "macau.fish-prawn-crab": Sample(shaken(FISH), BETS_OFFERED["macau.fish-prawn-crab"]),
     "macau.roulette": Sample(roulette, BETS_OFFERED["macau.roulette"]),
     **corpus_stud_poker.SAMPLES,
+    **corpus_blackjack.SAMPLES,
 }
 
 # ---- what goes wrong

@@ -20,8 +20,6 @@ class Sample(Struct, frozen=True):
 
     Of `beside` the first is taken with which the value of an option is allowed. `examples`: values of options that are
     free, by name.
-    Of `beside` the first is taken with which the value of an option is allowed. `examples`: values of other options
-    that have no list of them.
     """
 
     dealer: Callable[[random.Random, Options], Dealer]

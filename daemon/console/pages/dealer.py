@@ -149,6 +149,10 @@ GAMES: Mapping[str, tuple[str, ...]] = {
     "angola.craps": (*_EVERY, "throw", "hand_passed", "dice_replaced", "dice_seized", "table_closed", *_AFTER),
     "angola.baccarat": (*_EVERY, *_SHOE, "dealer_relieved", "table_closed"),
     "angola.baccarat-macau": (*_EVERY, *_SHOE, "dealer_relieved", "table_closed"),
+    "angola.blackjack": (
+        *(*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed", "jackpot_won", "jackpot_paid"),
+        *("table_closed", *_AFTER),
+    ),
     "macau.baccarat": (*_EVERY, *_SHOE, "jackpot_won", "jackpot_paid", *_AFTER),
     "macau.blackjack": (*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed", *_AFTER),
     "macau.cussec": (*_EVERY, *_DICE, *_AFTER),
@@ -164,6 +168,7 @@ GAMES: Mapping[str, tuple[str, ...]] = {
     ),
 }
 ACTED: Mapping[str, tuple[str, ...]] = {
+    "angola.blackjack": ("hit", "stand", "double", "split", "insurance", "even_money", "surrender"),
     "macau.blackjack": (
         *("hit", "stand", "double", "split", "insurance", "even_money", "surrender", "five_cards", "decline"),
     ),

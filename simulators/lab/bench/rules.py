@@ -185,23 +185,36 @@ def _angola_stud(rng: Random, betting: Betting) -> Iterator[Round]:
     return _stud(rng, betting, 1)
 
 
-def _blackjack(rng: Random, betting: Betting) -> Iterator[Round]:
+def _macau_blackjack(rng: Random, betting: Betting) -> Iterator[Round]:
+    """Additional bets beside five of the seats."""
+    beside = ((1, "any_pair"), (2, "sevens"), (4, "over_13"), (5, "under_13"), (7, "any_pair:1"))
+    return _blackjack(rng, betting, "macau.blackjack", beside, burnt=6)
+
+
+def _angola_blackjack(rng: Random, betting: Betting) -> Iterator[Round]:
+    """Players on other seats bet on five of them."""
+    beside = ((1, "main:2"), (2, "main:1"), (4, "main:7"), (5, "main:7"), (7, "main:1"))
+    return _blackjack(rng, betting, "angola.blackjack", beside, burnt=1)
+
+
+def _blackjack(
+    rng: Random, betting: Betting, name: str, beside: Sequence[tuple[int, str]], *, burnt: int
+) -> Iterator[Round]:
     """Seven players. The ruleset says whose card or decision it waits for; a shoe is shuffled when a quarter is left.
 
-    Chips are a bet on every seat, or none, and additional bets beside five of them.
+    Chips are a bet on every seat, or none, and those `beside` them.
     """
-    ruleset = ruleset_of("macau.blackjack")
+    ruleset = ruleset_of(name)
     seats = range(1, 8)
     laid = tuple(WagerPlaced(seat, "main", 10_000) for seat in seats)
-    for seat, bet in ((1, "any_pair"), (2, "sevens"), (4, "over_13"), (5, "under_13"), (7, "any_pair:1")):
-        laid += (WagerPlaced(seat, bet, 1_000),)
+    laid += tuple(WagerPlaced(seat, bet, 1_000) for seat, bet in beside)
     start: Round = tuple(map(SeatOpened, seats))
     state, shoe = ruleset.start("t1"), list[str]()
     while True:
         if len(shoe) < 78:
             shoe = list(DECK) * 6
             rng.shuffle(shoe)
-            start += (ShoeStarted(6), *(CardDrawn(shoe.pop()) for _ in range(6)))
+            start += (ShoeStarted(6), *(CardDrawn(shoe.pop()) for _ in range(burnt)))
         events = [*start, BetsOpened(), *(laid if betting() else ()), BetsClosed()]
         start, applied = (), 0
         while True:
@@ -261,7 +274,8 @@ MIXES: Final[dict[str, Mix]] = {
         10,
         {"opening": "bell"},
     ),
-    "macau.blackjack": Mix(_blackjack, 7, ("main", "any_pair", "sevens", "over_13", "under_13"), 12),
+    "angola.blackjack": Mix(_angola_blackjack, 7, ("main", "main", "main:2", "main:5"), 12),
+    "macau.blackjack": Mix(_macau_blackjack, 7, ("main", "any_pair", "sevens", "over_13", "under_13"), 12),
     "macau.cussec": Mix(
         _shaker,
         12,

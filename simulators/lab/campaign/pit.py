@@ -26,6 +26,7 @@ from simulators.devices.tcs_saturn import Saturn
 from simulators.lab.campaign.loop import Process, VirtualLoop
 from simulators.lab.pit import Pit
 from simulators.ports.port import Port, Socket
+from simulators.tables.angola_blackjack import AngolaBlackjackTable, AngolaShufflerTable
 from simulators.tables.baccarat import AngolaMacauTable, AngolaTable, BaccaratTable, ContinuousTable, ScannerTable
 from simulators.tables.blackjack import BlackjackTable
 from simulators.tables.craps import CrapsTable
@@ -208,6 +209,8 @@ KINDS: dict[str, type[Table]] = {
     "bj": BlackjackTable,
     "fan": FantanTable,
     "craps": _Craps,
+    "abj": AngolaBlackjackTable,
+    "acsm": AngolaShufflerTable,
     "slot": Slot,
     "acus": _AngolaCussec,
     "bank": _FrenchBank,

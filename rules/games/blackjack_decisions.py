@@ -1,9 +1,11 @@
-"""The decisions of Macau blackjack: arts. 5(2)(3)(3), 6(3), 10(3), 12 and 16 to 19.
+"""The decisions of a blackjack round: at its turn, surrender, even money, insurance, the peek.
 
-Called by the ruleset in `blackjack.py` with the cards and the bets of the open round; all is pure.
+Called by the rounds of `blackjack_round.py` with the cards and the bets of the open round; all is pure. `Text` holds
+what a text of the law and a house's options say of a round beside the play of the hands, which is `House`.
 """
 
-from typing import Final, TypeAlias
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,9 +15,8 @@ from protocols.contract.reasons import Reason, say
 from rules.engine.facts import PLAIN, Effect, Note
 from rules.engine.rounds import Round
 from rules.engine.ruleset import Wager
-from rules.games.blackjack import Hand, House, Play, is_blackjack, said
-from rules.macau.blackjack_bets import Streak, added, stake_of
-from rules.macau.blackjack_options import BlackjackOptions
+from rules.games.blackjack import DECISIONS, UNSURE, Hand, House, Play, is_blackjack, said
+from rules.games.blackjack_stakes import Decides, Streak, added, decider, stake_of
 
 Step: TypeAlias = tuple["Position", Effect]
 Notes: TypeAlias = tuple[Note, ...]
@@ -28,8 +29,35 @@ _REFUSALS: Final = frozenset(
         *("cards_do_not_allow", "out_of_turn", "wrong_amount", "insured_twice"),
     )
 )
-# The article that a decision which is not allowed offends.
-_ARTICLES: Final = {"hit": "6(4)", "double": "17(1)", "split": "16", "surrender": "18(1)", "five_cards": "19(1)"}
+
+
+class Text(Struct, frozen=True):
+    """What a text and a house's options say of a round.
+
+    `articles`: the article of each rule, by the names that the rounds use. `law`: those of every result. `device`: what
+    deals the cards. `burn`: cards burnt before the game; `burn_each`: in each round after the first. `rounds`: that one
+    shuffle serves. `face_up`: a card that lies face up in the shoe is void, void but for the first one, or valid.
+    `mispulled`: a card without a request puts the round in doubt; or it goes on to the next who asks, where it was not
+    seen (`unseen`), or where its device or a person says so (`ask`). `hole_replaced`: a hole card that was turned when
+    it was dealt is replaced. `unseen_extra_counts`: so does a needless card of the bank that was not seen. `free`: each
+    bettor of a seat chooses whether he follows a split, a double or an insurance.
+    """
+
+    articles: Mapping[str, str]
+    law: tuple[str, ...]
+    decks: int
+    burn: int
+    device: Literal["shoe", "metal_box", "continuous"] = "shoe"
+    burn_each: Literal["none", "one", "one_and_before_second"] = "none"
+    rounds: int = UNLIMITED
+    face_up: Literal["void", "first_valid", "valid"] = "valid"
+    mispulled: Literal["doubt", "unseen", "ask"] = "doubt"
+    hole_replaced: bool = False
+    unseen_extra_counts: bool = False
+    insurance: Literal["half_to_whole", "half", "up_to_half"] = "up_to_half"
+    bettors: int = 1
+    decides: Decides = "seated"
+    free: bool = False
 
 
 class Position(Struct, frozen=True):
@@ -40,6 +68,7 @@ class Position(Struct, frozen=True):
     counts the cards still to be burnt, UNSURE where that is not known; `left` the rounds that may still be dealt before
     a shuffle. `fresh`: shuffled, and no round since; `begun`: a round was opened. `beyond`: a card came
     between the end of the last round and its payment, and `gap`: so did a loss; a hand of it may not be known.
+    `drawn`: cards that left the shoe, UNSURE where that is not known; `returned`: those of the last round went back.
     `streaks` are open, `standing` those of this round as they stood at the bell, `earlier` of them from rounds before.
     """
 
@@ -54,6 +83,8 @@ class Position(Struct, frozen=True):
     begun: bool = False
     beyond: bool = False
     gap: bool = False
+    drawn: int = UNSURE
+    returned: bool = False
     streaks: tuple[Streak, ...] = ()
     standing: tuple[Streak, ...] = ()
     earlier: int = 0
@@ -70,20 +101,25 @@ NEVER_PLAYED: Final = Position()
 
 
 class Decisions:
-    """What the seats and the bank decide at a table with these options."""
+    """What the seats and the bank decide at a table with this text."""
 
-    def __init__(self, options: BlackjackOptions, house: House) -> None:
+    def __init__(self, text: Text, house: House) -> None:
         """Hold no state of a table."""
-        self.options = options
+        self.text = text
+        self.law = text.articles
         self.house = house
 
+    def _by(self, round_: Round, seat: int) -> str:
+        """The bet of a seat that its decisions are for; "" for all of them."""
+        return decider(round_.wagers, seat, self.text.decides) if self.text.free else ""
+
     def go(self, p: Position, play: Play, round_: Round, notes: Notes = ()) -> Step:
-        """The round goes on. Art. 12(1): at its end insurance chips that are less than half the bet go back."""
+        """The round goes on. At its end insurance chips that are too few go back."""
         if self.house.over(play):
             for one in round_.wagers:
                 if one.bet == "insurance" and one.seat not in play.insured:
                     text = say("insurance_short", seat=one.seat, amount=one.amount)
-                    notes += (Note("wrong_amount", text, "12(1)"),)
+                    notes += (Note("wrong_amount", text, self.law["insurance"]),)
                     round_ = replace(round_, wagers=tuple(kept for kept in round_.wagers if kept != one))
         return replace(p, play=play), Effect(notes, round=round_)
 
@@ -96,20 +132,20 @@ class Decisions:
             return p, PLAIN
         if not round_.closed or play.dealt < play.first_deal:
             play = _astray(house.untaken(play, seat, number, action), action)
-            return refuse(p, play, "decision_before_deal", text, "6(5)")
+            return refuse(p, play, "decision_before_deal", text, self.law["before_deal"])
         place = play.turn if play.turn < len(play.hands) else None
         match action:
             case "insurance":
                 return self.insure(p, play, round_, seat, told.amount)
             case "even_money":
                 return self._even_money(p, play, round_, seat)
-            case "surrender" if self.options.surrender == "before_any_card":
+            case "surrender" if house.surrender == "before_any_card":
                 place = next((n for n, hand in enumerate(play.hands) if hand.seat == seat), None)
         if place is None or (play.hands[place].seat, play.hands[place].number) != (seat, number):
             if any(hand.number == number and said(hand, action) for hand in play.of(seat)):
                 return p, PLAIN
             play = _astray(house.untaken(play, seat, number, action), action)
-            return refuse(p, play, "out_of_turn", text, "6(3)")
+            return refuse(p, play, "out_of_turn", text, self.law["decision"])
         hand = play.hands[place]
         if hand.ended == action:
             return p, PLAIN
@@ -125,32 +161,35 @@ class Decisions:
         """The decision of the hand in that place, if it is allowed."""
         house, hand, action = self.house, play.hands[place], told.action
         text = say("seat_hand_action", seat=hand.seat, number=hand.number, action=action)
-        article = _ARTICLES.get(action, "6(3)")
+        article = self.law["decision"]
+        if action in DECISIONS:
+            article = self.law.get(action, article)
         if house.peek_due(play):
-            return refuse(p, play, "decision_before_peek", text, "5(2)(3)(3)")
+            return refuse(p, play, "decision_before_peek", text, self.law["peek"])
         at_turn = place == play.turn
         if at_turn and house.card_for(play) >= 0:
             if action == "split" and hand.split and len(hand.cards) == 1:
                 return p, PLAIN
-            return refuse(p, play, "decision_before_card", text, "6(3)")
+            return refuse(p, play, "decision_before_card", text, self.law["decision"])
         early = ("surrender",) if not hand.ended and house.may_surrender(play, hand) else ()
         if action not in (house.actions(play, hand) if at_turn else early):
             surrenders = ("surrender",) if house.offers_surrender(play, hand) else ()
             offered = house.possible_actions(play, hand) if at_turn else surrenders
             code = "cards_do_not_allow" if action in offered else "decision_not_allowed"
             return refuse(p, play, code, text, article)
-        stake = 0 if play.lost else stake_of(round_.wagers, hand.seat)
+        by = self._by(round_, hand.seat)
+        stake = 0 if play.lost else stake_of(round_.wagers, hand.seat, by)
         if told.amount and (action not in ("double", "split") or (stake and told.amount != stake)):
-            article = article if action != "split" else "16(2)"
+            article = article if action != "split" else self.law["split_amount"]
             wrong = say(
                 "wrong_amount", seat=hand.seat, number=hand.number, action=action, amount=told.amount, stake=stake
             )
             return refuse(p, play, "wrong_amount", wrong, article)
         if action == "double":
-            round_ = replace(round_, wagers=added(round_.wagers, hand.seat, hand.number, "double"))
+            round_ = replace(round_, wagers=added(round_.wagers, hand.seat, hand.number, "double", by))
         elif action == "split":
             number = max(one.number for one in play.of(hand.seat)) + 1
-            round_ = replace(round_, wagers=added(round_.wagers, hand.seat, number, "main"))
+            round_ = replace(round_, wagers=added(round_.wagers, hand.seat, number, "main", by))
         return self.go(p, house.decided(play, place, action), round_)
 
     def _contradicted(self, p: Position, undone: Play, round_: Round, *, proven: bool) -> Step:
@@ -161,11 +200,13 @@ class Decisions:
         return replace(p, play=play), Effect(suspend=reason, round=round_)
 
     def insure(self, p: Position, play: Play, round_: Round, seat: int, amount: int, *, chip: bool = False) -> Step:
-        """Art. 12(1): against an ace, from half the bet to all of it, before the seat decides.
+        """Against an ace, as much of the bet as the text allows, before the seat decides.
 
         A chip lies beside those told before; a person tells the whole.
         """
-        laid = next((one.amount for one in round_.wagers if (one.seat, one.bet) == (seat, "insurance")), 0)
+        by, law = self._by(round_, seat), self.law["insurance"]
+        name = "insurance" + by[4:]
+        laid = next((one.amount for one in round_.wagers if (one.seat, one.bet) == (seat, name)), 0)
         adds = chip and seat not in play.uncounted
         whole = laid + amount if adds else amount
         text = say("seat_action", seat=seat, action="insurance")
@@ -175,32 +216,42 @@ class Decisions:
             if not amount or amount == laid or (chip and not laid):
                 return p, PLAIN
             if laid:
-                return refuse(p, play, "insured_twice", text, "12(1)")
+                return refuse(p, play, "insured_twice", text, law)
         if not self.house.may_insure(play, seat):
-            return refuse(p, play, "decision_not_allowed", text, "12(1)")
-        stake = 0 if play.lost else stake_of(round_.wagers, seat)
-        most = stake if self.options.insurance == "half_to_whole" else (stake + 1) // 2
-        enough = stake <= 2 * whole
+            return refuse(p, play, "decision_not_allowed", text, law)
+        stake = 0 if play.lost else stake_of(round_.wagers, seat, by)
+        most, enough = self._insurable(stake, whole)
         if stake and (whole > most or not (enough or chip)):
             known = say("wrong_insurance", seat=seat, amount=whole, stake=stake)
             wrong = known if whole else say("insurance_unknown", seat=seat, stake=stake)
-            return refuse(p, play, "wrong_amount", wrong, "12(1)")
+            return refuse(p, play, "wrong_amount", wrong, law)
         if whole and (adds or not chip):
-            others = tuple(one for one in round_.wagers if (one.seat, one.bet) != (seat, "insurance"))
-            round_ = replace(round_, wagers=(*others, Wager(seat, "insurance", whole)))
+            others = tuple(one for one in round_.wagers if (one.seat, one.bet) != (seat, name))
+            round_ = replace(round_, wagers=(*others, Wager(seat, name, whole)))
         insured = (*play.insured, seat) if enough and seat not in play.insured else play.insured
         uncounted = play.uncounted if adds or seat in play.uncounted else (*play.uncounted, seat)
         return self._taken(p, replace(play, insured=insured, uncounted=uncounted), round_)
 
+    def _insurable(self, stake: int, whole: int) -> tuple[int, bool]:
+        """The most that may be laid on insurance, and whether `whole` is enough of it."""
+        match self.text.insurance:
+            case "half_to_whole":
+                return stake, stake <= 2 * whole
+            case "half":
+                return (stake + 1) // 2, stake <= 2 * whole
+            case _:
+                return stake // 2, bool(whole) or not stake
+
     def _even_money(self, p: Position, play: Play, round_: Round, seat: int) -> Step:
-        """Art. 10(3): a blackjack is paid like any win, before the bank's second card is known."""
+        """A blackjack is paid like any win, before the bank's second card is known."""
         place = next((n for n, hand in enumerate(play.hands) if hand.seat == seat), None)
         hand = play.hands[place] if place is not None else Hand(seat)
         if hand.ended == "even_money":
             return p, PLAIN
         asks = is_blackjack(hand.cards) and not hand.split and hand.ended in ("", "blackjack")
         if place is None or not asks or not self.house.may_take_even_money(play):
-            return refuse(p, play, "decision_not_allowed", say("seat_action", seat=seat, action="even_money"), "10(3)")
+            text = say("seat_action", seat=seat, action="even_money")
+            return refuse(p, play, "decision_not_allowed", text, self.law["even_money"])
         return self._taken(p, play.with_hand(place, replace(hand, ended="even_money")), round_)
 
     def _taken(self, p: Position, play: Play, round_: Round) -> Step:
@@ -211,14 +262,14 @@ class Decisions:
 
     def peek(self, p: Position, play: Play, round_: Round, *, blackjack: bool) -> Step:
         if not round_.closed:
-            return p, noting_beside("peek_without_deal", say("peek_no_card"), "5(2)(3)(3)")
+            return p, noting_beside("peek_without_deal", say("peek_no_card"), self.law["peek"])
         if round_.suspended or play.peeked == ("yes" if blackjack else "no"):
             return p, PLAIN
         if play.peeked:
             return p, Effect(suspend=say("peek_twice"))
         if not self.house.peek_due(play):
             text = say("peek_not_due")
-            return refuse(p, play, "peek_not_due", text, "5(2)(3)(3)")
+            return refuse(p, play, "peek_not_due", text, self.law["peek"])
         if is_blackjack(play.bank) != blackjack:
             return p, Effect(suspend=say("peek_and_shoe"))
         return self.go(p, self.house.peeked(play, blackjack=blackjack), round_)

@@ -1,0 +1,93 @@
+"""A jackpot on the first cards of a blackjack player: its combinations as a house writes them, and who hit them.
+
+A prize is written `cards=what`: `AAAA/suit=pool`, `777=1/10`, `AA/colour=fixed`. The cards are ranks in any order, of
+one suit or one colour where that is said; `what` is the rest of the pool, a share of it, or a fixed amount. The house
+lists its combinations from the highest to the lowest; the highest takes the rest of the pool.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec import Struct
+
+from rules.engine.ruleset import Award
+from rules.games.blackjack import Hands
+from rules.games.cards import colour, suit
+
+POOL: Final = "blackjack"
+_PRIZE: Final = re.compile(r"([A2-9TJQK]{2,4})(?:/(suit|colour))?=(pool|fixed|[1-9][0-9]?/[1-9][0-9]{0,3})", re.ASCII)
+
+
+class Combination(Struct, frozen=True):
+    """One combination. `of` is "suit", "colour" or "" where suits do not matter."""
+
+    name: str
+    ranks: str
+    of: str
+    pays: str
+
+
+def combinations(written: Iterable[str], cards: int) -> tuple[Combination, ...]:
+    """The combinations as the house lists them, the highest first. Raises ValueError with the fault."""
+    found: list[Combination] = []
+    for one in written:
+        match = _PRIZE.fullmatch(one)
+        if match is None:
+            raise ValueError(f"{one!r} is no prize: write cards=pool, cards=fixed or cards=1/10, as in AAAA/suit=pool")
+        if len(match[1]) > cards:
+            raise ValueError(f"{one!r}: only the first {cards} cards count")
+        if (match[3] == "pool") != (not found):
+            raise ValueError(f"{one!r}: the first combination, and no other, takes the rest of the pool")
+        found.append(Combination(one.partition("=")[0], "".join(sorted(match[1])), match[2] or "", match[3]))
+    if len({(one.ranks, one.of) for one in found}) != len(found):
+        raise ValueError("a combination stands twice")
+    return tuple(found)
+
+
+def first_cards(mine: Hands, most: int) -> tuple[str, ...]:
+    """The first cards dealt to a seat, in their order. A seat plays the hands of a split one after the other."""
+    if len(mine) == 1:
+        return mine[0].cards[:most]
+    cards = [mine[0].cards[0], mine[1].cards[0]]
+    for hand in mine:
+        cards += [one.cards[0] for one in mine[2:] if one.split_from == hand.number]
+        cards += hand.cards[1:]
+    return tuple(cards[:most])
+
+
+def hit(cards: tuple[str, ...], offered: tuple[Combination, ...]) -> Combination | None:
+    """The highest combination that these first cards make."""
+    for one in offered:
+        mine = cards[: len(one.ranks)]
+        if "".join(sorted(card[0] for card in mine)) != one.ranks:
+            continue
+        kinds = {suit(card) if one.of == "suit" else colour(card) for card in mine} if one.of else {""}
+        if len(kinds) == 1:
+            return one
+    return None
+
+
+def awards(held: Iterable[tuple[int, Combination]], offered: tuple[Combination, ...], law: str) -> tuple[Award, ...]:
+    """What the seats win, in the order of payment: the smallest first, the rest of the pool last and shared.
+
+    Seat 0 stands for seats whose bets are not known.
+    """
+    found: list[Award] = []
+    hits = list(held)
+    for one in reversed(offered):
+        seats = [seat for seat, combination in hits if combination == one]
+        if not seats:
+            continue
+        if one.pays == "pool":
+            after = found[-1].combination if found else ""
+            found.append(Award(POOL, one.name, "pool", law, among=tuple(seat for seat in seats if seat), after=after))
+        elif one.pays == "fixed":
+            found += [Award(POOL, one.name, "fixed", law, among=(seat,) if seat else ()) for seat in seats]
+        else:
+            share = one.pays
+            found += [
+                Award(POOL, one.name, "larger_of_fixed_and_share", law, share, (seat,) if seat else ())
+                for seat in seats
+            ]
+    return tuple(found)

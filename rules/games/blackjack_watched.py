@@ -1,0 +1,216 @@
+"""Blackjack with limits of stakes, bets on other seats, a jackpot, and a watch over its shoe or shuffler.
+
+Called by the rulesets of texts that have these. What the hands are worth is in `blackjack.py`; the life of a round in
+`blackjack_round.py`.
+"""
+
+from typing import Any, ClassVar, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from protocols.contract.events import (
+    CardDrawn,
+    CardsReturned,
+    CardUnreadable,
+    CutCardDrawn,
+    ShoeStarted,
+    WagerPlaced,
+    WagerWithdrawn,
+)
+from protocols.contract.reasons import say
+from protocols.contract.topics import Envelope
+from rules.engine.facts import PLAIN, Effect, Fact, Frame, Hands, Note, Table
+from rules.engine.rounds import Round, noted
+from rules.engine.ruleset import Verdict, View
+from rules.games import shuffler_watch
+from rules.games.blackjack import UNSURE, Compared, House, Play, is_special
+from rules.games.blackjack_bettors import follow
+from rules.games.blackjack_decisions import NO_NOTES, Notes, Position, Step, Text, noting
+from rules.games.blackjack_jackpot import Combination, awards, first_cards, hit
+from rules.games.blackjack_round import Beside, BlackjackRounds, BlackjackState
+from rules.games.blackjack_stakes import is_main
+from rules.games.cards import PIPS
+from rules.games.shuffler_watch import Watched
+
+DECK: Final = 52
+FROM_END: Final = 50
+"""Where the warn card lies: as many cards from the end of the shoe, or with one player in its middle."""
+
+
+class Stakes(Struct, frozen=True):
+    """What a house allows beside the hands; 0 where it is not told. `combinations`: those of the jackpot."""
+
+    minimum: int = 0
+    maximum: int = 0
+    warn_card_within: int = 0
+    jackpot_bet: int = 0
+    combinations: tuple[Combination, ...] = ()
+
+
+class WatchedState(BlackjackState, frozen=True):
+    """Where a table stands. `watch`: its shuffler, which lies beside the rounds: they are never played again for it."""
+
+    watch: Watched = Watched()
+
+
+class WatchedBlackjack(BlackjackRounds):
+    """A ruleset sets `terms` and has an article for each code of this file and of the shuffler's watch."""
+
+    State: ClassVar[type[WatchedState]] = WatchedState
+
+    def __init__(self, text: Text, house: House, stakes: Stakes) -> None:
+        """Hold no state of a table."""
+        super().__init__(text, house)
+        self.stakes = stakes
+        self._shuffler = text.device == "continuous"
+        others = (f"main:{seat}" for seat in range(1, house.seats + 1))
+        self.offered = frozenset(("main", *others, *(("jackpot",) if stakes.combinations else ())))
+
+    # ---- stakes
+
+    def bet_refused(self, p: Position, round_: Round, one: WagerPlaced | WagerWithdrawn) -> tuple[str, str] | None:
+        """A seat does not bet beside itself, and the bets on one seat have a maximum."""
+        if refused := super().bet_refused(p, round_, one):
+            return refused
+        if one.bet == f"main:{one.seat}":
+            return "bet_not_offered", self.law_of["others"]
+        if isinstance(one, WagerWithdrawn) or not self.stakes.maximum or not is_main(one.bet):
+            return None
+        laid = sum(held.amount for held in round_.wagers if held.seat == one.seat and is_main(held.bet))
+        return ("over_maximum", self.law_of["others"]) if laid + one.amount > self.stakes.maximum else None
+
+    def checked(self, round_: Round) -> tuple[Round, Notes]:
+        """At the bell: multiples of the minimum; one chip of a player on the jackpot, beside a bet on his own hand."""
+        notes, kept = NO_NOTES, []
+        mains = {one.seat for one in round_.wagers if one.bet == "main"}
+        for one in round_.wagers:
+            if is_main(one.bet) and self.stakes.minimum and one.amount % self.stakes.minimum:
+                text = say("not_a_multiple", seat=one.seat, amount=one.amount, minimum=self.stakes.minimum)
+                notes += (Note("not_a_multiple", text, self.law_of["not_a_multiple"]),)
+            if one.bet == "jackpot":
+                code = "jackpot_without_main" if one.seat not in mains else "wrong_jackpot_bet"
+                if one.seat not in mains or one.amount != self.stakes.jackpot_bet:
+                    text = say("chip_goes_back", seat=one.seat, bet=one.bet, amount=one.amount)
+                    notes += (Note(code, text, self.law_of[code]),)
+                    continue
+            kept.append(one)
+        return (replace(round_, wagers=tuple(kept)) if len(kept) < len(round_.wagers) else round_), notes
+
+    def after_bell(self, p: Position, play: Play, round_: Round, one: WagerPlaced | WagerWithdrawn) -> Step | None:
+        """Chips that follow a decision; and the dealer collects those on the jackpot."""
+        if isinstance(one, WagerPlaced):
+            return follow(self._decisions, p, play, round_, one)
+        collected = any((held.seat, held.bet) == (one.seat, "jackpot") for held in round_.wagers)
+        return (p, PLAIN) if one.bet == "jackpot" and collected else None
+
+    # ---- the jackpot
+
+    def rests_on_unknown(self, play: Play, round_: Round) -> bool:
+        """Which cards of a seat that split were its first."""
+        if all(len(one.ranks) == 2 for one in self.stakes.combinations):
+            return False
+        seats = self._bettors(round_)
+        unknown = (hand.seat for hand in play.hands if hand.number > 2 and not hand.split_from)
+        return any(seats is None or seat in seats for seat in unknown)
+
+    def _bettors(self, round_: Round) -> set[int] | None:
+        """The seats with a chip on the jackpot; None without reported bets."""
+        if not round_.wagers:
+            return None
+        return {one.seat for one in round_.wagers if one.bet == "jackpot"}
+
+    def beside(self, p: Position, play: Play, round_: Round, compared: list[Compared]) -> Beside:
+        """The combinations of the jackpot, whatever became of the hand."""
+        offered = self.stakes.combinations
+        if not offered:
+            return Beside()
+        seats = self._bettors(round_)
+        most = max(len(one.ranks) for one in offered)
+        held = []
+        for hand in play.hands:
+            if hand.number != 1 or (seats is not None and hand.seat not in seats):
+                continue
+            if found := hit(first_cards(play.of(hand.seat), most), offered):
+                held.append((0 if seats is None else hand.seat, found))
+        if not held:
+            return Beside()
+        if seats is None:
+            held = list(dict.fromkeys(held))
+        article = self.law_of["jackpot"]
+        return Beside(awards=awards(held, offered, self.cite(article)), law=(article,))
+
+    # ---- the shoe and the shuffler
+
+    def apply(self, state: Table[Position], seen: Envelope) -> tuple[Table[Position], tuple[Verdict, ...]]:
+        """One event, and what it shows of the shuffler."""
+        after, verdicts = super().apply(state, seen)
+        if not self._shuffler or type(seen.event) not in shuffler_watch.HEARD:
+            return after, verdicts
+        assert isinstance(after, WatchedState)
+        watched, breaches = shuffler_watch.watch(after.watch, seen.event)
+        for code, reason in breaches:
+            verdicts += noted(code, reason, self.cite(self.law_of[code]), seen)
+        return replace(after, watch=watched), verdicts
+
+    def step(self, position: Position, fact: Fact, frame: Frame[Position] | None) -> Step:
+        """One event. Cards that left the shoe are counted, so that the place of the warn card is known."""
+        match fact.event:
+            case CardsReturned() if frame is None:
+                position = replace(position, returned=True)
+            case CardDrawn() | CardUnreadable() if position.drawn != UNSURE:
+                position = replace(position, drawn=position.drawn + 1)
+            case ShoeStarted():
+                position = replace(position, drawn=0)
+            case CutCardDrawn():
+                left = DECK * self.text.decks - position.drawn
+                position, effect = super().step(position, fact, frame)
+                return position, self._warned(position, effect, left)
+        return super().step(position, fact, frame)
+
+    def _warned(self, p: Position, effect: Effect, left: int) -> Effect:
+        """The warn card came with so many cards left."""
+        within, play = self.stakes.warn_card_within, p.play
+        if not within or p.drawn == UNSURE or effect.notes:
+            return effect
+        players = len({hand.seat for hand in play.hands}) if play is not None and play.hands else len(p.seats)
+        places = (FROM_END, DECK * self.text.decks // 2) if players <= 1 else (FROM_END,)
+        if any(abs(left - place) <= within for place in places):
+            return effect
+        note = Note("warn_card_misplaced", say("warn_card_misplaced", left=left), self.law_of["warn_card_misplaced"])
+        return replace(effect, beside=(*effect.beside, note))
+
+    def missed(self, position: Position) -> Position:
+        """The cards are no longer counted."""
+        return replace(super().missed(position), drawn=UNSURE)
+
+    def lay(
+        self,
+        position: Position,
+        hands: Hands,
+        frame: Frame[Position],
+        before: Frame[Position] | None,
+        *,
+        named: bool,
+        reopened: bool,
+    ) -> Step:
+        """A round that ended is corrected only until its cards go back into the shuffler."""
+        if reopened and position.returned:
+            return position, noting("claim_too_late", say("claim_too_late"), self.law_of["claim_too_late"])
+        return super().lay(position, hands, frame, before, named=named, reopened=reopened)
+
+    # ---- what may be shown
+
+    def view(self, state: Table[Position]) -> View:
+        """`pay_now`: prizes that are paid at once, by hand: a blackjack that the bank cannot have, a special prize."""
+        view, play = super().view(state), state.position.play
+        if view.phase != "dealing" or play is None:
+            return view
+        now: dict[str, str] = {}
+        for hand in play.hands:
+            if hand.ended == "blackjack" and play.bank and PIPS[play.bank[0]] not in (1, 10):
+                now[hand.name] = "3/2"
+            elif is_special(hand.cards):
+                now[hand.name] = "3"
+        detail: dict[str, Any] = {**view.detail, "pay_now": now}
+        return replace(view, detail=detail) if now else view

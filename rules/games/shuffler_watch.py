@@ -1,0 +1,157 @@
+"""What a text demands of a table with an automatic shuffler: loading, damaged cards, jams, returned cards, the count.
+
+Called by rulesets with each event of their table; `watch` returns the breaches that it shows. It knows no game: a
+ruleset has an article for each code of `CODES`. After a loss of events nothing is said that the loss may explain.
+"""
+
+from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from protocols.contract.events import (
+    BetsClosed,
+    CardDamaged,
+    CardDrawn,
+    CardJammed,
+    CardsLoaded,
+    CardsReturned,
+    DeckChecked,
+    DeviceOnline,
+    Event,
+    EventsMissed,
+    JamCleared,
+    SupervisorKeyed,
+    TableClosed,
+)
+from protocols.contract.reasons import Reason, say
+
+HEARD: Final[frozenset[type[Event]]] = frozenset(
+    (
+        *(CardsLoaded, CardDamaged, CardJammed, JamCleared, CardsReturned, DeckChecked, SupervisorKeyed, TableClosed),
+        *(CardDrawn, BetsClosed, EventsMissed, DeviceOnline),
+    )
+)
+CODES: Final = (
+    *("loaded_unattended", "loaded_in_one_packet", "loaded_again", "card_damaged", "damaged_card_not_replaced"),
+    *("jam_unattended", "too_many_cards_returned", "checked_before_closing", "checked_unattended", "deck_wrong"),
+    *("deck_not_checked", "played_after_closing"),
+)
+UNKNOWN: Final = -1
+
+
+class Watched(Struct, frozen=True):
+    """A table with its shuffler. `supervisor`: whether the key is on; `came`: it was since the last damage or jam.
+
+    `packets`: loaded since the table was closed; 0: not seen. `playing`: a round was played since. `out`: cards that
+    left the shuffler and did not go back, UNKNOWN after a loss.
+    `unchecked`: the table was closed and the cards not counted since.
+    """
+
+    supervisor: Literal["on", "off", "unknown"] = "off"
+    came: bool = False
+    packets: int = 0
+    playing: bool = False
+    damaged: bool = False
+    jammed: bool = False
+    out: int = UNKNOWN
+    closed: bool = False
+    unchecked: bool = False
+
+
+NEW: Final = Watched()
+Breach: TypeAlias = tuple[str, Reason]
+_NONE: Final[tuple[Breach, ...]] = ()
+
+
+def _missed(state: Watched) -> Watched:
+    """Events may be missing: a supervisor may have come, packets may have been put in, cards may have gone back."""
+    return replace(state, supervisor="unknown", came=True, packets=2, out=UNKNOWN, closed=False, unchecked=False)
+
+
+def watch(state: Watched, event: Event) -> tuple[Watched, tuple[Breach, ...]]:
+    """The next state, and the breaches that the event shows."""
+    match event:
+        case CardDrawn():
+            return _drawn(state)
+        case BetsClosed():
+            return _played(state)
+        case SupervisorKeyed(present=present):
+            return replace(state, supervisor="on" if present else "off", came=state.came or present), _NONE
+        case CardsLoaded(packet=packet):
+            return _loaded(state, packet)
+        case CardDamaged():
+            state = replace(state, damaged=True, came=state.supervisor != "off")
+            return state, (("card_damaged", say("card_damaged")),)
+        case CardJammed():
+            return replace(state, jammed=True, came=state.supervisor != "off"), _NONE
+        case JamCleared():
+            alone = state.jammed and not state.came
+            return replace(state, jammed=False), (("jam_unattended", say("jam_unattended")),) if alone else _NONE
+        case CardsReturned(count=count):
+            return _returned(state, count)
+        case TableClosed():
+            state = replace(state, closed=True, unchecked=True, playing=False, packets=0, damaged=False)
+            return state, _NONE
+        case DeckChecked() as counted:
+            return _checked(state, counted)
+        case EventsMissed():
+            return _missed(state), _NONE
+        case DeviceOnline(continuous=False) if state != NEW:  # a device that is met for the first time proves no loss
+            return _missed(state), _NONE
+        case _:
+            return state, _NONE
+
+
+def _drawn(state: Watched) -> tuple[Watched, tuple[Breach, ...]]:
+    out = state.out + 1 if state.out != UNKNOWN else UNKNOWN
+    if state.damaged and not state.came:
+        text = say("damaged_card_not_replaced")
+        return replace(state, out=out, damaged=False), (("damaged_card_not_replaced", text),)
+    return replace(state, out=out), _NONE
+
+
+def _played(state: Watched) -> tuple[Watched, tuple[Breach, ...]]:
+    """The bell of a round."""
+    breaches = _NONE
+    if state.closed:
+        breaches += (("played_after_closing", say("played_after_closing")),)
+    elif not state.playing and state.packets == 1:
+        breaches += (("loaded_in_one_packet", say("loaded_in_one_packet")),)
+    return replace(state, playing=True, closed=False), breaches
+
+
+def _loaded(state: Watched, packet: int) -> tuple[Watched, tuple[Breach, ...]]:
+    breaches = _NONE
+    if state.supervisor == "off":
+        breaches += (("loaded_unattended", say("loaded_unattended")),)
+    if state.damaged:  # the card that takes the place of the damaged one
+        return replace(state, damaged=False), breaches
+    if state.unchecked:
+        breaches += (("deck_not_checked", say("deck_not_checked")),)
+    if state.playing:
+        return state, (*breaches, ("loaded_again", say("loaded_again")))
+    packets = max(packet, state.packets + 1)
+    return replace(state, packets=packets, closed=False, unchecked=False, out=0), breaches
+
+
+def _returned(state: Watched, count: int) -> tuple[Watched, tuple[Breach, ...]]:
+    """Cards of one or of several rounds go back; `count` is 0 where the device does not know how many."""
+    breaches = _NONE
+    if count and state.out != UNKNOWN and count > state.out:
+        text = say("too_many_cards_returned", count=count, out=state.out)
+        breaches = (("too_many_cards_returned", text),)
+    out = UNKNOWN if state.out == UNKNOWN else max(state.out - count, 0) if count else 0
+    return replace(state, out=out), breaches
+
+
+def _checked(state: Watched, counted: DeckChecked) -> tuple[Watched, tuple[Breach, ...]]:
+    breaches = _NONE
+    if state.playing:
+        breaches += (("checked_before_closing", say("checked_before_closing")),)
+    if state.supervisor == "off":
+        breaches += (("checked_unattended", say("checked_unattended")),)
+    if not counted.good:
+        text = say("deck_wrong", counted=counted.counted, expected=counted.expected)
+        breaches += (("deck_wrong", text),)
+    return replace(state, unchecked=False), breaches

@@ -1,0 +1,71 @@
+"""The watch over an automatic shuffler: its state is bounded, and a loss is no breach."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocols.contract.events import (
+    BetsClosed,
+    CardDamaged,
+    CardDrawn,
+    CardJammed,
+    CardsLoaded,
+    CardsReturned,
+    DeckChecked,
+    DeviceOnline,
+    Event,
+    EventsMissed,
+    JamCleared,
+    SupervisorKeyed,
+    TableClosed,
+)
+from rules.games.shuffler_watch import CODES, HEARD, UNKNOWN, Watched, watch
+
+EVENTS: tuple[Event, ...] = (
+    *(BetsClosed(), CardDrawn("9D"), CardDamaged(), CardJammed("infeed"), JamCleared("infeed"), TableClosed()),
+    *(CardsLoaded(156, 1), CardsLoaded(156, 2), CardsLoaded(1), CardsReturned(), CardsReturned(2)),
+    *(DeckChecked(312, 312, good=True), DeckChecked(312, 311, good=False), SupervisorKeyed(present=True)),
+    *(SupervisorKeyed(present=False), EventsMissed(1), DeviceOnline(continuous=False), DeviceOnline(continuous=True)),
+)
+NIGHTS = st.lists(st.sampled_from(EVENTS), max_size=40)
+
+
+def breaches(events: list[Event], state: Watched | None = None) -> tuple[Watched, list[str]]:
+    now, found = state or Watched(), list[str]()
+    for event in events:
+        now, said = watch(now, event)
+        found += [code for code, _ in said]
+    return now, found
+
+
+def test_the_watch_hears_every_event_that_it_knows() -> None:
+    assert {type(event) for event in EVENTS} == HEARD
+
+
+@given(NIGHTS)
+def test_every_breach_has_a_code_and_the_cards_outside_are_never_negative(events: list[Event]) -> None:
+    state, found = breaches(events)
+    assert set(found) <= set(CODES)
+    assert state.out >= UNKNOWN
+
+
+def test_every_code_is_said() -> None:
+    key_on, key_off = SupervisorKeyed(present=True), SupervisorKeyed(present=False)
+    loaded: list[Event] = [key_on, CardsLoaded(156, 1), CardsLoaded(156, 2), key_off, BetsClosed()]
+    nights: list[list[Event]] = [
+        [CardsLoaded(156, 1), BetsClosed()],
+        [*loaded, CardsLoaded(156, 1)],
+        [*loaded, CardDamaged(), CardDrawn("9D"), CardJammed("shoe"), JamCleared("shoe"), CardsReturned(9)],
+        [*loaded, DeckChecked(312, 311, good=False), TableClosed(), BetsClosed()],
+        [*loaded, TableClosed(), *loaded],
+    ]
+    assert {code for night in nights for code in breaches(night)[1]} == set(CODES)
+
+
+@given(NIGHTS, st.sampled_from(EVENTS))
+def test_a_loss_is_no_breach(events: list[Event], event: Event) -> None:
+    """After a loss no person, packet or card is reported missing."""
+    state, _ = breaches([*events, EventsMissed(1)])
+    _, found = breaches([event], state)
+    explained = {"loaded_unattended", "checked_unattended", "jam_unattended", "damaged_card_not_replaced"}
+    explained |= {"loaded_in_one_packet", "too_many_cards_returned", "deck_not_checked", "played_after_closing"}
+    assert not explained & set(found)
