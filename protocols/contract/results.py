@@ -140,6 +140,7 @@ class RoundFacts(Struct, frozen=True):
     dragon_7: bool = False
     lucky_6: bool = False
     next: str = ""
+    face_up: tuple[str, ...] = ()
     handles: dict[str, int] = field(default_factory=dict)
     # blackjack and stud poker; `seats` are those that play, or the fate of each hand
     seats: dict[str, str] | tuple[int, ...] = ()
