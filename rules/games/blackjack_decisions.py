@@ -177,9 +177,10 @@ class Decisions:
             offered = house.possible_actions(play, hand) if at_turn else surrenders
             code = "cards_do_not_allow" if action in offered else "decision_not_allowed"
             return refuse(p, play, code, text, article)
-        by = self._by(round_, hand.seat)
-        stake = 0 if play.lost else stake_of(round_.wagers, hand.seat, by)
-        if told.amount and (action not in ("double", "split") or (stake and told.amount != stake)):
+        lays = action in ("double", "split")
+        by = self._by(round_, hand.seat) if lays else ""
+        stake = stake_of(round_.wagers, hand.seat, by) if told.amount and not play.lost else 0
+        if told.amount and (not lays or (stake and told.amount != stake)):
             article = article if action != "split" else self.law["split_amount"]
             wrong = say(
                 "wrong_amount", seat=hand.seat, number=hand.number, action=action, amount=told.amount, stake=stake

@@ -156,10 +156,10 @@ class WatchedBlackjack(BlackjackRounds):
     def step(self, position: Position, fact: Fact, frame: Frame[Position] | None) -> Step:
         """One event. Cards that left the shoe are counted, so that the place of the warn card is known."""
         match fact.event:
-            case CardsReturned() if frame is None:
-                position = replace(position, returned=True)
             case CardDrawn() | CardUnreadable() if position.drawn != UNSURE:
                 position = replace(position, drawn=position.drawn + 1)
+            case CardsReturned() if frame is None:
+                position = replace(position, returned=True)
             case ShoeStarted():
                 position = replace(position, drawn=0)
             case CutCardDrawn():
