@@ -37,12 +37,10 @@ from msgspec.structs import replace
 from protocols.contract.events import WagerPlaced
 from protocols.contract.reasons import say
 from rules.angola.baccarat_table import AngolaTable, BaccaratOptions, Deduction, Ends, staked
-from rules.engine.duties import Duties
 from rules.engine.facts import Fact, Note
 from rules.engine.rounds import Round, irregular
 from rules.engine.ruleset import option
 
-DUTIES: Final[Duties] = ()
 LIMITS: Final = "10(24)(c)"
 RATIOS: Final = {"": 70, "tie_": 15, "pair_": 8}
 """How many times its minimum a bet's maximum is: of player and banker, the tie, the pairs."""

@@ -26,12 +26,10 @@ from msgspec.structs import replace
 from protocols.contract.events import WagerPlaced
 from protocols.contract.reasons import say
 from rules.angola.baccarat_table import OTHER_SIDE, PAIRS, AngolaTable, BaccaratOptions, Deduction, Ends, staked
-from rules.engine.duties import Duties
 from rules.engine.facts import Fact, Note
 from rules.engine.rounds import Round, irregular
 from rules.engine.ruleset import option
 
-DUTIES: Final[Duties] = ()
 TIE_PERCENT: Final = 10
 PAIR_PERCENT: Final = 8
 

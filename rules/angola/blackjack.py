@@ -43,7 +43,6 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import Meta, Struct
 
-from rules.engine.duties import Duties
 from rules.engine.money import Rounding
 from rules.engine.rounds import terms
 from rules.engine.ruleset import Bet, option
@@ -54,8 +53,6 @@ from rules.games.blackjack_round import VOID_WORDS
 from rules.games.blackjack_watched import Stakes, WatchedBlackjack
 
 TEXT: Final = "Decreto Executivo 261/22"
-DUTIES: Final[Duties] = ()
-"""Articles 6 to 8 have no duty by the clock."""
 RATIO: Final = 30
 SEED: Final = 10_000
 

@@ -23,7 +23,6 @@ import msgspec
 from msgspec import Struct
 
 from rules.engine.bets import Board, Family, check_offered, names, prize
-from rules.engine.duties import Duties
 from rules.engine.money import Rounding
 from rules.engine.ruleset import option
 from rules.games import cussec as game
@@ -64,8 +63,6 @@ ARTICLES: Final = Articles(
     leaning_is_null=False,
     light_opens=True,
 )
-DUTIES: Final[Duties] = ()
-"""The article has no duty by the clock."""
 
 
 class CussecOptions(Struct, frozen=True, forbid_unknown_fields=True):

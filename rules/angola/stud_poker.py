@@ -37,7 +37,6 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import Meta, Struct
 
-from rules.engine.duties import Duties
 from rules.engine.money import Rounding, odds
 from rules.engine.rounds import terms
 from rules.engine.ruleset import Bet, Win, option
@@ -56,7 +55,6 @@ from rules.games.stud_poker_game import (
 )
 
 TEXT: Final = "Decreto Executivo 261/22"
-DUTIES: Final[Duties] = ()
 
 PAYTABLE: Final = (
     Bet("ante", "1", "arts. 9(20), 9(26), 9(28)", "the hand beats the bank's, or the bank does not play"),

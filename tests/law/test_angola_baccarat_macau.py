@@ -11,7 +11,7 @@ import pytest
 from baccarat_articles import BANKER_5, BANKER_WINS, PLAYER_WINS, bet, laws, noted, only, refuses, returned, shoe
 from helpers import play
 
-from rules.angola.baccarat_macau import DUTIES, AngolaBaccaratMacau, AngolaBaccaratMacauOptions
+from rules.angola.baccarat_macau import AngolaBaccaratMacau, AngolaBaccaratMacauOptions
 
 LAW = "angola.baccarat-macau"
 SHUFFLER: dict[str, Any] = {"device": "continuous", "decks": 6}
@@ -22,10 +22,6 @@ _made = cache(AngolaBaccaratMacau)
 def game(**options: Any) -> AngolaBaccaratMacau:
     """The ruleset; made once per options, it holds no state."""
     return _made(AngolaBaccaratMacauOptions(**options))
-
-
-def test_the_article_names_no_duty_by_the_clock() -> None:
-    assert DUTIES == ()
 
 
 @pytest.mark.article("11(1)")

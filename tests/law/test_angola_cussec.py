@@ -24,7 +24,7 @@ from protocols.contract.events import (
     WagerWithdrawn,
 )
 from protocols.contract.reasons import say
-from rules.angola.cussec import DUTIES, FAMILIES, Cussec, CussecOptions
+from rules.angola.cussec import FAMILIES, Cussec, CussecOptions
 from rules.engine.ruleset import (
     BadOption,
     Closed,
@@ -362,10 +362,6 @@ def test_bets_offered_leaves_the_others_out() -> None:
     assert [bet.id for bet in ruleset.bets()] == ["small", "total:n"]
     result = only(play(ruleset, throw((1, 1, 2), WagerPlaced(1, "big", 5))))
     assert notes(result) == [("bet_not_offered", "5(8)")]
-
-
-def test_the_article_has_no_duty_by_the_clock() -> None:
-    assert DUTIES == ()
 
 
 # ---- doubt

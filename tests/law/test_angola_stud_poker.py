@@ -32,7 +32,7 @@ from protocols.contract.events import (
     WagerPlaced,
 )
 from protocols.contract.reasons import say
-from rules.angola.stud_poker import DUTIES, StudPoker, StudPokerOptions, value
+from rules.angola.stud_poker import StudPoker, StudPokerOptions, value
 from rules.engine.rounds import declared
 from rules.engine.ruleset import (
     Award,
@@ -723,10 +723,6 @@ def test_a_shuffler_that_fails_during_the_deal_lets_the_round_wait(fault: Event)
     goes_on = only(play(game(), [*events[:7], fault, *events[7:], *raises(2, 5), ALL_HANDS]))
     assert (goes_on.void, notes(goes_on)) == (None, [("shuffler_failed", "9(18)")])
     assert only(play(game(), [*events[:7], fault, RoundVoided()])).void is not None
-
-
-def test_article_9_has_no_duty_by_the_clock() -> None:
-    assert DUTIES == ()
 
 
 # ---- options

@@ -30,9 +30,8 @@ def test_the_example_configuration_is_good_and_shows_every_device_and_game() -> 
 
 
 def test_the_example_says_how_many_tables_it_has() -> None:
-    words = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
     first = EXAMPLE.read_text(encoding="utf-8").partition("\n")[0]
-    assert f": {words[len(load(EXAMPLE).table) - 1]} tables." in first
+    assert f": {len(load(EXAMPLE).table)} tables." in first
 
 
 @pytest.mark.parametrize("kind", [Site, Edge, Rules, Keeping, Mqtt, Console, OpenId, Webhook])
