@@ -127,11 +127,6 @@ class Books:
         """The names of the pools."""
         return iter(self._books)
 
-    @property
-    def unwritten(self) -> bool:
-        """Whether something must be committed."""
-        return any(self._books[pool] is not self._written.get(pool) for pool in self._books)
-
     def apply(self, step: Step, cause: str, at: datetime) -> None:
         """Take over the next book of a pool; `cause` is the id of what led to it."""
         book, entries = step

@@ -74,6 +74,8 @@ KEPT_ROUNDS = 5
 """Rounds of a table that can still be corrected in the books; the rules correct the last one."""
 KEPT_STREAMS = 1000
 MOST_PROPOSALS = 20
+KEPT_ORDERS = 200
+"""Orders that are remembered, so that one that is delivered twice is obeyed once. A request lives 10 minutes."""
 OPEN = ("pending", "confirmed")
 Bets: TypeAlias = Literal["taken", "returned", "carried"]
 
@@ -129,7 +131,7 @@ class TableBook(Struct, frozen=True):
 
 
 class Book(Struct, frozen=True):
-    """The books of a pool. `heard`: by stream the last number that was used."""
+    """The books of a pool. `heard`: by stream the last number that was used. `orders`: the last that were obeyed."""
 
     pool: str
     terms: PoolTerms
@@ -141,6 +143,7 @@ class Book(Struct, frozen=True):
     tables: dict[str, TableBook] = {}
     heard: dict[str, int] = {}
     proposals: tuple[Proposal, ...] = ()
+    orders: tuple[str, ...] = ()
 
     def balance(self, account: str) -> int:
         """In 1/`unit` of a minor unit."""
@@ -578,8 +581,11 @@ def _told_before(book: Book, seen: Seen, table: str) -> bool:
 
 
 def obey(book: Book, order: Order, name: str, at: datetime) -> Step:
-    """Carry out an order; `name` is its request's id. Raises Refused."""
+    """Carry out an order, once; `name` is its request's id. Raises Refused."""
+    if name in book.orders:
+        return book, ()
     draft = _Draft(book)
+    draft.update(orders=(*book.orders, name)[-KEPT_ORDERS:])
     match order:
         case Confirm():
             _confirm(draft, order)

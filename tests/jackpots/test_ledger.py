@@ -80,12 +80,14 @@ class Bank:
     def end(self, round_: str, *awards: Award, **fields: Any) -> None:
         self.take(end_round(self.book, self.seen(), Ended(round_, "t-1", awards, **fields)))
 
-    def obey(self, order: Order, name: str = "r-1") -> None:
+    def obey(self, order: Order, name: str = "") -> str:
+        self.seq += 1
+        name = name or f"r-{self.seq}"
         self.take(obey(self.book, order, name, NOON))
+        return name
 
     def decide(self, change: Change, *people: str) -> None:
-        self.obey(Propose(people[0], change), "prop")
-        self.obey(Approve(people[1], "prop"), "appr")
+        self.obey(Approve(people[1], self.obey(Propose(people[0], change))))
 
     def shown(self, *accounts: str) -> tuple[Any, ...]:
         """Balances in minor units."""
@@ -393,6 +395,14 @@ def test_a_change_needs_two_people_and_no_open_round() -> None:
     assert bank.book.proposals == ()
     with pytest.raises(Refused, match="no proposal"):
         bank.obey(Approve("rui", "a-1"))
+
+
+def test_an_order_delivered_twice_is_obeyed_once() -> None:
+    bank = Bank()
+    for _ in range(2):
+        bank.obey(Propose("ana", Adjust("visible", 500, "audit")), "a-1")
+        bank.obey(Approve("rui", "a-1"), "a-2")
+    assert bank.shown("visible") == (10_500,)
 
 
 def test_changes_move_what_they_say() -> None:
