@@ -421,7 +421,9 @@ def end_round(book: Book, seen: Seen, ended: Ended) -> Step:
         draft.round(ended.round, base=base)
         new = list(decide(draft.book.terms, base, ended.awards))
     for one in kept:
-        draft.post("upheld", {}, win=one, amount=one.amount, text="the corrected result names it, too")
+        again = replace(one, state="paid") if one.state == "contested" else one
+        draft.set_win(again)
+        draft.post("upheld", {}, win=again, amount=one.amount, text="the corrected result names it, too")
     numbered = known.numbered
     for one in new:
         numbered += 1

@@ -252,6 +252,8 @@ def test_a_paid_win_that_a_correction_denies_is_contested_and_moves_no_money() -
     bank.end("t-1:1", corrects="t-1:1")
     assert bank.shown("visible", "paid", "house") == before
     assert bank.book.wins[0].state == "contested"
+    bank.end("t-1:1", FLUSH, corrects="t-1:1")
+    assert (bank.book.wins[0].state, bank.kinds[-1]) == ("paid", "upheld")
 
 
 def test_a_correction_of_a_round_that_is_too_old_is_noted() -> None:
