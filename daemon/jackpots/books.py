@@ -112,7 +112,7 @@ class Books:
             if book is None and last:
                 raise BadBooks(f"{journal.path}: pool {pool}: {last} entries are there, and no state; {REMEDY}")
             if book is None:
-                self.apply(begin(pool, terms), "", at)
+                self.apply(begin(pool, terms, at), "", at)
                 continue
             if book.number != last:
                 said = f"the state is after entry {book.number}, and {last} entries are there"
@@ -137,8 +137,13 @@ class Books:
             Entry(book.pool, DEVICE, kind, at, msgspec.json.encode(entry), cause=cause) for kind, entry in entries
         ]
 
-    def commit(self, more: Mapping[str, bytes] | None = None) -> list[Row]:
-        """Write all changes in one transaction; `more` goes with them. Durable when it returns. Raises BadJournal."""
+    def commit(self, more: Mapping[str, bytes] | None = None, *, idle: bool = True) -> list[Row]:
+        """Write all changes in one transaction; `more` goes with them. Durable when it returns. Raises BadJournal.
+
+        Changes without an entry are not written unless `idle`: their inputs give the same again after a crash.
+        """
+        if not (self._entries or idle):
+            return []
         memory: dict[str, bytes] = {}
         for pool, book in self._books.items():
             before = self._written.get(pool)

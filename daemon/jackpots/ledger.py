@@ -131,10 +131,14 @@ class TableBook(Struct, frozen=True):
 
 
 class Book(Struct, frozen=True):
-    """The books of a pool. `heard`: by stream the last number that was used. `orders`: the last that were obeyed."""
+    """The books of a pool, which `began` then: what happened before is not its own.
+
+    `heard`: by stream the last number that was used. `orders`: the last that were obeyed.
+    """
 
     pool: str
     terms: PoolTerms
+    began: datetime
     unit: int
     balances: dict[str, int]
     number: int = 0
@@ -330,9 +334,9 @@ class _Draft:
             self.round(round_, reseeded=known.reseeded - back)
 
 
-def begin(pool: str, terms: PoolTerms) -> Step:
+def begin(pool: str, terms: PoolTerms, at: datetime) -> Step:
     """New books: the house gives the seed."""
-    draft = _Draft(Book(pool, terms, _unit(terms), {}))
+    draft = _Draft(Book(pool, terms, at, _unit(terms), {}))
     seed = terms.seed * draft.book.unit
     draft.post("reset", {HOUSE: -seed, VISIBLE: seed}, amount=terms.seed, text="the pool begins")
     return draft.done()
@@ -347,8 +351,8 @@ def _unit(terms: PoolTerms) -> int:
 
 def contribute(book: Book, seen: Seen, table: str, seat: int, amount: int) -> Step:
     """A device took a bet. One that a void round carried here was taken before and is not counted again."""
-    if _used(book, seen):
-        return book, ()
+    if _not_ours(book, seen):
+        return hear(book, seen)
     draft = _Draft(book, seen)
     known = book.tables.get(table, TableBook())
     draft.facts = {"table": table, "round": known.open}
@@ -369,8 +373,8 @@ def hear(book: Book, seen: Seen) -> Step:
 
 def open_round(book: Book, seen: Seen, table: str, round_: str) -> Step:
     """A round opened at a table: changes wait until it ends."""
-    if _used(book, seen):
-        return book, ()
+    if _not_ours(book, seen):
+        return hear(book, seen)
     draft = _Draft(book, seen)
     if _told_before(book, seen, table):
         return draft.done()
@@ -378,9 +382,8 @@ def open_round(book: Book, seen: Seen, table: str, round_: str) -> Step:
     return draft.done()
 
 
-def end_of(result: Result, bet: str, award: str, *, by_rules: bool, until: int = 0) -> Ended:
+def end_of(result: Result, table: str, bet: str, award: str, *, by_rules: bool, until: int = 0) -> Ended:
     """What a result says of a pool. `bet`: the ruleset's id of its bet; `award`: of its jackpot, "" for any."""
-    table = result.round.partition(":")[0]
     bets = "taken" if result.void is None else result.void.jackpot_bets or "returned"
     taken = result.void is None and not result.demo
     stakes = tuple((one.seat, one.stake) for one in result.settlements if one.bet == bet and not one.returned and taken)
@@ -390,8 +393,8 @@ def end_of(result: Result, bet: str, award: str, *, by_rules: bool, until: int =
 
 def end_round(book: Book, seen: Seen, ended: Ended) -> Step:
     """A round ended, or its result was corrected."""
-    if _used(book, seen):
-        return book, ()
+    if _not_ours(book, seen):
+        return hear(book, seen)
     draft = _Draft(book, seen)
     if _told_before(book, seen, ended.table):
         return draft.done()
@@ -511,8 +514,8 @@ def _taken_again(draft: _Draft, known: RoundBook, credit: dict[int, int], later:
 
 def report_win(book: Book, seen: Seen, table: str, level: int, seat: int, amount: int) -> Step:
     """A device reports that its jackpot fell; `amount` where it tells one and the terms have none."""
-    if _used(book, seen):
-        return book, ()
+    if _not_ours(book, seen):
+        return hear(book, seen)
     draft = _Draft(book, seen)
     name = f"level_{level}"
     prize = book.terms.prizes.get(name, Prize(fixed=amount))
@@ -571,6 +574,10 @@ def _shared(amount: int, seats: Sequence[int], odd: str) -> tuple[tuple[tuple[in
 def _used(book: Book, seen: Seen) -> bool:
     """Whether this input was used: delivered twice, or again after a crash."""
     return seen.seq <= book.heard.get(seen.stream, 0)
+
+
+def _not_ours(book: Book, seen: Seen) -> bool:
+    return _used(book, seen) or seen.at < book.began
 
 
 def _told_before(book: Book, seen: Seen, table: str) -> bool:

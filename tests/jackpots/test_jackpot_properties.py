@@ -215,7 +215,7 @@ class Model:
         win = self.wins[name]
         win["undone"] = True
         house = min(win["house"], self.of(f"pending:{name}"))
-        rest = self.of(f"pending:{name}") - house
+        rest: Fraction = self.of(f"pending:{name}") - house
         self.move(f"pending:{name}", "house", house)
         self.move(f"pending:{name}", "visible", rest)
         return rest

@@ -66,7 +66,7 @@ class Bank:
         self.book: Book
         self.kinds: list[str] = []
         self.seq = 0
-        self.take(begin("p", terms))
+        self.take(begin("p", terms, NOON))
 
     def take(self, step: Step) -> None:
         self.book, entries = step
@@ -360,6 +360,17 @@ def test_another_journal_of_the_rules_tells_nothing_again() -> None:
     assert bank.book.heard["rules/B/t-1"] == 5
 
 
+def test_what_happened_before_the_pool_began_is_not_its_own() -> None:
+    bank = Bank()
+    early = NOON - timedelta(seconds=1)
+    bank.take(contribute(bank.book, bank.seen("edge/A/t-1", early), "t-1", 1, 1_000))
+    bank.take(report_win(bank.book, bank.seen("edge/A/t-1", early), "t-1", 1, 1, 50))
+    bank.take(open_round(bank.book, bank.seen(at=early), "t-1", "t-1:1"))
+    bank.take(end_round(bank.book, bank.seen(at=early), Ended("t-1:1", "t-1", (FLUSH,), stakes=((1, 10),))))
+    assert (bank.book.number, bank.book.wins, bank.book.tables) == (1, (), {})
+    assert bank.book.heard == {"edge/A/t-1": 2, "rules/A/t-1": 4}
+
+
 def test_near_simultaneous_wins_are_each_of_the_pool_as_it_stands() -> None:
     bank = Bank()
     bank.take(contribute(bank.book, bank.seen("edge/A/t-1"), "t-1", 1, 200_000))
@@ -474,17 +485,17 @@ def test_a_result_is_read_for_a_pool() -> None:
         Settlement(1, "player", 100, 200),
     )
     result = Result("t-1:2026-11-20:1", settlements=settled, jackpots=(POOL, FLUSH))
-    assert end_of(result, "jackpot", "", by_rules=True) == Ended(
+    assert end_of(result, "t-1", "jackpot", "", by_rules=True) == Ended(
         result.round, "t-1", (POOL, FLUSH), "taken", ((1, 10),)
     )
-    assert end_of(result, "jackpot", "B", by_rules=True).awards == ()
-    assert end_of(result, "jackpot", "", by_rules=False, until=7).stakes is None
-    demo = end_of(msgspec.structs.replace(result, demo=True), "jackpot", "", by_rules=True)
+    assert end_of(result, "t-1", "jackpot", "B", by_rules=True).awards == ()
+    assert end_of(result, "t-1", "jackpot", "", by_rules=False, until=7).stakes is None
+    demo = end_of(msgspec.structs.replace(result, demo=True), "t-1", "jackpot", "", by_rules=True)
     assert (demo.awards, demo.stakes) == ((), ())
     cases: tuple[tuple[Any, Any], ...] = (("", "returned"), ("carried", "carried"), ("returned", "returned"))
     for said, bets in cases:
         void = msgspec.structs.replace(result, void=Void(say("declared"), "returned", said), jackpots=())
-        assert end_of(void, "jackpot", "", by_rules=True) == Ended(result.round, "t-1", (), bets, ())
+        assert end_of(void, "t-1", "jackpot", "", by_rules=True) == Ended(result.round, "t-1", (), bets, ())
 
 
 def test_an_input_without_effect_is_not_asked_for_again() -> None:
