@@ -31,6 +31,7 @@ _MOST_PARTS = 16
 _TEXT = re.compile(r"""(?:"(?:[^"\\]|\\.)*+"?|'[^']*+'?)""")
 _LONG_KEY = re.compile(rf"(?<![\w-])[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){{{_MOST_PARTS}}}")
 
+RATES = 'a part of a bet is 0, 1, a decimal or a fraction, for example "0.015" or "3/200"'
 NAMES = "a name is small letters, digits and hyphens, for example bac-12"
 
 
@@ -423,7 +424,7 @@ def _check_struct(value: Any, kind: type[Struct], at: tuple[Any, ...], lines: "_
             try:
                 msgspec.convert(value[name], hint)
             except msgspec.ValidationError as error:
-                what = NAMES if hint == Id else str(error)
+                what = NAMES if hint == Id else RATES if hint == Rate else str(error)
                 out.append(Mistake(lines.of(where), f"{_name(where)!r}: {what}"))
 
 

@@ -40,9 +40,7 @@ def read_book(memory: Mapping[str, bytes], pool: str) -> Book | None:
     if all(part is None for part in parts.values()):
         return None
     try:
-        values = {
-            name: msgspec.convert(json.loads(part or b""), _KINDS[name], str_keys=True) for name, part in parts.items()
-        }
+        values = {name: msgspec.convert(json.loads(part or b""), _KINDS[name]) for name, part in parts.items()}
     except (ValueError, RecursionError) as error:  # msgspec's, json's and Unicode's errors are ValueErrors
         raise BadBooks(f"pool {pool}: its state cannot be read: {error}; {REMEDY}") from error
     return Book(**values)

@@ -119,13 +119,14 @@ class RoundBook(Struct, frozen=True):
 
 
 class TableBook(Struct, frozen=True):
-    """A table of the pool. `open`: its open round. `stakes`: bets of a round that has not ended. `credit`: by seat what
-    a void round carried to the next one. `stream`, `last`: who told the last verdict, and its time.
+    """A table of the pool. `open`: its open round. `stakes`: bets of a round that has not ended. `credit`: bets that a
+    void round carried to the next one, until they are told again or that round ends. `stream`, `last`: who told the
+    last verdict, and its time.
     """
 
     open: str = ""
     stakes: tuple[Stake, ...] = ()
-    credit: dict[int, int] = {}
+    credit: tuple[Stake, ...] = ()
     stream: str = ""
     last: datetime | None = None
 
@@ -357,8 +358,9 @@ def contribute(book: Book, seen: Seen, table: str, seat: int, amount: int) -> St
     known = book.tables.get(table, TableBook())
     draft.facts = {"table": table, "round": known.open}
     stake = Stake(seat, amount, seq=seen.seq)
-    if known.credit.get(seat) == amount:
-        draft.table(table, credit={key: value for key, value in known.credit.items() if key != seat})
+    if (carried := _like(stake, known.credit)) is not None:
+        stakes = (*known.stakes, replace(carried, seq=seen.seq))
+        draft.table(table, credit=_without(known.credit, carried), stakes=stakes)
         draft.post("carried", {}, seat=seat, amount=amount, text="taken in the void round before")
         return draft.done()
     stake = draft.take_stake(stake)
@@ -477,39 +479,47 @@ def _settle_stakes(draft: _Draft, ended: Ended, known: RoundBook) -> None:
         kept += [draft.take_stake(Stake(seat, amount)) for seat, amount in missing]
         draft.round(ended.round, stakes=tuple(kept))
         return
+    if ended.corrects and ended.bets == known.bets:
+        return
     table = draft.book.tables[ended.table]
-    until = 0 if ended.corrects else ended.until  # what was bet since is of the next round
-    later = [one for one in table.stakes if one.seq > until]
-    credit = dict(table.credit)
-    stakes = _taken_again(draft, known, credit, later)
-    stakes += [one for one in table.stakes if one.seq <= until]
-    draft.round(ended.round, stakes=tuple(stakes), bets=ended.bets)
-    for one in stakes:
-        if ended.bets == "returned":
+    credit, later = table.credit, table.stakes
+    stakes: tuple[Stake, ...] = ()
+    if ended.corrects:  # what was bet since is of the next round
+        for one in known.stakes:
+            mine = _like(one, credit) if known.bets == "carried" else one
+            if mine is None or known.bets == "returned":  # the next round has it, or the players
+                mine = draft.take_stake(one)
+            elif known.bets == "carried":
+                credit = _without(credit, mine)
+            stakes += (mine,)
+    else:
+        stakes = (*credit, *(one for one in later if one.seq <= ended.until))
+        credit, later = (), tuple(one for one in later if one.seq > ended.until)
+    draft.round(ended.round, stakes=stakes, bets=ended.bets)
+    if ended.bets == "returned":
+        for one in stakes:
             draft.return_stake(one, "the round is void: its bets are returned")
-        elif ended.bets == "carried":
-            credit[one.seat] = credit.get(one.seat, 0) + one.amount
-    for one in list(later):  # told before the verdict came
-        if credit.get(one.seat) == one.amount:
-            del credit[one.seat]
-            later.remove(one)
+    elif ended.bets == "carried":
+        credit += stakes
+    for one in later:  # told before the verdict came
+        if (carried := _like(one, credit)) is not None:
+            credit = _without(credit, carried)
+            later = (*_without(later, one), replace(carried, seq=one.seq))
             draft.return_stake(one, "taken in the void round before")
-    draft.table(ended.table, stakes=tuple(later), credit=credit)
+    draft.table(ended.table, stakes=later, credit=credit)
 
 
-def _taken_again(draft: _Draft, known: RoundBook, credit: dict[int, int], later: list[Stake]) -> list[Stake]:
-    """The bets of a round whose result is corrected, as if they had been taken; `credit` and `later` follow."""
-    stakes = []
-    for one in known.stakes:
-        if known.bets == "returned":
-            stakes.append(draft.take_stake(one))
-            continue
-        stakes.append(one)
-        if known.bets == "carried" and credit.get(one.seat) == one.amount:
-            del credit[one.seat]
-        elif known.bets == "carried":  # the next round had it: its own bet counts now
-            later.append(draft.take_stake(one))
-    return stakes
+def _like(stake: Stake, among: Sequence[Stake]) -> Stake | None:
+    """One of the same seat and amount."""
+    return next((one for one in among if (one.seat, one.amount) == (stake.seat, stake.amount)), None)
+
+
+def _without(stakes: tuple[Stake, ...], stake: Stake) -> tuple[Stake, ...]:
+    """Without the first that equals it."""
+    if stake not in stakes:
+        return stakes
+    at = stakes.index(stake)
+    return stakes[:at] + stakes[at + 1 :]
 
 
 def report_win(book: Book, seen: Seen, table: str, level: int, seat: int, amount: int) -> Step:

@@ -77,7 +77,7 @@ class Model:
         self.wins: dict[str, dict[str, Any]] = {}
         self.rounds: dict[str, dict[str, Any]] = {}
         self.waiting: list[dict[str, Any]] = []
-        self.credit: dict[int, int] = {}
+        self.credit: list[dict[str, Any]] = []
         self.move("house", "visible", Fraction(terms.seed))
 
     def of(self, account: str) -> Fraction:
@@ -112,10 +112,8 @@ class Model:
         self.move("house", "players", owed - there)
 
     def by_sensor(self, seat: int, amount: int, seq: int) -> None:
-        if self.credit.get(seat) == amount:
-            del self.credit[seat]
-        else:
-            self.waiting.append(self.bet(seat, amount, seq))
+        bet = self.carried(seat, amount)
+        self.waiting.append(self.bet(seat, amount, seq) if bet is None else {**bet, "seq": seq})
 
     def end(self, ended: Ended) -> None:
         record = self.rounds.get(ended.round)
@@ -170,31 +168,42 @@ class Model:
                     self.give_back(bet)
             known["bets"] = kept + [self.bet(seat, amount) for seat, amount in wanted]
             return
-        next_: list[dict[str, Any]] = []
-        mine: list[dict[str, Any]] = []
-        for bet in self.waiting:
-            (mine if not ended.corrects and bet["seq"] <= ended.until else next_).append(bet)
-        again = []
-        for bet in known["bets"]:
-            if known["fate"] == "carried" and self.credit.get(bet["seat"]) == bet["amount"]:
-                del self.credit[bet["seat"]]
-            elif known["fate"] == "carried":
-                next_.append(self.bet(bet["seat"], bet["amount"], bet["seq"]))
-            returned = known["fate"] == "returned"
-            again.append(self.bet(bet["seat"], bet["amount"], bet["seq"]) if returned else bet)
-        known["bets"], known["fate"] = again + mine, ended.bets
-        for bet in known["bets"]:
-            if ended.bets == "returned":
+        if ended.corrects and known["fate"] == ended.bets:
+            return
+        if ended.corrects:
+            mine = []
+            for bet in known["bets"]:
+                waits = self.carried(bet["seat"], bet["amount"]) if known["fate"] == "carried" else None
+                if known["fate"] == "taken":
+                    mine.append(bet)
+                elif waits is None:
+                    mine.append(self.bet(bet["seat"], bet["amount"], bet["seq"]))
+                else:
+                    mine.append(waits)
+        else:
+            mine = self.credit + [bet for bet in self.waiting if bet["seq"] <= ended.until]
+            self.waiting = [bet for bet in self.waiting if bet["seq"] > ended.until]
+            self.credit = []
+        known["bets"], known["fate"] = mine, ended.bets
+        if ended.bets == "returned":
+            for bet in mine:
                 self.give_back(bet)
-            elif ended.bets == "carried":
-                self.credit[bet["seat"]] = self.credit.get(bet["seat"], 0) + bet["amount"]
-        self.waiting = []
-        for bet in next_:
-            if self.credit.get(bet["seat"]) == bet["amount"]:
-                del self.credit[bet["seat"]]
+        if ended.bets == "carried":
+            self.credit += mine
+        for bet in list(self.waiting):
+            waits = self.carried(bet["seat"], bet["amount"])
+            if waits is not None:
+                self.waiting.remove(bet)
+                self.waiting.append({**waits, "seq": bet["seq"]})
                 self.give_back(bet)
-            else:
-                self.waiting.append(bet)
+
+    def carried(self, seat: int, amount: int) -> dict[str, Any] | None:
+        """Take such a bet out of those that a void round carried."""
+        for bet in self.credit:
+            if (bet["seat"], bet["amount"]) == (seat, amount):
+                self.credit.remove(bet)
+                return bet
+        return None
 
     def amounts(self, base: int, awards: tuple[Award, ...]) -> list[tuple[Award, int]]:
         found: list[tuple[Award, int]] = []

@@ -5,6 +5,7 @@ import contextlib
 import random
 from collections import Counter
 from collections.abc import AsyncIterator, Coroutine
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,11 @@ from daemon.jackpots.ledger import Book, unbalanced
 from daemon.jackpots.process import Jackpots
 from daemon.journal.store import Journal
 from daemon.read_model import SiteState
-from protocols.contract.jackpots import PoolLevel, jackpot_topic
+from protocols.contract.commands import Reply
+from protocols.contract.events import Event, JackpotContributed, JackpotWon, encode_data, type_of
+from protocols.contract.jackpots import Adjust, Approve, Confirm, Order, Pay, PoolLevel, Propose, jackpot_topic
 from protocols.contract.results import Result, decode_end
+from protocols.contract.topics import Wire, encode_wire
 from simulators.clock import Pace
 from simulators.lab.campaign.broker import Broker
 from simulators.lab.campaign.loop import Process, VirtualLoop
@@ -186,7 +190,7 @@ def test_books_by_devices_and_by_rules_agree_however_messages_come(tmp_path: Pat
                 assert unbalanced(book) == ""
                 assert check(world.now.journal.range(pool, 1, 1_000_000), book) == ""
                 tables = book.tables.values()  # the bets of a void last round wait for the next one
-                waiting = sum(sum(one.credit.values()) + sum(bet.amount for bet in one.stakes) for one in tables)
+                waiting = sum(bet.amount for one in tables for bet in (*one.credit, *one.stakes))
                 assert pool == "table" or not waiting
                 assert -book.balance("players") == (expected + waiting) * book.unit, pool
             awards = [award for result in results(world).values() for award in result.jackpots]
@@ -194,5 +198,156 @@ def test_books_by_devices_and_by_rules_agree_however_messages_come(tmp_path: Pat
             assert Counter(map(repr, won)) == Counter(map(repr, awards))
             shown = msgspec.json.decode(world.broker.retained[jackpot_topic(SITE, "table", "level")], type=PoolLevel)
             assert shown.amount == world.book("table").amount
+
+    run(body())
+
+
+# ---- a pool of devices, its sign and its people
+
+SIGNED = """
+[[table]]
+name = "x-1"
+[[jackpot]]
+name = "hall"
+tables = ["x-1"]
+counts = "devices"
+wins = "devices"
+seed = 10000
+visible = "0.5"
+signs = ["slot-1/sign-1"]
+[jackpot.prizes]
+level_1 = { pays = "pool" }
+"""
+
+
+class Hall:
+    """What an edge and a console would publish, and what the broker took."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.seq = 0
+        self.replies: dict[str, Reply] = {}
+        self.shown: list[tuple[float, str, bytes]] = []
+        world.broker.on_taken = self._taken
+
+    def _taken(self, _identifier: str, topic: str, payload: bytes) -> None:
+        if topic.endswith("/result") and "/jackpot/" in topic:
+            reply = msgspec.json.decode(payload, type=Reply)
+            self.replies[reply.id] = reply
+        if topic.endswith(("/level", "event/display.shown")):
+            self.shown.append((self.world.loop.time(), topic.rpartition("/")[2], payload))
+
+    def event(self, event: Event, *, seq: int = 0) -> None:
+        self.seq += not seq
+        seq = seq or self.seq
+        source = f"felt/1/{SITE}/table/x-1/device/panel"
+        data = msgspec.Raw(encode_data(event))
+        wire = Wire("1.0", f"e-9:x-1:{seq}", source, type_of(event), self.world.loop.utc(), seq, "", "J", False, data)
+        self.world.broker.take("edge", f"{source}/event/{wire.type}", encode_wire(wire), False)
+
+    async def order(self, order: Order, name: str, **request: Any) -> Reply:
+        said = msgspec.to_builtins(order)
+        kind = said.pop("order")
+        fields = {"id": name, "expires": self.world.loop.utc() + timedelta(seconds=60), "args": said, **request}
+        topic = jackpot_topic(SITE, "hall", f"cmd/{kind}")
+        self.world.broker.take("console", topic, msgspec.json.encode(fields), False)
+        await asyncio.sleep(1)
+        return self.replies.get(name) or Reply(name, kind, "failed", "no answer")
+
+
+@contextlib.asynccontextmanager
+async def hall(folder: Path) -> AsyncIterator[Hall]:
+    async with running(("slot",), 1, folder, SIGNED) as world:
+        one = Hall(world)
+        await asyncio.sleep(30)
+        yield one
+
+
+def level(world: World) -> PoolLevel:
+    return msgspec.json.decode(world.broker.retained[jackpot_topic(SITE, "hall", "level")], type=PoolLevel)
+
+
+def test_a_bet_is_on_its_topic_at_once_and_on_the_sign_within_a_second(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with hall(tmp_path) as one:
+            for _ in range(3):
+                one.shown.clear()
+                began = one.world.loop.time()
+                one.event(JackpotContributed("hall", 500, 1))
+                await asyncio.sleep(3)
+                at = {name: time - began for time, name, _ in reversed(one.shown)}
+                assert at["level"] < 0.05
+                assert at["display.shown"] < 1.0
+            assert b"107.50" in one.shown[-1][2]
+            assert level(one.world).amount == 10_750
+            one.event(JackpotContributed("hall", 500, 1), seq=2)  # delivered twice
+            one.event(JackpotContributed("other", 500, 1))
+            await asyncio.sleep(1)
+            assert level(one.world).amount == 10_750
+
+    run(body())
+
+
+def test_a_win_is_pending_at_once_announced_and_paid_by_two_people(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with hall(tmp_path) as one:
+            one.shown.clear()
+            began = one.world.loop.time()
+            one.event(JackpotWon("hall", 1, 4))
+            await asyncio.sleep(3)
+            assert any(b"JACKPOT 100.00" in text and at - began < 1.0 for at, _, text in one.shown)
+            [pending] = level(one.world).pending
+            assert (pending.amount, pending.shares, level(one.world).amount) == (10_000, ((4, 10_000),), 10_000)
+            pay = Pay("rui", pending.win)
+            assert (await one.order(pay, "o-1")).text.endswith("a person must confirm it first")
+            assert (await one.order(Confirm("ana", pending.win), "o-2")).status == "done"
+            assert (await one.order(Confirm("ana", pending.win), "o-2")).status == "done"  # delivered twice
+            one.world.kill()
+            one.world.start()
+            await asyncio.sleep(5)
+            assert (await one.order(pay, "o-3")).status == "done"
+            assert level(one.world).pending == ()
+            assert one.world.book("hall").balance("paid") == 10_000 * one.world.book("hall").unit
+
+    run(body())
+
+
+def test_changes_need_two_people_and_bad_requests_are_answered(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with hall(tmp_path) as one:
+            change = Propose("ana", Adjust("visible", 250, "audit"))
+            assert (await one.order(change, "p-1")).status == "done"
+            assert [waits.id for waits in level(one.world).proposals] == ["p-1"]
+            assert "another person" in (await one.order(Approve("ana", "p-1"), "p-2")).text
+            late = one.world.loop.utc() + timedelta(hours=1)
+            approve = Approve("rui", "p-1")
+            assert "too late" in (await one.order(approve, "p-3", expires=late)).text
+            early = one.world.loop.utc() - timedelta(seconds=1)
+            assert "expired" in (await one.order(approve, "p-4", expires=early)).text
+            assert "person" in (await one.order(approve, "p-5", args={"proposal": "p-1"})).text
+            assert (await one.order(approve, "p-6", more=1)).text == "no answer"  # no request
+            assert level(one.world).amount == 10_000
+            assert (await one.order(approve, "p-7")).status == "done"
+            assert level(one.world).amount == 10_250
+
+    run(body())
+
+
+def test_a_sign_that_does_not_answer_is_an_alert_and_the_pool_stays_right(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with hall(tmp_path) as one:
+            socket = one.world.pit.sockets["slot-1"]["sign-1"]
+            socket.port.unplug()
+            await asyncio.sleep(60)
+            one.event(JackpotContributed("hall", 500, 1))
+            await asyncio.sleep(30)
+            alert = f"felt/1/{SITE}/table/slot-1/alert/jackpots-sign-sign-1"
+            assert b"does not show the amount of hall" in one.world.broker.retained[alert]
+            assert level(one.world).amount == 10_250
+            socket.port.plug()
+            socket.stir()
+            await asyncio.sleep(120)
+            assert alert not in one.world.broker.retained
+            assert b"102.50" in one.shown[-1][2]
 
     run(body())

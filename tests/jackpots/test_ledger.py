@@ -302,6 +302,27 @@ def test_bets_of_a_void_round_are_carried_and_not_counted_twice() -> None:
     assert bank.shown("players") == (-4_000,)
 
 
+def test_bets_are_carried_over_several_void_rounds() -> None:
+    bank = Sensors()
+    for number in range(1, 4):
+        bank.bet(1)
+        bank.end(f"t-1:{number}", bets="carried")
+    assert bank.shown("players") == (-1_000,)
+    bank.bet(1)
+    bank.end("t-1:4", bets="returned")
+    assert bank.shown("players", "visible", "hidden", "margin") == (0, 10_000, 0, 0)
+
+
+def test_a_carried_bet_that_is_not_told_again_was_in_the_next_round() -> None:
+    bank = Sensors()
+    bank.bet(1)
+    bank.end("t-1:1", bets="carried")
+    bank.bet(2)
+    bank.end("t-1:2")
+    bank.bet(1)
+    assert bank.shown("players") == (-3_000,)
+
+
 def test_a_carried_bet_that_was_told_before_the_verdict_is_not_counted_twice() -> None:
     bank = Sensors()
     until = bank.bet(1)
