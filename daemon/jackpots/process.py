@@ -62,7 +62,7 @@ from protocols.contract.topics import (
     table_topic,
 )
 
-__all__ = ["Jackpots"]
+__all__ = ["ALERTS", "Jackpots"]
 
 TAIL_EVERY = 15
 """After how many times ASK_AGAIN the writers are asked whether there is more."""
@@ -352,7 +352,7 @@ class Jackpots:
     def _alert(self, table: str, code: str, text: str) -> None:
         """An alert at a table that a person must look at; the process's next life clears it."""
         self._log.error(f"jackpot.{code}", table=table, text=text)
-        alert = Alert(code=f"jackpot.{code}", text=text, remedy=REMEDIES[code])
+        alert = Alert(code=f"jackpot.{code}", text=text, remedy=ALERTS[code])
         topic = self._alert_topic(table, code)
         self._alerts.add(topic)
         self.retained.put(topic, msgspec.json.encode(alert))
@@ -380,7 +380,7 @@ class Jackpots:
         self.retained.put(edge_topic(self.site, self.name, "info"), msgspec.json.encode(info))
         self.retained.put(edge_topic(self.site, self.name, "availability"), b"online")
         for table in self._tables:
-            for code in REMEDIES:
+            for code in ALERTS:
                 if (topic := self._alert_topic(table, code)) not in self._alerts:  # of the last life of this process
                     self.retained.put(topic, b"")
         await self.replay.until_heard()
@@ -527,11 +527,11 @@ class Jackpots:
         return Reply(request.id, name, "done")
 
 
-REMEDIES = {
+ALERTS = {
     "unpriced": "let two people set its amount (price), then confirm and pay it",
     "contested": "decide who bears it; two people settle the pool by a change (adjust)",
     "noted": "compare the round with the books (feltd jackpot) and settle the pool by a change of two people",
     "gone": "compare the bets of these rounds with the journal's archive and settle the pool by a change of two people",
     "unreadable": "run one version of feltd everywhere; where a bet is missing two people settle the pool by a change",
 }
-"""By the code of an alert."""
+"""By the code of an alert its remedy."""

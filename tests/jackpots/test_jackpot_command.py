@@ -198,3 +198,35 @@ def test_a_contribution_is_in_the_entries(config: Path) -> None:
     [pool] = json.loads(run("jackpot", "-c", config, "--json", "--entries", "1").output)  # beside the writer
     journal.close()
     assert (pool["last"][0]["cause"], pool["last"][0]["seat"]) == ("e:bac-1:9", 3)
+
+
+def test_the_access_list_lets_the_jackpots_do_what_they_do_and_nobody_else(config: Path) -> None:
+    said = config.read_text(encoding="utf-8").replace("[jackpots]", '[jackpots]\npassword_file = "/x"')
+    said = said.replace("[edge]", '[rules]\npassword_file = "/y"\n[edge]')
+    second = (
+        '[[table]]\nname = "x-1"\n[[table.device]]\nname = "sign"\ndriver = "alpha_sign"\nurl = "tcp://127.0.0.1:1"\n'
+    )
+    second += '[[jackpot]]\nname = "hall"\ntables = ["x-1"]\ncounts = "devices"\nwins = "devices"\nseed = 1\n'
+    config.write_text(said + second + 'visible = "0"\nsigns = ["x-1/sign"]\n', encoding="utf-8")
+    refused = run("acl", config)
+    assert "edge 'e' has no user" in refused.output
+    config.write_text(config.read_text(encoding="utf-8").replace('name = "e"', 'name = "e"\npassword_file = "/z"'))
+    blocks = {one.partition("\n")[0]: one for one in run("acl", config).output.split("\nuser ")}
+    mine = blocks["jackpots"]
+    for line in (
+        "topic write felt/1/s/jackpot/red/level",
+        "topic write felt/1/s/table/bac-1/round/cmd/replay",
+        "topic write felt/1/s/table/x-1/device/sign/cmd/show-amount",
+        "topic write felt/1/s/table/x-1/alert/jackpots-sign-sign",
+        "topic write felt/1/s/table/bac-1/alert/jackpots-contested",
+        "topic read felt/1/s/jackpot/hall/cmd/+",
+        "topic read felt/1/s/table/bac-1/round/event/+",
+        "topic read felt/1/s/table/x-1/device/+/event/+",
+    ):
+        assert f"{line}\n" in mine + "\n", line
+    assert "bac-1/device/" not in mine  # the rules tell the bets there: it reads no card
+    assert "topic write felt/1/s/jackpot/+/cmd/+" in blocks["console"]
+    assert "topic read felt/1/s/jackpot/+/level" in blocks["reader"]
+    assert not any("write felt/1/s/jackpot" in blocks[name] for name in ("e", "rules", "reader", "display"))
+    config.write_text(config.read_text(encoding="utf-8").replace('password_file = "/x"', ""), encoding="utf-8")
+    assert "jackpots 'jackpots' have no user of their own" in run("acl", config).output
