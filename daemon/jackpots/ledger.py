@@ -73,6 +73,8 @@ KEPT_WINS = 25
 KEPT_ROUNDS = 5
 """Rounds of a table that can still be corrected in the books; the rules correct the last one."""
 KEPT_STREAMS = 1000
+MOST_STAKES = 1000
+"""Bets of a round that has not ended: more than all seats can have."""
 MOST_PROPOSALS = 20
 KEPT_ORDERS = 200
 """Orders that are remembered, so that one that is delivered twice is obeyed once. A request lives 10 minutes."""
@@ -350,8 +352,11 @@ def _unit(terms: PoolTerms) -> int:
 # ---- bets and rounds
 
 
-def contribute(book: Book, seen: Seen, table: str, seat: int, amount: int) -> Step:
-    """A device took a bet. One that a void round carried here was taken before and is not counted again."""
+def contribute(book: Book, seen: Seen, table: str, seat: int, amount: int, *, rounds: bool = True) -> Step:
+    """A device took a bet. One that a void round carried here was taken before and is not counted again.
+
+    `rounds`: whether rules tell how the rounds of this table end; without them no bet is ever returned.
+    """
     if _not_ours(book, seen):
         return hear(book, seen)
     draft = _Draft(book, seen)
@@ -364,7 +369,8 @@ def contribute(book: Book, seen: Seen, table: str, seat: int, amount: int) -> St
         draft.post("carried", {}, seat=seat, amount=amount, text="taken in the void round before")
         return draft.done()
     stake = draft.take_stake(stake)
-    draft.table(table, stakes=(*known.stakes, stake))
+    if rounds:
+        draft.table(table, stakes=(*known.stakes, stake)[-MOST_STAKES:])
     return draft.done()
 
 

@@ -146,6 +146,7 @@ class Jackpots:
         self._asked: dict[_Key, tuple[int, float]] = {}
         self.signs = Signs(config, self.retained, self._log, now)
         self.connected = False
+        self._ruled = {table.name for table in config.table if table.ruleset}
         self._at: dict[str, datetime] = {}
         self._alerts: set[str] = set()
         self._take_up()
@@ -272,7 +273,8 @@ class Jackpots:
         for pool in table.pools:
             match event:
                 case JackpotContributed(pool=name, amount=amount, seat=seat) if self._is(pool, name, pool.counts):
-                    step = partial(contribute, seen=seen, table=table.name, seat=seat, amount=amount)
+                    bet = partial(contribute, seen=seen, table=table.name, seat=seat, amount=amount)
+                    step = partial(bet, rounds=table.name in self._ruled)
                 case JackpotWon(pool=name, level=level, seat=seat, amount=amount) if self._is(pool, name, pool.wins):
                     step = partial(report_win, seen=seen, table=table.name, level=level, seat=seat, amount=amount)
                 case _:

@@ -381,6 +381,15 @@ def test_another_journal_of_the_rules_tells_nothing_again() -> None:
     assert bank.book.heard["rules/B/t-1"] == 5
 
 
+def test_bets_that_wait_are_bounded() -> None:
+    bank = Bank()
+    for _ in range(1_010):
+        bank.take(contribute(bank.book, bank.seen("edge/A/t-1"), "t-1", 1, 10))
+    bank.take(contribute(bank.book, bank.seen("edge/A/m-1"), "m-1", 1, 10, rounds=False))
+    assert [len(one.stakes) for one in bank.book.tables.values()] == [1_000]
+    assert bank.shown("players") == (-10_110,)
+
+
 def test_what_happened_before_the_pool_began_is_not_its_own() -> None:
     bank = Bank()
     early = NOON - timedelta(seconds=1)
