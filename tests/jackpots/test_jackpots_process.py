@@ -5,7 +5,7 @@ import contextlib
 import random
 from collections import Counter
 from collections.abc import AsyncIterator, Coroutine
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ import pytest
 from helpers import at_length
 from msgspec import Struct
 
+from daemon.broker.mac_keys import load_mac_keys, make_mac_key
+from daemon.broker.session import Message
 from daemon.config.model import Config, parse
 from daemon.consumer.consumer import Consumer
 from daemon.edge.edge import Edge
@@ -26,7 +28,7 @@ from protocols.contract.commands import Reply
 from protocols.contract.events import Event, JackpotContributed, JackpotWon, encode_data, type_of
 from protocols.contract.jackpots import Adjust, Approve, Confirm, Order, Pay, PoolLevel, Propose, jackpot_topic
 from protocols.contract.results import Result, decode_end
-from protocols.contract.topics import Wire, encode_wire
+from protocols.contract.topics import Wire, encode_wire, mac_of
 from simulators.clock import Pace
 from simulators.lab.campaign.broker import Broker
 from simulators.lab.campaign.loop import Process, VirtualLoop
@@ -351,3 +353,64 @@ def test_a_sign_that_does_not_answer_is_an_alert_and_the_pool_stays_right(tmp_pa
             assert b"102.50" in one.shown[-1][2]
 
     run(body())
+
+
+def test_what_does_not_belong_to_its_topic_changes_nothing(tmp_path: Path) -> None:
+    """Garbage, another table's event, a number that cannot be, and an event that this version cannot read."""
+
+    async def body() -> None:
+        async with hall(tmp_path) as one:
+            source = f"felt/1/{SITE}/table/x-1/device/panel"
+            topic = f"{source}/event/jackpot.contributed"
+            data = b'{"pool":"hall","amount":1000}'
+            good = Wire("1.0", "e-9:x-1:1", source, "jackpot.contributed", one.world.loop.utc(), 1, "", "J", False)
+            for wire in (
+                msgspec.structs.replace(good, id="e-9:x-2:1"),
+                msgspec.structs.replace(good, id="e-9:x-1:2"),
+                msgspec.structs.replace(good, source=source.replace("x-1", "x-2")),
+                msgspec.structs.replace(good, journal="a/b"),
+                msgspec.structs.replace(good, seq=0, id="e-9:x-1:0"),
+                msgspec.structs.replace(good, id="E 9:x-1:1"),
+            ):
+                one.world.broker.take(
+                    "edge", topic, encode_wire(msgspec.structs.replace(wire, data=msgspec.Raw(data))), False
+                )
+            for payload in (b"", b"\xff", b"{", b"[" * 100_000, b'{"id":1}'):
+                one.world.broker.take("edge", topic, payload, False)
+                one.world.broker.take("rules", f"felt/1/{SITE}/table/x-1/round/event/resolved", payload, False)
+                one.world.broker.take("x", jackpot_topic(SITE, "hall", "cmd/pay"), payload, False)
+                one.world.broker.take("x", f"felt/1/{SITE}/table/x-1/cmd/replay/result", payload, False)
+            await asyncio.sleep(5)
+            assert level(one.world).amount == 10_000
+            unread = msgspec.structs.replace(good, data=msgspec.Raw(b'{"pool":"hall","amount":-5}'))
+            one.world.broker.take("edge", topic, encode_wire(unread), False)
+            await asyncio.sleep(5)
+            alert = one.world.broker.retained[f"felt/1/{SITE}/table/x-1/alert/jackpots-unreadable"]
+            assert b"an event about a jackpot cannot be read" in alert
+            one.seq = 1
+            one.event(JackpotContributed("hall", 500, 1))
+            await asyncio.sleep(5)
+            assert level(one.world).amount == 10_250
+
+    run(body())
+
+
+def test_an_event_without_the_mac_of_its_edge_is_not_used(tmp_path: Path) -> None:
+    (tmp_path / "keys").mkdir()
+    make_mac_key(tmp_path / "keys" / "e-9.key")
+    key = load_mac_keys(tmp_path / "keys")["e-9"]
+    config = parse(
+        f'[site]\nname = "{SITE}"\n[edge]\nname = "e"\n[jackpots]\nmac_key_folder = "{tmp_path}/keys"\n'
+        + SIGNED.replace('signs = ["slot-1/sign-1"]', "")
+    )
+    journal = Journal(tmp_path / "jackpots.db")
+    jackpots = Jackpots(config, journal)
+    source = f"felt/1/{SITE}/table/x-1/device/panel"
+    data = msgspec.Raw(b'{"pool":"hall","amount":1000}')
+    at = datetime.now(UTC)
+    for edge, seq, given, amount in (("e-9", 1, "", 0), ("e-8", 1, "right", 0), ("e-9", 1, "right", 500)):
+        wire = Wire("1.0", f"{edge}:x-1:{seq}", source, "jackpot.contributed", at, seq, "", "J", False, data)
+        wire = msgspec.structs.replace(wire, mac=mac_of(wire, key)) if given else wire
+        jackpots.take([Message(f"{source}/event/jackpot.contributed", encode_wire(wire))])
+        assert jackpots.level("hall").amount == 10_000 + amount
+    journal.close()
