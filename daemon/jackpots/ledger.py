@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from protocols.contract.jackpots import (
+    ENTRIES,
     Adjust,
     Approve,
     BookEntry,
@@ -208,6 +209,7 @@ class _Draft:
         return self.balances.get(account, 0)
 
     def post(self, kind: str, postings: dict[str, int], **facts: Any) -> None:
+        assert kind in ENTRIES, kind
         assert not sum(postings.values()), postings
         for account, change in postings.items():
             after = self.balance(account) + change

@@ -206,6 +206,13 @@ def decode_order(name: str, args: bytes | msgspec.Raw) -> Order:
 # ---- what the books tell
 
 
+ENTRIES = (
+    *("contributed", "returned", "carried", "won", "upheld", "reversed", "contested", "confirmed", "paid", "reset"),
+    *("adjusted", "changed", "proposed", "withdrawn", "noted"),
+)
+"""The types of entries, each under event/<type>."""
+
+
 class BookEntry(Struct, frozen=True, omit_defaults=True):
     """One entry of the books. `postings` sum to zero; `after`: each account that is not zero behind them.
 
