@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from fractions import Fraction
 from math import lcm
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -567,6 +567,8 @@ def decide(terms: PoolTerms, base: int, awards: Sequence[Award]) -> tuple[PoolWi
                 amount = fixed
             case "larger_of_fixed_and_share":
                 amount = max(fixed, share)
+            case _:  # a kind that a newer text brings must be decided here
+                assert_never(award.pays)
         whole = award.pays == "pool" or Fraction(award.share or "0") == 1
         unpriced = award.pays != "pool" and award.combination not in terms.prizes
         shares, odd = _shared(amount, award.among, terms.odd)

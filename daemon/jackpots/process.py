@@ -68,7 +68,7 @@ TAIL_EVERY = 15
 """After how many times ASK_AGAIN the writers are asked whether there is more."""
 PAUSE_S = 0.02
 """Seconds between two levels of a pool on the broker."""
-FIRST_LOOK = 500
+FIRST_LOOK = PAGE - 100
 """Of a stream that is new to a new pool: how many messages before the first one are asked for."""
 MOST_STREAMS = 1000
 LONGEST_LIFE = timedelta(minutes=10)
@@ -79,6 +79,12 @@ _REPLAY = {EVENT: "cmd/replay", VERDICT: "round/cmd/replay"}
 
 def _utc_now() -> datetime:
     return datetime.now(UTC)
+
+
+def _cause(wire: Wire) -> int:
+    """The seq of the event that a verdict follows from: its id is <edge>:<table>:<seq>/<number>."""
+    seq = wire.id.partition("/")[0].rpartition(":")[2]
+    return int(seq) if seq.isascii() and seq.isdigit() and len(seq) <= 16 else 0
 
 
 class _Key(Struct, frozen=True):
@@ -289,8 +295,7 @@ class Jackpots:
         """In order; where devices tell the bets, a verdict waits for the events up to the one that it follows from."""
         while table.verdicts:
             key, wire = table.verdicts[0]
-            cause = wire.id.partition("/")[0].rpartition(":")[2]
-            until = int(cause) if cause.isascii() and cause.isdigit() else 0
+            until = _cause(wire)
             if table.by_devices and self._edge_at(table) < until:
                 return
             table.verdicts.popleft()
@@ -456,9 +461,13 @@ class Jackpots:
             if (gap := stream.to_ask(now)) is not None:
                 await self._ask(session, key, *gap)
         for table in self._tables.values():
-            if table.verdicts and (at := self._edge_at(table) + 1) and table.again.due(at, now):  # events are missing
-                key = table.newest or _Key(EVENT, "", table.name)
-                await self._ask(session, key, at, at + PAGE - 1)
+            if not table.verdicts:
+                continue
+            # Events before the verdict are missing. Of an edge that was never heard its history is not read.
+            heard = table.newest is not None
+            at = self._edge_at(table) + 1 if heard else max(_cause(table.verdicts[0][1]) - FIRST_LOOK, 1)
+            if table.again.due(at, now):
+                await self._ask(session, table.newest or _Key(EVENT, "", table.name), at, at + PAGE - 1)
 
     async def _answered(self, session: Session, kind: str, table: str, message: Message) -> None:
         try:
