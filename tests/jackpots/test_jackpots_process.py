@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import random
+import shutil
 from collections import Counter
 from collections.abc import AsyncIterator, Coroutine
 from datetime import UTC, datetime, timedelta
@@ -28,7 +29,7 @@ from protocols.contract.commands import Reply
 from protocols.contract.events import Event, JackpotContributed, JackpotWon, encode_data, type_of
 from protocols.contract.jackpots import Adjust, Approve, Confirm, Order, Pay, PoolLevel, Propose, jackpot_topic
 from protocols.contract.results import Result, decode_end
-from protocols.contract.topics import Wire, encode_wire, mac_of
+from protocols.contract.topics import EARLIEST, Wire, encode_wire, mac_of
 from simulators.clock import Pace
 from simulators.lab.campaign.broker import Broker
 from simulators.lab.campaign.loop import Process, VirtualLoop
@@ -76,7 +77,7 @@ class World(Struct):
     """How many of the messages to the jackpots are lost."""
 
     def start(self) -> Jackpots:
-        journal = Journal(self.folder / "jackpots.db")
+        journal = Journal(self.folder / "books" / "jackpots.db")
         one = Jackpots(self.config, journal, connect=self.broker.connect, now=self.loop.utc)
         take = one.take
         one.take = lambda messages: take([x for x in messages if self.rng.random() >= self.loss])  # type: ignore[method-assign]
@@ -138,19 +139,19 @@ def run(body: Coroutine[Any, Any, None]) -> None:
         loop.close()
 
 
-def results(world: World) -> dict[str, Result]:
+def results(world: World, since: datetime = EARLIEST) -> dict[str, Result]:
     """The last result of each round, from the rules' own journal."""
     found: dict[str, Result] = {}
     for row in world.rules.after(0, 1_000_000):
-        if row.type in ("resolved", "voided", "corrected"):
+        if row.type in ("resolved", "voided", "corrected") and row.time >= since:
             result = decode_end(row.data)
             found[result.round] = result
     return found
 
 
-def staked(world: World) -> int:
+def staked(world: World, since: datetime = EARLIEST) -> int:
     """The bets on the jackpot that were taken and not returned."""
-    settled = [one for result in results(world).values() if result.void is None for one in result.settlements]
+    settled = [one for result in results(world, since).values() if result.void is None for one in result.settlements]
     return sum(one.stake for one in settled if one.bet == "jackpot" and not one.returned)
 
 
@@ -200,6 +201,35 @@ def test_books_by_devices_and_by_rules_agree_however_messages_come(tmp_path: Pat
             assert Counter(map(repr, won)) == Counter(map(repr, awards))
             shown = msgspec.json.decode(world.broker.retained[jackpot_topic(SITE, "table", "level")], type=PoolLevel)
             assert shown.amount == world.book("table").amount
+
+    run(body())
+
+
+def test_a_pool_that_begins_at_an_old_table_counts_from_then_on(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with running(("stud",), 5, tmp_path, POOLS) as world:
+            world.pit._serving = world.site.changed.set
+            table = world.pit.tables["stud-1"]
+            deal = world.pit._deal("stud-1", table, Pace(), 40, world.site, world.loop.utc)
+            dealing = asyncio.create_task(deal)
+            world.kill()
+            await world.site.until(lambda: len(table.truth) >= 20)
+            shutil.rmtree(tmp_path / "books")
+            asked: list[int] = []
+
+            def taken(name: str, topic: str, payload: bytes) -> None:
+                if "jackpots" in name and topic.endswith("stud-1/cmd/replay"):
+                    asked.append(msgspec.json.decode(payload)["from"])
+
+            world.broker.on_taken = taken
+            world.start()
+            await dealing
+            await until_quiet(world)
+            book = world.book("linked")
+            assert 0 < staked(world, book.began) < staked(world)
+            assert -book.balance("players") == staked(world, book.began) * book.unit
+            assert 0 < -world.book("table").balance("players") < staked(world) * world.book("table").unit
+            assert min(asked) > 300
 
     run(body())
 
