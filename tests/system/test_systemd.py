@@ -568,6 +568,9 @@ EXAMPLE = {
     "edge": "edge-7",
     "command": "agitate",
     "alert": "shoe-1-shoe-misscan",
+    "pool": "red",
+    "entry": "won",
+    "order": "pay",
 }
 # Of each channel of the tree, at a table and an edge of the configuration: who writes there, and who reads.
 RIGHTS = {
@@ -581,6 +584,8 @@ RIGHTS = {
     "edgeAvailability": ("edge", "edge rules console reader display"),
     "edgeHealth": ("edge", "rules console reader"),
     "edgeInfo": ("edge", "rules console reader"),
+    **dict.fromkeys(("jackpotLevel", "jackpotEvent", "jackpotOrder", "jackpotReply"), ("", "")),  # it has none
+    **dict.fromkeys(("jackpotReplay", "jackpotReplayAnswer"), ("", "")),
     "replay": ("rules", "edge"),
     "replayAnswer": ("edge", "rules"),
     "roundEvent": ("rules", "console reader"),
