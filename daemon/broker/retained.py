@@ -20,8 +20,9 @@ PAUSE = 0.25
 class Retained:
     """The retained topics of a process. A value is bytes, or a function that is called when it is sent."""
 
-    def __init__(self) -> None:
-        """No topic is set."""
+    def __init__(self, pause_s: float = PAUSE) -> None:
+        """No topic is set. Changes are sent at most every `pause_s` seconds."""
+        self._pause_s = pause_s
         self._wanted: dict[str, bytes | Callable[[], Any]] = {}
         self._dirty: dict[str, None] = {}
         self._changed = asyncio.Event()
@@ -55,12 +56,12 @@ class Retained:
         await self._publish(session)
 
     async def run(self, session: Session) -> None:
-        """Send changes, at most every PAUSE seconds."""
+        """Send changes, with a pause after each time."""
         while True:
             await self._changed.wait()
             self._changed.clear()
             await self._publish(session)
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(self._pause_s)
 
     async def _publish(self, session: Session) -> None:
         while self._dirty:

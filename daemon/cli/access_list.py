@@ -12,7 +12,10 @@ from msgspec import Struct
 from daemon.broker.stale_topics import CONFLICT, FORGED, alert_topic, room_topic
 from daemon.config.model import Config, broker_of, line_of
 from daemon.edge import home_assistant
+from daemon.jackpots.process import ALERTS
 from daemon.read_model import SHOWN
+from protocols.contract.commands import Announce, ShowAmount, name_of
+from protocols.contract.jackpots import jackpot_topic
 from protocols.contract.topics import device_topic, edge_topic, table_topic
 
 __all__ = ["BadSite", "access_list"]
@@ -55,13 +58,14 @@ class _Rules(Struct):
 
 
 class _Site(Struct):
-    """All computers of a site."""
+    """All computers of a site. `jackpots`: by the name of the process its user and its configuration."""
 
     name: str
     edges: dict[str, _Edge]
     rules: dict[str, _Rules]
     consoles: dict[str, None]
     maintenance: dict[str, None]
+    jackpots: dict[str, tuple[str, Config]]
 
 
 def access_list(configs: Sequence[tuple[Path, Config]]) -> str:
@@ -71,8 +75,9 @@ def access_list(configs: Sequence[tuple[Path, Config]]) -> str:
     blocks += [_of_edge(site, name, edge) for name, edge in site.edges.items()]
     blocks += [_of_rules(site, name, rules) for name, rules in site.rules.items()]
     looking = "feltd console, feltd command, feltd watch: all but cards and wagers; the only one that commands"
-    blocks += [_of_reader(site.name, looking, user, commands=True) for user in site.consoles]
-    blocks += [_of_reader(site.name, "whoever else looks: as the console, without commands", READER, commands=False)]
+    blocks += [_of_jackpots(site.name, name, user, config) for name, (user, config) in site.jackpots.items()]
+    blocks += [_of_reader(site, looking, user, commands=True) for user in site.consoles]
+    blocks += [_of_reader(site, "whoever else looks: as the console, without commands", READER, commands=False)]
     blocks += [_of_display(site.name)]
     blocks += [_of_maintenance(site.name, user) for user in site.maintenance]
     return "\n\n".join(blocks) + "\n"
@@ -80,7 +85,7 @@ def access_list(configs: Sequence[tuple[Path, Config]]) -> str:
 
 def _site(configs: Sequence[tuple[Path, Config]]) -> _Site:
     """Who comes to the broker, as which user. Raises BadSite."""
-    site = _Site(configs[0][1].site.name, {}, {}, {}, {})
+    site = _Site(configs[0][1].site.name, {}, {}, {}, {}, {})
     mistakes: list[str] = []
     for path, config in configs:
         if config.site.name != site.name:
@@ -96,6 +101,8 @@ def _site(configs: Sequence[tuple[Path, Config]]) -> _Site:
             _add_edge(site, path, config, devices, mistakes)
         if any(table.ruleset for table in config.table):
             _add_rules(site, path, config, mistakes)
+        if config.jackpot:
+            _add_jackpots(site, path, config, mistakes)
     site.consoles = site.consoles or {"console": None}
     for name, rules in site.rules.items():
         if not rules.user:
@@ -125,6 +132,19 @@ def _add_edge(site: _Site, path: Path, config: Config, devices: dict[str, list[s
         site.edges[name] = _Edge(user, place, devices, [one.name for one in config.table if one.name not in devices])
 
 
+def _add_jackpots(site: _Site, path: Path, config: Config, mistakes: list[str]) -> None:
+    """One process owns a pool: pools of a site stand in the configuration of one computer."""
+    name = config.jackpots.name
+    place = f"{path}:{line_of(path, ('jackpot', 0, 'name'))}"
+    if site.jackpots:
+        mistakes.append(f"{place}: another configuration of the site has jackpots, too; one process keeps all of them")
+    elif not (config.jackpots.username or config.jackpots.password_file):
+        text = f"jackpots {name!r} have no user of their own; give [jackpots] a username and a password_file"
+        mistakes.append(f"{place}: {text}")
+    else:
+        site.jackpots[name] = broker_of(config, config.jackpots).username, config
+
+
 def _add_rules(site: _Site, path: Path, config: Config, mistakes: list[str]) -> None:
     """The configuration of a computer with an edge alone names the rules of its tables, too, without their user."""
     name = config.rules.name
@@ -143,6 +163,7 @@ def _users_in_common(site: _Site, path: Path) -> list[str]:
     """Each user is one party's: else one may do what the other may."""
     parties = [(edge.user, f"edge {name!r}") for name, edge in site.edges.items()]
     parties += [(rules.user, f"rules {name!r}") for name, rules in site.rules.items() if rules.user]
+    parties += [(user, f"jackpots {name!r}") for name, (user, _) in site.jackpots.items()]
     parties += [(user, "the console") for user in site.consoles]
     parties += [(user, "maintenance") for user in site.maintenance]
     parties += [(READER, "a reader"), (DISPLAY, "a display")]
@@ -209,7 +230,31 @@ def _of_rules(site: _Site, name: str, rules: _Rules) -> str:
     return _block(f"feltd rules: {name}", rules.user, write, read)
 
 
-def _of_reader(site: str, title: str, user: str, *, commands: bool) -> str:
+def _of_jackpots(site: str, name: str, user: str, config: Config) -> str:
+    """Where devices tell the bets it reads their events, as the rules do: gaps show in the numbers of all of them."""
+    write = [edge_topic(site, name, "+")]
+    read = [edge_topic(site, "+", "availability")]
+    signs = {sign: None for pool in config.jackpot for sign in pool.signs}
+    for pool in config.jackpot:
+        write += [jackpot_topic(site, pool.name, leaf) for leaf in ("level", "event/+", "cmd/+/result")]
+        read.append(jackpot_topic(site, pool.name, "cmd/+"))
+    for table in dict.fromkeys(table for pool in config.jackpot for table in pool.tables):
+        by_devices = any(table in one.tables and "devices" in (one.counts, one.wins) for one in config.jackpot)
+        leaves = ["cmd/replay"] if by_devices else []
+        write += [table_topic(site, table, leaf) for leaf in ("round/cmd/replay", *leaves)]
+        write += [table_topic(site, table, f"alert/{name}-{code}") for code in sorted(ALERTS)]
+        leaves = ["device/+/event/+", "cmd/replay/result"] if by_devices else []
+        read += [table_topic(site, table, leaf) for leaf in ("round/event/+", "round/cmd/replay/result", *leaves)]
+    write += [room_topic(site, table.name, name) for table in config.table]
+    for table, _, device in (sign.partition("/") for sign in signs):
+        orders = [device_topic(site, table, device, f"cmd/{name_of(kind)}") for kind in (ShowAmount, Announce)]
+        write += [*orders, table_topic(site, table, f"alert/{name}-sign-{device}")]
+        read += [f"{order}/result" for order in orders]
+    return _block(f"feltd jackpots: {name}", user, write, read)
+
+
+def _of_reader(of: _Site, title: str, user: str, *, commands: bool) -> str:
+    site = of.name
     read = [edge_topic(site, "+", "+"), table_topic(site, "+", "round/#"), table_topic(site, "+", "alert/+")]
     leaves = ["availability", "meta", "state", *(["trace"] if commands else []), "cmd/#"]
     leaves += [f"event/{type_}" for type_ in sorted(SHOWN)]
@@ -218,6 +263,9 @@ def _of_reader(site: str, title: str, user: str, *, commands: bool) -> str:
     if commands:
         read.append("reply/#")
         write.append(device_topic(site, "+", "+", "cmd/+"))
+    if of.jackpots:
+        read += [jackpot_topic(site, "+", leaf) for leaf in ("level", "event/+", "cmd/+/result")]
+        write += [jackpot_topic(site, "+", "cmd/+")] if commands else []
     return _block(title, user, write, read)
 
 

@@ -42,7 +42,8 @@ def verify(config_path: Path | None, public: tuple[Path, ...], as_json: bool, fi
     """Is every byte as it was written? Exit code 0 if so; 1 if not, with the place.
 
     FILES are journals (their closed files are taken with them) or exports; without any, those of the configuration:
-    edge, rules and, where it has [console], the console's. A journal may be in use meanwhile.
+    edge, rules and, where it has [console] or [[jackpot]], those of the console and the jackpots. A journal may be in
+    use meanwhile.
     """
     from daemon.journal.export import verify_export
     from daemon.journal.findings import report_text
@@ -84,6 +85,7 @@ def _journals_there(config: Any, config_path: Path) -> dict[Path, str]:
     from daemon.journal.reader import left_of
 
     parts = [config.edge, config.rules, *([config.console] if has_console(config_path) else [])]
+    parts += [config.jackpots] if config.jackpot else []
     keys = {Path(part.journal): signing_as(config, part).journal.key for part in parts}
     there: list[Path] = []
     missing: list[Path] = []

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from daemon import logs
-from daemon.cli import journals, offline_commands, processes, reference, site
+from daemon.cli import jackpot, journals, offline_commands, processes, reference, site
 from daemon.cli.console import console
 
 PLUGINS = "feltd.commands"
@@ -98,6 +98,8 @@ for _command in (
     processes.mac_key,
     processes.rules,
     processes.check,
+    jackpot.jackpots,
+    jackpot.jackpot,
     reference.devices,
     reference.detect,
     reference.rulesets,

@@ -95,6 +95,7 @@ def check(config_path: Path, probe: bool) -> None:
         dealer_mistakes,
         device_mistakes,
         file_mistakes,
+        jackpot_mistakes,
         mac_key_mistakes,
         probe_devices,
         ruleset_mistakes,
@@ -104,6 +105,7 @@ def check(config_path: Path, probe: bool) -> None:
 
     config = load_config(config_path)
     mistakes = device_mistakes(config, config_path) + ruleset_mistakes(config, config_path)
+    mistakes += jackpot_mistakes(config, config_path)
     mistakes += dealer_mistakes(config, config_path) + webhook_mistakes(config, config_path)
     mistakes += file_mistakes(config, config_path)
     mistakes += mac_key_mistakes(config, config_path)

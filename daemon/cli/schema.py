@@ -21,6 +21,7 @@ from protocols.contract.documents import (
     TraceLine,
 )
 from protocols.contract.events import EVENT_TYPES
+from protocols.contract.jackpots import ENTRIES, ORDERS, BookEntry, Order, PoolLevel
 from protocols.contract.results import VERDICTS, Result, RoundFacts, RoundState
 from protocols.contract.topics import CONTENT_TYPE, Wire
 
@@ -37,6 +38,7 @@ DOCUMENTS: dict[str, type[Any]] = {
     "snapshot": DeviceState,
     "info": EdgeInfo,
     "health": EdgeHealth,
+    "level": PoolLevel,
 }
 """By the name of the message."""
 QUOTA = (
@@ -51,15 +53,19 @@ PARAMETERS = {
     "type": "the event's type",
     "command": "the command's name",
     "alert": "which alert",
+    "pool": "the jackpot",
+    "entry": "what the entry did",
+    "order": "what a person orders",
 }
 
 
 def asyncapi(version: str) -> dict[str, Any]:
     """The document."""
     enveloped = EVENT_TYPES | VERDICTS
-    kinds = [*enveloped.values(), *COMMANDS.values(), *DOCUMENTS.values(), RoundFacts, Wire, Request, TraceLine]
+    kinds = [*enveloped.values(), *COMMANDS.values(), *ORDERS.values(), *DOCUMENTS.values()]
+    kinds += [BookEntry, RoundFacts, Wire, Request, TraceLine]
     _, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
-    for kind in (*enveloped.values(), *COMMANDS.values()):  # the envelope or the topic holds the tag
+    for kind in (*enveloped.values(), *COMMANDS.values(), *ORDERS.values()):  # the envelope or the topic holds the tag
         schema, tag = schemas[kind.__name__], str(kind.__struct_config__.tag_field)
         schema["properties"].pop(tag)
         schema["required"].remove(tag)
@@ -70,6 +76,8 @@ def asyncapi(version: str) -> dict[str, Any]:
     messages = {name: _enveloped(name, kind) for name, kind in enveloped.items()}
     messages |= {name: _document(name, kind) for name, kind in DOCUMENTS.items()}
     messages |= {f"command.{name}": _command(kind) for name, kind in COMMANDS.items()}
+    messages |= {f"entry.{name}": _enveloped(name, BookEntry) for name in ENTRIES}
+    messages |= {f"order.{name}": _order(name, kind) for name, kind in ORDERS.items()}
     words = {"type": "string", "enum": ["online", "offline"]}
     messages["availability"] = {"name": "availability", "contentType": "text/plain", "payload": words}
     messages["alive"] = {"name": "alive", "contentType": "text/plain", "payload": {"type": "string", "const": "alive"}}
@@ -87,7 +95,9 @@ def asyncapi(version: str) -> dict[str, Any]:
         "channels": {name: _channel(*rest) for name, rest in channels.items()},
         "operations": {
             name: {
-                "action": "receive" if name in ("command", "replay", "roundReplay") else "send",
+                "action": "receive"
+                if name in ("command", "replay", "roundReplay", "jackpotOrder", "jackpotReplay")
+                else "send",
                 "channel": {"$ref": f"#/channels/{name}"},
             }
             for name in channels
@@ -123,6 +133,24 @@ def _channels() -> dict[str, tuple[str, str, list[str]]]:
         "replayAnswer": (f"{table}/cmd/replay/result", "what was published again", ["answer"]),
         "roundReplay": (f"{table}/round/cmd/replay", f"verdicts again, from the rules' journal; {QUOTA}", ["replay"]),
         "roundReplayAnswer": (f"{table}/round/cmd/replay/result", "what was published again", ["answer"]),
+        "jackpotLevel": (
+            "jackpot/{pool}/level",
+            "retained, what a display may show, and the wins that wait",
+            ["level"],
+        ),
+        "jackpotEvent": (
+            "jackpot/{pool}/event/{entry}",
+            "an entry of the pool's books; QoS 1, not retained",
+            [f"entry.{name}" for name in ENTRIES],
+        ),
+        "jackpotOrder": (
+            "jackpot/{pool}/cmd/{order}",
+            "an order of a person: payments and changes need two",
+            [f"order.{name}" for name in ORDERS],
+        ),
+        "jackpotReply": ("jackpot/{pool}/cmd/{order}/result", "how an order ended", ["reply"]),
+        "jackpotReplay": ("jackpot/{pool}/cmd/replay", f"entries again, from the books; {QUOTA}", ["replay"]),
+        "jackpotReplayAnswer": ("jackpot/{pool}/cmd/replay/result", "what was published again", ["answer"]),
         "edgeAvailability": (f"{edge}/availability", "retained, last will", ["availability"]),
         "edgeInfo": (f"{edge}/info", "retained", ["info"]),
         "edgeHealth": (f"{edge}/health", "retained", ["health"]),
@@ -165,6 +193,15 @@ def _command(kind: type[Command]) -> dict[str, Any]:
                 {"properties": {"args": _ref(kind.__name__)}},
             ]
         },
+    }
+
+
+def _order(name: str, kind: type[Order]) -> dict[str, Any]:
+    return {
+        "name": f"order.{name}",
+        "summary": _summary(kind),
+        "contentType": "application/json",
+        "payload": {"allOf": [_ref("Request"), {"properties": {"args": _ref(kind.__name__)}}]},
     }
 
 

@@ -20,6 +20,7 @@ from daemon.edge.links.link import BadUrl, check_url, open_link
 from drivers import DRIVERS
 from drivers.driver import DeviceRefused, LinkLost, Sighting
 from drivers.sas_machine import SasMachine
+from protocols.contract.commands import ShowAmount
 from protocols.contract.events import DeviceOnline
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "device_mistakes",
     "file_mistakes",
     "has_console",
+    "jackpot_mistakes",
     "mac_key_mistakes",
     "probe_devices",
     "ruleset_mistakes",
@@ -139,6 +141,47 @@ def dealer_mistakes(config: Config, path: Path) -> list[str]:
     return mistakes
 
 
+LEAST_SEED = 10_000
+"""How many times the bet the seed is at least (Decreto Executivo 261/22, arts. 7(7), 9(12))."""
+
+
+def jackpot_mistakes(config: Config, path: Path) -> list[str]:
+    """Jackpots whose bet their tables do not offer, seeds below the law's, signs that show no amount.
+
+    Each as "file:line: text". Tables and options that are wrong themselves are named by `ruleset_mistakes`.
+    """
+    from rules import RULESETS
+    from rules.engine.ruleset import BadOption, options_from
+
+    mistakes = []
+    tables = {table.name: table for table in config.table}
+    drivers = {f"{table.name}/{one.name}": one.driver for table in config.table for one in table.device}
+    for number, pool in enumerate(config.jackpot):
+        at: tuple[Any, ...] = ("jackpot", number)
+        ruled = [tables[name] for name in pool.tables if name in tables and tables[name].ruleset in RULESETS]
+        for table in ruled:
+            with contextlib.suppress(BadOption):
+                ruleset = RULESETS[table.ruleset]
+                offered = [one.id for one in ruleset(options_from(ruleset, table.options)).bets()]
+                if pool.bet not in offered and "rules" in (pool.counts, pool.wins):
+                    text = f"jackpot {pool.name!r}: {table.name} offers no bet {pool.bet!r} with its options"
+                    mistakes.append(f"{path}:{line_of(path, (*at, 'bet'))}: {text}; {likely(pool.bet, offered)}")
+        if pool.seed < LEAST_SEED * pool.chip and any(table.ruleset.startswith("angola.") for table in ruled):
+            text = f"jackpot {pool.name!r}: seed must be at least {LEAST_SEED * pool.chip}, {LEAST_SEED} times the chip"
+            mistakes.append(f"{path}:{line_of(path, (*at, 'seed'))}: {text}")
+        if "rules" in (pool.counts, pool.wins):
+            for name in pool.tables:
+                if name in tables and not tables[name].ruleset:
+                    text = f"jackpot {pool.name!r}: {name} has no ruleset that tells its bets; let devices tell them"
+                    mistakes.append(f"{path}:{line_of(path, (*at, 'tables'))}: {text}")
+        for sign in pool.signs:
+            driver = DRIVERS.get(drivers.get(sign, ""))
+            if driver is not None and ShowAmount not in driver.commands:
+                text = f"jackpot {pool.name!r}: {sign} is {driver.name}, which shows no amount"
+                mistakes.append(f"{path}:{line_of(path, (*at, 'signs'))}: {text}")
+    return mistakes
+
+
 def webhook_mistakes(config: Config, path: Path) -> list[str]:
     """Invalid webhooks, each as "file:line: text". Key files may be on another computer."""
     from daemon.console.alerts.webhooks import BadWebhook, host_of
@@ -222,6 +265,7 @@ def summary(config: Config, path: Path) -> str:
         lines += [f"    {device.name}: {device.driver} at {device.url}" for device in table.device]
         if table.name in config.console.dealer:
             lines.append(f"    dealer's page at {config.console.dealer[table.name]}")
+    lines += [f"  jackpot {pool.name}: {', '.join(pool.tables)}" for pool in config.jackpot]
     return "\n".join(lines + [f"  note: {one}" for one in _notes(config)])
 
 

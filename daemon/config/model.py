@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 from msgspec import Meta, Struct
 
+from protocols.contract.jackpots import Minor, PoolTerms, Prize, Rate
 from protocols.contract.topics import Id
 
 Path_ = Annotated[str, Meta(min_length=1)]
@@ -30,6 +31,7 @@ _MOST_PARTS = 16
 _TEXT = re.compile(r"""(?:"(?:[^"\\]|\\.)*+"?|'[^']*+'?)""")
 _LONG_KEY = re.compile(rf"(?<![\w-])[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){{{_MOST_PARTS}}}")
 
+RATES = 'a part of a bet is 0, 1, a decimal or a fraction, for example "0.015" or "3/200"'
 NAMES = "a name is small letters, digits and hyphens, for example bac-12"
 
 
@@ -184,6 +186,56 @@ class Table(Struct, frozen=True, kw_only=True):
     device: tuple[Device, ...] = ()
 
 
+class Jackpots(Struct, frozen=True, kw_only=True):
+    """`[jackpots]`: the process that keeps the books of all pools. `journal` is the SQLite file of the books.
+
+    `username` and `password_file`: as which user it comes to the broker, where that is not [mqtt]'s. Without a
+    username the user of a password is called as the process. `mac_key_folder` as in [rules], for pools that count by
+    devices. `journal_key` signs its journal, where that is not [journal]'s.
+    """
+
+    name: Id = "jackpots"
+    journal: Path_ = "/var/lib/feltd/jackpots/journal.db"
+    journal_key: str = ""
+    username: str = ""
+    password_file: str = ""
+    mac_key_folder: str = ""
+
+
+class Jackpot(Struct, frozen=True, kw_only=True):
+    """`[[jackpot]]`: one pool and the tables that feed it.
+
+    `bet`: the rulesets' id of its bet; `award`: the name of the jackpot in results, empty for any. `counts`: who tells
+    the bets, the rules at the end of a round or devices (`jackpot.contributed` of this pool) when they are taken;
+    `wins`: who tells that it fell. `currency` and its `decimals`: in what minor units all amounts are. `chip`: the one
+    chip of a bet, where the text fixes the seed by it. `signs`: displays, as table/device; `sign_level`: the amount on
+    them. The other keys are the first terms of the pool (`PoolTerms`); later ones are set by two people.
+    """
+
+    name: Id
+    tables: tuple[Id, ...]
+    bet: str = "jackpot"
+    award: str = ""
+    counts: Literal["rules", "devices"] = "rules"
+    wins: Literal["rules", "devices"] = "rules"
+    currency: Annotated[str, Meta(pattern="^[A-Z]{3}$(?!\\n)", description="three letters")] = "MOP"
+    decimals: Annotated[int, Meta(ge=0, le=4)] = 2
+    chip: Minor = 0
+    signs: tuple[str, ...] = ()
+    sign_level: Annotated[int, Meta(ge=1, le=32)] = 1
+    seed: Minor
+    visible: Rate
+    hidden: Rate = "0"
+    limit: Minor = 0
+    reseed: Literal["empty", "below_seed"] = "empty"
+    odd: Literal["pool", "first"] = "pool"
+    prizes: dict[str, Prize] = {}
+
+    def terms(self) -> PoolTerms:
+        """Raises ValueError for terms that cannot be."""
+        return PoolTerms(self.seed, self.visible, self.hidden, self.limit, self.reseed, self.odd, self.prizes)
+
+
 class Config(Struct, frozen=True, kw_only=True):
     """The whole file."""
 
@@ -194,21 +246,23 @@ class Config(Struct, frozen=True, kw_only=True):
     maintenance: Maintenance = Maintenance()
     journal: Keeping = Keeping()
     console: Console = Console()
+    jackpots: Jackpots = Jackpots()
     table: tuple[Table, ...] = ()
+    jackpot: tuple[Jackpot, ...] = ()
     digest: str = ""
 
 
-def broker_of(config: Config, part: Edge | Rules | Maintenance | Console) -> Mqtt:
-    """The broker settings of `part`: its own user, or that of [mqtt]. Edge and rules need only a password."""
+def broker_of(config: Config, part: Edge | Rules | Maintenance | Console | Jackpots) -> Mqtt:
+    """The broker settings of `part`: its own user, or that of [mqtt]. Parts with a name need only a password."""
     username = part.username
-    if isinstance(part, Edge | Rules) and part.password_file:
+    if isinstance(part, Edge | Rules | Jackpots) and part.password_file:
         username = username or part.name
     if not username:
         return config.mqtt
     return msgspec.structs.replace(config.mqtt, username=username, password_file=part.password_file)
 
 
-def signing_as(config: Config, part: Edge | Rules | Console) -> Config:
+def signing_as(config: Config, part: Edge | Rules | Console | Jackpots) -> Config:
     """The configuration for the process of `part`: `journal.key` is the key of its own journal."""
     key = part.journal_key or config.journal.key
     return msgspec.structs.replace(config, journal=msgspec.structs.replace(config.journal, key=key))
@@ -225,12 +279,13 @@ def is_loopback(host: str) -> bool:
 def files_of(config: Config) -> list[tuple[str, str]]:
     """The named files that feltd does not make itself, secrets included: key and path."""
     files = [(f"mqtt.{leaf}", getattr(config.mqtt, leaf)) for leaf in ("ca_file", "certificate", "key")]
-    users = (config.mqtt, config.edge, config.rules, config.maintenance, config.console)
+    users = (config.mqtt, config.edge, config.rules, config.maintenance, config.console, config.jackpots)
     files += [(f"{type(part).__name__.lower()}.password_file", part.password_file) for part in users]
     files += [("journal.key", config.journal.key)]
-    parts: tuple[Edge | Rules | Console, ...] = (config.edge, config.rules, config.console)
+    parts: tuple[Edge | Rules | Console | Jackpots, ...] = (config.edge, config.rules, config.console, config.jackpots)
     files += [(f"{type(part).__name__.lower()}.journal_key", part.journal_key) for part in parts]
     files += [("edge.mac_key_file", config.edge.mac_key_file), ("rules.mac_key_folder", config.rules.mac_key_folder)]
+    files += [("jackpots.mac_key_folder", config.jackpots.mac_key_folder)]
     files += [(f"console.{leaf}", getattr(config.console, leaf)) for leaf in ("certificate", "key")]
     files += [("console.openid.secret_file", config.console.openid.secret_file)]
     hooks = enumerate(config.console.webhook)
@@ -323,7 +378,13 @@ def _line_of(text: str, error: Exception) -> int:
 _HIDDEN = {"digest"}
 # What SQLite's log takes beside each journal, from its first start on: daemon/journal/store.py makes it that large.
 _LOG_MB = 17
-FILES = (("edge", "journal"), ("rules", "journal"), ("console", "journal"), ("console", "store"))
+FILES = (
+    ("edge", "journal"),
+    ("rules", "journal"),
+    ("console", "journal"),
+    ("console", "store"),
+    ("jackpots", "journal"),
+)
 """The files that the processes make themselves: section and key."""
 
 
@@ -363,7 +424,7 @@ def _check_struct(value: Any, kind: type[Struct], at: tuple[Any, ...], lines: "_
             try:
                 msgspec.convert(value[name], hint)
             except msgspec.ValidationError as error:
-                what = NAMES if hint == Id else str(error)
+                what = NAMES if hint == Id else RATES if hint == Rate else str(error)
                 out.append(Mistake(lines.of(where), f"{_name(where)!r}: {what}"))
 
 
@@ -393,6 +454,7 @@ def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
     _check_console(config, lines, out)
     _check_files(config, lines, out)
     _check_tables(config, lines, out)
+    _check_jackpots(config, lines, out)
 
 
 def _check_journal_and_names(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
@@ -492,6 +554,41 @@ def _check_tables(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
                 text = f"{device.url} already belongs to {owner}" + (f", as {url}" if url != device.url else "")
                 out.append(Mistake(lines.of((*where, "url")), text))
             urls[port] = f"{table.name}/{device.name}", device.url
+
+
+def _check_jackpots(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
+    """Duplicate pools, unknown tables and signs, a bet that would count for two pools, terms that cannot be."""
+    if config.jackpots.name in (config.edge.name, config.rules.name):
+        text = f"jackpots.name {config.jackpots.name!r} is that of the edge or the rules, too; give it another"
+        out.append(Mistake(lines.of(("jackpots", "name")), text))
+    tables = [table.name for table in config.table]
+    devices = [f"{table.name}/{device.name}" for table in config.table for device in table.device]
+    names: set[str] = set()
+    bets: dict[tuple[str, str], str] = {}
+    for number, pool in enumerate(config.jackpot):
+        at = ("jackpot", number)
+        if pool.name in names:
+            out.append(Mistake(lines.of((*at, "name")), f"jackpot {pool.name!r} is there twice; names must differ"))
+        names.add(pool.name)
+        if not pool.tables:
+            out.append(Mistake(lines.of((*at, "tables")), f"jackpot {pool.name!r}: tables: name at least one"))
+        for table in pool.tables:
+            if table not in tables:
+                text = f"jackpot {pool.name!r}: no table {table!r}; {likely(table, tables)}"
+                out.append(Mistake(lines.of((*at, "tables")), text))
+            if pool.counts == "rules" and bets.setdefault((table, pool.bet), pool.name) != pool.name:
+                text = (
+                    f"jackpot {pool.name!r}: bet {pool.bet!r} of {table} counts for {bets[table, pool.bet]!r} already"
+                )
+                out.append(Mistake(lines.of((*at, "tables")), text))
+        for sign in pool.signs:
+            if sign not in devices:
+                text = f"jackpot {pool.name!r}: no device {sign!r}; write table/device; {likely(sign, devices)}"
+                out.append(Mistake(lines.of((*at, "signs")), text))
+        try:
+            pool.terms()
+        except ValueError as error:
+            out.append(Mistake(lines.of(at), f"jackpot {pool.name!r}: {error}"))
 
 
 def _is_host(text: str) -> bool:

@@ -44,6 +44,8 @@ FOLDER = ROOT / "systemd"
 INSTALL = ROOT / "docs/how-to/install.md"
 EXAMPLE_FILE = FOLDER / "feltd.toml"
 UNITS = ("feltd-edge.service", "feltd-rules.service", "feltd-console.service")
+ALL_UNITS = (*UNITS, "feltd-jackpots.service")
+"""With the one of a site that has jackpots, which the example has not."""
 PROGRAM = "/opt/feltd/.venv/bin/feltd"
 SEARCH = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 
@@ -90,7 +92,7 @@ def unit(name: str) -> dict[str, dict[str, list[str]]]:
     return sections
 
 
-@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("name", ALL_UNITS)
 def test_a_unit_lives_for_ever_and_may_do_little(name: str) -> None:
     sections = unit(name)
     service = {key: values[-1] for key, values in sections["Service"].items()}
@@ -155,7 +157,7 @@ def test_a_unit_sees_no_password_of_another_part(name: str) -> None:
     assert f"-{own['password_file']}" not in hidden
 
 
-@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("name", ALL_UNITS)
 def test_systemd_takes_the_unit(name: str, tmp_path: Path) -> None:
     analyze = program("systemd-analyze")
     text = (FOLDER / name).read_text(encoding="utf-8")
@@ -169,7 +171,9 @@ def test_systemd_takes_the_unit(name: str, tmp_path: Path) -> None:
     assert "ProtectSistem" in run(analyze, "verify", "--man=no", here).stderr
 
 
-@pytest.mark.parametrize(("name", "threshold"), [(UNITS[0], "20"), (UNITS[1], "15"), (UNITS[2], "15")])
+@pytest.mark.parametrize(
+    ("name", "threshold"), [(UNITS[0], "20"), (UNITS[1], "15"), (UNITS[2], "15"), (ALL_UNITS[3], "15")]
+)
 def test_systemd_calls_the_sandbox_tight(name: str, threshold: str) -> None:
     done = run(
         program("systemd-analyze"),
@@ -191,8 +195,8 @@ def test_sysusers_makes_a_user_for_each_unit(tmp_path: Path) -> None:
     done = run(sysusers, f"--root={tmp_path}", "--dry-run")
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in (folder / "feltd.conf").read_text(encoding="utf-8").splitlines()]
-    users = [unit(name)["Service"]["User"][0] for name in UNITS]
-    assert len(set(users)) == 3
+    users = [unit(name)["Service"]["User"][0] for name in ALL_UNITS]
+    assert len(set(users)) == 4
     assert [line[1] for line in lines if line[0] == "u"] == users
     assert [line[1] for line in lines if line[0] == "g"] == ["feltd"]
     assert [line[1:] for line in lines if line[0] == "m"] == [[user, "feltd"] for user in users]
@@ -564,6 +568,9 @@ EXAMPLE = {
     "edge": "edge-7",
     "command": "agitate",
     "alert": "shoe-1-shoe-misscan",
+    "pool": "red",
+    "entry": "won",
+    "order": "pay",
 }
 # Of each channel of the tree, at a table and an edge of the configuration: who writes there, and who reads.
 RIGHTS = {
@@ -577,6 +584,8 @@ RIGHTS = {
     "edgeAvailability": ("edge", "edge rules console reader display"),
     "edgeHealth": ("edge", "rules console reader"),
     "edgeInfo": ("edge", "rules console reader"),
+    **dict.fromkeys(("jackpotLevel", "jackpotEvent", "jackpotOrder", "jackpotReply"), ("", "")),  # it has none
+    **dict.fromkeys(("jackpotReplay", "jackpotReplayAnswer"), ("", "")),
     "replay": ("rules", "edge"),
     "replayAnswer": ("edge", "rules"),
     "roundEvent": ("rules", "console reader"),

@@ -1,0 +1,74 @@
+"""`feltd jackpots`, the process, and `feltd jackpot`, which shows what its books say."""
+
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from daemon import logs
+from daemon.cli.common import CONFIG, BadInputError, load_config, open_journal, refuse, run_process
+
+
+@click.command()
+@CONFIG
+def jackpots(config_path: Path) -> None:
+    """Keep the pools of the progressive jackpots and their books."""
+    from daemon.broker.mac_keys import BadMacKey
+    from daemon.config.check import jackpot_mistakes, ruleset_mistakes
+    from daemon.config.model import signing_as
+    from daemon.jackpots.books import BadBooks
+    from daemon.jackpots.process import Jackpots
+    from daemon.journal.retention import kept
+
+    config = load_config(config_path)
+    refuse(ruleset_mistakes(config, config_path) + jackpot_mistakes(config, config_path))
+    if not config.jackpot:
+        raise BadInputError(f"{config_path}: no [[jackpot]] is configured; docs/explanation/jackpots.md shows one")
+    config = signing_as(config, config.jackpots)
+    journal = open_journal(config.jackpots.journal, config.journal)
+    try:
+        one = Jackpots(config, journal)
+    except (BadBooks, BadMacKey) as error:
+        journal.close()
+        raise BadInputError(str(error)) from error
+
+    def process() -> Coroutine[Any, Any, None]:
+        return kept(one.run(), journal, config, config.jackpots.name, one.retained, logs.get(jackpots=one.name))
+
+    run_process(process)
+    journal.close()
+    logs.get(jackpots=config.jackpots.name).info("jackpots.stopped")
+
+
+@click.command()
+@CONFIG
+@click.argument("pool", default="")
+@click.option("--wins", is_flag=True, help="also the last 25 wins that are over")
+@click.option("--entries", type=click.IntRange(0, 10_000), default=0, help="so many of the last entries")
+@click.option("--check", "all_checked", is_flag=True, help="compare all entries of the books, not only the last")
+@click.option("--json", "as_json", is_flag=True, help="for programs")
+def jackpot(config_path: Path, pool: str, wins: bool, entries: int, all_checked: bool, as_json: bool) -> None:
+    """Show the pools: amounts, wins that wait, books. Exit code 1 if the books of one do not agree."""
+    import sqlite3
+
+    from daemon.jackpots.books import BadBooks
+    from daemon.jackpots.report import pool_json, pool_text, read_pools
+
+    config = load_config(config_path)
+    chosen = [one for one in config.jackpot if pool in ("", one.name)]
+    if not chosen:
+        known = ", ".join(one.name for one in config.jackpot) or "none"
+        raise BadInputError(f"no jackpot {pool!r} in {config_path}; there are: {known}")
+    try:
+        found = read_pools(Path(config.jackpots.journal), chosen, entries, all_checked=all_checked)
+    except (BadBooks, sqlite3.Error, OSError) as error:
+        raise BadInputError(f"{config.jackpots.journal}: {error}; is `feltd jackpots` running here?") from error
+    if as_json:
+        pools = [pool_json(one, wins=wins) for one in found]
+        click.echo(msgspec.json.format(msgspec.json.encode(pools)).decode())
+    else:
+        click.echo("\n\n".join(pool_text(one, wins=wins) for one in found) or "no pool has begun yet")
+    if any(one.wrong for one in found):
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,162 @@
+"""The books of all pools on disk: entries are rows of a journal, chained by hash; the state stands in its memory.
+
+One transaction holds the entries of a batch, the books behind them and the numbers up to which inputs were used. After
+a crash the books are either before the batch or behind it, and what was not used is asked for again. `check` compares
+each entry with the one before and the last one with the state; books that do not agree are not opened.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, get_type_hints
+
+import msgspec
+from msgspec.structs import fields
+
+from daemon.jackpots.ledger import Book, Step, begin, unbalanced
+from daemon.journal.rows import Entry, Row
+from daemon.journal.store import Journal
+from protocols.contract.jackpots import BookEntry, PoolTerms
+
+__all__ = ["BadBooks", "Books", "check", "read_book"]
+
+CHECKED = 10_000
+"""Entries of a pool that are compared when the books are opened; `feltd jackpot --check` compares all."""
+DEVICE = "jackpot"
+REMEDY = (
+    "pay nothing from this pool: keep the journal as it is and tell the inspector; `feltd journal verify` says more"
+)
+_KINDS = get_type_hints(Book)
+_FIELDS = tuple(one.name for one in fields(Book))
+
+
+class BadBooks(Exception):
+    """The books of a pool do not agree with themselves. The message names the place and the remedy."""
+
+
+def read_book(memory: Mapping[str, bytes], pool: str) -> Book | None:
+    """The state of a pool as it was written; None before its first entry. Raises BadBooks."""
+    parts = {name: memory.get(_key(pool, name)) for name in _FIELDS}
+    if all(part is None for part in parts.values()):
+        return None
+    try:
+        values = {name: msgspec.convert(json.loads(part or b""), _KINDS[name]) for name, part in parts.items()}
+    except (ValueError, RecursionError) as error:  # msgspec's, json's and Unicode's errors are ValueErrors
+        raise BadBooks(f"pool {pool}: its state cannot be read: {error}; {REMEDY}") from error
+    return Book(**values)
+
+
+def check(rows: Sequence[Row], book: Book | None = None) -> str:
+    """Why consecutive entries of one pool do not agree, or not with the state behind them; "" where they do."""
+    before: BookEntry | None = None
+    for row in rows:
+        try:
+            entry = msgspec.json.decode(row.data, type=BookEntry)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            return f"entry {row.seq} cannot be read: {error}"
+        if found := _compared(before, entry, row.seq):
+            return f"entry {row.seq}: {found}"
+        before = entry
+    if book is None:
+        return ""
+    if said := unbalanced(book):
+        return said
+    if before is None:  # its files were archived
+        return ""
+    if (before.number, _exact(before.after)) != (book.number, book.balances):
+        return f"the state is after entry {book.number} and not as entry {before.number} left it"
+    return ""
+
+
+def _compared(before: BookEntry | None, entry: BookEntry, seq: int) -> str:
+    postings, after = _exact(entry.postings), _exact(entry.after)
+    if entry.number != seq:
+        return f"it is numbered {entry.number}"
+    if total := sum(postings.values()):
+        return f"its postings sum to {total} and not to zero"
+    if total := sum(after.values()):
+        return f"its balances sum to {total} and not to zero"
+    if before is None:
+        return ""
+    if entry.unit % before.unit:
+        return f"it counts in 1/{entry.unit}, in which 1/{before.unit} is not exact"
+    was = {account: value * (entry.unit // before.unit) for account, value in _exact(before.after).items()}
+    for account in was.keys() | postings.keys() | after.keys():
+        if was.get(account, 0) + postings.get(account, 0) != after.get(account, 0):
+            return f"{account} is not what the entry before and its posting give"
+    return ""
+
+
+def _exact(units: Mapping[str, str]) -> dict[str, int]:
+    return {account: int(value) for account, value in units.items()}
+
+
+def _key(pool: str, name: str) -> str:
+    return f"book/{pool}/{name}"
+
+
+class Books:
+    """The pools of one process. `apply` changes them in memory, `commit` makes it durable."""
+
+    def __init__(self, journal: Journal, pools: Mapping[str, PoolTerms], at: datetime) -> None:
+        """Take up each pool where the journal left it; a new one begins `at` this time. Raises BadBooks, BadJournal."""
+        self.journal = journal
+        self._books: dict[str, Book] = {}
+        self._written: dict[str, Book] = {}
+        self._entries: list[Entry] = []
+        for pool, terms in pools.items():
+            book = read_book(journal.memories(f"book/{pool}/"), pool)
+            last = journal.last(pool)
+            if book is None and last:
+                raise BadBooks(f"{journal.path}: pool {pool}: {last} entries are there, and no state; {REMEDY}")
+            if book is None:
+                self.apply(begin(pool, terms, at), "", at)
+                continue
+            if book.number != last:
+                said = f"the state is after entry {book.number}, and {last} entries are there"
+                raise BadBooks(f"{journal.path}: pool {pool}: {said}; {REMEDY}")
+            if said := check(journal.range(pool, max(last - CHECKED + 1, 1), last), book):
+                raise BadBooks(f"{journal.path}: pool {pool}: {said}; {REMEDY}")
+            self._books[pool] = self._written[pool] = book
+
+    def __getitem__(self, pool: str) -> Book:
+        """The pool as it stands, with what is not durable yet."""
+        return self._books[pool]
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the pools."""
+        return iter(self._books)
+
+    def apply(self, step: Step, cause: str, at: datetime) -> None:
+        """Take over the next book of a pool; `cause` is the id of what led to it."""
+        book, entries = step
+        self._books[book.pool] = book
+        self._entries += [
+            Entry(book.pool, DEVICE, kind, at, msgspec.json.encode(entry), cause=cause) for kind, entry in entries
+        ]
+
+    def commit(self, more: Mapping[str, bytes] | None = None, *, idle: bool = True) -> list[Row]:
+        """Write all changes in one transaction; `more` goes with them. Durable when it returns. Raises BadJournal.
+
+        Changes without an entry are not written unless `idle`: their inputs give the same again after a crash.
+        """
+        if not (self._entries or idle):
+            return []
+        memory: dict[str, bytes] = {}
+        for pool, book in self._books.items():
+            before = self._written.get(pool)
+            for name in _FIELDS:
+                value = getattr(book, name)
+                if before is None or value is not getattr(before, name):
+                    memory[_key(pool, name)] = _encoded(value)
+        if not memory and not self._entries:
+            return []
+        rows = self.journal.append(self._entries, {**memory, **(more or {})})
+        self._entries = []
+        self._written = dict(self._books)
+        return rows
+
+
+def _encoded(value: Any) -> bytes:
+    """JSON by Python's own writer: msgspec's ends at 64 bits, and units may be more."""
+    return json.dumps(msgspec.to_builtins(value), separators=(",", ":")).encode()

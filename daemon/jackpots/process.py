@@ -1,0 +1,548 @@
+"""The jackpots process: verdicts and bets in, books, levels and signs out.
+
+It reads the verdicts of the tables that feed a pool and, where a pool counts by devices, their events. Streams are
+ordered, deduplicated and their gaps replayed as in the rules. What follows from a batch is written in one transaction
+with the numbers up to which inputs were used, and published after it. A process that ends at any time goes on where
+the books stand.
+"""
+
+import asyncio
+import itertools
+from collections import deque
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from daemon import logs, version
+from daemon.broker.connection import Connect, stay_connected
+from daemon.broker.gap_recovery import ASK_AGAIN, BUFFER, PAGE, Again, Stream, ask
+from daemon.broker.mac_keys import load_mac_keys
+from daemon.broker.outbox import Outbox
+from daemon.broker.replay_service import ReplayService
+from daemon.broker.retained import Retained
+from daemon.broker.session import UNREADABLE, Message, Session, Will, publish_offline_on_exit
+from daemon.config.model import Config, Jackpot, broker_of
+from daemon.jackpots.books import Books
+from daemon.jackpots.ledger import (
+    Book,
+    Refused,
+    Seen,
+    Step,
+    contribute,
+    end_of,
+    end_round,
+    hear,
+    level_of,
+    obey,
+    open_round,
+    report_win,
+)
+from daemon.jackpots.signs import Signs
+from daemon.journal.rows import Row
+from daemon.journal.store import Journal
+from protocols.contract.commands import Reply, Request
+from protocols.contract.documents import Alert, EdgeInfo, ReplayAnswer, mac_of_answer
+from protocols.contract.events import JackpotContributed, JackpotWon, UnknownEvent, decode_data
+from protocols.contract.jackpots import BadOrder, BookEntry, PoolLevel, decode_order, jackpot_topic
+from protocols.contract.results import ENDS, BadRound, Opened, decode_end
+from protocols.contract.topics import (
+    LONGEST_EVENT_ID,
+    BadEnvelope,
+    Wire,
+    decode_wire,
+    edge_topic,
+    encode_wire,
+    is_id,
+    is_mac,
+    mac_of,
+    table_topic,
+)
+
+__all__ = ["ALERTS", "Jackpots"]
+
+TAIL_EVERY = 15
+"""After how many times ASK_AGAIN the writers are asked whether there is more."""
+PAUSE_S = 0.02
+"""Seconds between two levels of a pool on the broker."""
+FIRST_LOOK = PAGE - 100
+"""Of a stream that is new to a new pool: how many messages before the first one are asked for."""
+MOST_STREAMS = 1000
+LONGEST_LIFE = timedelta(minutes=10)
+MOST_BYTES = 64 * 1024
+EVENT, VERDICT = "edge", "rules"
+_REPLAY = {EVENT: "cmd/replay", VERDICT: "round/cmd/replay"}
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _cause(wire: Wire) -> int:
+    """The seq of the event that a verdict follows from: its id is <edge>:<table>:<seq>/<number>."""
+    seq = wire.id.partition("/")[0].rpartition(":")[2]
+    return int(seq) if seq.isascii() and seq.isdigit() and len(seq) <= 16 else 0
+
+
+class _Key(Struct, frozen=True):
+    """A stream: events of an edge or verdicts of rules, of one journal and table."""
+
+    kind: str
+    journal: str
+    table: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.journal}/{self.table}"
+
+
+class _Table:
+    """A table that feeds pools. `verdicts` wait until the events before them are used."""
+
+    def __init__(self, name: str, pools: list[Jackpot]) -> None:
+        self.name = name
+        self.pools = pools
+        self.by_devices = any("devices" in (pool.counts, pool.wins) for pool in pools)
+        self.verdicts: deque[tuple[_Key, Wire]] = deque()
+        self.newest: _Key | None = None
+        """The stream of the edge that was heard last."""
+        self.again = Again()
+
+
+class Jackpots:
+    """The process."""
+
+    def __init__(
+        self,
+        config: Config,
+        journal: Journal,
+        *,
+        connect: Connect | None = None,
+        now: Callable[[], datetime] = _utc_now,
+    ) -> None:
+        """Take up every pool where the books stand. Raises BadBooks, BadJournal, BadMacKey."""
+        folder = config.jackpots.mac_key_folder
+        self._mac_keys = load_mac_keys(Path(folder)) if folder else None
+        self._connect = connect
+        self._now = now
+        self.config = config
+        self.site = config.site.name
+        self.name = config.jackpots.name
+        self.journal = journal
+        self._log = logs.get(jackpots=self.name)
+        self._pools = {pool.name: pool for pool in config.jackpot}
+        self.books = Books(journal, {name: pool.terms() for name, pool in self._pools.items()}, now())
+        self._tables = {
+            name: _Table(name, [pool for pool in config.jackpot if name in pool.tables])
+            for name in dict.fromkeys(table for pool in config.jackpot for table in pool.tables)
+        }
+        self.outbox = Outbox(journal, self._message_of, lambda row: row.place not in self._pools)
+        self.retained = Retained(PAUSE_S)
+        self.replay = ReplayService(
+            self.name,
+            journal,
+            [jackpot_topic(self.site, pool, "cmd/replay") for pool in self._pools],
+            self._message_of,
+            lambda: self.outbox.waiting,
+            self._log,
+        )
+        self._streams: dict[_Key, Stream[Wire]] = {}
+        self._asked: dict[_Key, tuple[int, float]] = {}
+        self.signs = Signs(config, self.retained, self._log, now)
+        self.connected = False
+        self._ruled = {table.name for table in config.table if table.ruleset}
+        self._at: dict[str, datetime] = {}
+        self._alerts: set[str] = set()
+        self._take_up()
+
+    def _take_up(self) -> None:
+        """The streams of the last process, the beginnings of new pools, and what stands."""
+        for pool in self.books:
+            book = self.books[pool]
+            if book.terms != self._pools[pool].terms():
+                remedy = "the books count; two people change the terms of a pool, its configuration gives the first"
+                self._log.warning("jackpot.other_terms", pool=pool, books=str(book.terms), remedy=remedy)
+            for text in book.heard:
+                key = _Key(*text.split("/"))
+                if key.table in self._tables and pool in {one.name for one in self._tables[key.table].pools}:
+                    heard = [
+                        self.books[one.name].heard.get(text, 0)
+                        for one in self._tables[key.table].pools
+                        if text in self.books[one.name].heard
+                    ]
+                    self._streams[key] = Stream(min(heard) + 1)
+            self._at[pool] = self._now()
+        self.outbox.offer(self.books.commit(self.outbox.memory()))
+        for pool in self.books:
+            self.retained.put(jackpot_topic(self.site, pool, "level"), partial(self.level, pool))
+            self.signs.show(pool, self.books[pool].amount)
+
+    def level(self, pool: str) -> PoolLevel:
+        """The level of a pool as it stands."""
+        one = self._pools[pool]
+        return level_of(self.books[pool], one.currency, one.decimals, self._at[pool])
+
+    async def run(self) -> None:
+        """Keep the books until cancelled."""
+        self._log.info("jackpots.started", pools=sorted(self._pools), journal=str(self.journal.path))
+        will = Will(edge_topic(self.site, self.name, "availability"), b"offline")
+        broker = broker_of(self.config, self.config.jackpots)
+        identifier = f"feltd-jackpots-{self.name}"
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self.replay.listen(broker, identifier, self._connect))
+                await stay_connected(broker, identifier, will, self._serve, self._log, self._connect)
+        except asyncio.CancelledError:
+            self._commit(idle=True)
+            raise
+
+    # ---- inputs to entries
+
+    def take(self, messages: list[Message]) -> None:
+        """Use what is in order of a batch, and write down what follows. Nothing is published before it is durable."""
+        for message in messages:
+            match message.topic.split("/")[3:]:
+                case ["table", table, "device", _, "event", _] if table in self._tables:
+                    self._heard(EVENT, self._tables[table], message)
+                case ["table", table, "round", "event", _] if table in self._tables:
+                    self._heard(VERDICT, self._tables[table], message)
+                case _:  # a broker may send what somebody else subscribed to
+                    pass
+        self._commit()
+
+    def _heard(self, kind: str, table: _Table, message: Message) -> None:
+        wire = self._read(kind, table, message)
+        if wire is None:
+            return
+        key = _Key(kind, wire.journal, table.name)
+        stream = self._stream(key, wire.seq)
+        if stream is None:
+            return
+        if kind == EVENT:
+            table.newest = key
+        elif len(table.verdicts) >= BUFFER:  # it comes again, when it is asked for
+            return
+        for ready in stream.take(wire):
+            if kind == EVENT:
+                self._event(table, key, ready)
+            else:
+                table.verdicts.append((key, ready))
+        self._use_verdicts(table)
+
+    def _read(self, kind: str, table: _Table, message: Message) -> Wire | None:
+        """The envelope, if it belongs to the topic on which it came: who may write where is said by topics."""
+        try:
+            wire = decode_wire(message.payload)
+        except (BadEnvelope, *UNREADABLE) as error:
+            self._log.warning("event.refused", topic=message.topic, reason=str(error))
+            return None
+        belongs = message.topic == f"{wire.source}/event/{wire.type}" and wire.seq > 0 and "/" not in wire.journal
+        edge, _, rest = wire.id.partition(":")
+        if kind == EVENT:
+            belongs = belongs and rest == f"{table.name}:{wire.seq}" and is_id(edge)
+        if not belongs or len(wire.id) > LONGEST_EVENT_ID + 8:
+            self._log.warning("event.refused", topic=message.topic, reason="it does not belong to this topic")
+            return None
+        if kind == EVENT and not self._proven(edge, lambda key: is_mac(wire.mac, mac_of(wire, key))):
+            self._log.warning("event.refused", topic=message.topic, reason="it has no MAC of its edge")
+            return None
+        return wire
+
+    def _proven(self, edge: str, is_right: Callable[[bytes], bool]) -> bool:
+        """Whether it has the MAC of its edge, where this process has keys."""
+        if self._mac_keys is None:
+            return True
+        key = self._mac_keys.get(edge)
+        return key is not None and is_right(key)
+
+    def _stream(self, key: _Key, seq: int) -> Stream[Wire] | None:
+        """A new journal of a known table is read from its first row; None: too many."""
+        if key not in self._streams:
+            if len(self._streams) >= MOST_STREAMS:
+                return None
+            known = any((one.kind, one.table) == (key.kind, key.table) for one in self._streams)
+            self._streams[key] = Stream(1 if known else max(seq - FIRST_LOOK, 1))
+        return self._streams[key]
+
+    def _apply(self, pool: Jackpot, step: Callable[[Book], Step], cause: str, at: datetime) -> None:
+        self.books.apply(step(self.books[pool.name]), cause, at)
+
+    def _event(self, table: _Table, key: _Key, wire: Wire) -> None:
+        seen = Seen(str(key), wire.seq, wire.id, wire.time)
+        try:
+            event = decode_data(wire.type, wire.data) if wire.type.startswith("jackpot.") else None
+        except UnknownEvent as error:
+            self._alert(table.name, "unreadable", f"an event about a jackpot cannot be read: {error}")
+            event = None
+        for pool in table.pools:
+            match event:
+                case JackpotContributed(pool=name, amount=amount, seat=seat) if self._is(pool, name, pool.counts):
+                    bet = partial(contribute, seen=seen, table=table.name, seat=seat, amount=amount)
+                    step = partial(bet, rounds=table.name in self._ruled)
+                case JackpotWon(pool=name, level=level, seat=seat, amount=amount) if self._is(pool, name, pool.wins):
+                    step = partial(report_win, seen=seen, table=table.name, level=level, seat=seat, amount=amount)
+                case _:
+                    step = partial(hear, seen=seen)
+            self._apply(pool, step, wire.id, wire.time)
+
+    @staticmethod
+    def _is(pool: Jackpot, name: str, by: str) -> bool:
+        return name == pool.name and by == "devices"
+
+    def _use_verdicts(self, table: _Table) -> None:
+        """In order; where devices tell the bets, a verdict waits for the events up to the one that it follows from."""
+        while table.verdicts:
+            key, wire = table.verdicts[0]
+            until = _cause(wire)
+            if table.by_devices and self._edge_at(table) < until:
+                return
+            table.verdicts.popleft()
+            self._verdict(table, key, wire, until)
+
+    def _edge_at(self, table: _Table) -> int:
+        """The seq of the last event of the edge that was used."""
+        return self._streams[table.newest].expected - 1 if table.newest in self._streams else 0
+
+    def _verdict(self, table: _Table, key: _Key, wire: Wire, until: int) -> None:
+        seen = Seen(str(key), wire.seq, wire.id, wire.time)
+        try:
+            opened = msgspec.json.decode(wire.data, type=Opened).round if wire.type == "opened" else ""
+            result = decode_end(wire.data) if wire.type in ENDS else None
+        except (BadRound, *UNREADABLE) as error:
+            self._alert(table.name, "unreadable", f"verdict {wire.id} cannot be read: {error}")
+            opened, result = "", None
+        for pool in table.pools:
+            step: Callable[[Book], Step] = partial(hear, seen=seen)
+            if opened:
+                step = partial(open_round, seen=seen, table=table.name, round_=opened)
+            elif result is not None:
+                ended = end_of(result, table.name, pool.bet, pool.award, by_rules=pool.counts == "rules", until=until)
+                if pool.wins == "devices":
+                    ended = msgspec.structs.replace(ended, awards=())
+                step = partial(end_round, seen=seen, ended=ended)
+            self._apply(pool, step, wire.id, wire.time)
+
+    def _commit(self, *, idle: bool = False) -> None:
+        """Write what changed, then tell it. Numbers without entries wait until `idle`: they may be heard again."""
+        rows = self.books.commit(self.outbox.memory(), idle=idle)
+        self.outbox.offer(rows)
+        for row in rows:
+            self._tell(row)
+        for pool in dict.fromkeys(row.place for row in rows):
+            self._at[pool] = self._now()
+            self.retained.touch(jackpot_topic(self.site, pool, "level"))
+            self.signs.show(pool, self.books[pool].amount)
+
+    def _tell(self, row: Row) -> None:
+        if row.type == "contributed":
+            return
+        entry = msgspec.json.decode(row.data, type=BookEntry)
+        pool = self._pools[row.place]
+        self._log.info(f"jackpot.{row.type}", pool=row.place, round=entry.round, amount=entry.amount, text=entry.text)
+        table = entry.table or (entry.win.table if entry.win else "")
+        match row.type:
+            case "won":
+                self.signs.announce(pool.name, entry.amount)
+                if entry.win is not None and entry.win.unpriced:
+                    text = f"the terms have no amount for {entry.win.award.combination}, win {entry.win.id}"
+                    self._alert(table, "unpriced", text)
+            case "contested":
+                name = entry.win.id if entry.win else ""
+                self._alert(table, "contested", f"win {name} was paid, and the corrected result does not name it")
+            case "noted":
+                self._alert(table, "noted", f"round {entry.round}: {entry.text}")
+            case _:
+                pass
+
+    def _alert(self, table: str, code: str, text: str) -> None:
+        """An alert at a table that a person must look at; the process's next life clears it."""
+        self._log.error(f"jackpot.{code}", table=table, text=text)
+        alert = Alert(code=f"jackpot.{code}", text=text, remedy=ALERTS[code])
+        topic = self._alert_topic(table, code)
+        self._alerts.add(topic)
+        self.retained.put(topic, msgspec.json.encode(alert))
+
+    def _alert_topic(self, table: str, code: str) -> str:
+        return table_topic(self.site, table, f"alert/{self.name}-{code}")
+
+    # ---- on the broker
+
+    def _message_of(self, row: Row, late: bool) -> tuple[str, bytes]:
+        source = jackpot_topic(self.site, row.place, "")[:-1]
+        id_ = f"{self.name}:{row.place}:{row.seq}"
+        wire = Wire("1.0", id_, source, row.type, row.time, row.seq, "", self.journal.name, late, msgspec.Raw(row.data))
+        return f"{source}/event/{row.type}", encode_wire(wire)
+
+    async def _serve(self, session: Session) -> None:
+        async with publish_offline_on_exit(session, edge_topic(self.site, self.name, "availability"), b"offline"):
+            try:
+                await self._served(session)
+            finally:
+                self.connected = False
+
+    async def _served(self, session: Session) -> None:
+        info = EdgeInfo(version(), self.config.digest)
+        self.retained.put(edge_topic(self.site, self.name, "info"), msgspec.json.encode(info))
+        self.retained.put(edge_topic(self.site, self.name, "availability"), b"online")
+        for table in self._tables:
+            for code in ALERTS:
+                if (topic := self._alert_topic(table, code)) not in self._alerts:  # of the last life of this process
+                    self.retained.put(topic, b"")
+        await self.replay.until_heard()
+        await self.retained.publish_all(session)
+        topics = [edge_topic(self.site, "+", "availability")]
+        topics += [jackpot_topic(self.site, pool, "cmd/+") for pool in self._pools]
+        for one in self._tables.values():
+            leaves = ["round/event/+", "round/cmd/replay/result"]
+            leaves += ["device/+/event/#", "cmd/replay/result"] if one.by_devices else []
+            topics += [table_topic(self.site, one.name, leaf) for leaf in leaves]
+        await session.subscribe(*topics, *self.signs.topics())
+        self.connected = True
+        self._asked.clear()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.outbox.run(session))
+            group.create_task(self.replay.run(session))
+            group.create_task(self.retained.run(session))
+            group.create_task(self.signs.run(session))
+            group.create_task(self._receive(session))
+            group.create_task(self._chase(session))
+
+    async def _receive(self, session: Session) -> None:
+        await self._ask_for_rest(session)
+        while True:
+            inputs: list[Message] = []
+            for message in await session.messages():
+                match message.topic.split("/")[3:]:
+                    case ["jackpot", pool, "cmd", name] if pool in self._pools and name != "replay":
+                        self.take(inputs)
+                        inputs = []
+                        await self._order(session, pool, name, message)
+                    case ["edge", _, "availability"] if message.payload == b"online":
+                        self._asked.clear()
+                        await self._ask_for_rest(session)
+                    case ["table", table, *leaves, "cmd", "replay", "result"] if table in self._tables:
+                        self.take(inputs)
+                        inputs = []
+                        await self._answered(session, VERDICT if leaves else EVENT, table, message)
+                    case ["table", *_, "result"]:
+                        self.signs.heard(message)
+                    case _:
+                        inputs.append(message)
+            self.take(inputs)
+            await self._ask_for_gaps(session)
+
+    async def _chase(self, session: Session) -> None:
+        """A request or its answer may be lost too, and no later message shows that the last one is missing."""
+        for number in itertools.count(1):
+            await asyncio.sleep(ASK_AGAIN)
+            self._commit(idle=True)
+            await self._ask_for_gaps(session)
+            if number % TAIL_EVERY == 0:
+                await self._ask_for_rest(session)
+
+    async def _ask(self, session: Session, key: _Key, first: int, last: int | None = None) -> None:
+        """Once while the answer may be on its way."""
+        now = asyncio.get_running_loop().time()
+        if self._asked.get(key, (0, 0.0)) > (first, now):
+            return
+        self._asked[key] = first, now + ASK_AGAIN
+        await ask(session, table_topic(self.site, key.table, _REPLAY[key.kind]), "", first, last)
+
+    async def _ask_for_rest(self, session: Session) -> None:
+        """What was published while this process did not listen."""
+        for key, stream in list(self._streams.items()):
+            await self._ask(session, key, stream.expected)
+
+    async def _ask_for_gaps(self, session: Session) -> None:
+        now = asyncio.get_running_loop().time()
+        for key, stream in list(self._streams.items()):
+            if (gap := stream.to_ask(now)) is not None:
+                await self._ask(session, key, *gap)
+        for table in self._tables.values():
+            if not table.verdicts:
+                continue
+            # Events before the verdict are missing. Of an edge that was never heard its history is not read.
+            heard = table.newest is not None
+            at = self._edge_at(table) + 1 if heard else max(_cause(table.verdicts[0][1]) - FIRST_LOOK, 1)
+            if table.again.due(at, now):
+                await self._ask(session, table.newest or _Key(EVENT, "", table.name), at, at + PAGE - 1)
+
+    async def _answered(self, session: Session, kind: str, table: str, message: Message) -> None:
+        try:
+            said = msgspec.json.decode(message.payload, type=ReplayAnswer)
+        except UNREADABLE as error:
+            self._log.warning("answer.refused", topic=message.topic, reason=str(error))
+            return
+        right = partial(self._answer_is_right, said, message.topic)
+        if "/" in said.journal or (kind == EVENT and not self._proven(said.edge, right)):
+            return
+        key = _Key(kind, said.journal, table)
+        stream = self._streams.get(key)
+        if stream is None:
+            return
+        self._asked.pop(key, None)
+        if said.oldest > stream.expected:
+            self._gone(key, stream, said.oldest)
+        if said.first <= stream.expected <= said.newest:
+            await self._ask(session, key, stream.expected)
+
+    @staticmethod
+    def _answer_is_right(said: ReplayAnswer, topic: str, key: bytes) -> bool:
+        return is_mac(said.mac, mac_of_answer(said, topic, key))
+
+    def _gone(self, key: _Key, stream: Stream[Wire], oldest: int) -> None:
+        """Messages that were never used are in no file of their writer any more."""
+        text = f"messages {stream.expected} to {oldest - 1} of {key} are gone: their bets are not in the books"
+        self._alert(key.table, "gone", text)
+        table = self._tables[key.table]
+        for ready in stream.skip(oldest):
+            if key.kind == EVENT:
+                self._event(table, key, ready)
+            else:
+                table.verdicts.append((key, ready))
+        self._use_verdicts(table)
+        self._commit()
+
+    # ---- orders of people
+
+    async def _order(self, session: Session, pool: str, name: str, message: Message) -> None:
+        """Obey, write it down, answer. A request that comes twice is obeyed once and answered twice."""
+        reply = self.obey(pool, name, message)
+        if reply is not None:
+            topic = jackpot_topic(self.site, pool, f"cmd/{name}/result")
+            await session.publish(topic, msgspec.json.encode(reply))
+
+    def obey(self, pool: str, name: str, message: Message) -> Reply | None:
+        """The answer to a request; None to one that nobody can have meant."""
+        if message.retain or len(message.payload) > MOST_BYTES:
+            self._log.warning("order.refused", topic=message.topic, reason="it is retained, or too long")
+            return None
+        try:
+            request = msgspec.json.decode(message.payload, type=Request)
+        except UNREADABLE as error:
+            self._log.warning("order.refused", topic=message.topic, reason=str(error))
+            return None
+        now = self._now()
+        if request.expires <= now:
+            return Reply(request.id, name, "refused", "it has expired: ask again")
+        if request.expires > now + LONGEST_LIFE:
+            return Reply(request.id, name, "refused", "it expires too late: a request lives 10 minutes at most")
+        try:
+            order = decode_order(name, request.args)
+            self._apply(self._pools[pool], partial(obey, order=order, name=request.id, at=now), request.id, now)
+        except (BadOrder, Refused) as error:
+            return Reply(request.id, name, "refused", str(error))
+        self._commit()
+        return Reply(request.id, name, "done")
+
+
+ALERTS = {
+    "unpriced": "let two people set its amount (price), then confirm and pay it",
+    "contested": "decide who bears it; two people settle the pool by a change (adjust)",
+    "noted": "compare the round with the books (feltd jackpot) and settle the pool by a change of two people",
+    "gone": "compare the bets of these rounds with the journal's archive and settle the pool by a change of two people",
+    "unreadable": "run one version of feltd everywhere; where a bet is missing two people settle the pool by a change",
+}
+"""By the code of an alert its remedy."""

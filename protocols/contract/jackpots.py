@@ -1,0 +1,263 @@
+"""The documents of jackpots: a pool's terms and level, the entries of its books, and what people order.
+
+The jackpots process writes these structs. Whole amounts (`amount`, `seed`, `limit`) are minor units. An entry counts in
+1/`unit` of a minor unit, as text, because a JSON reader rounds integers above 2^53.
+"""
+
+from datetime import datetime
+from fractions import Fraction
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta, Struct
+
+from protocols.contract.events import MOST
+from protocols.contract.results import Award
+from protocols.contract.topics import ROOT, Time
+
+RATE = r"^(0|1|0\.[0-9]{1,6}|[1-9][0-9]{0,5}/[1-9][0-9]{0,5})$(?!\n)"
+Rate: TypeAlias = Annotated[str, Meta(pattern=RATE, description="an exact part of a bet: 0, 1, 0.015 or 3/200")]
+Minor: TypeAlias = Annotated[int, Meta(ge=0, le=MOST, description="minor units")]
+Person: TypeAlias = Annotated[str, Meta(min_length=1, max_length=64)]
+Said: TypeAlias = Annotated[str, Meta(min_length=1, max_length=200)]
+Pays: TypeAlias = Literal["pool", "fixed", "larger_of_fixed_and_share"]
+Account: TypeAlias = Literal["visible", "hidden", "overflow"]
+Units: TypeAlias = Annotated[str, Meta(pattern="^-?[0-9]+$(?!\\n)", description="in 1/`unit` of a minor unit")]
+
+
+def jackpot_topic(site: str, pool: str, leaf: str) -> str:
+    """`leaf` is level, event/<type>, cmd/<name> or cmd/<name>/result."""
+    return f"{ROOT}/{site}/jackpot/{pool}/{leaf}"
+
+
+class Prize(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What the house set for a combination: `fixed` is its amount.
+
+    `pays` and `share` are for what a device reports: its prize `level_<n>` comes without the words of a law. A share
+    alone is the larger of it and a fixed amount of 0.
+    """
+
+    fixed: Minor = 0
+    pays: Pays = "fixed"
+    share: Rate = "0"
+
+
+class PoolTerms(Struct, frozen=True, forbid_unknown_fields=True):
+    """The approved terms of a pool.
+
+    `visible` and `hidden`: the parts of each bet that go to the pool and to its reserve; the house keeps the rest.
+    `seed`: with how much the pool begins. `limit`: what the pool shows at most, 0 for no limit; more goes to the
+    overflow. `reseed`: when it begins again besides after a prize of the whole pool. `odd`: where the odd coins of
+    equal shares go. `prizes` by combination.
+    """
+
+    seed: Minor
+    visible: Rate
+    hidden: Rate = "0"
+    limit: Minor = 0
+    reseed: Literal["empty", "below_seed"] = "empty"
+    odd: Literal["pool", "first"] = "pool"
+    prizes: dict[Annotated[str, Meta(max_length=64)], Prize] = {}
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for rates above the bet and a limit below the seed."""
+        if Fraction(self.visible) + Fraction(self.hidden) > 1:
+            raise ValueError("`visible` and `hidden` together are more than the bet; they may be 1 at most")
+        if self.limit and self.limit < self.seed:
+            raise ValueError("`limit` is below `seed`: the pool could not begin")
+
+
+class PoolWin(Struct, frozen=True, omit_defaults=True):
+    """A jackpot that was won, its amount frozen at once.
+
+    `shares`: seat and amount, once the seats are known. `odd`: the coins that equal shares leave over. `unpriced`: the
+    terms have no fixed amount for it. `whole`: the prize was the whole pool.
+    """
+
+    id: str
+    table: str
+    round: str
+    at: Time
+    award: Award
+    amount: Minor
+    shares: tuple[tuple[int, Minor], ...] = ()
+    odd: Minor = 0
+    state: Literal["pending", "confirmed", "paid", "reversed", "contested"] = "pending"
+    unpriced: bool = False
+    whole: bool = False
+    confirmed_by: str = ""
+    paid_by: str = ""
+    from_house: Units = "0"
+
+
+# ---- what two people decide
+
+
+class Adjust(Struct, frozen=True, tag_field="change", tag="adjust", forbid_unknown_fields=True):
+    """Move `amount` between the house and an account of the pool; negative: to the house."""
+
+    account: Account
+    amount: Annotated[int, Meta(ge=-MOST, le=MOST)]
+    reason: Said
+
+
+class Reset(Struct, frozen=True, tag_field="change", tag="reset", forbid_unknown_fields=True):
+    """Begin at the seed: what the pool shows above it goes to the overflow, and the next reset returns it."""
+
+    reason: Said
+
+
+class SetTerms(Struct, frozen=True, tag_field="change", tag="set-terms", forbid_unknown_fields=True):
+    """Other terms, from now on."""
+
+    terms: PoolTerms
+    reason: Said
+
+
+class Reject(Struct, frozen=True, tag_field="change", tag="reject", forbid_unknown_fields=True):
+    """A win that is not one: its amount goes back to the pool."""
+
+    win: Said
+    reason: Said
+
+
+class Price(Struct, frozen=True, tag_field="change", tag="price", forbid_unknown_fields=True):
+    """The amount of a win for which the terms have no figure."""
+
+    win: Said
+    amount: Minor
+    reason: Said
+
+
+Change: TypeAlias = Adjust | Reset | SetTerms | Reject | Price
+
+
+class Proposal(Struct, frozen=True):
+    """A change that waits for a second person."""
+
+    id: str
+    person: str
+    at: Time
+    change: Change
+
+
+# ---- orders of people
+
+
+class _Order(Struct, frozen=True, tag_field="order", forbid_unknown_fields=True):
+    """`person`: who orders, as the console knows the person."""
+
+    person: Person
+
+
+class Confirm(_Order, frozen=True, tag="confirm"):
+    """The win is right; `seats` share it, where the bettors were not known."""
+
+    win: Said
+    seats: tuple[Annotated[int, Meta(ge=1, le=99)], ...] = ()
+
+
+class Pay(_Order, frozen=True, tag="pay"):
+    """The win was handed out. Another person than the one who confirmed it."""
+
+    win: Said
+
+
+class Propose(_Order, frozen=True, tag="propose"):
+    """Propose a change; it waits for another person."""
+
+    change: Change
+
+
+class Approve(_Order, frozen=True, tag="approve"):
+    """Approve a proposal of another person: it takes effect."""
+
+    proposal: Said
+
+
+class Withdraw(_Order, frozen=True, tag="withdraw"):
+    """Take a proposal back."""
+
+    proposal: Said
+
+
+Order: TypeAlias = Confirm | Pay | Propose | Approve | Withdraw
+ORDERS: dict[str, type[Order]] = {
+    str(kind.__struct_config__.tag): kind for kind in (Confirm, Pay, Propose, Approve, Withdraw)
+}
+_DECODERS = {name: msgspec.json.Decoder(kind) for name, kind in ORDERS.items()}
+
+
+class BadOrder(ValueError):
+    """An unknown order or invalid fields. The message names them."""
+
+
+def decode_order(name: str, args: bytes | msgspec.Raw) -> Order:
+    """The order `name` with the fields in `args` (JSON). Raises BadOrder."""
+    decoder = _DECODERS.get(name)
+    if decoder is None:
+        raise BadOrder(f"no order {name!r}; known: {', '.join(ORDERS)}")
+    try:
+        return decoder.decode(args)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadOrder(f"{name}: {error}") from error
+
+
+# ---- what the books tell
+
+
+ENTRIES = (
+    *("contributed", "returned", "carried", "won", "upheld", "reversed", "contested", "confirmed", "paid", "reset"),
+    *("adjusted", "changed", "proposed", "withdrawn", "noted"),
+)
+"""The types of entries, each under event/<type>."""
+
+
+class BookEntry(Struct, frozen=True, omit_defaults=True):
+    """One entry of the books. `postings` sum to zero; `after`: each account that is not zero behind them.
+
+    Accounts: `players` and `house` (what they paid in, negative), `visible`, `hidden`, `overflow`, `pending:<win>`,
+    `paid`, `margin` (what the house keeps of the bets). `amount` in minor units; `people` who ordered it.
+    """
+
+    number: int
+    unit: int
+    after: dict[str, Units]
+    postings: dict[str, Units] = {}
+    table: str = ""
+    round: str = ""
+    seat: int = 0
+    amount: int = 0
+    win: PoolWin | None = None
+    people: tuple[str, ...] = ()
+    change: Change | None = None
+    old: PoolTerms | None = None
+    text: str = ""
+
+
+class PendingWin(Struct, frozen=True):
+    """A win on the level of a pool, until it is paid."""
+
+    win: str
+    table: str
+    round: str
+    combination: str
+    amount: Minor
+    state: str
+    shares: tuple[tuple[int, Minor], ...] = ()
+
+
+class PoolLevel(Struct, frozen=True):
+    """The retained `level` of a pool. `amount`: what a display may show, in whole minor units.
+
+    `entry`: the number of the entry after which this stands. `proposals`: changes that wait for a second person.
+    """
+
+    pool: str
+    amount: Minor
+    currency: str
+    decimals: int
+    entry: int
+    at: datetime | None = None
+    pending: tuple[PendingWin, ...] = ()
+    proposals: tuple[Proposal, ...] = ()

@@ -1,0 +1,508 @@
+"""Money is conserved: bets, wins, voids, corrections, orders, late and double deliveries and crashes in any order.
+
+A naive model keeps the same pool in fractions of minor units, written from the documented rules without the ledger.
+"""
+
+import copy
+import shutil
+import tempfile
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers import at_length
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from msgspec import Struct
+
+from daemon.broker.gap_recovery import Stream
+from daemon.jackpots.books import Books, check
+from daemon.jackpots.ledger import Book, Ended, Refused, Seen, contribute, end_round, obey, open_round, unbalanced
+from daemon.journal import store as journal_module
+from daemon.journal.store import Journal
+from protocols.contract.jackpots import (
+    Adjust,
+    Approve,
+    Confirm,
+    Pay,
+    PoolTerms,
+    PoolWin,
+    Prize,
+    Propose,
+    Reject,
+    Reset,
+    SetTerms,
+)
+from protocols.contract.results import Award
+
+NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+RULES, SENSORS = "t-r", "t-s"
+"""A table whose bets the rules tell, and one whose bets sensors tell."""
+PRIZES = {"flush": Prize(70), "straight": Prize(40), "royal": Prize(90)}
+TERMS = (
+    PoolTerms(seed=300, visible="3/200", hidden="1/200", prizes=PRIZES),
+    PoolTerms(seed=0, visible="1/3", hidden="1/7", limit=500, odd="first", prizes=PRIZES),
+    PoolTerms(seed=200, visible="0.9", limit=260, reseed="below_seed", prizes=PRIZES),
+    PoolTerms(seed=100, visible="0", hidden="1", prizes=PRIZES),
+)
+AWARDS = (
+    Award("p", "flush", "fixed", "law", "", (1, 2, 3)),
+    Award("p", "straight", "larger_of_fixed_and_share", "law", "1/10", (4,)),
+    Award("p", "royal", "larger_of_fixed_and_share", "law", "1", (2, 5), "straight"),
+    Award("p", "six", "pool", "law", "", (1, 2, 3, 4)),
+    Award("p", "six", "pool", "law", "", ()),
+)
+
+
+class Item(Struct, frozen=True):
+    """One message of a stream."""
+
+    seq: int
+    table: str
+    at: datetime
+    bet: tuple[int, int] | None = None
+    opened: str = ""
+    ended: Ended | None = None
+
+
+class Model:
+    """The pool by its documented rules, in fractions of minor units."""
+
+    def __init__(self, terms: PoolTerms) -> None:
+        self.terms = terms
+        self.money: dict[str, Fraction] = {}
+        self.wins: dict[str, dict[str, Any]] = {}
+        self.rounds: dict[str, dict[str, Any]] = {}
+        self.waiting: list[dict[str, Any]] = []
+        self.credit: list[dict[str, Any]] = []
+        self.move("house", "visible", Fraction(terms.seed))
+
+    def of(self, account: str) -> Fraction:
+        return self.money.get(account, Fraction(0))
+
+    def move(self, giver: str, taker: str, amount: Fraction) -> None:
+        self.money[giver] = self.of(giver) - amount
+        self.money[taker] = self.of(taker) + amount
+
+    def bet(self, seat: int, amount: int, seq: int = 0) -> dict[str, Any]:
+        before = dict(self.money)
+        visible, hidden = amount * Fraction(self.terms.visible), amount * Fraction(self.terms.hidden)
+        self.move("players", "visible", visible)
+        self.move("players", "hidden", hidden)
+        self.move("players", "margin", amount - visible - hidden)
+        self.clip(max(Fraction(self.terms.limit), before.get("visible", Fraction(0))))
+        parts = {name: self.of(name) - before.get(name, 0) for name in ("visible", "overflow", "hidden", "margin")}
+        return {"seat": seat, "amount": amount, "parts": parts, "seq": seq}
+
+    def clip(self, limit: Fraction) -> None:
+        if self.terms.limit and self.of("visible") > limit:
+            self.move("visible", "overflow", self.of("visible") - limit)
+
+    def give_back(self, bet: dict[str, Any]) -> None:
+        owed = Fraction(0)
+        for name, part in bet["parts"].items():
+            there = min(part, self.of(name))
+            self.move(name, "players", there)
+            owed += part - there
+        there = min(owed, self.of("visible"))
+        self.move("visible", "players", there)
+        self.move("house", "players", owed - there)
+
+    def by_sensor(self, seat: int, amount: int, seq: int) -> None:
+        bet = self.carried(seat, amount)
+        self.waiting.append(self.bet(seat, amount, seq) if bet is None else {**bet, "seq": seq})
+
+    def end(self, ended: Ended) -> None:
+        record = self.rounds.get(ended.round)
+        if record is None and ended.corrects:
+            return
+        known = record or {"bets": [], "fate": "taken", "base": None, "seed": Fraction(0), "count": 0}
+        self.rounds[ended.round] = known
+        mine = {name: one for name, one in self.wins.items() if one["round"] == ended.round and not one["undone"]}
+        decided = bool(mine) and known["base"] is not None
+        news: list[tuple[Award, int]] = []
+        back = Fraction(0)
+        if decided:
+            news = self.amounts(known["base"], ended.awards)
+            for name, win in mine.items():
+                if (win["award"], win["amount"]) in news:
+                    news.remove((win["award"], win["amount"]))
+                elif not win["paid"]:
+                    back += self.undo(name)
+        self.bets(ended, known)
+        if ended.awards and not decided:
+            known["base"] = self.of("visible") // 1
+            news = self.amounts(known["base"], ended.awards)
+        whole = False
+        for award, amount in news:
+            known["count"] += 1
+            name = f"{ended.round}/{known['count']}"
+            there = Fraction(min(amount, self.of("visible") // 1))
+            self.move("visible", f"pending:{name}", there)
+            self.move("house", f"pending:{name}", amount - there)
+            self.wins[name] = {
+                "round": ended.round,
+                "award": award,
+                "amount": amount,
+                "house": amount - there,
+                **dict.fromkeys(("paid", "undone", "confirmed"), False),
+            }
+            back -= there
+            whole = whole or award.pays == "pool" or award.share == "1"
+        self.return_seed(known, back)
+        self.start_again(known, whole)
+        self.clip(Fraction(self.terms.limit))
+
+    def bets(self, ended: Ended, known: dict[str, Any]) -> None:
+        if ended.stakes is not None:
+            wanted = list(ended.stakes)
+            kept = []
+            for bet in known["bets"]:
+                if (bet["seat"], bet["amount"]) in wanted:
+                    wanted.remove((bet["seat"], bet["amount"]))
+                    kept.append(bet)
+                else:
+                    self.give_back(bet)
+            known["bets"] = kept + [self.bet(seat, amount) for seat, amount in wanted]
+            return
+        if ended.corrects and known["fate"] == ended.bets:
+            return
+        if ended.corrects:
+            mine = []
+            for bet in known["bets"]:
+                waits = self.carried(bet["seat"], bet["amount"]) if known["fate"] == "carried" else None
+                if known["fate"] == "taken":
+                    mine.append(bet)
+                elif waits is None:
+                    mine.append(self.bet(bet["seat"], bet["amount"], bet["seq"]))
+                else:
+                    mine.append(waits)
+        else:
+            mine = self.credit + [bet for bet in self.waiting if bet["seq"] <= ended.until]
+            self.waiting = [bet for bet in self.waiting if bet["seq"] > ended.until]
+            self.credit = []
+        known["bets"], known["fate"] = mine, ended.bets
+        if ended.bets == "returned":
+            for bet in mine:
+                self.give_back(bet)
+        if ended.bets == "carried":
+            self.credit += mine
+        for bet in list(self.waiting):
+            waits = self.carried(bet["seat"], bet["amount"])
+            if waits is not None:
+                self.waiting.remove(bet)
+                self.waiting.append({**waits, "seq": bet["seq"]})
+                self.give_back(bet)
+
+    def carried(self, seat: int, amount: int) -> dict[str, Any] | None:
+        """Take such a bet out of those that a void round carried."""
+        for bet in self.credit:
+            if (bet["seat"], bet["amount"]) == (seat, amount):
+                self.credit.remove(bet)
+                return bet
+        return None
+
+    def amounts(self, base: int, awards: tuple[Award, ...]) -> list[tuple[Award, int]]:
+        found: list[tuple[Award, int]] = []
+        for award in awards:
+            before = sum(amount for other, amount in found if award.after and other.combination == award.after)
+            share = Fraction(award.share or 0) * max(base - before, 0) // 1
+            fixed = PRIZES[award.combination].fixed if award.combination in PRIZES else 0
+            rest = base
+            for _, amount in found:
+                rest = max(rest - amount, 0)
+            amount = {"pool": rest, "fixed": fixed}.get(award.pays, max(share, fixed))
+            if award.among and self.terms.odd == "pool":
+                amount -= amount % len(award.among)
+            found.append((award, amount))
+        return found
+
+    def undo(self, name: str) -> Fraction:
+        win = self.wins[name]
+        win["undone"] = True
+        house = min(win["house"], self.of(f"pending:{name}"))
+        rest: Fraction = self.of(f"pending:{name}") - house
+        self.move(f"pending:{name}", "house", house)
+        self.move(f"pending:{name}", "visible", rest)
+        return rest
+
+    def return_seed(self, known: dict[str, Any], back: Fraction) -> None:
+        amount = min(known["seed"], back, self.of("visible") - self.terms.seed)
+        if amount > 0:
+            self.move("visible", "house", amount)
+            known["seed"] -= amount
+
+    def start_again(self, known: dict[str, Any], whole: bool) -> None:
+        shown = self.of("visible")
+        empty = shown < 1 or (self.terms.reseed == "below_seed" and shown < self.terms.seed)
+        if not (whole or empty) or shown >= max(self.terms.seed, 1):
+            return
+        for name in ("overflow", "hidden"):
+            room = self.terms.limit - self.of("visible") if self.terms.limit else self.of(name)
+            self.move(name, "visible", min(self.of(name), max(Fraction(room), Fraction(0))))
+        missing = max(self.terms.seed - self.of("visible"), Fraction(0))
+        self.move("house", "visible", missing)
+        known["seed"] += missing
+
+
+class Pool(RuleBasedStateMachine):
+    """The books on disk beside the model, fed through the streams that the process uses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp())
+        self.started = False
+
+    @rule(terms=st.sampled_from(TERMS))
+    @precondition(lambda self: not self.started)
+    def start(self, terms: PoolTerms) -> None:
+        self.started = True
+        self.terms = terms
+        self.sent: dict[str, list[Item]] = {"edge": [], "rules": []}
+        self.model = Model(terms)
+        self.clock = self.number = self.ordered = 0
+        self.rounds = {RULES: 1, SENSORS: 1}
+        self.ended: dict[str, int] = {RULES: 0, SENSORS: 0}
+        self.open_books()
+        self.commit()
+
+    def open_books(self) -> None:
+        self.journal = Journal(self.folder / "books.db")
+        self.books = Books(self.journal, {"p": self.terms}, NOON)
+        heard = self.books["p"].heard
+        self.streams: dict[str, Stream[Item]] = {name: Stream(heard.get(name, 0) + 1) for name in self.sent}
+
+    @property
+    def book(self) -> Book:
+        return self.books["p"]
+
+    # ---- messages
+
+    def send(self, stream: str, **what: Any) -> None:
+        self.clock += 1
+        items = self.sent[stream]
+        items.append(Item(len(items) + 1, at=NOON + timedelta(seconds=self.clock), **what))
+
+    @precondition(lambda self: self.started)
+    @rule(seat=st.integers(1, 3), amount=st.sampled_from([1, 7, 100, 100, 999]))
+    def bet_on_a_sensor(self, seat: int, amount: int) -> None:
+        self.send("edge", table=SENSORS, bet=(seat, amount))
+
+    @precondition(lambda self: self.started)
+    @rule(table=st.sampled_from([RULES, SENSORS]))
+    def round_opens(self, table: str) -> None:
+        self.send("rules", table=table, opened=f"{table}:{self.rounds[table]}")
+
+    @precondition(lambda self: self.started)
+    @rule(
+        table=st.sampled_from([RULES, SENSORS]),
+        awards=st.lists(st.sampled_from(AWARDS), max_size=3),
+        bets=st.sampled_from(["taken", "taken", "returned", "carried"]),
+        stakes=st.lists(st.tuples(st.integers(1, 3), st.sampled_from([1, 10, 333])), max_size=3),
+        correct=st.booleans(),
+        behind=st.integers(0, 2),
+    )
+    def round_ends(
+        self,
+        table: str,
+        awards: list[Award],
+        bets: Any,
+        stakes: list[tuple[int, int]],
+        correct: bool,
+        behind: int,
+    ) -> None:
+        last = self.rounds[table] - 1
+        correct = correct and last > 0
+        round_ = f"{table}:{last if correct else self.rounds[table]}"
+        self.rounds[table] += not correct
+        void = bets != "taken"
+        ended = Ended(
+            round_,
+            table,
+            () if void else tuple(awards),
+            bets,
+            None if table == SENSORS else () if void else tuple(stakes),
+            max(len(self.sent["edge"]) - behind, 0),
+            round_ if correct else "",
+        )
+        self.send("rules", table=table, ended=ended)
+
+    @precondition(lambda self: self.started)
+    @rule(data=st.data(), stream=st.sampled_from(["edge", "rules"]), count=st.integers(1, 4))
+    def deliver(self, data: st.DataObject, stream: str, count: int) -> None:
+        """Any of what was sent, in any order, again and again."""
+        for _ in range(count):
+            if self.sent[stream]:
+                self.receive(stream, data.draw(st.sampled_from(self.sent[stream])))
+
+    @precondition(lambda self: self.started)
+    @rule()
+    def replay_gaps(self) -> None:
+        for stream, items in self.sent.items():
+            for item in items[self.streams[stream].expected - 1 :]:
+                self.receive(stream, item)
+
+    def receive(self, stream: str, item: Item) -> None:
+        for ready in self.streams[stream].take(item):
+            self.use(stream, ready)
+        used = self.book
+        self.use(stream, item, known=True)
+        assert self.book is used or item.seq > used.heard.get(stream, 0)
+
+    def use(self, stream: str, item: Item, *, known: bool = False) -> None:
+        """`known`: the ledger itself must refuse it a second time."""
+        if known and item.seq > self.book.heard.get(stream, 0):
+            return
+        seen = Seen(stream, item.seq, f"{stream}:{item.seq}", item.at)
+        if item.bet is not None:
+            step = contribute(self.book, seen, item.table, *item.bet)
+            if not known:
+                self.model.by_sensor(*item.bet, item.seq)
+        elif item.ended is not None:
+            step = end_round(self.book, seen, item.ended)
+            if not known:
+                self.model.end(item.ended)
+        else:
+            step = open_round(self.book, seen, item.table, item.opened)
+        assert not (known and step[1])
+        self.books.apply(step, seen.id, item.at)
+
+    # ---- people
+
+    def order(self, order: Any, name: str = "") -> bool:
+        self.ordered += 1
+        try:
+            self.books.apply(obey(self.book, order, name or f"o-{self.ordered}", NOON), "o", NOON)
+        except Refused:
+            return False
+        return True
+
+    @precondition(lambda self: self.started and self.book.wins)
+    @rule(data=st.data(), pay=st.booleans(), person=st.sampled_from(["ana", "rui"]))
+    def confirm_or_pay(self, data: st.DataObject, pay: bool, person: str) -> None:
+        win: PoolWin = data.draw(st.sampled_from(self.book.wins))
+        seats = () if win.award.among else (3, 4, 5)
+        if not self.order(Pay(person, win.id) if pay else Confirm(person, win.id, seats)):
+            return
+        known = self.model.wins[win.id]
+        assert not known["undone"]
+        if pay:
+            assert known["confirmed"] not in (False, person)
+            known["paid"] = True
+            self.model.move(f"pending:{win.id}", "paid", self.model.of(f"pending:{win.id}"))
+            return
+        known["confirmed"] = person
+        if seats and self.terms.odd == "pool":
+            odd = known["amount"] % 3
+            known["amount"] -= odd
+            self.model.move(f"pending:{win.id}", "visible", Fraction(odd))
+            self.model.clip(Fraction(self.model.terms.limit))
+
+    @precondition(lambda self: self.started)
+    @rule(account=st.sampled_from(["visible", "hidden", "overflow"]), amount=st.integers(-200, 200))
+    def adjust(self, account: Any, amount: int) -> None:
+        self.ordered += 1
+        name = f"p-{self.ordered}"
+        if not self.order(Propose("ana", Adjust(account, amount, "x")), name):
+            limit = self.model.terms.limit
+            above = account == "visible" and limit and self.model.of(account) + amount > limit
+            assert above or self.model.of(account) + amount < 0 or len(self.book.proposals) >= 20
+            return
+        assert not self.order(Approve("ana", name))
+        if self.order(Approve("rui", name)):
+            self.model.move("house", account, Fraction(amount))
+
+    @precondition(lambda self: self.started)
+    @rule(visible=st.sampled_from(["1/3", "0.5", "1/11", "0"]), limit=st.sampled_from([0, 300, 400]))
+    def other_terms(self, visible: str, limit: int) -> None:
+        terms = self.model.terms
+        new = PoolTerms(min(terms.seed, 250), visible, "1/13", limit, terms.reseed, terms.odd, PRIZES)
+        self.ordered += 1
+        name = f"p-{self.ordered}"
+        if self.order(Propose("ana", SetTerms(new, "x")), name) and self.order(Approve("rui", name)):
+            self.model.terms = new
+            self.model.clip(Fraction(limit))
+
+    @precondition(lambda self: self.started)
+    @rule()
+    def reset(self) -> None:
+        self.ordered += 1
+        name = f"p-{self.ordered}"
+        if self.order(Propose("ana", Reset("x")), name) and self.order(Approve("rui", name)):
+            over = self.model.of("visible") - self.model.terms.seed
+            self.model.move("visible", "overflow" if over > 0 else "house", over)
+
+    @precondition(lambda self: self.started and self.book.wins)
+    @rule(data=st.data())
+    def reject(self, data: st.DataObject) -> None:
+        win: PoolWin = data.draw(st.sampled_from(self.book.wins))
+        self.ordered += 1
+        name = f"p-{self.ordered}"
+        if self.order(Propose("ana", Reject(win.id, "x")), name) and self.order(Approve("rui", name)):
+            back = self.model.undo(win.id)
+            if win.round in self.book.rounds:
+                self.model.return_seed(self.model.rounds[win.round], back)
+            self.model.clip(Fraction(self.model.terms.limit))
+
+    # ---- the process
+
+    @precondition(lambda self: self.started)
+    @rule()
+    def commit(self) -> None:
+        self.books.commit()
+        self.saved = copy.deepcopy(self.model)
+
+    @precondition(lambda self: self.started)
+    @rule()
+    def crash(self) -> None:
+        """What was not committed is gone, and is delivered again."""
+        self.journal.close()
+        self.model = copy.deepcopy(self.saved)
+        self.open_books()
+
+    # ---- what holds at every moment
+
+    @invariant()
+    def money_is_where_the_model_has_it(self) -> None:
+        if not self.started:
+            return
+        book = self.book
+        assert unbalanced(book) == ""
+        ours = {account: Fraction(value, book.unit) for account, value in book.balances.items()}
+        assert ours == {account: value for account, value in self.model.money.items() if value}
+        money_in = -ours.get("players", 0) - ours.get("house", 0)
+        pending = sum(value for account, value in ours.items() if account.startswith("pending:"))
+        shown, remainder = divmod(ours.get("visible", Fraction(0)), 1)
+        held = sum(ours.get(account, 0) for account in ("hidden", "overflow", "margin", "paid"))
+        assert money_in == shown + remainder + held + pending
+        assert book.amount == shown
+
+    def teardown(self) -> None:
+        if self.started:
+            self.replay_gaps()
+            self.money_is_where_the_model_has_it()
+            self.commit()
+            rows = self.journal.range("p", 1, 1_000_000)
+            assert check(rows, self.book) == ""
+            stood = self.book
+            self.crash()
+            assert self.book == stood
+            self.journal.close()
+        shutil.rmtree(self.folder)
+
+
+@pytest.fixture(autouse=True)
+def short_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_module, "_WAL_PAGES", 10)
+
+
+Pool.TestCase.settings = settings(
+    max_examples=at_length(60, 3000),
+    stateful_step_count=at_length(40, 60),
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+TestPool = pytest.mark.usefixtures("short_log")(Pool.TestCase)

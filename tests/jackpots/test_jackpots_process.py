@@ -1,0 +1,446 @@
+"""The jackpots process beside a real edge and real rules, with a broker that loses, doubles and delays messages."""
+
+import asyncio
+import contextlib
+import random
+import shutil
+from collections import Counter
+from collections.abc import AsyncIterator, Coroutine
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from helpers import at_length
+from msgspec import Struct
+
+from daemon.broker.mac_keys import load_mac_keys, make_mac_key
+from daemon.broker.session import Message
+from daemon.config.model import Config, parse
+from daemon.consumer.consumer import Consumer
+from daemon.edge.edge import Edge
+from daemon.jackpots.books import check
+from daemon.jackpots.ledger import Book, unbalanced
+from daemon.jackpots.process import Jackpots
+from daemon.journal.store import Journal
+from daemon.read_model import SiteState
+from protocols.contract.commands import Reply
+from protocols.contract.events import Event, JackpotContributed, JackpotWon, encode_data, type_of
+from protocols.contract.jackpots import Adjust, Approve, Confirm, Order, Pay, PoolLevel, Propose, jackpot_topic
+from protocols.contract.results import Result, decode_end
+from protocols.contract.topics import EARLIEST, Wire, encode_wire, mac_of
+from simulators.clock import Pace
+from simulators.lab.campaign.broker import Broker
+from simulators.lab.campaign.loop import Process, VirtualLoop
+from simulators.lab.campaign.pit import VirtualPit
+from simulators.lab.pit import KINDS, SITE
+
+POOLS = """
+[[jackpot]]
+name = "table"
+tables = ["stud-1"]
+counts = "devices"
+seed = 100000
+visible = "3/7"
+hidden = "1/11"
+[jackpot.prizes]
+flush = { fixed = 50 }
+full_house = { fixed = 100 }
+four_of_a_kind = { fixed = 500 }
+straight_flush = { fixed = 5000 }
+royal_flush = { fixed = 9000 }
+[[jackpot]]
+name = "linked"
+tables = ["stud-1"]
+counts = "rules"
+seed = 0
+visible = "0.15"
+limit = 5000
+"""
+
+
+class World(Struct):
+    """A pit that runs, and the jackpots process, which can be killed and started again."""
+
+    pit: VirtualPit
+    site: SiteState
+    broker: Broker
+    edge: Journal
+    rules: Journal
+    config: Config
+    folder: Path
+    loop: VirtualLoop
+    lives: list[tuple[Process, Jackpots, Journal]]
+    rng: random.Random
+    loss: float = 0.0
+    """How many of the messages to the jackpots are lost."""
+
+    def start(self) -> Jackpots:
+        journal = Journal(self.folder / "books" / "jackpots.db")
+        one = Jackpots(self.config, journal, connect=self.broker.connect, now=self.loop.utc)
+        take = one.take
+        one.take = lambda messages: take([x for x in messages if self.rng.random() >= self.loss])  # type: ignore[method-assign]
+        process = Process("jackpots", self.loop)
+        process.start(one.run())
+        self.lives.append((process, one, journal))
+        return one
+
+    def kill(self) -> None:
+        """At this instant: what it holds is gone with it."""
+        process, _, journal = self.lives[-1]
+        process.die("killed")
+        journal._db.close()
+        journal._lock.release()
+
+    @property
+    def now(self) -> Jackpots:
+        return self.lives[-1][1]
+
+    def book(self, pool: str) -> Book:
+        return self.now.books[pool]
+
+
+@contextlib.asynccontextmanager
+async def running(kinds: tuple[str, ...], seed: int, folder: Path, pools: str) -> AsyncIterator[World]:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    broker = Broker(loop, random.Random(f"{seed} broker"), lambda _fault: None)
+    pit = VirtualPit(loop, seed, kinds, KINDS)
+    config = parse(pit.config(1883, "5") + pools)
+    edge_journal, rules_journal = Journal(folder / "edge.db"), Journal(folder / "rules.db")
+    edge = Edge(config, edge_journal, now=loop.utc, opener=pit.opener(loop.utc), connect=broker.connect)
+    consumer = Consumer(config, rules_journal, connect=broker.connect)
+    site = SiteState(config.mqtt, SITE, from_start=True, connect=broker.connect)
+    site.on_opened.append(pit.opened)
+    site.on_result.append(pit.heard)
+    site.on_event.append(pit.saw)
+    world = World(pit, site, broker, edge_journal, rules_journal, config, folder, loop, [], random.Random(seed))
+    async with asyncio.TaskGroup() as group:
+        bodies = (edge.run(), consumer.run(), site.run("display"), pit.serve(config.mqtt, broker.connect))
+        tasks = [group.create_task(one) for one in bodies]
+        world.start()
+        try:
+            yield world
+        finally:
+            world.kill()
+            for task in tasks:
+                task.cancel()
+    edge_journal.close()
+    rules_journal.close()
+    assert not loop.trouble, loop.trouble
+
+
+def run(body: Coroutine[Any, Any, None]) -> None:
+    loop = VirtualLoop()
+    try:
+        loop.run_until_complete(body)
+    finally:
+        loop.close()
+
+
+def results(world: World, since: datetime = EARLIEST) -> dict[str, Result]:
+    """The last result of each round, from the rules' own journal."""
+    found: dict[str, Result] = {}
+    for row in world.rules.after(0, 1_000_000):
+        if row.type in ("resolved", "voided", "corrected") and row.time >= since:
+            result = decode_end(row.data)
+            found[result.round] = result
+    return found
+
+
+def staked(world: World, since: datetime = EARLIEST) -> int:
+    """The bets on the jackpot that were taken and not returned."""
+    settled = [one for result in results(world, since).values() if result.void is None for one in result.settlements]
+    return sum(one.stake for one in settled if one.bet == "jackpot" and not one.returned)
+
+
+async def until_quiet(world: World) -> None:
+    """Until the books have used all that was played."""
+    last, still = None, 0
+    while still < 3:
+        await asyncio.sleep(40.0)
+        now = (world.rules.head, world.edge.head, world.book("table").number, world.book("linked").number)
+        last, still = now, still + 1 if now == last else 0
+
+
+@pytest.mark.parametrize("seed", range(*at_length((1, 4), (1, 60))))
+def test_books_by_devices_and_by_rules_agree_however_messages_come(tmp_path: Path, seed: int) -> None:
+    """One pool counts by the sensors, one by the rules, at one table: both have all bets, and none twice."""
+    rng = random.Random(seed)
+
+    async def body() -> None:
+        async with running(("stud",), seed, tmp_path, POOLS) as world:
+            world.pit._serving = world.site.changed.set
+            table = world.pit.tables["stud-1"]
+            dealing = asyncio.create_task(world.pit._deal("stud-1", table, Pace(), 40, world.site, world.loop.utc))
+            while not dealing.done():
+                await asyncio.sleep(rng.uniform(5, 120))
+                weather = world.broker.weather
+                weather.doubled = weather.swapped = rng.choice([0.0, 0.0, 0.1])
+                world.loss = rng.choice([0.0, 0.1, 0.5])
+                if rng.random() < 0.5:
+                    world.kill()
+                    await asyncio.sleep(rng.choice([0.1, 3, 60]))
+                    world.start()
+            await dealing
+            weather.doubled = weather.swapped = world.loss = 0.0
+            await until_quiet(world)
+            expected = staked(world)
+            assert expected > 0
+            for pool in ("table", "linked"):
+                book = world.book(pool)
+                assert unbalanced(book) == ""
+                assert check(world.now.journal.range(pool, 1, 1_000_000), book) == ""
+                tables = book.tables.values()  # the bets of a void last round wait for the next one
+                waiting = sum(bet.amount for one in tables for bet in (*one.credit, *one.stakes))
+                assert pool == "table" or not waiting
+                assert -book.balance("players") == (expected + waiting) * book.unit, pool
+            awards = [award for result in results(world).values() for award in result.jackpots]
+            won = [one.award for one in world.book("table").wins if one.state == "pending"]
+            assert Counter(map(repr, won)) == Counter(map(repr, awards))
+            shown = msgspec.json.decode(world.broker.retained[jackpot_topic(SITE, "table", "level")], type=PoolLevel)
+            assert shown.amount == world.book("table").amount
+
+    run(body())
+
+
+def test_a_pool_that_begins_at_an_old_table_counts_from_then_on(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with running(("stud",), 5, tmp_path, POOLS) as world:
+            world.pit._serving = world.site.changed.set
+            table = world.pit.tables["stud-1"]
+            deal = world.pit._deal("stud-1", table, Pace(), 40, world.site, world.loop.utc)
+            dealing = asyncio.create_task(deal)
+            world.kill()
+            await world.site.until(lambda: len(table.truth) >= 20)
+            shutil.rmtree(tmp_path / "books")
+            asked: list[int] = []
+
+            def taken(name: str, topic: str, payload: bytes) -> None:
+                if "jackpots" in name and topic.endswith("stud-1/cmd/replay"):
+                    asked.append(msgspec.json.decode(payload)["from"])
+
+            world.broker.on_taken = taken
+            world.start()
+            await dealing
+            await until_quiet(world)
+            book = world.book("linked")
+            assert 0 < staked(world, book.began) < staked(world)
+            assert -book.balance("players") == staked(world, book.began) * book.unit
+            assert 0 < -world.book("table").balance("players") < staked(world) * world.book("table").unit
+            assert min(asked) > 300
+
+    run(body())
+
+
+# ---- a pool of devices, its sign and its people
+
+SIGNED = """
+[[table]]
+name = "x-1"
+[[jackpot]]
+name = "hall"
+tables = ["x-1"]
+counts = "devices"
+wins = "devices"
+seed = 10000
+visible = "0.5"
+signs = ["slot-1/sign-1"]
+[jackpot.prizes]
+level_1 = { pays = "pool" }
+"""
+
+
+class Hall:
+    """What an edge and a console would publish, and what the broker took."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.seq = 0
+        self.replies: dict[str, Reply] = {}
+        self.shown: list[tuple[float, str, bytes]] = []
+        world.broker.on_taken = self._taken
+
+    def _taken(self, _identifier: str, topic: str, payload: bytes) -> None:
+        if topic.endswith("/result") and "/jackpot/" in topic:
+            reply = msgspec.json.decode(payload, type=Reply)
+            self.replies[reply.id] = reply
+        if topic.endswith(("/level", "event/display.shown")):
+            self.shown.append((self.world.loop.time(), topic.rpartition("/")[2], payload))
+
+    def event(self, event: Event, *, seq: int = 0) -> None:
+        self.seq += not seq
+        seq = seq or self.seq
+        source = f"felt/1/{SITE}/table/x-1/device/panel"
+        data = msgspec.Raw(encode_data(event))
+        wire = Wire("1.0", f"e-9:x-1:{seq}", source, type_of(event), self.world.loop.utc(), seq, "", "J", False, data)
+        self.world.broker.take("edge", f"{source}/event/{wire.type}", encode_wire(wire), False)
+
+    async def order(self, order: Order, name: str, **request: Any) -> Reply:
+        said = msgspec.to_builtins(order)
+        kind = said.pop("order")
+        fields = {"id": name, "expires": self.world.loop.utc() + timedelta(seconds=60), "args": said, **request}
+        topic = jackpot_topic(SITE, "hall", f"cmd/{kind}")
+        self.world.broker.take("console", topic, msgspec.json.encode(fields), False)
+        await asyncio.sleep(1)
+        return self.replies.get(name) or Reply(name, kind, "failed", "no answer")
+
+
+@contextlib.asynccontextmanager
+async def hall(folder: Path) -> AsyncIterator[Hall]:
+    async with running(("slot",), 1, folder, SIGNED) as world:
+        one = Hall(world)
+        await asyncio.sleep(30)
+        yield one
+
+
+def level(world: World) -> PoolLevel:
+    return msgspec.json.decode(world.broker.retained[jackpot_topic(SITE, "hall", "level")], type=PoolLevel)
+
+
+def test_a_bet_is_on_its_topic_at_once_and_on_the_sign_within_a_second(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with hall(tmp_path) as one:
+            for _ in range(3):
+                one.shown.clear()
+                began = one.world.loop.time()
+                one.event(JackpotContributed("hall", 500, 1))
+                await asyncio.sleep(3)
+                at = {name: time - began for time, name, _ in reversed(one.shown)}
+                assert at["level"] < 0.05
+                assert at["display.shown"] < 1.0
+            assert b"107.50" in one.shown[-1][2]
+            assert level(one.world).amount == 10_750
+            one.event(JackpotContributed("hall", 500, 1), seq=2)  # delivered twice
+            one.event(JackpotContributed("other", 500, 1))
+            await asyncio.sleep(1)
+            assert level(one.world).amount == 10_750
+
+    run(body())
+
+
+def test_a_win_is_pending_at_once_announced_and_paid_by_two_people(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with hall(tmp_path) as one:
+            one.shown.clear()
+            began = one.world.loop.time()
+            one.event(JackpotWon("hall", 1, 4))
+            await asyncio.sleep(3)
+            assert any(b"JACKPOT 100.00" in text and at - began < 1.0 for at, _, text in one.shown)
+            [pending] = level(one.world).pending
+            assert (pending.amount, pending.shares, level(one.world).amount) == (10_000, ((4, 10_000),), 10_000)
+            pay = Pay("rui", pending.win)
+            assert (await one.order(pay, "o-1")).text.endswith("a person must confirm it first")
+            assert (await one.order(Confirm("ana", pending.win), "o-2")).status == "done"
+            assert (await one.order(Confirm("ana", pending.win), "o-2")).status == "done"  # delivered twice
+            one.world.kill()
+            one.world.start()
+            await asyncio.sleep(5)
+            assert (await one.order(pay, "o-3")).status == "done"
+            assert level(one.world).pending == ()
+            assert one.world.book("hall").balance("paid") == 10_000 * one.world.book("hall").unit
+
+    run(body())
+
+
+def test_changes_need_two_people_and_bad_requests_are_answered(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with hall(tmp_path) as one:
+            change = Propose("ana", Adjust("visible", 250, "audit"))
+            assert (await one.order(change, "p-1")).status == "done"
+            assert [waits.id for waits in level(one.world).proposals] == ["p-1"]
+            assert "another person" in (await one.order(Approve("ana", "p-1"), "p-2")).text
+            late = one.world.loop.utc() + timedelta(hours=1)
+            approve = Approve("rui", "p-1")
+            assert "too late" in (await one.order(approve, "p-3", expires=late)).text
+            early = one.world.loop.utc() - timedelta(seconds=1)
+            assert "expired" in (await one.order(approve, "p-4", expires=early)).text
+            assert "person" in (await one.order(approve, "p-5", args={"proposal": "p-1"})).text
+            assert (await one.order(approve, "p-6", more=1)).text == "no answer"  # no request
+            assert level(one.world).amount == 10_000
+            assert (await one.order(approve, "p-7")).status == "done"
+            assert level(one.world).amount == 10_250
+
+    run(body())
+
+
+def test_a_sign_that_does_not_answer_is_an_alert_and_the_pool_stays_right(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with hall(tmp_path) as one:
+            socket = one.world.pit.sockets["slot-1"]["sign-1"]
+            socket.port.unplug()
+            await asyncio.sleep(60)
+            one.event(JackpotContributed("hall", 500, 1))
+            await asyncio.sleep(30)
+            alert = f"felt/1/{SITE}/table/slot-1/alert/jackpots-sign-sign-1"
+            assert b"does not show the amount of hall" in one.world.broker.retained[alert]
+            assert level(one.world).amount == 10_250
+            socket.port.plug()
+            socket.stir()
+            await asyncio.sleep(120)
+            assert alert not in one.world.broker.retained
+            assert b"102.50" in one.shown[-1][2]
+
+    run(body())
+
+
+def test_what_does_not_belong_to_its_topic_changes_nothing(tmp_path: Path) -> None:
+    """Garbage, another table's event, a number that cannot be, and an event that this version cannot read."""
+
+    async def body() -> None:
+        async with hall(tmp_path) as one:
+            source = f"felt/1/{SITE}/table/x-1/device/panel"
+            topic = f"{source}/event/jackpot.contributed"
+            data = b'{"pool":"hall","amount":1000}'
+            good = Wire("1.0", "e-9:x-1:1", source, "jackpot.contributed", one.world.loop.utc(), 1, "", "J", False)
+            for wire in (
+                msgspec.structs.replace(good, id="e-9:x-2:1"),
+                msgspec.structs.replace(good, id="e-9:x-1:2"),
+                msgspec.structs.replace(good, source=source.replace("x-1", "x-2")),
+                msgspec.structs.replace(good, journal="a/b"),
+                msgspec.structs.replace(good, seq=0, id="e-9:x-1:0"),
+                msgspec.structs.replace(good, id="E 9:x-1:1"),
+            ):
+                one.world.broker.take(
+                    "edge", topic, encode_wire(msgspec.structs.replace(wire, data=msgspec.Raw(data))), False
+                )
+            for payload in (b"", b"\xff", b"{", b"[" * 100_000, b'{"id":1}'):
+                one.world.broker.take("edge", topic, payload, False)
+                one.world.broker.take("rules", f"felt/1/{SITE}/table/x-1/round/event/resolved", payload, False)
+                one.world.broker.take("x", jackpot_topic(SITE, "hall", "cmd/pay"), payload, False)
+                one.world.broker.take("x", f"felt/1/{SITE}/table/x-1/cmd/replay/result", payload, False)
+            await asyncio.sleep(5)
+            assert level(one.world).amount == 10_000
+            unread = msgspec.structs.replace(good, data=msgspec.Raw(b'{"pool":"hall","amount":-5}'))
+            one.world.broker.take("edge", topic, encode_wire(unread), False)
+            await asyncio.sleep(5)
+            alert = one.world.broker.retained[f"felt/1/{SITE}/table/x-1/alert/jackpots-unreadable"]
+            assert b"an event about a jackpot cannot be read" in alert
+            one.seq = 1
+            one.event(JackpotContributed("hall", 500, 1))
+            await asyncio.sleep(5)
+            assert level(one.world).amount == 10_250
+
+    run(body())
+
+
+def test_an_event_without_the_mac_of_its_edge_is_not_used(tmp_path: Path) -> None:
+    (tmp_path / "keys").mkdir()
+    make_mac_key(tmp_path / "keys" / "e-9.key")
+    key = load_mac_keys(tmp_path / "keys")["e-9"]
+    config = parse(
+        f'[site]\nname = "{SITE}"\n[edge]\nname = "e"\n[jackpots]\nmac_key_folder = "{tmp_path}/keys"\n'
+        + SIGNED.replace('signs = ["slot-1/sign-1"]', "")
+    )
+    journal = Journal(tmp_path / "jackpots.db")
+    jackpots = Jackpots(config, journal)
+    source = f"felt/1/{SITE}/table/x-1/device/panel"
+    data = msgspec.Raw(b'{"pool":"hall","amount":1000}')
+    at = datetime.now(UTC)
+    for edge, seq, given, amount in (("e-9", 1, "", 0), ("e-8", 1, "right", 0), ("e-9", 1, "right", 500)):
+        wire = Wire("1.0", f"{edge}:x-1:{seq}", source, "jackpot.contributed", at, seq, "", "J", False, data)
+        wire = msgspec.structs.replace(wire, mac=mac_of(wire, key)) if given else wire
+        jackpots.take([Message(f"{source}/event/jackpot.contributed", encode_wire(wire))])
+        assert jackpots.level("hall").amount == 10_000 + amount
+    journal.close()
