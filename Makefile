@@ -4,11 +4,9 @@ ARGS ?=
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: install install-table wheels demo test nightly lint docs games corpus pictures pins clean
+.PHONY: install wheels deb deb-check demo test nightly lint docs games corpus pictures pins clean
 
-# For a table's computer `make install-table` leaves the laboratory out: no simulators, no rich.
 install: .venv/.runtime .venv/.lab
-install-table: .venv/.runtime
 demo: .venv/.runtime .venv/.lab .venv/.demo
 	@$(BIN)/feltd demo $(ARGS)
 
@@ -76,9 +74,26 @@ wheels: .venv/.runtime
 	rm -rf build simulators/build dist
 	$(BIN)/pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps -w dist . ./simulators
 
+# dist/feltd_VERSION_ARCH.deb: what a table's computer installs, without the internet. The same sources give the same bytes.
+DEB_SOURCES := daemon drivers protocols rules docs systemd debian requirements pyproject.toml README.md CHANGELOG.md LICENSE
+deb:
+	@debian/need-tools
+	rm -rf build/deb && mkdir -p build/deb/feltd dist && rm -f dist/feltd_*
+	cp -a $(DEB_SOURCES) build/deb/feltd
+	find build/deb/feltd -name __pycache__ -exec rm -rf {} +
+	cd build/deb/feltd && dpkg-buildpackage -us -uc -b >../build.log 2>&1 || { tail -n 40 ../build.log; exit 1; }
+	cp build/deb/feltd_*.* dist
+	@ls -1 dist/feltd_*.deb
+
+# The package: built again to the same bytes, clean by lintian, and tried in a bare Debian where this computer can make one.
+deb-check: .venv/.runtime .venv/.lab deb
+	lintian --allow-root --fail-on error,warning dist/feltd_*.changes
+	mv dist/feltd_*.deb build/first.deb && $(MAKE) -s deb && cmp build/first.deb dist/feltd_*.deb
+	debian/try dist/feltd_*.deb
+
 # Update the pins; needs pip-tools on the PATH. The files name no registry.
 pins:
-	cd requirements && for f in runtime lab demo openid dev; do CUSTOM_COMPILE_COMMAND="make pins" pip-compile -q --upgrade --generate-hashes \
+	cd requirements && for f in runtime lab demo openid dev package; do CUSTOM_COMPILE_COMMAND="make pins" pip-compile -q --upgrade --generate-hashes \
 	  --allow-unsafe --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras $$f.in -o $$f.txt; done
 
 clean:

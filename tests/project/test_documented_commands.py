@@ -40,8 +40,7 @@ PARSED_ONLY = {
     "make demo": "test_use.py and test_system.py run the demo; make itself installs packages",
     "make test": "it is what runs this",
     "make install": "it installs packages",
-    "make install-table": "it installs packages",
-    "make .venv/.openid": "it installs packages",
+    "make deb": "it installs packages; debian/try runs what it builds",
     "make lint": "it is run beside the tests",
     "make docs": "the tests of the generated pages run what it runs",
 }
@@ -67,7 +66,6 @@ SMALL = {
     "--kills 40": "--kills 1",
     "$seed": "7",
     "tty:/tmp/wheel": "tty:{folder}/other-wheel",
-    "/opt/feltd/.venv/bin/": "",
     "/etc/feltd/": "{folder}/",
     "2026-11-20T12:00:00+08:00": "2020-01-01T00:00:00+08:00",
     "2026-11-21T00:00:00+08:00": "2099-01-01T00:00:00+08:00",
