@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from daemon import logs
-from daemon.cli import journals, offline_commands, processes, reference, site
+from daemon.cli import journals, offline_commands, operations, processes, reference, site
 from daemon.cli.console import console
 
 PLUGINS = "feltd.commands"
@@ -98,6 +98,7 @@ for _command in (
     processes.mac_key,
     processes.rules,
     processes.check,
+    operations.doctor,
     reference.devices,
     reference.detect,
     reference.rulesets,
