@@ -98,6 +98,7 @@ for _command in (
     processes.mac_key,
     processes.rules,
     processes.check,
+    operations.init,
     operations.doctor,
     reference.devices,
     reference.detect,
