@@ -4,11 +4,9 @@ ARGS ?=
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: install install-table wheels demo test nightly lint docs games corpus pictures pins clean
+.PHONY: install wheels deb deb-check demo test nightly lint docs games corpus pictures pins clean
 
-# For a table's computer `make install-table` leaves the laboratory out: no simulators, no rich.
 install: .venv/.runtime .venv/.lab
-install-table: .venv/.runtime
 demo: .venv/.runtime .venv/.lab .venv/.demo
 	@$(BIN)/feltd demo $(ARGS)
 
@@ -23,6 +21,7 @@ nightly: .venv/.runtime .venv/.lab .venv/.dev
 	FELTD_NIGHTLY=1 $(BIN)/pytest -n auto --dist worksteal --timeout 3600 $(ARGS)
 	$(BIN)/feltd campaign --rounds 100000 --seed $$(date +%j)
 	$(BIN)/feltd campaign --real --kills 100 --seed $$(date +%j)
+	$(MAKE) deb-check
 
 lint: .venv/.runtime .venv/.lab .venv/.dev
 	$(BIN)/ruff check .
@@ -76,9 +75,28 @@ wheels: .venv/.runtime
 	rm -rf build simulators/build dist
 	$(BIN)/pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps -w dist . ./simulators
 
+# dist/feltd_VERSION_ARCH.deb: what a table's computer installs, without the internet. The same sources give the same bytes.
+DEB_SOURCES := daemon drivers protocols rules docs systemd debian requirements pyproject.toml README.md CHANGELOG.md LICENSE
+DEB_BUILD ?= build/deb
+deb:
+	@debian/need-tools
+	rm -rf $(DEB_BUILD) && mkdir -p $(DEB_BUILD)/feltd dist && rm -f dist/feltd_*
+	cp -a $(DEB_SOURCES) $(DEB_BUILD)/feltd
+	find $(DEB_BUILD)/feltd -name __pycache__ -exec rm -rf {} +
+	cd $(DEB_BUILD)/feltd && dpkg-buildpackage -us -uc -b >../build.log 2>&1 || { tail -n 40 ../build.log; exit 1; }
+	cp $(DEB_BUILD)/feltd_*.* dist
+	@ls -1 dist/feltd_*.deb
+
+# The package: built again in another folder to the same bytes, clean by lintian, and tried in a bare Debian where this computer can make one.
+deb-check: .venv/.runtime .venv/.lab deb
+	@if command -v lintian >/dev/null; then lintian --allow-root --fail-on error,warning dist/feltd_*.changes; \
+	  else echo "lintian is not installed: skipped"; fi
+	mv dist/feltd_*.deb build/first.deb && $(MAKE) -s deb DEB_BUILD=build/again/deb && cmp build/first.deb dist/feltd_*.deb
+	debian/try dist/feltd_*.deb
+
 # Update the pins; needs pip-tools on the PATH. The files name no registry.
 pins:
-	cd requirements && for f in runtime lab demo openid dev; do CUSTOM_COMPILE_COMMAND="make pins" pip-compile -q --upgrade --generate-hashes \
+	cd requirements && for f in runtime lab demo openid dev package; do CUSTOM_COMPILE_COMMAND="make pins" pip-compile -q --upgrade --generate-hashes \
 	  --allow-unsafe --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras $$f.in -o $$f.txt; done
 
 clean:

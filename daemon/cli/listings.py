@@ -14,7 +14,7 @@ from protocols.contract.commands import name_of
 from rules import RULESETS
 from rules.engine.ruleset import Ruleset, options_of
 
-__all__ = ["detected", "device_list", "device_table", "ruleset_info", "ruleset_page", "ruleset_table"]
+__all__ = ["detected", "device_list", "device_table", "plugged", "ruleset_info", "ruleset_page", "ruleset_table"]
 
 BY_ID = Path("/dev/serial/by-id")
 
@@ -40,10 +40,10 @@ def device_table() -> str:
     return _columns(rows)
 
 
-def detected() -> str:
-    """Serial ports, the stable name first; then what types as a keyboard does, as scanning shoes do."""
+def plugged() -> list[tuple[str, str]]:
+    """Links and what they are: serial ports by their stable names, then what types as a keyboard, as scanners do."""
     stable = {str(link.resolve()): str(link) for link in BY_ID.iterdir()} if BY_ID.is_dir() else {}
-    rows = [("link", "what")]
+    rows: list[tuple[str, str]] = []
     for port in plugged_in():
         url = f"serial://{stable.get(port.device, port.device)}"
         words = port.description if port.description not in (None, "n/a") else ""
@@ -54,7 +54,17 @@ def detected() -> str:
     for one in links_usb.plugged_in():
         url = f"usb:?vid={one.vid:04x}&pid={one.pid:04x}" + (f"&serial={quote_plus(one.serial)}" if one.serial else "")
         rows.append((url, one.product))
-    return _columns(rows) if len(rows) > 1 else "no serial port is plugged in, and nothing that types as a scanner does"
+    return rows
+
+
+def detected() -> str:
+    """The same as a table."""
+    rows = plugged()
+    return (
+        _columns([("link", "what"), *rows])
+        if rows
+        else "no serial port is plugged in, and nothing that types as a scanner does"
+    )
 
 
 def ruleset_info(kind: type[Ruleset[Any]]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from daemon import logs
-from daemon.cli import jackpot, journals, offline_commands, processes, reference, site
+from daemon.cli import jackpot, journals, offline_commands, operations, processes, reference, site
 from daemon.cli.console import console
 
 PLUGINS = "feltd.commands"
@@ -100,6 +100,8 @@ for _command in (
     processes.check,
     jackpot.jackpots,
     jackpot.jackpot,
+    operations.init,
+    operations.doctor,
     reference.devices,
     reference.detect,
     reference.rulesets,

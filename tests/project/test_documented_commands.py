@@ -40,8 +40,7 @@ PARSED_ONLY = {
     "make demo": "test_use.py and test_system.py run the demo; make itself installs packages",
     "make test": "it is what runs this",
     "make install": "it installs packages",
-    "make install-table": "it installs packages",
-    "make .venv/.openid": "it installs packages",
+    "make deb": "it installs packages; debian/try runs what it builds",
     "make lint": "it is run beside the tests",
     "make docs": "the tests of the generated pages run what it runs",
 }
@@ -67,7 +66,6 @@ SMALL = {
     "--kills 40": "--kills 1",
     "$seed": "7",
     "tty:/tmp/wheel": "tty:{folder}/other-wheel",
-    "/opt/feltd/.venv/bin/": "",
     "/etc/feltd/": "{folder}/",
     "2026-11-20T12:00:00+08:00": "2020-01-01T00:00:00+08:00",
     "2026-11-21T00:00:00+08:00": "2099-01-01T00:00:00+08:00",
@@ -313,6 +311,7 @@ def _with_the_edge_running(floor: Floor) -> None:
     while "the dome is open" in (said := floor.type(agitate, refusal="the dome is open")):  # the next round covers it
         time.sleep(0.05)
     assert "done" in said
+    assert "ok       broker as edge" in floor.type("feltd doctor -c /etc/feltd/feltd.toml", refusal="ok ")
     floor.type("feltd forget -c feltd.toml edge-7")
     floor.type("feltd journal verify -c feltd.toml")
     floor.type("feltd journal verify -c /etc/feltd/feltd.toml")
@@ -344,6 +343,13 @@ def _alone(floor: Floor) -> None:
     with floor.typed("feltd simulate cammegh_ss2 --listen tty:/tmp/wheel") as device:
         assert device.stdout is not None
         assert "other-wheel" in device.stdout.readline()
+    answers = "lisboa\nedge-7\n" + 100 * "\n"  # whatever is plugged in is left out
+    floor.type("feltd init", "-c", "asked.toml", stdin=answers)
+    by_options = (
+        "feltd init --site lisboa --edge edge-7 --table rou-3=macau.roulette --option rou-3.betting=no_more_bets"
+    )
+    by_options += " --device rou-3/wheel-1=cammegh_ss2@serial:///dev/serial/by-id/NAME?baud=9600"
+    floor.type(by_options, "-c", "given.toml")
     maria = "feltd console -c /etc/feltd/feltd.toml user add maria --role supervisor"
     floor.type(maria, stdin="a password of some length\n")
     (floor.folder / "console.db").unlink()

@@ -1,0 +1,272 @@
+"""The checks of `feltd doctor`: measurements become lines with a state and a remedy. Pure; doctor_facts measures."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+import msgspec
+from msgspec import Struct
+
+__all__ = [
+    "Broker",
+    "Certificate",
+    "Clock",
+    "Disk",
+    "End",
+    "Facts",
+    "File",
+    "Kind",
+    "Line",
+    "Port",
+    "State",
+    "exit_code",
+    "json_of",
+    "lines",
+    "text_of",
+]
+
+SLOW_SYNC_MS, TOO_SLOW_SYNC_MS = 20.0, 200.0
+"""Median fdatasync. Each event waits for one: above the first a table feels it, above the second devices time out."""
+SOON = timedelta(days=30)
+_MB = 1_000_000
+
+
+class State(StrEnum):
+    """How serious a line is."""
+
+    OK = "ok"
+    WARNING = "warning"
+    PROBLEM = "problem"
+
+
+class Line(Struct, frozen=True):
+    """One result. `remedy` is empty if the state is ok."""
+
+    check: str
+    state: State
+    text: str
+    remedy: str = ""
+
+
+class Clock(Struct, frozen=True):
+    """Whether the kernel's clock is synchronized; None where the kernel does not say."""
+
+    synchronized: bool | None
+
+
+class Disk(Struct, frozen=True):
+    """The file system below a journal's folder. `error` is set where it could not be measured."""
+
+    folder: str
+    free: int = 0
+    used: int = 0
+    sync_ms: float = 0.0
+    error: str = ""
+
+
+class Kind(StrEnum):
+    """What a file is, which says who may read it."""
+
+    CONFIGURATION = "configuration"
+    SECRET = "secret"  # noqa: S105 - a word, no secret
+    PUBLIC = "public"
+    JOURNAL = "journal"
+
+
+class File(Struct, frozen=True):
+    """A file, its permission bits and its owner's name. `error` is set where it could not be looked at.
+
+    `unreadable_for`: the user of the service that needs the file and may not read it.
+    """
+
+    name: str
+    path: str
+    kind: Kind
+    mode: int = 0
+    owner: str = ""
+    unreadable_for: str = ""
+    error: str = ""
+
+
+class Broker(Struct, frozen=True):
+    """A connection to the broker as the user of one part. `error` is empty if the broker accepted it."""
+
+    part: str
+    place: str
+    error: str = ""
+
+
+class Certificate(Struct, frozen=True):
+    """When a certificate ends."""
+
+    name: str
+    path: str
+    ends: datetime | None = None
+    error: str = ""
+
+
+class End(Struct, frozen=True):
+    """The end of a journal, verified now. `rows` were checked."""
+
+    part: str
+    path: str
+    exists: bool = True
+    rows: int = 0
+    signed: bool = False
+    finding: str = ""
+
+
+class Port(Struct, frozen=True):
+    """A device's port on this computer."""
+
+    device: str
+    url: str
+    found: bool
+    error: str = ""
+
+
+class Facts(Struct, frozen=True, kw_only=True):
+    """All that was measured."""
+
+    now: datetime
+    clock: Clock
+    limit_mb: int
+    file_mb: int
+    disks: tuple[Disk, ...] = ()
+    files: tuple[File, ...] = ()
+    brokers: tuple[Broker, ...] = ()
+    certificates: tuple[Certificate, ...] = ()
+    ends: tuple[End, ...] = ()
+    ports: tuple[Port, ...] = ()
+
+
+def lines(facts: Facts) -> list[Line]:
+    """Every check, in the order in which a person would look."""
+    found = [_clock(facts.clock)]
+    for disk in facts.disks:
+        found += _disk(disk, facts.limit_mb, facts.file_mb)
+    found += [_file(one) for one in facts.files]
+    found += [_broker(one) for one in facts.brokers]
+    found += [_certificate(one, facts.now) for one in facts.certificates]
+    found += [_end(one) for one in facts.ends]
+    found += [_port(one) for one in facts.ports]
+    return found
+
+
+def _clock(clock: Clock) -> Line:
+    match clock.synchronized:
+        case True:
+            return Line("clock", State.OK, "synchronized")
+        case False:
+            remedy = "apt-get install systemd-timesyncd, or point chrony at the time server of the house"
+            return Line("clock", State.WARNING, "nothing synchronizes it: events carry its error", remedy)
+        case None:
+            return Line("clock", State.WARNING, "the kernel does not say whether it is synchronized", "run as root")
+
+
+def _disk(disk: Disk, limit_mb: int, file_mb: int) -> list[Line]:
+    check = f"disk {disk.folder}"
+    if disk.error:
+        remedy = "run as root; the folder is made when its service starts first"
+        return [Line(check, State.WARNING, f"cannot be measured: {disk.error}", remedy)]
+    free_mb, wanted_mb = disk.free // _MB, max(limit_mb - disk.used // _MB, 0)
+    room = f"{free_mb} MB free"
+    if free_mb < 4 * file_mb:
+        remedy = "make room now: when it is full the process stops, and play with it"
+        space = Line(check, State.PROBLEM, room, remedy)
+    elif free_mb < wanted_mb:
+        remedy = f"the journal may grow by {wanted_mb} MB: make room, or lower journal.limit_mb"
+        space = Line(check, State.WARNING, room, remedy)
+    else:
+        space = Line(check, State.OK, room)
+    sync = f"fdatasync takes {disk.sync_ms:.1f} ms (median)"
+    if disk.sync_ms >= TOO_SLOW_SYNC_MS:
+        speed = Line(check, State.PROBLEM, sync, "every event waits for one: replace the disk, or end what else writes")
+    elif disk.sync_ms >= SLOW_SYNC_MS:
+        speed = Line(check, State.WARNING, sync, "every event waits for one: an SSD with a power-safe cache is faster")
+    else:
+        speed = Line(check, State.OK, sync)
+    return [space, speed]
+
+
+_OTHERS_READ, _OTHERS_WRITE = 0o004, 0o022
+
+
+def _file(file: File) -> Line:
+    check = f"permissions {file.name}"
+    if file.error:
+        return Line(check, State.PROBLEM, f"{file.path}: {file.error}", "make it as docs/how-to/install.md says")
+    shown = f"{file.path}: {file.owner} {file.mode:o}"
+    writable = file.mode & _OTHERS_WRITE
+    readable = file.mode & _OTHERS_READ
+    if writable:
+        return Line(check, State.PROBLEM, f"{shown}: others may write it", f"chmod go-w {file.path}")
+    if readable and file.kind in {Kind.SECRET, Kind.JOURNAL}:
+        return Line(check, State.PROBLEM, f"{shown}: everybody may read it", f"chmod o= {file.path}")
+    if file.unreadable_for:
+        text = f"{shown}: {file.unreadable_for} may not read it"
+        return Line(check, State.PROBLEM, text, "owner and mode: docs/how-to/install.md")
+    if readable and file.kind is Kind.CONFIGURATION:
+        return Line(check, State.WARNING, f"{shown}: everybody may read it", f"chmod o= {file.path}")
+    return Line(check, State.OK, shown)
+
+
+def _broker(broker: Broker) -> Line:
+    check = f"broker as {broker.part}"
+    if broker.error:
+        remedy = "systemctl status mosquitto; a refused password: docs/how-to/read-a-fault.md"
+        return Line(check, State.PROBLEM, f"{broker.place}: {broker.error}", remedy)
+    return Line(check, State.OK, f"{broker.place} accepts it")
+
+
+def _certificate(one: Certificate, now: datetime) -> Line:
+    check = f"certificate {one.name}"
+    if one.ends is None:
+        return Line(check, State.PROBLEM, f"{one.path}: {one.error}", "put a certificate there, as PEM")
+    day = f"{one.path}: until {one.ends:%Y-%m-%d}"
+    if one.ends <= now:
+        return Line(check, State.PROBLEM, f"{day}: it has expired", "renew it, then restart the services")
+    if one.ends - now < SOON:
+        return Line(check, State.WARNING, f"{day}: {(one.ends - now).days} days left", "renew it")
+    return Line(check, State.OK, day)
+
+
+def _end(end: End) -> Line:
+    check = f"journal {end.part}"
+    if not end.exists:
+        return Line(check, State.WARNING, f"{end.path}: is not there yet", f"start feltd-{end.part}")
+    if end.finding:
+        return Line(check, State.PROBLEM, end.finding, "keep all files; docs/how-to/verify-and-export-a-journal.md")
+    if not end.signed:
+        text = f"{end.path}: the last {end.rows} rows are whole; nothing is signed"
+        return Line(check, State.WARNING, text, "make a key: feltd journal key; name it as journal_key")
+    return Line(check, State.OK, f"{end.path}: the last {end.rows} rows are whole; feltd journal verify reads all")
+
+
+def _port(port: Port) -> Line:
+    check = f"port {port.device}"
+    if port.error:
+        return Line(check, State.WARNING, f"{port.url}: {port.error}", "run as root")
+    if not port.found:
+        return Line(check, State.PROBLEM, f"{port.url}: is not there", "check cable and power; feltd detect")
+    return Line(check, State.OK, port.url)
+
+
+def exit_code(found: Iterable[Line]) -> int:
+    """1 if there is a problem."""
+    return int(any(line.state is State.PROBLEM for line in found))
+
+
+def text_of(found: Iterable[Line]) -> str:
+    """For people: a line each, its remedy below it."""
+    text = []
+    for line in found:
+        text.append(f"{line.state:<7}  {line.check}: {line.text}")
+        if line.remedy:
+            text.append(f"         {line.remedy}")
+    return "\n".join(text)
+
+
+def json_of(found: list[Line]) -> str:
+    """For programs."""
+    return msgspec.json.format(msgspec.json.encode(found)).decode()

@@ -1,0 +1,198 @@
+"""Measures what `feltd doctor` judges. It opens no device and writes no journal."""
+
+import asyncio
+import ctypes
+import os
+import pwd
+import shutil
+import sqlite3
+import stat
+import statistics
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from daemon.broker.connection import connect
+from daemon.broker.session import BrokerLost
+from daemon.cli.doctor import Broker, Certificate, Clock, Disk, End, Facts, File, Kind, Port
+from daemon.config.model import Config, Console, Edge, Mqtt, Rules, broker_of, files_of, signing_as
+
+__all__ = ["measured"]
+
+SYNCS = 21
+CONNECT_TIMEOUT_S = 5.0
+_TIME_ERROR = 5
+"""adjtimex(2) returns it if the clock is not synchronized."""
+_PUBLIC = ("ca_file", "certificate")
+
+
+def measured(config: Config, path: Path, *, with_console: bool) -> Facts:
+    """Everything that the checks need. `with_console`: the configuration has the section."""
+    parts: dict[str, Edge | Rules | Console] = {"edge": config.edge, "rules": config.rules}
+    if with_console:
+        parts["console"] = config.console
+    journals = {name: Path(part.journal) for name, part in parts.items()}
+    return Facts(
+        now=datetime.now(UTC),
+        clock=_clock(),
+        limit_mb=config.journal.limit_mb,
+        file_mb=config.journal.file_mb,
+        disks=tuple(_disk(one, journals.values()) for one in dict.fromkeys(path.parent for path in journals.values())),
+        files=tuple(_files(config, path, journals)),
+        brokers=tuple(asyncio.run(_brokers({name: broker_of(config, part) for name, part in parts.items()}))),
+        certificates=tuple(_certificates(config)),
+        ends=tuple(_end(name, journals[name], signing_as(config, part).journal.key) for name, part in parts.items()),
+        ports=tuple(_ports(config)),
+    )
+
+
+def _clock() -> Clock:
+    """What the kernel says of its clock. Nothing is changed: all modes are zero."""
+    state = ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(512))
+    return Clock(None if state < 0 else state != _TIME_ERROR)
+
+
+def _disk(folder: Path, journals: Iterable[Path]) -> Disk:
+    """Room and speed of a folder of journals, by a file of its own that is removed."""
+    here = [path.name for path in journals if path.parent == folder]
+    try:
+        used = sum(one.stat().st_size for name in here for one in folder.glob(f"{name}*"))
+        with tempfile.TemporaryFile(dir=folder) as file:
+            took = []
+            for _ in range(SYNCS):
+                file.write(bytes(4096))
+                file.flush()
+                began = time.perf_counter()
+                os.fdatasync(file.fileno())
+                took.append(time.perf_counter() - began)
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        return Disk(str(folder), error=error.strerror or str(error))
+    return Disk(str(folder), free, used, statistics.median(took) * 1000)
+
+
+def _files(config: Config, path: Path, journals: dict[str, Path]) -> Iterator[File]:
+    yield _file("feltd.toml", path, Kind.CONFIGURATION)
+    for name, named in files_of(config):
+        if not named:
+            continue
+        public = name.rpartition(".")[2] in _PUBLIC
+        there = Path(named)
+        if name == "rules.mac_key_folder" and there.is_dir():
+            yield from (_file(f"{name} {one.name}", one, Kind.SECRET) for one in sorted(there.iterdir()))
+        else:
+            yield _file(name, there, Kind.PUBLIC if public else Kind.SECRET)
+    for name, journal in journals.items():
+        if journal.exists():
+            yield _file(name, journal, Kind.JOURNAL)
+
+
+def _file(name: str, path: Path, kind: Kind) -> File:
+    try:
+        found = path.stat()
+    except OSError as error:
+        return File(name, str(path), kind, error=error.strerror or str(error))
+    try:
+        owner = pwd.getpwuid(found.st_uid).pw_name
+    except KeyError:
+        owner = str(found.st_uid)
+    return File(name, str(path), kind, found.st_mode & 0o7777, owner, _unreadable_for(name, found))
+
+
+def _unreadable_for(name: str, found: os.stat_result) -> str:
+    """The user of the service whose section names the file, if that user exists and may not read it."""
+    user = f"feltd-{name.partition('.')[0]}"
+    try:
+        one = pwd.getpwnam(user)
+    except KeyError:
+        return ""
+    if one.pw_uid == found.st_uid:
+        may = found.st_mode & stat.S_IRUSR
+    elif found.st_gid in os.getgrouplist(user, one.pw_gid):
+        may = found.st_mode & stat.S_IRGRP
+    else:
+        may = found.st_mode & stat.S_IROTH
+    return "" if may else user
+
+
+async def _brokers(settings: dict[str, Mqtt]) -> list[Broker]:
+    """Each part's user once, under a client id that the broker chooses: running services keep their sessions."""
+    found = []
+    for part, one in settings.items():
+        place = f"{one.host}:{one.port}"
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT_S), connect(one, ""):
+                found.append(Broker(part, place))
+        except BrokerLost as error:
+            found.append(Broker(part, place, str(error)))
+        except TimeoutError:
+            found.append(Broker(part, place, f"no answer in {CONNECT_TIMEOUT_S:g} s"))
+    return found
+
+
+def _certificates(config: Config) -> Iterator[Certificate]:
+    named = {
+        "mqtt.ca_file": config.mqtt.ca_file,
+        "mqtt.certificate": config.mqtt.certificate,
+        "console.certificate": config.console.certificate,
+    }
+    for name, path in named.items():
+        if path:
+            yield _certificate(name, path)
+
+
+def _certificate(name: str, path: str) -> Certificate:
+    """The first to end of those in the file."""
+    from cryptography import x509
+
+    try:
+        found = x509.load_pem_x509_certificates(Path(path).read_bytes())
+    except OSError as error:
+        return Certificate(name, path, error=error.strerror or str(error))
+    except ValueError:
+        return Certificate(name, path, error="no certificate as PEM")
+    return Certificate(name, path, min(one.not_valid_after_utc for one in found))
+
+
+def _end(part: str, path: Path, key: str) -> End:
+    from daemon.journal.signing import BadKey, PublicKey, public_path
+    from daemon.journal.verify import verify_recent
+
+    try:
+        if not path.exists():
+            return End(part, str(path), exists=False)
+        beside = public_path(Path(key)) if key else None
+        report = verify_recent(path, [PublicKey.load(beside)] if beside is not None and beside.exists() else [])
+    except (OSError, sqlite3.Error, BadKey) as error:
+        return End(part, str(path), finding=f"{path}: {error}")
+    findings = [str(one) for one in report.findings if not one.about_key and not one.unreadable]
+    return End(part, str(path), rows=report.rows, signed=bool(key), finding=findings[0] if findings else "")
+
+
+def _ports(config: Config) -> Iterator[Port]:
+    """Serial and USB ports. Links over the network are left: a device speaks with one host at a time."""
+    for table in config.table:
+        for device in table.device:
+            name = f"{table.name}/{device.name}"
+            parts = urlsplit(device.url)
+            if parts.scheme == "serial" and parts.path:
+                yield Port(name, device.url, Path(parts.path).exists())
+            elif parts.scheme in {"serial", "usb"}:
+                wanted = {key: values[-1] for key, values in parse_qs(parts.query).items()}
+                yield Port(name, device.url, _plugged_in(parts.scheme, wanted))
+
+
+def _plugged_in(scheme: str, wanted: dict[str, str]) -> bool:
+    from daemon.edge.links import usb
+    from daemon.edge.links.link import plugged_in
+
+    if scheme == "usb":
+        found = [(one.vid, one.pid, one.serial) for one in usb.plugged_in()]
+    else:
+        found = [(one.vid, one.pid, one.serial_number) for one in plugged_in()]
+    numbers = [int(wanted[key], 16) if key in wanted else None for key in ("vid", "pid")]
+    asked = (*numbers, wanted.get("serial"))
+    return any(all(ask in (None, have) for ask, have in zip(asked, one, strict=True)) for one in found)

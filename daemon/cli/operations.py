@@ -1,0 +1,172 @@
+"""The commands for the person who installs and looks after a table's computer: init, doctor."""
+
+import contextlib
+import os
+import shutil
+import socket
+from pathlib import Path
+from typing import Any
+
+import click
+
+from daemon.cli.common import CONFIG, BadInputError, load_config, option_pairs, refuse
+
+GROUP = "feltd"
+"""The group of the three services, which read the configuration."""
+
+
+@click.command()
+@CONFIG
+@click.option("--json", "as_json", is_flag=True, help="for programs")
+def doctor(config_path: Path, as_json: bool) -> None:
+    """Examine this computer: clock, disk, permissions, broker, certificates, journals, ports. Run it as root.
+
+    Each line is ok, a warning or a problem, with its remedy. Exit code 1 if there is a problem. Services may run
+    meanwhile; no device is opened (`feltd check --probe` does).
+    """
+    from daemon import logs
+    from daemon.cli.doctor import exit_code, json_of, lines, text_of
+    from daemon.cli.doctor_facts import measured
+    from daemon.config.check import has_console
+
+    config = load_config(config_path)
+    logs.set_up("error")
+    found = lines(measured(config, config_path, with_console=has_console(config_path)))
+    click.echo(json_of(found) if as_json else text_of(found))
+    raise click.exceptions.Exit(exit_code(found))
+
+
+@click.command()
+@CONFIG
+@click.option("--site", help="name of the casino; with it nothing is asked")
+@click.option("--edge", help="name of this computer  [default: its host name]")
+@click.option("--table", "tables", multiple=True, metavar="TABLE=RULESET", help="a table and its game; may be repeated")
+@click.option("--option", "options", multiple=True, metavar="TABLE.NAME=VALUE", help="of the table's game; repeatable")
+@click.option(
+    "--device", "devices", multiple=True, metavar="TABLE/DEVICE=DRIVER@URL", help="a device and its link; repeatable"
+)
+def init(
+    config_path: Path,
+    site: str | None,
+    edge: str | None,
+    tables: tuple[str, ...],
+    options: tuple[str, ...],
+    devices: tuple[str, ...],
+) -> None:
+    """Write the first configuration, from answers and from what is plugged in.
+
+    With --site nothing is asked and the options say everything. A file that exists is never changed.
+    """
+    from daemon.cli.first_configuration import PASSWORDS, First, configuration
+
+    if config_path.exists():
+        raise BadInputError(f"{config_path}: is there already; edit it, or move it away")
+    passwords = config_path.parent == Path(PASSWORDS).parent
+    if site is None:
+        if edge or tables or options or devices:
+            raise BadInputError("--edge, --table, --option and --device need --site; without options all is asked")
+        first = _asked(passwords=passwords)
+    else:
+        first = First(site, edge or _host_name(), _given(tables, options, devices), passwords)
+    text = configuration(first)
+    _check(text, config_path)
+    _write(config_path, text)
+    click.echo(f"{config_path}: written. Next:")
+    click.echo(f"  feltd acl {config_path} > /etc/mosquitto/feltd.acl && systemctl restart mosquitto")
+    click.echo("  systemctl start feltd-edge feltd-rules feltd-console")
+    click.echo("  feltd doctor")
+
+
+def _host_name() -> str:
+    return socket.gethostname().partition(".")[0].lower()
+
+
+def _given(tables: tuple[str, ...], options: tuple[str, ...], devices: tuple[str, ...]) -> Any:
+    """The tables of the command line. Raises BadInputError."""
+    from daemon.cli.first_configuration import FirstDevice, FirstTable
+
+    games = option_pairs(tables, before="--table ", form="TABLE=RULESET; without a game TABLE=")
+    chosen: dict[str, dict[str, str]] = {name: {} for name in games}
+    plugged: dict[str, list[FirstDevice]] = {name: [] for name in games}
+    for place, value in option_pairs(options, form="TABLE.NAME=VALUE").items():
+        table, _, name = place.partition(".")
+        _known(f"--option {place}", table, games)
+        chosen[table][name] = value
+    for place, value in option_pairs(devices, before="--device ", form="TABLE/DEVICE=DRIVER@URL").items():
+        table, _, name = place.partition("/")
+        _known(f"--device {place}", table, games)
+        driver, _, url = value.partition("@")
+        plugged[table].append(FirstDevice(name, driver, url))
+    return tuple(FirstTable(name, game, chosen[name], tuple(plugged[name])) for name, game in games.items())
+
+
+def _known(where: str, table: str, games: dict[str, str]) -> None:
+    if table not in games:
+        raise BadInputError(f"{where}: no table {table!r}; name it by --table {table}=RULESET")
+
+
+def _asked(*, passwords: bool) -> Any:
+    """All answers of a person: names, then a table for each link that is plugged in."""
+    from daemon.cli.first_configuration import First, FirstDevice, FirstTable
+    from daemon.cli.listings import plugged
+    from drivers import DRIVERS
+    from rules import RULESETS
+
+    site = click.prompt("Name of the casino (small letters, digits, hyphens)")
+    edge = click.prompt("Name of this computer", default=_host_name())
+    games: dict[str, str] = {}
+    devices: dict[str, list[FirstDevice]] = {}
+    links = plugged()
+    click.echo(f"{len(links)} links are plugged in." if links else "Nothing is plugged in.")
+    for url, what in links:
+        click.echo(f"\n{url}  {what}")
+        table = click.prompt("  Its table, for example rou-1 (empty: leave it out)", default="", show_default=False)
+        if not table:
+            continue
+        if table not in games:
+            choice = click.Choice(["", *RULESETS])
+            games[table] = click.prompt(
+                "  Game of the table (feltd rulesets lists them; empty: events only)",
+                default="", type=choice, show_default=False, show_choices=False,
+            )  # fmt: skip
+        driver = click.prompt(
+            "  Driver (feltd devices lists them)",
+            default="hid_shoe" if url.startswith("usb:") else None,
+            type=click.Choice(list(DRIVERS)),
+            show_choices=False,
+        )
+        here = devices.setdefault(table, [])
+        name = click.prompt("  Name of the device", default=f"device-{len(here) + 1}")
+        here.append(FirstDevice(name, driver, url))
+    tables = tuple(FirstTable(name, game, {}, tuple(devices[name])) for name, game in games.items())
+    return First(site, edge, tables, passwords)
+
+
+def _check(text: str, path: Path) -> None:
+    """Refuse what `feltd check` would refuse, before anything is written. Raises BadInputError."""
+    import tempfile
+
+    from daemon.config.check import device_mistakes, ruleset_mistakes
+
+    with tempfile.TemporaryDirectory() as folder:
+        draft = Path(folder) / path.name
+        try:
+            draft.write_text(text, encoding="utf-8")
+            config = load_config(draft)
+            refuse(device_mistakes(config, draft) + ruleset_mistakes(config, draft))
+        except UnicodeEncodeError as error:
+            raise BadInputError("nothing is written: the options are no UTF-8 text") from error
+        except BadInputError as error:
+            raise BadInputError(f"nothing is written:\n{error.message.replace(str(draft), path.name)}") from error
+
+
+def _write(path: Path, text: str) -> None:
+    """For its owner and the group of the services, where that exists. Raises BadInputError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o640), "w", encoding="utf-8") as file:
+            file.write(text)
+        with contextlib.suppress(LookupError):
+            shutil.chown(path, group=GROUP)
+    except OSError as error:
+        raise BadInputError(f"{error.filename or path}: {error.strerror}") from error

@@ -1,0 +1,249 @@
+"""`feltd doctor`: what was measured becomes the right line; what is measured here is true."""
+
+import asyncio
+import json
+import logging
+import socket
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import structlog
+from click.testing import CliRunner, Result
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding
+from msgspec.structs import replace
+
+from daemon.cli import doctor_facts
+from daemon.cli.doctor import (
+    Broker,
+    Certificate,
+    Clock,
+    Disk,
+    End,
+    Facts,
+    File,
+    Kind,
+    Line,
+    Port,
+    State,
+    exit_code,
+    lines,
+    text_of,
+)
+from daemon.cli.main import main
+from daemon.journal.rows import Entry
+from daemon.journal.store import Journal
+from simulators.lab.broker import Broker as Mosquitto
+from simulators.lab.broker import find_mosquitto
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+MB = 1_000_000
+GOOD = Facts(now=NOW, clock=Clock(True), limit_mb=20_000, file_mb=256)
+
+
+def judged(**facts: object) -> list[Line]:
+    """The lines of what differs from a computer without anything."""
+    return lines(replace(GOOD, **facts))[0 if "clock" in facts else 1 :]
+
+
+@pytest.mark.parametrize(("synchronized", "state"), [(True, State.OK), (False, State.WARNING), (None, State.WARNING)])
+def test_a_clock_that_nothing_corrects_is_a_warning(synchronized: bool | None, state: State) -> None:
+    [line] = judged(clock=Clock(synchronized))
+    assert line.state is state
+    assert bool(line.remedy) == (state is not State.OK)
+
+
+@pytest.mark.parametrize(
+    ("free_mb", "used_mb", "sync_ms", "states"),
+    [
+        (20_000, 0, 1, (State.OK, State.OK)),
+        (19_999, 0, 1, (State.WARNING, State.OK)),
+        (19_999, 1, 1, (State.OK, State.OK)),
+        (1024, 0, 19.9, (State.WARNING, State.OK)),
+        (1023, 30_000, 20, (State.PROBLEM, State.WARNING)),
+        (20_000, 0, 200, (State.OK, State.PROBLEM)),
+    ],
+)
+def test_a_disk_has_room_and_speed(free_mb: int, used_mb: int, sync_ms: float, states: tuple[State, ...]) -> None:
+    found = judged(disks=(Disk("/var/lib/feltd/edge", free_mb * MB, used_mb * MB, sync_ms),))
+    assert tuple(line.state for line in found) == states
+
+
+@pytest.mark.parametrize(
+    ("kind", "mode", "state"),
+    [
+        (Kind.CONFIGURATION, 0o640, State.OK),
+        (Kind.CONFIGURATION, 0o644, State.WARNING),
+        (Kind.CONFIGURATION, 0o660, State.PROBLEM),
+        (Kind.SECRET, 0o640, State.OK),
+        (Kind.SECRET, 0o644, State.PROBLEM),
+        (Kind.JOURNAL, 0o600, State.OK),
+        (Kind.JOURNAL, 0o604, State.PROBLEM),
+        (Kind.PUBLIC, 0o644, State.OK),
+        (Kind.PUBLIC, 0o666, State.PROBLEM),
+    ],
+)
+def test_a_file_is_judged_by_what_it_is(kind: Kind, mode: int, state: State) -> None:
+    [line] = judged(files=(File("x", "/etc/feltd/x", kind, mode, "root"),))
+    assert line.state is state
+
+
+def test_a_file_that_its_service_may_not_read_is_a_problem() -> None:
+    [line] = judged(files=(File("edge.journal_key", "/k", Kind.SECRET, 0o600, "root", "feltd-edge"),))
+    assert line.state is State.PROBLEM
+    assert "feltd-edge may not read it" in line.text
+
+
+@pytest.mark.parametrize(
+    ("days", "state"), [(31, State.OK), (29, State.WARNING), (0, State.PROBLEM), (-1, State.PROBLEM)]
+)
+def test_a_certificate_warns_thirty_days_before_its_end(days: int, state: State) -> None:
+    [line] = judged(certificates=(Certificate("console.certificate", "/c", NOW + timedelta(days=days)),))
+    assert line.state is state
+
+
+def test_other_findings_have_their_states_and_remedies() -> None:
+    found = judged(
+        brokers=(Broker("edge", "127.0.0.1:1883"), Broker("rules", "127.0.0.1:1883", "Not authorized")),
+        certificates=(Certificate("mqtt.ca_file", "/c", error="no certificate as PEM"),),
+        ends=(
+            End("edge", "/j", rows=7, signed=True),
+            End("rules", "/j", rows=7),
+            End("console", "/j", exists=False),
+            End("edge", "/j", finding="/j: row 3 was changed"),
+        ),
+        ports=(Port("rou-1/w", "serial:///a", True), Port("rou-1/x", "serial:///b", False)),
+        disks=(Disk("/d", error="Permission denied"),),
+    )
+    assert [line.state.value for line in found] == [
+        "warning", "ok", "problem", "problem", "ok", "warning", "warning", "problem", "ok", "problem",
+    ]  # fmt: skip
+    assert all(bool(line.remedy) == (line.state is not State.OK) for line in found)
+    assert exit_code(found) == 1
+    assert exit_code([line for line in found if line.state is not State.PROBLEM]) == 0
+    assert len(text_of(found).splitlines()) == len(found) + sum(bool(line.remedy) for line in found)
+
+
+# ---- measured
+
+
+CONFIG = """\
+[site]
+name = "lisboa"
+[edge]
+name = "edge-1"
+journal = "{folder}/edge.db"
+[rules]
+journal = "{folder}/rules.db"
+[mqtt]
+port = {port}
+[console]
+certificate = "{folder}/console.crt"
+key = "{folder}/console.key"
+store = "{folder}/console.db"
+journal = "{folder}/actions.db"
+[[table]]
+name = "rou-1"
+[[table.device]]
+name = "wheel-1"
+driver = "cammegh_ss2"
+url = "serial://{folder}/there"
+[[table.device]]
+name = "wheel-2"
+driver = "cammegh_ss2"
+url = "serial://{folder}/missing"
+[[table.device]]
+name = "wheel-3"
+driver = "cammegh_ss2"
+url = "serial:?vid=ffff&pid=fffe&serial=none"
+"""
+
+
+@pytest.fixture(autouse=True)
+def process_as_before() -> Iterator[None]:
+    """The command line sets up logging for its process; here that is the tests'."""
+    handlers, level = logging.root.handlers[:], logging.root.level
+    yield
+    structlog.reset_defaults()
+    logging.root.handlers[:] = handlers
+    logging.root.setLevel(level)
+
+
+@pytest.fixture
+def closed_port() -> Iterator[int]:
+    with socket.socket() as one:  # bound and not listening: refused
+        one.bind(("127.0.0.1", 0))
+        yield one.getsockname()[1]
+
+
+def site(folder: Path, port: int) -> Path:
+    """A configuration, a journal with a row, a certificate of five days, and one of three ports."""
+    (folder / "feltd.toml").write_text(CONFIG.format(folder=folder, port=port), encoding="utf-8")
+    (folder / "feltd.toml").chmod(0o640)
+    (folder / "there").touch()
+    (folder / "console.key").touch(0o644)
+    (folder / "console.key").chmod(0o644)
+    key, name = Ed25519PrivateKey.generate(), x509.Name([])
+    built = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    built = built.serial_number(1).not_valid_before(datetime.now(UTC))
+    built = built.not_valid_after(datetime.now(UTC) + timedelta(days=5))
+    (folder / "console.crt").write_bytes(built.sign(key, None).public_bytes(Encoding.PEM))
+    journal = Journal(folder / "edge.db")
+    journal.append([Entry("rou-1", "d", "x", datetime.now(UTC), b"{}")])
+    journal.close()
+    return folder / "feltd.toml"
+
+
+def examined(config: Path, *words: str) -> Result:
+    return CliRunner().invoke(main, ["doctor", "-c", str(config), *words])
+
+
+def test_a_computer_is_measured(tmp_path: Path, closed_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor_facts, "_clock", lambda: Clock(True))
+    done = examined(site(tmp_path, closed_port), "--json")
+    assert done.exit_code == 1
+    found = [(one["check"], one["state"]) for one in json.loads(done.stdout)]
+    assert len([one for one in found if one[0] == f"disk {tmp_path}"]) == 2
+    assert [one for one in found if not one[0].startswith("disk")] == [
+        ("clock", "ok"),
+        ("permissions feltd.toml", "ok"),
+        ("permissions console.certificate", "ok"),
+        ("permissions console.key", "problem"),
+        ("permissions edge", "ok"),
+        ("broker as edge", "problem"),
+        ("broker as rules", "problem"),
+        ("broker as console", "problem"),
+        ("certificate console.certificate", "warning"),
+        ("journal edge", "warning"),  # whole, and not signed
+        ("journal rules", "warning"),
+        ("journal console", "warning"),
+        ("port rou-1/wheel-1", "ok"),
+        ("port rou-1/wheel-2", "problem"),
+        ("port rou-1/wheel-3", "problem"),
+    ]
+    assert "problem  permissions console.key" in examined(tmp_path / "feltd.toml").stdout
+
+
+def test_a_changed_journal_is_a_problem(tmp_path: Path, closed_port: int) -> None:
+    config = site(tmp_path, closed_port)
+    data = (tmp_path / "edge.db").read_bytes()
+    (tmp_path / "edge.db").write_bytes(data.replace(b"rou-1", b"rou-2"))
+    done = examined(config, "--json")
+    [end] = [one for one in json.loads(done.stdout) if one["check"] == "journal edge"]
+    assert end["state"] == "problem"
+
+
+@pytest.mark.system
+@pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
+async def test_a_broker_that_accepts_is_ok(tmp_path: Path) -> None:
+    broker = Mosquitto(tmp_path)
+    await broker.start()
+    try:
+        done = await asyncio.to_thread(examined, site(tmp_path, broker.port), "--json")
+    finally:
+        await broker.stop()
+    states = {one["check"]: one["state"] for one in json.loads(done.stdout)}
+    assert [states[f"broker as {part}"] for part in ("edge", "rules", "console")] == ["ok"] * 3
