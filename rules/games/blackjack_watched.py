@@ -86,7 +86,7 @@ class WatchedBlackjack(BlackjackRounds):
         mains = {one.seat for one in round_.wagers if one.bet == "main"}
         for one in round_.wagers:
             if is_main(one.bet) and self.stakes.minimum and one.amount % self.stakes.minimum:
-                text = say("not_a_multiple", seat=one.seat, amount=one.amount, minimum=self.stakes.minimum)
+                text = say("stake_not_a_multiple", seat=one.seat, amount=one.amount, minimum=self.stakes.minimum)
                 notes += (Note("not_a_multiple", text, self.law_of["not_a_multiple"]),)
             if one.bet == "jackpot":
                 code = "jackpot_without_main" if one.seat not in mains else "wrong_jackpot_bet"
