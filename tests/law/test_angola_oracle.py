@@ -73,7 +73,7 @@ FRENCH = [
 ]
 REDS = {1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36}
 ODDS_BY_NUMBERS = {1: 35, 2: 17, 3: 11, 4: 8, 6: 5}
-SERIES = {
+SERIES: dict[str, list[tuple[int, ...]]] = {
     "large_series": [(0, 2, 3)] * 2 + [(4, 7), (12, 15), (18, 21), (19, 22)] + [(25, 26, 28, 29)] * 2 + [(32, 35)],
     "small_series": [(5, 8), (10, 11), (13, 16), (23, 24), (27, 30), (33, 36)],
     "orphans": [(1,), (6, 9), (14, 17), (17, 20), (31, 34)],
@@ -164,13 +164,7 @@ def cussec(bet: str, facts: RoundFacts, options: Options) -> Fraction:
 
 
 def points(cards: tuple[str, ...]) -> int:
-    return (
-        sum(
-            {"A": 1, "T": 0, "J": 0, "Q": 0, "K": 0}.get(card[0]) if card[0] in "ATJQK" else int(card[0])
-            for card in cards
-        )
-        % 10
-    )  # type: ignore[misc]
+    return sum(1 if card[0] == "A" else 0 if card[0] in "TJQK" else int(card[0]) for card in cards) % 10
 
 
 def baccarat(bet: str, facts: RoundFacts, options: Options) -> Fraction:
