@@ -8,7 +8,7 @@ first round of a table until it closes. After lost events the duty may have been
 from datetime import datetime, time, timedelta
 from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, defstruct
 from msgspec.structs import replace
 
 from protocols.contract.events import DeviceOnline, EventsMissed, TableClosed
@@ -69,8 +69,8 @@ class Watch(Struct, frozen=True, omit_defaults=True):
 S = TypeVar("S")
 
 
-class Watched(Struct, Generic[S], frozen=True):
-    """The state of a game whose duties are watched."""
+class Watched(Struct, Generic[S], frozen=True, kw_only=True):
+    """The state of a game whose duties are watched. Each ruleset has a class of its own, which JSON decodes."""
 
     game: S
     watch: Watch = Watch()
@@ -79,12 +79,14 @@ class Watched(Struct, Generic[S], frozen=True):
 def watched(kind: type[Ruleset[S]], duties: Duties) -> type[Ruleset[Watched[S]]]:
     """The ruleset `kind`, which watches `duties`."""
 
+    state = defstruct(f"Watched{kind.State.__name__}", [("game", kind.State)], bases=(Watched,), frozen=True)
+
     class Watching(_Watching[S]):
         id: ClassVar[str] = kind.id
         title: ClassVar[str] = kind.title
         law: ClassVar[str] = kind.law
         Options: ClassVar[type[Any]] = kind.Options
-        State: ClassVar[type[Any]] = Watched[kind.State]  # type: ignore[name-defined]
+        State: ClassVar[type[Any]] = state
 
         def __init__(self, options: Any) -> None:
             super().__init__(kind(options), duties, closing_time(getattr(options, "closes_at", "")))
@@ -95,6 +97,7 @@ def watched(kind: type[Ruleset[S]], duties: Duties) -> type[Ruleset[Watched[S]]]
 class _Watching(Generic[S]):
     """A game and its duties."""
 
+    State: ClassVar[type[Any]]
     places_late_events: ClassVar[bool] = True
     """`judge` is asked for the game alone: a late event moves no clock."""
 
@@ -114,7 +117,8 @@ class _Watching(Generic[S]):
 
     def start(self, table: str) -> Watched[S]:
         """A table that was never played on: no clock runs."""
-        return Watched(self.game.start(table))
+        state: Watched[S] = self.State(game=self.game.start(table))
+        return state
 
     def view(self, state: Watched[S]) -> View:
         """The view of the game, with the duties that are due and when."""
@@ -133,7 +137,7 @@ class _Watching(Generic[S]):
         if any(isinstance(verdict, Opened) for verdict in verdicts):
             watch, noted = self._began(watch, seen)
             verdicts = (*noted, *verdicts)
-        return Watched(game, watch), verdicts
+        return replace(state, game=game, watch=watch), verdicts
 
     def _moved(self, watch: Watch, seen: Envelope) -> Watch:
         """A duty was done, the table closed, or events were lost."""

@@ -112,6 +112,9 @@ def next_number(day: str, count: int, seen: Envelope) -> tuple[str, int]:
 
 def numbered_after(state: S, table: str, round_: str) -> S:
     """A state that begins anew, numbered behind `round_` of whatever game: no id is ever given twice."""
+    game: Any = getattr(state, "game", None)
+    if game is not None:  # beside the watch of its duties
+        return replace(state, game=numbered_after(game, table, round_))
     day, number = round_.removeprefix(f"{table}:").split(":")[:2]
     fields = type(state).__struct_fields__
     if getattr(state, "shoe", -1) >= 0:  # numbered within it

@@ -26,8 +26,9 @@ _PUBLISHED: Final = dict.fromkeys(_CLOTH, Published("Wizard of Odds, Roulette", 
 
 def _settled(name: str, options: Mapping[str, str]) -> Weights:
     ruleset = ruleset_of(name, options)
-    assert isinstance(ruleset, AngolanRoulette)
-    bets: Sequence[Event] = [WagerPlaced(1, bet, STAKE) for bet in ruleset.board]
+    game = getattr(ruleset, "game", ruleset)  # beside the watch of its duties
+    assert isinstance(game, AngolanRoulette)
+    bets: Sequence[Event] = [WagerPlaced(1, bet, STAKE) for bet in game.board]
     won: dict[str, int] = defaultdict(int)
     back: dict[str, int] = defaultdict(int)
     for pocket in range(POCKETS):
@@ -37,7 +38,7 @@ def _settled(name: str, options: Mapping[str, str]) -> Weights:
             won[one.bet] += one.returned > 0
             back[one.bet] += one.returned
     weights: Weights = {}
-    for bet in ruleset.board:
+    for bet in game.board:
         weight = Weight(Fraction(won[bet], POCKETS), 1 - Fraction(back[bet], STAKE * POCKETS))
         row = f"neighbours:n-{bet.rpartition('-')[2]}" if bet.startswith("neighbours:") else bet
         if weights.setdefault(row, weight) != weight:

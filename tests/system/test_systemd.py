@@ -578,6 +578,7 @@ RIGHTS = {
     "deviceState": ("edge", "console reader"),
     "edgeAvailability": ("edge", "edge rules console reader display"),
     "edgeHealth": ("edge", "rules console reader"),
+    "edgeAlive": ("edge", "rules console reader"),
     "edgeInfo": ("edge", "rules console reader"),
     **dict.fromkeys(("jackpotLevel", "jackpotEvent", "jackpotOrder", "jackpotReply"), ("", "")),  # it has none
     **dict.fromkeys(("jackpotReplay", "jackpotReplayAnswer"), ("", "")),
@@ -605,7 +606,16 @@ ELSEWHERE = (
 OF_RULES = EXAMPLE | {"edge": "rules"}
 ALERTS_OF_RULES = ("round-suspended", "rules-events-forged", "rules-events-conflict", "rules-journal-room")
 FORGETS = (
-    *("alert", "deviceAvailability", "deviceMeta", "deviceState", "edgeAvailability", "edgeHealth", "edgeInfo"),
+    *(
+        "alert",
+        "deviceAvailability",
+        "deviceMeta",
+        "deviceState",
+        "edgeAlive",
+        "edgeAvailability",
+        "edgeHealth",
+        "edgeInfo",
+    ),
     *("roundResult", "roundState"),
 )
 
@@ -617,7 +627,7 @@ def tree() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
         writers, readers = (frozenset(words.split()) for words in RIGHTS[name])
         if name in FORGETS:
             writers |= {FORGETTER}
-        if name in ("edgeAvailability", "edgeHealth", "edgeInfo", "deviceMeta", "roundState"):
+        if name in ("edgeAlive", "edgeAvailability", "edgeHealth", "edgeInfo", "deviceMeta", "roundState"):
             readers |= {FORGETTER}
         types = [*channel["messages"]] if "{type}" in channel["address"] else [""]
         for type_ in [*types, NEWER] if name == "deviceEvent" else types:
@@ -632,7 +642,7 @@ def tree() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
             readers_there = frozenset({"console", "reader", "display", FORGETTER}) & topics[topic][1]
             if name in ("edgeAvailability", "deviceMeta"):
                 readers_there |= {"edge"}
-            if name in ("edgeAvailability", "edgeHealth", "edgeInfo", "roundState"):
+            if name in ("edgeAlive", "edgeAvailability", "edgeHealth", "edgeInfo", "roundState"):
                 readers_there |= {"rules"}
             topics[another] = (writers - {"edge", "rules"}, readers_there)
     for alert in ALERTS_OF_RULES:
@@ -847,5 +857,5 @@ def test_a_maintainer_script_is_a_shell_script(name: str) -> None:
 def test_the_package_lists_every_deployment_file() -> None:
     lists = "".join((ROOT / "debian" / name).read_text(encoding="utf-8") for name in ("feltd.install", "rules"))
     there = {path.name for path in FOLDER.iterdir() if path.is_file()} - {"README.md", "mosquitto-feltd.acl"}
-    assert {name for name in there - {*UNITS} if f"systemd/{name} " in lists} == there - {*UNITS}
+    assert {name for name in there - {*ALL_UNITS} if f"systemd/{name} " in lists} == there - {*ALL_UNITS}
     assert "systemd/feltd-*.service " in lists

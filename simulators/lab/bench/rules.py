@@ -252,20 +252,6 @@ _SIDES: Final = ("player", "banker", "player", "banker", "tie", "player_pair", "
 
 # By the ruleset's id, and after a comma how its table differs from the usual.
 MIXES: Final[dict[str, Mix]] = {
-    "angola.cussec": Mix(
-        *(_shaker, 12),
-        *(("small", "big", "small", "big", "single:3", "total:9", "two_dice:1-6", "any_triple", "triple:6"), 20),
-    ),
-    "angola.french-bank": Mix(_thrown, 12, ("aces", "small", "big", "small", "big", "small_line", "big_line"), 20),
-    "angola.craps": Mix(
-        _throw,
-        8,
-        (
-            *("pass", "pass", "dont_pass", "come", "come", "dont_come", "place:6", "place:8", "place_lose:4"),
-            *("field", "hard_6", "hard_8", "any_craps", "eleven", "seven", "big_6", "under_7", "over_7"),
-        ),
-        15,
-    ),
     "macau.baccarat, a shoe alone": Mix(_shoe),
     "macau.baccarat": Mix(
         _baccarat,
@@ -315,6 +301,20 @@ MIXES: Final[dict[str, Mix]] = {
             *("corner:25-26-28-29", "line:31-32-33-34-35-36"),
         ),
         30,
+    ),
+    "angola.cussec": Mix(
+        *(_shaker, 12),
+        *(("small", "big", "small", "big", "single:3", "total:9", "two_dice:1-6", "any_triple", "triple:6"), 20),
+    ),
+    "angola.french-bank": Mix(_thrown, 12, ("aces", "small", "big", "small", "big", "small_line", "big_line"), 20),
+    "angola.craps": Mix(
+        _throw,
+        8,
+        (
+            *("big_6", "big_8", "place:4", "place:5", "place:6", "place:9", "place:10", "place:8", "place_lose:4"),
+            *("field", "hard_6", "hard_8", "any_craps", "eleven", "seven", "big_6", "under_7", "over_7"),
+        ),
+        15,
     ),
     "angola.stud-poker": Mix(_angola_stud, 5, ("ante", "jackpot"), 8),
     "macau.stud-poker": Mix(_stud, 5, ("ante", "jackpot"), 8),
