@@ -1067,6 +1067,7 @@ def test_the_cards_are_loaded_in_two_packets_once_with_a_supervisor() -> None:
     assert breaches(LOADED, ROUND, LOADED[:2]) == [("loaded_again", "8(5)")]
     assert breaches(ROUND) == []  # loaded before the first event
     assert breaches(EventsMissed(1), CardsLoaded(156, 2), ROUND) == []  # a key, or a packet, may be missing
+    assert breaches(LOADED, ROUND, EventsMissed(1), CardsLoaded(156, 1), ROUND) == []  # so may the closing of the table
 
 
 @pytest.mark.article("8(6)", "8(8)")
