@@ -18,7 +18,8 @@ Readings:
 - 6(11): the warn card may come as many cards off its place as `warn_card_within` says. In the middle it may lie where
   one player bet in the first round of the shoe, or where that is not known.
 - 6(17): on a seat with a bet of its own that bet decides; others follow its insurance only where it was made (6(18)).
-- 6(17): a chip over the maximum of a seat is refused; a bet that is no multiple of the minimum is noted and plays.
+- 6(17): what lies over the maximum of a seat at the bell goes back, of the bet begun last; a bet that is no multiple
+  of the minimum is noted and plays.
 - 6(17): without reported bets `main` of a seat stands for all bets on it.
 - 6(22): the seats decide on two cards of 12 or more, hands of a split too; the ace counts as is best.
 - 6(23): a card drawn without a request goes to the next hand that gets one; whether it was seen must be known.

@@ -79,19 +79,32 @@ class WatchedBlackjack(BlackjackRounds):
     # ---- stakes
 
     def bet_refused(self, p: Position, round_: Round, one: WagerPlaced | WagerWithdrawn) -> tuple[str, str] | None:
-        """A seat does not bet beside itself, and the bets on one seat have a maximum."""
+        """A seat does not bet beside itself."""
         if refused := super().bet_refused(p, round_, one):
             return refused
-        if one.bet == f"main:{one.seat}":
-            return "bet_not_offered", self.law_of["others"]
-        if isinstance(one, WagerWithdrawn) or not self.stakes.maximum or not is_main(one.bet):
-            return None
-        laid = sum(held.amount for held in round_.wagers if held.seat == one.seat and is_main(held.bet))
-        return ("over_maximum", self.law_of["others"]) if laid + one.amount > self.stakes.maximum else None
+        return ("bet_not_offered", self.law_of["others"]) if one.bet == f"main:{one.seat}" else None
+
+    def _within_maximum(self, round_: Round) -> tuple[Round, Notes]:
+        """What lies over the maximum of a seat goes back, of the bet that was begun last."""
+        notes, kept, free = NO_NOTES, [], dict[int, int]()
+        for one in round_.wagers:
+            left = free.get(one.seat, self.stakes.maximum)
+            if not is_main(one.bet) or not self.stakes.maximum:
+                kept.append(one)
+                continue
+            if one.amount > left:
+                text = say("chip_goes_back", seat=one.seat, bet=one.bet, amount=one.amount - left)
+                notes += (Note("over_maximum", text, self.law_of["others"]),)
+            taken = min(one.amount, left)
+            free[one.seat] = left - taken
+            if taken:
+                kept.append(replace(one, amount=taken))
+        return (replace(round_, wagers=tuple(kept)) if notes else round_), notes
 
     def checked(self, round_: Round) -> tuple[Round, Notes]:
-        """At the bell: multiples of the minimum; one chip of a player on the jackpot, beside a bet on his own hand."""
-        notes, kept = NO_NOTES, []
+        """At the bell: the limits; one chip of a player on the jackpot, beside a bet on his own hand."""
+        round_, notes = self._within_maximum(round_)
+        kept = []
         mains = {one.seat for one in round_.wagers if one.bet == "main"}
         told = any(is_main(one.bet) for one in round_.wagers)
         for one in round_.wagers:

@@ -334,7 +334,25 @@ def test_the_bets_on_one_seat_reach_its_maximum_and_no_more() -> None:
     bets = [bet(1, 200), bet(1, 100, "main:2"), bet(1, 10, "main:3"), bet(2, 10, "main:2")]
     result = only(play(game(**limits), whole({1: "TS 9C"}, "7H TD", act(1, "stand"), bets=bets)))
     assert back(result) == {"main": 400, "main:2": 200}
-    assert noted([Resolved(result)]) == [("over_maximum", "6(17)"), ("bet_not_offered", "6(17)")]
+    assert noted([Resolved(result)]) == [("bet_not_offered", "6(17)"), ("over_maximum", "6(17)")]
+
+
+@pytest.mark.article("6(17)", "6(16)")
+@pytest.mark.parametrize(
+    ("bets", "returned", "noted_"),
+    [
+        ([bet(1, 300), bet(1, 100), WagerWithdrawn(1, "main", 100)], {"main": 600}, []),  # the dealer gave it back
+        ([bet(1, 400), WagerWithdrawn(1, "main", 100)], {"main": 600}, []),
+        ([bet(1, 400)], {"main": 600}, ["over_maximum"]),
+        ([bet(1, 250), bet(1, 100, "main:2")], {"main": 500, "main:2": 100}, ["over_maximum"]),
+    ],
+)
+def test_what_lies_over_the_maximum_at_the_bell_goes_back(
+    bets: list[Event], returned: dict[str, int], noted_: list[str]
+) -> None:
+    limits = {"minimum": 10, "maximum": 300}
+    result = only(play(game(**limits), whole({1: "TS 9C"}, "7H TD", act(1, "stand"), bets=bets)))
+    assert (back(result), codes(result)) == (returned, noted_)
 
 
 @pytest.mark.article("6(17)")
