@@ -15,9 +15,11 @@ jackpot combinations are named (7). The events are those of `macau.blackjack`, w
 Readings:
 
 - 6(6)(a), 6(24): the bank stands on every 17; its ace counts 11 where that makes 17 to 21.
-- 6(11): the warn card may come as many cards off its place as `warn_card_within` says.
+- 6(11): the warn card may come as many cards off its place as `warn_card_within` says. In the middle it may lie where
+  one player bet in the first round of the shoe, or where that is not known.
 - 6(17): on a seat with a bet of its own that bet decides; others follow its insurance only where it was made (6(18)).
-- 6(17): a chip over the maximum of a seat is refused; a bet that is no multiple of the minimum is noted and plays.
+- 6(17): what lies over the maximum of a seat at the bell goes back, of the bet begun last; a bet that is no multiple
+  of the minimum is noted and plays.
 - 6(17): without reported bets `main` of a seat stands for all bets on it.
 - 6(22): the seats decide on two cards of 12 or more, hands of a split too; the ace counts as is best.
 - 6(23): a card drawn without a request goes to the next hand that gets one; whether it was seen must be known.
@@ -26,16 +28,18 @@ Readings:
 - 6(31): a seat plays its split hands one after the other; 7-7-7 counts on a split hand too (6(40)).
 - 6(32): aces are split once (option).
 - 6(33): "n.º 26" means 31.
-- 6(34), (36): the total counts an ace as one; a blackjack, and ten and ace of a split, are 21 and not 11.
+- 6(34), (36): on two cards, also of a split hand. The total counts an ace as one; a blackjack, and ten and ace of a
+  split, are 21 and not 11.
 - 6(37): it binds the ace of the first two cards only; another one counts what is best.
 - 6(38): an insurance of any size up to half, before the seat decides.
 - 6(39): against an ace a blackjack is asked at its turn: even money, or stand.
 - 6(40): three cards of a hand; the prize is paid beside the result of the hand.
 - 6(41): at the seat's turn, on its first two cards (option: before any further card of the round).
 - 7(5): of a split the cards count in the order in which they came. 7(6): each seat wins its highest combination.
-- 7(8), (10): one chip of each seat with a bet of its own; other chips go back.
+- 7(8): a seat with a bet of its own; where no bet on a hand was told, each seat that is dealt to.
+- 7(10): another amount than one chip goes back whole, and does not play.
 - 8(3): "n.º 9" means 11; 8(7): "n.º 11" means 13; 8(8): "n.º 12" most likely means 14 (option `csm_burn`).
-- 8(12): a correction of a round that ended is refused once cards went back.
+- 8(12): a correction of a round that ended is refused once cards went back, also while the next bets are laid.
 - The text has no void round: bets come back, on the jackpot too.
 """
 

@@ -75,7 +75,7 @@ class Play(Struct, frozen=True):
     hands that were told what was not taken and their cards may not tell, two things of one card maybe, each until its
     decision is told again. `refused`: a decision that brings a card was, so the next may be that hand's.
     `held`: a card drawn by mistake and not seen; the next hand that asks gets it, else the bank. `discarded`: cards
-    that were seen by mistake and are of no hand.
+    that were drawn or seen by mistake and are of no hand.
     """
 
     hands: Hands = ()
@@ -331,8 +331,9 @@ class House(Struct, frozen=True):
     def _given(self, play: Play) -> Play:
         """The card that was drawn by mistake goes to the hand that waits for one, else to the bank if it draws."""
         if play.turn == len(play.hands):
-            bank = (*play.bank, *play.held) if self.needs(play) else play.bank
-            return replace(play, bank=bank, held=())
+            if self.needs(play):
+                return replace(play, bank=(*play.bank, *play.held), held=())
+            return replace(play, discarded=(*play.discarded, *play.held), held=())
         if self.card_for(play) < 0:
             return play
         return self.placed(replace(play, held=()), play.held[0])[0]

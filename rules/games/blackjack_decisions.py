@@ -68,7 +68,8 @@ class Position(Struct, frozen=True):
     counts the cards still to be burnt, UNSURE where that is not known; `left` the rounds that may still be dealt before
     a shuffle. `fresh`: shuffled, and no round since; `begun`: a round was opened. `beyond`: a card came
     between the end of the last round and its payment, and `gap`: so did a loss; a hand of it may not be known.
-    `drawn`: cards that left the shoe, UNSURE where that is not known; `returned`: those of the last round went back.
+    `drawn`: cards that left the shoe, UNSURE where that is not known; `alone`: one player, as far as is known, was at
+    the table when it was filled. `returned`: the cards of the last round went back.
     `streaks` are open, `standing` those of this round as they stood at the bell, `earlier` of them from rounds before.
     """
 
@@ -84,6 +85,7 @@ class Position(Struct, frozen=True):
     beyond: bool = False
     gap: bool = False
     drawn: int = UNSURE
+    alone: bool = True
     returned: bool = False
     streaks: tuple[Streak, ...] = ()
     standing: tuple[Streak, ...] = ()
@@ -109,7 +111,7 @@ class Decisions:
         self.law = text.articles
         self.house = house
 
-    def _by(self, round_: Round, seat: int) -> str:
+    def decides(self, round_: Round, seat: int) -> str:
         """The bet of a seat that its decisions are for; "" for all of them."""
         return decider(round_.wagers, seat, self.text.decides) if self.text.free else ""
 
@@ -178,7 +180,7 @@ class Decisions:
             code = "cards_do_not_allow" if action in offered else "decision_not_allowed"
             return refuse(p, play, code, text, article)
         lays = action in ("double", "split")
-        by = self._by(round_, hand.seat) if lays else ""
+        by = self.decides(round_, hand.seat) if lays else ""
         stake = stake_of(round_.wagers, hand.seat, by) if told.amount and not play.lost else 0
         if told.amount and (not lays or (stake and told.amount != stake)):
             article = article if action != "split" else self.law["split_amount"]
@@ -205,7 +207,7 @@ class Decisions:
 
         A chip lies beside those told before; a person tells the whole.
         """
-        by, law = self._by(round_, seat), self.law["insurance"]
+        by, law = self.decides(round_, seat), self.law["insurance"]
         name = "insurance" + by[4:]
         laid = next((one.amount for one in round_.wagers if (one.seat, one.bet) == (seat, name)), 0)
         adds = chip and seat not in play.uncounted

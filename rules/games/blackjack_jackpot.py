@@ -7,6 +7,7 @@ lists its combinations from the highest to the lowest; the highest takes the res
 
 import re
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import Final
 
 from msgspec import Struct
@@ -17,6 +18,8 @@ from rules.games.cards import colour, suit
 
 POOL: Final = "blackjack"
 _PRIZE: Final = re.compile(r"([A2-9TJQK]{2,4})(?:/(suit|colour))?=(pool|fixed|[1-9][0-9]?/[1-9][0-9]{0,3})", re.ASCII)
+_HOLDS: Final = {"": ("",), "colour": ("", "colour"), "suit": ("", "colour", "suit")}
+"""Which combinations of the same ranks such cards make, too: those of one suit are of one colour."""
 
 
 class Combination(Struct, frozen=True):
@@ -39,9 +42,12 @@ def combinations(written: Iterable[str], cards: int) -> tuple[Combination, ...]:
             raise ValueError(f"{one!r}: only the first {cards} cards count")
         if (match[3] == "pool") != (not found):
             raise ValueError(f"{one!r}: the first combination, and no other, takes the rest of the pool")
-        found.append(Combination(one.partition("=")[0], "".join(sorted(match[1])), match[2] or "", match[3]))
-    if len({(one.ranks, one.of) for one in found}) != len(found):
-        raise ValueError("a combination stands twice")
+        if "/" in match[3] and Fraction(match[3]) >= 1:
+            raise ValueError(f"{one!r}: a share is less than the pool")
+        ranks, of = "".join(sorted(match[1])), match[2] or ""
+        if higher := next((held for held in found if held.ranks == ranks and held.of in _HOLDS[of]), None):
+            raise ValueError(f"{one!r}: it is {higher.name} already, which stands higher")
+        found.append(Combination(one.partition("=")[0], ranks, of, match[3]))
     return tuple(found)
 
 

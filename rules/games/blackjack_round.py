@@ -218,7 +218,7 @@ class BlackjackRounds(Game[Position]):
         # What a round that never burnt its card left over is not due twice.
         burn = max(p.burn, 1) if following and each != "none" and p.burn >= 0 else p.burn
         p = replace(p, play=play, open=True, paid=False, fresh=False, begun=True, burn=burn, standing=(), earlier=0)
-        p = replace(p, beyond=False, gap=False, returned=False)
+        p = replace(p, beyond=False, gap=False)
         return p, (), False, PLAIN
 
     def over(self, position: Position) -> bool:
@@ -227,7 +227,7 @@ class BlackjackRounds(Game[Position]):
 
     def end(self, position: Position, *, void: bool) -> Position:
         """The cards of a round that counts lie there until the next one begins."""
-        p, play = position, position.play
+        p, play = replace(position, returned=False), position.play
         if void or play is None:
             return replace(p, play=None, open=False, paid=False, streaks=p.kept_streaks)
         streaks = p.standing
@@ -465,6 +465,7 @@ class BlackjackRounds(Game[Position]):
         if card in play.entered:
             reason = say("told_after_all")
             return replace(p, play=play.with_stray(card)), Effect(notes, suspend=reason)
+        hole = self.house.hole and play.dealt + 1 == play.first_deal
         play, why = self.house.placed(play, card)
         if why == "undecided" and self.text.mispulled != "doubt" and not play.held:
             return self._mispulled(p, play, round_, card, face)
@@ -473,7 +474,7 @@ class BlackjackRounds(Game[Position]):
             if why == "undecided":
                 reason = say("undecided", hand=play.hands[play.turn].name)
             return replace(p, play=play.with_stray(card)), Effect(notes, suspend=reason)
-        if face == "up" and self.text.hole_replaced and len(play.bank) == 2 and self.house.undecided(play):
+        if face == "up" and self.text.hole_replaced and hole:
             return self._hole_turned(p, play, round_)
         return self._decisions.go(p, play, round_, notes)
 
@@ -643,8 +644,7 @@ class BlackjackRounds(Game[Position]):
         lay, wagers = {hand.name for hand in play.hands}, round_.wagers
         for hand in found.hands:
             if hand.name not in lay:
-                by = decider(round_.wagers, hand.seat, self.text.decides) if self.text.free else ""
-                wagers = added(wagers, hand.seat, hand.number, "main", by)
+                wagers = added(wagers, hand.seat, hand.number, "main", self._decisions.decides(round_, hand.seat))
         if found.dealt < found.first_deal:
             wagers = tuple(one for one in wagers if not one.bet.startswith(("double", "insurance")))
             return p, found, replace(round_, wagers=wagers), notes
@@ -683,8 +683,9 @@ class BlackjackRounds(Game[Position]):
         if play.insured:
             law[self.law_of["insurance_won" if blackjack else "insurance_lost"]] = None
             if blackjack:
-                wins += (Win("insurance", "2", seat=seat) for seat in play.insured)
-                wins += (Win(one.bet, "2", seat=one.seat) for one in round_.wagers if one.bet.startswith("insurance:"))
+                bought = [("insurance" + self._decisions.decides(round_, seat)[4:], seat) for seat in play.insured]
+                bought += [(one.bet, one.seat) for one in round_.wagers if one.bet.startswith("insurance:")]
+                wins += (Win(bet, "2", seat=seat) for bet, seat in dict.fromkeys(bought))
         extra = self.beside(p, play, round_, compared)
         wins += extra.wins
         law |= dict.fromkeys(extra.law)

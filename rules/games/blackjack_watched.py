@@ -10,10 +10,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from protocols.contract.events import (
+    BetsClosed,
     CardDrawn,
     CardsReturned,
     CardUnreadable,
     CutCardDrawn,
+    DealCorrected,
+    Event,
     ShoeStarted,
     WagerPlaced,
     WagerWithdrawn,
@@ -48,6 +51,12 @@ class Stakes(Struct, frozen=True):
     combinations: tuple[Combination, ...] = ()
 
 
+def _players(play: Play, round_: Round) -> int:
+    """How many players bet; the hands, where no bet on a hand was told."""
+    bets = {one.bet[5:] or str(one.seat) for one in round_.wagers if is_main(one.bet)}
+    return len(bets) or len(play.hands)
+
+
 class WatchedState(BlackjackState, frozen=True):
     """Where a table stands. `watch`: its shuffler, which lies beside the rounds: they are never played again for it."""
 
@@ -70,27 +79,42 @@ class WatchedBlackjack(BlackjackRounds):
     # ---- stakes
 
     def bet_refused(self, p: Position, round_: Round, one: WagerPlaced | WagerWithdrawn) -> tuple[str, str] | None:
-        """A seat does not bet beside itself, and the bets on one seat have a maximum."""
+        """A seat does not bet beside itself."""
         if refused := super().bet_refused(p, round_, one):
             return refused
-        if one.bet == f"main:{one.seat}":
-            return "bet_not_offered", self.law_of["others"]
-        if isinstance(one, WagerWithdrawn) or not self.stakes.maximum or not is_main(one.bet):
-            return None
-        laid = sum(held.amount for held in round_.wagers if held.seat == one.seat and is_main(held.bet))
-        return ("over_maximum", self.law_of["others"]) if laid + one.amount > self.stakes.maximum else None
+        return ("bet_not_offered", self.law_of["others"]) if one.bet == f"main:{one.seat}" else None
+
+    def _within_maximum(self, round_: Round) -> tuple[Round, Notes]:
+        """What lies over the maximum of a seat goes back, of the bet that was begun last."""
+        notes, kept, free = NO_NOTES, [], dict[int, int]()
+        for one in round_.wagers:
+            left = free.get(one.seat, self.stakes.maximum)
+            if not is_main(one.bet) or not self.stakes.maximum:
+                kept.append(one)
+                continue
+            if one.amount > left:
+                text = say("chip_goes_back", seat=one.seat, bet=one.bet, amount=one.amount - left)
+                notes += (Note("over_maximum", text, self.law_of["others"]),)
+            taken = min(one.amount, left)
+            free[one.seat] = left - taken
+            if taken:
+                kept.append(replace(one, amount=taken))
+        return (replace(round_, wagers=tuple(kept)) if notes else round_), notes
 
     def checked(self, round_: Round) -> tuple[Round, Notes]:
-        """At the bell: multiples of the minimum; one chip of a player on the jackpot, beside a bet on his own hand."""
-        notes, kept = NO_NOTES, []
+        """At the bell: the limits; one chip of a player on the jackpot, beside a bet on his own hand."""
+        round_, notes = self._within_maximum(round_)
+        kept = []
         mains = {one.seat for one in round_.wagers if one.bet == "main"}
+        told = any(is_main(one.bet) for one in round_.wagers)
         for one in round_.wagers:
             if is_main(one.bet) and self.stakes.minimum and one.amount % self.stakes.minimum:
                 text = say("stake_not_a_multiple", seat=one.seat, amount=one.amount, minimum=self.stakes.minimum)
                 notes += (Note("not_a_multiple", text, self.law_of["not_a_multiple"]),)
             if one.bet == "jackpot":
-                code = "jackpot_without_main" if one.seat not in mains else "wrong_jackpot_bet"
-                if one.seat not in mains or one.amount != self.stakes.jackpot_bet:
+                alone = told and one.seat not in mains
+                code = "jackpot_without_main" if alone else "wrong_jackpot_bet"
+                if alone or one.amount != self.stakes.jackpot_bet:
                     text = say("chip_goes_back", seat=one.seat, bet=one.bet, amount=one.amount)
                     notes += (Note(code, text, self.law_of[code]),)
                     continue
@@ -115,8 +139,8 @@ class WatchedBlackjack(BlackjackRounds):
         return any(seats is None or seat in seats for seat in unknown)
 
     def _bettors(self, round_: Round) -> set[int] | None:
-        """The seats with a chip on the jackpot; None without reported bets."""
-        if not round_.wagers:
+        """The seats with a chip on the jackpot; None where neither such chips nor bets on hands were told."""
+        if not any(is_main(one.bet) or one.bet == "jackpot" for one in round_.wagers):
             return None
         return {one.seat for one in round_.wagers if one.bet == "jackpot"}
 
@@ -144,6 +168,8 @@ class WatchedBlackjack(BlackjackRounds):
 
     def apply(self, state: Table[Position], seen: Envelope) -> tuple[Table[Position], tuple[Verdict, ...]]:
         """One event, and what it shows of the shuffler."""
+        if self._claims_too_late(state, seen.event):
+            return state, noted("claim_too_late", say("claim_too_late"), self.cite(self.law_of["claim_too_late"]), seen)
         after, verdicts = super().apply(state, seen)
         if not self._shuffler or type(seen.event) not in shuffler_watch.HEARD:
             return after, verdicts
@@ -153,15 +179,27 @@ class WatchedBlackjack(BlackjackRounds):
             verdicts += noted(code, reason, self.cite(self.law_of[code]), seen)
         return replace(after, watch=watched), verdicts
 
+    def _claims_too_late(self, state: Table[Position], event: Event) -> bool:
+        """Whether a correction names the last round though the next was opened and the cards went back."""
+        last = state.last
+        if state.open is None or last is None or not isinstance(event, DealCorrected):
+            return False
+        return state.position.returned and event.round == last.round.id
+
     def step(self, position: Position, fact: Fact, frame: Frame[Position] | None) -> Step:
         """One event. Cards that left the shoe are counted, so that the place of the warn card is known."""
         match fact.event:
             case CardDrawn() | CardUnreadable() if position.drawn != UNSURE:
                 position = replace(position, drawn=position.drawn + 1)
-            case CardsReturned() if frame is None:
+            case CardsReturned() if self._shuffler and (frame is None or not frame.round.closed):
                 position = replace(position, returned=True)
             case ShoeStarted():
-                position = replace(position, drawn=0)
+                position = replace(position, drawn=0, alone=True)
+            case BetsClosed() if frame is not None and not frame.round.closed:
+                position, effect = super().step(position, fact, frame)
+                if position.play is not None and position.play.first:
+                    position = replace(position, alone=_players(position.play, effect.round or frame.round) <= 1)
+                return position, effect
             case CutCardDrawn():
                 left = DECK * self.text.decks - position.drawn
                 position, effect = super().step(position, fact, frame)
@@ -170,11 +208,11 @@ class WatchedBlackjack(BlackjackRounds):
 
     def _warned(self, p: Position, effect: Effect, left: int) -> Effect:
         """The warn card came with so many cards left."""
-        within, play = self.stakes.warn_card_within, p.play
+        within = self.stakes.warn_card_within
         if not within or p.drawn == UNSURE or effect.notes:
             return effect
-        players = len({hand.seat for hand in play.hands}) if play is not None and play.hands else len(p.seats)
-        places = (FROM_END, DECK * self.text.decks // 2) if players <= 1 else (FROM_END,)
+        alone = p.alone and not (p.fresh and len(p.seats) > 1)
+        places = (FROM_END, DECK * self.text.decks // 2) if alone else (FROM_END,)
         if any(abs(left - place) <= within for place in places):
             return effect
         note = Note("warn_card_misplaced", say("warn_card_misplaced", left=left), self.law_of["warn_card_misplaced"])

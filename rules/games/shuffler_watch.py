@@ -65,8 +65,9 @@ _NONE: Final[tuple[Breach, ...]] = ()
 
 
 def _missed(state: Watched) -> Watched:
-    """Events may be missing: a supervisor may have come, packets may have been put in, cards may have gone back."""
-    return replace(state, supervisor="unknown", came=True, packets=2, out=UNKNOWN, closed=False, unchecked=False)
+    """Events may be missing: a supervisor came, packets were put in, cards went back, the table closed."""
+    state = replace(state, supervisor="unknown", came=True, packets=2, out=UNKNOWN)
+    return replace(state, playing=False, closed=False, unchecked=False)
 
 
 def watch(state: Watched, event: Event) -> tuple[Watched, tuple[Breach, ...]]:

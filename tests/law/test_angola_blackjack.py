@@ -249,6 +249,26 @@ def test_the_warn_card_lies_about_50_cards_from_the_end(seats: tuple[int, ...], 
     assert ("warn_card_misplaced", "6(11)") not in noted(play(game(decks=4), lost))
 
 
+@pytest.mark.article("6(11)", "6(17)")
+@pytest.mark.parametrize(
+    ("rounds", "misplaced"),
+    [
+        ([[bet(1), bet(2, 100, "main:1")]], False),  # one player on two seats
+        ([[bet(1)], [bet(1), bet(2)]], False),  # he was alone when the warn card was put in
+        ([[bet(1), bet(2)]], True),
+        ([[bet(1), bet(2)], [bet(1)]], True),  # they were two then
+    ],
+)
+def test_the_warn_card_lies_in_the_middle_for_one_player(rounds: list[list[Event]], misplaced: bool) -> None:
+    events: list[Event] = [ShoeStarted(4), *draw("2S")]
+    for bets in rounds:
+        seats = {1: "TS 9C", 2: "TH 9D"} if len(bets) > 1 else {1: "TS 9C"}
+        events += [*whole(seats, "7H TD", [act(seat, "stand") for seat in seats], bets=bets), RoundPaid()]
+    drawn = sum(isinstance(event, CardDrawn) for event in events)
+    events += [*draw(" ".join([*DECK * 4][: 104 - drawn])), CutCardDrawn()]
+    assert (("warn_card_misplaced", "6(11)") in noted(play(game(decks=4), events))) is misplaced
+
+
 @pytest.mark.article("6(12)")
 def test_one_card_is_burnt_before_the_deal() -> None:
     round_ = whole({1: "TS 9C"}, "7H TD", act(1, "stand"), RoundPaid())
@@ -314,7 +334,25 @@ def test_the_bets_on_one_seat_reach_its_maximum_and_no_more() -> None:
     bets = [bet(1, 200), bet(1, 100, "main:2"), bet(1, 10, "main:3"), bet(2, 10, "main:2")]
     result = only(play(game(**limits), whole({1: "TS 9C"}, "7H TD", act(1, "stand"), bets=bets)))
     assert back(result) == {"main": 400, "main:2": 200}
-    assert noted([Resolved(result)]) == [("over_maximum", "6(17)"), ("bet_not_offered", "6(17)")]
+    assert noted([Resolved(result)]) == [("bet_not_offered", "6(17)"), ("over_maximum", "6(17)")]
+
+
+@pytest.mark.article("6(17)", "6(16)")
+@pytest.mark.parametrize(
+    ("bets", "returned", "noted_"),
+    [
+        ([bet(1, 300), bet(1, 100), WagerWithdrawn(1, "main", 100)], {"main": 600}, []),  # the dealer gave it back
+        ([bet(1, 400), WagerWithdrawn(1, "main", 100)], {"main": 600}, []),
+        ([bet(1, 400)], {"main": 600}, ["over_maximum"]),
+        ([bet(1, 250), bet(1, 100, "main:2")], {"main": 500, "main:2": 100}, ["over_maximum"]),
+    ],
+)
+def test_what_lies_over_the_maximum_at_the_bell_goes_back(
+    bets: list[Event], returned: dict[str, int], noted_: list[str]
+) -> None:
+    limits = {"minimum": 10, "maximum": 300}
+    result = only(play(game(**limits), whole({1: "TS 9C"}, "7H TD", act(1, "stand"), bets=bets)))
+    assert (back(result), codes(result)) == (returned, noted_)
 
 
 @pytest.mark.article("6(17)")
@@ -375,6 +413,9 @@ def test_who_decides_on_an_empty_seat_doubles_and_insures_his_own_bet() -> None:
     then = [act(3, "insurance", amount=40), act(3, "double"), *draw("TC")]
     result = only(play(game(), whole({3: "6S 5C"}, "AH 7D", then, bets=bets)))
     assert back(result) == {"main:2": 100, "main:5": 160, "double:5": 160, "insurance:5": 0}
+    then = [act(3, "insurance", amount=40), bet(3, 25, "insurance:2"), act(3, "stand")]
+    result = only(play(game(), whole({3: "TS 9C"}, "AH TD", then, bets=bets)))
+    assert [(win.bet, win.seat) for win in result.winners] == [("insurance:5", 3), ("insurance:2", 3)]
 
 
 # ---- 6(20), (21): the deal
@@ -401,6 +442,17 @@ def test_a_second_card_of_the_bank_that_was_turned_is_discarded(told: str) -> No
     result = only(play(game(), [*turned, *draw("2C"), act(1, "stand"), *draw("8H")]))
     assert result.outcome["hands"]["dealer"] == ("7H", "2C", "8H")
     assert result.outcome["discarded"] == ("TD",)
+    assert noted([Resolved(result)]) == [("hole_card_turned", "6(21)")]
+
+
+@pytest.mark.article("6(21)", "6(26)")
+def test_a_second_card_that_was_turned_is_discarded_though_every_hand_is_a_blackjack() -> None:
+    events = [*whole({1: "AS KC"}, "TH AD", bets=[bet(1)])[:-1], *draw("AD", "up")]
+    assert shown(events)["due"] == {"kind": "card", "hand": "dealer"}
+    result = only(play(game(), [*events, *draw("5C")]))
+    assert result.outcome["hands"]["dealer"] == ("TH", "5C")
+    assert result.outcome["discarded"] == ("AD",)
+    assert back(result) == {"main": 250}
     assert noted([Resolved(result)]) == [("hole_card_turned", "6(21)")]
 
 
@@ -461,11 +513,15 @@ def test_an_unseen_card_is_the_card_of_a_double_or_a_split(then: str) -> None:
 
 
 @pytest.mark.article("6(23)")
-@pytest.mark.parametrize(("bank", "cards"), [("7H 5D", ("7H", "5D", "9D")), ("7H TD", ("7H", "TD"))])
-def test_an_unseen_card_without_a_request_is_the_banks(bank: str, cards: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("bank", "cards", "discarded"), [("7H 5D", ("7H", "5D", "9D"), None), ("7H TD", ("7H", "TD"), ("9D",))]
+)
+def test_an_unseen_card_without_a_request_is_the_banks_if_it_draws(
+    bank: str, cards: tuple[str, ...], discarded: tuple[str, ...] | None
+) -> None:
     result = one("TS 9C", bank, draw("9D", "down"), act(1, "stand"))
     assert result.outcome["hands"]["dealer"] == cards
-    assert "discarded" not in result.outcome
+    assert result.outcome.get("discarded") == discarded
 
 
 @pytest.mark.article("6(23)")
@@ -890,7 +946,13 @@ def test_a_combination_wins_whatever_becomes_of_the_hand() -> None:
 
 @pytest.mark.article("7(6)")
 @pytest.mark.parametrize(
-    "prizes", [["AAAA/suit"], ["AA=1/10"], ["AA=pool", "KK=pool"], ["A=pool"], ["AA=pool", "AA=fixed"]]
+    "prizes",
+    [
+        *(["AAAA/suit"], ["AA=1/10"], ["AA=pool", "KK=pool"], ["A=pool"], ["AA=pool", "AA=fixed"]),
+        ["AAAA=pool", "AA=3/2"],  # more than the pool
+        ["AAAA=pool", "AAAA/suit=1/2"],  # each of these is an AAAA already
+        ["AAAA=pool", "KK/colour=1/2", "KK/suit=1/2"],
+    ],
 )
 def test_the_house_lists_its_combinations_from_the_highest_down(prizes: list[str]) -> None:
     with pytest.raises(BadOption, match="jackpot_prizes"):
@@ -942,6 +1004,24 @@ def test_where_no_bet_is_told_the_combinations_are_named_without_seats() -> None
     events = whole({1: "AS AC", 2: "AH AD"}, "7H TD", act(1, "stand"), act(2, "stand"))
     result = only(play(game(**JACKPOT), events))
     assert result.jackpots == (Award("blackjack", "AA/colour", "fixed", "Decreto Executivo 261/22 art. 7(6)"),)
+
+
+@pytest.mark.article("7(6)")
+def test_an_insurance_told_without_other_bets_leaves_the_combinations_named() -> None:
+    then = [act(1, "insurance", amount=50), act(1, "stand")]
+    result = only(play(game(**JACKPOT), whole({1: "AS AC"}, "AH 9D", then)))
+    assert result.jackpots == (Award("blackjack", "AA/colour", "fixed", "Decreto Executivo 261/22 art. 7(6)"),)
+
+
+@pytest.mark.article("7(8)")
+def test_where_only_jackpot_chips_are_told_each_seat_that_is_dealt_to_plays_for_it() -> None:
+    chips = [bet(1, 5, "jackpot"), bet(3, 5, "jackpot")]
+    events: list[Event] = [SeatOpened(1), SeatOpened(2), BetsOpened(), *chips, BetsClosed()]
+    hands = deal({1: "AS AC", 2: "AH AD"}, "7H TD")
+    result = only(play(game(**JACKPOT), [*events, *hands, act(1, "stand"), act(2, "stand")]))
+    assert [(award.combination, award.among) for award in result.jackpots] == [("AA/colour", (1,))]
+    assert [(one_.seat, one_.returned) for one_ in result.settlements] == [(1, 0)]
+    assert noted([Resolved(result)]) == [("bet_without_hand", "6(15)")]  # seat 3 was dealt no hand
 
 
 @pytest.mark.article("7(5)")
@@ -1005,6 +1085,7 @@ def test_the_cards_are_loaded_in_two_packets_once_with_a_supervisor() -> None:
     assert breaches(LOADED, ROUND, LOADED[:2]) == [("loaded_again", "8(5)")]
     assert breaches(ROUND) == []  # loaded before the first event
     assert breaches(EventsMissed(1), CardsLoaded(156, 2), ROUND) == []  # a key, or a packet, may be missing
+    assert breaches(LOADED, ROUND, EventsMissed(1), CardsLoaded(156, 1), ROUND) == []  # so may the closing of the table
 
 
 @pytest.mark.article("8(6)", "8(8)")
@@ -1053,6 +1134,19 @@ def test_a_round_is_corrected_only_until_its_cards_go_back() -> None:
         DealCorrected({"dealer": ("7H",), "1.1": ("TS", "9C")}),
     ]
     assert len(results(play(game(**SHUFFLER), [*waits, act(1, "stand")]))) == 1  # it had not ended
+
+
+@pytest.mark.article("8(12)")
+def test_the_cards_may_go_back_after_the_next_bets_were_opened() -> None:
+    right = DealCorrected({"dealer": ("7H", "TD"), "1.1": ("TS", "8C")}, round="t-1:2026-11-20:1")
+    events = [*LOADED, *ROUND[:-1], BetsOpened(), bet(1)]
+    assert any(isinstance(verdict, Corrected) for verdict in play(game(**SHUFFLER), [*events, right]))
+    late = play(game(**SHUFFLER), [*events, CardsReturned(4), right])
+    assert not any(isinstance(verdict, Corrected) for verdict in late)
+    assert noted(late) == [("claim_too_late", "8(12)")]
+    next_ = [*events, CardsReturned(4), BetsClosed(), *deal({1: "TS 9C"}, "7H TD"), act(1, "stand")]
+    again = DealCorrected(right.hands, round="t-1:2026-11-20:2")
+    assert isinstance(play(game(**SHUFFLER), [*next_, again])[-1], Corrected)  # its own cards did not
 
 
 # ---- what all these texts share
