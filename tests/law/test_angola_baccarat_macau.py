@@ -194,6 +194,27 @@ def test_the_sides_differ_by_no_more_than_the_table_bears(heavy: str, light: str
     assert (len(alone.settlements), noted(alone)) == (5, [])
 
 
+@pytest.mark.article("11(29)")
+@pytest.mark.parametrize(
+    ("bets", "smallest_chip", "stakes"),
+    [
+        # one bet that the other side mostly covers: without it that side would be too heavy
+        ([("banker", 1000), ("player", 1400)], 1, [1000, 1300]),
+        ([("player", 250), ("banker", 100), ("banker", 500)], 1, [250, 100, 450]),
+        ([("banker", 1000), ("player", 1305)], 10, [1000, 1295]),  # chips that can be given back
+        ([("banker", 1000), ("player", 1300), ("player", 4)], 10, [1000, 1300]),
+    ],
+)
+def test_of_the_latest_bet_only_what_is_too_much_goes_back(
+    bets: list[tuple[str, int]], smallest_chip: int, stakes: list[int]
+) -> None:
+    ruleset = game(maximum_difference=300, smallest_chip=smallest_chip)
+    laid = [bet(seat, on, amount) for seat, (on, amount) in enumerate(bets, 1)]
+    result = only(play(ruleset, shoe(PLAYER_WINS, *laid)))
+    assert [one.stake for one in result.settlements] == stakes
+    assert noted(result) == [("side_difference", "11(29)")]
+
+
 @pytest.mark.article("11(30)")
 def test_all_bets_on_the_tie_are_a_tenth_of_it() -> None:
     bets = (bet(1, "tie", 20), bet(2, "tie", 11), bet(3, "tie", 10), bet(3, "tie", 1))
