@@ -11,6 +11,7 @@ import pytest
 from baccarat_articles import BANKER_5, BANKER_WINS, PLAYER_WINS, bet, laws, noted, only, refuses, returned, shoe
 from helpers import play
 
+from protocols.contract.events import Event, WagerWithdrawn
 from rules.angola.baccarat import AngolaBaccarat, AngolaBaccaratOptions
 
 LAW = "angola.baccarat"
@@ -200,6 +201,32 @@ def test_a_seat_bets_up_to_the_maximum_whoever_bets_there(on: str, most: int) ->
     result = only(play(ruleset, shoe(PLAYER_WINS, *bets)))
     assert [(one.seat, one.stake) for one in result.settlements] == [(1, most), (2, most)]
     assert noted(result) == [("chance_maximum", "10(24)(c)")] * 2
+
+
+@pytest.mark.article("10(24)(c)")
+@pytest.mark.parametrize(
+    ("back", "stake"),
+    [
+        ((WagerWithdrawn(1, "player", 20),), 340),
+        ((WagerWithdrawn(1, "player", 5), WagerWithdrawn(1, "player", 15)), 340),
+        ((WagerWithdrawn(1, "player", 60),), 300),  # the player takes 40 of the bet as well
+        ((WagerWithdrawn(1, "player", 20), WagerWithdrawn(1, "player", 20)), 320),
+        ((WagerWithdrawn(1, "player", 20), bet(1, "player", 10)), 350),
+        ((WagerWithdrawn(1, "player"), bet(1, "player", 10), WagerWithdrawn(1, "player", 1)), 9),
+    ],
+)
+def test_chips_that_were_refused_come_off_before_the_bet(back: tuple[Event, ...], stake: int) -> None:
+    bets = (bet(1, "player", 340), bet(2, "banker", 50), bet(1, "player", 20), *back)
+    result = only(play(game(minimum=5), shoe(PLAYER_WINS, *bets)))
+    assert {(one.seat, one.stake) for one in result.settlements} == {(1, stake), (2, 50)}
+    assert noted(result)[:1] == [("chance_maximum", "10(24)(c)")]
+
+
+@pytest.mark.article("10(12)")
+def test_a_bet_that_was_refused_and_is_taken_away_changes_nothing() -> None:
+    result = only(play(game(), shoe(PLAYER_WINS, bet(3, "player"), bet(3, "banker"), WagerWithdrawn(3, "banker", 100))))
+    assert [(one.seat, one.bet, one.stake) for one in result.settlements] == [(3, "player", 100)]
+    assert noted(result) == [("against_seat", "10(12)")]
 
 
 @pytest.mark.article("10(24)(c)")
