@@ -99,6 +99,7 @@ class Ends(Struct, frozen=True):
 class AngolaTable(Coups):
     """One of the two articles."""
 
+    bell_after_loss: ClassVar[bool] = False
     article: ClassVar[str]
     ends: ClassVar[Ends]
     deductions: ClassVar[Mapping[str, Deduction]]

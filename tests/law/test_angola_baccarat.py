@@ -242,3 +242,8 @@ def test_a_bet_below_the_minimum_goes_back_when_bets_are_closed() -> None:
     result = only(play(ruleset, shoe(PLAYER_WINS, *bets)))
     assert [(one.seat, one.bet) for one in result.settlements] == [(1, "player"), (2, "tie")]
     assert noted(result) == [("chance_minimum", "10(24)(c)")] * 2
+
+
+@pytest.mark.article("10(24)(c)")
+def test_after_a_loss_no_bet_is_said_to_be_too_small() -> None:
+    check.bets_are_not_judged_after_a_loss(game, bet(1, "player", 49), minimum=50)

@@ -215,6 +215,11 @@ def test_of_the_latest_bet_only_what_is_too_much_goes_back(
     assert noted(result) == [("side_difference", "11(29)")]
 
 
+@pytest.mark.article("11(29)")
+def test_after_a_loss_no_side_is_said_to_exceed_the_other() -> None:
+    check.bets_are_not_judged_after_a_loss(game, bet(1, "player", 301), maximum_difference=300)
+
+
 @pytest.mark.article("11(30)")
 def test_all_bets_on_the_tie_are_a_tenth_of_it() -> None:
     bets = (bet(1, "tie", 20), bet(2, "tie", 11), bet(3, "tie", 10), bet(3, "tie", 1))

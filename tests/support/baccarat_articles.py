@@ -402,6 +402,16 @@ def pairs_pay_eleven_beside_the_rest(make: Make, article: str) -> None:
     assert (returned(figures), article in laws(figures)) == ([0, 0], False)
 
 
+def bets_are_not_judged_after_a_loss(make: Make, *bets: Event, **limits: Any) -> None:
+    """A bet that makes up the minimum, or covers the other side, may be among the lost events."""
+    told = DealCorrected({"player": ("9S", "TS"), "banker": ("2S", "4S")})
+    dealt = [EventsMissed(1), BetsClosed(), *drawn(PLAYER_WINS), told]
+    events = [ShoeStarted(), *drawn(BURN), BetsOpened(), *bets, *dealt]
+    result = only(play(make(**limits), events))
+    assert (noted(result), result.settlements) == ([], ())
+    assert noted(only(play(make(**limits), shoe(PLAYER_WINS, *bets))))
+
+
 def values() -> list[tuple[str, int]]:
     """Each rank and its points."""
     return [(rank, PIPS[f"{rank}S"] % 10) for rank in "A23456789TJQK"]
