@@ -17,14 +17,17 @@ Readings, each with its article:
   adds each is paid a fixed amount. A ledger knows amounts and pool; results say who is paid, the smallest first.
 - 9(13), 9(24): winning cards stay uncovered, a player who passed may not uncover: a folded hand has lost the jackpot.
 - 9(14)(d), 9(23)(c): rules of the game at large that stand under a wrong number.
+- 9(14)(d), 9(15): a bet outside the limits is noted and stands: a hand whose ante was refused would be missing from the
+  deal.
 - 9(16): the maximum is that of all prizes of a round without the jackpot's; what exceeds it lowers all in proportion.
 - 9(19), 9(23): the shuffler replaces the cut, not the burnt card: it gives it out as a packet of one. By option the
   card is taken where no device counts.
 - 9(22): the bank's last card is the open one: the fifth from the shuffler, which the dealer tells.
 - 9(24), 9(31)(b): a card of a player's seen after the deal and before all have decided: the hand is lost, with all its
   bets. A raise told of it afterwards is in doubt until it is told again.
-- 9(30): during the deal a card seen of a player's makes the round void, and so does any of the bank's but the first.
-  Where no device tells the deal, a person says which of the two it was.
+- 9(30): during the deal a card seen of a player's makes the round void. So does any of the bank's but the first, until
+  all have decided. Where no device tells the deal, a person says which of the two it was. An open card that is told
+  after another one was seen is in doubt.
 - 9(30): so do a packet of another number than five and a hand dealt without a bet, once a person has named it: its ante
   may be late. All bets come back, the jackpot's too.
 - 9(30): a shuffler that jams or fails is no error of the deal: the round waits until the deal goes on or is declared

@@ -616,6 +616,21 @@ def test_a_second_card_of_the_bank_makes_the_round_void() -> None:
     assert unknown[-1].reason == say("one_or_two")
 
 
+@pytest.mark.article("9(30)")
+def test_another_open_card_told_after_one_was_seen_is_in_doubt() -> None:
+    """The card that was seen is the open one; were there two, the round would be void."""
+    seen = [*packets([2, 5], *jackpot(2)), CardExposed("dealer", "AD")]
+    told_other = [*seen, told(dealer="7H"), *raises(2, 5)]
+    verdicts = play(game(), told_other)
+    (waits,) = [one for one in verdicts if isinstance(one, Suspended)]
+    assert (waits.reason, results(verdicts)) == (say("one_or_two"), [])
+    assert view(told_other).detail["open"] == ("AD",)
+    for said in (told(dealer="AD"), ALL_HANDS):
+        assert only(play(game(), [*told_other, said, ALL_HANDS])).void is None
+    assert_void(only(play(game(), [*told_other, RoundVoided("two open cards")])), "two open cards")
+    assert view([*seen, told(dealer="AD")]).phase == "deciding"
+
+
 @pytest.mark.article("9(24)", "9(31)(b)")
 @pytest.mark.parametrize("dealt", [TWO[:-2], packets([2, 5], *jackpot(2))])
 def test_a_player_who_shows_cards_before_the_time_loses_all_bets(dealt: list[Event]) -> None:
