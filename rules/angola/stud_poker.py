@@ -19,7 +19,8 @@ Readings, each with its article:
 - 9(14)(d), 9(23)(c): rules of the game at large that stand under a wrong number.
 - 9(14)(d), 9(15): a bet outside the limits is noted and stands: a hand whose ante was refused would be missing from the
   deal.
-- 9(16): the maximum is that of all prizes of a round without the jackpot's; what exceeds it lowers all in proportion.
+- 9(16): the maximum is that of all prizes of a round without the jackpot's; what exceeds it lowers all in proportion,
+  rounded down.
 - 9(19), 9(23): the shuffler replaces the cut, not the burnt card: it gives it out as a packet of one. By option the
   card is taken where no device counts.
 - 9(22): the bank's last card is the open one: the fifth from the shuffler, which the dealer tells.
@@ -36,6 +37,7 @@ Readings, each with its article:
 Doubts, losses, late events: as in `rules/macau/stud_poker.py`. Article 9 has no duty by the clock.
 """
 
+from fractions import Fraction
 from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import Meta, Struct
@@ -247,4 +249,12 @@ class StudPoker(StudPokerGame):
         total = sum(odds(win.pays) * laid.get((win.seat, win.bet), 0) for win in winners)
         if total <= most:
             return winners
-        return tuple(Win(win.bet, str(odds(win.pays) * most / total), win.pays, seat=win.seat) for win in winners)
+        paid = [(win, odds(win.pays) * most / total) for win in winners]
+        if self.options.rounding == "up":  # not above the maximum: whole chips, so that nothing is left to round
+            chip = self.options.smallest_chip
+            lies = [laid.get((win.seat, win.bet), 0) for win, _ in paid]
+            paid = [
+                (win, Fraction(pays * lay // chip * chip, lay) if lay else pays)
+                for (win, pays), lay in zip(paid, lies, strict=True)
+            ]
+        return tuple(Win(win.bet, str(pays), win.pays, seat=win.seat) for win, pays in paid)

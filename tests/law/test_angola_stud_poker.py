@@ -317,6 +317,15 @@ def test_all_prizes_of_a_round_together_have_a_maximum() -> None:
     assert only(play(game(maximum_prizes=1), untold)).winners[1] == Win("raise", "20", seat=1)
 
 
+@pytest.mark.article("9(16)")
+@pytest.mark.parametrize("smallest_chip", [1, 100, 300])
+def test_prizes_under_the_maximum_are_never_rounded_above_it(smallest_chip: int) -> None:
+    events = showdown({1: "TS TC TH TD 6C", 2: "5S 5C 3C 3S 4C"}, OPENS)
+    ruleset = game(maximum_prizes=2317, smallest_chip=smallest_chip, rounding="up")
+    result = only(play(ruleset, events))
+    assert 0 < sum(one.returned - one.stake for one in result.settlements if one.returned) <= 2317
+
+
 @pytest.mark.article("9(25)", "9(23)(c)")
 def test_to_go_on_is_twice_the_ante_and_to_pass_loses_it() -> None:
     result = only(play(game(), showdown({1: "AS KS QS JS TS", 2: LOW}, CLOSED, fold=[1])))
